@@ -1,0 +1,118 @@
+import * as z from "zod";
+import { RESET_KEYS } from "../protocol/codec.js";
+import type { ContractFingerprint, SchemaBody } from "../protocol/http.js";
+import { hashSchemas } from "../protocol/json-schema.js";
+import { renderSchemas } from "./schema.js";
+
+/** Any object schema of an author. */
+export type ObjectSchema = z.ZodObject;
+type NoFields = z.ZodObject<Record<never, never>>;
+
+export interface ContractOptions<
+  A extends ObjectSchema,
+  O extends ObjectSchema,
+  S extends ObjectSchema,
+  R extends ObjectSchema,
+> {
+  /** The environment's name, in snake case by custom: `counter_env`. */
+  name: string;
+  /** The contract's own version; default `1.0.0`. */
+  version?: string;
+  description?: string;
+  /** What an agent sends in a step. Unknown fields are refused. */
+  action: A;
+  /** What reset and step show. Unknown fields are refused. `reward`, `done` and `metadata` are beside it. */
+  observation: O;
+  /** What `state` tells beyond `episode_id` and `step_count`, which the server adds. */
+  state?: S;
+  /** The environment's own reset options, beside `seed`, `episode_id`, `split` and `index`. */
+  reset?: R;
+}
+
+/** The single source of types, validation, JSON Schema and typed clients of one environment. */
+export interface Contract<
+  A extends ObjectSchema = ObjectSchema,
+  O extends ObjectSchema = ObjectSchema,
+  S extends ObjectSchema = ObjectSchema,
+  R extends ObjectSchema = ObjectSchema,
+> {
+  readonly name: string;
+  readonly version: string;
+  readonly description: string;
+  readonly action: A;
+  readonly observation: O;
+  readonly state: S;
+  readonly reset: R;
+  /** The four JSON Schemas of `GET /schema`, built on first use. */
+  schemas(): SchemaBody;
+  /** Version and schema hash, as `GET /metadata` tells them. */
+  fingerprint(): Promise<ContractFingerprint>;
+}
+
+/** What a client sends as action; fields with defaults may be left out. */
+export type ActionInput<C extends Contract> = z.input<C["action"]>;
+/** What the environment's step receives. */
+export type Action<C extends Contract> = z.output<C["action"]>;
+/** What the environment returns as observation; fields with defaults may be left out. */
+export type ObservationInput<C extends Contract> = z.input<C["observation"]>;
+/** What a client receives as observation. */
+export type Observation<C extends Contract> = z.output<C["observation"]>;
+export type StateInput<C extends Contract> = z.input<C["state"]>;
+export type State<C extends Contract> = z.output<C["state"]>;
+export type ResetInput<C extends Contract> = z.input<C["reset"]>;
+export type ResetFields<C extends Contract> = z.output<C["reset"]>;
+
+const RESERVED = {
+  action: ["metadata"],
+  observation: ["reward", "done", "metadata"],
+  state: ["episode_id", "step_count"],
+  reset: [...RESET_KEYS, "signal"],
+} as const;
+
+/**
+ * Declares what an environment takes and gives. The result is used by the server, the clients and the tools alike.
+ * @throws TypeError when a part is not an object schema, or declares a field that the protocol itself has.
+ */
+export function defineContract<
+  A extends ObjectSchema,
+  O extends ObjectSchema,
+  S extends ObjectSchema = NoFields,
+  R extends ObjectSchema = NoFields,
+>(options: ContractOptions<A, O, S, R>): Contract<A, O, S, R> {
+  const parts = {
+    action: options.action,
+    observation: options.observation,
+    state: options.state ?? (z.object({}) as ObjectSchema as S),
+    reset: options.reset ?? (z.object({}) as ObjectSchema as R),
+  };
+  if (!options.name) throw new TypeError('A contract needs a name: defineContract({ name: "counter_env", … }).');
+  for (const part of ["action", "observation", "state", "reset"] as const) checkPart(part, parts[part]);
+
+  let schemas: SchemaBody | undefined;
+  let hash: Promise<string> | undefined;
+  const contract: Contract<A, O, S, R> = {
+    name: options.name,
+    version: options.version ?? "1.0.0",
+    description: options.description ?? "",
+    ...parts,
+    schemas: () => (schemas ??= renderSchemas(contract)),
+    fingerprint: async () => ({
+      version: contract.version,
+      hash: await (hash ??= hashSchemas(contract.schemas())),
+    }),
+  };
+  return contract;
+}
+
+function checkPart(part: keyof typeof RESERVED, schema: unknown): void {
+  if (!(schema instanceof z.ZodObject)) {
+    throw new TypeError(
+      `The ${part} of a contract must be a z.object({ … }). Wrap another shape in a field: z.object({ move: yourUnion }).`,
+    );
+  }
+  for (const key of RESERVED[part]) {
+    if (key in schema.shape) {
+      throw new TypeError(`The ${part} must not declare "${key}": the protocol has a field of that name.`);
+    }
+  }
+}

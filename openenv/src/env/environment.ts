@@ -1,0 +1,138 @@
+import type { Action, Contract, ObservationInput, ResetFields, StateInput } from "./contract.js";
+import type { TaskProvider } from "./tasks.js";
+import type { Transform } from "./transform.js";
+
+export type MaybePromise<T> = T | PromiseLike<T>;
+
+/** What every call is told beside its input. Members are made when they are first read. */
+export interface CallContext {
+  /** Aborts when the client leaves, the time limit passes or the server stops. */
+  readonly signal: AbortSignal;
+  /** Milliseconds the caller gives this call; undefined without a limit. */
+  readonly timeoutMs: number | undefined;
+}
+
+export interface StepContext extends CallContext {
+  /** Free-form data the client sent with the action (`action.metadata`), `{}` without. */
+  readonly metadata: Readonly<Record<string, unknown>>;
+  readonly requestId: string | undefined;
+}
+
+/** What reset receives: the protocol's options and the ones the contract declares. */
+export type ResetRequest<C extends Contract = Contract> = ResetFields<C> &
+  CallContext & {
+    /** A whole number from 0 on; undefined when the client leaves the choice to the environment. */
+    readonly seed: number | undefined;
+    /** The id of the new episode: the client's, or one that the server made. */
+    readonly episodeId: string;
+    readonly split: string | undefined;
+    readonly index: number | undefined;
+  };
+
+/** What reset and step return. An illegal move is an observation, not an exception. */
+export interface Transition<C extends Contract = Contract> {
+  observation: ObservationInput<C>;
+  /** Finite number, boolean or null; default null. */
+  reward?: number | boolean | null;
+  /** The episode has ended; default false. */
+  done?: boolean;
+  /** The episode was cut off (a time limit) instead of coming to its end; implies `done`. */
+  truncated?: boolean;
+  /** Free-form JSON for the client; open for additions everywhere. */
+  metadata?: Record<string, unknown>;
+}
+
+/** One isolated session of an environment. Methods may be sync or async; never two run at once. */
+export interface Environment<C extends Contract = Contract> {
+  reset(request: ResetRequest<C>): MaybePromise<Transition<C>>;
+  step(action: Action<C>, context: StepContext): MaybePromise<Transition<C>>;
+  /** What the contract's `state` declares; `episode_id` and `step_count` are added by the server. */
+  state?(): MaybePromise<StateInput<C>>;
+  /** Called once, whatever ended the session. */
+  close?(): MaybePromise<void>;
+}
+
+export interface EnvironmentOptions<C extends Contract = Contract> {
+  /** False for an environment that must not run twice in one process; capacity then is 1. Default true. */
+  supportsConcurrentSessions?: boolean;
+  /** What a step before any reset is. Default `error`. */
+  stepBeforeReset?: "error" | "allow";
+  /** Serves the Task API and gives `split` and `index` of reset a meaning. */
+  tasks?: TaskProvider;
+  /** Applied in order to what reset and step return, before validation. */
+  transforms?: Transform<C>[];
+  /** Markdown shown to users. */
+  readme?: string;
+  author?: string;
+  documentationUrl?: string;
+}
+
+/** A contract with the factory that makes its sessions. */
+export interface EnvironmentDefinition<C extends Contract = Contract> extends EnvironmentOptions<C> {
+  readonly contract: C;
+  readonly supportsConcurrentSessions: boolean;
+  readonly stepBeforeReset: "error" | "allow";
+  /** Makes one isolated session. */
+  create(): MaybePromise<Environment<C>>;
+  readonly [definitionMark]: true;
+}
+
+type Awaitable<T> = T extends PromiseLike<infer U> ? U : T;
+type ObservationKeys<F> = F extends (...args: never[]) => infer R
+  ? Awaitable<R> extends infer T
+    ? T extends { observation: infer V }
+      ? keyof V
+      : never
+    : never
+  : never;
+type Undeclared<C extends Contract, E extends Environment<C>> = Exclude<
+  ObservationKeys<E["step"]> | ObservationKeys<E["reset"]>,
+  keyof ObservationInput<C>
+>;
+/** TypeScript lets a function return fields its type does not have; this makes such a field an error that names it. */
+type OnlyDeclared<C extends Contract, E extends Environment<C>> = [Undeclared<C, E>] extends [never]
+  ? unknown
+  : { step: `the observation has a field the contract does not declare: ${Undeclared<C, E> & string}` };
+
+const definitionMark: unique symbol = Symbol.for("openenv.environment") as never;
+
+/**
+ * Joins a contract and the factory that makes one isolated session a call.
+ * @throws TypeError when it is given an instance instead of a factory.
+ * @example defineEnvironment(counter, () => new CounterEnvironment());
+ */
+export function defineEnvironment<C extends Contract, E extends Environment<C>>(
+  contract: C,
+  factory: () => MaybePromise<E & OnlyDeclared<C, E>>,
+  options: EnvironmentOptions<C> = {},
+): EnvironmentDefinition<C> {
+  checkFactory(factory);
+  return {
+    ...options,
+    contract,
+    supportsConcurrentSessions: options.supportsConcurrentSessions ?? true,
+    stepBeforeReset: options.stepBeforeReset ?? "error",
+    create: factory as () => MaybePromise<Environment<C>>,
+    [definitionMark]: true,
+  };
+}
+
+/** True for what {@link defineEnvironment} returns, also when another copy of this package made it. */
+export function isEnvironmentDefinition(value: unknown): value is EnvironmentDefinition {
+  return typeof value === "object" && value !== null && definitionMark in value;
+}
+
+function checkFactory(factory: unknown): void {
+  if (typeof factory !== "function") {
+    throw new TypeError(
+      "defineEnvironment needs a factory, one call of which makes one session: write " +
+        "`defineEnvironment(contract, () => new MyEnvironment())`, not an instance.",
+    );
+  }
+  if (/^class\b/.test(Function.prototype.toString.call(factory))) {
+    throw new TypeError(
+      `defineEnvironment was given the class ${factory.name} itself: write ` +
+        `\`defineEnvironment(contract, () => new ${factory.name}())\`.`,
+    );
+  }
+}

@@ -1,0 +1,180 @@
+/**
+ * Every code this package raises or sends, with what it means and what to do about it.
+ * `docs/reference/errors.md` is held equal to this table by a test.
+ */
+export const ERRORS = {
+  INVALID_JSON: {
+    boundary: "remote",
+    meaning: "A frame or body is not JSON.",
+    remedy: "Send one JSON object a frame; the session goes on.",
+  },
+  UNKNOWN_TYPE: {
+    boundary: "remote",
+    meaning: "The `type` of a frame is missing or not one the server knows.",
+    remedy: "Use reset, step, state, close or mcp; the session goes on.",
+  },
+  VALIDATION_ERROR: {
+    boundary: "remote",
+    meaning: "A frame, an action or a reset option does not fit its schema.",
+    remedy: "Read `errors`: each entry has the path, the reason and the input; the session goes on.",
+  },
+  EXECUTION_ERROR: {
+    boundary: "remote",
+    meaning: "The environment failed in reset, step or state, or returned what its contract forbids.",
+    remedy: "Read the message; mask this step instead of training on it; the session goes on.",
+  },
+  TIMEOUT: {
+    boundary: "remote",
+    meaning: "The environment did not answer within the time limit of the call.",
+    remedy: "Raise the limit, or make the environment observe its `signal`.",
+  },
+  CAPACITY_REACHED: {
+    boundary: "remote",
+    meaning: "Every session of the server is taken.",
+    remedy: "Try again later, or raise MAX_CONCURRENT_ENVS.",
+  },
+  FACTORY_ERROR: {
+    boundary: "remote",
+    meaning: "The environment factory failed to create an instance.",
+    remedy: "See the server's log for the cause; mend the factory or its configuration.",
+  },
+  SESSION_ERROR: {
+    boundary: "remote",
+    meaning: "The named session is unknown, has ended or is attached elsewhere.",
+    remedy: "Open a new session, or detach the other socket first.",
+  },
+  TASKS_NOT_SUPPORTED: {
+    boundary: "remote",
+    meaning: "The environment has no tasks, or not this way of reading them.",
+    remedy: "Give `defineEnvironment` a task provider with that method.",
+  },
+  REQUEST_FAILED: {
+    boundary: "remote",
+    meaning: "An HTTP request was answered with a status that is no success.",
+    remedy: "Read the status and the detail in the message.",
+  },
+  CONNECTION_FAILED: {
+    boundary: "connection",
+    meaning: "No connection to the server could be opened.",
+    remedy: "Check the URL and that the server runs (`GET /health`).",
+  },
+  SESSION_LOST: {
+    boundary: "connection",
+    meaning: "The connection that carried the session has ended; the episode is gone.",
+    remedy: "Call reset to start a new episode on a new session; mask the lost one.",
+  },
+  CLIENT_TIMEOUT: {
+    boundary: "connection",
+    meaning: "No answer came within the time limit of the call; the connection was dropped.",
+    remedy: "Raise `timeoutMs`, then call reset.",
+  },
+  ABORTED: {
+    boundary: "connection",
+    meaning: "The caller's signal was aborted.",
+    remedy: "Call reset before the next step when the call was already on its way.",
+  },
+  CLIENT_CLOSED: {
+    boundary: "connection",
+    meaning: "The client was closed.",
+    remedy: "Open a new one with connect().",
+  },
+  PROTOCOL_ERROR: {
+    boundary: "connection",
+    meaning: "The server answered something that is not the OpenEnv protocol.",
+    remedy: "Check that the URL names an OpenEnv server.",
+  },
+  CONTRACT_MISMATCH: {
+    boundary: "connection",
+    meaning: "The server's schema breaks the contract the client was given.",
+    remedy: "Use the server's version of the contract; `openenv schema diff` names the fields.",
+  },
+  SYNC_SAME_PROCESS: {
+    boundary: "connection",
+    meaning: "A blocking client was pointed at a server in its own process, which would wait for itself.",
+    remedy: "Use the asynchronous client, or run the server in another process.",
+  },
+  ENV_FAILED: {
+    boundary: "environment",
+    meaning: "The author's code reported a failure.",
+    remedy: "The message is the author's and reaches the client as it is.",
+  },
+  CALL_RESET_FIRST: {
+    boundary: "environment",
+    meaning: "A step came before any reset.",
+    remedy: 'Call reset first, or declare `stepBeforeReset: "allow"`.',
+  },
+  INVALID_CONFIG: {
+    boundary: "configuration",
+    meaning: "An option, a variable or a file the server was started with is wrong.",
+    remedy: "The message names it and says what is allowed.",
+  },
+} as const;
+
+export type ErrorCode = keyof typeof ERRORS;
+
+/** What every error of this package is: a `code` from {@link ERRORS} and a message that says what to do. */
+export class OpenEnvError extends Error {
+  readonly code: ErrorCode;
+
+  constructor(code: ErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+    this.name = new.target.name;
+  }
+}
+
+/** One reason why a value does not fit its schema. `loc` is the path to it, `input` what was found there. */
+export interface ValidationIssue {
+  type: string;
+  loc: (string | number)[];
+  msg: string;
+  input?: unknown;
+  ctx?: Record<string, unknown>;
+}
+
+/** The server answered an error. `wireCode` is what it sent, also when this package does not know it. */
+export class RemoteError extends OpenEnvError {
+  readonly outcome = "env_error" as const;
+  readonly wireCode: string;
+  readonly errors: readonly ValidationIssue[];
+  readonly details: Readonly<Record<string, unknown>>;
+
+  constructor(wireCode: string, message: string, details: Record<string, unknown> = {}) {
+    super(wireCode in ERRORS ? (wireCode as ErrorCode) : "PROTOCOL_ERROR", message);
+    this.wireCode = wireCode;
+    this.details = details;
+    this.errors = Array.isArray(details["errors"]) ? (details["errors"] as ValidationIssue[]) : [];
+  }
+}
+
+/** The connection failed or ended: the episode is lost, and no reward may be taken from it. */
+export class ConnectionError extends OpenEnvError {
+  readonly outcome = "lost" as const;
+}
+
+/** The server's contract is not the one the client was given. `fields` are the paths that break. */
+export class ContractMismatchError extends ConnectionError {
+  readonly fields: readonly string[];
+
+  constructor(message: string, fields: readonly string[]) {
+    super("CONTRACT_MISMATCH", message);
+    this.fields = fields;
+  }
+}
+
+/**
+ * Thrown by an author to tell the client what went wrong: its message is sent as it is, in every mode.
+ * An illegal move is an observation, not an error.
+ */
+export class EnvError extends OpenEnvError {
+  constructor(message: string, options?: ErrorOptions) {
+    super("ENV_FAILED", message, options);
+  }
+}
+
+/** The server cannot start like this; the message says what to change. Command lines exit with 2. */
+export class ConfigError extends OpenEnvError {
+  constructor(message: string, options?: ErrorOptions) {
+    super("INVALID_CONFIG", message, options);
+  }
+}

@@ -1,0 +1,58 @@
+import type { JsonObject } from "./messages.js";
+
+/** Header and cookie that name an HTTP session. A server answers `none` when no session was kept. */
+export const SESSION_HEADER = "openenv-session";
+export const SESSION_COOKIE = "openenv_session";
+export const NO_SESSION = "none";
+
+/** `GET /metadata`. `contract` is ours; the other members are the reference's, null when unset. */
+export interface MetadataBody {
+  name: string;
+  description: string;
+  readme_content: string | null;
+  version: string | null;
+  author: string | null;
+  documentation_url: string | null;
+  contract?: ContractFingerprint;
+}
+
+/** Identifies a contract: its version and the SHA-256 (hex) of its canonical schema. */
+export interface ContractFingerprint {
+  version: string;
+  hash: string;
+}
+
+/** `GET /schema`: four JSON Schemas (2020-12). */
+export interface SchemaBody {
+  action: JsonObject;
+  observation: JsonObject;
+  state: JsonObject;
+  reset_observation: JsonObject;
+}
+
+export interface HealthBody {
+  status: "healthy" | "unhealthy" | "degraded";
+}
+
+/** One session as operators see it. Times are Unix seconds. */
+export interface SessionInfo {
+  session_id: string;
+  created_at: number;
+  last_activity_at: number;
+  step_count: number;
+  environment_type: string;
+  episode_id: string | null;
+  attached: boolean;
+}
+
+export interface ServerCapacityStatus {
+  active_sessions: number;
+  max_sessions: number;
+  available_slots: number;
+  is_at_capacity: boolean;
+}
+
+export interface SessionsBody {
+  capacity: ServerCapacityStatus;
+  sessions: SessionInfo[];
+}

@@ -1,0 +1,73 @@
+/** Deepest nesting of arrays and objects that is read from a peer. */
+export const MAX_INPUT_DEPTH = 1000;
+/** Deepest nesting that is sent; the reference serialises no deeper either. */
+export const MAX_OUTPUT_DEPTH = 255;
+
+export class TooDeepError extends Error {}
+
+/**
+ * Parses one frame or body. Python writes NaN and infinities as bare words, so a text that is
+ * no JSON is tried once more with those read as numbers.
+ * @throws SyntaxError when the text is no JSON, TooDeepError when it nests deeper than {@link MAX_INPUT_DEPTH}.
+ */
+export function parseJson(text: string): unknown {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    if (!/NaN|Infinity/.test(text)) throw error;
+    value = parseWithNonFinite(text);
+  }
+  // A nesting of n takes at least 2n characters: short frames need no look.
+  if (text.length > 2 * MAX_INPUT_DEPTH && isDeeperThan(value, MAX_INPUT_DEPTH)) {
+    throw new TooDeepError(`nested deeper than ${MAX_INPUT_DEPTH} levels`);
+  }
+  return value;
+}
+
+/** True when arrays and objects nest deeper than `limit`. Never recurses deeper than that. */
+export function isDeeperThan(value: unknown, limit: number): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  if (limit === 0) return true;
+  if (Array.isArray(value)) {
+    for (const item of value) if (typeof item === "object" && isDeeperThan(item, limit - 1)) return true;
+    return false;
+  }
+  for (const key in value) {
+    const item = (value as Record<string, unknown>)[key];
+    if (typeof item === "object" && isDeeperThan(item, limit - 1)) return true;
+  }
+  return false;
+}
+
+export class LoneSurrogateError extends Error {}
+
+/**
+ * Serialises a frame or body.
+ * @throws LoneSurrogateError when a string holds half a character, which Python cannot encode;
+ * TypeError for a bigint or a cycle; RangeError when it nests too deep.
+ */
+export function stringifyJson(value: unknown): string {
+  const text = JSON.stringify(value);
+  // JSON.stringify writes whole pairs as they are and escapes only lone halves.
+  if (text.includes("\\ud") && hasLoneSurrogate(text)) {
+    throw new LoneSurrogateError("a string holds a lone surrogate (half a character)");
+  }
+  return text;
+}
+
+function hasLoneSurrogate(text: string): boolean {
+  return /(?<!\\)(?:\\\\)*\\ud[89a-f]/.test(text);
+}
+
+const NAN_MARK = "\u0000NaN";
+
+function parseWithNonFinite(text: string): unknown {
+  const tokens = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\bInfinity\b|\bNaN\b/gs;
+  const mended = text.replace(tokens, (token) => {
+    if (token === "NaN") return JSON.stringify(NAN_MARK);
+    if (token === "Infinity") return "1e999";
+    return token === "-Infinity" ? "-1e999" : token;
+  });
+  return JSON.parse(mended, (_key, value: unknown) => (value === NAN_MARK ? Number.NaN : value));
+}
