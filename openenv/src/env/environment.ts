@@ -57,6 +57,8 @@ export interface EnvironmentOptions<C extends Contract = Contract> {
   supportsConcurrentSessions?: boolean;
   /** What a step before any reset is. Default `error`. */
   stepBeforeReset?: "error" | "allow";
+  /** The seed of reset fixes the episode: the same seed and actions give the same answers. `checkEnvironment` checks it. */
+  seeded?: boolean;
   /** Serves the Task API and gives `split` and `index` of reset a meaning. */
   tasks?: TaskProvider;
   /** Applied in order to what reset and step return, before validation. */

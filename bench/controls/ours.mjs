@@ -1,0 +1,37 @@
+/** `node ours.mjs echo|text|numbers`: an environment served by this package, as a user would write it. */
+import { defineContract, defineEnvironment } from "openenv-ts";
+import { serve } from "openenv-ts/server";
+import * as z from "zod";
+import { NUMBERS, TEXT } from "./observations.mjs";
+import { ready } from "./ready.mjs";
+
+const environments = {
+  echo: () =>
+    defineEnvironment(
+      defineContract({
+        name: "echo_env",
+        action: z.object({ message: z.string() }),
+        observation: z.object({ echoed_message: z.string(), message_length: z.int().min(0) }),
+      }),
+      () => ({
+        reset: () => ({ observation: { echoed_message: "", message_length: 0 }, reward: 0 }),
+        step: ({ message }) => ({
+          observation: { echoed_message: message, message_length: message.length },
+          reward: message.length * 0.1,
+        }),
+      }),
+    ),
+  text: () => large({ text: z.string() }, { text: "" }, { text: TEXT }),
+  numbers: () => large({ values: z.array(z.int()) }, { values: [] }, { values: NUMBERS }),
+};
+
+const server = await serve(environments[process.argv[2]](), { port: 0, maxConcurrentEnvs: 20_000, handleSignals: true });
+ready(server.port);
+
+function large(fields, first, observation) {
+  const contract = defineContract({ name: "large_env", action: z.object({}), observation: z.object(fields) });
+  return defineEnvironment(contract, () => ({
+    reset: () => ({ observation: first }),
+    step: () => ({ observation, reward: 1 }),
+  }));
+}

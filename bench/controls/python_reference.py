@@ -1,0 +1,90 @@
+"""`python python_reference.py echo|text|numbers`: the same environments on the Python package openenv, at its best:
+uvicorn with uvloop, nothing logged, and asynchronous methods, which spare it a change of threads for each step."""
+
+import gc
+import signal
+import sys
+
+import uvicorn
+from openenv.core.env_server.http_server import create_fastapi_app
+from openenv.core.env_server.interfaces import Environment
+from openenv.core.env_server.types import Action, Observation, State
+
+TEXT = "\n".join(f"{line:06d}: {'lorem ipsum ' * 4}dolor" for line in range(16_000))
+NUMBERS = [index * 7919 % 256 for index in range(280_000)]
+
+
+class EchoAction(Action):
+    message: str
+
+
+class EchoObservation(Observation):
+    echoed_message: str = ""
+    message_length: int = 0
+
+
+class LargeAction(Action):
+    pass
+
+
+class TextObservation(Observation):
+    text: str = ""
+
+
+class NumbersObservation(Observation):
+    values: list[int] = []
+
+
+class Base(Environment):
+    SUPPORTS_CONCURRENT_SESSIONS = True
+
+    def reset(self, seed=None, episode_id=None):
+        raise NotImplementedError
+
+    def step(self, action, timeout_s=None):
+        raise NotImplementedError
+
+    @property
+    def state(self):
+        return State()
+
+
+class Echo(Base):
+    async def reset_async(self, seed=None, episode_id=None):
+        return EchoObservation(reward=0.0)
+
+    async def step_async(self, action, timeout_s=None):
+        length = len(action.message)
+        return EchoObservation(echoed_message=action.message, message_length=length, reward=length * 0.1)
+
+
+class Text(Base):
+    async def reset_async(self, seed=None, episode_id=None):
+        return TextObservation()
+
+    async def step_async(self, action, timeout_s=None):
+        return TextObservation(text=TEXT, reward=1.0)
+
+
+class Numbers(Base):
+    async def reset_async(self, seed=None, episode_id=None):
+        return NumbersObservation()
+
+    async def step_async(self, action, timeout_s=None):
+        return NumbersObservation(values=NUMBERS, reward=1.0)
+
+
+class ReadyServer(uvicorn.Server):
+    async def startup(self, sockets=None):
+        await super().startup(sockets)
+        print("READY", self.servers[0].sockets[0].getsockname()[1], flush=True)
+
+
+environment, action, observation = {
+    "echo": (Echo, EchoAction, EchoObservation),
+    "text": (Text, LargeAction, TextObservation),
+    "numbers": (Numbers, LargeAction, NumbersObservation),
+}[sys.argv[1]]
+signal.signal(signal.SIGUSR2, lambda *_: gc.collect())
+app = create_fastapi_app(environment, action, observation, max_concurrent_envs=20_000)
+ReadyServer(uvicorn.Config(app, host="127.0.0.1", port=0, log_level="warning", ws_per_message_deflate=False)).run()

@@ -1,0 +1,72 @@
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+
+const START_TIMEOUT_MS = 90_000;
+const STOP_TIMEOUT_MS = 5_000;
+const PYTHON = process.env.OPENENV_PYTHON;
+const PACKAGES = ["openenv", "uvicorn", "uvloop", "httptools", "websockets"];
+
+const running = new Set();
+process.once("exit", () => {
+  for (const child of running) child.kill("SIGKILL");
+});
+for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.exit(130));
+
+/** What of the Python reference is there: `{ versions }`, or `{ missing }` with the reason. */
+export function findPython() {
+  if (!PYTHON) return { missing: "OPENENV_PYTHON names no Python that has the package openenv" };
+  const script = `
+import importlib.metadata as m, json, sys
+def version(name):
+    try: return m.version(name)
+    except m.PackageNotFoundError: return None
+print(json.dumps({"python": sys.version.split()[0], **{name: version(name) for name in sys.argv[1:]}}))`;
+  try {
+    const versions = JSON.parse(execFileSync(PYTHON, ["-c", script, ...PACKAGES], { encoding: "utf8" }));
+    return versions.openenv ? { versions } : { missing: `${PYTHON} has no package openenv` };
+  } catch (error) {
+    return { missing: `OPENENV_PYTHON does not run: ${error.message.split("\n")[0]}` };
+  }
+}
+
+/** Starts one of the servers of `controls/` and resolves when it listens. */
+export async function startServer(subject, environment, nodeFlags = []) {
+  const script = { ours: "ours.mjs", control: "control.mjs", python: "python_reference.py" }[subject];
+  const path = fileURLToPath(new URL(`controls/${script}`, import.meta.url));
+  const [command, flags] = subject === "python" ? [PYTHON, []] : [process.execPath, nodeFlags];
+  const child = spawn(command, [...flags, path, environment], { stdio: ["ignore", "pipe", "ignore"] });
+  running.add(child);
+  child.once("exit", () => running.delete(child));
+  try {
+    const port = await readPort(child, subject);
+    return { pid: child.pid, url: `http://127.0.0.1:${port}`, close: () => stop(child) };
+  } catch (error) {
+    child.kill("SIGKILL");
+    throw error;
+  }
+}
+
+function readPort(child, subject) {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new Error(`${subject} did not start in time`)), START_TIMEOUT_MS);
+    let text = "";
+    child.stdout.setEncoding("utf8").on("data", (part) => {
+      const port = /^READY (\d+)$/m.exec((text += part))?.[1];
+      if (port) resolve(Number(port));
+    });
+    child.once("error", reject);
+    child.once("exit", (code, signal) => reject(new Error(`${subject} ended at once (${signal ?? code})`)));
+    child.stdout.once("close", () => clearTimeout(timer));
+    child.stdout.on("data", () => clearTimeout(timer));
+  });
+}
+
+async function stop(child) {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const ended = once(child, "exit");
+  child.kill("SIGTERM");
+  const timer = setTimeout(() => child.kill("SIGKILL"), STOP_TIMEOUT_MS);
+  await ended;
+  clearTimeout(timer);
+}

@@ -1,0 +1,27 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+
+export interface PythonServer extends AsyncDisposable {
+  readonly url: string;
+  /** Sends a signal and waits for the end of the process. */
+  stop(signal: NodeJS.Signals): Promise<void>;
+}
+
+/** Starts `server.py`; the import of the Python package alone takes seconds. */
+export async function startPythonServer(python: string, capacity: number): Promise<PythonServer> {
+  const child = spawn(python, [join(import.meta.dirname, "server.py"), String(capacity)], {
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let errors = "";
+  child.stderr.setEncoding("utf8").on("data", (text: string) => (errors += text));
+  const exited = once(child, "exit");
+  const printed = once(child.stdout.setEncoding("utf8"), "data") as Promise<[string]>;
+  const first = await Promise.race([printed, exited.then(() => undefined)]);
+  if (!first) throw new Error(`the Python server ended before it served:\n${errors}`);
+  const stop = async (signal: NodeJS.Signals): Promise<void> => {
+    child.kill(signal);
+    await exited;
+  };
+  return { url: first[0].trim(), stop, [Symbol.asyncDispose]: () => stop("SIGKILL") };
+}

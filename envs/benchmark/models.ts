@@ -1,0 +1,17 @@
+import { defineContract } from "openenv-ts";
+import * as z from "zod";
+
+export const benchmark = defineContract({
+  name: "benchmark_env",
+  description: "Waits as long as it is told, and says where it ran: for measuring servers.",
+  action: z.object({
+    wait_seconds: z.number().min(0).default(0).describe("How long the step takes, in seconds"),
+  }),
+  observation: z.object({
+    host_url: z.string().default("").describe("The machine the session lives on"),
+    pid: z.int().default(0).describe("The process the session lives in"),
+    session_hash: z.string().default("").describe("16 characters that name the session's environment"),
+    waited_seconds: z.number().default(0).describe("How long the step was told to wait"),
+    timestamp: z.number().default(0).describe("Unix time of the answer, in seconds"),
+  }),
+});

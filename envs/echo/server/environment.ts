@@ -1,0 +1,18 @@
+import { defineEnvironment } from "openenv-ts";
+import { echo } from "../models.js";
+
+/** Reward of one character of the message. */
+const REWARD_PER_CHARACTER = 0.1;
+
+export default defineEnvironment(
+  echo,
+  () => ({
+    reset: () => ({ observation: { echoed_message: "Echo environment ready!" }, reward: 0 }),
+    step: ({ message }) => {
+      // Characters as people count them: an emoji is one, not two code units.
+      const length = [...message].length;
+      return { observation: { echoed_message: message, message_length: length }, reward: length * REWARD_PER_CHARACTER };
+    },
+  }),
+  { stepBeforeReset: "allow" },
+);

@@ -1,0 +1,4 @@
+export { createLoad, type Load, type LoadOptions, type LoadResult, runSessions, type Workload } from "./load.js";
+export { interleave, medianOf, ratioOf, type Samples } from "./matrix.js";
+export { cpuSeconds, type Measured, measureCpu, residentBytes } from "./measure.js";
+export { judgeRow, type Report, type Row, renderCsv, renderReport, type Target } from "./report.js";

@@ -1,0 +1,153 @@
+import type { JsonObject } from "../protocol/messages.js";
+import { Exchange } from "./exchange.js";
+import { openRawSession, type RawSession } from "./raw-session.js";
+
+/** How many connections are being opened at a time. */
+const OPENING = 32;
+/** Milliseconds after the end of a run in which the last answers must come. */
+const PATIENCE_MS = 30_000;
+
+/** What the sessions of a load do. */
+export interface Workload {
+  /** Data of the reset; default `{}`. */
+  reset?: JsonObject;
+  /** The actions of one connection, sent in turn; at least one. */
+  actions(connection: number): JsonObject[];
+  /** Says what is wrong with the data of the answer to an action; undefined when it is right. */
+  check(data: JsonObject, action: JsonObject): string | undefined;
+}
+
+export interface LoadOptions {
+  /** The server, as `connect` takes it; without TLS. */
+  url: string;
+  /** How many sessions at a time, each waiting for its answer before it goes on. */
+  connections: number;
+  workload: Workload;
+}
+
+/** Steps or sessions that were done, and the wall time they took. */
+export interface LoadResult {
+  done: number;
+  seconds: number;
+}
+
+export interface Load extends AsyncDisposable {
+  /**
+   * Steps all sessions for this many seconds and waits for the last answers.
+   * @throws Error with the first answer that was wrong or missing.
+   */
+  step(seconds: number): Promise<LoadResult>;
+  close(): Promise<void>;
+}
+
+/**
+ * Opens sessions and resets each.
+ * @throws Error when one is refused or its reset fails; none stays open then.
+ */
+export async function createLoad(options: LoadOptions): Promise<Load> {
+  const sessions: RawSession[] = [];
+  const close = async (): Promise<void> => {
+    await Promise.all(sessions.splice(0).map((session) => session.close()));
+  };
+  let next = 0;
+  const reset = resetOf(options.workload);
+  const open = async (): Promise<void> => {
+    while (next < options.connections) {
+      next++;
+      sessions.push(await openSession(options.url, reset));
+    }
+  };
+  const opened = await Promise.allSettled(Array.from({ length: OPENING }, open));
+  const refused = opened.find((result) => result.status === "rejected");
+  if (refused !== undefined) {
+    for (const session of sessions) session.destroy();
+    throw refused.reason;
+  }
+  const lanes = sessions.map((session, index) => ({ session, exchanges: stepsOf(options.workload, index), turn: 0 }));
+
+  return {
+    step: (seconds) =>
+      runLanes(lanes, seconds, (lane, done) => {
+        const exchange = lane.exchanges[lane.turn++ % lane.exchanges.length] as Exchange;
+        lane.session.ask(exchange, done);
+      }),
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+/**
+ * Plays whole sessions for this many seconds, `connections` at a time: connect, reset, one step, close.
+ * @throws Error with the first thing that went wrong.
+ */
+export function runSessions(options: LoadOptions, seconds: number): Promise<LoadResult> {
+  const reset = resetOf(options.workload);
+  const lanes = Array.from({ length: options.connections }, (_, index) => stepsOf(options.workload, index));
+  const play = async (exchanges: Exchange[]): Promise<void> => {
+    const session = await openSession(options.url, reset);
+    try {
+      await ask(session, exchanges[0] as Exchange);
+    } finally {
+      await session.close();
+    }
+  };
+  return runLanes(lanes, seconds, (lane, done) => {
+    play(lane).then(() => done(undefined), done);
+  });
+}
+
+type Act<L> = (lane: L, done: (failure: Error | undefined) => void) => void;
+
+/** Every lane acts again as soon as its last act is done, until the time is up. */
+function runLanes<L>(lanes: L[], seconds: number, act: Act<L>): Promise<LoadResult> {
+  return new Promise((resolve, reject) => {
+    const started = performance.now();
+    let done = 0;
+    let busy = lanes.length;
+    let stopping = false;
+    const stop = setTimeout(() => (stopping = true), seconds * 1000);
+    const late = setTimeout(() => finish(new Error("an answer did not come")), seconds * 1000 + PATIENCE_MS);
+    const finish = (failure: Error | undefined): void => {
+      clearTimeout(stop);
+      clearTimeout(late);
+      stopping = true;
+      if (failure !== undefined) reject(failure);
+      else resolve({ done, seconds: (performance.now() - started) / 1000 });
+    };
+    for (const lane of lanes) {
+      const next = (failure: Error | undefined): void => {
+        if (failure === undefined) done++;
+        if (failure === undefined && !stopping) act(lane, next);
+        else if (failure !== undefined || --busy === 0) finish(failure);
+      };
+      act(lane, next);
+    }
+  });
+}
+
+async function openSession(url: string, reset: Exchange): Promise<RawSession> {
+  const session = await openRawSession(url);
+  try {
+    await ask(session, reset);
+    return session;
+  } catch (error) {
+    session.destroy();
+    throw error;
+  }
+}
+
+function ask(session: RawSession, exchange: Exchange): Promise<void> {
+  return new Promise((resolve, reject) => {
+    session.ask(exchange, (failure) => (failure === undefined ? resolve() : reject(failure)));
+  });
+}
+
+function resetOf({ reset = {} }: Workload): Exchange {
+  return new Exchange({ type: "reset", data: reset }, () => undefined);
+}
+
+function stepsOf(workload: Workload, connection: number): Exchange[] {
+  return workload
+    .actions(connection)
+    .map((action) => new Exchange({ type: "step", data: action }, (data) => workload.check(data, action)));
+}

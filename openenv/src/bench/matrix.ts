@@ -1,0 +1,39 @@
+/** One number a round for each subject; null for a round in which it was not measured. */
+export type Samples = Record<string, (number | null)[]>;
+
+/**
+ * Measures subjects in turn, A B C A B C …, so that whatever else the machine does meets all of them alike.
+ * A subject that is measured less often answers null.
+ */
+export async function interleave(
+  rounds: number,
+  subjects: Record<string, (round: number) => Promise<number | null>>,
+): Promise<Samples> {
+  const samples: Samples = Object.fromEntries(Object.keys(subjects).map((name) => [name, []]));
+  for (let round = 0; round < rounds; round++) {
+    for (const [name, measure] of Object.entries(subjects)) samples[name]?.push(await measure(round));
+  }
+  return samples;
+}
+
+/** The median of a subject's rounds; undefined when it was never measured. */
+export function medianOf(samples: Samples, subject: string): number | undefined {
+  return median((samples[subject] ?? []).filter((value) => value !== null));
+}
+
+/** The median of the ratios of two subjects, each ratio within one round. */
+export function ratioOf(samples: Samples, subject: string, other: string): number | undefined {
+  const ratios = (samples[subject] ?? []).map((value, round) => {
+    const against = samples[other]?.[round] ?? null;
+    return value === null || against === null ? null : value / against;
+  });
+  return median(ratios.filter((value) => value !== null));
+}
+
+function median(values: number[]): number | undefined {
+  const sorted = values.toSorted((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  const [upper, lower] = [sorted[middle], sorted[middle - 1]];
+  if (upper === undefined) return undefined;
+  return sorted.length % 2 === 1 || lower === undefined ? upper : (lower + upper) / 2;
+}

@@ -1,0 +1,91 @@
+import { medianOf, ratioOf, type Samples } from "./matrix.js";
+
+/** What the first subject is to reach: an absolute value, or a ratio to the subject named by `of`. */
+export interface Target {
+  limit: "at least" | "at most";
+  value: number;
+  of?: string;
+}
+
+/** One line of the table. */
+export interface Row {
+  id: string;
+  measure: string;
+  unit: string;
+  samples: Samples;
+  targets: Target[];
+}
+
+export interface Report {
+  title: string;
+  /** Where and how it was measured: node, machine, command, date. */
+  facts: Record<string, string>;
+  /** The first is the one that is judged; the others are compared with it. */
+  subjects: [string, ...string[]];
+  rows: Row[];
+  /** What a reader has to know: what was skipped and why, what the numbers do not say. */
+  notes: string[];
+}
+
+/** Whether each target of a row is reached; undefined when a subject it needs was not measured. */
+export function judgeRow(row: Row, subject: string): (boolean | undefined)[] {
+  return row.targets.map(({ limit, value, of }) => {
+    const measured = of === undefined ? medianOf(row.samples, subject) : ratioOf(row.samples, subject, of);
+    if (measured === undefined) return undefined;
+    return limit === "at least" ? measured >= value : measured <= value;
+  });
+}
+
+/** The report as Markdown: facts, one table, notes. */
+export function renderReport(report: Report): string {
+  const [subject, ...others] = report.subjects;
+  const head = ["measure", ...report.subjects, ...others.map((other) => `${subject} : ${other}`), "target", "reached"];
+  const rows = report.rows.map((row) => [
+    `${row.measure} (${row.unit})`,
+    ...report.subjects.map((name) => renderNumber(medianOf(row.samples, name))),
+    ...others.map((other) => renderNumber(ratioOf(row.samples, subject, other))),
+    row.targets.map(renderTarget).join(", ") || "none",
+    judgeRow(row, subject)
+      .map((reached) => (reached === undefined ? "not measured" : reached ? "yes" : "**no**"))
+      .join(", "),
+  ]);
+  const table = [head, head.map((_, column) => (column === 0 ? "---" : "--:")), ...rows];
+  return [
+    `# ${report.title}`,
+    Object.entries(report.facts)
+      .map(([name, value]) => `- ${name}: ${value}`)
+      .join("\n"),
+    table.map((cells) => `| ${cells.join(" | ")} |`).join("\n"),
+    report.notes.map((note) => `- ${note}`).join("\n"),
+  ]
+    .filter((part) => part !== "")
+    .join("\n\n")
+    .concat("\n");
+}
+
+/** Every sample: `row,unit,round,subject,value`. */
+export function renderCsv(rows: readonly Row[]): string {
+  const lines = rows.flatMap(({ id, unit, samples }) =>
+    Object.entries(samples).flatMap(([subject, values]) =>
+      values.flatMap((value, round) =>
+        value === null ? [] : [[id, unit, round + 1, subject, digits(value)].join(",")],
+      ),
+    ),
+  );
+  return `${["row,unit,round,subject,value", ...lines].join("\n")}\n`;
+}
+
+function renderTarget({ limit, value, of }: Target): string {
+  const sign = limit === "at least" ? ">=" : "<=";
+  return of === undefined ? `${sign} ${value}` : `${sign} ${value} × ${of}`;
+}
+
+function renderNumber(value: number | undefined): string {
+  return value === undefined ? "–" : digits(value).replace(/\B(?=(\d{3})+$)/g, ",");
+}
+
+/** Three digits are more than a shared machine can promise. */
+function digits(value: number): string {
+  if (Math.abs(value) >= 100) return String(Math.round(value));
+  return String(Number(value.toPrecision(3)));
+}

@@ -1,0 +1,37 @@
+import type { Contract } from "../env/contract.js";
+import type { JsonObject } from "../protocol/messages.js";
+import { exampleOf } from "./example-value.js";
+
+/** The text that tells a newcomer where the server is and the lines that use it. `url` has no path. */
+export function renderBanner(url: string, contract: Contract): string {
+  const action = exampleOf(contract.schemas().action) as JsonObject;
+  return `
+${contract.name} ${contract.version} at ${url}
+
+  ${url}/docs     HTTP API
+  ${url}/health   readiness
+  ${url.replace(/^http/, "ws")}/ws         sessions
+
+TypeScript
+  import { connect } from "openenv-ts/client";
+  await using env = await connect("${url}");
+  await env.reset();
+  console.log(await env.step(${JSON.stringify(action)}));
+
+Python (pip install openenv)
+  from openenv import GenericEnvClient
+  with GenericEnvClient(base_url="${url}").sync() as env:
+      env.reset()
+      print(env.step(${renderPython(action)}))
+`;
+}
+
+function renderPython(value: unknown): string {
+  if (value === null) return "None";
+  if (typeof value === "boolean") return value ? "True" : "False";
+  if (Array.isArray(value)) return `[${value.map(renderPython).join(", ")}]`;
+  if (typeof value !== "object") return JSON.stringify(value);
+  return `{${Object.entries(value)
+    .map(([key, item]) => `${JSON.stringify(key)}: ${renderPython(item)}`)
+    .join(", ")}}`;
+}

@@ -1,0 +1,163 @@
+import { existsSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { counterModule, createProject, runCommand, startCommand } from "../../../test-support/command-line.js";
+
+const URL_LINE = /at (http:\/\/127\.0\.0\.1:\d+)/;
+const FREE = ["--port", "0", "--log-level", "warn"];
+
+/** The same environment in JavaScript. */
+const plainModule = counterModule().replaceAll(": number", "");
+
+describe("an environment", () => {
+  test("in TypeScript, found in a folder, is served", async () => {
+    await using project = await createProject({ "server/environment.ts": counterModule() });
+    await using running = startCommand(["serve", ".", ...FREE], { cwd: project.dir });
+    const [, url] = await running.printed(URL_LINE);
+    const answer = await post(`${url}/step`, { action: { amount: 2 } });
+    expect(answer).toMatchObject({ observation: { count: 2 }, reward: 1, done: false });
+  });
+
+  test("in JavaScript is served without a compiler", async () => {
+    await using project = await createProject({ "environment.js": plainModule });
+    await using running = startCommand(["serve", ...FREE], { cwd: project.dir });
+    const [, url] = await running.printed(URL_LINE);
+    expect(await (await fetch(`${url}/health`)).json()).toEqual({ status: "healthy" });
+    expect(existsSync(join(project.dir, ".openenv"))).toBe(false);
+  });
+
+  test("in JavaScript that imports TypeScript is compiled", async () => {
+    await using project = await createProject({
+      "environment.js": `import { one } from "./one.js";\n${plainModule.replace("+= amount", "+= amount * one")}`,
+      "one.ts": "export const one: number = 1;",
+    });
+    await using running = startCommand(["serve", ...FREE], { cwd: project.dir });
+    await running.printed(URL_LINE);
+    expect(existsSync(join(project.dir, ".openenv"))).toBe(true);
+  });
+
+  test("may be the only one among named exports", async () => {
+    const named = counterModule().replace("export default", "export const other = 1; export const environment =");
+    await using project = await createProject({ "named.ts": named });
+    await using running = startCommand(["serve", "named.ts", ...FREE], { cwd: project.dir });
+    await running.printed(URL_LINE);
+  });
+});
+
+test("the banner has the real URL and the lines that use it in both languages", async () => {
+  await using project = await createProject({ "environment.ts": counterModule() });
+  await using running = startCommand(["serve", ...FREE], { cwd: project.dir });
+  const [, url = ""] = await running.printed(URL_LINE);
+  await running.printed(/print\(env\.step/);
+  const { stdout } = running;
+  for (const path of ["/docs", "/health"]) expect((await fetch(`${url}${path}`)).status).toBe(200);
+  expect(stdout).toContain(`${url}/docs`);
+  expect(stdout).toContain(`${url}/health`);
+  expect(stdout).toContain(`${url.replace("http", "ws")}/ws`);
+  expect(stdout).toContain(`connect("${url}")`);
+  expect(stdout).toContain('env.step({"amount":1})');
+  expect(stdout).toContain(`GenericEnvClient(base_url="${url}")`);
+  expect(stdout).toContain('env.step({"amount": 1})');
+});
+
+test("options win over environment variables", async () => {
+  await using project = await createProject({ "environment.ts": counterModule() });
+  const env = { PORT: "abc", MAX_CONCURRENT_ENVS: "0", OPENENV_MODE: "none", SESSION_TIMEOUT: "-1", LOG_LEVEL: "loud" };
+  const options = ["--max-concurrent-envs", "3", "--mode", "production", "--session-timeout", "none"];
+  await using running = startCommand(["serve", ...FREE, ...options], { cwd: project.dir, env });
+  const [, url] = await running.printed(URL_LINE);
+  expect((await fetch(`${url}/sessions`).then((response) => response.json())).capacity.max_sessions).toBe(3);
+  expect((await fetch(`${url}/reset`, { method: "POST" })).status).toBe(404);
+});
+
+test.each(["SIGTERM", "SIGINT"] as const)("%s ends the server with exit code 0", async (signal) => {
+  await using project = await createProject({ "environment.ts": counterModule() });
+  await using running = startCommand(["serve", ...FREE], { cwd: project.dir });
+  await running.printed(URL_LINE);
+  running.process.kill(signal);
+  expect(await running.exited).toBe(0);
+});
+
+describe("bad configuration is one line that says what to do, exit code 2:", () => {
+  test("a variable that is no port", async () => {
+    await using project = await createProject({ "environment.ts": counterModule() });
+    await fails(project.dir, ["serve"], /PORT must be a whole number.*"abc"/, { PORT: "abc" });
+  });
+
+  test("a port in use", async () => {
+    await using project = await createProject({ "environment.ts": counterModule() });
+    const other = createServer().listen(0, "127.0.0.1");
+    await new Promise((resolve) => other.once("listening", resolve));
+    const { port } = other.address() as { port: number };
+    await fails(project.dir, ["serve", "--port", String(port)], new RegExp(`${port}.*in use.*--port`));
+    other.close();
+  });
+
+  test("a path that does not exist", async () => {
+    await using project = await createProject();
+    await fails(project.dir, ["serve", "nowhere"], /There is no file or folder nowhere; check/);
+  });
+
+  test("a folder without an environment", async () => {
+    await using project = await createProject();
+    await fails(project.dir, ["serve"], /No environment in .*server\/environment.*openenv serve path\/to/);
+  });
+
+  test("a module without an environment", async () => {
+    await using project = await createProject({ "environment.ts": "export default { a: 1 };" });
+    await fails(project.dir, ["serve"], /environment\.ts exports no environment; add: export default defineEnv/);
+  });
+
+  test("a module with several and no default", async () => {
+    const twice = `${counterModule().replace("export default", "export const one =")}\nexport const two = one;`;
+    await using project = await createProject({ "environment.ts": twice });
+    await fails(project.dir, ["serve"], /several environments \(one, two\); make one of them the default/);
+  });
+
+  test("a package that is not installed", async () => {
+    await using project = await createProject({ "environment.ts": 'import "not-there/deep"; import "node:fs";' });
+    await fails(project.dir, ["serve"], /the package not-there is not installed; run: npm install not-there/);
+  });
+
+  test.each(["ts", "js"])("a .%s module that throws, with the line that did", async (extension) => {
+    await using project = await createProject({
+      [`environment.${extension}`]: '// a comment\nimport "node:fs";\n\nthrow new Error("no key\\nset KEY");',
+    });
+    await fails(project.dir, ["serve"], new RegExp(`does not load: no key \\(environment\\.${extension}:4:7\\)`));
+  });
+
+  test("an instance in the place of a factory", async () => {
+    const instance = counterModule()
+      .replace("() => {", "(() => {")
+      .replace(/\}\);\s*$/, "})());");
+    await using project = await createProject({ "environment.ts": instance });
+    await fails(project.dir, ["serve"], /needs a factory.* \(environment\.ts:11:\d+\)/);
+  });
+
+  test("a syntax error in JavaScript, with its line", async () => {
+    await using project = await createProject({ "environment.js": "const a = 1;\nconst b = ;" });
+    await fails(project.dir, ["serve"], /does not load: Unexpected token ';' \(environment\.js:2\)/);
+  });
+});
+
+test("a syntax error in TypeScript shows the line, without a stack", async () => {
+  await using project = await createProject({ "environment.ts": "const a = 1;\nconst b: number = ;" });
+  expect(await runCommand(["serve"], { cwd: project.dir })).toEqual({
+    code: 2,
+    stdout: "",
+    stderr: 'error: environment.ts:2:19: Unexpected ";"\n    const b: number = ;\n',
+  });
+});
+
+async function fails(cwd: string, args: string[], message: RegExp, env: Record<string, string> = {}): Promise<void> {
+  const { code, stdout, stderr } = await runCommand(args, { cwd, env });
+  expect(stderr).toMatch(message);
+  expect(stderr.trim().split("\n")).toHaveLength(1);
+  expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+}
+
+async function post(url: string, body: object): Promise<unknown> {
+  const headers = { "content-type": "application/json" };
+  return (await fetch(url, { method: "POST", headers, body: JSON.stringify(body) })).json();
+}

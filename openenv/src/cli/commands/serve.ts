@@ -1,0 +1,86 @@
+import { type Command, InvalidArgumentError, Option } from "commander";
+import type { ServeOptions } from "../../server/types.js";
+import { renderBanner } from "../banner.js";
+import { ENVIRONMENT_PLACES, findEnvironment } from "../find-environment.js";
+import { print } from "../output.js";
+import { serveModule } from "../serve-module.js";
+
+const EXAMPLES = `
+A folder's environment is the first of ${ENVIRONMENT_PLACES.join(", ")}
+(.ts, .mts, .js, .mjs). Its default export is what defineEnvironment returns.
+
+Examples:
+  openenv serve
+  openenv serve envs/echo --port 9000
+  openenv serve server/environment.ts --watch
+  openenv serve --host 0.0.0.0 --max-concurrent-envs 500 --log-level warn`;
+
+interface ServeFlags extends ServeOptions {
+  watch?: boolean;
+  reload?: boolean;
+}
+
+export function configureServe(command: Command): void {
+  command
+    .argument("[target]", "folder or module of the environment", ".")
+    .option("--port <number>", "port to listen on, 0 for a free one (PORT, default 8000)", wholeNumber(0, 65535))
+    .option("--host <address>", "address to listen on (HOST, default 127.0.0.1)")
+    .option(
+      "--max-concurrent-envs <number>",
+      "sessions at once (MAX_CONCURRENT_ENVS)",
+      wholeNumber(1, Number.MAX_SAFE_INTEGER),
+    )
+    .option(
+      "--session-timeout <seconds>",
+      'end a session without a socket after this long, or "none" (SESSION_TIMEOUT, default 900)',
+      parseTimeout,
+    )
+    .addOption(
+      new Option("--mode <mode>", "production leaves out HTTP reset, step and state (OPENENV_MODE)").choices([
+        "simulation",
+        "production",
+      ]),
+    )
+    .option("--watch", "restart when a source file changes")
+    .option("--reload", "the same as --watch")
+    .addOption(
+      new Option("--log-level <level>", "least level that is logged (LOG_LEVEL, default info)").choices([
+        "trace",
+        "debug",
+        "info",
+        "warn",
+        "error",
+        "fatal",
+        "silent",
+      ]),
+    )
+    .addHelpText("after", EXAMPLES)
+    .action(serveTarget);
+}
+
+async function serveTarget(target: string, { watch, reload, ...options }: ServeFlags): Promise<void> {
+  const file = findEnvironment(target);
+  if (watch || reload) {
+    const { serveAndWatch } = await import("../watch.js");
+    await serveAndWatch(file, options);
+    return;
+  }
+  const server = await serveModule(file, options);
+  print(renderBanner(server.url, server.environment.contract));
+}
+
+function wholeNumber(least: number, most: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (/^\d+$/.test(text) && value >= least && value <= most) return value;
+    const range = most === Number.MAX_SAFE_INTEGER ? `from ${least} on` : `from ${least} to ${most}`;
+    throw new InvalidArgumentError(`Give a whole number ${range}.`);
+  };
+}
+
+function parseTimeout(text: string): number | null {
+  if (text === "none") return null;
+  const value = Number(text);
+  if (text.trim() !== "" && Number.isFinite(value) && value > 0) return value;
+  throw new InvalidArgumentError('Give a number of seconds above 0, or "none".');
+}

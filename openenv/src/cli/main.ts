@@ -1,0 +1,80 @@
+import { readFileSync } from "node:fs";
+import { Command, CommanderError } from "commander";
+import { exit, print, printError, printNote, reportError } from "./output.js";
+
+interface CommandEntry {
+  name: string;
+  summary: string;
+  /** Adds arguments, options, examples and the action; only the command that was asked for is loaded. */
+  configure(command: Command): Promise<void>;
+}
+
+const COMMANDS: readonly CommandEntry[] = [
+  {
+    name: "serve",
+    summary: "serve an environment over HTTP and WebSocket",
+    configure: async (command) => (await import("./commands/serve.js")).configureServe(command),
+  },
+  {
+    name: "run",
+    summary: "run a TypeScript or JavaScript file",
+    configure: async (command) => (await import("./commands/run.js")).configureRun(command),
+  },
+  {
+    name: "schema",
+    summary: "show or compare the schemas of environments",
+    configure: async (command) => (await import("./commands/schema.js")).configureSchema(command),
+  },
+];
+
+/** Runs the command line. Exit codes: 0 done, 1 failed, 2 wrong usage or configuration. */
+export async function main(args: readonly string[]): Promise<void> {
+  const asked = args[0] === "help" ? args[1] : args[0];
+  const entry = COMMANDS.find(({ name }) => name === asked);
+  try {
+    const program = await createProgram(entry);
+    await program.parseAsync(args.length === 0 ? ["--help"] : [...args], { from: "user" });
+  } catch (error) {
+    exit(report(error, entry));
+  }
+}
+
+async function createProgram(asked: CommandEntry | undefined): Promise<Command> {
+  const program = new Command("openenv")
+    .description("Build, serve and use agentic RL environments.")
+    .version(readVersion())
+    .enablePositionalOptions()
+    .exitOverride()
+    // Errors of commander are printed once, by `report`.
+    .configureOutput({ writeOut: print, writeErr: printNote, outputError: () => {} });
+  for (const entry of COMMANDS) {
+    const command = program.command(entry.name).description(entry.summary);
+    if (entry === asked) await entry.configure(command);
+  }
+  return program;
+}
+
+/** Prints why the command failed, in one line where that is enough, and returns the exit code. */
+function report(error: unknown, asked: CommandEntry | undefined): number {
+  return error instanceof CommanderError ? reportUsage(error, asked) : reportError(error);
+}
+
+function reportUsage(error: CommanderError, asked: CommandEntry | undefined): number {
+  if (error.exitCode === 0) return 0;
+  if (error.code !== "commander.help") {
+    const [reason = "", suggestion] = error.message
+      .replace(/^error: /, "")
+      .trim()
+      .split("\n");
+    const help = `openenv ${asked ? `${asked.name} ` : ""}--help`;
+    printError(suggestion ? `${reason} ${suggestion}` : `${reason.replace(/\.$/, "")}; see \`${help}\``);
+  }
+  return 2;
+}
+
+function readVersion(): string {
+  const manifest = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as {
+    version: string;
+  };
+  return manifest.version;
+}

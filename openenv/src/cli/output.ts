@@ -1,0 +1,42 @@
+import { ConfigError } from "../errors.js";
+
+/** The only place of the package that writes to the terminal. */
+
+/** Writes a line or a block of lines to standard output. */
+export function print(text: string): void {
+  leaveQuietlyOnClosedPipe();
+  process.stdout.write(`${text.trimEnd()}\n`);
+}
+
+/** Writes progress that is no result to standard error. */
+export function printNote(text: string): void {
+  process.stderr.write(`${text.trimEnd()}\n`);
+}
+
+/** Writes what is wrong and what to do about it to standard error. */
+export function printError(message: string): void {
+  printNote(`error: ${message}`);
+}
+
+/** Prints why a command failed and returns its exit code: 2 for what the user set wrongly, else 1. */
+export function reportError(error: unknown): number {
+  printError(error instanceof Error ? error.message : String(error));
+  return error instanceof ConfigError ? 2 : 1;
+}
+
+/** Ends the process, whatever is still open in it, once standard output has taken everything. */
+export function exit(code: number): void {
+  process.stdout.write("", () => process.exit(code));
+}
+
+let guarded = false;
+
+/** A reader such as `head` may close the pipe early, which is no failure. */
+function leaveQuietlyOnClosedPipe(): void {
+  if (guarded) return;
+  guarded = true;
+  process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code !== "EPIPE") throw error;
+    process.exit(0);
+  });
+}

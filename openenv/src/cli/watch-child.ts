@@ -1,0 +1,36 @@
+import type { RunningServer, ServeOptions } from "../server/types.js";
+import { renderBanner } from "./banner.js";
+import { exit, print, reportError } from "./output.js";
+import { serveModule } from "./serve-module.js";
+
+/** What the watching process hands to the serving one. */
+export interface ChildTask {
+  file: string;
+  options: ServeOptions;
+  /** Print the URLs and how to use them: the first time only. */
+  announce: boolean;
+}
+
+/** Sent once, when the server listens. */
+export interface ChildReady {
+  port: number;
+}
+
+let server: RunningServer | undefined;
+
+/** The watching process asks for the end, or is itself gone: nothing may be left behind. */
+async function end(): Promise<void> {
+  await server?.close();
+  process.exit(0);
+}
+
+process.once("disconnect", end);
+if (!process.connected) await end();
+try {
+  const { file, options, announce } = JSON.parse(process.argv[2] ?? "") as ChildTask;
+  server = await serveModule(file, options);
+  if (announce) print(renderBanner(server.url, server.environment.contract));
+  process.send?.({ port: server.port } satisfies ChildReady);
+} catch (error) {
+  exit(reportError(error));
+}

@@ -1,0 +1,104 @@
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import {
+  counterModule,
+  createProject,
+  type Project,
+  type Running,
+  startCommand,
+} from "../../test-support/command-line.js";
+
+const URL_LINE = /at (http:\/\/127\.0\.0\.1:\d+)/;
+const ARGS = ["serve", "--watch", "--port", "0", "--log-level", "warn"];
+
+interface Watched extends AsyncDisposable {
+  project: Project;
+  running: Running;
+  url: string;
+}
+
+/** An environment whose step adds what another file says, under --watch. */
+async function startWatched(): Promise<Watched> {
+  const main = `import { factor } from "./factor.js";\n${counterModule("amount * factor")}`;
+  const project = await createProject({ "environment.ts": main, "factor.ts": "export const factor: number = 1;" });
+  const running = startCommand(ARGS, { cwd: project.dir });
+  const [, url = ""] = await running.printed(URL_LINE);
+  await running.printed(/Watching environment\.ts/);
+  return {
+    project,
+    running,
+    url,
+    async [Symbol.asyncDispose]() {
+      await running[Symbol.asyncDispose]();
+      await project[Symbol.asyncDispose]();
+    },
+  };
+}
+
+async function countAfterStep(url: string): Promise<unknown> {
+  const headers = { "content-type": "application/json" };
+  const answer = await fetch(`${url}/step`, { method: "POST", headers, body: '{"action":{"amount":1}}' });
+  return (await answer.json()).observation.count;
+}
+
+test("a change in an imported file restarts the server on the same port", async () => {
+  await using watched = await startWatched();
+  expect(await countAfterStep(watched.url)).toBe(1);
+  await watched.project.write("factor.ts", "export const factor: number = 5;");
+  await watched.running.printed(/Restarted/);
+  expect(await countAfterStep(watched.url)).toBe(5);
+});
+
+test("a broken edit is told and the version before keeps running until it is mended", async () => {
+  await using watched = await startWatched();
+  await watched.project.write("factor.ts", "export const factor: number = ;");
+  await watched.running.printed(/error: factor\.ts:1:31: Unexpected ";"/);
+  await watched.running.printed(/waiting for a change/);
+  expect(await countAfterStep(watched.url)).toBe(1);
+  await watched.project.write("factor.ts", "export const factor: number = 6;");
+  await watched.running.printed(/Restarted/);
+  expect(await countAfterStep(watched.url)).toBe(6);
+});
+
+test("a file that was missing is noticed when it appears", async () => {
+  await using watched = await startWatched();
+  await rm(join(watched.project.dir, "factor.ts"));
+  await watched.running.printed(/Could not resolve ".\/factor\.js"/);
+  await watched.project.write("factor.ts", "export const factor: number = 7;");
+  await watched.running.printed(/Restarted/);
+  expect(await countAfterStep(watched.url)).toBe(7);
+});
+
+test("an edit that compiles but does not load is told, and the next one is waited for", async () => {
+  await using watched = await startWatched();
+  await watched.project.write("factor.ts", 'throw new Error("bad factor"); export const factor: number = 0;');
+  await watched.running.printed(/error: environment\.ts does not load: bad factor \(factor\.ts:1:7\)/);
+  await watched.running.printed(/The server has ended; waiting for a change/);
+  await watched.project.write("factor.ts", "export const factor: number = 8;");
+  await watched.running.printed(/Restarted/);
+  expect(await countAfterStep(watched.url)).toBe(8);
+});
+
+test.each(["SIGINT", "SIGTERM", "SIGKILL"] as const)(
+  "%s to the watching process ends the server too",
+  async (signal) => {
+    await using watched = await startWatched();
+    watched.running.process.kill(signal);
+    // Resolves when nobody holds the streams any more: also the serving process is gone.
+    expect(await watched.running.exited).toBe(signal === "SIGKILL" ? "SIGKILL" : 0);
+    await expect(fetch(watched.url)).rejects.toThrow();
+  },
+);
+
+test("a wrong configuration at the start ends it with exit code 2, as without --watch", async () => {
+  await using project = await createProject({ "environment.ts": counterModule(), "empty.ts": "export {};" });
+  for (const args of [
+    ["serve", "--watch"],
+    ["serve", "empty.ts", "--reload"],
+  ]) {
+    await using running = startCommand(args, { cwd: project.dir, env: { PORT: "abc" } });
+    expect(await running.exited).toBe(2);
+    expect(running.stderr).toMatch(/^error: [^\n]*\n$/);
+  }
+});

@@ -1,0 +1,106 @@
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import type { ServeOptions } from "../server/types.js";
+import { BundleError, bundle, describePath } from "./bundle.js";
+import { exit, printError, printNote } from "./output.js";
+import { createSourceWatcher } from "./source-watcher.js";
+import type { ChildReady, ChildTask } from "./watch-child.js";
+
+/**
+ * Serves a module in a child process and replaces that process when a source file changes. Once it has
+ * started well, an edit that does not compile or load is reported and the next one is waited for.
+ * @throws ConfigError when the source does not compile at the start.
+ */
+export async function serveAndWatch(file: string, options: ServeOptions): Promise<void> {
+  const sources = createSourceWatcher();
+  sources.follow((await bundle(file)).inputs);
+  let child = startChild({ file, options, announce: true });
+  endWithSignals(() => child);
+
+  const started = await child.started;
+  if (!started) {
+    exit(await child.exited);
+    return;
+  }
+  printNote(`Watching ${describePath(file)} and what it imports.`);
+  noteUnaskedEnd(child);
+  for (;;) {
+    await sources.changed();
+    if (!(await compiles())) continue;
+    await child.stop();
+    child = startChild({ file, options: { ...options, port: started.port }, announce: false });
+    child.started.then((ready) => ready && printNote("Restarted after a change."));
+    noteUnaskedEnd(child);
+  }
+
+  async function compiles(): Promise<boolean> {
+    try {
+      sources.follow((await bundle(file)).inputs);
+      return true;
+    } catch (error) {
+      if (!(error instanceof BundleError)) throw error;
+      // The cure may be a file that was not there when the source was read.
+      sources.follow(error.inputs, { siblings: true });
+      printError(`${error.message}\nThe version before keeps running; waiting for a change.`);
+      return false;
+    }
+  }
+}
+
+interface Child {
+  /** Resolves when the server listens, or with nothing when it ended before. */
+  readonly started: Promise<ChildReady | undefined>;
+  /** The exit code; 1 when a signal ended it. */
+  readonly exited: Promise<number>;
+  readonly stopping: boolean;
+  /** Resolves when the process is gone. */
+  stop(): Promise<void>;
+  kill(): boolean;
+}
+
+/** Longer than a server takes to end cleanly: only a stuck event loop is killed. */
+const KILL_AFTER_MS = 15_000;
+
+function startChild(task: ChildTask): Child {
+  const script = fileURLToPath(new URL("./watch-child.js", import.meta.url));
+  const running = fork(script, [JSON.stringify(task)]);
+  const exited = once(running, "exit").then(([code]) => (code as number | null) ?? 1);
+  const ready = once(running, "message").then(([message]) => message as ChildReady);
+  let stopping = false;
+  return {
+    started: Promise.race([ready, exited.then(() => undefined)]),
+    exited,
+    get stopping() {
+      return stopping;
+    },
+    async stop() {
+      stopping = true;
+      // Not SIGTERM: after a Ctrl-C the terminal has signalled the child too, and a second signal would cut it short.
+      if (running.connected) running.disconnect();
+      const timer = setTimeout(() => running.kill("SIGKILL"), KILL_AFTER_MS);
+      await exited;
+      clearTimeout(timer);
+    },
+    kill: () => running.kill("SIGKILL"),
+  };
+}
+
+function noteUnaskedEnd(child: Child): void {
+  child.exited.then(() => {
+    if (!child.stopping) printNote("The server has ended; waiting for a change.");
+  });
+}
+
+/** The first Ctrl-C or SIGTERM ends the server cleanly, the next one at once. */
+function endWithSignals(current: () => Child): void {
+  let asked = false;
+  for (const signal of ["SIGINT", "SIGTERM"] as const) {
+    process.on(signal, async () => {
+      if (asked) current().kill();
+      asked = true;
+      await current().stop();
+      exit(0);
+    });
+  }
+}

@@ -1,0 +1,33 @@
+import { RemoteError } from "../errors.js";
+import type { MetadataBody, SchemaBody } from "../protocol/http.js";
+import type { ClientContract } from "./contract.js";
+import type { HttpClient } from "./http.js";
+
+/**
+ * Compares the contract with the server's: by hash where the server tells one, else field by field.
+ * A server without these routes passes.
+ * @throws ContractMismatchError naming the fields that break.
+ */
+export async function checkContract(contract: ClientContract, http: HttpClient): Promise<void> {
+  const metadata = (await optional(http.get("/metadata"))) as MetadataBody | undefined;
+  const { hash } = await contract.fingerprint();
+  if (metadata?.contract?.hash === hash) return;
+  const schema = await fetchSchema(http);
+  if (!schema) return;
+  const { compareSchemas } = await import("./compare-schemas.js");
+  compareSchemas(contract, schema);
+}
+
+/** The server's schemas; undefined when it has no such route. */
+export async function fetchSchema(http: HttpClient): Promise<SchemaBody | undefined> {
+  return (await optional(http.get("/schema"))) as SchemaBody | undefined;
+}
+
+async function optional<T>(answer: Promise<T>): Promise<T | undefined> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof RemoteError && error.details["status"] === 404) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,96 @@
+import { encodeReset, type ResetOptions } from "../protocol/codec.js";
+import type { MetadataBody } from "../protocol/http.js";
+import type { JsonObject } from "../protocol/messages.js";
+import type { ClientContract, GenericContract, Received, Sent } from "./contract.js";
+import type { CallOptions, StepOptions } from "./options.js";
+import {
+  type EpisodeState,
+  type FailedResult,
+  parseResult,
+  parseState,
+  type StepResult,
+  toFailedResult,
+} from "./result.js";
+import type { Session } from "./session.js";
+import type { Shape } from "./shape.js";
+import type { TaskClient } from "./tasks.js";
+
+/**
+ * One session of an environment. Calls are answered in the order in which they were made.
+ * Calls reject with RemoteError (the server answered an error; the session goes on) or
+ * ConnectionError (there is no answer; after SESSION_LOST only `reset` goes on, on a new session).
+ */
+export interface EnvClient<C extends ClientContract = GenericContract> extends AsyncDisposable {
+  /** `http://host:port/prefix`; `in-process:<name>` without a server. */
+  readonly url: string;
+  /** True when the episode is gone: `step` and `state` are refused until `reset`. */
+  readonly sessionLost: boolean;
+  readonly tasks: TaskClient;
+  /** Starts an episode; after a loss on a new session. */
+  reset(options?: ResetOptions & Sent<C["reset"]>, call?: CallOptions): Promise<StepResult<Received<C["observation"]>>>;
+  /** As `reset`, but a failure is a result with `outcome` `env_error` or `lost`, to be masked. */
+  tryReset(
+    options?: ResetOptions & Sent<C["reset"]>,
+    call?: CallOptions,
+  ): Promise<StepResult<Received<C["observation"]>> | FailedResult>;
+  step(action: Sent<C["action"]>, call?: StepOptions): Promise<StepResult<Received<C["observation"]>>>;
+  /** As `step`, but a failure is a result with `outcome` `env_error` or `lost`, to be masked. */
+  tryStep(
+    action: Sent<C["action"]>,
+    call?: StepOptions,
+  ): Promise<StepResult<Received<C["observation"]>> | FailedResult>;
+  state(call?: CallOptions): Promise<EpisodeState & Received<C["state"]>>;
+  /** What the environment says about itself. */
+  metadata(): Promise<MetadataBody>;
+  /** Ends the session; calls that wait reject with CLIENT_CLOSED. Doing it twice does no harm. */
+  close(): Promise<void>;
+}
+
+/** What a client is made of. */
+export interface ClientParts {
+  url: string;
+  session: Session;
+  shape: Shape;
+  tasks: TaskClient;
+  metadata(): Promise<MetadataBody>;
+  /** Milliseconds a call waits when it does not say. */
+  timeoutMs: number;
+}
+
+export function createEnvClient<C extends ClientContract>(parts: ClientParts): EnvClient<C> {
+  const { session, shape } = parts;
+  type Result = StepResult<Received<C["observation"]>>;
+
+  const call = (message: JsonObject, { timeoutMs, signal }: CallOptions): Promise<JsonObject> =>
+    session.call(message, { timeoutMs: timeoutMs ?? parts.timeoutMs, signal });
+
+  const transition = async (message: JsonObject, options: CallOptions): Promise<Result> => {
+    const result = parseResult(await call(message, options), session.extensions);
+    return { ...result, observation: shape.readObservation(result.observation) as Received<C["observation"]> };
+  };
+
+  const client: EnvClient<C> = {
+    url: parts.url,
+    tasks: parts.tasks,
+    metadata: parts.metadata,
+    get sessionLost() {
+      return session.lost;
+    },
+    reset: async (options, callOptions = {}) =>
+      transition({ type: "reset", data: encodeReset({ ...options }) }, callOptions),
+    step: async (action, { metadata, ...callOptions } = {}) => {
+      shape.checkAction(action);
+      const data = metadata ? { ...(action as JsonObject), metadata } : action;
+      return transition({ type: "step", data }, callOptions);
+    },
+    tryReset: (options, callOptions) => client.reset(options, callOptions).catch(toFailedResult),
+    tryStep: (action, callOptions) => client.step(action, callOptions).catch(toFailedResult),
+    state: async (callOptions = {}) => {
+      const { episode_id, step_count, ...fields } = parseState(await call({ type: "state" }, callOptions));
+      return { episode_id, step_count, ...shape.readState(fields) } as EpisodeState & Received<C["state"]>;
+    },
+    close: () => session.close(),
+    [Symbol.asyncDispose]: () => session.close(),
+  };
+  return client;
+}

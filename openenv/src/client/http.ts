@@ -1,0 +1,70 @@
+import { ConnectionError, RemoteError } from "../errors.js";
+import type { ServerAddress } from "./address.js";
+import type { OpenOptions } from "./socket.js";
+
+/** The HTTP routes of one server. Bodies are JSON; what comes back is not yet trusted. */
+export interface HttpClient {
+  get(path: string): Promise<unknown>;
+  post(path: string, body: unknown): Promise<unknown>;
+}
+
+/**
+ * @throws RemoteError (its `details.status` is the HTTP status) when the server refuses,
+ * ConnectionError when there is no answer or one that is no JSON.
+ */
+export function createHttpClient(address: ServerAddress, { headers, timeoutMs, signal }: OpenOptions): HttpClient {
+  const send = async (path: string, init: RequestInit): Promise<unknown> => {
+    const url = address.base + path;
+    const timeout = AbortSignal.timeout(Math.min(timeoutMs, 2 ** 31 - 1));
+    let response: Response;
+    let text: string;
+    try {
+      response = await fetch(address.http(path), {
+        ...init,
+        signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
+      });
+      text = await response.text();
+    } catch (cause) {
+      if (signal?.aborted) throw new ConnectionError("ABORTED", "Connecting was aborted.", { cause });
+      const code = timeout.aborted ? "CLIENT_TIMEOUT" : "CONNECTION_FAILED";
+      const why = timeout.aborted ? `no answer within ${timeoutMs} ms` : describe(cause);
+      throw new ConnectionError(code, `${url}: ${why}.`, { cause });
+    }
+    const body = parse(text);
+    if (!response.ok) throw refusal(url, response.status, body ?? text);
+    if (body === undefined) throw new ConnectionError("PROTOCOL_ERROR", `${url} answered something that is no JSON.`);
+    return body;
+  };
+
+  return {
+    get: (path) => send(path, { headers }),
+    post: (path, body) =>
+      send(path, {
+        method: "POST",
+        headers: { ...headers, "content-type": "application/json" },
+        body: JSON.stringify(body),
+      }),
+  };
+}
+
+function refusal(url: string, status: number, body: unknown): RemoteError {
+  const detail = typeof body === "object" && body !== null && "detail" in body ? body.detail : body;
+  const code = status === 422 ? "VALIDATION_ERROR" : status === 501 ? "TASKS_NOT_SUPPORTED" : "REQUEST_FAILED";
+  const words = typeof detail === "string" ? detail.slice(0, 200) : JSON.stringify(detail);
+  const errors = Array.isArray(detail) ? { errors: detail } : {};
+  return new RemoteError(code, `${url} answered ${status}: ${words}`, { status, ...errors });
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** `fetch` hides the reason in the cause. */
+function describe(error: unknown): string {
+  const inner = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+  return inner instanceof Error ? inner.message || inner.name : String(inner);
+}

@@ -1,0 +1,16 @@
+export { connect } from "../connect.js";
+export {
+  ConnectionError,
+  ContractMismatchError,
+  type ErrorCode,
+  OpenEnvError,
+  RemoteError,
+  type ValidationIssue,
+} from "../errors.js";
+export type { ResetOptions } from "../protocol/codec.js";
+export type { MetadataBody } from "../protocol/http.js";
+export type { ClientContract, ClientSchema, GenericContract } from "./contract.js";
+export type { EnvClient } from "./env-client.js";
+export type { CallOptions, ConnectOptions, StepOptions } from "./options.js";
+export type { EpisodeState, FailedResult, StepResult } from "./result.js";
+export type { TaskClient, TaskSplitInfo } from "./tasks.js";

@@ -1,0 +1,40 @@
+import type { JsonObject } from "../protocol/messages.js";
+
+/** Options of one call. */
+export interface CallOptions {
+  /** Milliseconds to wait for the answer, once the call was sent; default that of the client. Then the session is lost. */
+  timeoutMs?: number | undefined;
+  /** Aborting a call that was already sent loses the session; one that still waits for its turn is only taken back. */
+  signal?: AbortSignal | undefined;
+}
+
+export interface StepOptions extends CallOptions {
+  /** Free-form data for the environment beside the action (`action.metadata` on the wire). */
+  metadata?: JsonObject | undefined;
+}
+
+/** Options of `connect`. */
+export interface ConnectOptions {
+  /** Headers of the handshake and of every HTTP request. Browsers cannot send them on a WebSocket. */
+  headers?: Readonly<Record<string, string>> | undefined;
+  /** Sent as `Authorization: Bearer <token>`. */
+  token?: string | undefined;
+  /** Milliseconds a call waits for its answer; default 60,000. */
+  timeoutMs?: number | undefined;
+  /** Milliseconds until a connection must be open; default 10,000. */
+  connectTimeoutMs?: number | undefined;
+  /** Ask the server where the time of each call goes: `result.metadata.openenv`. Default false. */
+  timing?: boolean | undefined;
+  /** False skips the comparison of contracts, and without a contract the fetch of `/schema`. Default true. */
+  check?: boolean | undefined;
+  /** Aborts the connecting; a client that is open is ended with `close()`. */
+  signal?: AbortSignal | undefined;
+}
+
+export const DEFAULT_TIMEOUT_MS = 60_000;
+export const DEFAULT_CONNECT_TIMEOUT_MS = 10_000;
+
+/** The headers that the options ask for. */
+export function requestHeaders(options: ConnectOptions): Record<string, string> {
+  return { ...options.headers, ...(options.token ? { authorization: `Bearer ${options.token}` } : {}) };
+}

@@ -1,0 +1,92 @@
+import { ConnectionError, RemoteError } from "../errors.js";
+import type { JsonObject } from "../protocol/messages.js";
+import { isObject } from "./is-object.js";
+
+/** What a reset or a step gave. */
+export interface StepResult<O = JsonObject> {
+  /** `terminated`: the episode came to its end. `truncated`: it was cut off (a time limit). */
+  readonly outcome: "ok" | "terminated" | "truncated";
+  readonly observation: O;
+  readonly reward: number | boolean | null;
+  readonly done: boolean;
+  /** Free-form data of the environment, `{}` without. */
+  readonly metadata: JsonObject;
+  /** What the server did not like about the call but let pass. */
+  readonly warnings: readonly string[];
+}
+
+/**
+ * Where a result should be and none is to be had: mask it, it is no reward of 0.
+ * `env_error`: the server answered an error. `lost`: there was no answer; the episode is gone.
+ */
+export type FailedResult = Failure<RemoteError> | Failure<ConnectionError>;
+
+interface Failure<E extends RemoteError | ConnectionError> {
+  readonly outcome: E["outcome"];
+  readonly error: E;
+  readonly observation: null;
+  readonly reward: null;
+  readonly done: true;
+  readonly metadata: JsonObject;
+  readonly warnings: readonly string[];
+}
+
+/**
+ * Reads the data of an `observation` frame. `metadata` is taken out of the observation and put beside it.
+ * @throws ConnectionError PROTOCOL_ERROR when it has another shape.
+ */
+export function parseResult(data: JsonObject, extensions: readonly string[]): StepResult {
+  const { observation, reward = null, done, metadata: outer } = data;
+  if (!isObject(observation)) throw misfit("observation", "an object");
+  if (typeof done !== "boolean") throw misfit("done", "a boolean");
+  if (reward !== null && typeof reward !== "number" && typeof reward !== "boolean") {
+    throw misfit("reward", "a number, a boolean or null");
+  }
+  const { metadata: inner, ...fields } = observation;
+  const metadata = isObject(outer) ? outer : isObject(inner) ? inner : {};
+  return {
+    outcome: done ? (metadata["truncated"] === true ? "truncated" : "terminated") : "ok",
+    observation: fields,
+    reward,
+    done,
+    metadata,
+    warnings: extensions.includes("warnings") ? parseWarnings(metadata["openenv"]) : [],
+  };
+}
+
+/**
+ * Reads the data of a `state` frame: `episode_id` (null when unset) and `step_count` first.
+ * @throws ConnectionError PROTOCOL_ERROR when it has another shape.
+ */
+export function parseState(data: JsonObject): EpisodeState & JsonObject {
+  const { episode_id = null, step_count = 0, ...fields } = data;
+  if (episode_id !== null && typeof episode_id !== "string") throw misfit("episode_id", "a string or null");
+  if (typeof step_count !== "number") throw misfit("step_count", "a number");
+  return { episode_id, step_count, ...fields };
+}
+
+/** What every state has; the names are those of the wire. */
+export interface EpisodeState {
+  episode_id: string | null;
+  step_count: number;
+}
+
+/** The failure as a result; anything but a failure of server or connection is thrown on. */
+export function toFailedResult(error: unknown): FailedResult {
+  const rest = { observation: null, reward: null, done: true, metadata: {}, warnings: [] } as const;
+  if (error instanceof RemoteError) return { outcome: error.outcome, error, ...rest };
+  if (error instanceof ConnectionError) return { outcome: error.outcome, error, ...rest };
+  throw error;
+}
+
+function parseWarnings(extension: unknown): string[] {
+  const warnings = isObject(extension) ? extension["warnings"] : undefined;
+  return Array.isArray(warnings) ? warnings.map(String) : [];
+}
+
+function misfit(field: string, expected: string): ConnectionError {
+  return new ConnectionError(
+    "PROTOCOL_ERROR",
+    `The server's answer has no fitting "${field}": it must be ${expected}.`,
+  );
+}

@@ -1,0 +1,149 @@
+import { ConnectionError } from "../errors.js";
+
+/** An open WebSocket, the same whatever the runtime brings. */
+export interface Socket {
+  send(text: string): void;
+  /** Resolves once the socket is closed; a peer that does not answer the closing is dropped after a second. */
+  close(): Promise<void>;
+  /** Ends it at once; nothing is heard of it afterwards. */
+  drop(): void;
+}
+
+export interface SocketHandlers {
+  /** `data` is a string for a text frame. */
+  message(data: unknown): void;
+  close(code: number, reason: string): void;
+}
+
+/** What every way to a server needs. */
+export interface OpenOptions {
+  headers: Record<string, string>;
+  timeoutMs: number;
+  signal?: AbortSignal | undefined;
+}
+
+/** Largest message taken from a server, bytes. */
+const MAX_MESSAGE_BYTES = 100 * 1024 * 1024;
+const CLOSE_WAIT_MS = 1000;
+
+/**
+ * Opens a WebSocket. Handlers may be called before the promise resolves: a refusal follows the handshake at once.
+ * @throws ConnectionError CONNECTION_FAILED or ABORTED.
+ */
+export async function openSocket(url: string, handlers: SocketHandlers, options: OpenOptions): Promise<Socket> {
+  const { signal, timeoutMs } = options;
+  if (signal?.aborted) throw aborted(signal);
+  const raw = await createRawSocket(url, options);
+  await new Promise<void>((resolve, reject) => {
+    let cause: unknown;
+    const fail = (error: ConnectionError): void => {
+      detach(raw);
+      terminate(raw);
+      settle();
+      reject(error);
+    };
+    const onAbort = (): void => fail(aborted(signal));
+    const timer = setTimeout(() => fail(failed(url, `no answer within ${timeoutMs} ms`)), timeoutMs);
+    const settle = (): void => {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", onAbort);
+    };
+    signal?.addEventListener("abort", onAbort);
+    raw.onmessage = (event) => handlers.message(event.data);
+    raw.onerror = (event) => {
+      cause = event.error;
+    };
+    raw.onclose = (event) => fail(failed(url, messageOf(cause) || `closed (${event.code})`, cause));
+    raw.onopen = () => {
+      settle();
+      raw.onclose = (event) => handlers.close(event.code, event.reason || messageOf(cause));
+      resolve();
+    };
+  });
+  return {
+    send: (text) => raw.send(text),
+    close: () => closeRaw(raw),
+    drop: () => {
+      detach(raw);
+      terminate(raw);
+    },
+  };
+}
+
+/** What `ws` and the WebSocket of the platform have in common. */
+interface RawSocket {
+  onopen: (() => void) | null;
+  onmessage: ((event: { data: unknown }) => void) | null;
+  onerror: ((event: { error?: unknown }) => void) | null;
+  onclose: ((event: { code: number; reason: string }) => void) | null;
+  readonly readyState: number;
+  send(text: string): void;
+  close(code?: number): void;
+  terminate?(): void;
+}
+
+async function createRawSocket(url: string, options: OpenOptions): Promise<RawSocket> {
+  if (isNode()) {
+    const { WebSocket } = await import("ws");
+    return new WebSocket(url, {
+      headers: options.headers,
+      maxPayload: MAX_MESSAGE_BYTES,
+      perMessageDeflate: false,
+    }) as unknown as RawSocket;
+  }
+  if (Object.keys(options.headers).length > 0) {
+    throw new ConnectionError(
+      "CONNECTION_FAILED",
+      "The WebSocket of this platform cannot send headers, so `headers` and `token` do not work here: " +
+        "put the secret into the query of the URL, or let a cookie of the same origin carry it.",
+    );
+  }
+  return new globalThis.WebSocket(url) as unknown as RawSocket;
+}
+
+function isNode(): boolean {
+  const foreign = "Bun" in globalThis || "Deno" in globalThis;
+  return typeof process === "object" && typeof process.versions?.node === "string" && !foreign;
+}
+
+function detach(raw: RawSocket): void {
+  raw.onopen = raw.onmessage = raw.onclose = null;
+  // `ws` throws the error of a socket that is ended before it is open when nobody listens.
+  raw.onerror = () => {};
+}
+
+function terminate(raw: RawSocket): void {
+  if (raw.terminate) raw.terminate();
+  else raw.close();
+}
+
+function closeRaw(raw: RawSocket): Promise<void> {
+  detach(raw);
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => {
+      raw.onclose = null;
+      terminate(raw);
+      resolve();
+    }, CLOSE_WAIT_MS);
+    raw.onclose = () => {
+      clearTimeout(timer);
+      resolve();
+    };
+    raw.close(1000);
+  });
+}
+
+function messageOf(cause: unknown): string {
+  return cause instanceof Error ? cause.message : "";
+}
+
+function failed(url: string, why: string, cause?: unknown): ConnectionError {
+  const { host, pathname } = new URL(url);
+  return new ConnectionError("CONNECTION_FAILED", `No connection to ${host}${pathname}: ${why}. Does the server run?`, {
+    cause,
+  });
+}
+
+function aborted(signal: AbortSignal | undefined): ConnectionError {
+  return new ConnectionError("ABORTED", "Connecting was aborted.", { cause: signal?.reason });
+}

@@ -1,0 +1,69 @@
+import { MessageChannel, receiveMessageOnPort, Worker } from "node:worker_threads";
+import { ConnectionError } from "../../errors.js";
+import { DEFAULT_CONNECT_TIMEOUT_MS, DEFAULT_TIMEOUT_MS } from "../options.js";
+import type { SyncConnectOptions } from "./types.js";
+import { type Answer, unpackError, type WorkerSetup } from "./wire.js";
+
+/** The calling thread's side of a client that lives in another thread. */
+export interface Channel {
+  /** Blocks until the thread has done it; throws what it threw. */
+  call(method: string, ...args: unknown[]): unknown;
+  /** Closes the client and ends the thread; nothing happens the second time. */
+  end(): void;
+}
+
+/** What a call may take beyond its own time limits before the thread counts as dead. */
+const GRACE_MS = 10_000;
+
+export function startChannel(url: string, options: SyncConnectOptions, typed: boolean): Channel {
+  const { port1: port, port2 } = new MessageChannel();
+  const flag = new Int32Array(new SharedArrayBuffer(4));
+  const setup: WorkerSetup = { url, options: { ...options }, typed };
+  const worker = new Worker(new URL("./worker.js", import.meta.url), {
+    workerData: { port: port2, flag, setup },
+    transferList: [port2],
+  });
+  // A script that forgets to close ends all the same.
+  worker.unref();
+  let ended = false;
+
+  const exchange = (method: string, args: unknown[]): unknown => {
+    Atomics.store(flag, 0, 0);
+    port.postMessage({ method, args });
+    if (Atomics.wait(flag, 0, 0, waitLimit(options, args.at(-1))) === "timed-out") {
+      end();
+      throw new ConnectionError("SESSION_LOST", "The client's thread does not answer; it was ended.");
+    }
+    const answer = receiveMessageOnPort(port)?.message as Answer;
+    if ("error" in answer) throw unpackError(answer.error);
+    return answer.value;
+  };
+
+  const end = (): void => {
+    if (ended) return;
+    ended = true;
+    void worker.terminate();
+    port.close();
+  };
+
+  return {
+    call: (method, ...args) => {
+      if (ended)
+        throw new ConnectionError("CLIENT_CLOSED", "The client was closed; open a new one with connectSync().");
+      return exchange(method, args);
+    },
+    end: () => {
+      try {
+        if (!ended) exchange("close", []);
+      } finally {
+        end();
+      }
+    },
+  };
+}
+
+function waitLimit(options: SyncConnectOptions, last: unknown): number {
+  const own = (last as { timeoutMs?: number } | undefined)?.timeoutMs;
+  const call = own ?? options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
+  return call + (options.connectTimeoutMs ?? DEFAULT_CONNECT_TIMEOUT_MS) + GRACE_MS;
+}

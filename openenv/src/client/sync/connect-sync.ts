@@ -1,0 +1,91 @@
+import type { MetadataBody, SchemaBody } from "../../protocol/http.js";
+import type { JsonObject } from "../../protocol/messages.js";
+import { parseAddress } from "../address.js";
+import { compareSchemas } from "../compare-schemas.js";
+import type { ClientContract } from "../contract.js";
+import { type EpisodeState, type StepResult, toFailedResult } from "../result.js";
+import { contractShape, genericShape, type Shape } from "../shape.js";
+import { type Channel, startChannel } from "./channel.js";
+import { refuseSameProcess } from "./same-process.js";
+import type { SyncConnectOptions, SyncEnvClient, SyncTaskClient } from "./types.js";
+
+/**
+ * Opens one session of an environment, like `connect`, with calls that block this thread until the answer is there;
+ * a thread of its own does the work meanwhile. For scripts and notebooks; it holds up everything else in the process.
+ * @throws ConnectionError SYNC_SAME_PROCESS when the server runs in this process, and whatever `connect` throws.
+ * @example
+ * using env = connectSync("http://localhost:8000", counter);
+ * let result = env.reset({ seed: 7 });
+ * while (!result.done) result = env.step({ amount: 1 });
+ */
+export function connectSync<C extends ClientContract>(
+  url: string | URL,
+  contract: C,
+  options?: SyncConnectOptions,
+): SyncEnvClient<C>;
+export function connectSync(url: string | URL, options?: SyncConnectOptions): SyncEnvClient;
+export function connectSync(
+  url: string | URL,
+  second: ClientContract | SyncConnectOptions = {},
+  third: SyncConnectOptions = {},
+): SyncEnvClient {
+  const [contract, options] = "schemas" in second ? [second, third] : [undefined, second];
+  const { base } = parseAddress(url);
+  refuseSameProcess(base);
+  const channel = startChannel(String(url), options, contract !== undefined);
+  try {
+    if (contract && options.check !== false) {
+      const schema = channel.call("schema") as SchemaBody | undefined;
+      if (schema) compareSchemas(contract, schema);
+    }
+    channel.call("open");
+  } catch (error) {
+    channel.end();
+    throw error;
+  }
+  // Schemas of an author do not cross threads: without a contract the thread checks actions, with one this thread does.
+  return createClient(base, channel, contract ? contractShape(contract) : genericShape(() => []));
+}
+
+function createClient(url: string, channel: Channel, shape: Shape): SyncEnvClient {
+  const typed = (result: StepResult): StepResult => ({
+    ...result,
+    observation: shape.readObservation(result.observation) as JsonObject,
+  });
+  const attempt = (call: () => StepResult) => {
+    try {
+      return call();
+    } catch (error) {
+      return toFailedResult(error);
+    }
+  };
+  const task =
+    (method: string) =>
+    (...args: unknown[]) =>
+      channel.call("tasks", method, ...args);
+
+  const client: SyncEnvClient = {
+    url,
+    get sessionLost() {
+      return channel.call("sessionLost") as boolean;
+    },
+    tasks: Object.fromEntries(
+      ["splits", "list", "count", "get", "range"].map((method) => [method, task(method)]),
+    ) as unknown as SyncTaskClient,
+    reset: (options, call) => typed(channel.call("reset", options, call) as StepResult),
+    step: (action, call) => {
+      shape.checkAction(action);
+      return typed(channel.call("step", action, call) as StepResult);
+    },
+    tryReset: (options, call) => attempt(() => client.reset(options, call)),
+    tryStep: (action, call) => attempt(() => client.step(action, call)),
+    state: (call) => {
+      const { episode_id, step_count, ...fields } = channel.call("state", call) as EpisodeState & JsonObject;
+      return { episode_id, step_count, ...shape.readState(fields) };
+    },
+    metadata: () => channel.call("metadata") as MetadataBody,
+    close: () => channel.end(),
+    [Symbol.dispose]: () => channel.end(),
+  };
+  return client;
+}

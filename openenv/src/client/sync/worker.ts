@@ -1,0 +1,47 @@
+/** The thread of a blocking client: an ordinary client, driven by the calls that come through a port. */
+import { type MessagePort, workerData } from "node:worker_threads";
+import type { EnvClient, TaskClient } from "../index.js";
+import type { ConnectOptions } from "../options.js";
+import { type Answer, type Call, packError, type WorkerSetup } from "./wire.js";
+
+const { port, flag, setup } = workerData as { port: MessagePort; flag: Int32Array; setup: WorkerSetup };
+const options = setup.options as ConnectOptions;
+let client: EnvClient | undefined;
+
+port.on("message", async ({ method, args }: Call) => {
+  let answer: Answer;
+  try {
+    answer = { value: await perform(method, args) };
+  } catch (error) {
+    answer = { error: packError(error) };
+  }
+  port.postMessage(answer);
+  Atomics.store(flag, 0, 1);
+  Atomics.notify(flag, 0);
+});
+
+async function perform(method: string, args: unknown[]): Promise<unknown> {
+  if (method === "schema") return fetchServerSchema();
+  if (method === "open") return void (client = await open());
+  if (method === "close") return client?.close();
+  if (!client) throw new TypeError("the client is not open");
+  if (method === "sessionLost") return client.sessionLost;
+  if (method === "tasks") {
+    const [name, ...rest] = args as [keyof TaskClient, ...unknown[]];
+    return (client.tasks[name] as (...args: unknown[]) => unknown)(...rest);
+  }
+  return (client[method as "reset" | "step" | "state" | "metadata"] as (...args: unknown[]) => unknown)(...args);
+}
+
+/** Loaded here, not at the top: a failure to load must reach the thread that waits. */
+async function open(): Promise<EnvClient> {
+  const { connect } = await import("../index.js");
+  return connect(setup.url, setup.typed ? { ...options, check: false } : options);
+}
+
+async function fetchServerSchema(): Promise<unknown> {
+  const [{ parseAddress }, { fetchSchema }, { createHttpClient }, { DEFAULT_CONNECT_TIMEOUT_MS, requestHeaders }] =
+    await Promise.all([import("../address.js"), import("../check.js"), import("../http.js"), import("../options.js")]);
+  const timeoutMs = options.connectTimeoutMs ?? DEFAULT_CONNECT_TIMEOUT_MS;
+  return fetchSchema(createHttpClient(parseAddress(setup.url), { headers: requestHeaders(options), timeoutMs }));
+}

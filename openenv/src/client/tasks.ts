@@ -1,0 +1,53 @@
+import { ConnectionError } from "../errors.js";
+import type { JsonObject } from "../protocol/messages.js";
+import type { HttpClient } from "./http.js";
+
+/** A part of the tasks, as `splits()` tells it. */
+export interface TaskSplitInfo extends JsonObject {
+  name: string;
+  type: string;
+}
+
+/**
+ * The tasks of an environment, without a session. A task is played with `reset({ split, index })`.
+ * Every method rejects with RemoteError TASKS_NOT_SUPPORTED when the environment has no such thing.
+ */
+export interface TaskClient {
+  splits(): Promise<TaskSplitInfo[]>;
+  list(split: string): Promise<JsonObject[]>;
+  count(split: string): Promise<number>;
+  /** @throws RemoteError REQUEST_FAILED (`details.status` 400) when the index is outside the split. */
+  get(split: string, index: number): Promise<JsonObject>;
+  /** Slice rules: `stop` is exclusive, negative numbers count from the end. */
+  range(split: string, start?: number, stop?: number): Promise<JsonObject[]>;
+}
+
+/** The Task API of a server. The name that its paths need is asked for once. */
+export function createTaskClient(http: HttpClient): TaskClient {
+  let asked: Promise<string> | undefined;
+  const prefix = (): Promise<string> => {
+    asked ??= http.get("/list_environments").then((names) => `/${encodeURIComponent(first(names))}`);
+    // A failure is not kept: the next call asks again.
+    asked.catch(() => (asked = undefined));
+    return asked;
+  };
+  const post = async <T>(route: string, body: JsonObject, key: string): Promise<T> => {
+    const answer = (await http.post(`${await prefix()}/${route}`, body)) as JsonObject | null;
+    if (answer?.[key] === undefined) {
+      throw new ConnectionError("PROTOCOL_ERROR", `The Task API's answer to ${route} has no "${key}".`);
+    }
+    return answer[key] as T;
+  };
+  return {
+    splits: async () => (await http.get(`${await prefix()}/splits`)) as TaskSplitInfo[],
+    list: (split) => post("tasks", { split }, "tasks"),
+    count: (split) => post("num_tasks", { split }, "num_tasks"),
+    get: (split, index) => post("task", { split, index }, "task"),
+    range: (split, start, stop) => post("task_range", { split, start, stop }, "tasks"),
+  };
+}
+
+function first(names: unknown): string {
+  if (Array.isArray(names) && typeof names[0] === "string") return names[0];
+  throw new ConnectionError("PROTOCOL_ERROR", "GET /list_environments did not answer a list of names.");
+}

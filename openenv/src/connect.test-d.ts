@@ -1,0 +1,74 @@
+/** Compiled by the type check, never run: what `connect` infers. */
+import * as z from "zod";
+import type { EnvClient } from "./client/env-client.js";
+import type { StepResult } from "./client/result.js";
+import { connectSync } from "./client/sync/connect-sync.js";
+import { connect } from "./connect.js";
+import { defineContract } from "./env/contract.js";
+import { defineEnvironment } from "./env/environment.js";
+
+const counter = defineContract({
+  name: "counter_env",
+  action: z.object({ amount: z.int(), by: z.enum(["hand", "dice"]).default("hand") }),
+  observation: z.object({ count: z.int(), note: z.string().nullable().default(null) }),
+  state: z.object({ total: z.int() }),
+  reset: z.object({ level: z.int().default(1) }),
+});
+const environment = defineEnvironment(counter, () => ({
+  reset: () => ({ observation: { count: 0 } }),
+  step: () => ({ observation: { count: 1 } }),
+  state: () => ({ total: 1 }),
+}));
+
+type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
+const same = <A, B>(_: Same<A, B>): void => {};
+
+export async function typedByAContract(): Promise<void> {
+  const env = await connect("http://localhost:8000", counter, { timing: true });
+  same<typeof env, EnvClient<typeof counter>>(true);
+  const result = await env.reset({ seed: 7, episodeId: "e", level: 2 });
+  same<typeof result, StepResult<{ count: number; note: string | null }>>(true);
+  const state = await env.state();
+  same<typeof state.total, number>(true);
+  same<typeof state.episode_id, string | null>(true);
+  await env.step({ amount: 1 });
+  await env.step({ amount: 1, by: "dice" }, { timeoutMs: 5, metadata: { why: 1 } });
+  // @ts-expect-error: not a field of the action
+  await env.step({ amount: 1, many: 2 });
+  // @ts-expect-error: the field is missing
+  await env.step({});
+  // @ts-expect-error: not a reset option of the contract
+  await env.reset({ levle: 2 });
+  // @ts-expect-error: not a field of the observation
+  result.observation.sum;
+  const tried = await env.tryStep({ amount: 1 });
+  // @ts-expect-error: a failure has no observation
+  tried.observation.count;
+  if (tried.outcome !== "env_error" && tried.outcome !== "lost") same<typeof tried.observation.count, number>(true);
+}
+
+export async function typedByAnEnvironment(): Promise<void> {
+  const env = await connect(environment);
+  same<typeof env, EnvClient<typeof counter>>(true);
+  same<Awaited<ReturnType<typeof env.step>>["observation"]["count"], number>(true);
+}
+
+export async function generic(): Promise<void> {
+  const env = await connect("localhost:8000", { token: "t" });
+  same<typeof env, EnvClient>(true);
+  const { observation } = await env.step({ anything: [1] });
+  same<typeof observation, Record<string, unknown>>(true);
+  await env.reset({ seed: 1, anything: true });
+  // @ts-expect-error: a seed is a number
+  await env.reset({ seed: "1" });
+}
+
+export function blocking(): void {
+  using env = connectSync("http://localhost:8000", counter);
+  const result = env.reset({ level: 3 });
+  same<typeof result, StepResult<{ count: number; note: string | null }>>(true);
+  const splits = env.tasks.splits();
+  same<(typeof splits)[number]["name"], string>(true);
+  // @ts-expect-error: a thread that waits cannot be aborted
+  env.step({ amount: 1 }, { signal: new AbortController().signal });
+}

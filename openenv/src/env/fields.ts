@@ -1,0 +1,77 @@
+import * as z from "zod";
+import { decodeBase64, encodeBase64, isBase64 } from "./base64.js";
+import { imageType } from "./image-type.js";
+
+/** Binary data that JSON.stringify writes as base64. */
+export class Bytes extends Uint8Array {
+  /** Slices and copies are ordinary arrays of bytes. */
+  static get [Symbol.species](): Uint8ArrayConstructor {
+    return Uint8Array;
+  }
+
+  toJSON(): string {
+    return encodeBase64(this);
+  }
+}
+
+/** A field of bytes: takes a Uint8Array or base64 text, gives {@link Bytes}; base64 text on the wire. */
+export function bytes() {
+  return field<string | Uint8Array, Bytes>((value, fail) => {
+    if (value instanceof Uint8Array) return new Bytes(value);
+    if (typeof value !== "string") return fail("bytes_type", "Must be base64 text or a Uint8Array");
+    const decoded = decodeBase64(value);
+    if (decoded === undefined) return fail("base64_decode", "Must be standard base64 with padding");
+    return new Bytes(decoded.buffer);
+  }).meta({ type: "string", format: "binary" });
+}
+
+/**
+ * A field of a picture: takes a data URL, or the bytes of a PNG, JPEG, GIF or WebP file; gives and sends a data URL.
+ */
+export function image() {
+  return field<string | Uint8Array, string>((value, fail) => {
+    if (value instanceof Uint8Array) {
+      const type = imageType(value);
+      if (type === undefined) return fail("value_error", "Must be the bytes of a PNG, JPEG, GIF or WebP file");
+      return `data:${type};base64,${encodeBase64(value)}`;
+    }
+    if (typeof value !== "string") return fail("string_type", "Must be a data URL or a Uint8Array");
+    const head = DATA_URL.exec(value.slice(0, MAX_HEAD))?.[0];
+    if (head === undefined || !isBase64(value.slice(head.length))) {
+      return fail("value_error", "Must be a data URL of an image in base64");
+    }
+    return value;
+  }).meta({ type: "string", contentEncoding: "base64", contentMediaType: "image/*" });
+}
+
+/** A field of a point in time: takes a Date or ISO 8601 text with an offset or Z, gives a Date; ISO text on the wire. */
+export function datetime() {
+  return field<string | Date, Date>((value, fail) => {
+    if (value instanceof Date) {
+      return Number.isNaN(value.getTime()) ? fail("datetime_parsing", "Must be a valid Date") : value;
+    }
+    if (typeof value !== "string") return fail("datetime_type", "Must be ISO 8601 text or a Date");
+    const text = value.replace(" ", "T");
+    if (!ISO.test(text)) {
+      return fail("datetime_from_date_parsing", "Must be ISO 8601 with an offset or Z: 2026-01-02T03:04:05Z");
+    }
+    return new Date(text);
+  }).meta({ type: "string", format: "date-time" });
+}
+
+const DATA_URL = /^data:image\/[a-z0-9.+-]+;base64,/i;
+const MAX_HEAD = 100;
+const ISO = z.regexes.datetime({ offset: true });
+
+type Fail = (type: string, message: string) => never;
+
+/** One direction only: what was given to what is used, the same for a client's JSON and for an environment's value. */
+function field<I, O extends object | string>(parse: (value: unknown, fail: Fail) => O) {
+  const transform = z.transform<I, O>((input, context) =>
+    parse(input, (type, message) => {
+      context.issues.push({ code: "custom", input, message, params: { type } });
+      return z.NEVER;
+    }),
+  );
+  return z.pipe(z.unknown() as unknown as z.ZodType<I, I>, transform);
+}

@@ -1,0 +1,76 @@
+import * as z from "zod";
+import type { JsonObject } from "../protocol/messages.js";
+import { type MendRules, mend } from "./coerce.js";
+import type { ObjectSchema } from "./contract.js";
+import { describeIssues } from "./issues.js";
+import { openFields } from "./open-parts.js";
+import { putBack } from "./parse-input.js";
+import { checkPlain, InvalidOutputError, joinPath, type Plain, setOwn } from "./plain.js";
+
+/** Checks what an environment returned. @throws InvalidOutputError naming the paths. */
+export type OutputCheck = (value: unknown) => Plain<JsonObject>;
+
+/** Environments are held to their types; only NaN and infinities, which JSON lacks, turn into null. */
+const OUTPUT_RULES: MendRules = { scalars: false, nonFinite: "any" };
+
+export interface OutputOptions {
+  /** What errors call it: `observation`. */
+  name: string;
+  /** Undeclared members are kept instead of refused. */
+  open: boolean;
+}
+
+export function createOutputCheck(own: ObjectSchema, { name, open }: OutputOptions): OutputCheck {
+  const schema = z.compile(own.clone({ ...own.def, catchall: open ? z.unknown() : z.never() }) as ObjectSchema);
+  const unseen = openFields(own);
+
+  const parse = (value: unknown): Plain<JsonObject> => {
+    const parsed = schema.safeParse(value);
+    if (parsed.success) return { value: parsed.data, nonFinite: 0 };
+    const mended = mend(schema, value, { issues: parsed.error.issues, rules: OUTPUT_RULES });
+    const second = mended ? schema.safeParse(mended.value) : parsed;
+    if (second.success && mended) {
+      return { value: putBack(second.data, mended.nonFinite, () => null), nonFinite: mended.nonFinite.length };
+    }
+    throw invalid(name, describeIssues({ schema, value, issues: second.error?.issues ?? [], rules: OUTPUT_RULES }));
+  };
+
+  return (value) => {
+    let result: Plain<JsonObject>;
+    try {
+      result = parse(value);
+    } catch (error) {
+      if (error instanceof RangeError) throw new InvalidOutputError(`${name}: nested too deep, or it contains itself`);
+      throw error;
+    }
+    if (open) return checkPlainObject(result, name);
+    for (const key of unseen) checkMember(result, key, name);
+    return result;
+  };
+}
+
+function checkPlainObject(result: Plain<JsonObject>, name: string): Plain<JsonObject> {
+  const { value, nonFinite } = checkPlain(result.value, name);
+  return { value: value as JsonObject, nonFinite: nonFinite + result.nonFinite };
+}
+
+/** The result is zod's own copy of the object: it may be changed. */
+function checkMember(result: Plain<JsonObject>, key: string, name: string): void {
+  const member = result.value[key];
+  if (member === undefined) return;
+  const { value, nonFinite } = checkPlain(member, joinPath(name, [key]));
+  if (value === member) return;
+  setOwn(result.value, key, value);
+  result.nonFinite += nonFinite;
+}
+
+const SHOWN = 5;
+
+function invalid(name: string, issues: ReturnType<typeof describeIssues>): InvalidOutputError {
+  const lines = issues.slice(0, SHOWN).map(({ loc, msg, input, type }) => {
+    const found = type === "missing" ? "" : `, found ${JSON.stringify(input)?.slice(0, 100) ?? typeof input}`;
+    return `${joinPath(name, loc)}: ${msg}${found}`;
+  });
+  if (issues.length > SHOWN) lines.push(`and ${issues.length - SHOWN} more`);
+  return new InvalidOutputError(`the environment broke its contract: ${lines.join("; ")}`, issues);
+}

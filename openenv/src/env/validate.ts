@@ -1,0 +1,117 @@
+import * as z from "zod";
+import type { JsonObject } from "../protocol/messages.js";
+import type { Contract } from "./contract.js";
+import { createOutputCheck } from "./output.js";
+import { type Checked, parseAgain, withFields } from "./parse-input.js";
+import { checkPlain, InvalidOutputError, type Plain } from "./plain.js";
+import { createResetCheck, type ResetInput } from "./reset-input.js";
+
+export type { Checked } from "./parse-input.js";
+export { InvalidOutputError } from "./plain.js";
+export type { ResetInput } from "./reset-input.js";
+
+export interface CheckedAction {
+  action: JsonObject;
+  metadata: Readonly<JsonObject>;
+}
+
+/** What reset and step returned, ready to be sent. */
+export interface CheckedTransition {
+  observation: JsonObject;
+  reward: number | boolean | null;
+  done: boolean;
+  metadata: JsonObject;
+  nonFinite: number;
+}
+
+/** Holds what comes in and what an environment gives against one contract. Stateless; one serves all sessions. */
+export interface Validator {
+  /** An action as it was sent; `metadata`, which every action may have, is split off. */
+  action(value: unknown): Checked<CheckedAction>;
+  /** The data of a reset. */
+  reset(data: JsonObject): Checked<ResetInput>;
+  /** @throws InvalidOutputError naming the paths, as do all below. */
+  observation(value: unknown): Plain<JsonObject>;
+  /** Members that the contract does not declare are kept. */
+  state(value: unknown): Plain<JsonObject>;
+  /** Number, boolean or null. NaN and infinities become null: compare to count them. */
+  reward(value: unknown): number | boolean | null;
+  metadata(value: unknown): Plain<JsonObject>;
+  /** All that reset or step returned. `truncated` implies `done`. */
+  transition(value: unknown): CheckedTransition;
+}
+
+const NO_METADATA: JsonObject = Object.freeze({});
+const ACTION_FIELDS = { metadata: z.record(z.string(), z.unknown()).optional() };
+
+/** Builds the checks of a contract once; what they cost a step is decided here. */
+export function createValidator(contract: Contract): Validator {
+  const actions = z.compile(withFields(contract.action, ACTION_FIELDS, z.never()));
+  const observation = createOutputCheck(contract.observation, { name: "observation", open: false });
+  return {
+    action(value) {
+      const parsed = actions.safeParse(value);
+      if (parsed.success) return splitMetadata(parsed.data);
+      const checked = parseAgain(actions, value, parsed.error.issues);
+      return checked.ok ? splitMetadata(checked.value) : checked;
+    },
+    reset: createResetCheck(contract.reset),
+    observation,
+    state: createOutputCheck(contract.state, { name: "state", open: true }),
+    reward: checkReward,
+    metadata: checkMetadata,
+    transition: (value) => checkTransition(value, observation),
+  };
+}
+
+function splitMetadata(data: JsonObject): Checked<CheckedAction> {
+  if (!("metadata" in data)) return { ok: true, value: { action: data, metadata: NO_METADATA } };
+  const { metadata, ...action } = data;
+  return { ok: true, value: { action, metadata: (metadata ?? NO_METADATA) as JsonObject } };
+}
+
+function checkTransition(value: unknown, observation: (value: unknown) => Plain<JsonObject>): CheckedTransition {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    throw new InvalidOutputError(
+      `reset and step return { observation, reward?, done?, metadata? }, not ${describe(value)}`,
+    );
+  }
+  const { reward, done, truncated, metadata, observation: shown } = value as Record<string, unknown>;
+  checkFlag("done", done);
+  checkFlag("truncated", truncated);
+  const seen = observation(shown);
+  const given = checkReward(reward);
+  let { nonFinite } = seen;
+  if (given === null && typeof reward === "number") nonFinite++;
+  const result = { observation: seen.value, reward: given, done: done === true || truncated === true };
+  if (metadata === undefined || metadata === null) return { ...result, metadata: NO_METADATA, nonFinite };
+  const more = checkMetadata(metadata);
+  return { ...result, metadata: more.value, nonFinite: nonFinite + more.nonFinite };
+}
+
+function checkReward(reward: unknown): number | boolean | null {
+  if (typeof reward === "number") return Number.isFinite(reward) ? reward : null;
+  if (reward === undefined || reward === null) return null;
+  if (typeof reward === "boolean") return reward;
+  throw new InvalidOutputError(`reward: must be a number, a boolean or null, not ${describe(reward)}`);
+}
+
+function checkFlag(name: string, value: unknown): void {
+  if (value === undefined || typeof value === "boolean") return;
+  throw new InvalidOutputError(`${name}: must be true or false, not ${describe(value)}`);
+}
+
+function checkMetadata(metadata: unknown): Plain<JsonObject> {
+  if (metadata === undefined || metadata === null) return { value: NO_METADATA, nonFinite: 0 };
+  const checked = checkPlain(metadata, "metadata");
+  if (typeof checked.value === "object" && checked.value !== null && !Array.isArray(checked.value)) {
+    return checked as Plain<JsonObject>;
+  }
+  throw new InvalidOutputError(`metadata: must be an object, not ${describe(metadata)}`);
+}
+
+function describe(value: unknown): string {
+  if (value === null || value === undefined) return String(value);
+  if (Array.isArray(value)) return "a list";
+  return typeof value === "object" ? (value.constructor?.name ?? "an object") : `a ${typeof value}`;
+}

@@ -1,0 +1,19 @@
+import { readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { ERRORS } from "./errors.js";
+
+const page = readFileSync(new URL("../../docs/reference/errors.md", import.meta.url), "utf8");
+const rows = [...page.matchAll(/^\| `(\w+)` \| (.*) \| (.*) \|$/gm)].map(([, code, meaning, remedy]) => ({
+  code,
+  meaning,
+  remedy,
+}));
+
+test("the page of errors says what the table says, code by code", () => {
+  const table = Object.entries(ERRORS).map(([code, { meaning, remedy }]) => ({ code, meaning, remedy }));
+  expect(byCode(rows)).toEqual(byCode(table));
+});
+
+function byCode<T extends { code: string | undefined }>(entries: T[]): T[] {
+  return entries.toSorted((a, b) => String(a.code).localeCompare(String(b.code)));
+}

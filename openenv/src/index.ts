@@ -1,0 +1,39 @@
+export {
+  type Action,
+  type ActionInput,
+  type Contract,
+  type ContractOptions,
+  defineContract,
+  type Observation,
+  type ObservationInput,
+  type ResetFields,
+  type ResetInput,
+  type State,
+  type StateInput,
+} from "./env/contract.js";
+export {
+  type CallContext,
+  defineEnvironment,
+  type Environment,
+  type EnvironmentDefinition,
+  type EnvironmentOptions,
+  type MaybePromise,
+  type ResetRequest,
+  type StepContext,
+  type Transition,
+} from "./env/environment.js";
+export { bytes, datetime, image } from "./env/fields.js";
+export { type Rng, rng } from "./env/rng.js";
+export type { Task, TaskProvider, TaskSplit } from "./env/tasks.js";
+export { composeTransforms, type Transform } from "./env/transform.js";
+export {
+  ConfigError,
+  ConnectionError,
+  ContractMismatchError,
+  EnvError,
+  ERRORS,
+  type ErrorCode,
+  OpenEnvError,
+  RemoteError,
+  type ValidationIssue,
+} from "./errors.js";

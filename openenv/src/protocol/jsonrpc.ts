@@ -1,0 +1,66 @@
+import type { JsonObject } from "./messages.js";
+
+/** JSON-RPC 2.0 as the reference speaks it: `data` is always there, null when unused. */
+export const RPC_ERRORS = {
+  parse: -32700,
+  invalidRequest: -32600,
+  methodNotFound: -32601,
+  invalidParams: -32602,
+  internal: -32603,
+  server: -32000,
+} as const;
+
+export type RpcId = string | number | null;
+
+export interface RpcRequest {
+  id: RpcId;
+  method: string;
+  params: JsonObject;
+}
+
+export type RpcResponse =
+  | { jsonrpc: "2.0"; id: RpcId; result: unknown }
+  | { jsonrpc: "2.0"; id: RpcId; error: { code: number; message: string; data: JsonObject | null } };
+
+/** Thrown by the handler of a method; becomes the error of the response. */
+export class RpcError extends Error {
+  readonly code: number;
+  readonly data: JsonObject | null;
+
+  constructor(code: number, message: string, data: JsonObject | null = null) {
+    super(message);
+    this.code = code;
+    this.data = data;
+  }
+}
+
+/** @throws RpcError (−32600) that names every key that is wrong. */
+export function parseRpcRequest(value: JsonObject): RpcRequest {
+  const wrong: string[] = [];
+  if (value["jsonrpc"] !== "2.0") wrong.push('"jsonrpc" must be "2.0"');
+  if (typeof value["method"] !== "string") wrong.push('"method" must be a string');
+  const params = "params" in value ? value["params"] : {};
+  if (typeof params !== "object" || params === null || Array.isArray(params)) wrong.push('"params" must be an object');
+  if (parseId(value) === undefined) wrong.push('"id" must be a string, a whole number or null');
+  for (const key in value) {
+    if (key !== "jsonrpc" && key !== "method" && key !== "params" && key !== "id") wrong.push(`"${key}" is unknown`);
+  }
+  if (wrong.length > 0) throw new RpcError(RPC_ERRORS.invalidRequest, `Invalid request: ${wrong.join("; ")}`);
+  return { id: parseId(value) as RpcId, method: value["method"] as string, params: params as JsonObject };
+}
+
+/** The id to answer with, also to an invalid request; null when there is none that could be used. */
+export function rpcIdOf(value: unknown): RpcId {
+  return typeof value === "object" && value !== null ? (parseId(value as JsonObject) ?? null) : null;
+}
+
+export function rpcFailure(id: RpcId, error: RpcError): RpcResponse {
+  return { jsonrpc: "2.0", id, error: { code: error.code, message: error.message, data: error.data } };
+}
+
+function parseId(value: JsonObject): RpcId | undefined {
+  const id = value["id"];
+  if (id === undefined || id === null) return null;
+  if (typeof id === "boolean") return id ? 1 : 0;
+  return typeof id === "string" || Number.isInteger(id) ? (id as RpcId) : undefined;
+}

@@ -1,0 +1,41 @@
+import type { StepContext } from "../env/environment.js";
+import type { JsonObject } from "../protocol/messages.js";
+
+const NO_METADATA: Readonly<JsonObject> = Object.freeze({});
+
+export interface CallOptions {
+  timeoutMs?: number | undefined;
+  requestId?: string | undefined;
+}
+
+/** One call of an environment's method. The signal is made when it is first read: most steps never need one. */
+export class Call implements StepContext {
+  readonly timeoutMs: number | undefined;
+  readonly requestId: string | undefined;
+  metadata: Readonly<JsonObject> = NO_METADATA;
+  #controller: AbortController | undefined;
+  #aborted: Error | undefined;
+
+  constructor(options: CallOptions) {
+    this.timeoutMs = options.timeoutMs;
+    this.requestId = options.requestId;
+  }
+
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (this.#aborted !== undefined) this.#controller.abort(this.#aborted);
+    }
+    return this.#controller.signal;
+  }
+
+  get aborted(): Error | undefined {
+    return this.#aborted;
+  }
+
+  abort(reason: Error): void {
+    if (this.#aborted !== undefined) return;
+    this.#aborted = reason;
+    this.#controller?.abort(reason);
+  }
+}

@@ -1,0 +1,59 @@
+import type { ClientMessage, ServerMessage } from "../protocol/messages.js";
+import { isThenable } from "../util/thenable.js";
+import { type EnvironmentMessage, Exchange, type ExchangeOptions } from "./exchange.js";
+import { errorMessage } from "./frame.js";
+import { answerRpc } from "./rpc.js";
+import type { Session } from "./session.js";
+import type { Sessions } from "./sessions.js";
+
+export interface DispatchOptions extends ExchangeOptions {
+  /** Where named sessions live, for the session methods of `mcp` frames. */
+  sessions?: Sessions | undefined;
+}
+
+type Reply = ServerMessage | Promise<ServerMessage>;
+
+/**
+ * Answers one message of a session; every transport comes through here. Never throws or rejects.
+ * A session that is idle and an environment that is sync answer in the same turn.
+ */
+export function dispatch(
+  session: Session,
+  message: Exclude<ClientMessage, { type: "close" }>,
+  options: DispatchOptions,
+): Reply {
+  if (message.type === "mcp") return answerMcp(session, message.data, options);
+  const exchange = new Exchange(session, message satisfies EnvironmentMessage, options);
+  try {
+    const reply = session.run(exchange);
+    if (!isThenable(reply)) return reply;
+    const safe = reply.then(undefined, sessionEnded);
+    return options.timeoutMs === undefined ? safe : withTimeout(safe, exchange, options.timeoutMs);
+  } catch (error) {
+    return sessionEnded(error);
+  }
+}
+
+async function answerMcp(session: Session, request: unknown, options: DispatchOptions): Promise<ServerMessage> {
+  const data = await answerRpc(request, { own: session, runtime: session.runtime, sessions: options.sessions });
+  return { type: "mcp", data: { ...data } };
+}
+
+function sessionEnded(error: unknown): ServerMessage {
+  return errorMessage("SESSION_ERROR", error instanceof Error ? error.message : String(error));
+}
+
+/** The caller is answered when the time is up; the session stays busy until the environment has come back. */
+function withTimeout(reply: Promise<ServerMessage>, exchange: Exchange, timeoutMs: number): Promise<ServerMessage> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => {
+      const message = `the environment did not answer within ${timeoutMs / 1000} s`;
+      exchange.abort(new Error(message));
+      resolve(errorMessage("TIMEOUT", message));
+    }, timeoutMs);
+    void reply.then((value) => {
+      clearTimeout(timer);
+      resolve(value);
+    });
+  });
+}

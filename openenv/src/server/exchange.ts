@@ -1,0 +1,173 @@
+import type { Transition } from "../env/environment.js";
+import { InvalidOutputError } from "../env/validate.js";
+import type { ClientMessage, JsonObject, ObservationData, ServerMessage } from "../protocol/messages.js";
+import { isThenable } from "../util/thenable.js";
+import { Call, type CallOptions } from "./call.js";
+import { describeError } from "./failure.js";
+import { errorMessage, invalidMessage } from "./frame.js";
+import type { Session, Task } from "./session.js";
+
+export interface ExchangeOptions extends CallOptions {
+  /** Adds `metadata.openenv` with where the time went. */
+  timing?: boolean;
+  /** Names the reset options that were dropped, in `metadata.openenv.warnings`. */
+  warnings?: boolean;
+}
+
+export type EnvironmentMessage = Exclude<ClientMessage, { type: "mcp" | "close" }>;
+type Method = EnvironmentMessage["type"];
+type Reply = ServerMessage | Promise<ServerMessage>;
+
+/** One message to an environment and its answer. Failures are answers too: nothing is thrown. */
+export class Exchange extends Call implements Task<ServerMessage> {
+  readonly #session: Session;
+  readonly #message: EnvironmentMessage;
+  readonly #options: ExchangeOptions;
+  #arrivedAt = 0;
+  #startedAt = 0;
+  #warnings: string[] | undefined;
+
+  constructor(session: Session, message: EnvironmentMessage, options: ExchangeOptions) {
+    super(options);
+    this.#session = session;
+    this.#message = message;
+    this.#options = options;
+    if (options.timing === true) this.#arrivedAt = performance.now();
+  }
+
+  execute(): Reply {
+    if (this.aborted !== undefined) return errorMessage("TIMEOUT", this.aborted.message);
+    this.#session.begin(this);
+    if (this.#options.timing === true) this.#startedAt = performance.now();
+    const message = this.#message;
+    try {
+      if (message.type === "step") return this.#step(message.data);
+      return message.type === "reset" ? this.#reset(message.data ?? {}) : this.#state();
+    } catch (error) {
+      return this.fail(message.type, error);
+    }
+  }
+
+  /** Classifies what went wrong in the environment. */
+  fail(method: Method, error: unknown): ServerMessage {
+    const { runtime, id } = this.#session;
+    runtime.counters.errors++;
+    runtime.log.warn({ err: error, session: id }, `the environment failed in ${method}`);
+    const text = error instanceof InvalidOutputError ? error.message : describeError(error, runtime.mode);
+    return errorMessage("EXECUTION_ERROR", text);
+  }
+
+  #step(data: JsonObject): Reply {
+    const session = this.#session;
+    const { validator, definition } = session.runtime;
+    const checked = validator.action(data);
+    if (!checked.ok) return invalidMessage(checked.issues);
+    if (session.episodeId === null && definition.stepBeforeReset === "error") {
+      return errorMessage("EXECUTION_ERROR", "call reset first: this session has no episode to step in");
+    }
+    this.metadata = checked.value.metadata;
+    return this.#finish("step", session.instance.step(checked.value.action, this), this.#stepped);
+  }
+
+  #stepped(transition: Transition): ServerMessage {
+    this.#session.stepCount++;
+    this.#session.runtime.counters.steps++;
+    return this.#observation("step", transition);
+  }
+
+  #reset(data: JsonObject): Reply {
+    const checked = this.#session.runtime.validator.reset(data);
+    if (!checked.ok) {
+      return invalidMessage(checked.issues.map((issue) => ({ ...issue, loc: ["data", ...issue.loc] })));
+    }
+    const { fields, dropped, seed, split, index } = checked.value;
+    if (dropped.length > 0) this.#warnDropped(dropped);
+    const episodeId = checked.value.episodeId ?? crypto.randomUUID();
+    const call = this;
+    const request = {
+      ...fields,
+      seed,
+      episodeId,
+      split,
+      index,
+      timeoutMs: this.timeoutMs,
+      get signal() {
+        return call.signal;
+      },
+    };
+    return this.#finish("reset", this.#session.instance.reset(request), (transition: Transition) => {
+      this.#session.episodeId = episodeId;
+      this.#session.stepCount = 0;
+      return this.#observation("reset", transition);
+    });
+  }
+
+  #state(): Reply {
+    return this.#finish("state", this.#session.instance.state?.() ?? {}, (own) => {
+      const { runtime, episodeId, stepCount } = this.#session;
+      const { value, nonFinite } = runtime.validator.state(own);
+      this.#countNonFinite("state", nonFinite);
+      return { type: "state", data: { ...value, episode_id: episodeId, step_count: stepCount } };
+    });
+  }
+
+  /** Goes on with what the environment returned, at once when it is there. */
+  #finish<T>(method: Method, returned: T | PromiseLike<T>, next: (this: Exchange, value: T) => ServerMessage): Reply {
+    if (!isThenable(returned)) return next.call(this, returned);
+    return Promise.resolve(returned)
+      .then((value) => next.call(this, value))
+      .catch((error: unknown) => this.fail(method, error));
+  }
+
+  #observation(method: Method, returned: Transition): ServerMessage {
+    const { validator, definition } = this.#session.runtime;
+    const { transforms } = definition;
+    const transition =
+      transforms === undefined ? returned : transforms.reduce((value, apply) => apply(value), returned);
+    const checked = validator.transition(transition);
+    if (checked.nonFinite > 0) this.#countNonFinite(method, checked.nonFinite);
+    const metadata = this.#annotate(checked.metadata, transition.truncated === true);
+    const data: ObservationData = {
+      observation: { metadata, ...checked.observation },
+      reward: checked.reward,
+      done: checked.done,
+    };
+    for (const _key in metadata) {
+      data.metadata = metadata;
+      break;
+    }
+    return { type: "observation", data };
+  }
+
+  #annotate(metadata: JsonObject, truncated: boolean): JsonObject {
+    if (!truncated && this.#options.timing !== true && this.#warnings === undefined) return metadata;
+    const annotated: JsonObject = truncated ? { ...metadata, truncated } : { ...metadata };
+    const ours: JsonObject = {};
+    if (this.#options.timing === true) {
+      ours["session"] = this.#session.id;
+      ours["step"] = this.#session.stepCount;
+      ours["env_ms"] = performance.now() - this.#startedAt;
+      ours["queue_ms"] = this.#startedAt - this.#arrivedAt;
+    }
+    if (this.#warnings !== undefined) ours["warnings"] = this.#warnings;
+    if (Object.keys(ours).length > 0) annotated["openenv"] = ours;
+    return annotated;
+  }
+
+  #warnDropped(dropped: string[]): void {
+    const { log, definition } = this.#session.runtime;
+    const declared = Object.keys(definition.contract.reset.shape).join(", ") || "none";
+    log.warn({ session: this.#session.id, dropped, declared }, "undeclared reset options were dropped");
+    if (this.#options.warnings !== true) return;
+    this.#warnings = dropped.map(
+      (key) => `reset option "${key}" is not declared and was dropped (declared: ${declared})`,
+    );
+  }
+
+  #countNonFinite(method: Method, count: number): void {
+    if (count === 0) return;
+    const { counters, log } = this.#session.runtime;
+    counters.nonFinite += count;
+    log.warn({ session: this.#session.id, count }, `${method} returned NaN or infinities; they were sent as null`);
+  }
+}

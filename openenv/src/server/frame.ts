@@ -1,0 +1,69 @@
+import type { ValidationIssue } from "../errors.js";
+import { parseJson, TooDeepError } from "../protocol/json.js";
+import type { ClientMessage, ErrorData, JsonObject, ServerMessage, WireCode } from "../protocol/messages.js";
+
+type ErrorMessage = Extract<ServerMessage, { type: "error" }>;
+
+/** Reads one text frame of `/ws`: the message, or the error that answers it. Never throws. */
+export function readFrame(text: string): ClientMessage | ErrorMessage {
+  let value: unknown;
+  try {
+    value = parseJson(text);
+  } catch (error) {
+    if (error instanceof TooDeepError) {
+      return invalidMessage([{ type: "recursion_limit", loc: [], msg: error.message, input: null }]);
+    }
+    return errorMessage("INVALID_JSON", `Invalid JSON: ${(error as Error).message}`);
+  }
+  if (!isObject(value)) {
+    return invalidMessage([{ type: "dict_type", loc: [], msg: "a frame is one JSON object", input: brief(value) }]);
+  }
+  return checkFrame(value);
+}
+
+export function errorMessage(code: WireCode, message: string, more: Partial<ErrorData> = {}): ErrorMessage {
+  return { type: "error", data: { message, code, ...more } };
+}
+
+export function invalidMessage(errors: ValidationIssue[]): ErrorMessage {
+  return errorMessage("VALIDATION_ERROR", "Invalid message", { errors });
+}
+
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Which types have `data`, and whether it must be there. */
+const DATA_RULES = { reset: "optional", step: "required", mcp: "required", state: "none", close: "none" } as const;
+
+function checkFrame(frame: JsonObject): ClientMessage | ErrorMessage {
+  const { type, data } = frame;
+  if (typeof type !== "string" || !Object.hasOwn(DATA_RULES, type)) {
+    const known = Object.keys(DATA_RULES).join(", ");
+    return errorMessage("UNKNOWN_TYPE", `Unknown message type: ${brief(type)}; known are ${known}`);
+  }
+  const rule = DATA_RULES[type as keyof typeof DATA_RULES];
+  const hasData = "data" in frame;
+  let issues: ValidationIssue[] | undefined;
+  if (rule !== "none") {
+    if (!hasData && rule === "required") {
+      issues = [{ type: "missing", loc: ["data"], msg: "Field required", input: { type } }];
+    } else if (hasData && !isObject(data)) {
+      issues = [{ type: "dict_type", loc: ["data"], msg: "Must be an object", input: brief(data) }];
+    }
+  }
+  for (const key in frame) {
+    if (key === "type" || (key === "data" && rule !== "none")) continue;
+    (issues ??= []).push({ type: "extra_forbidden", loc: [key], msg: "Unknown key", input: brief(frame[key]) });
+  }
+  return issues === undefined ? (frame as unknown as ClientMessage) : invalidMessage(issues);
+}
+
+/** Errors echo the input, but never megabytes of it. */
+function brief(value: unknown): unknown {
+  if (typeof value === "string") return value.length > 200 ? `${value.slice(0, 200)}…` : value;
+  if (typeof value === "object" && value !== null) {
+    return Object.keys(value).length > 20 || JSON.stringify(value).length > 2_000 ? "(large value)" : value;
+  }
+  return value;
+}

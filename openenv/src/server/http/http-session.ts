@@ -1,0 +1,33 @@
+import { NO_SESSION, SESSION_COOKIE, SESSION_HEADER } from "../../protocol/http.js";
+import type { Session } from "../session.js";
+import { Refusal } from "../sessions.js";
+import type { Exchange } from "./router.js";
+
+/** The session a request names by header or cookie. */
+export interface NamedSession {
+  id: string;
+  /** A header is meant; a cookie may be left over. */
+  explicit: boolean;
+}
+
+export function namedSession({ request }: Exchange): NamedSession | undefined {
+  const header = request.headers[SESSION_HEADER];
+  if (typeof header === "string" && header !== "" && header !== NO_SESSION) return { id: header, explicit: true };
+  const cookie = new RegExp(`(?:^|;\\s*)${SESSION_COOKIE}=([\\w-]+)`).exec(request.headers.cookie ?? "");
+  return cookie?.[1] === undefined ? undefined : { id: cookie[1], explicit: false };
+}
+
+/** @throws Refusal (SESSION_ERROR) when it is not there any more. */
+export function findSession({ context }: Exchange, { id }: NamedSession): Session {
+  const session = context.sessions.find(id);
+  if (session !== undefined) return session;
+  const message = `No session "${id.slice(0, 100)}" is open here; it may have timed out. POST /reset without it opens one.`;
+  throw new Refusal({ message, code: "SESSION_ERROR" });
+}
+
+/** Says with which session the answer was made: its id, or `none` for an environment of this request alone. */
+export function markSession({ response }: Exchange, session: Session | null): void {
+  response.setHeader(SESSION_HEADER, session === null ? NO_SESSION : session.id);
+  if (session === null) return;
+  response.setHeader("set-cookie", `${SESSION_COOKIE}=${session.id}; Path=/; HttpOnly; SameSite=Lax`);
+}

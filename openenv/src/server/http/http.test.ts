@@ -1,0 +1,223 @@
+import { request as httpRequest } from "node:http";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterEach, describe, expect, test } from "vitest";
+import { defineCounter } from "../../../test-support/counter.js";
+import { serve } from "../serve.js";
+import type { RunningServer, ServeOptions } from "../types.js";
+
+const cleanup: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const end of cleanup.splice(0).reverse()) await end();
+});
+
+async function start(options: ServeOptions = {}, counter = defineCounter()): Promise<RunningServer> {
+  const server = await serve(counter.environment, { port: 0, logLevel: "silent", graceMs: 200, ...options });
+  cleanup.push(() => server.close());
+  return server;
+}
+
+type Json = Record<string, unknown>;
+
+async function post(server: RunningServer, path: string, body?: unknown, headers: Record<string, string> = {}) {
+  const response = await fetch(server.url + path, {
+    method: "POST",
+    headers: { "content-type": "application/json", ...headers },
+    ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
+  });
+  return { status: response.status, headers: response.headers, body: (await response.json()) as Json };
+}
+
+async function get(server: RunningServer, path: string, headers: Record<string, string> = {}) {
+  const response = await fetch(server.url + path, { headers });
+  return { status: response.status, headers: response.headers, body: (await response.json()) as Json };
+}
+
+/** With headers that fetch does not let through. */
+function rawGet(server: RunningServer, path: string, headers: Record<string, string>): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const request = httpRequest(server.url + path, { headers }, (response) => {
+      response.resume();
+      resolve(response.statusCode ?? 0);
+    });
+    request.on("error", reject).end();
+  });
+}
+
+const step = (amount: number) => ({ action: { amount } });
+
+describe("HTTP sessions", () => {
+  test("a reset names a session that step and state continue, by header", async () => {
+    const server = await start();
+    const reset = await post(server, "/reset", { start: 3 });
+    const id = reset.headers.get("openenv-session") ?? "";
+    expect(id).toMatch(/^[\w-]{36}$/);
+    const headers = { "openenv-session": id };
+    await post(server, "/step", step(1), headers);
+    const second = await post(server, "/step", step(1), headers);
+    expect(second.body).toEqual({ observation: { metadata: {}, count: 5 }, reward: 1, done: false, metadata: null });
+    expect(second.headers.get("openenv-session")).toBe(id);
+    expect((await get(server, "/state", headers)).body).toMatchObject({ step_count: 2, total: 2 });
+    expect(server.capacity().active_sessions).toBe(1);
+  });
+
+  test("the cookie does the same", async () => {
+    const server = await start();
+    const cookie = (await post(server, "/reset", { start: 3 })).headers.get("set-cookie") ?? "";
+    expect(cookie).toMatch(/^openenv_session=[\w-]+; Path=\/; HttpOnly; SameSite=Lax$/);
+    const headers = { cookie: cookie.split(";")[0] ?? "" };
+    expect((await post(server, "/step", step(1), headers)).body).toMatchObject({ observation: { count: 4 } });
+  });
+
+  test("without a session each request has a fresh environment, and the answer says so", async () => {
+    const server = await start();
+    for (let i = 0; i < 2; i++) {
+      const answer = await post(server, "/step", step(3));
+      expect(answer.body).toMatchObject({ observation: { count: 3 } });
+      expect(answer.headers.get("openenv-session")).toBe("none");
+    }
+    expect(server.capacity().active_sessions).toBe(0);
+  });
+
+  test("a session that is gone is SESSION_ERROR, never a fresh environment", async () => {
+    const server = await start({ sessionTimeout: 0.05 });
+    const id = (await post(server, "/reset")).headers.get("openenv-session") ?? "";
+    await sleep(200);
+    const answer = await post(server, "/step", step(1), { "openenv-session": id });
+    expect(answer).toMatchObject({ status: 404, body: { code: "SESSION_ERROR" } });
+    expect(await post(server, "/step", step(1), { cookie: `openenv_session=${id}` })).toMatchObject({ status: 404 });
+    expect(await post(server, "/reset", {}, { cookie: `openenv_session=${id}` })).toMatchObject({ status: 200 });
+  });
+
+  test("resets that nobody continues never use the capacity up", async () => {
+    const counter = defineCounter();
+    const server = await start({ maxConcurrentEnvs: 2 }, counter);
+    const used = (await post(server, "/reset")).headers.get("openenv-session") ?? "";
+    await post(server, "/step", step(1), { "openenv-session": used });
+    for (let i = 0; i < 10; i++) expect((await post(server, "/reset")).status).toBe(200);
+    expect(server.capacity().active_sessions).toBe(2);
+    expect((await post(server, "/step", step(1), { "openenv-session": used })).body).toMatchObject({
+      observation: { count: 2 },
+    });
+    expect(counter.log.created - counter.log.closed).toBe(2);
+  });
+
+  test("at capacity a reset is answered as the reference does, with no session kept", async () => {
+    const server = await start({ maxConcurrentEnvs: 1 });
+    const id = (await post(server, "/reset")).headers.get("openenv-session") ?? "";
+    await post(server, "/step", step(1), { "openenv-session": id });
+    const other = await post(server, "/reset");
+    expect([other.status, other.headers.get("openenv-session")]).toEqual([200, "none"]);
+  });
+
+  test("a reset that fails keeps no session", async () => {
+    const server = await start();
+    const answer = await post(server, "/reset", { start: -1 });
+    expect(answer).toMatchObject({ status: 500, body: { code: "EXECUTION_ERROR", detail: "start must not be -1" } });
+    expect(answer.headers.get("openenv-session")).toBe("none");
+    expect(server.capacity().active_sessions).toBe(0);
+  });
+});
+
+describe("time limits", () => {
+  test("timeout_s is honoured: 504, the call is aborted, the environment closed", async () => {
+    const counter = defineCounter();
+    const server = await start({}, counter);
+    const answer = await post(server, "/step", { ...step(60), timeout_s: 0.05 });
+    expect(answer).toMatchObject({ status: 504, body: { code: "TIMEOUT" } });
+    expect(counter.log.aborted).toBe(1);
+  });
+
+  test("a client that leaves ends the environment of its request", async () => {
+    const counter = defineCounter();
+    const server = await start({}, counter);
+    const controller = new AbortController();
+    const call = fetch(`${server.url}/step`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(step(60)),
+      signal: controller.signal,
+    });
+    while (counter.log.created === 0) await sleep(5);
+    await sleep(20);
+    controller.abort();
+    await expect(call).rejects.toThrow();
+    while (counter.log.closed === 0) await sleep(5);
+    expect(counter.log).toMatchObject({ created: 1, aborted: 1, closed: 1 });
+  });
+});
+
+describe("bad requests", () => {
+  test.each([
+    ["/step", "{oops", [{ type: "json_invalid", loc: ["body", 1] }]],
+    ["/step", undefined, [{ type: "missing", loc: ["body"] }]],
+    ["/step", { action: { amount: "x" } }, [{ type: "int_parsing", loc: ["body", "action", "amount"] }]],
+    ["/step", { action: {}, timeout_s: -1 }, [{ type: "greater_than", loc: ["body", "timeout_s"] }]],
+    ["/reset", { seed: -1 }, [{ type: "greater_than_equal", loc: ["body", "seed"] }]],
+    ["/reset", [1], [{ type: "model_attributes_type", loc: ["body"] }]],
+  ])("%s with %j is 422 and names the place", async (path, body, detail) => {
+    expect(await post(await start(), path, body)).toMatchObject({ status: 422, body: { detail } });
+  });
+
+  test("a body over the limit is 413", async () => {
+    const server = await start({ maxMessageBytes: 2048 });
+    expect(await post(server, "/reset", { episode_id: "x".repeat(5_000) })).toMatchObject({ status: 413 });
+  });
+
+  test("unknown paths, methods and trailing slashes are answered as by the reference", async () => {
+    const server = await start();
+    expect(await get(server, "/nope")).toMatchObject({ status: 404, body: { detail: "Not Found" } });
+    const method = await get(server, "/reset");
+    expect([method.status, method.headers.get("allow")]).toEqual([405, "POST"]);
+    const slash = await fetch(`${server.url}/health/?x=1`, { redirect: "manual" });
+    expect([slash.status, slash.headers.get("location")]).toEqual([307, "/health?x=1"]);
+  });
+});
+
+describe("who may ask", () => {
+  test("GET /sessions is for a loopback caller that no proxy speaks for", async () => {
+    const server = await start();
+    await post(server, "/reset", { episode_id: "e" });
+    const { status, body } = await get(server, "/sessions");
+    expect(status).toBe(200);
+    expect(body).toMatchObject({
+      capacity: { active_sessions: 1, max_sessions: 100 },
+      sessions: [{ episode_id: "e", step_count: 0, environment_type: "counter_env" }],
+    });
+    expect(await get(server, "/sessions", { "x-forwarded-for": "203.0.113.7" })).toMatchObject({ status: 401 });
+  });
+
+  test("the operator's token opens it through a proxy, another does not", async () => {
+    const server = await start({ operatorToken: "secret" });
+    const through = { "x-forwarded-for": "203.0.113.7" };
+    expect(await get(server, "/sessions", { ...through, authorization: "Bearer secret" })).toMatchObject({ status: 200 });
+    expect(await get(server, "/sessions", { ...through, authorization: "Bearer guess!" })).toMatchObject({ status: 401 });
+  });
+
+  test("a foreign origin may not post, a foreign Host may not even read", async () => {
+    const server = await start();
+    expect(await post(server, "/reset", {}, { origin: "https://example.org" })).toMatchObject({ status: 403 });
+    expect(await rawGet(server, "/state", { host: "rebound.example.org" })).toBe(403);
+    expect(await get(server, "/health", { origin: "https://example.org" })).toMatchObject({ status: 200 });
+  });
+
+  test("an allowed origin gets the headers that let its page read the answer", async () => {
+    const server = await start({ allowedOrigins: ["https://example.org"] });
+    const { headers, status } = await post(server, "/reset", {}, { origin: "https://example.org" });
+    expect([status, headers.get("access-control-allow-origin")]).toEqual([200, "https://example.org"]);
+    const preflight = await fetch(`${server.url}/reset`, {
+      method: "OPTIONS",
+      headers: { origin: "https://example.org", "access-control-request-method": "POST" },
+    });
+    expect([preflight.status, preflight.headers.get("access-control-allow-methods")]).toEqual([204, "POST"]);
+  });
+});
+
+describe("production", () => {
+  test("has no control routes, and says so in its description", async () => {
+    const server = await start({ mode: "production" });
+    expect(await post(server, "/reset")).toMatchObject({ status: 404 });
+    const { paths } = (await get(server, "/openapi.json")).body as { paths: Json };
+    expect(paths).not.toHaveProperty("/reset");
+    expect(paths).toHaveProperty("/mcp");
+  });
+});

@@ -1,0 +1,49 @@
+import type { ServerResponse } from "node:http";
+import type { ValidationIssue } from "../../errors.js";
+import type { ErrorData, WireCode } from "../../protocol/messages.js";
+import { renderReply } from "../reply.js";
+
+export function sendJson(
+  response: ServerResponse,
+  status: number,
+  body: object,
+  maxBytes = Number.POSITIVE_INFINITY,
+): void {
+  sendText(response, status, { type: "application/json", text: renderReply(body, maxBytes) });
+}
+
+export function sendText(response: ServerResponse, status: number, content: { type: string; text: string }): void {
+  response.writeHead(status, {
+    "content-type": content.type,
+    "content-length": Buffer.byteLength(content.text),
+    "x-content-type-options": "nosniff",
+  });
+  response.end(content.text);
+}
+
+/** The reference's body for what has no more to say than its status. */
+export function sendStatus(response: ServerResponse, status: 404 | 405, allow?: string): void {
+  if (allow !== undefined) response.setHeader("allow", allow);
+  sendJson(response, status, { detail: status === 404 ? "Not Found" : "Method Not Allowed" });
+}
+
+export function sendInvalid(response: ServerResponse, detail: ValidationIssue[]): void {
+  sendJson(response, 422, { detail });
+}
+
+const STATUS: Record<WireCode, number> = {
+  INVALID_JSON: 422,
+  UNKNOWN_TYPE: 422,
+  VALIDATION_ERROR: 422,
+  EXECUTION_ERROR: 500,
+  TIMEOUT: 504,
+  CAPACITY_REACHED: 503,
+  FACTORY_ERROR: 500,
+  SESSION_ERROR: 404,
+};
+
+/** A failure with its code and message, where the reference answers a bare text. */
+export function sendFailure(response: ServerResponse, { message, ...rest }: ErrorData): void {
+  if (rest.code === "CAPACITY_REACHED") response.setHeader("retry-after", "1");
+  sendJson(response, STATUS[rest.code], { detail: message, ...rest });
+}

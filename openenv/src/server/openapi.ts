@@ -1,0 +1,192 @@
+import type { SchemaBody } from "../protocol/http.js";
+import type { Mode } from "./types.js";
+
+/** The version of the HTTP API, which is not the package's. */
+const API_VERSION = "1.0.0";
+
+type Schema = Record<string, unknown>;
+
+interface OpenApiParts {
+  mode: Mode;
+  name: string;
+  schemas: SchemaBody;
+}
+
+/** The OpenAPI 3.1 description of `GET /openapi.json`; in production without the simulation routes. */
+export function renderOpenApi({ mode, name, schemas }: OpenApiParts): object {
+  const simulation = mode === "simulation";
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "OpenEnv Environment HTTP API",
+      version: API_VERSION,
+      description: `The environment \`${name}\`. Training talks to the WebSocket \`/ws\`; these routes are for everything else.`,
+    },
+    paths: {
+      ...taskPaths(),
+      ...(simulation ? controlPaths() : {}),
+      "/metadata": { get: operation("Info", "Who this environment is", ref("EnvironmentMetadata")) },
+      "/health": { get: operation("Info", "Whether the server takes requests", ref("HealthResponse")) },
+      "/schema": { get: operation("Info", "JSON Schemas of action, observation and state", ref("SchemaResponse")) },
+      "/mcp": { post: posting("MCP", "JSON-RPC: tools and sessions", { type: "object" }, { type: "object" }) },
+    },
+    components: { schemas: { ...commonSchemas(), ...(simulation ? controlSchemas(schemas) : {}) } },
+  };
+}
+
+function ref(name: string): Schema {
+  return { $ref: `#/components/schemas/${name}` };
+}
+
+function json(schema: Schema): Schema {
+  return { "application/json": { schema } };
+}
+
+function operation(tag: string, summary: string, answer: Schema): Schema {
+  return { tags: [tag], summary, responses: { 200: { description: "OK", content: json(answer) } } };
+}
+
+function posting(tag: string, summary: string, body: Schema, answer: Schema): Schema {
+  return {
+    tags: [tag],
+    summary,
+    requestBody: { required: summary !== RESET_SUMMARY, content: json(body) },
+    responses: {
+      200: { description: "OK", content: json(answer) },
+      422: { description: "Validation Error", content: json(ref("HTTPValidationError")) },
+    },
+  };
+}
+
+const RESET_SUMMARY = "Begin an episode; the answer names a session that /step and /state continue";
+const SESSION_PARAMETER = {
+  name: "openenv-session",
+  in: "header",
+  required: false,
+  schema: { type: "string" },
+  description: "The session that /reset answered; without it the request has an environment of its own.",
+};
+
+function controlPaths(): Schema {
+  const withSession = (item: Schema): Schema => ({ ...item, parameters: [SESSION_PARAMETER] });
+  return {
+    "/reset": withSession({ post: posting("Control", RESET_SUMMARY, ref("ResetRequest"), ref("ResetResponse")) }),
+    "/step": withSession({ post: posting("Control", "Take one action", ref("StepRequest"), ref("StepResponse")) }),
+    "/state": withSession({ get: operation("Control", "The state of the episode", ref("State")) }),
+  };
+}
+
+function taskPaths(): Schema {
+  const list = { type: "array", items: { type: "object" } };
+  const tasks = { type: "object", properties: { tasks: list, env_name: { type: "string" } } };
+  const post = (summary: string, body: string, answer: Schema): Schema => ({
+    post: posting("Tasks", summary, ref(body), answer),
+    parameters: [{ name: "env_name", in: "path", required: true, schema: { type: "string" } }],
+  });
+  const splits = operation("Tasks", "The splits of the tasks", list);
+  return {
+    "/list_environments": {
+      get: operation("Tasks", "The name of this environment", { type: "array", items: { type: "string" } }),
+    },
+    "/{env_name}/splits": { get: splits, parameters: post("", "", {})["parameters"] },
+    "/{env_name}/tasks": post("All tasks of a split", "ListTasksRequest", tasks),
+    "/{env_name}/num_tasks": post("How many tasks a split has", "NumTasksRequest", {
+      type: "object",
+      properties: { num_tasks: { type: "integer" } },
+    }),
+    "/{env_name}/task": post("One task", "GetTaskRequest", {
+      type: "object",
+      properties: { task: { type: "object" } },
+    }),
+    "/{env_name}/task_range": post("Tasks start to stop, stop exclusive", "GetTaskRangeRequest", tasks),
+  };
+}
+
+function object(title: string, properties: Schema, required: string[] = []): Schema {
+  return { title, type: "object", properties, ...(required.length > 0 ? { required } : {}) };
+}
+
+function nullable(schema: Schema): Schema {
+  return { anyOf: [schema, { type: "null" }] };
+}
+
+function commonSchemas(): Schema {
+  const text = { type: "string" };
+  const integer = { type: "integer" };
+  const anything = { type: "object", additionalProperties: true };
+  const closed = (schema: Schema): Schema => ({ ...schema, additionalProperties: false });
+  const loc = { type: "array", items: { anyOf: [text, integer] } };
+  return {
+    EnvironmentMetadata: object(
+      "EnvironmentMetadata",
+      {
+        name: text,
+        description: text,
+        readme_content: nullable(text),
+        version: nullable(text),
+        author: nullable(text),
+        documentation_url: nullable(text),
+        contract: object("ContractFingerprint", { version: text, hash: text }),
+      },
+      ["name", "description"],
+    ),
+    HealthStatus: { title: "HealthStatus", type: "string", enum: ["healthy", "unhealthy", "degraded"] },
+    HealthResponse: object("HealthResponse", { status: ref("HealthStatus") }, ["status"]),
+    SchemaResponse: object(
+      "SchemaResponse",
+      { action: anything, observation: anything, state: anything, reset_observation: anything },
+      ["action", "observation", "state"],
+    ),
+    ListTasksRequest: closed(object("ListTasksRequest", { split: text }, ["split"])),
+    NumTasksRequest: closed(object("NumTasksRequest", { split: text }, ["split"])),
+    GetTaskRequest: closed(object("GetTaskRequest", { split: text, index: integer }, ["split", "index"])),
+    GetTaskRangeRequest: closed(
+      object("GetTaskRangeRequest", { split: text, start: nullable(integer), stop: nullable(integer) }, ["split"]),
+    ),
+    ValidationError: object("ValidationError", { loc, msg: text, type: text }, ["loc", "msg", "type"]),
+    HTTPValidationError: object("HTTPValidationError", {
+      detail: { type: "array", items: ref("ValidationError") },
+    }),
+  };
+}
+
+function controlSchemas({ action, observation, state }: SchemaBody): Schema {
+  const text = { type: "string", maxLength: 255 };
+  const answer = (title: string): Schema =>
+    object(
+      title,
+      {
+        observation: inline(observation),
+        reward: nullable({ type: "number" }),
+        done: { type: "boolean", default: false },
+        metadata: nullable({ type: "object", additionalProperties: true }),
+      },
+      ["observation"],
+    );
+  return {
+    ResetRequest: {
+      ...object("ResetRequest", { seed: nullable({ type: "integer", minimum: 0 }), episode_id: nullable(text) }),
+      additionalProperties: true,
+    },
+    ResetResponse: answer("ResetResponse"),
+    StepRequest: {
+      ...object(
+        "StepRequest",
+        {
+          action: inline(action),
+          timeout_s: nullable({ type: "number", exclusiveMinimum: 0 }),
+          request_id: nullable(text),
+        },
+        ["action"],
+      ),
+      additionalProperties: true,
+    },
+    StepResponse: answer("StepResponse"),
+    State: inline(state),
+  };
+}
+
+/** A schema with definitions of its own becomes a resource of its own, so that its `#/$defs/…` stay right. */
+function inline(schema: Schema): Schema {
+  return "$defs" in schema ? { $id: `urn:openenv:${String(schema["title"])}`, ...schema } : schema;
+}

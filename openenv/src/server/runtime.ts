@@ -1,0 +1,36 @@
+import type { EnvironmentDefinition } from "../env/environment.js";
+import { createValidator, type Validator } from "../env/validate.js";
+import { type Log, silentLog } from "./log.js";
+import type { Mode } from "./types.js";
+
+/** What all sessions of one server share. */
+export interface Runtime {
+  readonly definition: EnvironmentDefinition;
+  readonly validator: Validator;
+  readonly mode: Mode;
+  readonly log: Log;
+  readonly counters: Counters;
+  /** Largest answer that is sent, bytes. */
+  readonly maxAnswerBytes: number;
+}
+
+export interface Counters {
+  sessions: number;
+  steps: number;
+  errors: number;
+  /** NaN and infinities that went out as null. */
+  nonFinite: number;
+}
+
+export const MAX_ANSWER_BYTES = 100 * 1024 * 1024;
+
+export function createRuntime(definition: EnvironmentDefinition, options: Partial<Runtime> = {}): Runtime {
+  return {
+    definition,
+    validator: createValidator(definition.contract),
+    mode: options.mode ?? "simulation",
+    log: options.log ?? silentLog,
+    counters: { sessions: 0, steps: 0, errors: 0, nonFinite: 0 },
+    maxAnswerBytes: options.maxAnswerBytes ?? MAX_ANSWER_BYTES,
+  };
+}

@@ -1,0 +1,56 @@
+import { afterEach, describe, expect, test } from "vitest";
+import { defineCounter } from "../../test-support/counter.js";
+import { openTestSocket } from "../../test-support/socket.js";
+import { serve } from "./serve.js";
+import type { RunningServer, ServeOptions } from "./types.js";
+
+const servers: RunningServer[] = [];
+afterEach(async () => {
+  for (const server of servers.splice(0)) await server.close();
+});
+
+async function start(options: ServeOptions = {}, counter = defineCounter()): Promise<RunningServer> {
+  const server = await serve(counter.environment, { port: 0, logLevel: "silent", ...options });
+  servers.push(server);
+  return server;
+}
+
+describe("serve", () => {
+  test.each([
+    [{ port: 70_000 }, /PORT must be a whole number from 0 to 65535, not "70000"/],
+    [{ maxConcurrentEnvs: 0 }, /MAX_CONCURRENT_ENVS must be/],
+    [{ sessionTimeout: -1 }, /SESSION_TIMEOUT must be/],
+    [{ host: "203.0.113.1" }, /HOST "203.0.113.1" is not an address of this machine/],
+  ])("refuses %o and says what is allowed", async (options, message) => {
+    await expect(start(options)).rejects.toMatchObject({ code: "INVALID_CONFIG", message: expect.stringMatching(message) });
+  });
+
+  test("refuses a port in use and says what to do", async () => {
+    const { port } = await start();
+    await expect(start({ port })).rejects.toThrow(/in use: set PORT or --port/);
+  });
+
+  test("an environment that does not support concurrent sessions has a capacity of one, and refuses more", async () => {
+    const counter = defineCounter({ supportsConcurrentSessions: false });
+    expect((await start({}, counter)).capacity().max_sessions).toBe(1);
+    await expect(start({ maxConcurrentEnvs: 2 }, counter)).rejects.toThrow(/supportsConcurrentSessions: false/);
+  });
+
+  test("tells the port to blocking clients of this process, and takes it back", async () => {
+    const server = await start();
+    const ports = (): Set<number> => (globalThis as never)[Symbol.for("openenv.listening")];
+    expect(ports().has(server.port)).toBe(true);
+    await server.close();
+    expect(ports().has(server.port)).toBe(false);
+  });
+
+  test("close can be called twice, and ends every session once", async () => {
+    const counter = defineCounter();
+    const server = await start({}, counter);
+    const socket = await openTestSocket(`${server.url}/ws`);
+    await socket.ask({ type: "reset" });
+    await Promise.all([server.close(), server.close()]);
+    expect(counter.log).toMatchObject({ created: 1, closed: 1 });
+    await socket.closed;
+  });
+});

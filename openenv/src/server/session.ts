@@ -1,0 +1,164 @@
+import type { Environment } from "../env/environment.js";
+import type { SessionInfo } from "../protocol/http.js";
+import { isThenable } from "../util/thenable.js";
+import type { Call } from "./call.js";
+import type { Runtime } from "./runtime.js";
+
+export type SessionState = "created" | "ready" | "closing" | "closed";
+
+/** How long an environment's call may go on after its session has ended before `close` is called all the same. */
+const ORPHAN_GRACE_MS = 5_000;
+
+/** Something to be done with the session's environment. It never throws or rejects. */
+export interface Task<T> {
+  execute(): T | Promise<T>;
+}
+
+interface Waiting {
+  task: Task<unknown>;
+  resolve(value: unknown): void;
+  reject(error: unknown): void;
+}
+
+/** Rejects what waited in the queue of a session that ended. */
+export class SessionClosedError extends Error {}
+
+/**
+ * One isolated instance of an environment and what happens to it: `created → ready → closing → closed`.
+ * Calls run one at a time, in the order they came. It knows no transport.
+ */
+export class Session {
+  readonly runtime: Runtime;
+  readonly createdAt = Date.now();
+  lastActivityAt = this.createdAt;
+  state: SessionState = "created";
+  stepCount = 0;
+  /** Null until the first reset. */
+  episodeId: string | null = null;
+  /** A socket serves this session; it is not reaped. */
+  attached = false;
+  /** Close when the socket detaches. */
+  closeOnDetach = false;
+  /** Ended by the server: tells the socket, if there is one. */
+  onEnded: ((reason: string) => void) | undefined;
+  #id: string | undefined;
+  #instance: Environment | undefined;
+  #call: Call | undefined;
+  #running: PromiseLike<unknown> | undefined;
+  #waiting: Waiting[] | undefined;
+  #closed: Promise<void> | undefined;
+
+  constructor(runtime: Runtime) {
+    this.runtime = runtime;
+  }
+
+  get id(): string {
+    return (this.#id ??= crypto.randomUUID());
+  }
+
+  get busy(): boolean {
+    return this.#running !== undefined;
+  }
+
+  /** The environment; only to be asked for from within {@link run}. */
+  get instance(): Environment {
+    if (this.#instance === undefined) throw new SessionClosedError("the session has no environment");
+    return this.#instance;
+  }
+
+  /** Gives the session its environment. One that comes after the session has ended is closed at once. */
+  adopt(instance: Environment): void {
+    this.#instance = instance;
+    if (this.state === "created") this.state = "ready";
+    else void this.#closeInstance();
+  }
+
+  /**
+   * Runs the task now when nothing else runs, else in its turn. What is sync stays sync.
+   * @throws SessionClosedError, or rejects with it, when the session ends first.
+   */
+  run<T>(task: Task<T>): T | Promise<T> {
+    if (this.state === "closing" || this.state === "closed") {
+      throw new SessionClosedError("the session has ended");
+    }
+    if (this.#running !== undefined) {
+      return new Promise<T>((resolve, reject) => {
+        this.#waiting ??= [];
+        this.#waiting.push({ task, resolve: resolve as Waiting["resolve"], reject });
+      });
+    }
+    const result = task.execute();
+    if (!isThenable(result)) return result;
+    this.#running = result;
+    return result.then((value) => {
+      this.#next();
+      return value;
+    });
+  }
+
+  /** Names the call in flight, so that the end of the session can abort it. */
+  begin(call: Call): Call {
+    this.lastActivityAt = Date.now();
+    this.#call = call;
+    return call;
+  }
+
+  /** Ends the session: aborts the call in flight, rejects what waits, closes the environment once. */
+  close(reason: string): Promise<void> {
+    return (this.#closed ??= this.#close(reason));
+  }
+
+  info(): SessionInfo {
+    return {
+      session_id: this.id,
+      created_at: this.createdAt / 1000,
+      last_activity_at: this.lastActivityAt / 1000,
+      step_count: this.stepCount,
+      environment_type: this.runtime.definition.contract.name,
+      episode_id: this.episodeId,
+      attached: this.attached,
+    };
+  }
+
+  #next(): void {
+    this.#running = undefined;
+    const next = this.#waiting?.shift();
+    if (next === undefined) return;
+    try {
+      Promise.resolve(this.run(next.task)).then(next.resolve, next.reject);
+    } catch (error) {
+      next.reject(error);
+    }
+  }
+
+  async #close(reason: string): Promise<void> {
+    const running = this.#running;
+    this.state = "closing";
+    for (const waiting of this.#waiting?.splice(0) ?? []) {
+      waiting.reject(new SessionClosedError(`the session has ended: ${reason}`));
+    }
+    this.#call?.abort(new SessionClosedError(`the session has ended: ${reason}`));
+    if (running !== undefined) await settled(running, ORPHAN_GRACE_MS);
+    if (this.#instance !== undefined) await this.#closeInstance();
+    this.state = "closed";
+  }
+
+  async #closeInstance(): Promise<void> {
+    try {
+      await this.#instance?.close?.();
+    } catch (error) {
+      this.runtime.log.error({ err: error, session: this.id }, "the environment failed in close");
+    }
+  }
+}
+
+function settled(work: PromiseLike<unknown>, limitMs: number): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, limitMs);
+    const done = (): void => {
+      clearTimeout(timer);
+      resolve();
+    };
+    work.then(done, done);
+  });
+}

@@ -1,0 +1,45 @@
+import type { Connection } from "./connection.js";
+
+/** Pings go out in this many groups, so that thousands of sockets do not make one long turn. */
+const GROUPS = 20;
+const MISSED_PINGS = 2;
+
+/** A socket and its connection. */
+export interface Peer {
+  readonly connection: Connection;
+  ping(): void;
+}
+
+/** Finds peers that are gone without a word. One that answers pings is never dropped, nor one whose work is in flight. */
+export class Heartbeat {
+  readonly #groups: Set<Peer>[] = Array.from({ length: GROUPS }, () => new Set());
+  readonly #timer: NodeJS.Timeout;
+  #turn = 0;
+
+  constructor(intervalMs: number) {
+    this.#timer = setInterval(() => this.#beat(), intervalMs / GROUPS);
+    this.#timer.unref();
+  }
+
+  /** Watches a peer until it is deleted from the group that is returned. */
+  watch(peer: Peer): Set<Peer> {
+    const group = this.#groups.reduce((smallest, next) => (next.size < smallest.size ? next : smallest));
+    return group.add(peer);
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+  }
+
+  #beat(): void {
+    this.#turn = (this.#turn + 1) % GROUPS;
+    for (const peer of this.#groups[this.#turn] ?? []) {
+      const { connection } = peer;
+      if (connection.heard || connection.working) connection.missedPings = 0;
+      else connection.missedPings++;
+      connection.heard = false;
+      if (connection.missedPings >= MISSED_PINGS) connection.lost();
+      else peer.ping();
+    }
+  }
+}

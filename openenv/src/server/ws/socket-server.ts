@@ -1,0 +1,125 @@
+import type { IncomingMessage } from "node:http";
+import type { Duplex } from "node:stream";
+import { WebSocket, WebSocketServer } from "ws";
+import { EXTENSIONS, EXTENSIONS_KEY } from "../../protocol/messages.js";
+import type { ServerContext } from "../context.js";
+import { Connection } from "./connection.js";
+import { createFrameProtocol } from "./frames.js";
+import { Heartbeat, type Peer } from "./heartbeat.js";
+import type { SocketProtocol } from "./protocol.js";
+import { createRpcProtocol } from "./rpc-frames.js";
+
+/** Its connection sits on the socket: no closure and no map entry a session. */
+class SessionSocket extends WebSocket {
+  connection!: Connection;
+  group!: Set<Peer>;
+}
+
+export interface SocketServer {
+  /** Takes an upgrade request, or refuses it with an HTTP status. */
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
+  /** Tells every peer that the server stops, each when its answer in flight is out. */
+  goAway(): void;
+  /** Sockets that are still open. */
+  readonly open: number;
+  /** Cuts what is left. */
+  close(): void;
+}
+
+/** WebSocket `/ws` and `/mcp`. */
+export function createSocketServer(context: ServerContext): SocketServer {
+  const { runtime, sessions } = context;
+  const protocols: Record<string, SocketProtocol> = {
+    "/ws": createFrameProtocol(runtime, sessions),
+    "/mcp": createRpcProtocol(runtime, sessions),
+  };
+  const open = new Set<SessionSocket>();
+  const heartbeat = new Heartbeat(context.pingIntervalMs);
+  const server = new WebSocketServer<typeof SessionSocket>({
+    noServer: true,
+    clientTracking: false,
+    perMessageDeflate: false,
+    maxPayload: context.maxMessageBytes,
+    WebSocket: SessionSocket,
+    // An offered subprotocol is ignored, as in the reference; otherwise ws would select the first.
+    handleProtocols: () => false,
+  });
+
+  const accept = (ws: SessionSocket, socket: Duplex, target: Target): void => {
+    const connection = new Connection({ ws, socket, protocol: target.protocol, sessions });
+    connection.extensions = target.extensions;
+    ws.connection = connection;
+    ws.group = heartbeat.watch(ws);
+    open.add(ws);
+    ws.on("message", onMessage);
+    ws.on("pong", onPong);
+    ws.on("error", onError);
+    ws.on("close", onClose);
+    void connection.start(target.sessionId);
+  };
+
+  const onClose = function (this: WebSocket): void {
+    const ws = this as SessionSocket;
+    open.delete(ws);
+    ws.group.delete(ws);
+    ws.connection.closed();
+  };
+
+  return {
+    upgrade(request, socket, head) {
+      const target = parseTarget(request.url ?? "/", protocols);
+      if (target === undefined) return refuse(socket, "403 Forbidden", "no WebSocket here: use /ws or /mcp");
+      const objection = context.origins.objection(request.headers);
+      if (objection !== undefined) return refuse(socket, "403 Forbidden", objection);
+      if (context.draining) return refuse(socket, "503 Service Unavailable", "the server is shutting down");
+      server.handleUpgrade(request, socket, head, (ws) => accept(ws, socket, target));
+    },
+    goAway() {
+      for (const ws of open) ws.connection.goAway();
+    },
+    get open() {
+      return open.size;
+    },
+    close() {
+      for (const ws of open) ws.terminate();
+      heartbeat.close();
+    },
+  };
+}
+
+interface Target {
+  protocol: SocketProtocol;
+  sessionId: string | null;
+  extensions: Connection["extensions"];
+}
+
+function parseTarget(url: string, protocols: Record<string, SocketProtocol>): Target | undefined {
+  const mark = url.indexOf("?");
+  const path = mark < 0 ? url : url.slice(0, mark);
+  const protocol = Object.hasOwn(protocols, path) ? protocols[path] : undefined;
+  if (protocol === undefined) return undefined;
+  if (mark < 0) return { protocol, sessionId: null, extensions: [] };
+  const query = new URLSearchParams(url.slice(mark));
+  const asked = (query.get(EXTENSIONS_KEY) ?? "").split(",");
+  const extensions = EXTENSIONS.filter((name) => asked.includes(name));
+  // An empty id counts as absent, as in the reference; only /ws attaches.
+  const sessionId = path === "/ws" ? query.get("session_id") || null : null;
+  return { protocol, sessionId, extensions };
+}
+
+function refuse(socket: Duplex, status: string, reason: string): void {
+  socket.on("error", () => socket.destroy());
+  const head = `HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Type: text/plain\r\n`;
+  socket.end(`${head}Content-Length: ${Buffer.byteLength(reason)}\r\n\r\n${reason}`);
+}
+
+function onMessage(this: WebSocket, data: unknown, isBinary: boolean): void {
+  (this as SessionSocket).connection.receive(data as Buffer, isBinary);
+}
+
+function onPong(this: WebSocket): void {
+  (this as SessionSocket).connection.heard = true;
+}
+
+/** A peer that left or broke the protocol; ws closes the socket with the fitting code, and `close` follows. */
+function onError(): void {}

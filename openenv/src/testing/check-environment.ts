@@ -1,0 +1,176 @@
+import { Ajv2020 } from "ajv/dist/2020.js";
+import type { EnvClient } from "../client/env-client.js";
+import { connect } from "../connect.js";
+import type { ActionInput, Contract, ResetInput } from "../env/contract.js";
+import type { EnvironmentDefinition } from "../env/environment.js";
+import { rng } from "../env/rng.js";
+import type { JsonObject } from "../protocol/messages.js";
+import { type Episode, playEpisode } from "./episode.js";
+import { firstDifference } from "./first-difference.js";
+import { type CheckDefinition, type CheckReport, demand, runChecks } from "./report.js";
+import { sampleValue } from "./sample.js";
+
+export interface CheckEnvironmentOptions<C extends Contract = Contract> {
+  /** What is played; default: eight actions sampled from the action schema, always the same. */
+  actions?: readonly ActionInput<C>[];
+  /** The contract's own reset options. */
+  reset?: ResetInput<C>;
+}
+
+const SEED = 7;
+const OTHER_SEEDS = [1, 2, 3, 4, 5];
+const SAMPLES = 8;
+
+/**
+ * Plays an environment in process and checks what every environment promises: answers that fit the schema, finite
+ * rewards, isolated sessions, a reset that resets, one close a session, and, where `seeded` is declared, that the seed
+ * fixes the episode.
+ * @example expect(await checkEnvironment(environment)).toMatchObject({ passed: true });
+ */
+export function checkEnvironment<C extends Contract>(
+  environment: EnvironmentDefinition<C>,
+  options: CheckEnvironmentOptions<C> = {},
+): Promise<CheckReport> {
+  const definition = environment as unknown as EnvironmentDefinition;
+  const random = rng(SEED);
+  const schema = definition.contract.schemas().action;
+  const sample = (): JsonObject => sampleValue(schema, random) as JsonObject;
+  const subject: Subject = {
+    definition,
+    actions: (options.actions as JsonObject[] | undefined) ?? Array.from({ length: SAMPLES }, sample),
+    resetOptions: (options.reset as JsonObject | undefined) ?? {},
+  };
+  return runChecks(definition.contract.name, checksOf(subject));
+}
+
+interface Subject {
+  definition: EnvironmentDefinition;
+  actions: readonly JsonObject[];
+  resetOptions: JsonObject;
+}
+
+function checksOf(subject: Subject): CheckDefinition[] {
+  const check = (id: string, description: string, run: (subject: Subject) => ReturnType<CheckDefinition["run"]>) => ({
+    id,
+    description,
+    run: () => run(subject),
+  });
+  return [
+    check("answers", "reset, step and state answer, and rewards of steps are finite numbers", answers),
+    check("schemas_hold", "observations and states fit the published schemas", schemasHold),
+    check("episode_id", "the given episode id is taken over and steps are counted", episodeId),
+    check("isolated", "one session does not change another", isolated),
+    check("reset_resets", "a second reset begins as the first did", resetResets),
+    check("seed_honoured", "the same seed and actions give the same episode", seedHonoured),
+    check("closed_once", "every session is closed exactly once", closedOnce),
+  ];
+}
+
+const open = ({ definition }: Subject): Promise<EnvClient> => connect(definition) as unknown as Promise<EnvClient>;
+
+async function withSession<T>(subject: Subject, use: (env: EnvClient) => Promise<T>): Promise<T> {
+  await using env = await open(subject);
+  return await use(env);
+}
+
+const play = (subject: Subject, env: EnvClient, seed: number): Promise<Episode> =>
+  playEpisode(env, { ...subject.resetOptions, seed }, subject.actions);
+
+async function answers(subject: Subject): Promise<void> {
+  const episode = await withSession(subject, (env) => play(subject, env, SEED));
+  demand(episode.length > 1, "the episode was done at its reset: no step could be taken");
+  for (const [index, { reward }] of episode.entries()) {
+    const fits = typeof reward === "number" || typeof reward === "boolean" || (reward === null && index === 0);
+    demand(fits, `step ${index} gave the reward ${reward}: return a finite number from step`);
+  }
+}
+
+async function schemasHold(subject: Subject): Promise<void> {
+  const { observation, state } = subject.definition.contract.schemas();
+  const ajv = new Ajv2020({ strict: false, validateFormats: false });
+  const observationFits = ajv.compile(observation);
+  const stateFits = ajv.compile(state);
+  await withSession(subject, async (env) => {
+    for (const [index, step] of (await play(subject, env, SEED)).entries()) {
+      const seen = { ...(step.observation as JsonObject), reward: step.reward, done: step.done };
+      const where = index === 0 ? "reset" : `step ${index}`;
+      demand(observationFits(seen), `${where}: the observation ${ajv.errorsText(observationFits.errors)}`);
+    }
+    demand(stateFits(await env.state()), `the state ${ajv.errorsText(stateFits.errors)}`);
+  });
+}
+
+async function episodeId(subject: Subject): Promise<void> {
+  await withSession(subject, async (env) => {
+    await env.reset({ ...subject.resetOptions, episodeId: "checked" });
+    const { episode_id, step_count } = await env.state();
+    demand(episode_id === "checked", `the state names the episode ${episode_id} instead of "checked"`);
+    demand(step_count === 0, `step_count is ${step_count} right after a reset`);
+    await env.step(subject.actions[0] ?? {});
+    const after = await env.state();
+    demand(after.step_count === 1, `step_count is ${after.step_count} after one step`);
+  });
+}
+
+async function isolated(subject: Subject): Promise<void | { skipped: string }> {
+  if (!subject.definition.supportsConcurrentSessions) return { skipped: "it supports one session at a time" };
+  await withSession(subject, (quiet) =>
+    withSession(subject, async (busy) => {
+      await quiet.reset({ ...subject.resetOptions, seed: SEED, episodeId: "quiet" });
+      const before = await quiet.state();
+      await play(subject, busy, SEED + 1);
+      const difference = firstDifference(before, await quiet.state());
+      const advice = "keep what belongs to a session inside the factory, not in the module";
+      demand(difference === undefined, `another session changed ${difference}: ${advice}`);
+    }),
+  );
+}
+
+async function resetResets(subject: Subject): Promise<void> {
+  await withSession(subject, async (env) => {
+    const options = { ...subject.resetOptions, seed: SEED, episodeId: "same" };
+    const begin = async () => ({ ...(await env.reset(options)), state: await env.state() });
+    const first = await begin();
+    for (const action of subject.actions) if ((await env.step(action)).done) break;
+    const second = await begin();
+    demand(second.state.step_count === 0, `step_count is ${second.state.step_count} after a reset`);
+    demand(!second.done, "the second reset says that the episode is done");
+    if (subject.definition.seeded !== true) return;
+    const difference = firstDifference(first.observation, second.observation);
+    demand(difference === undefined, `after a reset with the same seed the observation differs in ${difference}`);
+  });
+}
+
+async function seedHonoured(subject: Subject): Promise<void | { skipped: string }> {
+  if (subject.definition.seeded !== true) return { skipped: "the environment does not declare `seeded: true`" };
+  const fresh = (seed: number): Promise<Episode> => withSession(subject, (env) => play(subject, env, seed));
+  const reference = await fresh(SEED);
+  const difference = firstDifference(reference, await fresh(SEED));
+  demand(difference === undefined, `two episodes with seed ${SEED} differ first in ${difference}: draw from rng(seed)`);
+  for (const seed of OTHER_SEEDS) if (firstDifference(reference, await fresh(seed)) !== undefined) return undefined;
+  demand(false, `seeds ${[SEED, ...OTHER_SEEDS].join(", ")} all give the same episode: it does not use the seed`);
+}
+
+async function closedOnce(subject: Subject): Promise<void> {
+  let closes = 0;
+  const counting: Subject = {
+    ...subject,
+    definition: {
+      ...subject.definition,
+      create: async () => {
+        const instance = await subject.definition.create();
+        const close = instance.close?.bind(instance);
+        instance.close = () => {
+          closes++;
+          return close?.();
+        };
+        return instance;
+      },
+    },
+  };
+  const env = await open(counting);
+  await env.reset(subject.resetOptions);
+  await env.close();
+  await env.close();
+  demand(closes === 1, `close was called ${closes} times`);
+}

@@ -1,0 +1,56 @@
+import { execFile } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, expect, test } from "vitest";
+
+const ROOT = join(import.meta.dirname, "../..");
+const cache = join(ROOT, ".cache");
+mkdirSync(cache, { recursive: true });
+const project = mkdtempSync(join(cache, "requirement-"));
+writeFileSync(
+  join(project, "one.test.ts"),
+  `import { test } from "vitest";
+import { requireNode24 } from "${join(import.meta.dirname, "requirement.js")}";
+const node24 = await requireNode24();
+test.skipIf(!node24.available)("needs it", () => {});
+`,
+);
+writeFileSync(
+  join(project, "vitest.config.mjs"),
+  `export default { test: { reporters: ["${join(ROOT, "scripts/skips-reporter.mjs")}", "default"] } };`,
+);
+afterAll(() => rmSync(project, { recursive: true, force: true }));
+
+test("a missing component skips its tests and says why", async () => {
+  const { code, output } = await run({ OPENENV_REQUIRE: "python" });
+  expect(output).toContain("skipped  node24: OPENENV_NODE24=no-such-node is not Node 24");
+  expect(output).toMatch(/Tests +2 skipped \(2\)/);
+  expect(code).toBe(0);
+});
+
+test("a missing component that OPENENV_REQUIRE names fails", async () => {
+  const { code, output } = await run({ OPENENV_REQUIRE: "python, node24" });
+  expect(output).toContain("required component node24 is missing: OPENENV_NODE24=no-such-node is not Node 24");
+  expect(code).toBe(1);
+});
+
+test("vitest's own summary is the last thing printed", async () => {
+  const { output } = await run({});
+  expect(output.trimEnd().split("\n").at(-1)).toMatch(/^ *Duration/);
+});
+
+async function run(env: Record<string, string>): Promise<{ code: number; output: string }> {
+  const args = [join(ROOT, "node_modules/vitest/vitest.mjs"), "run", "--root", project];
+  const options = {
+    cwd: project,
+    env: { PATH: process.env["PATH"], NO_COLOR: "1", OPENENV_NODE24: "no-such-node", ...env },
+  };
+  try {
+    const { stdout } = await promisify(execFile)(process.execPath, args, options);
+    return { code: 0, output: stdout };
+  } catch (error) {
+    const { code, stdout, stderr } = error as { code: number; stdout: string; stderr: string };
+    return { code, output: `${stdout}${stderr}` };
+  }
+}

@@ -1,0 +1,96 @@
+/**
+ * Components that not every machine has. A test file asks for one at its top and skips by the answer:
+ *
+ *     const python = await requirePython();
+ *     describe.skipIf(!python.available)("the released client", () => {
+ *       test("plays an episode", () => spawn(python.path, ["-c", script]));
+ *     });
+ *
+ * A missing component adds one skipped test that carries the reason; with its name in `OPENENV_REQUIRE` (comma
+ * separated) that test fails instead.
+ */
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import { test } from "vitest";
+
+/** `path` is the executable, empty when the component is not available; `reason` says why it is not. */
+export interface Component {
+  available: boolean;
+  path: string;
+  reason: string;
+}
+
+/** A Python that has openenv 0.10.0: `OPENENV_PYTHON`, else that of the active virtual environment, else `python3`. */
+export function requirePython(): Promise<Component> {
+  const active = process.env["VIRTUAL_ENV"];
+  return find({
+    name: "python",
+    variable: "OPENENV_PYTHON",
+    candidates: [...(active ? [`${active}/bin/python`] : []), "python3"],
+    args: ["-c", "from importlib.metadata import version; print(version('openenv'))"],
+    expected: /^0\.10\.0$/,
+    what: "a Python with openenv 0.10.0",
+  });
+}
+
+/** A Chromium or Chrome: `CHROMIUM`, else the one on the PATH. */
+export function requireChromium(): Promise<Component> {
+  return find({
+    name: "chromium",
+    variable: "CHROMIUM",
+    candidates: ["chromium", "chromium-browser", "google-chrome"],
+    args: ["--version"],
+    expected: /Chrom/,
+    what: "Chromium",
+  });
+}
+
+/** A Node 24: `OPENENV_NODE24`, else the one that runs the tests when it is a 24. */
+export function requireNode24(): Promise<Component> {
+  return find({
+    name: "node24",
+    variable: "OPENENV_NODE24",
+    candidates: [process.execPath],
+    args: ["--version"],
+    expected: /^v24\./,
+    what: "Node 24",
+  });
+}
+
+interface Search {
+  name: string;
+  variable: string;
+  candidates: string[];
+  args: string[];
+  expected: RegExp;
+  what: string;
+}
+
+async function find(search: Search): Promise<Component> {
+  const named = process.env[search.variable];
+  for (const path of named ? [named] : search.candidates) {
+    if (await answers(path, search)) return { available: true, path, reason: "" };
+  }
+  const reason = named
+    ? `${search.variable}=${named} is not ${search.what}`
+    : `${search.what} was not found (set ${search.variable})`;
+  report(search.name, reason);
+  return { available: false, path: "", reason };
+}
+
+async function answers(path: string, search: Search): Promise<boolean> {
+  try {
+    const { stdout } = await promisify(execFile)(path, search.args, { timeout: 20_000 });
+    return search.expected.test(stdout.trim());
+  } catch {
+    return false;
+  }
+}
+
+function report(name: string, reason: string): void {
+  const required = (process.env["OPENENV_REQUIRE"] ?? "").split(",").map((entry) => entry.trim());
+  test(`the component ${name} is there`, ({ skip }) => {
+    if (required.includes(name)) throw new Error(`required component ${name} is missing: ${reason}`);
+    skip(`${name}: ${reason}`);
+  });
+}

@@ -1,0 +1,73 @@
+/** Rules about single files: their length, ways around the type checker, and nothing that belongs to one machine. */
+import { readdirSync, readFileSync } from "node:fs";
+import { homedir } from "node:os";
+import { join, sep } from "node:path";
+import { findMissing } from "../platforms.mjs";
+import { ROOT } from "../root.mjs";
+
+const LONG = 250;
+const TOO_LONG = 400;
+const GENERATED = ["node_modules", "dist", ".git", ".cache", ".openenv", "coverage", "__pycache__"];
+const CODE = /\.(ts|tsx|mjs|js|py)$/;
+const TEXT = /\.(ts|tsx|mjs|js|py|md|json|ya?ml|toml|sh|html|css|cfg)$|\/run$|Dockerfile$/;
+const NEVER = {
+  "turns a type rule off": /biome-ignore[^\n]*noExplicitAny|@ts-ignore|@ts-nocheck/,
+  "runs one test only": /\b(?:test|it|describe)\.only\(/,
+};
+const MACHINE = {
+  "names a path of one machine": new RegExp(
+    [ROOT, homedir()]
+      .filter((path) => path.split(sep).length > 2)
+      .map(quote)
+      .concat("/(?:home|Users)/\\w+/", "[\"' =]/(?:root|tmp)/")
+      .join("|"),
+  ),
+  "carries the address of a registry": /"resolved": "https?:/,
+};
+
+if (process.argv[1] === import.meta.filename) {
+  for (const { name } of findMissing(JSON.parse(readFileSync(join(ROOT, "package-lock.json"), "utf8")))) {
+    process.stdout.write(`package-lock.json has no row for ${name}: npm run platforms\n`);
+    process.exitCode = 1;
+  }
+  for (const file of list()) {
+    const text = readFileSync(join(ROOT, file), "utf8");
+    for (const problem of judge(file, text)) {
+      process.stdout.write(`${problem}\n`);
+      process.exitCode = 1;
+    }
+    const lines = countLines(text);
+    if (CODE.test(file) && lines > LONG && lines <= TOO_LONG)
+      process.stdout.write(`note: ${file} has ${lines} lines\n`);
+  }
+}
+
+/** The sentences about what is wrong with one file. */
+export function judge(file, text) {
+  const problems = [];
+  const lines = countLines(text);
+  if (CODE.test(file) && lines > TOO_LONG) problems.push(`${file} has ${lines} lines; ${TOO_LONG} is the limit.`);
+  for (const [what, pattern] of Object.entries({ ...(CODE.test(file) ? NEVER : {}), ...MACHINE })) {
+    const found = pattern.exec(text);
+    if (found) problems.push(`${file}:${countLines(text.slice(0, found.index))} ${what}: ${found[0].trim()}`);
+  }
+  return problems;
+}
+
+function list() {
+  const walk = (dir) =>
+    readdirSync(join(ROOT, dir), { withFileTypes: true }).flatMap((entry) => {
+      const path = dir ? `${dir}/${entry.name}` : entry.name;
+      if (entry.isDirectory()) return GENERATED.includes(entry.name) ? [] : walk(path);
+      return entry.isFile() && TEXT.test(path) && path !== "scripts/checks/files.mjs" ? [path] : [];
+    });
+  return walk("").sort();
+}
+
+function countLines(text) {
+  return text.split("\n").length - (text.endsWith("\n") ? 1 : 0);
+}
+
+function quote(path) {
+  return path.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+}

@@ -1,0 +1,103 @@
+/**
+ * Holds openenv/src against the layer picture of AGENTS.md: who may import whom, no cycle, one place that prints.
+ * A test may import anything; nothing imports a test.
+ */
+import { existsSync, readdirSync } from "node:fs";
+import { join, posix, sep } from "node:path";
+import { ROOT } from "../root.mjs";
+import { readModule } from "./imports.mjs";
+
+const EVERYONE = ["errors", "util"];
+const SERVER_SIDE = ["server", "env", "protocol", ...EVERYONE];
+const ALL_PARTS = ["cluster", "providers", "client", ...SERVER_SIDE];
+/**
+ * What a layer may import beside itself. An edge is a root file that puts both sides together: below the layers that
+ * stand on both sides, and passed on by entries (index.ts).
+ */
+const MAY_IMPORT = {
+  errors: ["util"],
+  util: ["errors"],
+  protocol: EVERYONE,
+  env: ["protocol", ...EVERYONE],
+  server: SERVER_SIDE,
+  cluster: SERVER_SIDE,
+  client: ["protocol", ...EVERYONE],
+  providers: ["client", "protocol", ...EVERYONE],
+  edge: ALL_PARTS,
+  bench: ["edge", ...ALL_PARTS],
+  testing: ["edge", ...ALL_PARTS],
+  cli: ["bench", "testing", "edge", ...ALL_PARTS],
+};
+const EDGES = ["index.ts", "connect.ts", "connect-in-process.ts"];
+const PRINTER = "cli/output.ts";
+
+if (process.argv[1] === import.meta.filename) {
+  const problems = findProblems(join(ROOT, "openenv/src"));
+  process.stdout.write(problems.map((problem) => `${problem}\n`).join(""));
+  process.exitCode = problems.length > 0 ? 1 : 0;
+}
+
+/** The sentences about every file under `src` that breaks a rule; none when all is well. */
+export function findProblems(src) {
+  const problems = [];
+  const graph = new Map();
+  for (const file of list(src)) {
+    const { imports, prints } = readModule(join(src, file));
+    for (const line of file === PRINTER ? [] : prints) problems.push(`${file}:${line} prints; only ${PRINTER} does.`);
+    graph.set(file, new Set());
+    for (const { specifier, kind, line } of imports.filter((found) => found.specifier.startsWith("."))) {
+      const target = resolve(src, file, specifier);
+      const problem = target ? judge(file, target) : "names no file";
+      if (problem) problems.push(`${file}:${line} "${specifier}" ${problem}`);
+      if (target && kind !== "dynamic") graph.get(file).add(target);
+    }
+  }
+  return [...problems, ...findCycles(graph).map((cycle) => `import cycle: ${cycle.join(" -> ")}`)];
+}
+
+function list(src) {
+  return readdirSync(src, { recursive: true })
+    .map((file) => file.split(sep).join("/"))
+    .filter((file) => file.endsWith(".ts") && !/\.test(-d)?\.ts$/.test(file))
+    .sort();
+}
+
+function resolve(src, from, specifier) {
+  const path = posix.join(posix.dirname(from), specifier);
+  const file = path.replace(/\.js$/, ".ts");
+  if (existsSync(join(src, file))) return file;
+  return existsSync(join(src, path)) ? path : undefined;
+}
+
+function judge(from, to) {
+  if (to.startsWith("..")) return to === "../package.json" ? "" : "leaves the package's source.";
+  if (/\.test(-d)?\.ts$/.test(to)) return "is a test.";
+  const layers = [layerOf(from), layerOf(to)];
+  const unknown = layers.find((layer) => !(layer in MAY_IMPORT));
+  if (unknown) return `touches "${unknown}", which has no place in the layer picture.`;
+  if (layers[0] === layers[1] || MAY_IMPORT[layers[0]].includes(layers[1])) return "";
+  if (layers[1] === "edge" && posix.basename(from) === "index.ts") return "";
+  return `is an arrow against the picture: ${layers[0]} -> ${layers[1]}.`;
+}
+
+function layerOf(file) {
+  if (EDGES.includes(file)) return "edge";
+  return file.includes("/") ? file.slice(0, file.indexOf("/")) : file.replace(/\.ts$/, "");
+}
+
+/** Walks depth first; a file met again while still on the path closes a cycle. */
+function findCycles(graph) {
+  const done = new Set();
+  const cycles = [];
+  const path = [];
+  const visit = (file) => {
+    if (path.includes(file)) cycles.push([...path.slice(path.indexOf(file)), file]);
+    if (path.includes(file) || done.has(file)) return;
+    path.push(file);
+    for (const target of graph.get(file) ?? []) visit(target);
+    path.pop();
+    done.add(file);
+  };
+  for (const file of graph.keys()) visit(file);
+  return cycles;
+}

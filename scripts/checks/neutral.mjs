@@ -1,0 +1,46 @@
+/**
+ * What loads with the root and the client entry, through every package on the way: no builtin of Node, and for the
+ * client none of zod, ws and ajv. Dynamic imports load later and are left out.
+ */
+import { isBuiltin } from "node:module";
+import { join } from "node:path";
+import { build } from "esbuild";
+import { ROOT } from "../root.mjs";
+
+const ENTRIES = { "index.js": [], "client/index.js": ["zod", "ws", "ajv"] };
+
+for (const [entry, forbidden] of Object.entries(ENTRIES)) {
+  const entryPoint = join(ROOT, "openenv/dist", entry);
+  const { metafile } = await build({
+    entryPoints: [entryPoint],
+    absWorkingDir: ROOT,
+    bundle: true,
+    write: false,
+    metafile: true,
+    format: "esm",
+    platform: "neutral",
+    mainFields: ["module", "main"],
+    plugins: [{ name: "builtins-stay-names", setup: keepBuiltins }],
+    logLevel: "error",
+  });
+  for (const [path, name] of reach(metafile.inputs, `openenv/dist/${entry}`)) {
+    if (!isBuiltin(name) && !forbidden.some((bare) => name.includes(`node_modules/${bare}/`))) continue;
+    process.stdout.write(`${[...path, name].join("\n  -> ")}\n`);
+    process.exitCode = 1;
+  }
+}
+
+function keepBuiltins(bundler) {
+  bundler.onResolve({ filter: /.*/ }, ({ path }) => (isBuiltin(path) ? { path, external: true } : undefined));
+}
+
+/** Every module that loads with `entry`, each with the path of imports that leads to it. */
+function reach(inputs, entry) {
+  const found = new Map([[entry, []]]);
+  for (const [name, path] of found) {
+    for (const { path: target, kind } of inputs[name]?.imports ?? []) {
+      if (kind !== "dynamic-import" && !found.has(target)) found.set(target, [...path, name]);
+    }
+  }
+  return [...found].map(([name, path]) => [path, name]);
+}

@@ -1,0 +1,28 @@
+/** `npm run docs` writes the generated pages of docs/reference from the build; `--check` only compares. */
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { renderApi } from "./docs/api.mjs";
+import { renderErrors } from "./docs/errors.mjs";
+import { ROOT } from "./root.mjs";
+import { setup } from "./setup.mjs";
+
+await setup();
+const { ERRORS } = await import(pathToFileURL(join(ROOT, "openenv/dist/errors.js")).href);
+const api = renderApi(join(ROOT, "openenv"));
+const pages = { "docs/reference/errors.md": renderErrors(ERRORS), "docs/reference/api.md": api.page };
+const problems = [...api.problems];
+
+for (const [page, text] of Object.entries(pages)) {
+  const path = join(ROOT, page);
+  if (existsSync(path) && readFileSync(path, "utf8") === text) continue;
+  if (process.argv.includes("--check")) {
+    problems.push(`${page} is not what the code says: npm run docs`);
+  } else {
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, text);
+    process.stdout.write(`wrote ${page}\n`);
+  }
+}
+process.stdout.write(problems.map((problem) => `${problem}\n`).join(""));
+process.exitCode = problems.length > 0 ? 1 : 0;

@@ -1,0 +1,95 @@
+import { readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { parseSync } from "oxc-parser";
+
+const KINDS = {
+  FunctionDeclaration: "function",
+  TSDeclareFunction: "function",
+  ClassDeclaration: "class",
+  VariableDeclaration: "const",
+  TSInterfaceDeclaration: "interface",
+  TSTypeAliasDeclaration: "type",
+};
+
+/**
+ * The page of every public export, read from the declarations that the export map names.
+ * `problems` has a sentence for each function, class and const that says nothing about itself.
+ */
+export function renderApi(packageDir) {
+  const { name, exports } = JSON.parse(readFileSync(join(packageDir, "package.json"), "utf8"));
+  const problems = [];
+  const sections = Object.entries(exports)
+    .filter(([, target]) => target.types)
+    .map(([subpath, { types }]) => {
+      const entries = readExports(join(packageDir, types)).sort((a, b) => (a.name < b.name ? -1 : 1));
+      for (const entry of entries) {
+        const silent = !entry.summary && ["function", "class", "const"].includes(entry.kind);
+        if (silent) problems.push(`${join(name, subpath)}: ${entry.kind} ${entry.name} has no docstring`);
+      }
+      return renderSection(join(name, subpath), entries);
+    });
+  const intro = "Every public export with what it is. Generated from the docstrings by `npm run docs`.";
+  return { page: `# API\n\n${intro}\n${sections.join("")}`, problems };
+}
+
+function renderSection(title, entries) {
+  const rows = entries.map(
+    ({ name, kind, summary }) => `| \`${name}\` | ${kind} | ${summary.replaceAll("|", "\\|")} |\n`,
+  );
+  return `\n## ${title}\n\n| export | kind | what it is |\n|---|---|---|\n${rows.join("")}`;
+}
+
+/** `{ name, kind, summary }` of each export of a declaration file, those passed on from other files included. */
+function readExports(file) {
+  const { program, comments, module } = parse(file);
+  const imported = new Map();
+  for (const { moduleRequest, entries } of module.staticImports) {
+    for (const { importName, localName } of entries)
+      imported.set(localName.value, [moduleRequest.value, importName.name]);
+  }
+  return module.staticExports.flatMap(({ entries }) =>
+    entries.map(({ exportName, importName, localName, moduleRequest }) => {
+      const passedOn = moduleRequest ? [moduleRequest.value, importName.name] : imported.get(localName.name);
+      const found = passedOn ? lookUp(file, passedOn) : describe(program, comments, localName.name);
+      return { ...found, name: exportName.name };
+    }),
+  );
+}
+
+function lookUp(from, [specifier, name]) {
+  if (!specifier.startsWith(".")) return { kind: "from", summary: `See \`${specifier}\`.` };
+  const file = join(dirname(from), specifier.replace(/\.js$/, ".d.ts"));
+  const found = readExports(file).find((entry) => entry.name === name);
+  if (!found) throw new Error(`${from}: ${specifier} has no export ${name}`);
+  return found;
+}
+
+function describe(program, comments, name) {
+  const statement = program.body.find((candidate) => namesOf(candidate.declaration ?? candidate).includes(name));
+  const comment = comments.findLast(({ end }) => end <= statement.start);
+  const near = comment && !program.body.some(({ start }) => start > comment.end && start < statement.start);
+  const doc = near && comment.value.startsWith("*") ? comment.value : "";
+  return { kind: KINDS[(statement.declaration ?? statement).type], summary: firstSentence(doc) };
+}
+
+function namesOf(declaration) {
+  if (declaration.type === "VariableDeclaration") return declaration.declarations.map(({ id }) => id.name);
+  return declaration.id ? [declaration.id.name] : [];
+}
+
+function firstSentence(doc) {
+  const text = doc
+    .replace(/^\s*\*+ ?/gm, "")
+    .split(/^\s*@/m)[0]
+    .replace(/\{@link (\w+)\}/g, "`$1`")
+    .replace(/\s+/g, " ")
+    .trim();
+  return /^.*?[.!?](?= [A-Z`"]|$)/.exec(text)?.[0] ?? text;
+}
+
+const parsed = new Map();
+
+function parse(file) {
+  if (!parsed.has(file)) parsed.set(file, parseSync(file, readFileSync(file, "utf8")));
+  return parsed.get(file);
+}

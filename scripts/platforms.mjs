@@ -1,0 +1,31 @@
+/**
+ * `npm run platforms` adds to package-lock.json the binary packages of other platforms that a registry did not offer
+ * when the lock was written. Without their rows `npm ci` refuses the lock, or leaves that platform without its binary.
+ */
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { ROOT } from "./root.mjs";
+
+const NAME = /-(?<os>android|darwin|freebsd|linux|openharmony|win32)-(?<cpu>\w+)(?:-(?<abi>\w+))?$/;
+
+if (process.argv[1] === import.meta.filename) {
+  const file = join(ROOT, "package-lock.json");
+  const lock = JSON.parse(readFileSync(file, "utf8"));
+  for (const { name, version, dev } of findMissing(lock)) {
+    const { os, cpu, abi = "" } = NAME.exec(name)?.groups ?? {};
+    const libc = abi.startsWith("musl") ? ["musl"] : abi.startsWith("gnu") && os === "linux" ? ["glibc"] : undefined;
+    lock.packages[`node_modules/${name}`] = { version, cpu: cpu && [cpu], dev, libc, optional: true, os: os && [os] };
+    process.stdout.write(`added ${name} ${version}\n`);
+  }
+  const rows = Object.entries(lock.packages).sort(([a], [b]) => a.localeCompare(b, "en"));
+  writeFileSync(file, `${JSON.stringify({ ...lock, packages: Object.fromEntries(rows) }, null, 2)}\n`);
+}
+
+/** The optional dependencies `{ name, version, dev }` that a lock names and has no row for. */
+export function findMissing(lock) {
+  return Object.values(lock.packages).flatMap(({ optionalDependencies = {}, dev }) =>
+    Object.entries(optionalDependencies)
+      .filter(([name]) => !Object.keys(lock.packages).some((path) => path.endsWith(`node_modules/${name}`)))
+      .map(([name, version]) => ({ name, version, dev })),
+  );
+}

@@ -1,0 +1,21 @@
+import { defineConfig } from "vitest/config";
+
+export default defineConfig({
+  test: {
+    include: [
+      "openenv/**/*.test.ts",
+      "envs/**/*.test.ts",
+      "conformance/**/*.test.ts",
+      "examples/**/*.test.ts",
+      "bench/**/*.test.ts",
+      "docs/**/*.test.ts",
+      "scripts/**/*.test.mjs",
+    ],
+    exclude: ["**/node_modules/**", "**/dist/**", "**/.cache/**", "**/.openenv/**"],
+    pool: "forks",
+    maxWorkers: 2,
+    testTimeout: 30_000,
+    hookTimeout: 60_000,
+    reporters: ["./scripts/skips-reporter.mjs", "default"],
+  },
+});
