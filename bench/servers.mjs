@@ -48,18 +48,16 @@ export async function startServer(subject, environment, nodeFlags = []) {
 }
 
 function readPort(child, subject) {
+  const timer = setTimeout(() => child.kill("SIGKILL"), START_TIMEOUT_MS);
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error(`${subject} did not start in time`)), START_TIMEOUT_MS);
     let text = "";
     child.stdout.setEncoding("utf8").on("data", (part) => {
       const port = /^READY (\d+)$/m.exec((text += part))?.[1];
       if (port) resolve(Number(port));
     });
     child.once("error", reject);
-    child.once("exit", (code, signal) => reject(new Error(`${subject} ended at once (${signal ?? code})`)));
-    child.stdout.once("close", () => clearTimeout(timer));
-    child.stdout.on("data", () => clearTimeout(timer));
-  });
+    child.once("exit", (code, signal) => reject(new Error(`${subject} ended before it listened (${signal ?? code})`)));
+  }).finally(() => clearTimeout(timer));
 }
 
 async function stop(child) {

@@ -25,7 +25,11 @@ const environments = {
   numbers: () => large({ values: z.array(z.int()) }, { values: [] }, { values: NUMBERS }),
 };
 
-const server = await serve(environments[process.argv[2]](), { port: 0, maxConcurrentEnvs: 20_000, handleSignals: true });
+const server = await serve(environments[process.argv[2]](), {
+  port: 0,
+  maxConcurrentEnvs: 20_000,
+  handleSignals: true,
+});
 ready(server.port);
 
 function large(fields, first, observation) {

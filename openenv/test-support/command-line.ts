@@ -37,6 +37,8 @@ export interface CommandOptions {
   env?: Record<string, string>;
   /** Standard input; empty by default. */
   input?: string;
+  /** In a process group of its own, so that a signal can be sent to the group, as a terminal does. */
+  detached?: boolean;
 }
 
 export interface Running extends AsyncDisposable {
@@ -49,8 +51,9 @@ export interface Running extends AsyncDisposable {
   printed(pattern: RegExp): Promise<RegExpExecArray>;
 }
 
-export function startCommand(args: readonly string[], { cwd, env = {}, input = "" }: CommandOptions): Running {
-  const child = spawn(process.execPath, [BIN, ...args], { cwd, env: { ...process.env, ...env } });
+export function startCommand(args: readonly string[], options: CommandOptions): Running {
+  const { cwd, env = {}, input = "", detached = false } = options;
+  const child = spawn(process.execPath, [BIN, ...args], { cwd, env: { ...process.env, ...env }, detached });
   const text = { stdout: "", stderr: "" };
   for (const name of ["stdout", "stderr"] as const) {
     child[name].setEncoding("utf8").on("data", (chunk: string) => (text[name] += chunk));

@@ -14,7 +14,10 @@ export interface TestSocket extends AsyncDisposable {
   closed: Promise<{ code: number; reason: string }>;
 }
 
-export async function openTestSocket(url: string, options: { headers?: Record<string, string> } = {}): Promise<TestSocket> {
+export async function openTestSocket(
+  url: string,
+  options: { headers?: Record<string, string> } = {},
+): Promise<TestSocket> {
   const ws = new WebSocket(url.replace(/^http/, "ws"), { ...options, perMessageDeflate: false });
   const frames: Json[] = [];
   const waiting: ((frame: Json) => void)[] = [];

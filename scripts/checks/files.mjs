@@ -49,7 +49,7 @@ export function judge(file, text) {
   if (CODE.test(file) && lines > TOO_LONG) problems.push(`${file} has ${lines} lines; ${TOO_LONG} is the limit.`);
   for (const [what, pattern] of Object.entries({ ...(CODE.test(file) ? NEVER : {}), ...MACHINE })) {
     const found = pattern.exec(text);
-    if (found) problems.push(`${file}:${countLines(text.slice(0, found.index))} ${what}: ${found[0].trim()}`);
+    if (found) problems.push(`${file}:${text.slice(0, found.index).split("\n").length} ${what}: ${found[0].trim()}`);
   }
   return problems;
 }

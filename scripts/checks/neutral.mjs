@@ -23,11 +23,11 @@ for (const [entry, forbidden] of Object.entries(ENTRIES)) {
     plugins: [{ name: "builtins-stay-names", setup: keepBuiltins }],
     logLevel: "error",
   });
-  for (const [path, name] of reach(metafile.inputs, `openenv/dist/${entry}`)) {
-    if (!isBuiltin(name) && !forbidden.some((bare) => name.includes(`node_modules/${bare}/`))) continue;
-    process.stdout.write(`${[...path, name].join("\n  -> ")}\n`);
-    process.exitCode = 1;
-  }
+  const isForbidden = (name) => isBuiltin(name) || forbidden.some((bare) => name.includes(`node_modules/${bare}/`));
+  const found = reach(metafile.inputs, `openenv/dist/${entry}`).find(({ name }) => isForbidden(name));
+  if (!found) continue;
+  process.stdout.write(`${[...found.path, found.name].join("\n  -> ")}\n`);
+  process.exitCode = 1;
 }
 
 function keepBuiltins(bundler) {
@@ -42,5 +42,5 @@ function reach(inputs, entry) {
       if (kind !== "dynamic-import" && !found.has(target)) found.set(target, [...path, name]);
     }
   }
-  return [...found].map(([name, path]) => [path, name]);
+  return [...found].map(([name, path]) => ({ name, path }));
 }

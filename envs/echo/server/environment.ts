@@ -11,7 +11,10 @@ export default defineEnvironment(
     step: ({ message }) => {
       // Characters as people count them: an emoji is one, not two code units.
       const length = [...message].length;
-      return { observation: { echoed_message: message, message_length: length }, reward: length * REWARD_PER_CHARACTER };
+      return {
+        observation: { echoed_message: message, message_length: length },
+        reward: length * REWARD_PER_CHARACTER,
+      };
     },
   }),
   { stepBeforeReset: "allow" },

@@ -16,7 +16,7 @@ TypeScript
   import { connect } from "openenv-ts/client";
   await using env = await connect("${url}");
   await env.reset();
-  console.log(await env.step(${JSON.stringify(action)}));
+  console.log(await env.step(${renderTypeScript(action)}));
 
 Python (pip install openenv)
   from openenv import GenericEnvClient
@@ -24,6 +24,11 @@ Python (pip install openenv)
       env.reset()
       print(env.step(${renderPython(action)}))
 `;
+}
+
+function renderTypeScript(value: JsonObject): string {
+  const text = JSON.stringify(value, null, 1).replaceAll(/\n\s*/g, " ");
+  return text.replaceAll(/"([A-Za-z_]\w*)":/g, "$1:");
 }
 
 function renderPython(value: unknown): string {

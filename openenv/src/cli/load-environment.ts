@@ -30,8 +30,10 @@ async function importPlain(file: string): Promise<Record<string, unknown>> {
   try {
     return await import(pathToFileURL(file).href);
   } catch (error) {
-    if (!wantsTypeScript(error)) throw error;
-    return await importCompiled(file);
+    if (wantsTypeScript(error)) return await importCompiled(file);
+    // Node does not say where a module is malformed; the compiler does, by throwing.
+    if (error instanceof SyntaxError) await bundle(file);
+    throw error;
   }
 }
 
@@ -74,12 +76,10 @@ function describeFailure(error: unknown): string {
 
 const OWN_CODE = fileURLToPath(new URL("..", import.meta.url));
 
-/** The first line of a stack that is neither Node's nor a package's; a syntax error begins with its place. */
+/** The first line of a stack that is neither Node's nor a package's. */
 function findPlace(stack: string): string | undefined {
   for (const line of stack.split("\n")) {
-    const match = /(?:^|\()?((?:file:\/\/)?\/[^()]*?:\d+(?::\d+)?)\)?$/.exec(
-      line.trim().replace(/^at (?:async )?/, ""),
-    );
+    const match = /(?:^|\()((?:file:\/\/)?\/[^()]*?:\d+(?::\d+)?)\)?$/.exec(line.trim().replace(/^at (?:async )?/, ""));
     const place = match?.[1];
     const [, path = "", position = ""] = /^(.*?)((?::\d+)+)$/.exec(place ?? "") ?? [];
     const file = path.startsWith("file:") ? fileURLToPath(path) : path;

@@ -91,6 +91,31 @@ test.each(["SIGINT", "SIGTERM", "SIGKILL"] as const)(
   },
 );
 
+test("Ctrl-C, which signals both processes, lets an answer in flight finish", async () => {
+  const slow = counterModule().replace("step: ({ amount }) => (", "step: async ({ amount }) => (await work(), ");
+  const work = 'const work = () => { console.log("working"); return new Promise((end) => setTimeout(end, 400)); };';
+  await using project = await createProject({ "environment.ts": `${slow}\n${work}` });
+  await using running = startCommand(ARGS, { cwd: project.dir, detached: true });
+  const [, url = ""] = await running.printed(URL_LINE);
+  await running.printed(/Watching/);
+  const count = countAfterStep(url);
+  await running.printed(/working/);
+  process.kill(-(running.process.pid ?? 0), "SIGINT");
+  expect(await count).toBe(1);
+  expect(await running.exited).toBe(0);
+});
+
+test("plain JavaScript is watched too", async () => {
+  const plain = (amount: string) => counterModule(amount).replaceAll(": number", "");
+  await using project = await createProject({ "environment.js": plain("amount") });
+  await using running = startCommand(ARGS, { cwd: project.dir });
+  const [, url = ""] = await running.printed(URL_LINE);
+  await running.printed(/Watching/);
+  await project.write("environment.js", plain("amount * 9"));
+  await running.printed(/Restarted/);
+  expect(await countAfterStep(url)).toBe(9);
+});
+
 test("a wrong configuration at the start ends it with exit code 2, as without --watch", async () => {
   await using project = await createProject({ "environment.ts": counterModule(), "empty.ts": "export {};" });
   for (const args of [

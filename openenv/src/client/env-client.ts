@@ -66,7 +66,7 @@ export function createEnvClient<C extends ClientContract>(parts: ClientParts): E
 
   const transition = async (message: JsonObject, options: CallOptions): Promise<Result> => {
     const result = parseResult(await call(message, options), session.extensions);
-    return { ...result, observation: shape.readObservation(result.observation) as Received<C["observation"]> };
+    return { ...result, observation: shape.read("observation", result.observation) as Received<C["observation"]> };
   };
 
   const client: EnvClient<C> = {
@@ -76,18 +76,20 @@ export function createEnvClient<C extends ClientContract>(parts: ClientParts): E
     get sessionLost() {
       return session.lost;
     },
-    reset: async (options, callOptions = {}) =>
-      transition({ type: "reset", data: encodeReset({ ...options }) }, callOptions),
+    reset: async (options, callOptions = {}) => {
+      const { seed, episodeId, split, index, ...own } = options ?? {};
+      const data = encodeReset({ seed, episodeId, split, index, ...shape.write("reset", own) });
+      return transition({ type: "reset", data }, callOptions);
+    },
     step: async (action, { metadata, ...callOptions } = {}) => {
-      shape.checkAction(action);
-      const data = metadata ? { ...(action as JsonObject), metadata } : action;
-      return transition({ type: "step", data }, callOptions);
+      const fields = shape.write("action", action);
+      return transition({ type: "step", data: metadata ? { ...fields, metadata } : fields }, callOptions);
     },
     tryReset: (options, callOptions) => client.reset(options, callOptions).catch(toFailedResult),
     tryStep: (action, callOptions) => client.step(action, callOptions).catch(toFailedResult),
     state: async (callOptions = {}) => {
       const { episode_id, step_count, ...fields } = parseState(await call({ type: "state" }, callOptions));
-      return { episode_id, step_count, ...shape.readState(fields) } as EpisodeState & Received<C["state"]>;
+      return { episode_id, step_count, ...shape.read("state", fields) } as EpisodeState & Received<C["state"]>;
     },
     close: () => session.close(),
     [Symbol.asyncDispose]: () => session.close(),

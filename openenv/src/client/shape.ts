@@ -1,59 +1,58 @@
 import { ConnectionError, RemoteError, type ValidationIssue } from "../errors.js";
 import type { JsonObject } from "../protocol/messages.js";
-import type { ClientContract, ClientSchema, SchemaIssue } from "./contract.js";
+import type { ClientContract, SchemaIssue } from "./contract.js";
+import { encodeBytes } from "./encode.js";
 
 /** What a client knows about the values of its environment. */
 export interface Shape {
-  /** @throws RemoteError VALIDATION_ERROR, as the server would; nothing was sent then. */
-  checkAction(action: unknown): void;
-  /** @throws ConnectionError PROTOCOL_ERROR that names the field. */
-  readObservation(fields: JsonObject): unknown;
-  readState(fields: JsonObject): JsonObject;
+  /**
+   * What goes on the wire for an action, or for the environment's own reset options.
+   * @throws RemoteError VALIDATION_ERROR when it does not fit, as the server would; nothing was sent then.
+   */
+  write(part: "action" | "reset", value: unknown): JsonObject;
+  /** @throws ConnectionError PROTOCOL_ERROR that names the fields which do not fit. */
+  read(part: "observation" | "state", fields: JsonObject): JsonObject;
 }
 
-/** Values as the contract declares them. What is received is parsed, what is sent only checked: the server parses it. */
+/** Values as the contract declares them. */
 export function contractShape(contract: ClientContract): Shape {
-  const read = (part: "observation" | "state", value: JsonObject): unknown => {
-    const parsed = contract[part].safeParse(value);
-    if (parsed.success) return parsed.data;
-    const fields = parsed.error.issues.map((issue) => `${[part, ...issue.path].join(".")}: ${issue.message}`);
-    throw new ConnectionError(
-      "PROTOCOL_ERROR",
-      `The server's answer does not fit the contract "${contract.name}": ${fields.join("; ")}.`,
-    );
-  };
   return {
-    checkAction: (action) => refuse(schemaIssues(contract.action, action)),
-    readObservation: (fields) => read("observation", fields),
-    readState: (fields) => read("state", fields) as JsonObject,
+    write: (part, value) => {
+      const parsed = contract[part].safeParse(value);
+      if (!parsed.success) throw refusal(part, describeIssues(value, parsed.error.issues));
+      return encodeBytes(value, parsed.data) as JsonObject;
+    },
+    read: (part, fields) => {
+      const parsed = contract[part].safeParse(fields);
+      if (parsed.success) return parsed.data as JsonObject;
+      const what = parsed.error.issues.map((issue) => `${[part, ...issue.path].join(".")}: ${issue.message}`);
+      throw new ConnectionError(
+        "PROTOCOL_ERROR",
+        `The server's answer does not fit the contract "${contract.name}": ${what.join("; ")}.`,
+      );
+    },
   };
 }
 
 /** Values as they come; actions are checked with `findIssues`. */
 export function genericShape(findIssues: (action: unknown) => ValidationIssue[]): Shape {
   return {
-    checkAction: (action) => refuse(findIssues(action)),
-    readObservation: (fields) => fields,
-    readState: (fields) => fields,
+    write: (part, value) => {
+      const errors = part === "action" ? findIssues(value) : [];
+      if (errors.length > 0) throw refusal(part, errors);
+      return value as JsonObject;
+    },
+    read: (_part, fields) => fields,
   };
 }
 
-function refuse(errors: ValidationIssue[]): void {
-  if (errors.length === 0) return;
-  const what = errors.map(({ loc, msg }) => (loc.length > 0 ? `${loc.join(".")}: ${msg}` : msg));
-  throw new RemoteError(
-    "VALIDATION_ERROR",
-    `The action was not sent, it does not fit its schema: ${what.join("; ")}.`,
-    {
-      errors,
-    },
-  );
+function refusal(part: string, errors: ValidationIssue[]): RemoteError {
+  const what = errors.map(({ loc, msg }) => `${[part, ...loc].join(".")}: ${msg}`).join("; ");
+  return new RemoteError("VALIDATION_ERROR", `Nothing was sent, it does not fit its schema: ${what}.`, { errors });
 }
 
-function schemaIssues(schema: ClientSchema, value: unknown): ValidationIssue[] {
-  const parsed = schema.safeParse(value);
-  if (parsed.success) return [];
-  return parsed.error.issues.map((issue: SchemaIssue) => ({
+function describeIssues(value: unknown, issues: readonly SchemaIssue[]): ValidationIssue[] {
+  return issues.map((issue) => ({
     type: issue.code ?? "invalid",
     loc: issue.path.map((key) => (typeof key === "number" ? key : String(key))),
     msg: issue.message,

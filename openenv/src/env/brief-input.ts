@@ -47,7 +47,8 @@ function fits(value: unknown, budget: { left: number }, depth: number): boolean 
       if (Array.isArray(value)) return value.length <= MAX_JSON && value.every((item) => fits(item, budget, depth + 1));
       // `for in` ends early where Object.entries would first list a million keys.
       for (const key in value) {
-        if (!fits(key, budget, depth) || !fits((value as Record<string, unknown>)[key], budget, depth + 1)) return false;
+        if (!fits(key, budget, depth) || !fits((value as Record<string, unknown>)[key], budget, depth + 1))
+          return false;
       }
       return true;
     }

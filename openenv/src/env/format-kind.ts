@@ -1,5 +1,11 @@
 import type * as z from "zod";
-import type { IssueKind } from "./issue-kind.js";
+
+/** What an error says about one value. */
+export interface IssueKind {
+  type: string;
+  msg: string;
+  ctx?: Record<string, unknown>;
+}
 
 /** The reference's name for a text that does not have the format it should have. */
 export function formatKind(issue: z.core.$ZodIssueInvalidStringFormat): IssueKind {
@@ -26,4 +32,12 @@ const PARSING: Record<string, { type: string; noun: string }> = {
   url: { type: "url_parsing", noun: "URL" },
 };
 
-const PATTERNS = new Set(["regex", "starts_with", "ends_with", "includes", "lowercase", "uppercase", "template_literal"]);
+const PATTERNS = new Set([
+  "regex",
+  "starts_with",
+  "ends_with",
+  "includes",
+  "lowercase",
+  "uppercase",
+  "template_literal",
+]);

@@ -1,15 +1,8 @@
 import type * as z from "zod";
-import { formatKind } from "./format-kind.js";
+import { formatKind, type IssueKind } from "./format-kind.js";
 import type { Located } from "./locate.js";
 import { numberRules } from "./numbers.js";
 import { discriminatorOf, nameOf, type UnionSchema } from "./zod-tree.js";
-
-/** What an error says about one value. */
-export interface IssueKind {
-  type: string;
-  msg: string;
-  ctx?: Record<string, unknown>;
-}
 
 /** The reference's name for an issue of zod, which depends on the schema and on the value that was given. */
 export function issueKind(issue: z.core.$ZodIssue, at: Located): IssueKind {
@@ -46,7 +39,8 @@ function ownKind(issue: z.core.$ZodIssueCustom): IssueKind {
 }
 
 function wrongType({ schema, value, union }: Located): IssueKind {
-  if (union && discriminatorOf(union as UnionSchema)) return { type: "model_attributes_type", msg: "Must be an object" };
+  if (union && discriminatorOf(union as UnionSchema))
+    return { type: "model_attributes_type", msg: "Must be an object" };
   if (schema === undefined) return { type: "value_error", msg: "Not an allowed value" };
   const number = numberRules(schema);
   if (number) return notANumber(value, number.integer);
@@ -122,5 +116,9 @@ function limit(issue: z.core.$ZodIssueTooBig | z.core.$ZodIssueTooSmall, { schem
   const inclusive = issue.inclusive !== false;
   const type = `${small ? "greater" : "less"}_than${inclusive ? "_equal" : ""}`;
   const key = `${small ? "g" : "l"}${inclusive ? "e" : "t"}`;
-  return { type, msg: `Must be ${type.replaceAll("_", " ").replace("equal", "or equal to")} ${bound}`, ctx: { [key]: bound } };
+  return {
+    type,
+    msg: `Must be ${type.replaceAll("_", " ").replace("equal", "or equal to")} ${bound}`,
+    ctx: { [key]: bound },
+  };
 }

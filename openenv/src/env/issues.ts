@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { ValidationIssue } from "../errors.js";
-import { MAX_UNION_DEPTH, type MendRules, mend } from "./coerce.js";
 import { briefInput } from "./brief-input.js";
+import { MAX_UNION_DEPTH, type MendRules, mend } from "./coerce.js";
 import { issueKind } from "./issue-kind.js";
 import { type Located, locate } from "./locate.js";
 import { memberName } from "./member-name.js";

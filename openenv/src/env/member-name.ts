@@ -35,7 +35,13 @@ export function memberName(schema: AnySchema): string {
   }
 }
 
-const FORMATS: Record<string, string> = { uuid: "uuid", guid: "uuid", datetime: "datetime", date: "date", time: "time" };
+const FORMATS: Record<string, string> = {
+  uuid: "uuid",
+  guid: "uuid",
+  datetime: "datetime",
+  date: "date",
+  time: "time",
+};
 
 function stringName(def: { format?: string; checks?: readonly unknown[] | undefined }): string {
   const format = def.format === undefined ? undefined : FORMATS[def.format];

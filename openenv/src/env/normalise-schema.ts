@@ -29,7 +29,8 @@ function normalise(schema: unknown, path: string): JsonObject {
   dropZodLimits(json);
   for (const key of ["anyOf", "oneOf", "allOf", "prefixItems"]) {
     const list = json[key];
-    if (Array.isArray(list)) json[key] = list.map((item, i) => normalise(item, key === "prefixItems" ? `${path}[${i}]` : path));
+    if (Array.isArray(list))
+      json[key] = list.map((item, i) => normalise(item, key === "prefixItems" ? `${path}[${i}]` : path));
   }
   if (json["properties"]) {
     json["properties"] = named(json["properties"], (field, name) => titled(normalise(field, `${path}.${name}`), name));
@@ -79,14 +80,12 @@ function isReference(schema: JsonObject): boolean {
 
 /** `episode_id` → `Episode Id`. */
 function titleOf(name: string): string {
-  return name.replaceAll("_", " ").replace(/[A-Za-z]+/g, (word) => word.charAt(0).toUpperCase() + word.slice(1).toLowerCase());
+  return name
+    .replaceAll("_", " ")
+    .replace(/[A-Za-z]+/g, (word) => word.charAt(0).toUpperCase() + word.slice(1).toLowerCase());
 }
 
-function named(
-  schemas: unknown,
-  render: (schema: JsonObject, name: string) => JsonObject,
-  sort = false,
-): JsonObject {
+function named(schemas: unknown, render: (schema: JsonObject, name: string) => JsonObject, sort = false): JsonObject {
   const entries = Object.entries(schemas as Record<string, JsonObject>);
   if (sort) entries.sort(([a], [b]) => (a < b ? -1 : 1));
   return Object.fromEntries(entries.map(([name, schema]) => [name, render(schema, name)]));

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { RESET_KEYS } from "../protocol/codec.js";
+import type { RESET_KEYS } from "../protocol/codec.js";
 import type { JsonObject } from "../protocol/messages.js";
 import type { ObjectSchema } from "./contract.js";
 import { type Checked, parseAgain, withFields } from "./parse-input.js";

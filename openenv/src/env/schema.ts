@@ -1,15 +1,15 @@
+import type * as z from "zod";
 import type { SchemaBody } from "../protocol/http.js";
 import type { JsonObject } from "../protocol/messages.js";
-import type { ObjectSchema } from "./contract.js";
 import { normaliseFields } from "./normalise-schema.js";
 import { toJsonSchema } from "./to-json-schema.js";
 
 /** What is rendered of a contract. */
 export interface SchemaSource {
   name: string;
-  action: ObjectSchema;
-  observation: ObjectSchema;
-  state: ObjectSchema;
+  action: z.ZodObject;
+  observation: z.ZodObject;
+  state: z.ZodObject;
 }
 
 /**

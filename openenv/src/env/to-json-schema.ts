@@ -1,13 +1,12 @@
 import * as z from "zod";
 import type { JsonObject } from "../protocol/messages.js";
-import type { ObjectSchema } from "./contract.js";
 import { type AnySchema, type KnownSchema, unwrap } from "./zod-tree.js";
 
 /** Marks a place whose type has no JSON form, until it is known whether the author gave one through `.meta()`. */
 export const UNREPRESENTABLE = "x-unrepresentable";
 
 /** zod's JSON Schema of an object, corrected where zod describes its own parser instead of what is on the wire. */
-export function toJsonSchema(schema: ObjectSchema, io: "input" | "output"): JsonObject {
+export function toJsonSchema(schema: z.ZodObject, io: "input" | "output"): JsonObject {
   // A copy is not registered: an `id` of the root would hide it behind a reference.
   const root = schema.clone({ ...schema._zod.def });
   return z.toJSONSchema(root, {

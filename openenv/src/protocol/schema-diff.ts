@@ -1,31 +1,22 @@
-import { type Difference, differences } from "./schema-compare.js";
 import type { SchemaBody } from "./http.js";
+import { type Change, compareSchema } from "./schema-compare.js";
 
 /** One change between two versions of a contract, seen by a client that was built for the first. */
-export interface SchemaChange {
+export interface SchemaChange extends Change {
   part: "action" | "observation" | "state" | "reset_observation";
-  /** `points[].x`; empty for the part itself. */
-  path: string;
-  /** True when a client of the first version fails, or can misread what it gets. */
-  breaking: boolean;
-  message: string;
 }
 
 /**
- * Lists what changed. What the old client sends must still be taken (action); what it is sent must still be what it
- * expects (all others). Titles, descriptions and defaults are no changes.
+ * Lists what changed between two answers of `GET /schema`. It breaks when the old client's actions are no longer all
+ * taken, or when it can be sent something that it does not expect. Titles, descriptions and the values of defaults are
+ * no changes, so the same contract rendered by Python and by us is equal.
  */
 export function diffSchemas(before: SchemaBody, after: SchemaBody): SchemaChange[] {
   return PARTS.flatMap((part) => {
+    const direction = part === "action" ? "sent" : "received";
+    // A server that shows no schema of its own for resets shows observations.
     const [old, next] = [before[part] ?? before.observation, after[part] ?? after.observation];
-    const sent = part === "action";
-    const breaking = sent
-      ? differences(old, next, { direction: "input", old: "narrow" })
-      : differences(next, old, { direction: "output", old: "wide" });
-    const harmless = sent
-      ? differences(next, old, { direction: "input", old: "wide" })
-      : differences(old, next, { direction: "output", old: "narrow" });
-    return merge(breaking, harmless).map((change) => ({ part, ...change }));
+    return compareSchema(old, next, direction).map((change) => ({ part, ...change }));
   });
 }
 

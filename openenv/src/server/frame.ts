@@ -40,7 +40,7 @@ function checkFrame(frame: JsonObject): ClientMessage | ErrorMessage {
   const { type, data } = frame;
   if (typeof type !== "string" || !Object.hasOwn(DATA_RULES, type)) {
     const known = Object.keys(DATA_RULES).join(", ");
-    return errorMessage("UNKNOWN_TYPE", `Unknown message type: ${brief(type)}; known are ${known}`);
+    return errorMessage("UNKNOWN_TYPE", `Unknown message type: ${show(type)}; known are ${known}`);
   }
   const rule = DATA_RULES[type as keyof typeof DATA_RULES];
   const hasData = "data" in frame;
@@ -57,6 +57,11 @@ function checkFrame(frame: JsonObject): ClientMessage | ErrorMessage {
     (issues ??= []).push({ type: "extra_forbidden", loc: [key], msg: "Unknown key", input: brief(frame[key]) });
   }
   return issues === undefined ? (frame as unknown as ClientMessage) : invalidMessage(issues);
+}
+
+/** Never by String(): an object can bring a toString of its own. */
+function show(value: unknown): string {
+  return value === undefined ? "none" : JSON.stringify(brief(value));
 }
 
 /** Errors echo the input, but never megabytes of it. */

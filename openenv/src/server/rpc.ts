@@ -81,7 +81,7 @@ function closeSession(id: unknown, context: RpcContext): object {
 function findSession(id: unknown, { sessions }: RpcContext): Session {
   const session = typeof id === "string" ? sessions?.find(id) : undefined;
   if (session === undefined)
-    throw new RpcError(RPC_ERRORS.invalidParams, `Unknown session_id: ${String(id).slice(0, 100)}`);
+    throw new RpcError(RPC_ERRORS.invalidParams, `Unknown session_id: ${JSON.stringify(id).slice(0, 100)}`);
   return session;
 }
 

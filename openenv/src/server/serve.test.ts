@@ -22,7 +22,10 @@ describe("serve", () => {
     [{ sessionTimeout: -1 }, /SESSION_TIMEOUT must be/],
     [{ host: "203.0.113.1" }, /HOST "203.0.113.1" is not an address of this machine/],
   ])("refuses %o and says what is allowed", async (options, message) => {
-    await expect(start(options)).rejects.toMatchObject({ code: "INVALID_CONFIG", message: expect.stringMatching(message) });
+    await expect(start(options)).rejects.toMatchObject({
+      code: "INVALID_CONFIG",
+      message: expect.stringMatching(message),
+    });
   });
 
   test("refuses a port in use and says what to do", async () => {

@@ -60,6 +60,7 @@ export function configureServe(command: Command): void {
 
 async function serveTarget(target: string, { watch, reload, ...options }: ServeFlags): Promise<void> {
   const file = findEnvironment(target);
+  if (options.sessionTimeout === Number.POSITIVE_INFINITY) options.sessionTimeout = null;
   if (watch || reload) {
     const { serveAndWatch } = await import("../watch.js");
     await serveAndWatch(file, options);
@@ -78,8 +79,9 @@ function wholeNumber(least: number, most: number): (text: string) => number {
   };
 }
 
-function parseTimeout(text: string): number | null {
-  if (text === "none") return null;
+/** Infinity stands for none: the option parser would turn a null into an empty text. */
+function parseTimeout(text: string): number {
+  if (text === "none") return Number.POSITIVE_INFINITY;
   const value = Number(text);
   if (text.trim() !== "" && Number.isFinite(value) && value > 0) return value;
   throw new InvalidArgumentError('Give a number of seconds above 0, or "none".');

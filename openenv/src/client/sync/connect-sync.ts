@@ -48,10 +48,10 @@ export function connectSync(
 }
 
 function createClient(url: string, channel: Channel, shape: Shape): SyncEnvClient {
-  const typed = (result: StepResult): StepResult => ({
-    ...result,
-    observation: shape.readObservation(result.observation) as JsonObject,
-  });
+  const typed = (answer: unknown): StepResult => {
+    const result = answer as StepResult;
+    return { ...result, observation: shape.read("observation", result.observation) };
+  };
   const attempt = (call: () => StepResult) => {
     try {
       return call();
@@ -72,16 +72,16 @@ function createClient(url: string, channel: Channel, shape: Shape): SyncEnvClien
     tasks: Object.fromEntries(
       ["splits", "list", "count", "get", "range"].map((method) => [method, task(method)]),
     ) as unknown as SyncTaskClient,
-    reset: (options, call) => typed(channel.call("reset", options, call) as StepResult),
-    step: (action, call) => {
-      shape.checkAction(action);
-      return typed(channel.call("step", action, call) as StepResult);
+    reset: (options, call) => {
+      const { seed, episodeId, split, index, ...own } = options ?? {};
+      return typed(channel.call("reset", { seed, episodeId, split, index, ...shape.write("reset", own) }, call));
     },
+    step: (action, call) => typed(channel.call("step", shape.write("action", action), call)),
     tryReset: (options, call) => attempt(() => client.reset(options, call)),
     tryStep: (action, call) => attempt(() => client.step(action, call)),
     state: (call) => {
       const { episode_id, step_count, ...fields } = channel.call("state", call) as EpisodeState & JsonObject;
-      return { episode_id, step_count, ...shape.readState(fields) };
+      return { episode_id, step_count, ...shape.read("state", fields) };
     },
     metadata: () => channel.call("metadata") as MetadataBody,
     close: () => channel.end(),

@@ -189,8 +189,12 @@ describe("who may ask", () => {
   test("the operator's token opens it through a proxy, another does not", async () => {
     const server = await start({ operatorToken: "secret" });
     const through = { "x-forwarded-for": "203.0.113.7" };
-    expect(await get(server, "/sessions", { ...through, authorization: "Bearer secret" })).toMatchObject({ status: 200 });
-    expect(await get(server, "/sessions", { ...through, authorization: "Bearer guess!" })).toMatchObject({ status: 401 });
+    expect(await get(server, "/sessions", { ...through, authorization: "Bearer secret" })).toMatchObject({
+      status: 200,
+    });
+    expect(await get(server, "/sessions", { ...through, authorization: "Bearer guess!" })).toMatchObject({
+      status: 401,
+    });
   });
 
   test("a foreign origin may not post, a foreign Host may not even read", async () => {

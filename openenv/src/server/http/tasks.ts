@@ -1,7 +1,7 @@
 import { normaliseSplit, type TaskProvider } from "../../env/tasks.js";
 import { BodyFields } from "./fields.js";
 import { sendInvalid, sendJson } from "./respond.js";
-import { type Exchange, type Handler, type Route, withBody } from "./router.js";
+import { type Exchange, type Route, withBody } from "./router.js";
 
 /** `GET /list_environments`. */
 export const LIST_ROUTES: Record<string, Route> = {

@@ -52,7 +52,9 @@ describe("an episode on /ws", () => {
   test("gets an id from the server when the client gives none", async () => {
     const socket = await open(await start());
     await socket.ask(RESET);
-    expect(await socket.ask({ type: "state" })).toMatchObject({ data: { episode_id: expect.stringMatching(/^[\w-]{36}$/) } });
+    expect(await socket.ask({ type: "state" })).toMatchObject({
+      data: { episode_id: expect.stringMatching(/^[\w-]{36}$/) },
+    });
   });
 
   test("answers pipelined frames in order, also when one of them waits", async () => {
@@ -91,7 +93,10 @@ describe("what an environment must not do", () => {
     const socket = await open(await start());
     await socket.ask(RESET);
     const answer = await socket.ask(step(amount));
-    expect(answer).toMatchObject({ type: "error", data: { code: "EXECUTION_ERROR", message: expect.stringMatching(message) } });
+    expect(answer).toMatchObject({
+      type: "error",
+      data: { code: "EXECUTION_ERROR", message: expect.stringMatching(message) },
+    });
     expect(await socket.ask(step(1))).toMatchObject({ type: "observation" });
   });
 
@@ -208,7 +213,11 @@ describe("extensions", () => {
     const answer = await socket.ask(step(1));
     expect(answer).not.toHaveProperty("openenv");
     expect(answer).toMatchObject({
-      data: { metadata: { openenv: { session: expect.any(String), step: 1, env_ms: expect.any(Number), queue_ms: expect.any(Number) } } },
+      data: {
+        metadata: {
+          openenv: { session: expect.any(String), step: 1, env_ms: expect.any(Number), queue_ms: expect.any(Number) },
+        },
+      },
     });
   });
 

@@ -1,0 +1,43 @@
+import { createLoad } from "openenv-ts/bench";
+import { NUMBERS, TEXT } from "../controls/observations.mjs";
+import { measureRate } from "../workloads.mjs";
+
+const CONNECTIONS = 4;
+const KINDS = {
+  text: { field: "text", value: TEXT, measure: "1 MB observations, text" },
+  numbers: { field: "values", value: NUMBERS, measure: "1 MB observations, 280,000 integers" },
+};
+
+export const title = "1 MB observations";
+
+export async function run(bench) {
+  const rows = [];
+  for (const kind of Object.keys(KINDS)) rows.push(await measure(bench, kind));
+  return rows;
+}
+
+async function measure(bench, kind) {
+  const { field, value, measure } = KINDS[kind];
+  const expected = JSON.stringify(value);
+  const workload = {
+    actions: () => [{}],
+    check: ({ observation }) => (JSON.stringify(observation?.[field]) === expected ? undefined : "another observation"),
+  };
+  const [rounds, seconds] = bench.quick ? [2, 1] : [4, 2];
+  const samples = await bench.interleave(
+    rounds,
+    (subject) =>
+      bench.withServer(subject, kind, async (server) => {
+        const load = await createLoad({ url: server.url, connections: CONNECTIONS, workload });
+        try {
+          await load.step(0.7);
+          return await measureRate(bench, subject, server, () => load.step(seconds));
+        } finally {
+          await load.close();
+        }
+      }),
+    { pythonRounds: bench.quick ? 0 : 2 },
+  );
+  const targets = [{ limit: "at least", value: 0.8, of: "control" }];
+  return { id: `large-${kind}`, measure, unit: "steps per server CPU-second", samples, targets };
+}

@@ -1,0 +1,36 @@
+import { expect, test } from "vitest";
+import * as z from "zod";
+import { defineContract } from "../env/contract.js";
+import { renderBanner } from "./banner.js";
+
+test("the example action fits the contract, in the literals of each language", () => {
+  const action = z.object({
+    move: z.object({ direction: z.enum(["north", "south"]), steps: z.int().min(3) }),
+    path: z.array(z.number().max(-2)).min(2),
+    fast: z.boolean(),
+    note: z.string().nullable(),
+    kind: z.literal("walk"),
+    optional: z.string().optional(),
+    preset: z.int().default(4),
+  });
+  const contract = defineContract({ name: "walk_env", action, observation: z.object({}) });
+  const banner = renderBanner("http://127.0.0.1:8000", contract);
+  const [, typescript = ""] = /console\.log\(await env\.step\((.*)\)\);/.exec(banner) ?? [];
+  const [, python = ""] = /print\(env\.step\((.*)\)\)/.exec(banner) ?? [];
+  expect(python).toContain('"fast": True');
+  const pythonAsJson = python.replaceAll("True", "true").replaceAll("None", "null");
+  const typescriptAsJson = typescript.replaceAll(/(\w+):/g, '"$1":');
+  for (const text of [pythonAsJson, typescriptAsJson]) {
+    expect(action.parse(JSON.parse(text))).toMatchObject({ move: { direction: "north", steps: 3 }, path: [-2, -2] });
+  }
+});
+
+test("an action that contains itself ends somewhere", () => {
+  const node = z.object({
+    get next() {
+      return node;
+    },
+  });
+  const contract = defineContract({ name: "loop_env", action: node, observation: z.object({}) });
+  expect(renderBanner("http://127.0.0.1:8000", contract)).toContain("next: null");
+});

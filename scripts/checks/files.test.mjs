@@ -1,0 +1,34 @@
+import { expect, test } from "vitest";
+import { findMissing } from "../platforms.mjs";
+import { judge } from "./files.mjs";
+
+const at = (...parts) => parts.join("/");
+
+test("a file of 400 lines is the longest", () => {
+  expect(judge("a.ts", "x\n".repeat(400))).toEqual([]);
+  expect(judge("a.ts", "x\n".repeat(401))).toEqual(["a.ts has 401 lines; 400 is the limit."]);
+  expect(judge("a.md", "x\n".repeat(401))).toEqual([]);
+});
+
+test.each([
+  ["turns a type rule off", `// biome-${"ignore"} lint/suspicious/noExplicitAny: lazy`],
+  ["turns a type rule off", `// @ts-${"ignore"}`],
+  ["runs one test only", `test.${"only"}("x", () => {});`],
+  ["names a path of one machine", `const file = "${at("", "home", "ada", "x")}";`],
+  ["names a path of one machine", `cd ${at("", "tmp", "x")}`],
+  ["carries the address of a registry", `"resolved": ${'"https://registry.example/x.tgz"'}`],
+])("what %s is named with its line", (what, text) => {
+  const [problem, ...others] = judge("a.ts", `const a = 1;\n${text}\n`);
+  expect(problem).toMatch(new RegExp(`^a\\.ts:2 ${what}: `));
+  expect(others).toEqual([]);
+});
+
+test("a lock file without the binaries of other platforms is told apart from a complete one", () => {
+  const packages = {
+    "node_modules/tool": { optionalDependencies: { "tool-linux-x64": "1.0.0", "tool-darwin-arm64": "1.0.0" } },
+    "node_modules/tool-linux-x64": { version: "1.0.0" },
+  };
+  expect(findMissing({ packages })).toEqual([{ name: "tool-darwin-arm64", version: "1.0.0", dev: undefined }]);
+  packages["node_modules/tool-darwin-arm64"] = { version: "1.0.0" };
+  expect(findMissing({ packages })).toEqual([]);
+});
