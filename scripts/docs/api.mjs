@@ -66,9 +66,9 @@ function lookUp(from, [specifier, name]) {
 
 function describe(program, comments, name) {
   const statement = program.body.find((candidate) => namesOf(candidate.declaration ?? candidate).includes(name));
-  const comment = comments.findLast(({ end }) => end <= statement.start);
-  const near = comment && !program.body.some(({ start }) => start > comment.end && start < statement.start);
-  const doc = near && comment.value.startsWith("*") ? comment.value : "";
+  const before = program.body.findLast(({ end }) => end <= statement.start)?.end ?? 0;
+  const comment = comments.findLast(({ start, end }) => start >= before && end <= statement.start);
+  const doc = comment?.value.startsWith("*") ? comment.value : "";
   return { kind: KINDS[(statement.declaration ?? statement).type], summary: firstSentence(doc) };
 }
 

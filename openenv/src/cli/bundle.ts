@@ -56,8 +56,11 @@ export function describePath(file: string): string {
   return path === "" ? "." : path.startsWith("..") ? file : path;
 }
 
+let compiling = 0;
+
 async function compile(source: string, file: string, inputs: Set<string>): Promise<Uint8Array> {
   const esbuild = await import("esbuild");
+  compiling += 1;
   try {
     const result = await esbuild.build({
       entryPoints: [source],
@@ -80,8 +83,9 @@ async function compile(source: string, file: string, inputs: Set<string>): Promi
     if (!isBuildFailure(error)) throw error;
     throw new BundleError(error.errors.map(describeMessage).join("\n"), [...inputs]);
   } finally {
-    // Ends the compiler's process, which otherwise lives as long as this one.
-    await esbuild.stop();
+    // The last one ends the compiler's process, which otherwise lives as long as this one.
+    compiling -= 1;
+    if (compiling === 0) await esbuild.stop();
   }
 }
 

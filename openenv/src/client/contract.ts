@@ -1,5 +1,6 @@
 import type { ContractFingerprint, SchemaBody } from "../protocol/http.js";
 import type { JsonObject } from "../protocol/messages.js";
+import type { Members } from "../util/types.js";
 
 /** A schema of the author, as far as a client needs it: any zod object fits. */
 export interface ClientSchema<I = unknown, O = unknown> {
@@ -34,6 +35,6 @@ export interface GenericContract extends ClientContract {
 }
 
 /** What is sent: fields with defaults may be left out. */
-export type Sent<S extends ClientSchema> = NonNullable<S["~standard"]["types"]>["input"];
+export type Sent<S extends ClientSchema> = Members<NonNullable<S["~standard"]["types"]>["input"]>;
 /** What is received: all declared fields. */
-export type Received<S extends ClientSchema> = NonNullable<S["~standard"]["types"]>["output"];
+export type Received<S extends ClientSchema> = Members<NonNullable<S["~standard"]["types"]>["output"]>;

@@ -2,6 +2,7 @@ import * as z from "zod";
 import { RESET_KEYS } from "../protocol/codec.js";
 import type { ContractFingerprint, SchemaBody } from "../protocol/http.js";
 import { hashSchemas } from "../protocol/json-schema.js";
+import type { Members } from "../util/types.js";
 import { renderSchemas } from "./schema.js";
 
 /** Any object schema of an author. */
@@ -57,10 +58,10 @@ export type Action<C extends Contract> = z.output<C["action"]>;
 export type ObservationInput<C extends Contract> = z.input<C["observation"]>;
 /** What a client receives as observation. */
 export type Observation<C extends Contract> = z.output<C["observation"]>;
-export type StateInput<C extends Contract> = z.input<C["state"]>;
-export type State<C extends Contract> = z.output<C["state"]>;
-export type ResetInput<C extends Contract> = z.input<C["reset"]>;
-export type ResetFields<C extends Contract> = z.output<C["reset"]>;
+export type StateInput<C extends Contract> = Members<z.input<C["state"]>>;
+export type State<C extends Contract> = Members<z.output<C["state"]>>;
+export type ResetInput<C extends Contract> = Members<z.input<C["reset"]>>;
+export type ResetFields<C extends Contract> = Members<z.output<C["reset"]>>;
 
 const RESERVED = {
   action: ["metadata"],

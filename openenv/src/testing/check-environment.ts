@@ -7,7 +7,7 @@ import { rng } from "../env/rng.js";
 import type { JsonObject } from "../protocol/messages.js";
 import { type Episode, playEpisode } from "./episode.js";
 import { firstDifference } from "./first-difference.js";
-import { type CheckDefinition, type CheckReport, demand, runChecks } from "./report.js";
+import { type CheckDefinition, type CheckReport, CheckSkip, demand, runChecks } from "./report.js";
 import { sampleValue } from "./sample.js";
 
 export interface CheckEnvironmentOptions<C extends Contract = Contract> {
@@ -50,7 +50,7 @@ interface Subject {
 }
 
 function checksOf(subject: Subject): CheckDefinition[] {
-  const check = (id: string, description: string, run: (subject: Subject) => ReturnType<CheckDefinition["run"]>) => ({
+  const check = (id: string, description: string, run: (subject: Subject) => Promise<void>) => ({
     id,
     description,
     run: () => run(subject),
@@ -112,8 +112,8 @@ async function episodeId(subject: Subject): Promise<void> {
   });
 }
 
-async function isolated(subject: Subject): Promise<void | { skipped: string }> {
-  if (!subject.definition.supportsConcurrentSessions) return { skipped: "it supports one session at a time" };
+async function isolated(subject: Subject): Promise<void> {
+  if (!subject.definition.supportsConcurrentSessions) throw new CheckSkip("it supports one session at a time");
   await withSession(subject, (quiet) =>
     withSession(subject, async (busy) => {
       await quiet.reset({ ...subject.resetOptions, seed: SEED, episodeId: "quiet" });
@@ -141,13 +141,13 @@ async function resetResets(subject: Subject): Promise<void> {
   });
 }
 
-async function seedHonoured(subject: Subject): Promise<void | { skipped: string }> {
-  if (subject.definition.seeded !== true) return { skipped: "the environment does not declare `seeded: true`" };
+async function seedHonoured(subject: Subject): Promise<void> {
+  if (subject.definition.seeded !== true) throw new CheckSkip("the environment does not declare `seeded: true`");
   const fresh = (seed: number): Promise<Episode> => withSession(subject, (env) => play(subject, env, seed));
   const reference = await fresh(SEED);
   const difference = firstDifference(reference, await fresh(SEED));
   demand(difference === undefined, `two episodes with seed ${SEED} differ first in ${difference}: draw from rng(seed)`);
-  for (const seed of OTHER_SEEDS) if (firstDifference(reference, await fresh(seed)) !== undefined) return undefined;
+  for (const seed of OTHER_SEEDS) if (firstDifference(reference, await fresh(seed)) !== undefined) return;
   demand(false, `seeds ${[SEED, ...OTHER_SEEDS].join(", ")} all give the same episode: it does not use the seed`);
 }
 

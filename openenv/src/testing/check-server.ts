@@ -27,7 +27,7 @@ export async function checkServer(url: string, options: CheckServerOptions = {})
   const base = url.replace(/\/+$/, "");
   const schema = (await getJson(`${base}/schema`)).body;
   const random = rng(1);
-  const action = schema["action"] as JsonObject;
+  const action = (schema["action"] ?? {}) as JsonObject;
   const actions = options.actions ?? Array.from({ length: SAMPLES }, () => sampleValue(action, random) as JsonObject);
   return runChecks(base, checksOf({ base, schema, actions, options }));
 }

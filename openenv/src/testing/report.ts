@@ -12,28 +12,31 @@ export interface CheckReport {
   checks: Check[];
 }
 
-/** A check does its work and throws a {@link CheckFailure}, or says why it does not apply. */
+/** A check does its work, throws a {@link CheckFailure}, or {@link CheckSkip} when it does not apply. */
 export interface CheckDefinition {
   id: string;
   description: string;
-  run(): Promise<void | { skipped: string }>;
+  run(): Promise<void>;
 }
 
 /** What was seen where something else was promised. */
 export class CheckFailure extends Error {}
+
+/** Why a check does not apply. */
+export class CheckSkip extends Error {}
 
 /** Runs the checks one after the other; one that fails does not keep the next from being run. */
 export async function runChecks(target: string, definitions: readonly CheckDefinition[]): Promise<CheckReport> {
   const checks: Check[] = [];
   for (const { id, description, run } of definitions) {
     try {
-      const result = await run();
-      checks.push(
-        result === undefined
-          ? { id, description, status: "passed" }
-          : { id, description, status: "skipped", detail: result.skipped },
-      );
+      await run();
+      checks.push({ id, description, status: "passed" });
     } catch (error) {
+      if (error instanceof CheckSkip) {
+        checks.push({ id, description, status: "skipped", detail: error.message });
+        continue;
+      }
       const detail = error instanceof CheckFailure ? error.message : `unexpected failure: ${String(error)}`;
       checks.push({ id, description, status: "failed", detail });
     }

@@ -1,0 +1,40 @@
+import { execFile } from "node:child_process";
+import { hostname } from "node:os";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { connect } from "openenv-ts/client";
+import { checkEnvironment, renderCheckReport } from "openenv-ts/testing";
+import { describe, expect, test } from "vitest";
+import environment from "./environment.js";
+
+describe("the benchmark environment", () => {
+  test("says where it ran and how long it was told to wait", async () => {
+    await using env = await connect(environment);
+    const start = await env.reset();
+    const { observation, reward, done, metadata } = await env.step({ wait_seconds: 0.01 });
+    expect(observation).toMatchObject({ host_url: hostname(), pid: process.pid, waited_seconds: 0.01 });
+    expect(observation.session_hash).toMatch(/^[0-9a-f]{16}$/);
+    expect(observation.session_hash).toBe(start.observation.session_hash);
+    expect(observation.timestamp).toBeGreaterThanOrEqual(start.observation.timestamp);
+    expect([reward, done, metadata]).toEqual([1 / 1.01, false, { waited: 0.01 }]);
+  });
+
+  test("waits for nothing by default, and gives each session a hash of its own", async () => {
+    await using one = await connect(environment);
+    await using two = await connect(environment);
+    const [a, b] = [await one.step({}), await two.step({})];
+    expect([a.reward, a.observation.waited_seconds]).toEqual([1, 0]);
+    expect(a.observation.session_hash).not.toBe(b.observation.session_hash);
+  });
+
+  test("keeps the promises of every environment", async () => {
+    const report = await checkEnvironment(environment);
+    expect(report.passed, renderCheckReport(report)).toBe(true);
+  });
+
+  test("checks itself when it is run", async () => {
+    const script = fileURLToPath(new URL("dist/environment.js", import.meta.url));
+    const { stdout } = await promisify(execFile)(process.execPath, [script]);
+    expect(stdout).toMatch(/^benchmark_env: ok, session [0-9a-f]{16}, pid \d+/);
+  });
+});
