@@ -2,11 +2,13 @@ import { loadavg } from "node:os";
 import { interleave } from "openenv-ts/bench";
 import { findPython, startServer } from "./servers.mjs";
 
-/** What every experiment gets: the servers, how thorough to be, and where to say what a reader has to know. */
+export const SUBJECTS = ["ours", "control", "python", "python async"];
+
+/** What every experiment gets: the servers, how thorough to be, and where to note what a reader has to know. */
 export class Bench {
+  quick;
   python = findPython();
-  notes = [];
-  /** How much of a core servers and load used, by subject. */
+  /** Parts of a core that server and load used while rates were measured, by subject. */
   busy = {};
   #kept = new Map();
 
@@ -14,32 +16,32 @@ export class Bench {
     this.quick = quick;
   }
 
-  /**
-   * Measures the three subjects in turn, each with a number: `measure(subject)`. Python takes part in the first
-   * `pythonRounds` rounds.
-   */
-  interleave(rounds, measure, { pythonRounds = rounds } = {}) {
-    const subjects = { ours: () => measure("ours"), control: () => measure("control") };
-    if (!this.python.missing && pythonRounds > 0) {
-      subjects.python = async (round) => (round < pythonRounds ? await measure("python") : null);
-    }
-    const log = (name, run) => async (round) => {
-      const value = await run(round);
-      if (value !== null) process.stderr.write(`  ${name} ${value.toPrecision(4)}, load ${loadavg()[0].toFixed(1)}\n`);
-      return value;
-    };
-    return interleave(
-      rounds,
-      Object.fromEntries(Object.entries(subjects).map(([name, run]) => [name, log(name, run)])),
-    );
+  /** The subjects that can be measured here, ours first. */
+  get subjects() {
+    return this.python.missing ? SUBJECTS.slice(0, 2) : SUBJECTS;
+  }
+
+  /** Measures subjects in turn; one that `rounds` gives fewer rounds than the first takes part in the first ones. */
+  interleave(rounds, measure) {
+    const asked = Object.entries(rounds).filter(([subject]) => this.subjects.includes(subject));
+    const measured = asked.map(([subject, times]) => [
+      subject,
+      async (round) => {
+        if (round >= times) return null;
+        const value = await measure(subject);
+        process.stderr.write(`  ${subject} ${value.toPrecision(4)} (load average ${loadavg()[0].toFixed(1)})\n`);
+        return value;
+      },
+    ]);
+    return interleave(Math.max(...Object.values(rounds)), Object.fromEntries(measured));
   }
 
   /**
-   * Runs `work(server)` with a server of its own. Python takes seconds to start, so one of a kind is kept for all
-   * rounds and experiments.
+   * Runs `work(server)` with a server of its own. Python takes seconds to start: one of a kind is kept for all rounds
+   * and experiments.
    */
   async withServer(subject, environment, work) {
-    if (subject === "python") return work(await this.#keep(environment));
+    if (subject.startsWith("python")) return work(await this.#keep(subject, environment));
     const server = await startServer(subject, environment);
     try {
       return await work(server);
@@ -48,18 +50,14 @@ export class Bench {
     }
   }
 
-  /** Notes how busy the server and the load were: the load must not be the limit. */
-  noteBusy(subject, server, load) {
-    (this.busy[subject] ??= []).push({ server, load });
-  }
-
   async close() {
-    for (const server of this.#kept.values()) await server.close();
+    await Promise.all([...this.#kept.values()].map((server) => server.close()));
     this.#kept.clear();
   }
 
-  async #keep(environment) {
-    if (!this.#kept.has(environment)) this.#kept.set(environment, await startServer("python", environment));
-    return this.#kept.get(environment);
+  async #keep(subject, environment) {
+    const key = `${subject} ${environment}`;
+    if (!this.#kept.has(key)) this.#kept.set(key, await startServer(subject, environment));
+    return this.#kept.get(key);
   }
 }

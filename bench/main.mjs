@@ -57,7 +57,7 @@ function publish(rows) {
   const report = {
     title: "What one server costs",
     facts: facts(),
-    subjects: ["ours", "control", ...(bench.python.missing ? [] : ["python"])],
+    subjects: bench.subjects,
     rows,
     notes: notes(),
   };
@@ -90,12 +90,15 @@ function notes() {
   return [
     "One run, the subjects in turn, each round; values are medians, ratios are medians of the ratios within a round.",
     "Control: `node:http` and `ws` with JSON in and out, the same frames and answers, no session, no validation. " +
-      "Python: the reference under uvicorn, not logging, with asynchronous methods, its best case.",
+      "Python: the reference under uvicorn, nothing logged, its environment with plain methods, as the reference asks for " +
+      "them and its own echo has; `python async` is its best case, an environment that overrides the asynchronous ones.",
     "CPU-seconds are the server's, user and system, all threads, as the operating system counts them.",
     "Memory of a session: growth of the resident set from 2,000 to 10,000 idle sessions (Python: 250 to 1,000), after a " +
       "garbage collection at both; what the kernel holds for a socket is not in it.",
+    "The load runs in a process of its own and never sleeps while a rate is measured: on one machine the server would pay " +
+      "for waking it.",
     "The machine is shared: compare ratios, not runs. Rounds of one subject differ by some percent.",
     ...(busy.length > 0 ? [`Part of one core in use while rates were measured: ${busy.join(", ")}.`] : []),
-    ...(options.quick ? ["A quick run: few rounds, Python in the first two experiments only."] : []),
+    ...(options.quick ? ["A quick run: few rounds, Python with steps and sessions only."] : []),
   ];
 }

@@ -30,12 +30,17 @@ print(json.dumps({"python": sys.version.split()[0], **{name: version(name) for n
   }
 }
 
+const SCRIPTS = {
+  ours: (environment, flags) => [process.execPath, ...flags, pathOf("ours.mjs"), environment],
+  control: (environment, flags) => [process.execPath, ...flags, pathOf("control.mjs"), environment],
+  python: (environment) => [PYTHON, pathOf("python_reference.py"), environment],
+  "python async": (environment) => [PYTHON, pathOf("python_reference.py"), `${environment}-async`],
+};
+
 /** Starts one of the servers of `controls/` and resolves when it listens. */
 export async function startServer(subject, environment, nodeFlags = []) {
-  const script = { ours: "ours.mjs", control: "control.mjs", python: "python_reference.py" }[subject];
-  const path = fileURLToPath(new URL(`controls/${script}`, import.meta.url));
-  const [command, flags] = subject === "python" ? [PYTHON, []] : [process.execPath, nodeFlags];
-  const child = spawn(command, [...flags, path, environment], { stdio: ["ignore", "pipe", "ignore"] });
+  const [command, ...args] = SCRIPTS[subject](environment, nodeFlags);
+  const child = spawn(command, args, { stdio: ["ignore", "pipe", "ignore"] });
   running.add(child);
   child.once("exit", () => running.delete(child));
   try {
@@ -67,4 +72,8 @@ async function stop(child) {
   const timer = setTimeout(() => child.kill("SIGKILL"), STOP_TIMEOUT_MS);
   await ended;
   clearTimeout(timer);
+}
+
+function pathOf(script) {
+  return fileURLToPath(new URL(`controls/${script}`, import.meta.url));
 }

@@ -3,25 +3,24 @@
  *
  *     ```ts file=play.ts                            part of the page's own little project, type-checked
  *     ```ts file=play.ts run serve=environment.ts   also run, while `openenv serve` serves that; must exit with 0
- *     ```python run serve=envs/echo                 the same with the Python package, where there is one
+ *     ```python file=play.py run serve=envs/echo    the same with the Python package, where there is one
  *
  * The address a page shows, port 8000 of this machine, is replaced by that of the server under test.
  */
-import { execFile, spawn } from "node:child_process";
-import { once } from "node:events";
+import { execFile } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { type AddressInfo, createServer } from "node:net";
 import { basename, dirname, join } from "node:path";
-import { setTimeout as wait } from "node:timers/promises";
 import { promisify } from "node:util";
-import { beforeAll, describe, test } from "vitest";
+import { beforeAll, test } from "vitest";
+import { startCommand } from "../openenv/test-support/command-line.js";
 import { requirePython } from "../openenv/test-support/requirement.js";
 
 const ROOT = dirname(import.meta.dirname);
 const CLI = join(ROOT, "openenv/bin/openenv.js");
 const PROJECTS = join(ROOT, ".cache/docs-code");
 const SHOWN_ADDRESS = /(?:localhost|127\.0\.0\.1):8000/g;
-const exec = promisify(execFile);
+/** The Python package alone takes seconds to load. */
+const TIME_LIMIT = { timeout: 90_000 };
 
 interface Block {
   language: "ts" | "python";
@@ -52,31 +51,32 @@ test("the code of every page type-checks", async () => {
 });
 
 for (const { name, blocks } of pages) {
-  describe(name, () => {
-    for (const block of blocks.filter(({ run }) => run)) {
-      test.skipIf(block.language === "python" && !python.available)(`${block.file} runs`, async () => {
+  for (const block of blocks.filter(({ run }) => run)) {
+    test.skipIf(block.language === "python" && !python.available)(
+      `${name}: ${block.file} runs`,
+      TIME_LIMIT,
+      async () => {
         const project = join(PROJECTS, name);
-        await using server = block.serve ? await serve(project, block.serve) : undefined;
-        const file = write(name, block, server?.address ?? "localhost:8000");
+        const served = block.serve && [join(project, block.serve), join(ROOT, block.serve)].find(existsSync);
+        await using server = served ? startCommand(["serve", served, "--port", "0"], { cwd: project }) : undefined;
+        const [, address = "localhost:8000"] = (await server?.printed(/at http:\/\/([\w.:]+)/)) ?? [];
+        const file = write(name, block, address);
         if (block.language === "python") await attempt(python.path, [file], project);
         else await attempt(process.execPath, [CLI, "run", file], project);
-      });
-    }
-  });
+      },
+    );
+  }
 }
 
 function parseBlocks(page: string): Block[] {
-  return [...page.matchAll(/^```(ts|python) +(\S.*)\n([\s\S]*?)^```$/gm)].map(
-    ([, language, info = "", code = ""], index) => {
-      const words = Object.fromEntries(info.split(/ +/).map((word) => word.split("=") as [string, string | undefined]));
-      return {
-        language: language as Block["language"],
-        file: words["file"] ?? `block-${index + 1}.${language === "ts" ? "ts" : "py"}`,
-        run: "run" in words,
-        serve: words["serve"],
-        code,
-      };
-    },
+  return [...page.matchAll(/^```(ts|python) file=(\S+)(.*)\n([\s\S]*?)^```$/gm)].map(
+    ([, language, file = "", flags = "", code = ""]) => ({
+      language: language as Block["language"],
+      file,
+      run: / run\b/.test(flags),
+      serve: / serve=(\S+)/.exec(flags)?.[1],
+      code,
+    }),
   );
 }
 
@@ -87,46 +87,9 @@ function write(page: string, block: Block, address: string): string {
   return path;
 }
 
-/** Serves a file of the page's project or a folder of the repository until it is disposed of. */
-async function serve(project: string, target: string): Promise<AsyncDisposable & { address: string }> {
-  const path = existsSync(join(project, target)) ? join(project, target) : join(ROOT, target);
-  const port = await freePort();
-  const child = spawn(process.execPath, [CLI, "serve", path, "--port", String(port)], { cwd: project });
-  let output = "";
-  for (const stream of [child.stdout, child.stderr]) stream.setEncoding("utf8").on("data", (text) => (output += text));
-  const closed = once(child, "close");
-  const address = `127.0.0.1:${port}`;
-  for (let healthy = false; !healthy; healthy = await answers(`http://${address}/health`)) {
-    if (child.exitCode !== null) throw new Error(`openenv serve ${target} ended:\n${output}`);
-    await wait(50);
-  }
-  return {
-    address,
-    [Symbol.asyncDispose]: async () => {
-      child.kill();
-      await closed;
-    },
-  };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  await new Promise((done) => server.close(done));
-  return port;
-}
-
-async function answers(url: string): Promise<boolean> {
-  return fetch(url).then(
-    (response) => response.ok,
-    () => false,
-  );
-}
-
 async function attempt(command: string, args: string[], cwd: string): Promise<void> {
   try {
-    await exec(command, args, { cwd, timeout: 60_000 });
+    await promisify(execFile)(command, args, { cwd, timeout: 60_000 });
   } catch (error) {
     const { stdout, stderr } = error as { stdout: string; stderr: string };
     throw new Error(`${args.join(" ")}\n${stdout}${stderr}`);

@@ -1,5 +1,7 @@
-"""`python python_reference.py echo|text|numbers`: the same environments on the Python package openenv, at its best:
-uvicorn with uvloop, nothing logged, and asynchronous methods, which spare it a change of threads for each step."""
+"""`python python_reference.py echo|echo-async|text|numbers`: the same environments on the Python package openenv.
+
+Under uvicorn with uvloop, nothing logged. Plain methods are what the package asks for and its own echo has; each step
+of theirs goes through a thread. `echo-async` is the best case: asynchronous methods, which stay on the event loop."""
 
 import gc
 import signal
@@ -35,42 +37,42 @@ class NumbersObservation(Observation):
     values: list[int] = []
 
 
-class Base(Environment):
+class Echo(Environment):
     SUPPORTS_CONCURRENT_SESSIONS = True
 
     def reset(self, seed=None, episode_id=None):
-        raise NotImplementedError
+        return EchoObservation(reward=0.0)
 
     def step(self, action, timeout_s=None):
-        raise NotImplementedError
+        length = len(action.message)
+        return EchoObservation(echoed_message=action.message, message_length=length, reward=length * 0.1)
 
     @property
     def state(self):
         return State()
 
 
-class Echo(Base):
+class AsyncEcho(Echo):
     async def reset_async(self, seed=None, episode_id=None):
-        return EchoObservation(reward=0.0)
+        return self.reset()
 
     async def step_async(self, action, timeout_s=None):
-        length = len(action.message)
-        return EchoObservation(echoed_message=action.message, message_length=length, reward=length * 0.1)
+        return self.step(action)
 
 
-class Text(Base):
-    async def reset_async(self, seed=None, episode_id=None):
+class Text(Echo):
+    def reset(self, seed=None, episode_id=None):
         return TextObservation()
 
-    async def step_async(self, action, timeout_s=None):
+    def step(self, action, timeout_s=None):
         return TextObservation(text=TEXT, reward=1.0)
 
 
-class Numbers(Base):
-    async def reset_async(self, seed=None, episode_id=None):
+class Numbers(Echo):
+    def reset(self, seed=None, episode_id=None):
         return NumbersObservation()
 
-    async def step_async(self, action, timeout_s=None):
+    def step(self, action, timeout_s=None):
         return NumbersObservation(values=NUMBERS, reward=1.0)
 
 
@@ -82,6 +84,7 @@ class ReadyServer(uvicorn.Server):
 
 environment, action, observation = {
     "echo": (Echo, EchoAction, EchoObservation),
+    "echo-async": (AsyncEcho, EchoAction, EchoObservation),
     "text": (Text, LargeAction, TextObservation),
     "numbers": (Numbers, LargeAction, NumbersObservation),
 }[sys.argv[1]]

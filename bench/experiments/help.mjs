@@ -10,9 +10,10 @@ const COMMANDS = {
 export const title = "openenv --help";
 
 export async function run(bench) {
-  const samples = await bench.interleave(bench.quick ? 5 : 20, async (subject) => time(...COMMANDS[subject]), {
-    pythonRounds: bench.quick ? 0 : 2,
-  });
+  const samples = await bench.interleave(
+    bench.quick ? { ours: 5, control: 5 } : { ours: 20, control: 20, python: 2 },
+    async (subject) => time(...COMMANDS[subject]),
+  );
   const targets = [{ limit: "at most", value: 2, of: "control" }];
   return [{ id: "help", measure: "`openenv --help`; the control is `node -e 0`", unit: "ms", samples, targets }];
 }

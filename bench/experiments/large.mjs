@@ -1,6 +1,6 @@
 import { createLoad } from "openenv-ts/bench";
 import { NUMBERS, TEXT } from "../controls/observations.mjs";
-import { measureRate } from "../workloads.mjs";
+import { measureRate } from "../rate.mjs";
 
 const CONNECTIONS = 4;
 const KINDS = {
@@ -23,20 +23,19 @@ async function measure(bench, kind) {
     actions: () => [{}],
     check: ({ observation }) => (JSON.stringify(observation?.[field]) === expected ? undefined : "another observation"),
   };
-  const [rounds, seconds] = bench.quick ? [2, 1] : [4, 2];
+  const [rounds, seconds] = bench.quick ? [2, 1] : [6, 2];
   const samples = await bench.interleave(
-    rounds,
+    { ours: rounds, control: rounds, ...(!bench.quick && { python: 2 }) },
     (subject) =>
       bench.withServer(subject, kind, async (server) => {
         const load = await createLoad({ url: server.url, connections: CONNECTIONS, workload });
         try {
           await load.step(0.7);
-          return await measureRate(bench, subject, server, () => load.step(seconds));
+          return await measureRate(bench, { subject, server, work: () => load.step(seconds) });
         } finally {
           await load.close();
         }
       }),
-    { pythonRounds: bench.quick ? 0 : 2 },
   );
   const targets = [{ limit: "at least", value: 0.8, of: "control" }];
   return { id: `large-${kind}`, measure, unit: "steps per server CPU-second", samples, targets };

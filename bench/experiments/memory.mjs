@@ -1,17 +1,17 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { createLoad, residentBytes } from "openenv-ts/bench";
+import { echoWorkload } from "../rate.mjs";
 import { startServer } from "../servers.mjs";
-import { echoWorkload } from "../workloads.mjs";
 
 const SETTLE_MS = 700;
 
 export const title = "memory of idle sessions";
 
 export async function run(bench) {
-  const rounds = bench.quick ? 1 : 3;
-  const samples = await bench.interleave(rounds, (subject) => measure(subject, countsOf(subject, bench.quick)), {
-    pythonRounds: bench.quick ? 0 : 1,
-  });
+  const samples = await bench.interleave(
+    bench.quick ? { ours: 1, control: 1 } : { ours: 3, control: 3, python: 1 },
+    (subject) => measure(subject, countsOf(subject, bench.quick)),
+  );
   const targets = [{ limit: "at most", value: 8 }];
   return [{ id: "memory-session", measure: "memory of an idle session", unit: "kB", samples, targets }];
 }

@@ -1,29 +1,21 @@
 import { runSessions } from "openenv-ts/bench";
-import { echoWorkload, measureRate } from "../workloads.mjs";
+import { echoWorkload, measureRate, rateTargets } from "../rate.mjs";
 
 const CONNECTIONS = 32;
 
 export const title = "whole sessions";
 
 export async function run(bench) {
-  const [rounds, seconds] = bench.quick ? [2, 1] : [5, 3];
-  const samples = await bench.interleave(rounds, (subject) =>
-    bench.withServer(subject, "echo", async (server) => {
-      const options = { url: server.url, connections: CONNECTIONS, workload: echoWorkload };
-      await runSessions(options, 1);
-      return measureRate(bench, subject, server, () => runSessions(options, seconds));
-    }),
+  const [rounds, seconds] = bench.quick ? [2, 1] : [8, 2];
+  const samples = await bench.interleave(
+    { ours: rounds, control: rounds, python: rounds / 2, "python async": rounds / 2 },
+    (subject) =>
+      bench.withServer(subject, "echo", async (server) => {
+        const options = { url: server.url, connections: CONNECTIONS, workload: echoWorkload };
+        await runSessions(options, 1);
+        return measureRate(bench, { subject, server, work: () => runSessions(options, seconds) });
+      }),
   );
-  return [
-    {
-      id: "sessions",
-      measure: "sessions: connect, reset, step, close",
-      unit: "per server CPU-second",
-      samples,
-      targets: [
-        { limit: "at least", value: 0.7, of: "control" },
-        { limit: "at least", value: 6, of: "python" },
-      ],
-    },
-  ];
+  const measure = "sessions: connect, reset, step, close";
+  return [{ id: "sessions", measure, unit: "per server CPU-second", samples, targets: rateTargets(0.7) }];
 }

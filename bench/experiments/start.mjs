@@ -12,7 +12,7 @@ export const title = "start";
 export async function run(bench) {
   const memory = { ours: [], control: [], python: [] };
   const samples = await bench.interleave(
-    bench.quick ? 4 : 12,
+    bench.quick ? { ours: 4, control: 4 } : { ours: 12, control: 12, python: 2 },
     async (subject) => {
       const started = performance.now();
       const server = await startServer(subject, "echo");
@@ -26,7 +26,6 @@ export async function run(bench) {
         await server.close();
       }
     },
-    { pythonRounds: bench.quick ? 0 : 2 },
   );
   return [
     {

@@ -26,6 +26,9 @@ const counterContract = defineContract({
 /** The recorded counter. */
 export const counter = defineEnvironment(counterContract, () => createCounter(), { stepBeforeReset: "allow" });
 
+/** One that has to be reset first, as environments are by default. */
+export const strictCounter = defineEnvironment(counterContract, () => createCounter());
+
 /** A counter that does not say what its state has. */
 export const counterWithoutState = defineEnvironment(
   defineContract({ name: "counter", ...parts, state: z.looseObject({}), reset: counterContract.reset }),

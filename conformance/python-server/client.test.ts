@@ -133,11 +133,11 @@ describe.skipIf(!python.available)("the client against the released Python serve
     await expect(env.tasks.range("train", 0, 2)).rejects.toMatchObject({ code: "TASKS_NOT_SUPPORTED" });
   });
 
+  // The last one: it ends the server.
   it("learns from the close code that the server is going down", async () => {
-    await using own = await startPythonServer(python.path, 1);
-    await using env = await connect(own.url, counter);
+    await using env = await connect(server.url, counter);
     await env.reset();
-    await own.stop("SIGTERM");
+    await server.stop("SIGTERM");
     await expect.poll(() => env.sessionLost).toBe(true);
     const error = (await env.step({ amount: 1 }).catch((cause: unknown) => cause)) as ConnectionError;
     expect(error.message).toContain("(1012)");

@@ -1,6 +1,6 @@
 import type { AddressInfo } from "node:net";
 import { createServer } from "node:net";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { type Peer, startScriptedServer } from "../test-support/scripted-server.js";
 import { connect } from "./connect.js";
 import type { ConnectionError, RemoteError } from "./errors.js";
@@ -26,6 +26,16 @@ describe("connect", () => {
     await using server = await startScriptedServer(tellRequest);
     await using env = await connect(server.url, { token: "t0", headers: { "x-team": "red" } });
     expect((await env.reset()).metadata).toMatchObject({ authorization: "Bearer t0", team: "red" });
+  });
+
+  it("refuses headers where the WebSocket of the platform cannot send them", async () => {
+    vi.stubGlobal("Deno", {});
+    try {
+      const refused = connect("http://127.0.0.1:9", { check: false, token: "t0" });
+      await expect(refused).rejects.toThrow(/cannot send headers.*query of the URL/);
+    } finally {
+      vi.unstubAllGlobals();
+    }
   });
 
   it("offers no subprotocol and no compression, which a Python server would refuse or slow down", async () => {

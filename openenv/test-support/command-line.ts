@@ -5,8 +5,8 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
 const BIN = join(import.meta.dirname, "../bin/openenv.js");
-/** Inside the package, so that the user's `import "openenv-ts"` resolves. */
-const SCRATCH = join(import.meta.dirname, "../.cache/cli");
+/** Inside the repository, so that the user's `import "openenv-ts"` resolves. */
+const SCRATCH = join(import.meta.dirname, "../../.cache/cli");
 
 export interface Project extends AsyncDisposable {
   readonly dir: string;
@@ -25,7 +25,7 @@ export async function createProject(files: Record<string, string> = {}): Promise
       await writeFile(file, text);
       return file;
     },
-    [Symbol.asyncDispose]: () => rm(dir, { recursive: true, force: true }),
+    [Symbol.asyncDispose]: () => rm(dir, { recursive: true, force: true, maxRetries: 5 }),
   };
   await project.write("package.json", '{ "type": "module" }');
   for (const [path, text] of Object.entries(files)) await project.write(path, text);
@@ -34,6 +34,8 @@ export async function createProject(files: Record<string, string> = {}): Promise
 
 export interface CommandOptions {
   cwd: string;
+  /** The Node that runs it; by default the one that runs the tests. */
+  node?: string;
   env?: Record<string, string>;
   /** Standard input; empty by default. */
   input?: string;
@@ -52,8 +54,8 @@ export interface Running extends AsyncDisposable {
 }
 
 export function startCommand(args: readonly string[], options: CommandOptions): Running {
-  const { cwd, env = {}, input = "", detached = false } = options;
-  const child = spawn(process.execPath, [BIN, ...args], { cwd, env: { ...process.env, ...env }, detached });
+  const { cwd, node = process.execPath, env = {}, input = "", detached = false } = options;
+  const child = spawn(node, [BIN, ...args], { cwd, env: { ...process.env, ...env }, detached });
   const text = { stdout: "", stderr: "" };
   for (const name of ["stdout", "stderr"] as const) {
     child[name].setEncoding("utf8").on("data", (chunk: string) => (text[name] += chunk));

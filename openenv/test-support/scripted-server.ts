@@ -21,7 +21,10 @@ export interface ScriptedServer extends AsyncDisposable {
   readonly opened: number;
 }
 
-/** A real server that says exactly what a test wants said: `script` runs once for each socket on `/ws`. */
+/**
+ * A real server that says exactly what a test wants said: `script` runs once for each socket on `/ws`, `routes` are the
+ * JSON that its HTTP routes answer.
+ */
 export async function startScriptedServer(
   script: (peer: Peer, nth: number) => Promise<void> | void,
   routes: Record<string, unknown> = {},

@@ -6,11 +6,13 @@ import { expect, test } from "vitest";
 import { createProject } from "../../test-support/command-line.js";
 import { BundleError, bundle } from "./bundle.js";
 
-test("the bundle lies in the nearest package, in a folder that git ignores", async () => {
+test("the bundle lies in the nearest package, in a folder that git ignores, unless another is named", async () => {
   await using project = await createProject({ "server/environment.ts": "export const a: number = 1;" });
   const { file } = await bundle(join(project.dir, "server/environment.ts"));
   expect(file).toBe(join(project.dir, ".openenv/server-environment.ts.mjs"));
   expect(await readFile(join(project.dir, ".openenv/.gitignore"), "utf8")).toBe("*\n");
+  const elsewhere = await bundle(join(project.dir, "server/environment.ts"), { outDir: join(project.dir, "out") });
+  expect(elsewhere.file).toBe(join(project.dir, "out/server-environment.ts.mjs"));
 });
 
 test("packages stay imports and own files are joined", async () => {

@@ -35,7 +35,6 @@ export async function openSocket(url: string, handlers: SocketHandlers, options:
   if (signal?.aborted) throw aborted(signal);
   const raw = await createRawSocket(url, options);
   await new Promise<void>((resolve, reject) => {
-    let cause: unknown;
     const fail = (error: ConnectionError): void => {
       detach(raw);
       terminate(raw);
@@ -50,12 +49,14 @@ export async function openSocket(url: string, handlers: SocketHandlers, options:
     };
     signal?.addEventListener("abort", onAbort);
     raw.onmessage = (event) => handlers.message(event.data);
-    raw.onerror = (event) => {
-      cause = event.error;
-    };
-    raw.onclose = (event) => fail(failed(url, messageOf(cause) || `closed (${event.code})`, cause));
+    raw.onerror = ({ error }) => fail(failed(url, messageOf(error) || "refused, or nobody is there", error));
+    raw.onclose = ({ code }) => fail(failed(url, `closed before it was open (${code})`));
     raw.onopen = () => {
       settle();
+      let cause: unknown;
+      raw.onerror = (event) => {
+        cause = event.error;
+      };
       raw.onclose = (event) => handlers.close(event.code, event.reason || messageOf(cause));
       resolve();
     };

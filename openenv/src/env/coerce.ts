@@ -2,7 +2,7 @@ import * as z from "zod";
 import { Draft } from "./draft.js";
 import { locate } from "./locate.js";
 import { candidates, numberRules } from "./numbers.js";
-import { type AnySchema, has, type KnownSchema, membersOf, type UnionSchema } from "./zod-tree.js";
+import { type AnySchema, has, type KnownSchema, membersOf } from "./zod-tree.js";
 
 /** What may be mended in a value that failed. */
 export interface MendRules {
@@ -42,8 +42,9 @@ export function mend(
     if (issue.code !== "invalid_type" && issue.code !== "invalid_union") continue;
     const at = locate(schema, value, issue.path);
     if (at.parent !== undefined && !has(at.parent, at.path[at.path.length - 1] as PropertyKey)) continue;
-    if (at.union) {
-      const chosen = mendUnion(at.union, at.value, { rules, depth });
+    if (at.union || (issue.code === "invalid_union" && at.schema)) {
+      const members = at.union ? membersOf(at.union) : [at.schema as AnySchema];
+      const chosen = mendMember(members, at.value, { rules, depth });
       if (!chosen) continue;
       changed = draft.set(at.path, chosen.value) || changed;
       for (const { path, original } of chosen.nonFinite) nonFinite.push({ path: [...at.path, ...path], original });
@@ -60,13 +61,13 @@ export function mend(
 }
 
 /** The first member that takes the value once it is mended. */
-function mendUnion(
-  union: UnionSchema,
+function mendMember(
+  members: AnySchema[],
   value: unknown,
   { rules, depth }: { rules: MendRules; depth: number },
 ): Mended | undefined {
   if (depth >= MAX_UNION_DEPTH) return undefined;
-  for (const member of membersOf(union)) {
+  for (const member of members) {
     const parsed = z.safeParse(member, value);
     if (parsed.success) continue;
     const mended = mend(member, value, { issues: parsed.error.issues, rules, depth: depth + 1 });

@@ -67,7 +67,7 @@ const RESERVED = {
   action: ["metadata"],
   observation: ["reward", "done", "metadata"],
   state: ["episode_id", "step_count"],
-  reset: [...RESET_KEYS, "signal"],
+  reset: [...RESET_KEYS, "episodeId", "timeoutMs", "signal"],
 } as const;
 
 /**

@@ -1,8 +1,8 @@
+import type { MaybePromise } from "../util/types.js";
 import type { Action, Contract, ObservationInput, ResetFields, StateInput } from "./contract.js";
 import type { TaskProvider } from "./tasks.js";
-import type { Transform } from "./transform.js";
 
-export type MaybePromise<T> = T | PromiseLike<T>;
+export type { MaybePromise } from "../util/types.js";
 
 /** What every call is told beside its input. Members are made when they are first read. */
 export interface CallContext {
@@ -41,6 +41,9 @@ export interface Transition<C extends Contract = Contract> {
   /** Free-form JSON for the client; open for additions everywhere. */
   metadata?: Record<string, unknown>;
 }
+
+/** Changes what reset or step returned, before it is validated and sent. Sync, without side effects. */
+export type Transform<C extends Contract = Contract> = (transition: Transition<C>) => Transition<C>;
 
 /** One isolated session of an environment. Methods may be sync or async; never two run at once. */
 export interface Environment<C extends Contract = Contract> {

@@ -46,6 +46,11 @@ function collect({ schema, value, issues, rules }: FailedParse, target: Target):
       if (unions.has(key)) continue;
       unions.add(key);
       collectUnion(at, at.union, { rules, target });
+    } else if (issue.code === "invalid_union" && !at.union && at.schema) {
+      // `X | null`: told as X is.
+      const { error } = z.safeParse(at.schema, at.value);
+      const inner = { schema: at.schema, value: at.value, issues: error?.issues ?? [], rules };
+      collect(inner, { ...target, prefix: at.loc });
     } else {
       target.found.push(...describe(issue, at));
     }

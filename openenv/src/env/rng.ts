@@ -33,11 +33,11 @@ export function rng(seed: number = crypto.getRandomValues(new Uint32Array(1))[0]
 }
 
 function sfc32(seed: number): () => number {
-  // Both halves of a seed beyond 2^32 count.
-  const mix = splitmix32((seed ^ Math.floor(seed / 0x1_0000_0000)) >>> 0);
+  const mix = splitmix32(seed >>> 0);
   let a = mix();
   let b = mix();
-  let c = mix();
+  // Both halves of a seed beyond 2^32 count.
+  let c = mix() ^ Math.floor(seed / 0x1_0000_0000);
   let counter = 1;
   const next = (): number => {
     const sum = (((a + b) | 0) + counter) | 0;

@@ -1,4 +1,4 @@
-import type { MaybePromise } from "./environment.js";
+import type { MaybePromise } from "../util/types.js";
 
 /** A part of the tasks. `type` says what it is for. */
 export interface TaskSplit {

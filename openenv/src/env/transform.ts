@@ -1,8 +1,7 @@
 import type { Contract } from "./contract.js";
-import type { Transition } from "./environment.js";
+import type { Transform } from "./environment.js";
 
-/** Changes what reset or step returned, before it is validated and sent. Sync, without side effects. */
-export type Transform<C extends Contract = Contract> = (transition: Transition<C>) => Transition<C>;
+export type { Transform } from "./environment.js";
 
 /** One transform that applies the given ones in order. */
 export function composeTransforms<C extends Contract>(...transforms: Transform<C>[]): Transform<C> {

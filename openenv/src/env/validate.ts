@@ -17,6 +17,7 @@ export interface CheckedAction {
 
 /** What reset and step returned, ready to be sent. */
 export interface CheckedTransition {
+  /** A copy: the environment keeps its own. */
   observation: JsonObject;
   reward: number | boolean | null;
   done: boolean;
@@ -42,6 +43,7 @@ export interface Validator {
 }
 
 const NO_METADATA: JsonObject = Object.freeze({});
+const NOTHING_MORE: Plain<JsonObject> = Object.freeze({ value: NO_METADATA, nonFinite: 0 });
 const ACTION_FIELDS = { metadata: z.record(z.string(), z.unknown()).optional() };
 
 /** Builds the checks of a contract once; what they cost a step is decided here. */
@@ -81,12 +83,14 @@ function checkTransition(value: unknown, observation: (value: unknown) => Plain<
   checkFlag("truncated", truncated);
   const seen = observation(shown);
   const given = checkReward(reward);
-  let { nonFinite } = seen;
-  if (given === null && typeof reward === "number") nonFinite++;
-  const result = { observation: seen.value, reward: given, done: done === true || truncated === true };
-  if (metadata === undefined || metadata === null) return { ...result, metadata: NO_METADATA, nonFinite };
-  const more = checkMetadata(metadata);
-  return { ...result, metadata: more.value, nonFinite: nonFinite + more.nonFinite };
+  const more = metadata === undefined || metadata === null ? NOTHING_MORE : checkMetadata(metadata);
+  return {
+    observation: seen.value,
+    reward: given,
+    done: done === true || truncated === true,
+    metadata: more.value,
+    nonFinite: seen.nonFinite + more.nonFinite + (given === null && typeof reward === "number" ? 1 : 0),
+  };
 }
 
 function checkReward(reward: unknown): number | boolean | null {
@@ -102,7 +106,7 @@ function checkFlag(name: string, value: unknown): void {
 }
 
 function checkMetadata(metadata: unknown): Plain<JsonObject> {
-  if (metadata === undefined || metadata === null) return { value: NO_METADATA, nonFinite: 0 };
+  if (metadata === undefined || metadata === null) return NOTHING_MORE;
   const checked = checkPlain(metadata, "metadata");
   if (typeof checked.value === "object" && checked.value !== null && !Array.isArray(checked.value)) {
     return checked as Plain<JsonObject>;

@@ -60,14 +60,20 @@ function hasLoneSurrogate(text: string): boolean {
   return /(?<!\\)(?:\\\\)*\\ud[89a-f]/.test(text);
 }
 
-const NAN_MARK = "\u0000NaN";
-
 function parseWithNonFinite(text: string): unknown {
+  // Stands for NaN until the text is parsed; nobody can send it as a text of their own.
+  const mark = `\u0000NaN${Math.random()}`;
   const tokens = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\bInfinity\b|\bNaN\b/gs;
   const mended = text.replace(tokens, (token) => {
-    if (token === "NaN") return JSON.stringify(NAN_MARK);
+    if (token === "NaN") return JSON.stringify(mark);
     if (token === "Infinity") return "1e999";
     return token === "-Infinity" ? "-1e999" : token;
   });
-  return JSON.parse(mended, (_key, value: unknown) => (value === NAN_MARK ? Number.NaN : value));
+  try {
+    return JSON.parse(mended, (_key, value: unknown) => (value === mark ? Number.NaN : value));
+  } catch (error) {
+    // Other than JSON.parse alone, its callback recurses.
+    if (error instanceof RangeError) throw new TooDeepError(`nested deeper than ${MAX_INPUT_DEPTH} levels`);
+    throw error;
+  }
 }

@@ -1,5 +1,5 @@
 import { itemChanges, limitChanges } from "./schema-limits.js";
-import { asNode, type Node, type Variant, variantsOf } from "./schema-variants.js";
+import { asList, asNode, dereference, type Node, type Variant, variantsOf } from "./schema-variants.js";
 
 export interface Change {
   /** `points[].x`; empty for the whole. */
@@ -27,7 +27,9 @@ interface Comparison {
   open: Map<Node, Set<Node>>;
 }
 
-function compare(all: Comparison, path: string, [before, after]: [Node, Node]): void {
+function compare(all: Comparison, path: string, nodes: [unknown, unknown]): void {
+  const before = dereference(nodes[0], all.roots[0]);
+  const after = dereference(nodes[1], all.roots[1]);
   const pairs = all.open.get(before) ?? new Set();
   if (pairs.has(after)) return;
   all.open.set(before, pairs.add(after));
@@ -88,22 +90,18 @@ function compareVariant(all: Comparison, path: string, [old, next]: [Node, Node]
   }
   if ("properties" in old || "properties" in next) compareFields(all, path, [old, next]);
   compareOthers(all, path, [old, next]);
-  if (old.items !== undefined || next.items !== undefined) {
-    compare(all, `${path}[]`, [asNode(old.items), asNode(next.items)]);
-  }
-  const tuple = Math.min(old.prefixItems?.length ?? 0, next.prefixItems?.length ?? 0);
-  for (let i = 0; i < tuple; i++) {
-    compare(all, `${path}[${i}]`, [asNode(old.prefixItems?.[i]), asNode(next.prefixItems?.[i])]);
-  }
+  if (asNode(old["items"]) !== asNode(next["items"])) compare(all, `${path}[]`, [old["items"], next["items"]]);
+  const [olds, news] = [asList(old["prefixItems"]), asList(next["prefixItems"])];
+  for (let i = 0; i < Math.min(olds.length, news.length); i++) compare(all, `${path}[${i}]`, [olds[i], news[i]]);
 }
 
 function compareFields(all: Comparison, path: string, [old, next]: [Node, Node]): void {
-  const [olds, news] = [old.properties ?? {}, next.properties ?? {}];
+  const [olds, news] = [asNode(old["properties"]), asNode(next["properties"])];
   const sent = all.direction === "sent";
   for (const key of new Set([...Object.keys(olds), ...Object.keys(news)])) {
     const at = path === "" ? key : `${path}.${key}`;
-    const wasRequired = old.required?.includes(key) === true;
-    const isRequired = next.required?.includes(key) === true;
+    const wasRequired = asList(old["required"]).includes(key);
+    const isRequired = asList(next["required"]).includes(key);
     if (!Object.hasOwn(news, key)) {
       add(all, at, { breaking: true, what: "was removed" });
     } else if (!Object.hasOwn(olds, key)) {
@@ -121,18 +119,23 @@ function compareFields(all: Comparison, path: string, [old, next]: [Node, Node])
           what: sent ? "may be left out now" : absent ? "may be missing now" : "has a default now",
         });
       }
-      compare(all, at, [asNode(olds[key]), asNode(news[key])]);
+      compare(all, at, [olds[key], news[key]]);
     }
   }
 }
 
 /** Members that are not declared: refused, of some schema, or free. */
 function compareOthers(all: Comparison, path: string, [old, next]: [Node, Node]): void {
-  const [was, is] = [old.additionalProperties ?? true, next.additionalProperties ?? true];
-  if (typeof was === "object" && typeof is === "object") compare(all, `${path}.*`, [asNode(was), asNode(is)]);
+  const [was, is] = [othersOf(old), othersOf(next)];
+  if (typeof was === "object" && typeof is === "object") compare(all, `${path}.*`, [was, is]);
   const step = openness(is) - openness(was);
   if (step < 0) add(all, path, { breaking: all.direction === "sent", what: "takes fewer undeclared members" });
   if (step > 0) add(all, path, { breaking: false, what: "takes more undeclared members" });
+}
+
+function othersOf({ additionalProperties: others }: Node): boolean | Node {
+  if (others === false) return false;
+  return Object.keys(asNode(others)).length === 0 ? true : asNode(others);
 }
 
 function openness(others: boolean | object): number {

@@ -1,4 +1,4 @@
-import type { Node } from "./schema-variants.js";
+import { asList, type Node } from "./schema-variants.js";
 
 /** `narrowed`: fewer values fit than before (true), more (false), or others (`both`). */
 export interface LimitChange {
@@ -25,8 +25,8 @@ export function limitChanges(old: Node, next: Node): LimitChange[] {
 
 /** Compares the number of items of fixed lists. */
 export function itemChanges(old: Node, next: Node): LimitChange[] {
-  const [was, is] = [old.prefixItems?.length, next.prefixItems?.length];
-  if (was === is || was === undefined || is === undefined) return [];
+  const [was, is] = [asList(old["prefixItems"]).length, asList(next["prefixItems"]).length];
+  if (was === is) return [];
   return [{ narrowed: "both", what: `has ${is} items instead of ${was}` }];
 }
 
@@ -53,6 +53,8 @@ function bound(node: Node, keyword: string, sign: 1 | -1): number {
 
 function said(keyword: string, old: Node, next: Node): string {
   const [was, is] = [old[keyword], next[keyword]];
-  if (was === undefined) return `has ${keyword} ${String(is)} now`;
-  return is === undefined ? `has no ${keyword} any more` : `has ${keyword} ${String(is)} instead of ${String(was)}`;
+  if (was === undefined) return `has ${keyword} ${JSON.stringify(is)} now`;
+  return is === undefined
+    ? `has no ${keyword} any more`
+    : `has ${keyword} ${JSON.stringify(is)} instead of ${JSON.stringify(was)}`;
 }

@@ -1,19 +1,5 @@
-/** What is read of a JSON Schema. */
-export interface Node {
-  $ref?: string;
-  type?: string | string[];
-  anyOf?: unknown[];
-  oneOf?: unknown[];
-  allOf?: unknown[];
-  enum?: unknown[];
-  const?: unknown;
-  properties?: Record<string, unknown>;
-  required?: string[];
-  additionalProperties?: boolean | object;
-  items?: unknown;
-  prefixItems?: unknown[];
-  [keyword: string]: unknown;
-}
+/** A JSON Schema. Anybody can have written it: what should be a list or an object may be anything. */
+export type Node = Readonly<Record<string, unknown>>;
 
 /** One shape that a schema allows. */
 export interface Variant {
@@ -26,8 +12,20 @@ export interface Variant {
 
 const ANY: Node = {};
 
-export function asNode(schema: unknown): Node {
-  return typeof schema === "object" && schema !== null ? (schema as Node) : ANY;
+export function asNode(value: unknown): Node {
+  return typeof value === "object" && value !== null ? (value as Node) : ANY;
+}
+
+export function asList(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+/** Follows references inside the document; any other says nothing. */
+export function dereference(schema: unknown, root: Node): Node {
+  let node = asNode(schema);
+  // More references in a row than any document has: they go round.
+  for (let i = 0; typeof node["$ref"] === "string"; i++) node = i < 100 ? resolve(node["$ref"], root) : ANY;
+  return node;
 }
 
 /** The shapes a schema allows: references followed, alternatives and constants one by one. */
@@ -42,23 +40,27 @@ export function variantsOf(schema: Node, root: Node): Variant[] {
 function collect(schema: Node, at: { root: Node; found: Variant[]; seen: Set<Node> }): void {
   if (at.seen.has(schema)) return;
   at.seen.add(schema);
-  const target = schema.$ref === undefined ? undefined : resolve(schema.$ref, at.root);
-  const alternatives = target ? [target] : (schema.anyOf ?? schema.oneOf);
-  if (alternatives) {
-    for (const alternative of alternatives) collect(asNode(alternative), at);
-  } else if ("const" in schema || schema.enum) {
-    for (const value of "const" in schema ? [schema.const] : (schema.enum ?? [])) at.found.push(constant(value));
-  } else if (schema.allOf?.length === 1) {
-    collect(asNode(schema.allOf[0]), at);
-  } else if (Array.isArray(schema.type)) {
-    for (const type of schema.type) at.found.push(typed(schema, type));
+  const { type } = schema;
+  const alternatives = schema["anyOf"] ?? schema["oneOf"];
+  if (Array.isArray(alternatives)) {
+    for (const alternative of alternatives) collect(dereference(alternative, at.root), at);
+  } else if ("const" in schema) {
+    at.found.push(constant(schema["const"]));
+  } else if (Array.isArray(schema["enum"])) {
+    at.found.push(...schema["enum"].map(constant));
+  } else if (asList(schema["allOf"]).length === 1) {
+    collect(dereference(asList(schema["allOf"])[0], at.root), at);
   } else {
-    at.found.push(typed(schema, schema.type ?? "any"));
+    at.found.push(
+      ...(Array.isArray(type) ? type : [type ?? "any"]).map((one) =>
+        typed(schema, typeof one === "string" ? one : "any"),
+      ),
+    );
   }
 }
 
 function typed(node: Node, type: string): Variant {
-  return { kind: type === "array" && node.prefixItems ? "tuple" : type, type, node };
+  return { kind: type === "array" && Array.isArray(node["prefixItems"]) ? "tuple" : type, type, node };
 }
 
 function constant(value: unknown): Variant {
@@ -67,13 +69,20 @@ function constant(value: unknown): Variant {
   return { kind: type === "null" ? type : JSON.stringify(value), type: precise, node: ANY };
 }
 
-/** A reference inside the document; any other says nothing. */
 function resolve(reference: string, root: Node): Node {
   if (!reference.startsWith("#")) return ANY;
   let current: unknown = root;
   for (const step of reference.slice(1).split("/").slice(1)) {
-    const key = decodeURIComponent(step).replaceAll("~1", "/").replaceAll("~0", "~");
-    current = typeof current === "object" && current !== null ? (current as Node)[key] : undefined;
+    const key = decode(step).replaceAll("~1", "/").replaceAll("~0", "~");
+    current = typeof current === "object" && current !== null && Object.hasOwn(current, key) ? asNode(current)[key] : 0;
   }
   return asNode(current);
+}
+
+function decode(step: string): string {
+  try {
+    return decodeURIComponent(step);
+  } catch {
+    return step;
+  }
 }

@@ -127,15 +127,11 @@ export class Exchange extends Call implements Task<ServerMessage> {
     const checked = validator.transition(transition);
     if (checked.nonFinite > 0) this.#countNonFinite(method, checked.nonFinite);
     const metadata = this.#annotate(checked.metadata, transition.truncated === true);
-    const data: ObservationData = {
-      observation: { metadata, ...checked.observation },
-      reward: checked.reward,
-      done: checked.done,
-    };
-    for (const _key in metadata) {
-      data.metadata = metadata;
-      break;
-    }
+    const { observation, reward, done } = checked;
+    observation["metadata"] = metadata;
+    const data: ObservationData = isEmpty(metadata)
+      ? { observation, reward, done }
+      : { observation, reward, done, metadata };
     return { type: "observation", data };
   }
 
@@ -170,4 +166,9 @@ export class Exchange extends Call implements Task<ServerMessage> {
     counters.nonFinite += count;
     log.warn({ session: this.#session.id, count }, `${method} returned NaN or infinities; they were sent as null`);
   }
+}
+
+function isEmpty(object: object): boolean {
+  for (const _key in object) return false;
+  return true;
 }

@@ -1,3 +1,5 @@
+import { briefInput } from "../env/brief-input.js";
+import { extraField, MAX_ISSUES, missingField, notAnObject } from "../env/issues.js";
 import type { ValidationIssue } from "../errors.js";
 import { parseJson, TooDeepError } from "../protocol/json.js";
 import type { ClientMessage, ErrorData, JsonObject, ServerMessage, WireCode } from "../protocol/messages.js";
@@ -16,7 +18,7 @@ export function readFrame(text: string): ClientMessage | ErrorMessage {
     return errorMessage("INVALID_JSON", `Invalid JSON: ${(error as Error).message}`);
   }
   if (!isObject(value)) {
-    return invalidMessage([{ type: "dict_type", loc: [], msg: "a frame is one JSON object", input: brief(value) }]);
+    return invalidMessage([notAnObject([], value)]);
   }
   return checkFrame(value);
 }
@@ -47,28 +49,20 @@ function checkFrame(frame: JsonObject): ClientMessage | ErrorMessage {
   let issues: ValidationIssue[] | undefined;
   if (rule !== "none") {
     if (!hasData && rule === "required") {
-      issues = [{ type: "missing", loc: ["data"], msg: "Field required", input: { type } }];
+      issues = [missingField(["data"], frame)];
     } else if (hasData && !isObject(data)) {
-      issues = [{ type: "dict_type", loc: ["data"], msg: "Must be an object", input: brief(data) }];
+      issues = [notAnObject(["data"], data)];
     }
   }
   for (const key in frame) {
     if (key === "type" || (key === "data" && rule !== "none")) continue;
-    (issues ??= []).push({ type: "extra_forbidden", loc: [key], msg: "Unknown key", input: brief(frame[key]) });
+    (issues ??= []).push(extraField([key], frame[key]));
+    if (issues.length >= MAX_ISSUES) break;
   }
   return issues === undefined ? (frame as unknown as ClientMessage) : invalidMessage(issues);
 }
 
 /** Never by String(): an object can bring a toString of its own. */
 function show(value: unknown): string {
-  return value === undefined ? "none" : JSON.stringify(brief(value));
-}
-
-/** Errors echo the input, but never megabytes of it. */
-function brief(value: unknown): unknown {
-  if (typeof value === "string") return value.length > 200 ? `${value.slice(0, 200)}…` : value;
-  if (typeof value === "object" && value !== null) {
-    return Object.keys(value).length > 20 || JSON.stringify(value).length > 2_000 ? "(large value)" : value;
-  }
-  return value;
+  return value === undefined ? "none" : JSON.stringify(briefInput(value));
 }

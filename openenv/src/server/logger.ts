@@ -3,7 +3,7 @@ import type { Log } from "./log.js";
 import type { LogLevel } from "./types.js";
 
 const FLUSH_MS = 250;
-const BUFFER_BYTES = 4096;
+const BUFFER_BYTES = 15_000;
 
 export interface Logger extends Log {
   /** Writes what is buffered. */
@@ -14,7 +14,7 @@ export interface Logger extends Log {
 /** JSON lines on standard error. They are written in blocks, so that a line per session stays cheap. */
 export function createLogger(level: LogLevel): Logger {
   const destination = pino.destination({ fd: 2, sync: false, minLength: BUFFER_BYTES });
-  const logger = pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination);
+  const logger = pino({ level, base: null }, destination);
   const timer = setInterval(() => destination.flush(), FLUSH_MS);
   timer.unref();
   const flush = (): void => {

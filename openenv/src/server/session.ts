@@ -35,8 +35,12 @@ export class Session {
   stepCount = 0;
   /** Null until the first reset. */
   episodeId: string | null = null;
+  /** Requests can name it by its id. */
+  named = false;
   /** A socket serves this session; it is not reaped. */
   attached = false;
+  /** Where the registry of live sessions has it. */
+  slot = -1;
   /** Close when the socket detaches. */
   closeOnDetach = false;
   /** Ended by the server: tells the socket, if there is one. */
@@ -131,24 +135,24 @@ export class Session {
     }
   }
 
-  async #close(reason: string): Promise<void> {
-    const running = this.#running;
+  #close(reason: string): Promise<void> {
     this.state = "closing";
-    for (const waiting of this.#waiting?.splice(0) ?? []) {
-      waiting.reject(new SessionClosedError(`the session has ended: ${reason}`));
-    }
-    this.#call?.abort(new SessionClosedError(`the session has ended: ${reason}`));
-    if (running !== undefined) await settled(running, ORPHAN_GRACE_MS);
-    if (this.#instance !== undefined) await this.#closeInstance();
-    this.state = "closed";
+    const running = this.#running;
+    if (running === undefined) return this.#closeInstance();
+    const ended = new SessionClosedError(`the session has ended: ${reason}`);
+    for (const waiting of this.#waiting?.splice(0) ?? []) waiting.reject(ended);
+    this.#call?.abort(ended);
+    return settled(running, ORPHAN_GRACE_MS).then(() => this.#closeInstance());
   }
 
   async #closeInstance(): Promise<void> {
     try {
-      await this.#instance?.close?.();
+      const closed = this.#instance?.close?.();
+      if (isThenable(closed)) await closed;
     } catch (error) {
       this.runtime.log.error({ err: error, session: this.id }, "the environment failed in close");
     }
+    this.state = "closed";
   }
 }
 

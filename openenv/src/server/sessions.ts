@@ -1,5 +1,6 @@
 import type { ServerCapacityStatus, SessionInfo } from "../protocol/http.js";
 import type { ErrorData } from "../protocol/messages.js";
+import { Registry } from "../util/registry.js";
 import { isThenable } from "../util/thenable.js";
 import { describeError } from "./failure.js";
 import type { Runtime } from "./runtime.js";
@@ -28,7 +29,7 @@ const SPARE_THROWAWAYS = 64;
 export class Sessions {
   readonly #runtime: Runtime;
   readonly #options: SessionsOptions;
-  readonly #live = new Set<Session>();
+  readonly #live = new Registry<Session>();
   /** The sessions that can be named from outside; a socket's own session is known to its socket alone. */
   readonly #byId = new Map<string, Session>();
   /** Kept after an HTTP reset, but never asked for again: the first to go when room is needed. Oldest first. */
@@ -67,7 +68,9 @@ export class Sessions {
 
   /** Lets requests name the session by its id. */
   publish(session: Session): void {
-    if (this.#live.has(session)) this.#byId.set(session.id, session);
+    if (session.slot < 0) return;
+    session.named = true;
+    this.#byId.set(session.id, session);
   }
 
   /** Like {@link open}, for a session that requests will name by its id. */
@@ -128,14 +131,15 @@ export class Sessions {
 
   /** Frees the slot at once and ends the session. Safe to call twice. */
   end(session: Session, reason: string): void {
-    const counted = this.#live.delete(session);
-    this.#byId.delete(session.id);
-    this.#unclaimed.delete(session);
+    const counted = this.#live.remove(session);
+    if (session.named) {
+      this.#byId.delete(session.id);
+      this.#unclaimed.delete(session);
+    }
     if (session.state === "closing" || session.state === "closed") return;
-    const closed = session.close(reason);
+    void session.close(reason);
     session.onEnded?.(reason);
-    if (!counted) return;
-    void closed.then(() => this.#logEnd(session, reason));
+    if (counted) this.#logEnd(session, reason);
   }
 
   /** Ends sessions without a socket whose time is up. Work in flight and connected peers are never touched. */

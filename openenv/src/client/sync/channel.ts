@@ -12,7 +12,7 @@ export interface Channel {
   end(): void;
 }
 
-/** What a call may take beyond its own time limits before the thread counts as dead. */
+/** How long the thread may take to start, and a call beyond its own time limits, before the thread counts as dead. */
 const GRACE_MS = 10_000;
 
 export function startChannel(url: string, options: SyncConnectOptions, typed: boolean): Channel {
@@ -22,18 +22,23 @@ export function startChannel(url: string, options: SyncConnectOptions, typed: bo
   const worker = new Worker(new URL("./worker.js", import.meta.url), {
     workerData: { port: port2, flag, setup },
     transferList: [port2],
+    // Options of this process, such as --input-type, can keep the thread from starting.
+    execArgv: [],
   });
   // A script that forgets to close ends all the same.
   worker.unref();
   let ended = false;
 
+  const wait = (limitMs: number): void => {
+    if (Atomics.wait(flag, 0, 0, limitMs) !== "timed-out") return;
+    end();
+    throw new ConnectionError("SESSION_LOST", "The client's thread does not answer; it was ended.");
+  };
+
   const exchange = (method: string, args: unknown[]): unknown => {
     Atomics.store(flag, 0, 0);
     port.postMessage({ method, args });
-    if (Atomics.wait(flag, 0, 0, waitLimit(options, args.at(-1))) === "timed-out") {
-      end();
-      throw new ConnectionError("SESSION_LOST", "The client's thread does not answer; it was ended.");
-    }
+    wait(waitLimit(options, args.at(-1)));
     const answer = receiveMessageOnPort(port)?.message as Answer;
     if ("error" in answer) throw unpackError(answer.error);
     return answer.value;
@@ -46,6 +51,7 @@ export function startChannel(url: string, options: SyncConnectOptions, typed: bo
     port.close();
   };
 
+  wait(GRACE_MS);
   return {
     call: (method, ...args) => {
       if (ended)

@@ -16,9 +16,14 @@ port.on("message", async ({ method, args }: Call) => {
     answer = { error: packError(error) };
   }
   port.postMessage(answer);
+  wake();
+});
+wake();
+
+function wake(): void {
   Atomics.store(flag, 0, 1);
   Atomics.notify(flag, 0);
-});
+}
 
 async function perform(method: string, args: unknown[]): Promise<unknown> {
   if (method === "schema") return fetchServerSchema();

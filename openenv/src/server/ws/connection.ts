@@ -4,7 +4,7 @@ import { CLOSE_CODES, type Extension } from "../../protocol/messages.js";
 import { isThenable } from "../../util/thenable.js";
 import type { Session } from "../session.js";
 import type { Refusal, Sessions } from "../sessions.js";
-import type { SocketProtocol } from "./protocol.js";
+import type { Conversation, SocketProtocol } from "./protocol.js";
 
 /** Answers waiting to be taken by the peer beyond which no more of its frames are handled, bytes. */
 const HIGH_WATER = 4 * 1024 * 1024;
@@ -27,7 +27,7 @@ export interface ConnectionParts {
 }
 
 /** One socket: its frames are answered one at a time, in order. It has a session of its own, or is attached to a named one. */
-export class Connection {
+export class Connection implements Conversation {
   /** Set from {@link start} on, while frames are answered. */
   session!: Session;
   extensions: readonly Extension[] = [];
@@ -56,16 +56,19 @@ export class Connection {
   }
 
   /** Opens the session, or attaches to the named one, then handles what has come in meanwhile. */
-  async start(sessionId: string | null): Promise<void> {
-    const { sessions, protocol, ws } = this.#parts;
+  start(sessionId: string | null): void {
+    const { sessions } = this.#parts;
+    this.#owns = sessionId === null;
     try {
-      this.#owns = sessionId === null;
       const opened = sessionId === null ? sessions.open() : sessions.attach(sessionId);
-      this.#adopt(isThenable(opened) ? await opened : opened);
+      if (isThenable(opened)) {
+        opened.then(
+          (session) => this.#adopt(session),
+          (error: Refusal) => this.#refuse(error),
+        );
+      } else this.#adopt(opened);
     } catch (error) {
-      this.#ended = true;
-      this.#send(protocol.refuse(error as Refusal));
-      ws.close(CLOSE_CODES.normal);
+      this.#refuse(error as Refusal);
     }
   }
 
@@ -95,6 +98,13 @@ export class Connection {
   goAway(): void {
     this.#goingAway = true;
     if (!this.#blocked) this.#parts.ws.close(CLOSE_CODES.restart, "the server is shutting down");
+  }
+
+  #refuse(refusal: Refusal): void {
+    const { protocol, ws } = this.#parts;
+    this.#ended = true;
+    this.#send(protocol.refuse(refusal));
+    ws.close(CLOSE_CODES.normal);
   }
 
   #adopt(session: Session): void {

@@ -5,37 +5,36 @@ import { errorMessage, invalidMessage, readFrame } from "../frame.js";
 import { renderReply } from "../reply.js";
 import type { Runtime } from "../runtime.js";
 import type { Sessions } from "../sessions.js";
-import type { Connection } from "./connection.js";
-import type { SocketProtocol } from "./protocol.js";
+import type { Conversation, SocketProtocol } from "./protocol.js";
 
 /** The frames of `/ws`. */
 export function createFrameProtocol(runtime: Runtime, sessions: Sessions): SocketProtocol {
   const plain = { sessions };
-  const render = (connection: Connection, reply: ServerMessage): string => {
-    const { extensions } = connection;
-    if (extensions.length === 0 || connection.answered) return renderReply(reply, runtime.maxAnswerBytes);
+  const render = (conversation: Conversation, reply: ServerMessage): string => {
+    const { extensions } = conversation;
+    if (extensions.length === 0 || conversation.answered) return renderReply(reply, runtime.maxAnswerBytes);
     return renderReply({ ...reply, openenv: { extensions } }, runtime.maxAnswerBytes);
   };
-  const answer = (connection: Connection, text: string): ReturnType<SocketProtocol["answer"]> => {
+  const answer = (conversation: Conversation, text: string): ReturnType<SocketProtocol["answer"]> => {
     const message = readFrame(text);
     if (message.type === "close") return null;
-    if (message.type === "error") return render(connection, message);
-    const { extensions } = connection;
+    if (message.type === "error") return render(conversation, message);
+    const { extensions } = conversation;
     const options =
       extensions.length === 0
         ? plain
         : { sessions, timing: extensions.includes("timing"), warnings: extensions.includes("warnings") };
-    const reply = dispatch(connection.session, message, options);
-    return isThenable(reply) ? reply.then((value) => render(connection, value)) : render(connection, reply);
+    const reply = dispatch(conversation.session, message, options);
+    return isThenable(reply) ? reply.then((value) => render(conversation, value)) : render(conversation, reply);
   };
   return {
-    answer(connection, text) {
+    answer(conversation, text) {
       try {
-        return answer(connection, text);
+        return answer(conversation, text);
       } catch (error) {
         // A mistake of this package, which must not take the other sessions along.
         runtime.log.error({ err: error }, "a frame could not be answered");
-        return render(connection, errorMessage("EXECUTION_ERROR", "Internal Server Error"));
+        return render(conversation, errorMessage("EXECUTION_ERROR", "Internal Server Error"));
       }
     },
     binary() {

@@ -1,3 +1,4 @@
+import { Registry } from "../../util/registry.js";
 import type { Connection } from "./connection.js";
 
 /** Pings go out in this many groups, so that thousands of sockets do not make one long turn. */
@@ -7,12 +8,13 @@ const MISSED_PINGS = 2;
 /** A socket and its connection. */
 export interface Peer {
   readonly connection: Connection;
+  slot: number;
   ping(): void;
 }
 
 /** Finds peers that are gone without a word. One that answers pings is never dropped, nor one whose work is in flight. */
-export class Heartbeat {
-  readonly #groups: Set<Peer>[] = Array.from({ length: GROUPS }, () => new Set());
+export class Heartbeat<P extends Peer> {
+  readonly #groups: Registry<P>[] = Array.from({ length: GROUPS }, () => new Registry<P>());
   readonly #timer: NodeJS.Timeout;
   #turn = 0;
 
@@ -21,10 +23,16 @@ export class Heartbeat {
     this.#timer.unref();
   }
 
-  /** Watches a peer until it is deleted from the group that is returned. */
-  watch(peer: Peer): Set<Peer> {
+  /** Watches a peer until it is removed from the group that is returned. */
+  watch(peer: P): Registry<P> {
     const group = this.#groups.reduce((smallest, next) => (next.size < smallest.size ? next : smallest));
-    return group.add(peer);
+    group.add(peer);
+    return group;
+  }
+
+  /** All peers that are watched. */
+  peers(): P[] {
+    return this.#groups.flatMap((group) => [...group]);
   }
 
   close(): void {

@@ -11,14 +11,14 @@ export function createRpcProtocol(runtime: Runtime, sessions: Sessions): SocketP
   const render = (response: RpcResponse): string => renderReply(response, runtime.maxAnswerBytes);
   const parseError = (message: string): string => render(rpcFailure(null, new RpcError(RPC_ERRORS.parse, message)));
   return {
-    answer(connection, text) {
+    answer(conversation, text) {
       let value: unknown;
       try {
         value = parseJson(text);
       } catch (error) {
         return parseError(`Parse error: ${(error as Error).message}`);
       }
-      return answerRpc(value, { runtime, sessions, own: connection.session }).then(render);
+      return answerRpc(value, { runtime, sessions, own: conversation.session }).then(render);
     },
     binary: () => parseError("Parse error: frames are JSON text, not binary"),
     refuse: (refusal) => render(rpcFailure(null, refusalToRpc(refusal))),

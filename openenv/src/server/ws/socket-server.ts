@@ -2,17 +2,19 @@ import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { WebSocket, WebSocketServer } from "ws";
 import { EXTENSIONS, EXTENSIONS_KEY } from "../../protocol/messages.js";
+import type { Registry } from "../../util/registry.js";
 import type { ServerContext } from "../context.js";
 import { Connection } from "./connection.js";
 import { createFrameProtocol } from "./frames.js";
-import { Heartbeat, type Peer } from "./heartbeat.js";
+import { Heartbeat } from "./heartbeat.js";
 import type { SocketProtocol } from "./protocol.js";
 import { createRpcProtocol } from "./rpc-frames.js";
 
 /** Its connection sits on the socket: no closure and no map entry a session. */
 class SessionSocket extends WebSocket {
   connection!: Connection;
-  group!: Set<Peer>;
+  group!: Registry<SessionSocket>;
+  slot = -1;
 }
 
 export interface SocketServer {
@@ -33,8 +35,7 @@ export function createSocketServer(context: ServerContext): SocketServer {
     "/ws": createFrameProtocol(runtime, sessions),
     "/mcp": createRpcProtocol(runtime, sessions),
   };
-  const open = new Set<SessionSocket>();
-  const heartbeat = new Heartbeat(context.pingIntervalMs);
+  const heartbeat = new Heartbeat<SessionSocket>(context.pingIntervalMs);
   const server = new WebSocketServer<typeof SessionSocket>({
     noServer: true,
     clientTracking: false,
@@ -50,19 +51,11 @@ export function createSocketServer(context: ServerContext): SocketServer {
     connection.extensions = target.extensions;
     ws.connection = connection;
     ws.group = heartbeat.watch(ws);
-    open.add(ws);
     ws.on("message", onMessage);
     ws.on("pong", onPong);
     ws.on("error", onError);
     ws.on("close", onClose);
-    void connection.start(target.sessionId);
-  };
-
-  const onClose = function (this: WebSocket): void {
-    const ws = this as SessionSocket;
-    open.delete(ws);
-    ws.group.delete(ws);
-    ws.connection.closed();
+    connection.start(target.sessionId);
   };
 
   return {
@@ -75,13 +68,13 @@ export function createSocketServer(context: ServerContext): SocketServer {
       server.handleUpgrade(request, socket, head, (ws) => accept(ws, socket, target));
     },
     goAway() {
-      for (const ws of open) ws.connection.goAway();
+      for (const ws of heartbeat.peers()) ws.connection.goAway();
     },
     get open() {
-      return open.size;
+      return heartbeat.peers().length;
     },
     close() {
-      for (const ws of open) ws.terminate();
+      for (const ws of heartbeat.peers()) ws.terminate();
       heartbeat.close();
     },
   };
@@ -115,6 +108,12 @@ function refuse(socket: Duplex, status: string, reason: string): void {
 
 function onMessage(this: WebSocket, data: unknown, isBinary: boolean): void {
   (this as SessionSocket).connection.receive(data as Buffer, isBinary);
+}
+
+function onClose(this: WebSocket): void {
+  const ws = this as SessionSocket;
+  ws.group.remove(ws);
+  ws.connection.closed();
 }
 
 function onPong(this: WebSocket): void {

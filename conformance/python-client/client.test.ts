@@ -1,0 +1,102 @@
+import { beforeAll, describe, expect, test } from "vitest";
+import { requirePython } from "../../openenv/test-support/requirement.js";
+import { loadClientRecordings } from "../replay/load.js";
+import { playScenarios, type Results } from "./play.js";
+
+const python = await requirePython();
+let results: Results;
+
+const recordings = new Map(loadClientRecordings().map((row) => [row.case, row.client_results]));
+const CALL_RESET_FIRST = { raised: "RuntimeError", message: expect.stringMatching(/call reset first.*EXECUTION_ERROR/) };
+const RESET = { observation: { metadata: {}, count: 0 }, reward: null, done: false, metadata: null };
+const FIRST_STEP = { observation: { metadata: {}, count: 1 }, reward: 1, done: false, metadata: null };
+
+beforeAll(async () => {
+  if (python.available) results = await playScenarios(python.path);
+}, 120_000);
+
+describe.skipIf(!python.available)("the released Python client", () => {
+  test.each([
+    "client/generic/reset-step-state-close",
+    "client/generic/errors-and-headers",
+    "client/generic/base-url-path",
+    "client/generic/refused",
+    "client/generic/async",
+    "client/generic/capacity",
+    "client/autoenv/base-url",
+    "client/mcp/against-non-mcp-env",
+    "client/mcp/capacity",
+  ])("gets from us what it gets from the reference: %s", (name) => {
+    const recorded = recordings.get(name) ?? [];
+    const ours = results.get(name)?.slice(0, recorded.length);
+    expect(withoutWording(ours)).toEqual(withoutWording(recorded));
+  });
+
+  test("that was refused at capacity gets in when the other has left", () => {
+    expect(results.get("client/generic/capacity")?.at(-1)).toEqual(RESET);
+    expect(results.get("client/mcp/capacity")?.at(-1)).toEqual(RESET);
+  });
+
+  test("with action, observation and state classes that forbid unknown fields plays an episode", () => {
+    const [reset, step, invalid, state] = results.get("typed") ?? [];
+    expect(reset).toMatchObject({ observation: { count: 0, metadata: { seed: 1 } }, reward: null, done: false });
+    expect(step).toMatchObject({ observation: { count: 4, metadata: { echo: { k: 1 } } }, reward: 4, done: false });
+    expect(invalid).toMatchObject({ raised: "RuntimeError", message: expect.stringContaining("VALIDATION_ERROR") });
+    expect(state).toEqual({ episode_id: "typed", step_count: 1, total: 4 });
+  });
+
+  test("plays eight sessions at once, each with its own count", () => {
+    expect(results.get("side-by-side")).toEqual([
+      Array.from({ length: 8 }, (_, amount) => [amount, 2 * amount, 3 * amount]),
+    ]);
+  });
+
+  test("that gave up waiting finds its slot free, no late answer, and is told to reset", () => {
+    expect(results.get("message-timeout")).toEqual([
+      FIRST_STEP,
+      { raised: "TimeoutError", message: "" },
+      CALL_RESET_FIRST,
+      RESET,
+      FIRST_STEP,
+    ]);
+  });
+
+  test("that reconnects silently after the server has gone is told to reset instead of stepping on", () => {
+    expect(results.get("restart")).toEqual([CALL_RESET_FIRST, RESET, FIRST_STEP]);
+  });
+
+  test("for tools gets its session by create and attach, and leaves none behind", () => {
+    const [tools, , reset, state, stateOfOther] = results.get("client/mcp/against-non-mcp-env") ?? [];
+    expect(tools).toEqual([]);
+    expect(reset).toMatchObject({ observation: { count: 0 }, done: false });
+    expect(state).toEqual({ episode_id: "over-mcp", step_count: 0 });
+    expect(stateOfOther).toMatchObject({ episode_id: null });
+  });
+
+  test("that looks for an environment by URL says when there is none", () => {
+    expect(results.get("autoenv-refused")).toMatchObject([{ raised: "ConnectionError" }]);
+  });
+});
+
+describe.skipIf(!python.available)("the released validator", () => {
+  test.each(["validator/url/simulation", "validator/url/production"])("passes a running server: %s", (name) => {
+    const [exitCode, report] = results.get(name) ?? [];
+    const [recorded] = (recordings.get(name) ?? []) as Record<string, unknown>[];
+    const { mode, summary, standard_profile } = recorded ?? {};
+    expect(exitCode).toBe(0);
+    expect(report).toMatchObject({ passed: true, mode, summary, standard_profile });
+  });
+
+  test.each(["validator/runtime/counter", "validator/runtime/error"])("sees what it saw of the reference: %s", (name) => {
+    expect(results.get(name)).toEqual(recordings.get(name));
+  });
+});
+
+/** What a client said of its own accord, and the code or status it was given; the server's wording is free. */
+function withoutWording(value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value), (key, member: unknown) => {
+    if (key !== "message" || typeof member !== "string") return member;
+    const own = /^(?:[^:]|:\/\/|:\d)*/.exec(member)?.[0].replace(/127\.0\.0\.1:\d+/, "HOST");
+    return [own, /\(code: \w+\)|HTTP \d+/.exec(member)?.[0]];
+  });
+}

@@ -1,0 +1,1 @@
+export { counter as default } from "../environments/counter.js";

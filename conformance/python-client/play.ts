@@ -1,0 +1,68 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { type Running, startCommand } from "../../openenv/test-support/command-line.js";
+
+/** What each call of a scenario returned or raised. */
+export type Results = ReadonlyMap<string, unknown[]>;
+
+const NOBODY = "http://127.0.0.1:9";
+
+/** Serves the counters with the command line and plays all scenarios of `scenarios.py` against them. */
+export async function playScenarios(python: string): Promise<Results> {
+  await using open = await serve("counter.ts");
+  await using production = await serve("counter.ts", "--mode", "production");
+  const strictly = ["strict-counter.ts", "--max-concurrent-envs", "1"] as const;
+  let strict = await serve(...strictly);
+  try {
+    const urls = { open: open.url, production: production.url, strict: strict.url, nobody: NOBODY };
+    return await runPython(python, urls, async () => {
+      const { port } = new URL(strict.url);
+      await strict[Symbol.asyncDispose]();
+      strict = await serve(...strictly, "--port", port);
+    });
+  } finally {
+    await strict[Symbol.asyncDispose]();
+  }
+}
+
+interface Served extends AsyncDisposable {
+  url: string;
+}
+
+async function serve(file: string, ...options: string[]): Promise<Served> {
+  const port = options.includes("--port") ? [] : ["--port", "0"];
+  const args = ["serve", join(import.meta.dirname, file), "--log-level", "error", ...port, ...options];
+  const running: Running = startCommand(args, { cwd: import.meta.dirname });
+  const [, url = ""] = await running.printed(/ at (http:\S+)/);
+  return { url, [Symbol.asyncDispose]: () => running[Symbol.asyncDispose]() };
+}
+
+interface Line {
+  scenario: string;
+  waits?: true;
+  results: unknown[];
+}
+
+async function runPython(python: string, urls: object, restart: () => Promise<void>): Promise<Results> {
+  const child = spawn(python, [join(import.meta.dirname, "scenarios.py"), JSON.stringify(urls)]);
+  let errors = "";
+  child.stderr.setEncoding("utf8").on("data", (text: string) => (errors += text));
+  const exited = once(child, "close") as Promise<[number]>;
+  const results = new Map<string, unknown[]>();
+  try {
+    for await (const text of createInterface(child.stdout)) {
+      const line = JSON.parse(text) as Line;
+      if (line.waits) {
+        await restart();
+        child.stdin.write("go on\n");
+      } else results.set(line.scenario, line.results);
+    }
+  } finally {
+    child.kill();
+  }
+  const [code] = await exited;
+  if (code !== 0) throw new Error(`the scenarios ended with ${code}:\n${errors}`);
+  return results;
+}

@@ -1,0 +1,1 @@
+export { strictCounter as default } from "../environments/counter.js";

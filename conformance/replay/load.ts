@@ -1,0 +1,66 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+
+/** What was sent, and the frames that answered it. */
+export interface Exchange {
+  send?: unknown;
+  send_text?: string;
+  send_binary_base64?: string;
+  recv?: unknown[];
+}
+
+/** What a server answered, in the words of the recordings; HTTP and WebSocket rows use different members. */
+export interface Answer {
+  setup?: Exchange[];
+  recv?: unknown[];
+  after?: Exchange[];
+  steps?: Exchange[];
+  connections?: Record<string, Exchange>;
+  closed_by_server?: { code: number };
+  connect_error?: string;
+  status?: number;
+  content_type?: string | null;
+  response_headers?: Record<string, string | null>;
+  response?: unknown;
+  response_text?: string;
+  response_summary?: unknown;
+  [more: string]: unknown;
+}
+
+/** One row of a transcript: what to send to which environment, and what the reference answered. */
+export interface Recording extends Exchange, Answer {
+  case: string;
+  env: string;
+  path: string;
+  method?: string;
+  headers?: Record<string, string>;
+  body?: unknown;
+  body_text?: string;
+  send_all?: unknown[];
+}
+
+const FOLDER = join(import.meta.dirname, "../transcripts");
+/** About clients: what they returned, not what a server answers. */
+const CLIENT_FILES = ["clients.jsonl"];
+
+/** The recorded exchanges with a server, in the order they were made. */
+export function loadRecordings(): Recording[] {
+  return readdirSync(FOLDER)
+    .filter((file) => file.endsWith(".jsonl") && !CLIENT_FILES.includes(file))
+    .flatMap((file) => readRows<Recording>(file));
+}
+
+/** What a released Python client returned or raised, call by call. */
+export interface ClientRecording {
+  case: string;
+  client_results: unknown[];
+}
+
+export function loadClientRecordings(): ClientRecording[] {
+  return CLIENT_FILES.flatMap((file) => readRows<ClientRecording>(file));
+}
+
+function readRows<T>(file: string): T[] {
+  const lines = readFileSync(join(FOLDER, file), "utf8").trim().split("\n");
+  return lines.map((line) => JSON.parse(line) as T);
+}

@@ -1,0 +1,51 @@
+import { findDifferences, findOrderDifferences } from "./compare.js";
+import { type Divergence, diverge } from "./divergences.js";
+import type { Answer, Recording } from "./load.js";
+import { playHttp } from "./play-http.js";
+import { playConnections, playSocket } from "./play-socket.js";
+import { SCENARIOS } from "./scenarios.js";
+import { SPECIALS } from "./specials.js";
+import { Stage } from "./stage.js";
+
+export interface Replay {
+  answer: Answer;
+  /** Sentences about what differs from the recording with all divergences taken in. */
+  differences: string[];
+  /** Divergences whose case would be answered as expected without them. */
+  stale: string[];
+}
+
+/** Plays one recorded case against a server of its own and holds the answer against the expected one. */
+export async function replay(recording: Recording, divergences: readonly Divergence[]): Promise<Replay> {
+  const scenario = SCENARIOS[recording.case] ?? {};
+  const complete = { ...recording, ...scenario.complete };
+  const row = diverge(complete, divergences);
+  await using stage = await Stage.open(scenario.env ?? recording.env, scenario.options);
+  await scenario.before?.(stage, row);
+  const answer = await play(row, stage);
+  stage.ids.learn(row, answer);
+  const differences = (expected: Recording): string[] => compareRows(stage.ids.apply(expected), answer);
+  const stale = divergences.filter(
+    (one) => differences(diverge(complete, divergences.filter((other) => other !== one))).length === 0,
+  );
+  return { answer, differences: differences(row), stale: stale.map(({ id }) => id) };
+}
+
+function play(row: Recording, stage: Stage): Promise<Answer> {
+  const special = SPECIALS[row.case];
+  if (special) return special(stage, row);
+  if (row.method) return playHttp(stage.ids.apply(row), stage.url);
+  const place = { url: stage.url, ids: stage.ids, pauseMs: SCENARIOS[row.case]?.pauseMs };
+  return row.connections ? playConnections(row, place) : playSocket(row, place);
+}
+
+function compareRows(expected: Recording, answer: Answer): string[] {
+  if (expected.path !== "/schema") return findDifferences(expected, answer);
+  // Of some schemas only a part was recorded.
+  const parts = Object.entries(answer.response ?? {}).filter(([part]) => part in (expected.response as object));
+  const response = Object.fromEntries(parts);
+  return [
+    ...findDifferences(expected, { ...answer, response }),
+    ...findOrderDifferences(expected.response, response),
+  ];
+}

@@ -1,0 +1,151 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { ServeOptions } from "openenv-ts/server";
+import { SLOW_MS } from "../environments/counter.js";
+import type { Recording } from "./load.js";
+import { playHttp } from "./play-http.js";
+import type { Stage } from "./stage.js";
+
+/** What a case needs beyond its row: how the server is started, and what has happened there before. */
+export interface Scenario {
+  env?: string;
+  options?: ServeOptions;
+  /** What the row leaves unsaid. */
+  complete?: Partial<Recording>;
+  before?(stage: Stage, row: Recording): Promise<void>;
+  /** Milliseconds of silence after the first step; recorded as 13 s with a timeout of 2 s. */
+  pauseMs?: number;
+}
+
+/** Three times the session timeout of the environments that have one. */
+const IDLE_MS = 600;
+const CLOSED_SESSION = "a841b5ed-e2a1-4dc1-9bab-0f2b44afaf6f";
+const ATTACHED_SESSION = "eeaf3437-7c38-4461-9ff5-fba6b06f7505";
+const ATTACHED_PATH = `/ws?session_id=${ATTACHED_SESSION}`;
+const MIB = 1024 * 1024;
+
+export const SCENARIOS: Readonly<Record<string, Scenario>> = {
+  "ws/capacity-refused": { before: holding(2) },
+  "ws/capacity-freed": {
+    async before(stage) {
+      await stage.hold();
+      await (await stage.hold()).close();
+      await stage.until(() => stage.server.capacity().active_sessions === 1);
+    },
+  },
+  "ws/frame-too-big": { complete: { send_text: paddedReset(17 * MIB) } },
+  "ws/frame-15MiB": { complete: { send_text: paddedReset(15 * MIB) } },
+  "edge/deep-json": {
+    complete: {
+      send_text: `{"type":"step","data":{"amount":1,"metadata":${'{"a":'.repeat(500)}1${"}".repeat(500)}}}`,
+      recv: [{ type: "error", data: { message: "", code: "EXECUTION_ERROR" } }],
+    },
+  },
+  "edge/ws-origin-header": { complete: { headers: { origin: "https://example.org" } } },
+  // The offer as a bare header: the client library would insist on a selection.
+  "edge/ws-subprotocol-offer": {
+    complete: {
+      headers: { "sec-websocket-protocol": "openenv" },
+      response_headers: { "sec-websocket-protocol": null },
+    },
+  },
+  "edge/ws-no-compression": { complete: { response_headers: { "sec-websocket-extensions": null } } },
+  "edge/reaper-ignores-state-frames": { before: idleHolder },
+
+  "http/step/stateless": {
+    async before(stage, row) {
+      await playHttp(row, stage.url);
+    },
+  },
+  "openapi/simulation": { env: "counter" },
+  "openapi/production": { env: "counter-production" },
+
+  "mcp/session/close": { before: created(CLOSED_SESSION) },
+  "mcp/session/close-again": { before: closed },
+  "mcp/session/use-after-close": { before: closed },
+  "mcp/session/create-1": { before: created("<1>") },
+  "mcp/session/create-2": { before: created("<1>", "<2>") },
+  "mcp/session/capacity": { before: created("<1>", "<2>", "<3>") },
+  "mcp/attach/close-while-attached": { before: attached },
+  "mcp/attach/after-detach": {
+    async before(stage) {
+      await stage.createSession(ATTACHED_SESSION);
+      const socket = await stage.hold(ATTACHED_PATH);
+      await stage.rpc("openenv/session/close", { session_id: ATTACHED_SESSION });
+      await socket.close();
+      await stage.until(() => stage.server.capacity().active_sessions === 0);
+    },
+  },
+  "mcp-ws/ws-capacity-shared-with-http-sessions": { before: created("<1>", "<2>", "<3>") },
+  "mcp-ws/mcp-capacity": { before: created("<1>", "<2>", "<3>") },
+  "mcp-ws/attach/second-socket-refused": { before: attached },
+
+  "timeouts/server-keepalive": { options: { pingIntervalMs: 50 } },
+  "edge/no-pong": { options: { pingIntervalMs: 50 }, complete: { closed_by_server: { code: 1011 } } },
+  "timeouts/own-websocket-idle": { pauseMs: IDLE_MS },
+  "timeouts/attached-socket-idle": { before: created("<id>"), pauseMs: IDLE_MS },
+  "timeouts/http-session-idle": {
+    async before(stage) {
+      await stage.createSession("<idle session>");
+      await stage.until(() => stage.server.capacity().active_sessions === 0);
+    },
+  },
+  "timeouts/slot-before-reap": { before: holding(1) },
+  "timeouts/slot-after-reap": { before: idleHolder },
+  "timeouts/disconnect-during-step-holds-slot": {
+    async before(stage) {
+      await stage.hold();
+      await leaveDuringStep(stage);
+      await stage.until(() => stage.server.capacity().active_sessions === 1);
+    },
+  },
+  "timeouts/slot-freed-after-step": {
+    async before(stage) {
+      await stage.hold();
+      await leaveDuringStep(stage);
+      await sleep(SLOW_MS);
+    },
+  },
+};
+
+/** A step with a later stop than the client has patience. */
+async function leaveDuringStep(stage: Stage): Promise<void> {
+  const socket = await stage.hold();
+  await socket.send(JSON.stringify({ type: "step", data: { amount: 50 } }));
+  // An answer to a later frame would wait for the step; the pong does not, and comes when the step has begun.
+  await new Promise<void>((resolve) => {
+    socket.ws.once("pong", () => resolve());
+    socket.ws.ping();
+  });
+  await socket.close();
+}
+
+function holding(count: number) {
+  return async (stage: Stage): Promise<void> => {
+    for (let i = 0; i < count; i++) await stage.hold();
+  };
+}
+
+async function idleHolder(stage: Stage): Promise<void> {
+  await stage.hold();
+  await sleep(IDLE_MS);
+}
+
+function created(...recorded: string[]) {
+  return async (stage: Stage): Promise<void> => {
+    for (const id of recorded) await stage.createSession(id);
+  };
+}
+
+async function closed(stage: Stage): Promise<void> {
+  await stage.createSession(CLOSED_SESSION);
+  await stage.rpc("openenv/session/close", { session_id: CLOSED_SESSION });
+}
+
+async function attached(stage: Stage): Promise<void> {
+  await stage.createSession(ATTACHED_SESSION);
+  await stage.hold(ATTACHED_PATH);
+}
+
+function paddedReset(bytes: number): string {
+  return JSON.stringify({ type: "reset", data: { pad: "x".repeat(bytes) } });
+}

@@ -1,0 +1,80 @@
+import type { IncomingMessage } from "node:http";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type ClientOptions, WebSocket } from "ws";
+
+/** Longer than any answer takes, shorter than a test may. */
+const PATIENCE_MS = 5_000;
+
+export interface Opened {
+  /** HTTP status of a refused upgrade. */
+  refused?: number;
+  headers: IncomingMessage["headers"];
+  socket: ReplaySocket;
+}
+
+/** Opens a WebSocket; a refused upgrade is told, not thrown. */
+export function openSocket(url: string, options: ClientOptions = {}): Promise<Opened> {
+  const ws = new WebSocket(url.replace(/^http/, "ws"), { perMessageDeflate: false, ...options });
+  const socket = new ReplaySocket(ws);
+  return new Promise((resolve, reject) => {
+    ws.on("upgrade", (response) => resolve({ headers: response.headers, socket }));
+    ws.on("unexpected-response", (request, response) => {
+      request.destroy();
+      resolve({ refused: response.statusCode ?? 0, headers: response.headers, socket });
+    });
+    ws.on("error", reject);
+  });
+}
+
+/** A socket whose frames are taken in the order they came. */
+export class ReplaySocket {
+  readonly ws: WebSocket;
+  /** Frames that nobody has taken yet. */
+  readonly frames: unknown[] = [];
+  /** The code of the close, as soon as there is one. */
+  code: number | undefined;
+  readonly closed: Promise<number>;
+  #wake = () => {};
+
+  constructor(ws: WebSocket) {
+    this.ws = ws;
+    ws.on("message", (data) => {
+      this.frames.push(JSON.parse(String(data)));
+      this.#wake();
+    });
+    this.closed = new Promise((resolve) => {
+      ws.on("close", (code) => {
+        this.code = code;
+        resolve(code);
+        this.#wake();
+      });
+    });
+  }
+
+  async send(data: string | Buffer): Promise<void> {
+    if (this.ws.readyState === WebSocket.CONNECTING) await new Promise((resolve) => this.ws.once("open", resolve));
+    this.ws.send(data, () => {});
+  }
+
+  /** The next frames; fewer when the socket closes before, or nothing comes. */
+  async take(count: number): Promise<unknown[]> {
+    const late = sleep(PATIENCE_MS, "late", { ref: false });
+    while (this.frames.length < count && this.code === undefined) {
+      const woken = new Promise<void>((resolve) => (this.#wake = resolve));
+      if ((await Promise.race([woken, late])) === "late") break;
+    }
+    return this.frames.splice(0, count);
+  }
+
+  /** The code of a close by the server; undefined when none comes. */
+  closedByServer(): Promise<number | undefined> {
+    return Promise.race([this.closed, sleep(PATIENCE_MS, undefined, { ref: false })]);
+  }
+
+  /** Leaves; what had still come in is in `frames`. */
+  async close(): Promise<void> {
+    if (this.ws.readyState === WebSocket.CONNECTING) this.ws.terminate();
+    else this.ws.close(1000);
+    await this.closed;
+  }
+}

@@ -1,0 +1,83 @@
+import type { Answer, Recording } from "./load.js";
+import { playHttp } from "./play-http.js";
+import { openSocket } from "./socket.js";
+import type { Stage } from "./stage.js";
+
+/** Cases that are no dialogue of frames: each tells its answer in the words of its row. */
+export const SPECIALS: Readonly<Record<string, (stage: Stage, row: Recording) => Promise<Answer>>> = {
+  "ws/handshake-headers": handshake,
+  "ws/client-close-handshake": clientClose,
+  "timeouts/server-keepalive": keepalive,
+  "timeouts/sessions-run-in-parallel": parallel,
+  "timeouts/server-shutdown": shutDown,
+  "edge/no-pong": silentPeer,
+  "openapi/simulation": openApiSummary,
+  "openapi/production": openApiSummary,
+};
+
+async function handshake(stage: Stage): Promise<Answer> {
+  const { headers, socket } = await openSocket(`${stage.url}/ws`, { perMessageDeflate: true });
+  await socket.close();
+  return { response_headers: headers as Record<string, string> };
+}
+
+async function clientClose(stage: Stage): Promise<Answer> {
+  const socket = await stage.hold();
+  socket.ws.close(1000);
+  return { server_answer_code: await socket.closed };
+}
+
+async function keepalive(stage: Stage): Promise<Answer> {
+  const socket = await stage.hold();
+  await new Promise((resolve) => socket.ws.once("ping", resolve));
+  // The library answers a ping before it tells of it; the socket is still there after the next one.
+  await new Promise((resolve) => socket.ws.once("ping", resolve));
+  return { frames: ["in PING", "out PONG"] };
+}
+
+async function parallel(stage: Stage): Promise<Answer> {
+  const slow = await stage.hold();
+  const fast = await stage.hold();
+  await slow.send(JSON.stringify({ type: "step", data: { amount: 50 } }));
+  await fast.send(JSON.stringify({ type: "step", data: { amount: 1 } }));
+  const recv = await fast.take(1);
+  return { recv, other_socket_answered_fast: slow.frames.length === 0 };
+}
+
+async function shutDown(stage: Stage): Promise<Answer> {
+  const socket = await stage.hold();
+  await stage.server.close();
+  return { closed_by_server: { code: await socket.closed } };
+}
+
+async function silentPeer(stage: Stage): Promise<Answer> {
+  const { socket } = await openSocket(`${stage.url}/ws`, { autoPong: false });
+  const code = await socket.closed;
+  await stage.until(() => stage.server.capacity().active_sessions === 0);
+  return { closed_by_server: { code } };
+}
+
+interface OpenApi {
+  openapi: string;
+  info: { title: string; version: string };
+  paths: Record<string, Record<string, unknown>>;
+  components: { schemas: Record<string, unknown> };
+}
+
+const METHODS = ["get", "post", "put", "delete", "patch"];
+
+async function openApiSummary(stage: Stage, row: Recording): Promise<Answer> {
+  const { status = 0, response } = await playHttp(row, stage.url);
+  const { openapi, info, paths, components } = response as OpenApi;
+  return {
+    status,
+    response_summary: {
+      openapi,
+      info: { title: info.title, version: info.version },
+      paths: Object.fromEntries(
+        Object.entries(paths).map(([path, item]) => [path, Object.keys(item).filter((key) => METHODS.includes(key))]),
+      ),
+      schemas: Object.keys(components.schemas).sort(),
+    },
+  };
+}

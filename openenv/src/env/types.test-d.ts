@@ -1,0 +1,149 @@
+/** Proofs about types. The compiler runs this file: each `@ts-expect-error` must be one, everything else must not. */
+import * as z from "zod";
+import {
+  type Action,
+  type ActionInput,
+  defineContract,
+  type Observation,
+  type ResetInput,
+  type State,
+} from "./contract.js";
+import { defineEnvironment, type Environment, type ResetRequest, type StepContext } from "./environment.js";
+import { bytes, datetime, image } from "./fields.js";
+import { composeTransforms, type Transform } from "./transform.js";
+
+const counter = defineContract({
+  name: "counter_env",
+  action: z.object({ amount: z.int(), note: z.string().default("") }),
+  observation: z.object({ count: z.int(), label: z.string().default("") }),
+  state: z.object({ total: z.int() }),
+  reset: z.object({ level: z.int().default(1) }),
+});
+type Counter = typeof counter;
+const bare = defineContract({ name: "bare", action: z.object({}), observation: z.object({ count: z.int() }) });
+
+type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
+function proves<_T extends true>(): void {}
+
+proves<Same<ActionInput<Counter>, { amount: number; note?: string | undefined }>>();
+proves<Same<Action<Counter>, { amount: number; note: string }>>();
+proves<Same<Observation<Counter>, { count: number; label: string }>>();
+proves<Same<State<Counter>, { total: number }>>();
+proves<Same<ResetInput<Counter>, { level?: number | undefined }>>();
+proves<Same<ResetRequest<Counter>["level"], number>>();
+proves<Same<ResetRequest<Counter>["episodeId"], string>>();
+proves<Same<StepContext["signal"], AbortSignal>>();
+
+// Field helpers: what is given and what is used.
+const fields = z.object({ data: bytes(), when: datetime(), picture: image() });
+proves<Same<z.input<typeof fields>["data"], string | Uint8Array>>();
+proves<Same<z.output<typeof fields>["data"] extends Uint8Array ? true : false, true>>();
+proves<Same<z.input<typeof fields>["when"], string | Date>>();
+proves<Same<z.output<typeof fields>["when"], Date>>();
+proves<Same<z.output<typeof fields>["picture"], string>>();
+
+// A closure is told the types of its parameters.
+defineEnvironment(counter, () => ({
+  reset: ({ level, seed, episodeId, signal }) => {
+    proves<Same<typeof level, number>>();
+    proves<Same<typeof seed, number | undefined>>();
+    proves<Same<typeof episodeId, string>>();
+    proves<Same<typeof signal, AbortSignal>>();
+    return { observation: { count: level } };
+  },
+  step: ({ amount, note }, { metadata }) => {
+    proves<Same<typeof note, string>>();
+    return { observation: { count: amount }, reward: true, done: false, metadata: { ...metadata } };
+  },
+  state: () => ({ total: 1 }),
+}));
+
+// A class fits without saying so, sync or async, and may name its contract.
+class Plain {
+  async reset() {
+    return { observation: { count: 0 } };
+  }
+  step({ amount }: { amount: number }) {
+    return { observation: { count: amount }, reward: 1 };
+  }
+}
+defineEnvironment(counter, () => new Plain());
+defineEnvironment(counter, async () => new Plain());
+class Declared implements Environment<Counter> {
+  reset({ level }: ResetRequest<Counter>) {
+    return { observation: { count: level } };
+  }
+  step({ amount }: Action<Counter>) {
+    return { observation: { count: amount } };
+  }
+}
+defineEnvironment(counter, () => new Declared(), { transforms: [(transition) => transition] });
+
+// @ts-expect-error an instance is no factory
+defineEnvironment(counter, new Plain());
+// @ts-expect-error nor is the class itself
+defineEnvironment(counter, Plain);
+
+const reset = () => ({ observation: { count: 0 } });
+defineEnvironment(counter, () => ({
+  reset,
+  // @ts-expect-error a field of the wrong type
+  step: () => ({ observation: { count: "1" } }),
+}));
+defineEnvironment(counter, () => ({
+  reset,
+  // @ts-expect-error a missing field
+  step: () => ({ observation: {} }),
+}));
+// @ts-expect-error a field that the contract does not declare
+defineEnvironment(counter, () => ({ reset, step: () => ({ observation: { count: 1, extra: 1 } }) }));
+// @ts-expect-error also in reset
+defineEnvironment(counter, () => ({ reset: () => ({ observation: { count: 1, extra: 1 } }), step: reset }));
+// @ts-expect-error also in an async method
+defineEnvironment(counter, () => ({ reset, step: async () => ({ observation: { count: 1, extra: 1 } }) }));
+class Extra {
+  reset = reset;
+  step() {
+    return { observation: { count: 1, extra: 1 } };
+  }
+}
+// @ts-expect-error also in a class
+defineEnvironment(counter, () => new Extra());
+defineEnvironment(counter, () => ({
+  reset,
+  // @ts-expect-error a reward that is a text
+  step: () => ({ observation: { count: 1 }, reward: "1" }),
+}));
+defineEnvironment(counter, () => ({
+  reset,
+  // @ts-expect-error an action that the contract does not have
+  step: ({ amount, other }) => ({ observation: { count: amount + other } }),
+}));
+defineEnvironment(counter, () => ({
+  // @ts-expect-error a reset option that the contract does not have
+  reset: ({ other }) => ({ observation: { count: other } }),
+  step: reset,
+}));
+// @ts-expect-error a state that lacks what it declares
+defineEnvironment(counter, () => ({ reset, step: reset, state: () => ({}) }));
+// @ts-expect-error no step
+defineEnvironment(counter, () => ({ reset }));
+// @ts-expect-error an option that does not exist
+defineEnvironment(counter, () => new Plain(), { stepBeforeReset: "maybe" });
+
+// @ts-expect-error the action of a contract is an object schema
+defineContract({ name: "a", action: z.string(), observation: z.object({}) });
+// @ts-expect-error a contract has an observation
+defineContract({ name: "a", action: z.object({}) });
+
+// Without state and reset options there is nothing to declare and nothing to give.
+defineEnvironment(bare, () => ({ reset, step: reset }));
+proves<Same<keyof ResetInput<typeof bare>, never>>();
+
+// Transforms keep to the contract.
+const clip: Transform<Counter> = (transition) => ({ ...transition, reward: Math.min(1, Number(transition.reward)) });
+proves<Same<ReturnType<typeof clip>["observation"]["count"], number>>();
+composeTransforms(clip, clip);
+// @ts-expect-error an observation of another shape
+const wrong: Transform<Counter> = (transition) => ({ ...transition, observation: { count: "1" } });
+void wrong;
