@@ -1,6 +1,6 @@
 import type { EnvironmentDefinition } from "openenv-ts";
 import type { ServeOptions } from "openenv-ts/server";
-import { broken, counter, counterWithoutState } from "./environments/counter.js";
+import { broken, counter, counterWithoutState, strictCounter } from "./environments/counter.js";
 import { kinds } from "./environments/kinds.js";
 import { asyncCounter, failingState, freeState, noArguments, toolless } from "./environments/odd.js";
 import { tasked } from "./environments/tasks.js";
@@ -13,12 +13,13 @@ export interface Served {
 /** Seconds; a tenth of the recorded 2 s. */
 const SHORT = 0.2;
 
-/** The recorded environments by the name that transcripts give them, each with its recorded capacity. */
+/** The recorded environments by the name that transcripts give them, each with its recorded capacity; `strict` is ours. */
 export const ENVIRONMENTS: Readonly<Record<string, Served>> = {
   counter: { environment: counter, options: { maxConcurrentEnvs: 2 } },
   "counter-production": { environment: counter, options: { maxConcurrentEnvs: 1, mode: "production" } },
   "counter-timeout": { environment: counter, options: { maxConcurrentEnvs: 4, sessionTimeout: SHORT } },
   "counter-default-state": { environment: counterWithoutState, options: { maxConcurrentEnvs: 1 } },
+  strict: { environment: strictCounter, options: {} },
   reap1: { environment: counter, options: { maxConcurrentEnvs: 1, sessionTimeout: SHORT } },
   kinds: { environment: kinds, options: { maxConcurrentEnvs: 1 } },
   tasks: { environment: tasked, options: { maxConcurrentEnvs: 1 } },

@@ -6,16 +6,19 @@ import { createServer } from "node:http";
 import { WebSocketServer } from "ws";
 // Unused by the answers: a server that declares a schema has to load it, and the control of the start time is one.
 import * as z from "zod";
-import { NUMBERS, TEXT } from "./observations.mjs";
+import { makeNumbers, makeText } from "./observations.mjs";
 import { ready } from "./ready.mjs";
 
 export const action = z.object({ message: z.string() });
 
-const observe = {
-  echo: ({ message = "" }) => [{ echoed_message: message, message_length: message.length }, message.length * 0.1],
-  text: () => [{ text: TEXT }, 1],
-  numbers: () => [{ values: NUMBERS }, 1],
-}[process.argv[2]];
+const environments = {
+  echo:
+    () =>
+    ({ message = "" }) => [{ echoed_message: message, message_length: message.length }, message.length * 0.1],
+  text: () => always({ text: makeText() }),
+  numbers: () => always({ values: makeNumbers() }),
+};
+const observe = environments[process.argv[2]]();
 
 const sockets = new WebSocketServer({ noServer: true, perMessageDeflate: false, clientTracking: false });
 const server = createServer((request, response) => {
@@ -34,4 +37,8 @@ function accept(ws) {
     const observation = { metadata: {}, ...fields };
     ws.send(JSON.stringify({ type: "observation", data: { observation, reward, done: false } }));
   });
+}
+
+function always(observation) {
+  return () => [observation, 1];
 }

@@ -1,8 +1,12 @@
 /** What the environments `text` and `numbers` show: about 1 MB of JSON each. python_reference.py makes the same. */
-export const TEXT = Array.from(
-  { length: 16_000 },
-  (_, line) => `${String(line).padStart(6, "0")}: ${"lorem ipsum ".repeat(4)}dolor`,
-).join("\n");
+export function makeText() {
+  const lines = Array.from({ length: 16_000 }, (_, line) => {
+    return `${String(line).padStart(6, "0")}: ${"lorem ipsum ".repeat(4)}dolor`;
+  });
+  return lines.join("\n");
+}
 
 /** A screen in shades of grey. */
-export const NUMBERS = Array.from({ length: 280_000 }, (_, index) => (index * 7919) % 256);
+export function makeNumbers() {
+  return Array.from({ length: 280_000 }, (_, index) => (index * 7919) % 256);
+}

@@ -2,7 +2,7 @@
 import { defineContract, defineEnvironment } from "openenv-ts";
 import { serve } from "openenv-ts/server";
 import * as z from "zod";
-import { NUMBERS, TEXT } from "./observations.mjs";
+import { makeNumbers, makeText } from "./observations.mjs";
 import { ready } from "./ready.mjs";
 
 const environments = {
@@ -21,8 +21,8 @@ const environments = {
         }),
       }),
     ),
-  text: () => large({ text: z.string() }, { text: "" }, { text: TEXT }),
-  numbers: () => large({ values: z.array(z.int()) }, { values: [] }, { values: NUMBERS }),
+  text: () => large({ text: z.string() }, { text: "" }, { text: makeText() }),
+  numbers: () => large({ values: z.array(z.int()) }, { values: [] }, { values: makeNumbers() }),
 };
 
 const server = await serve(environments[process.argv[2]](), {

@@ -1,11 +1,11 @@
 import { createLoad } from "openenv-ts/bench";
-import { NUMBERS, TEXT } from "../controls/observations.mjs";
+import { makeNumbers, makeText } from "../controls/observations.mjs";
 import { measureRate } from "../rate.mjs";
 
 const CONNECTIONS = 4;
 const KINDS = {
-  text: { field: "text", value: TEXT, measure: "1 MB observations, text" },
-  numbers: { field: "values", value: NUMBERS, measure: "1 MB observations, 280,000 integers" },
+  text: { field: "text", make: makeText, measure: "1 MB observations, text" },
+  numbers: { field: "values", make: makeNumbers, measure: "1 MB observations, 280,000 integers" },
 };
 
 export const title = "1 MB observations";
@@ -17,13 +17,13 @@ export async function run(bench) {
 }
 
 async function measure(bench, kind) {
-  const { field, value, measure } = KINDS[kind];
-  const expected = JSON.stringify(value);
+  const { field, make, measure } = KINDS[kind];
+  const expected = JSON.stringify(make());
   const workload = {
     actions: () => [{}],
     check: ({ observation }) => (JSON.stringify(observation?.[field]) === expected ? undefined : "another observation"),
   };
-  const [rounds, seconds] = bench.quick ? [2, 1] : [6, 2];
+  const [rounds, seconds] = bench.quick ? [2, 1] : [5, 1.5];
   const samples = await bench.interleave(
     { ours: rounds, control: rounds, ...(!bench.quick && { python: 2 }) },
     (subject) =>

@@ -22,7 +22,7 @@ export {
   type StepContext,
   type Transition,
 } from "./env/environment.js";
-export { bytes, datetime, image } from "./env/fields.js";
+export { type Bytes, bytes, datetime, image } from "./env/fields.js";
 export { type Rng, rng } from "./env/rng.js";
 export type { Task, TaskProvider, TaskSplit } from "./env/tasks.js";
 export { composeTransforms, type Transform } from "./env/transform.js";

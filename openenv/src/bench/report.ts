@@ -81,7 +81,9 @@ function renderTarget({ limit, value, of }: Target): string {
 }
 
 function renderNumber(value: number | undefined): string {
-  return value === undefined ? "–" : digits(value).replace(/\B(?=(\d{3})+$)/g, ",");
+  if (value === undefined) return "–";
+  const text = digits(value);
+  return text.includes(".") ? text : text.replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
 /** Three digits are more than a shared machine can promise. */

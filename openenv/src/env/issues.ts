@@ -16,6 +16,8 @@ export interface FailedParse {
   value: unknown;
   issues: readonly z.core.$ZodIssue[];
   rules: MendRules;
+  /** Says of a union only that nothing fits, without trying each of its members. Default false. */
+  shallow?: boolean;
 }
 
 /**
@@ -24,7 +26,7 @@ export interface FailedParse {
  */
 export function describeIssues(failed: FailedParse): ValidationIssue[] {
   const found: ValidationIssue[] = [];
-  collect(failed, { found, prefix: [], depth: 0 });
+  collect(failed, { found, prefix: [], depth: failed.shallow === true ? MAX_UNION_DEPTH : 0 });
   return found.slice(0, MAX_ISSUES);
 }
 
@@ -46,11 +48,11 @@ function collect({ schema, value, issues, rules }: FailedParse, target: Target):
       if (unions.has(key)) continue;
       unions.add(key);
       collectUnion(at, at.union, { rules, target });
-    } else if (issue.code === "invalid_union" && !at.union && at.schema) {
+    } else if (issue.code === "invalid_union" && !at.union && at.schema && target.depth < MAX_UNION_DEPTH) {
       // `X | null`: told as X is.
       const { error } = z.safeParse(at.schema, at.value);
       const inner = { schema: at.schema, value: at.value, issues: error?.issues ?? [], rules };
-      collect(inner, { ...target, prefix: at.loc });
+      collect(inner, { ...target, prefix: at.loc, depth: target.depth + 1 });
     } else {
       target.found.push(...describe(issue, at));
     }
@@ -81,7 +83,7 @@ function collectUnion(at: Located, union: UnionSchema, { rules, target }: { rule
 }
 
 function describe(issue: z.core.$ZodIssue, at: Located): ValidationIssue[] {
-  if (issue.code === "unrecognized_keys") return issue.keys.map((key) => unknownKey(key, at));
+  if (issue.code === "unrecognized_keys") return issue.keys.slice(0, MAX_ISSUES).map((key) => unknownKey(key, at));
   if (issue.code === "invalid_union" && at.union) return [wrongTag(at.union, at)];
   if (isMissing(at)) return [missingField(at.loc, at.parent)];
   if (issue.code === "too_small" && at.schema?._zod.def.type === "tuple" && Array.isArray(at.value)) {

@@ -2,7 +2,10 @@ import { numberRules } from "./numbers.js";
 import { type AnySchema, nameOf, unwrap } from "./zod-tree.js";
 
 /** The name of a union's member in the path of an error: `int`, `str`, `list[int]`, the class of an object. */
-export function memberName(schema: AnySchema): string {
+export function memberName(schema: AnySchema, depth = 0): string {
+  // A recursive type would have a name without end.
+  if (depth > 3) return "any";
+  const inner = (part: AnySchema) => memberName(part, depth + 1);
   const named = nameOf(schema);
   const known = unwrap(schema);
   const name = named ?? nameOf(known);
@@ -21,13 +24,13 @@ export function memberName(schema: AnySchema): string {
     case "enum":
       return `enum[${name ?? Object.values(def.entries).join(",")}]`;
     case "array":
-      return `list[${memberName(def.element)}]`;
+      return `list[${inner(def.element)}]`;
     case "record":
-      return `dict[${memberName(def.keyType)},${memberName(def.valueType)}]`;
+      return `dict[${inner(def.keyType)},${inner(def.valueType)}]`;
     case "tuple":
-      return `tuple[${def.items.map(memberName).join(",")}]`;
+      return `tuple[${def.items.map(inner).join(",")}]`;
     case "union":
-      return `union[${def.options.map(memberName).join(",")}]`;
+      return `union[${def.options.map(inner).join(",")}]`;
     case "object":
       return name ?? "object";
     default:

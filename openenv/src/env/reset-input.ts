@@ -2,7 +2,7 @@ import * as z from "zod";
 import type { RESET_KEYS } from "../protocol/codec.js";
 import type { JsonObject } from "../protocol/messages.js";
 import type { ObjectSchema } from "./contract.js";
-import { type Checked, parseAgain, withFields } from "./parse-input.js";
+import { type Checked, parseInput, withFields } from "./parse-input.js";
 
 /** What a reset asks for. Options that were absent or null are undefined. */
 export interface ResetInput {
@@ -30,10 +30,7 @@ export function createResetCheck(own: ObjectSchema): (data: JsonObject) => Check
   const keepsOthers = open !== undefined && open._zod.def.type !== "never";
   const schema = z.compile(withFields(own, BASE_FIELDS, keepsOthers ? open : undefined));
   return (data) => {
-    const parsed = schema.safeParse(data);
-    const checked = parsed.success
-      ? { ok: true as const, value: parsed.data as JsonObject }
-      : parseAgain(schema, data, parsed.error.issues);
+    const checked = parseInput(schema, data);
     if (!checked.ok) return checked;
     const { seed, episode_id, split, index, ...fields } = checked.value as z.output<z.ZodObject<typeof BASE_FIELDS>>;
     const dropped = keepsOthers ? [] : Object.keys(data).filter((key) => !Object.hasOwn(schema.shape, key));

@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import * as z from "zod";
 import { type ContractOptions, defineContract } from "./contract.js";
 import { bytes, datetime } from "./fields.js";
+import { MAX_ISSUES } from "./issues.js";
 import { createValidator, InvalidOutputError } from "./validate.js";
 
 const none = z.object({});
@@ -58,6 +59,35 @@ describe("an action", () => {
 
   test("whose schema is loose still refuses unknown fields, as its JSON Schema says", () => {
     expect(validator({ action: z.looseObject({}) }).action({ x: 1 })).toMatchObject({ ok: false });
+  });
+
+  test("with very many values is held to its schema strictly and told its first fault", () => {
+    const { action } = validator({
+      action: z.object({
+        list: z.array(z.int()).optional(),
+        either: z.array(z.union([z.int(), z.boolean()])).optional(),
+      }),
+    });
+    const many = (item: unknown) => Array.from({ length: 20_000 }, () => item);
+    expect(action({ list: ["4", "5"] }).ok).toBe(true);
+    expect(action({ list: many(4) }).ok).toBe(true);
+    expect(action({ list: many("4") })).toMatchObject({
+      ok: false,
+      issues: [{ type: "int_parsing", loc: ["list", 0] }],
+    });
+    expect(action({ either: many("x") })).toMatchObject({
+      ok: false,
+      issues: [{ type: "value_error", loc: ["either", 0] }],
+    });
+    const { issues } = action({ list: many("4") }) as { issues: unknown[] };
+    expect(issues).toHaveLength(1);
+  });
+
+  test("with a hundred thousand unknown fields is told some of them", () => {
+    const fields = Object.fromEntries(Array.from({ length: 100_000 }, (_, i) => [`k${i}`, i]));
+    const checked = action({ amount: 1, ...fields });
+    expect(!checked.ok && checked.issues[0]).toMatchObject({ type: "extra_forbidden", loc: ["k0"] });
+    expect(!checked.ok && checked.issues.length).toBe(MAX_ISSUES);
   });
 
   test("of any shape is answered, never thrown at", () => {

@@ -2,7 +2,7 @@ import * as z from "zod";
 import type { JsonObject } from "../protocol/messages.js";
 import type { Contract } from "./contract.js";
 import { createOutputCheck } from "./output.js";
-import { type Checked, parseAgain, withFields } from "./parse-input.js";
+import { type Checked, parseInput, withFields } from "./parse-input.js";
 import { checkPlain, InvalidOutputError, type Plain } from "./plain.js";
 import { createResetCheck, type ResetInput } from "./reset-input.js";
 
@@ -52,9 +52,7 @@ export function createValidator(contract: Contract): Validator {
   const observation = createOutputCheck(contract.observation, { name: "observation", open: false });
   return {
     action(value) {
-      const parsed = actions.safeParse(value);
-      if (parsed.success) return splitMetadata(parsed.data);
-      const checked = parseAgain(actions, value, parsed.error.issues);
+      const checked = parseInput(actions, value);
       return checked.ok ? splitMetadata(checked.value) : checked;
     },
     reset: createResetCheck(contract.reset),

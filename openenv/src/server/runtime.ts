@@ -22,7 +22,7 @@ export interface Counters {
   nonFinite: number;
 }
 
-export const MAX_ANSWER_BYTES = 100 * 1024 * 1024;
+const MAX_ANSWER_BYTES = 100 * 1024 * 1024;
 
 export function createRuntime(definition: EnvironmentDefinition, options: Partial<Runtime> = {}): Runtime {
   return {

@@ -21,7 +21,7 @@ interface Waiting {
 }
 
 /** Rejects what waited in the queue of a session that ended. */
-export class SessionClosedError extends Error {}
+class SessionClosedError extends Error {}
 
 /**
  * One isolated instance of an environment and what happens to it: `created → ready → closing → closed`.

@@ -20,7 +20,7 @@ export interface CheckDefinition {
 }
 
 /** What was seen where something else was promised. */
-export class CheckFailure extends Error {}
+class CheckFailure extends Error {}
 
 /** Why a check does not apply. */
 export class CheckSkip extends Error {}

@@ -1,20 +1,11 @@
 import { request as httpRequest } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { defineCounter } from "../../../test-support/counter.js";
-import { serve } from "../serve.js";
-import type { RunningServer, ServeOptions } from "../types.js";
+import { useServers } from "../../../test-support/servers.js";
+import type { RunningServer } from "../types.js";
 
-const cleanup: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const end of cleanup.splice(0).reverse()) await end();
-});
-
-async function start(options: ServeOptions = {}, counter = defineCounter()): Promise<RunningServer> {
-  const server = await serve(counter.environment, { port: 0, logLevel: "silent", graceMs: 200, ...options });
-  cleanup.push(() => server.close());
-  return server;
-}
+const { start } = useServers();
 
 type Json = Record<string, unknown>;
 

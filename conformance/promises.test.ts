@@ -1,0 +1,108 @@
+/** Promises of the wire that no recorded case and no test of the package shows. */
+import { expect, test } from "vitest";
+import { playHttp } from "./replay/play-http.js";
+import { openSocket, type ReplaySocket } from "./replay/socket.js";
+import { Stage } from "./replay/stage.js";
+
+const rpc = (id: number, method: string, more: object = {}) => ({ jsonrpc: "2.0", id, method, ...more });
+const rpcError = (id: number | null, code: number) => ({ jsonrpc: "2.0", id, error: { code, data: null } });
+
+async function ask(socket: ReplaySocket, ...frames: (object | string)[]): Promise<unknown[]> {
+  for (const frame of frames) await socket.send(typeof frame === "string" ? frame : JSON.stringify(frame));
+  return socket.take(frames.length);
+}
+
+test("a JSON-RPC socket answers every frame in order and outlives bad ones", async () => {
+  await using stage = await Stage.open("tools");
+  const socket = await stage.hold("/mcp");
+  const notification = { jsonrpc: "2.0", method: "notifications/initialized" };
+  const frames = ["{oops", {}, { type: "reset", data: {} }, notification, rpc(4, "ping"), rpc(5, "tools/list")];
+  expect(await ask(socket, ...frames)).toMatchObject([
+    rpcError(null, -32700),
+    rpcError(null, -32600),
+    rpcError(null, -32600),
+    rpcError(null, -32601),
+    rpcError(4, -32601),
+    rpcError(5, -32603),
+  ]);
+});
+
+test("a JSON-RPC socket has a session that counts, and ends it by closing", async () => {
+  await using stage = await Stage.open("counter");
+  const socket = await stage.hold("/mcp");
+  expect(stage.server.capacity().active_sessions).toBe(1);
+  const [created] = (await ask(socket, rpc(1, "openenv/session/create"))) as [{ result: { session_id: string } }];
+  expect(stage.server.sessions().map(({ session_id }) => session_id)).toEqual([created.result.session_id]);
+  await socket.close();
+  await stage.until(() => stage.server.capacity().active_sessions === 0);
+});
+
+test("mcp frames are no steps", async () => {
+  await using stage = await Stage.open("counter");
+  const frames = [{ type: "reset" }, { type: "mcp", data: rpc(1, "tools/list") }, { type: "state" }];
+  expect(await ask(await stage.hold(), ...frames)).toMatchObject([
+    { type: "observation" },
+    { type: "mcp", data: rpcError(1, -32603) },
+    { type: "state", data: { step_count: 0 } },
+  ]);
+});
+
+test("unknown params of a JSON-RPC request are ignored", async () => {
+  await using stage = await Stage.open("counter");
+  expect(await stage.rpc("openenv/session/create", { colour: "red" })).toMatchObject({
+    result: { session_id: expect.stringMatching(/^[\w-]{36}$/) },
+  });
+});
+
+test("requests without a session are answered at capacity", async () => {
+  await using stage = await Stage.open("reap1");
+  await stage.hold();
+  const post = { case: "", env: "", method: "POST" };
+  const step = await playHttp({ ...post, path: "/step", body: { action: { amount: 1 } } }, stage.url);
+  const reset = await playHttp({ ...post, path: "/reset", body: {} }, stage.url);
+  const state = await playHttp({ case: "", env: "", path: "/state" }, stage.url);
+  expect([step.status, reset.status, state.status]).toEqual([200, 200, 200]);
+  expect(await stage.rpc("tools/list")).toMatchObject(rpcError(1, -32603));
+});
+
+test("an attached socket shares the session it names, and a JSON-RPC close waits for it", async () => {
+  await using stage = await Stage.open("counter");
+  await stage.createSession("<id>");
+  const socket = await stage.hold("/ws?session_id=<id>");
+  await ask(socket, { type: "reset", data: { episode_id: "shared" } });
+  expect(stage.server.sessions()).toMatchObject([{ episode_id: "shared", attached: true }]);
+  const closing = await stage.rpc("openenv/session/close", { session_id: "<id>" });
+  expect(closing).toMatchObject({ result: { closed: false, closing: true } });
+  expect(await ask(socket, { type: "state" })).toMatchObject([{ data: { episode_id: "shared" } }]);
+  await socket.close();
+  await stage.until(() => stage.server.capacity().active_sessions === 0);
+});
+
+test("headers of the handshake are free for the client", async () => {
+  await using stage = await Stage.open("counter");
+  const { socket } = await openSocket(`${stage.url}/ws`, { headers: { authorization: "Bearer t", "x-trace": "1" } });
+  expect(await ask(socket, { type: "reset" })).toMatchObject([{ type: "observation" }]);
+  await socket.close();
+});
+
+test("an answer of several megabytes is sent in one frame", async () => {
+  await using stage = await Stage.open("kinds");
+  const anything = "é".repeat(2 * 1024 * 1024);
+  const [answer] = await ask(await stage.hold(), { type: "step", data: { text: "hi", anything } });
+  expect((answer as { data: { observation: { anything: string } } }).data.observation.anything).toBe(anything);
+});
+
+test("OPENENV_MODE chooses the mode in any case, and another value stops the start", async () => {
+  const before = process.env["OPENENV_MODE"];
+  try {
+    process.env["OPENENV_MODE"] = "PRODUCTION";
+    await using stage = await Stage.open("counter");
+    const { status } = await playHttp({ case: "", env: "", method: "GET", path: "/state" }, stage.url);
+    expect(status).toBe(404);
+    process.env["OPENENV_MODE"] = "both";
+    await expect(Stage.open("counter")).rejects.toMatchObject({ code: "INVALID_CONFIG" });
+  } finally {
+    if (before === undefined) delete process.env["OPENENV_MODE"];
+    else process.env["OPENENV_MODE"] = before;
+  }
+});

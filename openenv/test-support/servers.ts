@@ -1,0 +1,34 @@
+import { afterEach } from "vitest";
+import { serve } from "../src/server/serve.js";
+import type { RunningServer, ServeOptions } from "../src/server/types.js";
+import { defineCounter } from "./counter.js";
+import { openTestSocket, type TestSocket } from "./socket.js";
+
+/** Starts servers and sockets for one test after the other; what a test started ends with it. */
+export function useServers() {
+  const cleanup: (() => Promise<void>)[] = [];
+  afterEach(async () => {
+    for (const end of cleanup.splice(0).reverse()) await end();
+  });
+  return {
+    async start(options: ServeOptions = {}, counter = defineCounter()): Promise<RunningServer> {
+      const server = await serve(counter.environment, { port: 0, logLevel: "silent", graceMs: 200, ...options });
+      cleanup.push(() => server.close());
+      return server;
+    },
+    async open(server: RunningServer, path = "/ws", headers: Record<string, string> = {}): Promise<TestSocket> {
+      const socket = await openTestSocket(server.url + path, { headers });
+      cleanup.push(async () => socket[Symbol.asyncDispose]());
+      return socket;
+    },
+  };
+}
+
+/** Polls; fails after five seconds. */
+export async function waitFor(condition: () => boolean): Promise<void> {
+  const deadline = Date.now() + 5_000;
+  while (!condition()) {
+    if (Date.now() > deadline) throw new Error("the condition did not come true in 5 s");
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
