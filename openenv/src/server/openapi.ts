@@ -23,11 +23,11 @@ export function renderOpenApi({ mode, name, schemas }: OpenApiParts): object {
       description: `The environment \`${name}\`. Training talks to the WebSocket \`/ws\`; these routes are for everything else.`,
     },
     paths: {
-      ...taskPaths(),
       ...(simulation ? controlPaths() : {}),
       "/metadata": { get: operation("Info", "Who this environment is", ref("EnvironmentMetadata")) },
       "/health": { get: operation("Info", "Whether the server takes requests", ref("HealthResponse")) },
       "/schema": { get: operation("Info", "JSON Schemas of action, observation and state", ref("SchemaResponse")) },
+      ...taskPaths(),
       "/mcp": { post: posting("MCP", "JSON-RPC: tools and sessions", { type: "object" }, { type: "object" }) },
     },
     components: { schemas: { ...commonSchemas(), ...(simulation ? controlSchemas(schemas) : {}) } },
