@@ -4,7 +4,7 @@ import { openRawSession, type RawSession } from "./raw-session.js";
 
 /** How many connections are being opened at a time. */
 const OPENING = 32;
-/** Milliseconds after the end of a run in which the last answers must come. */
+/** Milliseconds in which the first answers, and after the end of a run the last ones, must come. */
 const PATIENCE_MS = 30_000;
 
 /** What the sessions of a load do. */
@@ -138,7 +138,12 @@ async function openSession(url: string, reset: Exchange): Promise<RawSession> {
 
 function ask(session: RawSession, exchange: Exchange): Promise<void> {
   return new Promise((resolve, reject) => {
-    session.ask(exchange, (failure) => (failure === undefined ? resolve() : reject(failure)));
+    const late = setTimeout(() => reject(new Error("an answer did not come")), PATIENCE_MS);
+    session.ask(exchange, (failure) => {
+      clearTimeout(late);
+      if (failure === undefined) resolve();
+      else reject(failure);
+    });
   });
 }
 

@@ -4,8 +4,9 @@ import { parseAddress } from "../client/address.js";
 import type { Exchange } from "./exchange.js";
 import { createFrameReader, encodeFrame, OPCODE } from "./frames.js";
 
-const CLOSE_REQUEST = encodeFrame(OPCODE.text, Buffer.from('{"type":"close"}'));
 const CLOSE = encodeFrame(OPCODE.close, Buffer.from([0x03, 0xe8]));
+/** The protocol's own close and then WebSocket's, in one go, as the clients of this protocol say goodbye. */
+const GOODBYE = Buffer.concat([encodeFrame(OPCODE.text, Buffer.from('{"type":"close"}')), CLOSE]);
 const END_OF_HEAD = "\r\n\r\n";
 const MAX_HEAD = 16_384;
 const CLOSE_TIMEOUT_MS = 10_000;
@@ -52,9 +53,9 @@ export class RawSession {
 
   /** Ends the session as a client does and waits until its connection is gone. */
   async close(): Promise<void> {
-    if (!this.#socket.destroyed) {
-      this.#failure ??= new Error("the session was closed");
-      this.#socket.write(CLOSE_REQUEST);
+    if (this.#failure === undefined) {
+      this.#failure = new Error("the session was closed");
+      this.#socket.write(GOODBYE);
     }
     const impatient = setTimeout(() => this.#socket.destroy(), CLOSE_TIMEOUT_MS);
     await this.#closed;
@@ -71,9 +72,8 @@ export class RawSession {
       this.#answer(payload);
     } else if (opcode === OPCODE.ping) {
       this.#socket.write(encodeFrame(OPCODE.pong, payload));
-    } else if (opcode === OPCODE.close) {
-      const code = payload.length < 2 ? "without a code" : `with ${payload.readUInt16BE(0)}`;
-      this.#fail(new Error(`the server closed the session ${code}`));
+    } else if (opcode === OPCODE.close && this.#failure === undefined) {
+      this.#fail(new Error(`the server closed the session ${describeClose(payload)}`));
       this.#socket.end(CLOSE);
     }
   }
@@ -136,4 +136,10 @@ export function openRawSession(url: string): Promise<RawSession> {
 function isAccepted(head: string, key: string): boolean {
   const accept = createHash("sha1").update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest("base64");
   return head.startsWith("HTTP/1.1 101") && head.includes(accept);
+}
+
+function describeClose(payload: Buffer): string {
+  return payload.length < 2
+    ? "without a code"
+    : `with ${payload.readUInt16BE(0)} ${payload.toString("utf8", 2)}`.trim();
 }

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
 import { type MendRules, mend } from "./coerce.js";
+import { Draft } from "./draft.js";
 
 const INPUT: MendRules = { scalars: true, nonFinite: "free" };
 
@@ -114,6 +115,16 @@ describe("the value itself", () => {
     const schema = z.object({ constructor: z.int(), valueOf: z.boolean() });
     expect(lenient(schema, {})).toBeUndefined();
   });
+});
+
+test("a container is copied once, however many of its members change", () => {
+  const draft = new Draft({ list: [1, 2] });
+  expect(draft.set(["list", 0], 3)).toBe(true);
+  const { list } = draft.value as { list: number[] };
+  expect(draft.set(["list", 1], 4)).toBe(true);
+  expect((draft.value as { list: number[] }).list).toBe(list);
+  expect(list).toEqual([3, 4]);
+  expect(draft.set(["list", 2], 5)).toBe(false);
 });
 
 describe("NaN and infinities", () => {

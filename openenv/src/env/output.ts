@@ -43,7 +43,7 @@ export function createOutputCheck(own: ObjectSchema, { name, open }: OutputOptio
       if (error instanceof RangeError) throw new InvalidOutputError(`${name}: nested too deep, or it contains itself`);
       throw error;
     }
-    if (!open) return checkPlainObject(result, name);
+    if (open) return checkPlainObject(result, name);
     for (const key of unseen) checkMember(result, key, name);
     return result;
   };

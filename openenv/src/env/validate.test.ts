@@ -255,6 +255,21 @@ describe("an observation", () => {
     expect(observation({ tree: { kid: {} } }).value).toEqual({ tree: { kid: {} } });
   });
 
+  test("may be an instance whose fields are getters", () => {
+    class Seen {
+      readonly given: unknown;
+      constructor(given: unknown) {
+        this.given = given;
+      }
+      get count() {
+        return this.given;
+      }
+    }
+    const { observation } = validator({ observation: z.object({ seen: z.object({ count: z.int() }) }) });
+    expect(observation({ seen: new Seen(1) }).value).toEqual({ seen: { count: 1 } });
+    expect(() => observation({ seen: new Seen("1") })).toThrow(/observation\.seen\.count: Must be a whole number/);
+  });
+
   test("with undefined inside a list is an error, although the schema lets it", () => {
     const { observation } = validator({ observation: z.object({ list: z.array(z.int().optional()) }) });
     expect(() => observation({ list: [1, undefined] })).toThrow(/observation\.list\[1\]: undefined/);
