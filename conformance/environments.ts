@@ -10,8 +10,8 @@ export interface Served {
   options: ServeOptions;
 }
 
-/** Seconds; a tenth of the recorded 2 s. */
-const SHORT = 0.2;
+/** Seconds; recorded with 2 s. */
+const SHORT = 0.3;
 
 /** The recorded environments by the name that transcripts give them, each with its recorded capacity; `strict` is ours. */
 export const ENVIRONMENTS: Readonly<Record<string, Served>> = {

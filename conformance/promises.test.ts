@@ -1,11 +1,13 @@
 /** Promises of the wire that no recorded case and no test of the package shows. */
-import { expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import { playHttp } from "./replay/play-http.js";
 import { openSocket, type ReplaySocket } from "./replay/socket.js";
 import { Stage } from "./replay/stage.js";
 
 const rpc = (id: number, method: string, more: object = {}) => ({ jsonrpc: "2.0", id, method, ...more });
 const rpcError = (id: number | null, code: number) => ({ jsonrpc: "2.0", id, error: { code, data: null } });
+
+afterEach(() => vi.unstubAllEnvs());
 
 async function ask(socket: ReplaySocket, ...frames: (object | string)[]): Promise<unknown[]> {
   for (const frame of frames) await socket.send(typeof frame === "string" ? frame : JSON.stringify(frame));
@@ -92,17 +94,25 @@ test("an answer of several megabytes is sent in one frame", async () => {
   expect((answer as { data: { observation: { anything: string } } }).data.observation.anything).toBe(anything);
 });
 
+test("the port is 8000 unless told otherwise", async () => {
+  vi.stubEnv("PORT", undefined);
+  const opened = Stage.open("counter", { port: undefined as never });
+  const said = await opened.then(
+    async (stage) => {
+      await stage.server.close();
+      return stage.url;
+    },
+    // Somebody else has it: the refusal names it as well.
+    (error: Error) => error.message,
+  );
+  expect(said).toMatch(/:8000$|^Port 8000 /);
+});
+
 test("OPENENV_MODE chooses the mode in any case, and another value stops the start", async () => {
-  const before = process.env["OPENENV_MODE"];
-  try {
-    process.env["OPENENV_MODE"] = "PRODUCTION";
-    await using stage = await Stage.open("counter");
-    const { status } = await playHttp({ case: "", env: "", method: "GET", path: "/state" }, stage.url);
-    expect(status).toBe(404);
-    process.env["OPENENV_MODE"] = "both";
-    await expect(Stage.open("counter")).rejects.toMatchObject({ code: "INVALID_CONFIG" });
-  } finally {
-    if (before === undefined) delete process.env["OPENENV_MODE"];
-    else process.env["OPENENV_MODE"] = before;
-  }
+  vi.stubEnv("OPENENV_MODE", "PRODUCTION");
+  await using stage = await Stage.open("counter");
+  const { status } = await playHttp({ case: "", env: "", path: "/state" }, stage.url);
+  expect(status).toBe(404);
+  vi.stubEnv("OPENENV_MODE", "both");
+  await expect(Stage.open("counter")).rejects.toMatchObject({ code: "INVALID_CONFIG" });
 });

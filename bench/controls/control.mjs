@@ -12,9 +12,7 @@ import { ready } from "./ready.mjs";
 export const action = z.object({ message: z.string() });
 
 const environments = {
-  echo:
-    () =>
-    ({ message = "" }) => [{ echoed_message: message, message_length: message.length }, message.length * 0.1],
+  echo: () => echo,
   text: () => always({ text: makeText() }),
   numbers: () => always({ values: makeNumbers() }),
 };
@@ -37,6 +35,10 @@ function accept(ws) {
     const observation = { metadata: {}, ...fields };
     ws.send(JSON.stringify({ type: "observation", data: { observation, reward, done: false } }));
   });
+}
+
+function echo({ message = "" }) {
+  return [{ echoed_message: message, message_length: message.length }, message.length * 0.1];
 }
 
 function always(observation) {

@@ -48,7 +48,10 @@ const contract = defineContract({
     ident: z.guid().nullable().default(null),
     blob: bytes().prefault("YWI="),
     anything: z.unknown().default(null),
-    big: z.number().meta({ type: "integer" }).default(2 ** 60),
+    big: z
+      .number()
+      .meta({ type: "integer" })
+      .default(2 ** 60),
     ratio: z.number().default(1),
     required_no_default: z.string(),
   }),

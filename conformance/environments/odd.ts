@@ -15,7 +15,15 @@ export const asyncCounter = defineEnvironment(
     let total = 0;
     const via = "async";
     return {
-      async reset({ seed: _seed, episodeId: _id, split: _split, index: _index, timeoutMs: _ms, signal: _signal, ...kw }) {
+      async reset({
+        seed: _seed,
+        episodeId: _id,
+        split: _split,
+        index: _index,
+        timeoutMs: _ms,
+        signal: _signal,
+        ...kw
+      }) {
         total = 0;
         return { observation: { count: total }, metadata: { via, kw } };
       },

@@ -7,7 +7,10 @@ const python = await requirePython();
 let results: Results;
 
 const recordings = new Map(loadClientRecordings().map((row) => [row.case, row.client_results]));
-const CALL_RESET_FIRST = { raised: "RuntimeError", message: expect.stringMatching(/call reset first.*EXECUTION_ERROR/) };
+const CALL_RESET_FIRST = {
+  raised: "RuntimeError",
+  message: expect.stringMatching(/call reset first.*EXECUTION_ERROR/),
+};
 const RESET = { observation: { metadata: {}, count: 0 }, reward: null, done: false, metadata: null };
 const FIRST_STEP = { observation: { metadata: {}, count: 1 }, reward: 1, done: false, metadata: null };
 
@@ -87,9 +90,12 @@ describe.skipIf(!python.available)("the released validator", () => {
     expect(report).toMatchObject({ passed: true, mode, summary, standard_profile });
   });
 
-  test.each(["validator/runtime/counter", "validator/runtime/error"])("sees what it saw of the reference: %s", (name) => {
-    expect(results.get(name)).toEqual(recordings.get(name));
-  });
+  test.each(["validator/runtime/counter", "validator/runtime/error"])(
+    "sees what it saw of the reference: %s",
+    (name) => {
+      expect(results.get(name)).toEqual(recordings.get(name));
+    },
+  );
 });
 
 /** What a client said of its own accord, and the code or status it was given; the server's wording is free. */

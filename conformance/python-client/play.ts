@@ -2,25 +2,28 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
 import { type Running, startCommand } from "../../openenv/test-support/command-line.js";
 
 /** What each call of a scenario returned or raised. */
 export type Results = ReadonlyMap<string, unknown[]>;
 
 const NOBODY = "http://127.0.0.1:9";
+const COUNTER = new URL("./counter.ts", import.meta.url);
+const STRICT_COUNTER = new URL("./strict-counter.ts", import.meta.url);
 
 /** Serves the counters with the command line and plays all scenarios of `scenarios.py` against them. */
 export async function playScenarios(python: string): Promise<Results> {
-  await using open = await serve("counter.ts");
-  await using production = await serve("counter.ts", "--mode", "production");
-  const strictly = ["strict-counter.ts", "--max-concurrent-envs", "1"] as const;
-  let strict = await serve(...strictly);
+  await using open = await serve(COUNTER);
+  await using production = await serve(COUNTER, "--mode", "production");
+  const one = ["--max-concurrent-envs", "1"];
+  let strict = await serve(STRICT_COUNTER, ...one);
   try {
     const urls = { open: open.url, production: production.url, strict: strict.url, nobody: NOBODY };
     return await runPython(python, urls, async () => {
       const { port } = new URL(strict.url);
       await strict[Symbol.asyncDispose]();
-      strict = await serve(...strictly, "--port", port);
+      strict = await serve(STRICT_COUNTER, ...one, "--port", port);
     });
   } finally {
     await strict[Symbol.asyncDispose]();
@@ -31,9 +34,9 @@ interface Served extends AsyncDisposable {
   url: string;
 }
 
-async function serve(file: string, ...options: string[]): Promise<Served> {
+async function serve(file: URL, ...options: string[]): Promise<Served> {
   const port = options.includes("--port") ? [] : ["--port", "0"];
-  const args = ["serve", join(import.meta.dirname, file), "--log-level", "error", ...port, ...options];
+  const args = ["serve", fileURLToPath(file), "--log-level", "error", ...port, ...options];
   const running: Running = startCommand(args, { cwd: import.meta.dirname });
   const [, url = ""] = await running.printed(/ at (http:\S+)/);
   return { url, [Symbol.asyncDispose]: () => running[Symbol.asyncDispose]() };

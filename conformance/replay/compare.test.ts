@@ -36,7 +36,11 @@ describe("an answer differs from the recorded one", () => {
     ["with another close code", { closed_by_server: { code: 1000 } }, { closed_by_server: { code: 1011 } }],
     ["with a text for JSON", { response: {} }, { response_text: "" }],
     ["with a header that must not be", { response_headers: { vary: null } }, { response_headers: { vary: "origin" } }],
-    ["with another redirect", { response_headers: { location: "http://h/a" } }, { response_headers: { location: "/b" } }],
+    [
+      "with another redirect",
+      { response_headers: { location: "http://h/a" } },
+      { response_headers: { location: "/b" } },
+    ],
   ])("%s", (_what, recorded, ours) => {
     expect(findDifferences(recorded, JSON.parse(JSON.stringify(ours)))).not.toEqual([]);
   });

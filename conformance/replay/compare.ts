@@ -1,7 +1,7 @@
 import type { Answer } from "./load.js";
 
 /** Stand for what an answer only has to be like; written in divergences. */
-export const WILDCARDS = { string: "<string>", any: "<any>" } as const;
+const WILDCARDS = { string: "<string>", any: "<any>" } as const;
 
 /** Wording, which is free: it has to be there as a text. `url` may be missing. */
 const WORDING = new Set(["message", "msg", "detail", "title", "description", "error"]);

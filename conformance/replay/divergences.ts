@@ -44,7 +44,7 @@ export function diverge(recording: Recording, divergences: readonly Divergence[]
  * Sets values by path: `recv.0.data.code`. A path that begins with `**.` is set wherever the key is in an answer;
  * `<absent>` removes, `{ "<prepend>": [...] }` puts items before those of a list.
  */
-export function applyPatch(row: Recording, patch: Readonly<Record<string, unknown>>): void {
+function applyPatch(row: Recording, patch: Readonly<Record<string, unknown>>): void {
   for (const [path, value] of Object.entries(patch)) {
     if (path.startsWith("**.")) setEverywhere(row, path.slice(3), value);
     else setAt(row, path.split("."), value);

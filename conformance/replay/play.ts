@@ -25,9 +25,12 @@ export async function replay(recording: Recording, divergences: readonly Diverge
   const answer = await play(row, stage);
   stage.ids.learn(row, answer);
   const differences = (expected: Recording): string[] => compareRows(stage.ids.apply(expected), answer);
-  const stale = divergences.filter(
-    (one) => differences(diverge(complete, divergences.filter((other) => other !== one))).length === 0,
-  );
+  const without = (one: Divergence): Recording =>
+    diverge(
+      complete,
+      divergences.filter((other) => other !== one),
+    );
+  const stale = divergences.filter((one) => differences(without(one)).length === 0);
   return { answer, differences: differences(row), stale: stale.map(({ id }) => id) };
 }
 
@@ -44,8 +47,5 @@ function compareRows(expected: Recording, answer: Answer): string[] {
   // Of some schemas only a part was recorded.
   const parts = Object.entries(answer.response ?? {}).filter(([part]) => part in (expected.response as object));
   const response = Object.fromEntries(parts);
-  return [
-    ...findDifferences(expected, { ...answer, response }),
-    ...findOrderDifferences(expected.response, response),
-  ];
+  return [...findDifferences(expected, { ...answer, response }), ...findOrderDifferences(expected.response, response)];
 }

@@ -17,7 +17,7 @@ export interface Scenario {
 }
 
 /** Three times the session timeout of the environments that have one. */
-const IDLE_MS = 600;
+const IDLE_MS = 900;
 const CLOSED_SESSION = "a841b5ed-e2a1-4dc1-9bab-0f2b44afaf6f";
 const ATTACHED_SESSION = "eeaf3437-7c38-4461-9ff5-fba6b06f7505";
 const ATTACHED_PATH = `/ws?session_id=${ATTACHED_SESSION}`;

@@ -56,6 +56,8 @@ export class RawSession {
     if (this.#failure === undefined) {
       this.#failure = new Error("the session was closed");
       this.#socket.write(GOODBYE);
+    } else {
+      this.#socket.destroy();
     }
     const impatient = setTimeout(() => this.#socket.destroy(), CLOSE_TIMEOUT_MS);
     await this.#closed;

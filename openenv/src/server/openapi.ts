@@ -23,7 +23,7 @@ export function renderOpenApi({ mode, name, schemas }: OpenApiParts): object {
       description: `The environment \`${name}\`. Training talks to the WebSocket \`/ws\`; these routes are for everything else.`,
     },
     paths: {
-      ...(simulation ? controlPaths() : {}),
+      ...(simulation ? controlPaths(String(schemas.state["title"])) : {}),
       "/metadata": { get: operation("Info", "Who this environment is", ref("EnvironmentMetadata")) },
       "/health": { get: operation("Info", "Whether the server takes requests", ref("HealthResponse")) },
       "/schema": { get: operation("Info", "JSON Schemas of action, observation and state", ref("SchemaResponse")) },
@@ -67,12 +67,12 @@ const SESSION_PARAMETER = {
   description: "The session that /reset answered; without it the request has an environment of its own.",
 };
 
-function controlPaths(): Schema {
+function controlPaths(stateName: string): Schema {
   const withSession = (item: Schema): Schema => ({ ...item, parameters: [SESSION_PARAMETER] });
   return {
     "/reset": withSession({ post: posting("Control", RESET_SUMMARY, ref("ResetRequest"), ref("ResetResponse")) }),
     "/step": withSession({ post: posting("Control", "Take one action", ref("StepRequest"), ref("StepResponse")) }),
-    "/state": withSession({ get: operation("Control", "The state of the episode", ref("State")) }),
+    "/state": withSession({ get: operation("Control", "The state of the episode", ref(stateName)) }),
   };
 }
 
@@ -182,7 +182,7 @@ function controlSchemas({ action, observation, state }: SchemaBody): Schema {
       additionalProperties: true,
     },
     StepResponse: answer("StepResponse"),
-    State: inline(state),
+    [String(state["title"])]: inline(state),
   };
 }
 

@@ -1,6 +1,7 @@
 import { normaliseSplit, type TaskProvider } from "../../env/tasks.js";
+import { describeError } from "../failure.js";
 import { BodyFields } from "./fields.js";
-import { sendInvalid, sendJson } from "./respond.js";
+import { sendFailure, sendInvalid, sendJson } from "./respond.js";
 import { type Exchange, type Route, withBody } from "./router.js";
 
 /** `GET /list_environments`. */
@@ -109,8 +110,10 @@ async function withProvider<K extends keyof TaskProvider>(
   try {
     await use(call.bind(provider) as Method<K>);
   } catch (error) {
-    if (!(error instanceof RangeError)) throw error;
-    sendJson(response, 400, { detail: "Invalid task index" });
+    if (error instanceof RangeError) return sendJson(response, 400, { detail: "Invalid task index" });
+    const { log, mode } = context.runtime;
+    log.warn({ err: error }, `the task provider failed in ${method}`);
+    sendFailure(response, { code: "EXECUTION_ERROR", message: describeError(error, mode) });
   }
 }
 

@@ -1,0 +1,89 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { parse } from "yaml";
+import { loadDivergences } from "./replay/divergences.js";
+import { loadRecordings } from "./replay/load.js";
+import { SCENARIOS } from "./replay/scenarios.js";
+import { SPECIALS } from "./replay/specials.js";
+
+/** The part of the project up to which every promise is proven. */
+const CURRENT_PART = 1;
+const LAST_PART = 6;
+const SECTIONS = 18;
+const DEFECTS = 24;
+
+interface Requirement {
+  id: string;
+  source: string;
+  promise: string;
+  part: number | "none";
+  proof?: string[];
+  reason?: string;
+}
+
+const ROOT = join(import.meta.dirname, "..");
+const requirements = parse(readFileSync(join(import.meta.dirname, "requirements.yaml"), "utf8")) as Requirement[];
+const divergences = loadDivergences();
+const cases = new Set(loadRecordings().map((row) => row.case));
+
+describe("requirements.yaml", () => {
+  test.each(requirements)("$id is proven, or says which part will", ({ part, proof = [], reason }) => {
+    if (part === "none") expect(reason, "why nothing proves it").toBeTruthy();
+    else expect(part).toBeLessThanOrEqual(LAST_PART);
+    if (part !== "none" && part <= CURRENT_PART) expect(proof).not.toEqual([]);
+    expect(proof.flatMap(findProblem)).toEqual([]);
+  });
+
+  test("has every section of the contract", () => {
+    const found = new Set(requirements.map(({ source }) => Number(/^wire §(\d+)/.exec(source)?.[1])));
+    expect([...found].sort((a, b) => a - b)).toEqual(Array.from({ length: SECTIONS }, (_, i) => i + 1));
+  });
+
+  test("and divergences.yaml have every defect of the reference", () => {
+    const sources = [...requirements, ...divergences].map(({ source }) => source).join();
+    const missing = Array.from({ length: DEFECTS }, (_, i) => `§17.${i + 1}`).filter(
+      (defect) => !new RegExp(`${defect}(?!\\d)`).test(sources),
+    );
+    expect(missing).toEqual([]);
+  });
+
+  test("leaves no recorded case without a promise or a divergence", () => {
+    const named = new Set([
+      ...requirements.flatMap(({ proof = [] }) => proof.map((one) => one.replace("transcripts: ", ""))),
+      ...divergences.flatMap(({ cases: shown = [] }) => shown),
+    ]);
+    expect([...cases].filter((name) => !named.has(name))).toEqual([]);
+  });
+});
+
+describe("divergences.yaml", () => {
+  test.each(divergences)("$id is shown by a recorded case or by a test", (divergence) => {
+    const { cases: shown = [], proof = [], expect: patch, reference, ours, why } = divergence;
+    expect([reference, ours, why]).toEqual([expect.any(String), expect.any(String), expect.any(String)]);
+    expect(shown.length + proof.length).toBeGreaterThan(0);
+    expect(shown.filter((name) => !cases.has(name))).toEqual([]);
+    expect(shown.length > 0).toBe(patch !== undefined);
+    expect(proof.flatMap(findProblem)).toEqual([]);
+  });
+});
+
+test("no id is used twice", () => {
+  const ids = [...requirements, ...divergences].map(({ id }) => id);
+  expect(ids.filter((id, i) => ids.indexOf(id) !== i)).toEqual([]);
+});
+
+test("every scenario belongs to a recorded case", () => {
+  const names = [...Object.keys(SCENARIOS), ...Object.keys(SPECIALS)];
+  expect(names.filter((name) => !cases.has(name))).toEqual([]);
+});
+
+/** What is wrong with a proof: nothing, or a sentence. */
+function findProblem(proof: string): string[] {
+  const recorded = /^transcripts: (.+)$/.exec(proof)?.[1];
+  if (recorded !== undefined) return cases.has(recorded) ? [] : [`no recorded case ${recorded}`];
+  const [file = "", name = ""] = proof.split(" > ");
+  if (!/\.test\.m?ts$/.test(file) || !existsSync(join(ROOT, file))) return [`no test file ${file}`];
+  const code = readFileSync(join(ROOT, file), "utf8").replaceAll(/^\s*(\/\/|\*|\/\*).*$/gm, "");
+  return name !== "" && code.includes(name) ? [] : [`no test "${name}" in ${file}`];
+}
