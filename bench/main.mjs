@@ -59,7 +59,7 @@ function publish(rows) {
     facts: facts(),
     subjects: bench.subjects,
     rows,
-    notes: notes(),
+    notes: notes(rows),
   };
   const text = renderReport(report);
   process.stdout.write(text);
@@ -75,14 +75,14 @@ function facts() {
   const python = versions && Object.entries(versions).map(([name, version]) => `${name} ${version ?? "not installed"}`);
   return {
     date: new Date().toISOString().slice(0, 10),
-    command: `\`npm run bench${process.argv.length > 2 ? ` -- ${process.argv.slice(2).join(" ")}` : ""}\``,
+    command: `\`${versions ? "OPENENV_PYTHON=python " : ""}npm run bench -- ${process.argv.slice(2).join(" ")}\``,
     node: process.version,
     machine: `${cpus().length} × ${cpus()[0]?.model ?? "unknown processor"}, ${process.platform} ${process.arch}, shared`,
     python: python?.join(", ") ?? `not measured: ${missing}`,
   };
 }
 
-function notes() {
+function notes(rows) {
   const percent = (values) => `${Math.round((100 * values.reduce((sum, value) => sum + value, 0)) / values.length)} %`;
   const busy = Object.entries(bench.busy).map(
     ([subject, seen]) => `${subject} ${percent(seen.map((s) => s.server))} (load ${percent(seen.map((s) => s.load))})`,
@@ -97,8 +97,17 @@ function notes() {
       "garbage collection at both; what the kernel holds for a socket is not in it.",
     "The load runs in a process of its own and never sleeps while a rate is measured: on one machine the server would pay " +
       "for waking it.",
-    "The machine is shared: compare ratios, not runs. Rounds of one subject differ by some percent.",
+    `The machine is shared: compare ratios, not runs. ours : control, least and most of the rounds: ${spread(rows)}.`,
     ...(busy.length > 0 ? [`Part of one core in use while rates were measured: ${busy.join(", ")}.`] : []),
-    ...(options.quick ? ["A quick run: few rounds, Python with steps and sessions only."] : []),
+    ...(options.quick ? ["A quick run: few rounds, of Python only steps and sessions."] : []),
   ];
+}
+
+/** The ratios to the control within the rounds, which tell how far a median can be trusted. */
+function spread(rows) {
+  const ranges = rows.map(({ id, samples: { ours, control } }) => {
+    const ratios = ours.map((value, round) => value / control[round]);
+    return `${id} ${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}`;
+  });
+  return ranges.join(", ");
 }

@@ -34,7 +34,7 @@ test("a JSON-RPC socket has a session that counts, and ends it by closing", asyn
   const socket = await stage.hold("/mcp");
   expect(stage.server.capacity().active_sessions).toBe(1);
   const [created] = (await ask(socket, rpc(1, "openenv/session/create"))) as [{ result: { session_id: string } }];
-  expect(stage.server.sessions().map(({ session_id }) => session_id)).toEqual([created.result.session_id]);
+  expect((await stage.server.sessions()).map(({ session_id }) => session_id)).toEqual([created.result.session_id]);
   await socket.close();
   await stage.until(() => stage.server.capacity().active_sessions === 0);
 });
@@ -72,7 +72,7 @@ test("an attached socket shares the session it names, and a JSON-RPC close waits
   await stage.createSession("<id>");
   const socket = await stage.hold("/ws?session_id=<id>");
   await ask(socket, { type: "reset", data: { episode_id: "shared" } });
-  expect(stage.server.sessions()).toMatchObject([{ episode_id: "shared", attached: true }]);
+  expect(await stage.server.sessions()).toMatchObject([{ episode_id: "shared", attached: true }]);
   const closing = await stage.rpc("openenv/session/close", { session_id: "<id>" });
   expect(closing).toMatchObject({ result: { closed: false, closing: true } });
   expect(await ask(socket, { type: "state" })).toMatchObject([{ data: { episode_id: "shared" } }]);

@@ -8,17 +8,7 @@ import { ROOT } from "./root.mjs";
 import { setup } from "./setup.mjs";
 
 await setup();
-if (process.env.npm_lifecycle_event) endWithParent(process.ppid);
 const bin = join(ROOT, "openenv/bin/openenv.js");
 const environment = relative(process.cwd(), join(ROOT, "envs/echo"));
 process.argv = [process.execPath, bin, "serve", environment, ...process.argv.slice(2)];
 await import(pathToFileURL(bin).href);
-
-/** npm passes SIGTERM to its shell, which ends and passes nothing on: the server notices that it was left alone. */
-function endWithParent(parent) {
-  const timer = setInterval(() => {
-    if (process.ppid === parent) return;
-    clearInterval(timer);
-    process.kill(process.pid, "SIGTERM");
-  }, 250).unref();
-}

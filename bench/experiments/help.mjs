@@ -11,7 +11,7 @@ export const title = "openenv --help";
 
 export async function run(bench) {
   const samples = await bench.interleave(
-    bench.quick ? { ours: 5, control: 5 } : { ours: 20, control: 20, python: 2 },
+    bench.quick ? { ours: 5, control: 5 } : { ours: 12, control: 12, python: 2 },
     async (subject) => time(...COMMANDS[subject]),
   );
   const targets = [{ limit: "at most", value: 2, of: "control" }];

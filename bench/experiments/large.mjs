@@ -23,7 +23,7 @@ async function measure(bench, kind) {
     actions: () => [{}],
     check: ({ observation }) => (JSON.stringify(observation?.[field]) === expected ? undefined : "another observation"),
   };
-  const [rounds, seconds] = bench.quick ? [2, 1] : [5, 1.5];
+  const [rounds, seconds] = bench.quick ? [1, 1] : [5, 1.5];
   const samples = await bench.interleave(
     { ours: rounds, control: rounds, ...(!bench.quick && { python: 2 }) },
     (subject) =>

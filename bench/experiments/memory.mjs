@@ -10,16 +10,15 @@ export const title = "memory of idle sessions";
 export async function run(bench) {
   const samples = await bench.interleave(
     bench.quick ? { ours: 1, control: 1 } : { ours: 3, control: 3, python: 1 },
-    (subject) => measure(subject, countsOf(subject, bench.quick)),
+    (subject) => measure(subject, countsOf(subject)),
   );
   const targets = [{ limit: "at most", value: 8 }];
   return [{ id: "memory-session", measure: "memory of an idle session", unit: "kB", samples, targets }];
 }
 
 /** Python gives every session a thread, so it holds fewer. */
-function countsOf(subject, quick) {
-  if (subject === "python") return [250, 1_000];
-  return quick ? [1_000, 4_000] : [2_000, 10_000];
+function countsOf(subject) {
+  return subject === "python" ? [250, 1_000] : [2_000, 10_000];
 }
 
 /** The growth from few to many, after a collection at both: what the first sessions warm up is no one's. */

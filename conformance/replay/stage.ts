@@ -30,10 +30,11 @@ export class Stage implements AsyncDisposable {
 
   /** Opens a socket that stays for the rest of the case. */
   async hold(path = "/ws"): Promise<ReplaySocket> {
-    const before = this.server.sessions().filter(({ attached }) => attached).length;
+    const attached = async () => (await this.server.sessions()).filter((session) => session.attached).length;
+    const before = await attached();
     const { socket } = await openSocket(`${this.url}${this.ids.apply(path)}`);
     this.#held.push(socket);
-    await this.until(() => this.server.sessions().filter(({ attached }) => attached).length > before);
+    await this.until(async () => (await attached()) > before);
     return socket;
   }
 
@@ -50,7 +51,7 @@ export class Stage implements AsyncDisposable {
   }
 
   /** Waits for what the server does in its own time. */
-  async until(reached: () => boolean): Promise<void> {
+  async until(reached: () => boolean | Promise<boolean>): Promise<void> {
     for (let waited = 0; !reached(); waited += POLL_MS) {
       if (waited > 5_000) throw new Error("the server did not get there within 5 s");
       await sleep(POLL_MS);

@@ -27,6 +27,13 @@ describe("the benchmark environment", () => {
     expect(a.observation.session_hash).not.toBe(b.observation.session_hash);
   });
 
+  test("never claims to have waited longer than it did", async () => {
+    await using env = await connect(environment);
+    await env.reset();
+    // 35 days are more than one timer of the platform can hold.
+    await expect(env.step({ wait_seconds: 3e6 }, { timeoutMs: 50 })).rejects.toMatchObject({ code: "CLIENT_TIMEOUT" });
+  });
+
   test("keeps the promises of every environment", async () => {
     const report = await checkEnvironment(environment);
     expect(report.passed, renderCheckReport(report)).toBe(true);

@@ -1,11 +1,13 @@
 import { createHash, randomUUID } from "node:crypto";
 import { hostname } from "node:os";
+import { setTimeout as sleep } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import { type Action, defineEnvironment, type Environment, type StepContext } from "openenv-ts";
 import { connect } from "openenv-ts/client";
 import { benchmark } from "./models.js";
 
 const HASH_CHARACTERS = 16;
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 class BenchmarkEnvironment implements Environment<typeof benchmark> {
   readonly #sessionHash = createHash("sha256").update(randomUUID()).digest("hex").slice(0, HASH_CHARACTERS);
@@ -40,14 +42,11 @@ export default environment;
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) await checkSelf();
 
-function wait(seconds: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(resolve, seconds * 1000);
-    signal.addEventListener("abort", () => {
-      clearTimeout(timer);
-      reject(signal.reason as Error);
-    });
-  });
+/** In turns, because a timer of more than 31 bits fires at once. */
+async function wait(seconds: number, signal: AbortSignal): Promise<void> {
+  for (let left = seconds * 1000; left > 0; left -= LONGEST_TIMER_MS) {
+    await sleep(Math.min(left, LONGEST_TIMER_MS), undefined, { signal });
+  }
 }
 
 /** `node dist/environment.js`: plays an episode in process and says what came back. */

@@ -5,10 +5,11 @@ import type { EnvClient } from "./client/env-client.js";
 import type { ConnectOptions } from "./client/options.js";
 import { connect } from "./connect.js";
 import { defineContract } from "./env/contract.js";
-import { defineEnvironment } from "./env/environment.js";
+import { defineEnvironment, type EnvironmentOptions } from "./env/environment.js";
 import { bytes, datetime, image } from "./env/fields.js";
-import type { ContractMismatchError, RemoteError } from "./errors.js";
-import { serve } from "./server/serve.js";
+import { composeTransforms } from "./env/transform.js";
+import { type ContractMismatchError, RemoteError } from "./errors.js";
+import { serve } from "./serve.js";
 
 const parcel = defineContract({
   name: "parcel_env",
@@ -67,6 +68,9 @@ const environment = defineEnvironment(
   {
     tasks: {
       splits: () => ["train", "extra"],
+      count: () => {
+        throw new Error("no numbers");
+      },
       get: (_split, index) => {
         if (index > 0) throw new RangeError("there is one task");
         return { id: index };
@@ -217,7 +221,15 @@ describe.each([
         code: "REQUEST_FAILED",
         details: { status: 400 },
       });
-      await expect(env.tasks.list("train")).rejects.toMatchObject({ code: "TASKS_NOT_SUPPORTED" });
+      await expect(env.tasks.list("train")).rejects.toMatchObject({
+        code: "TASKS_NOT_SUPPORTED",
+        details: { status: 501 },
+      });
+      await expect(env.tasks.count("train")).rejects.toMatchObject({
+        code: "REQUEST_FAILED",
+        message: expect.stringContaining("no numbers"),
+        details: { status: 500 },
+      });
     }));
 
   it("ends the environment once when it is closed", () =>
@@ -229,6 +241,109 @@ describe.each([
       await expect.poll(() => closed).toBe(before + 1);
       await expect(env.reset()).rejects.toMatchObject({ code: "CLIENT_CLOSED" });
     }));
+});
+
+describe.each([
+  ["a server", true],
+  ["the environment itself", false],
+])("on the way to %s", (_, served) => {
+  const anything = defineContract({
+    name: "anything_env",
+    action: z.object({ value: z.unknown() }),
+    observation: z.object({ value: z.unknown(), by: z.string().default("environment") }),
+  });
+  const play = async (options: EnvironmentOptions<typeof anything>, test: (env: EnvClient) => Promise<void>) => {
+    const echo = defineEnvironment(
+      anything,
+      () => ({
+        reset: () => ({ observation: { value: null } }),
+        step: ({ value }) => ({ observation: { value } }),
+      }),
+      options,
+    );
+    await using server = served ? await serve(echo, { port: 0, logLevel: "silent" }) : undefined;
+    await using env = (await (server ? connect(server.url) : connect(echo))) as EnvClient;
+    await env.reset();
+    await test(env);
+  };
+
+  it("what JSON cannot hold is refused before it is sent, and the session goes on", () =>
+    play({}, async (env) => {
+      for (const value of [10n, "\ud800"]) {
+        const error: unknown = await env.step({ value }).catch((cause: unknown) => cause);
+        expect(error).toBeInstanceOf(RemoteError);
+        expect(error).toMatchObject({ code: "VALIDATION_ERROR", message: expect.stringContaining("cannot be sent") });
+      }
+      expect((await env.step({ value: 1 })).observation["value"]).toBe(1);
+    }));
+
+  it("transforms change what the environment answers", () => {
+    const both = composeTransforms<typeof anything>(
+      (transition) => ({ ...transition, observation: { ...transition.observation, by: "transform" } }),
+      (transition) => ({ ...transition, reward: 5 }),
+    );
+    return play({ transforms: [both] }, async (env) => {
+      expect(await env.step({ value: 2 })).toMatchObject({ observation: { value: 2, by: "transform" }, reward: 5 });
+    });
+  });
+});
+
+describe("connecting in process", () => {
+  const define = (factory: () => unknown) => defineEnvironment(parcel, factory as never);
+
+  it("tells what the factory threw as a server does", async () => {
+    const failing = define(() => {
+      throw new Error("no parcels today");
+    });
+    const error: unknown = await connect(failing).catch((cause: unknown) => cause);
+    expect(error).toMatchObject({ code: "FACTORY_ERROR", cause: { message: "no parcels today" } });
+    await using server = await serve(failing, { port: 0, logLevel: "silent" });
+    await using env = await connect(server.url, parcel);
+    await expect(env.reset()).rejects.toMatchObject({
+      code: "FACTORY_ERROR",
+      message: (error as RemoteError).message,
+      details: (error as RemoteError).details,
+    });
+  });
+
+  it("waits for the factory no longer than for a connection, and closes what is made too late", async () => {
+    let made = (_: unknown): void => {};
+    let ended = 0;
+    const slow = define(() => new Promise((resolve) => (made = resolve)));
+    const late = connect(slow, { connectTimeoutMs: 20 });
+    await expect(late).rejects.toThrow(/factory of "parcel_env" made no environment within 20 ms/);
+    await expect(connect(slow, { connectTimeoutMs: 20 })).rejects.toMatchObject({ code: "CONNECTION_FAILED" });
+    made({ reset: () => {}, step: () => {}, close: () => ended++ });
+    await expect.poll(() => ended).toBe(1);
+  });
+
+  it("is aborted by its signal, before, at once and later", async () => {
+    const hanging = define(() => new Promise(() => {}));
+    await expect(connect(hanging, { signal: AbortSignal.abort() })).rejects.toMatchObject({ code: "ABORTED" });
+    for (const later of [(abort: () => void) => abort(), (abort: () => void) => void setTimeout(abort, 10)]) {
+      const controller = new AbortController();
+      const opening = connect(hanging, { signal: controller.signal });
+      later(() => controller.abort(new Error("enough")));
+      await expect(opening).rejects.toMatchObject({ code: "ABORTED", cause: { message: "enough" } });
+    }
+  });
+});
+
+describe("a call in process", () => {
+  it("can be aborted by the environment it is made to", async () => {
+    const controller = new AbortController();
+    const quitting = defineEnvironment(parcel, () => ({
+      reset: () => {
+        controller.abort();
+        return new Promise<never>(() => {});
+      },
+      step: () => ({ observation: { total: 0, label: "" } }),
+      state: () => ({ parcels: 0 }),
+    }));
+    const env = await connect(quitting);
+    await expect(env.reset({}, { signal: controller.signal })).rejects.toMatchObject({ code: "ABORTED" });
+    expect(env.sessionLost).toBe(true);
+  });
 });
 
 describe("the comparison of contracts", () => {

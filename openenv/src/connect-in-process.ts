@@ -1,12 +1,17 @@
 import { createEnvClient, type EnvClient } from "./client/env-client.js";
-import { type ConnectOptions, DEFAULT_TIMEOUT_MS } from "./client/options.js";
+import { withLimits } from "./client/limits.js";
+import { type ConnectOptions, DEFAULT_CONNECT_TIMEOUT_MS, DEFAULT_TIMEOUT_MS } from "./client/options.js";
 import { createSession } from "./client/session.js";
 import { contractShape } from "./client/shape.js";
 import type { TaskClient, TaskSplitInfo } from "./client/tasks.js";
 import { type EnvironmentDefinition, isEnvironmentDefinition } from "./env/environment.js";
-import { normaliseSplit, type TaskProvider } from "./env/tasks.js";
-import { RemoteError } from "./errors.js";
+import type { TaskProvider } from "./env/tasks.js";
+import { ConnectionError, RemoteError } from "./errors.js";
+import type { Link } from "./protocol/link.js";
+import type { JsonObject } from "./protocol/messages.js";
+import { askTasks } from "./server/ask-tasks.js";
 import { createInProcessLink } from "./server/in-process.js";
+import { silentLog } from "./server/log.js";
 import { renderMetadata } from "./server/metadata.js";
 
 /** A client of an environment in this process: the same dispatch as behind a socket, and no socket. */
@@ -18,44 +23,64 @@ export async function connectInProcess(
     throw new TypeError("connect() takes the URL of a server, or an environment that defineEnvironment made.");
   }
   const { contract } = environment;
-  const open = async () => {
-    try {
-      return await createInProcessLink(environment, { timing: options.timing });
-    } catch (cause) {
-      const message = `The factory of "${contract.name}" failed: ${(cause as Error)?.message ?? cause}`;
-      throw Object.assign(new RemoteError("FACTORY_ERROR", message, { factory_name: contract.name }), { cause });
-    }
-  };
   return createEnvClient({
     url: `in-process:${contract.name}`,
-    session: await createSession(open, options.signal),
+    session: await createSession((signal) => openLink(environment, options, signal), options.signal),
     shape: contractShape(contract),
-    tasks: providerTasks(environment.tasks ?? {}),
+    tasks: inProcessTasks(environment),
     metadata: () => renderMetadata(environment),
     timeoutMs: options.timeoutMs ?? DEFAULT_TIMEOUT_MS,
   });
 }
 
+/** Waits for the factory as long as for a connection; an environment that is made too late is closed. */
+async function openLink(
+  environment: EnvironmentDefinition,
+  { timing, connectTimeoutMs: timeoutMs = DEFAULT_CONNECT_TIMEOUT_MS }: ConnectOptions,
+  signal: AbortSignal | undefined,
+): Promise<Link> {
+  if (signal?.aborted) throw aborted(signal);
+  const opening = createInProcessLink(environment, { timing });
+  try {
+    return await withLimits(opening, { timeoutMs, signal }, () => {
+      opening.then(
+        (link) => link.close(),
+        () => {},
+      );
+    });
+  } catch (error) {
+    if (!(error instanceof ConnectionError)) throw error;
+    if (signal?.aborted) throw aborted(signal);
+    const { name } = environment.contract;
+    throw new ConnectionError(
+      "CONNECTION_FAILED",
+      `The factory of "${name}" made no environment within ${timeoutMs} ms.`,
+      { cause: error },
+    );
+  }
+}
+
+function aborted(signal: AbortSignal): ConnectionError {
+  return new ConnectionError("ABORTED", "Connecting was aborted.", { cause: signal.reason });
+}
+
 /** The Task API without its server. */
-function providerTasks(provider: TaskProvider): TaskClient {
-  const ask = async <M extends keyof TaskProvider>(
-    method: M,
-    ...args: Parameters<NonNullable<TaskProvider[M]>>
-  ): Promise<Awaited<ReturnType<NonNullable<TaskProvider[M]>>>> => {
-    const call = provider[method] as ((...args: unknown[]) => unknown) | undefined;
-    if (!call) throw new RemoteError("TASKS_NOT_SUPPORTED", `The environment's task provider has no ${method}.`);
-    try {
-      return (await call.apply(provider, args)) as Awaited<ReturnType<NonNullable<TaskProvider[M]>>>;
-    } catch (error) {
-      if (error instanceof RangeError) throw new RemoteError("REQUEST_FAILED", error.message, { status: 400 });
-      throw error;
-    }
+function inProcessTasks(definition: EnvironmentDefinition): TaskClient {
+  const runtime = { definition, mode: "simulation", log: silentLog } as const;
+  const ask = async <K extends keyof TaskProvider>(
+    method: K,
+    ...args: Parameters<NonNullable<TaskProvider[K]>>
+  ): Promise<unknown> => {
+    const found = await askTasks(runtime, method, args);
+    if ("value" in found) return found.value;
+    const { status, message } = found;
+    throw new RemoteError(status === 501 ? "TASKS_NOT_SUPPORTED" : "REQUEST_FAILED", message, { status });
   };
   return {
-    splits: async () => (await ask("splits")).map(normaliseSplit) as TaskSplitInfo[],
-    list: async (split) => [...(await ask("list", split))],
-    count: (split) => ask("count", split),
-    get: (split, index) => ask("get", split, index),
-    range: async (split, start, stop) => [...(await ask("range", split, start, stop))],
+    splits: async () => (await ask("splits")) as TaskSplitInfo[],
+    list: async (split) => (await ask("list", split)) as JsonObject[],
+    count: async (split) => (await ask("count", split)) as number,
+    get: async (split, index) => (await ask("get", split, index)) as JsonObject,
+    range: async (split, start, stop) => (await ask("range", split, start, stop)) as JsonObject[],
   };
 }

@@ -2,6 +2,7 @@ import type { AddressInfo } from "node:net";
 import { createServer } from "node:net";
 import { describe, expect, it, vi } from "vitest";
 import { type Peer, startScriptedServer } from "../test-support/scripted-server.js";
+import { openConnection } from "./client/connection.js";
 import { connect } from "./connect.js";
 import type { ConnectionError, RemoteError } from "./errors.js";
 
@@ -69,6 +70,10 @@ describe("connect", () => {
     const opening = [true, false].map((check) => connect(deaf.url, { check, signal }).catch((cause: unknown) => cause));
     setTimeout(() => controller.abort(), 10);
     expect(await Promise.all(opening)).toMatchObject([{ code: "ABORTED" }, { code: "ABORTED" }]);
+    const hasty = new AbortController();
+    const atOnce = openConnection(`ws://${deaf.url}/ws`, { headers: {}, timeoutMs: 60_000, signal: hasty.signal });
+    hasty.abort();
+    await expect(atOnce).rejects.toMatchObject({ code: "ABORTED" });
     await expect(connect(deaf.url, { signal })).rejects.toMatchObject({ code: "ABORTED" });
   });
 

@@ -1,23 +1,12 @@
-import { parseAddress } from "./client/address.js";
-import { checkContract, fetchSchema } from "./client/check.js";
-import { openConnection } from "./client/connection.js";
 import type { ClientContract } from "./client/contract.js";
 import { createEnvClient, type EnvClient } from "./client/env-client.js";
-import { compileActionCheck } from "./client/generic.js";
-import { createHttpClient, type HttpClient } from "./client/http.js";
-import {
-  type ConnectOptions,
-  DEFAULT_CONNECT_TIMEOUT_MS,
-  DEFAULT_TIMEOUT_MS,
-  requestHeaders,
-} from "./client/options.js";
+import type { ConnectOptions } from "./client/options.js";
+import { prepare } from "./client/prepare.js";
 import { createSession } from "./client/session.js";
-import { contractShape, genericShape, type Shape } from "./client/shape.js";
 import { createTaskClient } from "./client/tasks.js";
 import type { Contract } from "./env/contract.js";
 import type { EnvironmentDefinition } from "./env/environment.js";
 import type { MetadataBody } from "./protocol/http.js";
-import { EXTENSIONS_KEY } from "./protocol/messages.js";
 
 /**
  * Opens one session of an environment: of a server, typed by a contract or generic from its `/schema`,
@@ -56,33 +45,13 @@ async function connectTo(
   contract: ClientContract | undefined,
   options: ConnectOptions,
 ): Promise<EnvClient> {
-  const address = parseAddress(url);
-  const headers = requestHeaders(options);
-  const opening = { headers, timeoutMs: options.connectTimeoutMs ?? DEFAULT_CONNECT_TIMEOUT_MS };
-  const shape = await makeShape(contract, createHttpClient(address, { ...opening, signal: options.signal }), options);
-  const socketUrl = address.socket({ [EXTENSIONS_KEY]: options.timing ? "warnings,timing" : "warnings" });
-  const open = (signal: AbortSignal | undefined) => openConnection(socketUrl, { ...opening, signal });
-  const timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
-  const http = createHttpClient(address, { headers, timeoutMs });
+  const { base, http, open, shape, timeoutMs } = await prepare(url, contract, options);
   return createEnvClient({
-    url: address.base,
+    url: base,
     session: await createSession(open, options.signal),
     shape,
     tasks: createTaskClient(http),
     metadata: async () => (await http.get("/metadata")) as MetadataBody,
     timeoutMs,
   });
-}
-
-async function makeShape(
-  contract: ClientContract | undefined,
-  http: HttpClient,
-  options: ConnectOptions,
-): Promise<Shape> {
-  if (contract) {
-    if (options.check !== false) await checkContract(contract, http);
-    return contractShape(contract);
-  }
-  const schema = options.check === false ? undefined : await fetchSchema(http);
-  return genericShape(schema ? await compileActionCheck(schema.action) : () => []);
 }

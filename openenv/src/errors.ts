@@ -5,8 +5,8 @@
 export const ERRORS = {
   INVALID_JSON: {
     boundary: "remote",
-    meaning: "A frame or body is not JSON.",
-    remedy: "Send one JSON object a frame; the session goes on.",
+    meaning: "A frame or body is not JSON; with the extension `binary`, a binary frame is not MessagePack.",
+    remedy: "Send one object a frame; the session goes on.",
   },
   UNKNOWN_TYPE: {
     boundary: "remote",
@@ -27,6 +27,11 @@ export const ERRORS = {
     boundary: "remote",
     meaning: "The environment did not answer within the time limit of the call.",
     remedy: "Raise the limit, or make the environment observe its `signal`.",
+  },
+  HOST_LOST: {
+    boundary: "remote",
+    meaning: "The thread or process that held the session's environment has ended, and the session with it.",
+    remedy: "Open a new session and mask the lost episode; the server's log says why.",
   },
   CAPACITY_REACHED: {
     boundary: "remote",
@@ -98,11 +103,6 @@ export const ERRORS = {
     meaning: "The author's code reported a failure.",
     remedy: "The message is the author's and reaches the client as it is.",
   },
-  CALL_RESET_FIRST: {
-    boundary: "environment",
-    meaning: "A step came before any reset.",
-    remedy: 'Call reset first, or declare `stepBeforeReset: "allow"`.',
-  },
   INVALID_CONFIG: {
     boundary: "configuration",
     meaning: "An option, a variable or a file the server was started with is wrong.",
@@ -140,7 +140,7 @@ export class RemoteError extends OpenEnvError {
   readonly details: Readonly<Record<string, unknown>>;
 
   constructor(wireCode: string, message: string, details: Record<string, unknown> = {}) {
-    super(wireCode in ERRORS ? (wireCode as ErrorCode) : "PROTOCOL_ERROR", message);
+    super(Object.hasOwn(ERRORS, wireCode) ? (wireCode as ErrorCode) : "PROTOCOL_ERROR", message);
     this.wireCode = wireCode;
     this.details = details;
     this.errors = Array.isArray(details["errors"]) ? (details["errors"] as ValidationIssue[]) : [];

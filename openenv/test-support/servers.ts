@@ -1,5 +1,5 @@
 import { afterEach } from "vitest";
-import { serve } from "../src/server/serve.js";
+import { serve } from "../src/serve.js";
 import type { RunningServer, ServeOptions } from "../src/server/types.js";
 import { defineCounter } from "./counter.js";
 import { openTestSocket, type TestSocket } from "./socket.js";

@@ -26,7 +26,7 @@ describe("a load", () => {
     await using load = await createLoad({ url: server.url, connections: 3, workload: counting });
     const { done } = await load.step(0.2);
     const { done: more } = await load.step(0.1);
-    const steps = server.sessions().map((session) => session.step_count);
+    const steps = (await server.sessions()).map((session) => session.step_count);
     expect(steps).toHaveLength(3);
     expect(Math.min(...steps)).toBeGreaterThan(0);
     expect(steps.reduce((sum, count) => sum + count)).toBe(done + more);
@@ -38,7 +38,7 @@ describe("a load", () => {
     const { done } = await runSessions({ url: server.url, connections: 4, workload: counting }, 0.2);
     expect(done).toBeGreaterThanOrEqual(4);
     expect(counter.log).toMatchObject({ created: done, closed: done });
-    expect(server.sessions()).toEqual([]);
+    expect(await server.sessions()).toEqual([]);
   });
 
   it("reads answers of every size", async () => {

@@ -1,6 +1,6 @@
 import type { JsonObject } from "../protocol/messages.js";
 import { Exchange } from "./exchange.js";
-import { openRawSession, type RawSession } from "./raw-session.js";
+import { openRawSession, type RawSession, readTarget } from "./raw-session.js";
 
 /** How many connections are being opened at a time. */
 const OPENING = 32;
@@ -23,6 +23,10 @@ export interface LoadOptions {
   /** How many sessions at a time, each waiting for its answer before it goes on. */
   connections: number;
   workload: Workload;
+  /** The IP address of the URL's host, so that it is not looked up for every connection. */
+  address?: string;
+  /** Called with the milliseconds that each right answer to a step took. */
+  onStep?: (milliseconds: number) => void;
 }
 
 /** Steps or sessions that were done, and the wall time they took. */
@@ -54,7 +58,7 @@ export async function createLoad(options: LoadOptions): Promise<Load> {
   const open = async (): Promise<void> => {
     while (next < options.connections) {
       next++;
-      sessions.push(await openSession(options.url, reset));
+      sessions.push(await openSession(options, reset));
     }
   };
   const opened = await Promise.allSettled(Array.from({ length: OPENING }, open));
@@ -65,11 +69,12 @@ export async function createLoad(options: LoadOptions): Promise<Load> {
   }
   const lanes = sessions.map((session, index) => ({ session, exchanges: stepsOf(options.workload, index), turn: 0 }));
 
+  const { onStep } = options;
   return {
     step: (seconds) =>
       runLanes(lanes, seconds, (lane, done) => {
         const exchange = lane.exchanges[lane.turn++ % lane.exchanges.length] as Exchange;
-        lane.session.ask(exchange, done);
+        lane.session.ask(exchange, onStep === undefined ? done : timed(done, onStep));
       }),
     close,
     [Symbol.asyncDispose]: close,
@@ -84,7 +89,7 @@ export function runSessions(options: LoadOptions, seconds: number): Promise<Load
   const reset = resetOf(options.workload);
   const lanes = Array.from({ length: options.connections }, (_, index) => stepsOf(options.workload, index));
   const play = async (exchanges: Exchange[]): Promise<void> => {
-    const session = await openSession(options.url, reset);
+    const session = await openSession(options, reset);
     try {
       await ask(session, exchanges[0] as Exchange);
     } finally {
@@ -125,8 +130,16 @@ function runLanes<L>(lanes: L[], seconds: number, act: Act<L>): Promise<LoadResu
   });
 }
 
-async function openSession(url: string, reset: Exchange): Promise<RawSession> {
-  const session = await openRawSession(url);
+function timed(done: (failure: Error | undefined) => void, onStep: (milliseconds: number) => void): typeof done {
+  const asked = performance.now();
+  return (failure) => {
+    if (failure === undefined) onStep(performance.now() - asked);
+    done(failure);
+  };
+}
+
+async function openSession({ url, address }: LoadOptions, reset: Exchange): Promise<RawSession> {
+  const session = await openRawSession(readTarget(url, address));
   try {
     await ask(session, reset);
     return session;

@@ -1,7 +1,9 @@
 import { createHash, randomBytes } from "node:crypto";
-import { connect, type Socket } from "node:net";
+import { connect, isIP, type Socket } from "node:net";
+import { connect as connectSecurely } from "node:tls";
 import { parseAddress } from "../client/address.js";
-import type { Exchange } from "./exchange.js";
+import { readAnswer } from "./answer.js";
+import { LoadFailure } from "./failure.js";
 import { createFrameReader, encodeFrame, OPCODE } from "./frames.js";
 
 const CLOSE = encodeFrame(OPCODE.close, Buffer.from([0x03, 0xe8]));
@@ -9,9 +11,18 @@ const CLOSE = encodeFrame(OPCODE.close, Buffer.from([0x03, 0xe8]));
 const GOODBYE = Buffer.concat([encodeFrame(OPCODE.text, Buffer.from('{"type":"close"}')), CLOSE]);
 const END_OF_HEAD = "\r\n\r\n";
 const MAX_HEAD = 16_384;
+/** One for all: its answer need not be computed again for every connection, and no cache is there to be fooled. */
+const KEY = randomBytes(16).toString("base64");
+const ACCEPT = createHash("sha1").update(`${KEY}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest("base64");
 const CLOSE_TIMEOUT_MS = 10_000;
 
 type Done = (failure: Error | undefined) => void;
+
+/** A frame to send, and what is wrong with what comes back. */
+export interface Question {
+  readonly frame: Buffer;
+  judge(answer: Buffer): Error | undefined;
+}
 
 /**
  * One session on `/ws` over a bare TCP socket: a load must cost less than what it measures, so there is no
@@ -20,7 +31,7 @@ type Done = (failure: Error | undefined) => void;
 export class RawSession {
   readonly #socket: Socket;
   readonly #closed: Promise<void>;
-  #exchange: Exchange | undefined;
+  #question: Question | undefined;
   #done: Done | undefined;
   #failure: Error | undefined;
 
@@ -28,7 +39,7 @@ export class RawSession {
     this.#socket = socket;
     this.#closed = new Promise((resolve) => socket.once("close", () => resolve()));
     socket.on("error", (error) => this.#fail(error));
-    socket.on("close", () => this.#fail(new Error("the server closed the connection")));
+    socket.on("close", () => this.#fail(closedEarly()));
     const read = createFrameReader((opcode, payload) => this.#receive(opcode, payload));
     socket.on("data", (chunk: Buffer) => {
       try {
@@ -41,11 +52,11 @@ export class RawSession {
   }
 
   /** Sends a request; `done` gets what was wrong with the answer, if anything. */
-  ask(exchange: Exchange, done: Done): void {
+  ask(question: Question, done: Done): void {
     if (this.#failure === undefined) {
-      this.#exchange = exchange;
+      this.#question = question;
       this.#done = done;
-      this.#socket.write(exchange.frame);
+      this.#socket.write(question.frame);
     } else {
       done(this.#failure);
     }
@@ -75,50 +86,87 @@ export class RawSession {
     } else if (opcode === OPCODE.ping) {
       this.#socket.write(encodeFrame(OPCODE.pong, payload));
     } else if (opcode === OPCODE.close && this.#failure === undefined) {
-      this.#fail(new Error(`the server closed the session ${describeClose(payload)}`));
+      this.#fail(describeClose(payload));
       this.#socket.end(CLOSE);
     }
   }
 
   #answer(payload: Buffer): void {
-    const exchange = this.#exchange;
-    this.#exchange = undefined;
-    if (exchange === undefined) this.#fail(new Error("the server sent a message nobody asked for"));
-    else this.#done?.(exchange.judge(payload));
+    const question = this.#question;
+    this.#question = undefined;
+    if (question === undefined) this.#fail(unasked(payload));
+    else this.#done?.(question.judge(payload));
   }
 
   #fail(failure: Error): void {
     this.#failure ??= failure;
-    if (this.#exchange === undefined) return;
-    this.#exchange = undefined;
+    if (this.#question === undefined) return;
+    this.#question = undefined;
     this.#done?.(this.#failure);
   }
 }
 
+/** A server, read once for all sessions that are opened on it. */
+export interface Target {
+  readonly url: string;
+  readonly secure: boolean;
+  /** What is connected to. */
+  readonly address: string;
+  readonly hostname: string;
+  readonly port: number;
+  /** The request for a WebSocket. */
+  readonly upgrade: string;
+}
+
 /**
- * Opens a session.
- * @throws Error when the server refuses the upgrade or cannot be reached.
+ * Reads the URL of a server; with its address nothing is looked up any more.
+ * @throws ConnectionError when it is no URL of a server.
  */
-export function openRawSession(url: string): Promise<RawSession> {
-  const target = new URL(parseAddress(url).socket({}));
-  if (target.protocol !== "ws:") throw new Error(`a load speaks plain ws or http, not ${url}`);
-  const key = randomBytes(16).toString("base64");
+export function readTarget(url: string, address?: string): Target {
+  const { protocol, hostname, port, host, pathname, search } = new URL(parseAddress(url).socket({}));
+  const secure = protocol === "wss:";
+  const name = hostname.replace(/^\[|\]$/g, "");
+  return {
+    url,
+    secure,
+    address: address ?? name,
+    hostname: name,
+    port: Number(port || (secure ? 443 : 80)),
+    upgrade:
+      `GET ${pathname}${search} HTTP/1.1\r\nHost: ${host}\r\nUpgrade: websocket\r\n` +
+      `Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ${KEY}${END_OF_HEAD}`,
+  };
+}
+
+/** Starts a connection, from `localAddress` where one is given. */
+export function connectSocket({ secure, address, hostname, port }: Target, localAddress?: string): Socket {
+  const options = { host: address, port, noDelay: true, ...(localAddress !== undefined && { localAddress }) };
+  return secure ? connectSecurely({ ...options, servername: isIP(hostname) ? "" : hostname }) : connect(options);
+}
+
+/**
+ * Opens a session on a connection that was started.
+ * @throws LoadFailure when the server refuses the upgrade, and the socket's own error when it cannot be reached.
+ */
+export function openRawSession(target: Target, socket = connectSocket(target)): Promise<RawSession> {
+  const { url } = target;
   return new Promise((resolve, reject) => {
-    const socket = connect({ host: target.hostname, port: Number(target.port || 80), noDelay: true });
     const fail = (error: Error): void => {
       socket.destroy();
       reject(error);
     };
-    const onClose = (): void => fail(new Error(`${url} closed the connection during the handshake`));
-    let head = Buffer.alloc(0);
+    const onClose = (): void => fail(new LoadFailure("CLOSED", `${url} closed the connection during the handshake`));
+    let head: Buffer = Buffer.alloc(0);
     const onData = (chunk: Buffer): void => {
-      head = Buffer.concat([head, chunk]);
+      head = head.length === 0 ? chunk : Buffer.concat([head, chunk]);
       const end = head.indexOf(END_OF_HEAD);
-      if (end < 0 && head.length > MAX_HEAD) fail(new Error(`${url} does not answer in HTTP`));
+      if (end < 0 && head.length > MAX_HEAD) fail(new LoadFailure("PROTOCOL_ERROR", `${url} does not answer in HTTP`));
       if (end < 0) return;
       const text = head.toString("latin1", 0, end);
-      if (!isAccepted(text, key)) {
-        fail(new Error(`${url} refused the upgrade: ${text.split("\r\n")[0]}`));
+      if (!text.startsWith("HTTP/1.1 101") || !text.includes(ACCEPT)) {
+        const status = /^HTTP\/1\.1 (\d+)/.exec(text)?.[1];
+        const type = status === undefined ? "PROTOCOL_ERROR" : `UPGRADE_${status}`;
+        fail(new LoadFailure(type, `${url} refused the upgrade: ${text.split("\r\n")[0]}`));
         return;
       }
       socket.off("data", onData).off("error", fail).off("close", onClose);
@@ -128,20 +176,24 @@ export function openRawSession(url: string): Promise<RawSession> {
       resolve(session);
     };
     socket.on("error", fail).on("close", onClose).on("data", onData);
-    socket.write(
-      `GET ${target.pathname}${target.search} HTTP/1.1\r\nHost: ${target.host}\r\nUpgrade: websocket\r\n` +
-        `Connection: Upgrade\r\nSec-WebSocket-Key: ${key}\r\nSec-WebSocket-Version: 13${END_OF_HEAD}`,
-    );
+    socket.write(target.upgrade);
   });
 }
 
-function isAccepted(head: string, key: string): boolean {
-  const accept = createHash("sha1").update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest("base64");
-  return head.startsWith("HTTP/1.1 101") && head.includes(accept);
+function describeClose(payload: Buffer): LoadFailure {
+  if (payload.length < 2) return new LoadFailure("CLOSED", "the server closed the session without a code");
+  const code = payload.readUInt16BE(0);
+  const reason = `the server closed the session with ${code} ${payload.toString("utf8", 2)}`.trim();
+  return new LoadFailure(`CLOSED_${code}`, reason);
 }
 
-function describeClose(payload: Buffer): string {
-  return payload.length < 2
-    ? "without a code"
-    : `with ${payload.readUInt16BE(0)} ${payload.toString("utf8", 2)}`.trim();
+function closedEarly(): LoadFailure {
+  return new LoadFailure("CLOSED", "the server closed the connection");
+}
+
+/** A full server says so before it was asked anything. */
+function unasked(payload: Buffer): LoadFailure {
+  const answer = readAnswer(payload);
+  if (answer instanceof LoadFailure && answer.type !== "PROTOCOL_ERROR") return answer;
+  return new LoadFailure("PROTOCOL_ERROR", "the server sent a message nobody asked for");
 }

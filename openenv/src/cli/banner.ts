@@ -1,10 +1,10 @@
 import type { Contract } from "../env/contract.js";
+import { sampleValue } from "../env/sample-value.js";
 import type { JsonObject } from "../protocol/messages.js";
-import { exampleOf } from "./example-value.js";
 
 /** The text that tells a newcomer where the server is and the lines that use it. `url` has no path. */
 export function renderBanner(url: string, contract: Contract): string {
-  const action = exampleOf(contract.schemas().action) as JsonObject;
+  const action = sampleValue(contract.schemas().action) as JsonObject;
   return `
 ${contract.name} ${contract.version} at ${url}
 

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { type EnvironmentDefinition, isEnvironmentDefinition } from "../env/environment.js";
+import type { EnvironmentDefinition } from "../env/environment.js";
+import { pickEnvironment } from "../env/pick-environment.js";
 import { ConfigError } from "../errors.js";
 import { bundle, describePath } from "./bundle.js";
 
@@ -9,7 +10,13 @@ import { bundle, describePath } from "./bundle.js";
  * @throws ConfigError when it does not compile or load, or exports none.
  */
 export async function loadEnvironment(file: string): Promise<EnvironmentDefinition> {
-  return pickEnvironment(await importModule(file), describePath(file));
+  return (await loadModule(file)).environment;
+}
+
+/** Like {@link loadEnvironment}; `url` is that of the JavaScript module that was imported, the compiled one if need be. */
+export async function loadModule(file: string): Promise<{ environment: EnvironmentDefinition; url: string }> {
+  const { exports, url } = await importModule(file);
+  return { environment: pickEnvironment(exports, describePath(file)), url };
 }
 
 /** True for a file that Node 20 cannot run as it is. */
@@ -17,7 +24,12 @@ export function isTypeScript(file: string): boolean {
   return /\.[cm]?tsx?$/.test(file);
 }
 
-async function importModule(file: string): Promise<Record<string, unknown>> {
+interface Imported {
+  exports: Record<string, unknown>;
+  url: string;
+}
+
+async function importModule(file: string): Promise<Imported> {
   try {
     return isTypeScript(file) ? await importCompiled(file) : await importPlain(file);
   } catch (error) {
@@ -26,9 +38,9 @@ async function importModule(file: string): Promise<Record<string, unknown>> {
   }
 }
 
-async function importPlain(file: string): Promise<Record<string, unknown>> {
+async function importPlain(file: string): Promise<Imported> {
   try {
-    return await import(pathToFileURL(file).href);
+    return await importFile(file);
   } catch (error) {
     if (wantsTypeScript(error)) return await importCompiled(file);
     // Node does not say where a module is malformed; the compiler does, by throwing.
@@ -37,9 +49,14 @@ async function importPlain(file: string): Promise<Record<string, unknown>> {
   }
 }
 
-async function importCompiled(file: string): Promise<Record<string, unknown>> {
+async function importCompiled(file: string): Promise<Imported> {
   process.setSourceMapsEnabled(true);
-  return await import(pathToFileURL((await bundle(file)).file).href);
+  return await importFile((await bundle(file)).file);
+}
+
+async function importFile(file: string): Promise<Imported> {
+  const url = pathToFileURL(file).href;
+  return { exports: await import(url), url };
 }
 
 /** A JavaScript module names a TypeScript file, or the `.js` that it will become. */
@@ -48,20 +65,6 @@ function wantsTypeScript(error: unknown): boolean {
   if (code === "ERR_UNKNOWN_FILE_EXTENSION") return true;
   if (code !== "ERR_MODULE_NOT_FOUND" || !url?.startsWith("file:")) return false;
   return existsSync(fileURLToPath(url).replace(/\.([cm]?)js$/, ".$1ts"));
-}
-
-function pickEnvironment(module: Record<string, unknown>, name: string): EnvironmentDefinition {
-  if (isEnvironmentDefinition(module["default"])) return module["default"];
-  const found = Object.entries(module).filter(([, value]) => isEnvironmentDefinition(value));
-  const [first] = found;
-  if (found.length === 1 && first) return first[1] as EnvironmentDefinition;
-  if (found.length === 0) {
-    throw new ConfigError(
-      `${name} exports no environment; add: export default defineEnvironment(contract, () => new MyEnvironment())`,
-    );
-  }
-  const names = found.map(([key]) => key).join(", ");
-  throw new ConfigError(`${name} exports several environments (${names}); make one of them the default export.`);
 }
 
 /** The reason in one line, with the user's own line that failed. */

@@ -25,6 +25,11 @@ const COMMANDS: readonly CommandEntry[] = [
     summary: "show or compare the schemas of environments",
     configure: async (command) => (await import("./commands/schema.js")).configureSchema(command),
   },
+  {
+    name: "bench",
+    summary: "measure how many sessions servers hold and how fast they step",
+    configure: async (command) => (await import("./commands/bench.js")).configureBench(command),
+  },
 ];
 
 /** Runs the command line. Exit codes: 0 done, 1 failed, 2 wrong usage or configuration. */

@@ -5,12 +5,21 @@ import { ConfigError } from "../errors.js";
 /** Writes a line or a block of lines to standard output. */
 export function print(text: string): void {
   leaveQuietlyOnClosedPipe();
+  clearProgress();
   process.stdout.write(`${text.trimEnd()}\n`);
 }
 
 /** Writes progress that is no result to standard error. */
 export function printNote(text: string): void {
+  clearProgress();
   process.stderr.write(`${text.trimEnd()}\n`);
+}
+
+/** Shows how far something is in one line that the next output replaces; nothing where there is no terminal. */
+export function printProgress(text: string): void {
+  if (!process.stderr.isTTY) return;
+  process.stderr.write(`${CLEAR_LINE}${text.slice(0, (process.stderr.columns || 80) - 1)}`);
+  progressShown = true;
 }
 
 /** Writes what is wrong and what to do about it to standard error. */
@@ -27,6 +36,14 @@ export function reportError(error: unknown): number {
 /** Ends the process, whatever is still open in it, once standard output has taken everything. */
 export function exit(code: number): void {
   process.stdout.write("", () => process.exit(code));
+}
+
+const CLEAR_LINE = "\r\u001b[2K";
+let progressShown = false;
+
+function clearProgress(): void {
+  if (progressShown) process.stderr.write(CLEAR_LINE);
+  progressShown = false;
 }
 
 let guarded = false;

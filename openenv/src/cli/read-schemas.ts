@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { ConfigError } from "../errors.js";
 import type { SchemaBody } from "../protocol/http.js";
 import { parseJson } from "../protocol/json.js";
+import { isObject } from "../util/is-object.js";
 import { findEnvironment } from "./find-environment.js";
 import { loadEnvironment } from "./load-environment.js";
 
@@ -56,8 +57,4 @@ function parseSchemas(text: string, source: string): SchemaBody {
     throw new ConfigError(`${source} lacks action, observation or state; give what GET /schema of a server answers.`);
   }
   return { action, observation, state, reset_observation };
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

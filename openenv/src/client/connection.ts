@@ -1,13 +1,24 @@
-import { ConnectionError, RemoteError } from "../errors.js";
-import { parseJson, stringifyJson } from "../protocol/json.js";
+import { ConnectionError } from "../errors.js";
+import { type BinaryCodec, loadBinary } from "../protocol/binary.js";
+import { renderRequest } from "../protocol/codec.js";
+import { parseJson } from "../protocol/json.js";
 import type { Link, ReceivedMessage } from "../protocol/link.js";
 import type { JsonObject } from "../protocol/messages.js";
+import { isObject } from "../util/is-object.js";
 import { describeClose } from "./close-codes.js";
-import { isObject } from "./is-object.js";
 import { type OpenOptions, openSocket, type Socket } from "./socket.js";
 
 /** What type the answer to a request has when it is no error. */
-const ANSWER_TYPES: Record<string, string> = { reset: "observation", step: "observation", state: "state", mcp: "mcp" };
+const ANSWER_TYPES: Record<string, string> = {
+  reset: "observation",
+  step: "observation",
+  state: "state",
+  mcp: "mcp",
+  open_many: "many",
+  reset_many: "many",
+  step_many: "many",
+  state_many: "many",
+};
 /** After these the server closes the socket; nothing more can be asked on it. */
 const ENDING_CODES = ["CAPACITY_REACHED", "FACTORY_ERROR", "SESSION_ERROR"];
 
@@ -28,6 +39,9 @@ export async function openConnection(url: string, options: OpenOptions): Promise
   let kept: ReceivedMessage | ConnectionError | undefined;
   /** Why the socket is of no use any more. */
   let ended: string | undefined;
+  /** Once the server has confirmed binary frames, and their codec is loaded. */
+  let codec: BinaryCodec | undefined;
+  let loading: Promise<void> | undefined;
 
   const end = (reason: string, error?: ConnectionError): void => {
     if (ended !== undefined) return;
@@ -43,7 +57,14 @@ export async function openConnection(url: string, options: OpenOptions): Promise
     end(`the server sent ${what}`, error);
   };
 
+  /** Where the codec cannot be loaded, frames stay text. */
+  const goBinary = async (): Promise<void> => {
+    codec = await loadBinary().catch(() => undefined);
+    loading = undefined;
+  };
+
   const deliver = (message: ReceivedMessage): void => {
+    if (options.binary && message.openenv?.extensions?.includes("binary")) loading = goBinary();
     const code = message.type === "error" ? String(message.data["code"]) : "";
     const isLast = !pending || ENDING_CODES.includes(code);
     if (pending) pending.resolve(message);
@@ -54,13 +75,13 @@ export async function openConnection(url: string, options: OpenOptions): Promise
 
   const receive = (data: unknown): void => {
     if (ended !== undefined) return;
-    const message = parseMessage(data);
+    const message = parseMessage(data, codec);
     if (typeof message === "string") violate(message);
     else if (message.type === "error" || message.type === pending?.answerType) deliver(message);
     else violate(`a frame "${message.type}" where ${pending ? `"${pending.answerType}"` : "nothing"} was due`);
   };
 
-  const request = (message: JsonObject): Promise<ReceivedMessage> =>
+  const ask = (message: JsonObject): Promise<ReceivedMessage> =>
     new Promise((resolve, reject) => {
       if (kept) {
         const first = kept;
@@ -69,9 +90,9 @@ export async function openConnection(url: string, options: OpenOptions): Promise
       }
       if (ended !== undefined) return reject(lost(ended));
       if (pending) return reject(new TypeError("a connection takes one request at a time"));
-      const text = encode(message);
+      const frame = codec ? renderRequest(message, codec.encode) : renderRequest(message);
       pending = { answerType: ANSWER_TYPES[String(message["type"])], resolve, reject };
-      socket?.send(text);
+      socket?.send(frame);
     });
 
   const close = async (): Promise<void> => {
@@ -88,32 +109,24 @@ export async function openConnection(url: string, options: OpenOptions): Promise
     get open() {
       return ended === undefined || kept !== undefined;
     },
-    request,
+    request: (message) => (loading ? loading.then(() => ask(message)) : ask(message)),
     close,
   };
 }
 
 /** The frame, or what is wrong with it. */
-function parseMessage(data: unknown): ReceivedMessage | string {
-  if (typeof data !== "string") return "a binary frame";
+function parseMessage(data: unknown, codec: BinaryCodec | undefined): ReceivedMessage | string {
   let message: unknown;
   try {
-    message = parseJson(data);
+    if (typeof data === "string") message = parseJson(data);
+    else if (codec === undefined) return "a binary frame";
+    else message = codec.decode(data instanceof ArrayBuffer ? new Uint8Array(data) : (data as Uint8Array)).value;
   } catch (error) {
     return `a frame that cannot be read (${(error as Error).message})`;
   }
   if (!isObject(message) || typeof message["type"] !== "string") return "a frame without a type";
   if (!isObject(message["data"])) return `a frame "${message["type"]}" without data`;
   return message as unknown as ReceivedMessage;
-}
-
-function encode(message: JsonObject): string {
-  try {
-    return stringifyJson(message);
-  } catch (error) {
-    // Nothing was sent: the same code as a server gives for input that it cannot take.
-    throw new RemoteError("VALIDATION_ERROR", `This cannot be sent as JSON: ${(error as Error).message}.`);
-  }
 }
 
 function lost(reason: string): ConnectionError {

@@ -23,7 +23,7 @@ import type { TaskClient } from "./tasks.js";
 export interface EnvClient<C extends ClientContract = GenericContract> extends AsyncDisposable {
   /** `http://host:port/prefix`; `in-process:<name>` without a server. */
   readonly url: string;
-  /** True when the episode is gone: `step` and `state` are refused until `reset`. */
+  /** True when the episode is gone: `step` and `state` are refused until a `reset` is answered. */
   readonly sessionLost: boolean;
   readonly tasks: TaskClient;
   /** Starts an episode; after a loss on a new session. */

@@ -11,6 +11,8 @@ export type { ResetOptions } from "../protocol/codec.js";
 export type { MetadataBody } from "../protocol/http.js";
 export type { ClientContract, ClientSchema, GenericContract } from "./contract.js";
 export type { EnvClient } from "./env-client.js";
+export { type ConnectManyOptions, connectMany } from "./many/connect-many.js";
+export type { ManyClient } from "./many/many-client.js";
 export type { CallOptions, ConnectOptions, StepOptions } from "./options.js";
 export type { EpisodeState, FailedResult, StepResult } from "./result.js";
 export type { TaskClient, TaskSplitInfo } from "./tasks.js";

@@ -37,5 +37,6 @@ export function withLimits<T>(
         reject(error);
       },
     );
+    if (signal?.aborted) onAbort();
   });
 }

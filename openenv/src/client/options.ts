@@ -25,6 +25,11 @@ export interface ConnectOptions {
   connectTimeoutMs?: number | undefined;
   /** Ask the server where the time of each call goes: `result.metadata.openenv`. Default false. */
   timing?: boolean | undefined;
+  /**
+   * Speak MessagePack instead of JSON with a server that can: smaller and faster for numbers, long texts and bytes.
+   * Default false.
+   */
+  binary?: boolean | undefined;
   /** False skips the comparison of contracts, and without a contract the fetch of `/schema`. Default true. */
   check?: boolean | undefined;
   /** Aborts the connecting; a client that is open is ended with `close()`. */

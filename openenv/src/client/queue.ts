@@ -21,12 +21,12 @@ export function createQueue(): Queue {
   return {
     enter: (signal) =>
       new Promise((resolve, reject) => {
-        if (signal?.aborted) return reject(aborted(signal));
+        if (signal?.aborted) return reject(abortedBeforeSent(signal));
         if (!busy) {
           busy = true;
           return resolve();
         }
-        const onAbort = (): void => waiter.reject(aborted(signal));
+        const onAbort = (): void => waiter.reject(abortedBeforeSent(signal));
         const settle = (): void => {
           waiting.delete(waiter);
           signal?.removeEventListener("abort", onAbort);
@@ -55,7 +55,8 @@ export function createQueue(): Queue {
   };
 }
 
-function aborted(signal: AbortSignal | undefined): ConnectionError {
+/** For a call that was only taken back. */
+export function abortedBeforeSent(signal: AbortSignal | undefined): ConnectionError {
   return new ConnectionError("ABORTED", "The call was aborted before it was sent; the session goes on.", {
     cause: signal?.reason,
   });

@@ -1,6 +1,6 @@
 import { ConnectionError, RemoteError } from "../errors.js";
 import type { JsonObject } from "../protocol/messages.js";
-import { isObject } from "./is-object.js";
+import { isObject } from "../util/is-object.js";
 
 /** What a reset or a step gave. */
 export interface StepResult<O = JsonObject> {

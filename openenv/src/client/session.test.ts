@@ -114,6 +114,48 @@ describe("a call that takes too long", () => {
   });
 });
 
+describe("after a loss", () => {
+  const codeOf = (call: Promise<unknown>) =>
+    call.then(
+      () => "ok",
+      (error: ConnectionError | RemoteError) => error.code,
+    );
+
+  it("calls are refused until a reset was answered, also when the server would answer them", async () => {
+    const seen: unknown[] = [];
+    const observation = { type: "observation", data: { observation: {}, reward: 1, done: false } };
+    const failure = { type: "error", data: { message: "boom", code: "EXECUTION_ERROR" } };
+    await using server = await startScriptedServer(async (peer, nth) => {
+      if (nth === 1) {
+        await peer.answer();
+        return peer.socket.terminate();
+      }
+      for (let resets = 0; ; ) {
+        const { type } = await peer.receive();
+        seen.push(type);
+        if (type !== "reset") peer.send(observation);
+        // The second socket refuses one reset and leaves the other without an answer; the third answers.
+        else if (nth === 3) peer.send(observation);
+        else if (++resets === 1) peer.send(failure);
+      }
+    });
+    await using env = await connect(server.url);
+    await env.reset();
+    await expect.poll(() => env.sessionLost).toBe(true);
+    expect(await codeOf(env.reset())).toBe("EXECUTION_ERROR");
+    expect(env.sessionLost).toBe(true);
+    expect(await codeOf(env.step({}))).toBe("SESSION_LOST");
+    expect(await codeOf(env.state())).toBe("SESSION_LOST");
+    expect(await codeOf(env.reset({}, { timeoutMs: 20 }))).toBe("CLIENT_TIMEOUT");
+    expect(await codeOf(env.step({}))).toBe("SESSION_LOST");
+    expect(await codeOf(env.reset())).toBe("ok");
+    expect(env.sessionLost).toBe(false);
+    expect(await codeOf(env.step({}))).toBe("ok");
+    expect(seen).toEqual(["reset", "reset", "reset", "step"]);
+    expect(server.opened).toBe(3);
+  });
+});
+
 describe("an abort", () => {
   it("before the call was sent only takes it back", async () => {
     const seen: unknown[] = [];
@@ -135,6 +177,41 @@ describe("an abort", () => {
     await env.step({ n: 4 });
     expect(seen).toEqual([{ n: 1 }, { n: 4 }]);
     expect(env.sessionLost).toBe(false);
+  });
+
+  it("in the same turn as the call takes it back, and the session goes on", async () => {
+    const seen: unknown[] = [];
+    await using server = await startScriptedServer(async (peer) => {
+      for (;;) {
+        seen.push((await peer.receive())["type"]);
+        peer.send({ type: "observation", data: { observation: {}, reward: 1, done: false } });
+      }
+    });
+    await using env = await connect(server.url);
+    await env.reset();
+    const controller = new AbortController();
+    const call = env.step({}, { signal: controller.signal });
+    controller.abort(new Error("never mind"));
+    await expect(call).rejects.toMatchObject({ code: "ABORTED", cause: { message: "never mind" } });
+    expect(env.sessionLost).toBe(false);
+    await env.reset();
+    expect(seen).toEqual(["reset", "reset"]);
+  });
+
+  it("in the same turn as a reset that must connect ends it at once", async () => {
+    await using server = await startScriptedServer(async (peer) => {
+      await peer.answer();
+      peer.socket.terminate();
+    });
+    await using env = await connect(server.url);
+    await env.reset();
+    await expect.poll(() => env.sessionLost).toBe(true);
+    const controller = new AbortController();
+    const call = env.reset({}, { signal: controller.signal });
+    controller.abort();
+    await expect(call).rejects.toMatchObject({ code: "ABORTED" });
+    expect((await env.reset()).outcome).toBe("ok");
+    expect(server.opened).toBe(2);
   });
 
   it("of a call on its way loses the session", async () => {

@@ -3,11 +3,11 @@ import type { Link } from "../protocol/link.js";
 import type { JsonObject } from "../protocol/messages.js";
 import { withLimits } from "./limits.js";
 import type { CallOptions } from "./options.js";
-import { createQueue } from "./queue.js";
+import { abortedBeforeSent, createQueue } from "./queue.js";
 
 /** What a client keeps up over its links: the order of calls, and what happens after a loss. */
 export interface Session {
-  /** True when the next step would be refused: the episode is gone until `reset`. */
+  /** True when the next step would be refused: the episode is gone until a `reset` is answered. */
   readonly lost: boolean;
   /** The extensions that the server took up on the present link. */
   readonly extensions: readonly string[];
@@ -28,36 +28,43 @@ export async function createSession(
   const closing = new AbortController();
   let link = await open(signal);
   let extensions: readonly string[] = [];
-  /** The call that took too long or was aborted: its late answer must never be taken for another one's. */
-  let dropped: ConnectionError | undefined;
+  /** A call on the link was given up: its late answer must never be taken for another one's. */
+  let dropped = false;
+  /** Why the episode is gone, until a reset was answered: a server may let a step pass that no reset came before. */
+  let lost: ConnectionError | undefined;
 
   const reconnect = async (callSignal: AbortSignal | undefined): Promise<void> => {
+    lost ??= new ConnectionError("SESSION_LOST", "its connection ended, and no reset has succeeded since.");
     const fresh = await open(callSignal ? AbortSignal.any([callSignal, closing.signal]) : closing.signal);
     link = fresh;
-    dropped = undefined;
+    dropped = false;
     extensions = [];
     // close() has seen the old link only.
     if (closing.signal.aborted) await fresh.close();
   };
 
   const drop = (error: ConnectionError): void => {
-    dropped = error;
+    dropped = true;
+    lost = error;
     void link.close();
   };
 
   const perform = async (message: JsonObject, options: CallOptions): Promise<JsonObject> => {
-    if ((dropped || !link.open) && message["type"] === "reset") await reconnect(options.signal);
+    const isReset = message["type"] === "reset";
+    if (isReset && (dropped || !link.open)) await reconnect(options.signal);
     if (closing.signal.aborted) throw closedError();
-    if (dropped) throw lostError(dropped);
-    const answer = await withLimits(link.request(message, {}), options, drop);
+    if (options.signal?.aborted) throw abortedBeforeSent(options.signal);
+    if (lost && !isReset) throw lostError(lost);
+    const answer = await withLimits(link.request(message), options, drop);
     if (Array.isArray(answer.openenv?.extensions)) extensions = answer.openenv.extensions;
     if (answer.type === "error") throw remoteError(answer.data);
+    if (isReset) lost = undefined;
     return answer.data;
   };
 
   return {
     get lost() {
-      return dropped !== undefined || !link.open;
+      return lost !== undefined || !link.open;
     },
     get extensions() {
       return extensions;

@@ -14,13 +14,13 @@ export interface Shape {
   read(part: "observation" | "state", fields: JsonObject): JsonObject;
 }
 
-/** Values as the contract declares them. */
-export function contractShape(contract: ClientContract): Shape {
+/** Values as the contract declares them. With `raw`, bytes are left to whoever writes the frame. */
+export function contractShape(contract: ClientContract, { raw = false } = {}): Shape {
   return {
     write: (part, value) => {
       const parsed = contract[part].safeParse(value);
       if (!parsed.success) throw refusal(part, describeIssues(value, parsed.error.issues));
-      return encodeBytes(value, parsed.data) as JsonObject;
+      return encodeBytes(value, parsed.data, raw) as JsonObject;
     },
     read: (part, fields) => {
       const parsed = contract[part].safeParse(fields);

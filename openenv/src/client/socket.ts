@@ -2,7 +2,7 @@ import { ConnectionError } from "../errors.js";
 
 /** An open WebSocket, the same whatever the runtime brings. */
 export interface Socket {
-  send(text: string): void;
+  send(frame: string | Uint8Array): void;
   /** Resolves once the socket is closed; a peer that does not answer the closing is dropped after a second. */
   close(): Promise<void>;
   /** Ends it at once; nothing is heard of it afterwards. */
@@ -10,7 +10,7 @@ export interface Socket {
 }
 
 export interface SocketHandlers {
-  /** `data` is a string for a text frame. */
+  /** `data` is a string for a text frame, an ArrayBuffer or a Uint8Array for a binary one. */
   message(data: unknown): void;
   close(code: number, reason: string): void;
 }
@@ -20,6 +20,8 @@ export interface OpenOptions {
   headers: Record<string, string>;
   timeoutMs: number;
   signal?: AbortSignal | undefined;
+  /** Send and take MessagePack once the server has confirmed it. */
+  binary?: boolean | undefined;
 }
 
 /** Largest message taken from a server, bytes. */
@@ -60,9 +62,11 @@ export async function openSocket(url: string, handlers: SocketHandlers, options:
       raw.onclose = (event) => handlers.close(event.code, event.reason || messageOf(cause));
       resolve();
     };
+    // Between the first look at the signal and its listener the socket's module was loaded.
+    if (signal?.aborted) onAbort();
   });
   return {
-    send: (text) => raw.send(text),
+    send: (frame) => raw.send(frame),
     close: () => closeRaw(raw),
     drop: () => {
       detach(raw);
@@ -78,7 +82,7 @@ interface RawSocket {
   onerror: ((event: { error?: unknown }) => void) | null;
   onclose: ((event: { code: number; reason: string }) => void) | null;
   readonly readyState: number;
-  send(text: string): void;
+  send(frame: string | Uint8Array): void;
   close(code?: number): void;
   terminate?(): void;
 }
@@ -99,7 +103,9 @@ async function createRawSocket(url: string, options: OpenOptions): Promise<RawSo
         "put the secret into the query of the URL, or let a cookie of the same origin carry it.",
     );
   }
-  return new globalThis.WebSocket(url) as unknown as RawSocket;
+  const socket = new globalThis.WebSocket(url);
+  socket.binaryType = "arraybuffer";
+  return socket as unknown as RawSocket;
 }
 
 function isNode(): boolean {

@@ -1,3 +1,5 @@
+import { clip } from "../util/clip.js";
+
 const MAX_JSON = 2_000;
 const MAX_TEXT = 500;
 const MAX_DEPTH = 50;
@@ -21,14 +23,12 @@ export function briefInput(value: unknown): unknown {
 }
 
 function briefText(text: string): string {
-  const start = text.length > MAX_TEXT ? text.slice(0, MAX_TEXT) : text;
-  const whole = LONE.test(start) ? start.replace(LONE_ALL, "\ufffd") : start;
-  return text.length > MAX_TEXT ? `${whole}… (${text.length} characters)` : whole;
+  const start = clip(text, MAX_TEXT);
+  return text.length > MAX_TEXT ? `${start}… (${text.length} characters)` : start;
 }
 
 /** Half a character, which Python cannot encode. */
 const LONE = /\p{Surrogate}/u;
-const LONE_ALL = /\p{Surrogate}/gu;
 
 function fits(value: unknown, budget: { left: number }, depth: number): boolean {
   switch (typeof value) {
@@ -42,7 +42,7 @@ function fits(value: unknown, budget: { left: number }, depth: number): boolean 
       return budget.left >= 0;
     case "object": {
       budget.left -= 4;
-      if (budget.left < 0 || depth > MAX_DEPTH) return false;
+      if (budget.left < 0 || depth > MAX_DEPTH || ArrayBuffer.isView(value)) return false;
       if (value === null) return true;
       if (Array.isArray(value)) return value.length <= MAX_JSON && value.every((item) => fits(item, budget, depth + 1));
       // `for in` ends early where Object.entries would first list a million keys.

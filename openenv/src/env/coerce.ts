@@ -105,7 +105,7 @@ function toBoolean(value: unknown): boolean | undefined {
 }
 
 const INTEGER = /^[+-]?\d+(?:_\d+)*(?:\.0+)?$/;
-const NUMBER = /^[+-]?(?:\d+(?:_\d+)*\.?(?:\d+(?:_\d+)*)?|\.\d+(?:_\d+)*)(?:e[+-]?\d+)?$/i;
+const NUMBER = /^[+-]?(?:\d+(?:_\d+)*(?:\.(?:\d+(?:_\d+)*)?)?|\.\d+(?:_\d+)*)(?:e[+-]?\d+)?$/i;
 /** Longer texts are no number that anybody writes. */
 const MAX_DIGITS = 400;
 

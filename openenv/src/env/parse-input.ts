@@ -43,7 +43,8 @@ function hasMoreThan(value: unknown, limit: number): boolean {
   let count = 1;
   while (waiting.length > 0) {
     const item = waiting.pop();
-    if (typeof item !== "object" || item === null) continue;
+    // A byte array is one value: to list its keys would cost more than all the rest.
+    if (typeof item !== "object" || item === null || ArrayBuffer.isView(item)) continue;
     for (const key in item) {
       if (++count > limit) return true;
       waiting.push((item as JsonObject)[key]);

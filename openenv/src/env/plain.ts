@@ -1,5 +1,6 @@
 import { OpenEnvError, type ValidationIssue } from "../errors.js";
 import { MAX_OUTPUT_DEPTH } from "../protocol/json.js";
+import { Bytes } from "./fields.js";
 
 /** What an environment returned is not what its contract promises, or has no JSON form. */
 export class InvalidOutputError extends OpenEnvError {
@@ -60,6 +61,8 @@ function plainObject(value: object, place: Place): unknown {
     throw refuse(place, `nested deeper than ${MAX_OUTPUT_DEPTH} levels, or it contains itself`);
   }
   if (Array.isArray(value)) return plainArray(value, place);
+  // It has a JSON form, which whoever sends it asks for, unless bytes can be sent as they are.
+  if (value instanceof Bytes) return value;
   if (!isPlainObject(value)) return plain(jsonForm(value, place), { ...place, depth: place.depth + 1 });
   let copy: Record<string, unknown> | undefined;
   for (const key of Object.keys(value)) {

@@ -1,3 +1,7 @@
+import { RemoteError } from "../errors.js";
+import { stringifyJson } from "./json.js";
+import type { JsonObject } from "./messages.js";
+
 /** The one place where names change between the wire (`episode_id`) and TypeScript options (`episodeId`). */
 export interface ResetOptions {
   seed?: number | undefined;
@@ -16,4 +20,18 @@ export function encodeReset(options: ResetOptions & Record<string, unknown>): Re
   for (const [key, value] of Object.entries(rest)) if (value !== undefined) data[key] = value;
   if (episodeId !== undefined) data["episode_id"] = episodeId;
   return data;
+}
+
+/**
+ * A client's frame, as text unless `write` makes something else of it.
+ * @throws RemoteError VALIDATION_ERROR, as a server would answer: nothing is sent that JSON cannot hold.
+ */
+export function renderRequest(message: JsonObject): string;
+export function renderRequest<T>(message: JsonObject, write: (message: JsonObject) => T): T;
+export function renderRequest(message: JsonObject, write: (message: JsonObject) => unknown = stringifyJson): unknown {
+  try {
+    return write(message);
+  } catch (error) {
+    throw new RemoteError("VALIDATION_ERROR", `This cannot be sent as JSON: ${(error as Error).message}.`);
+  }
 }

@@ -1,9 +1,17 @@
 import type { JsonObject } from "./messages.js";
 
-/** Header and cookie that name an HTTP session. A server answers `none` when no session was kept. */
+/** Header that names an HTTP session. A server answers `none` when no session was kept; asking with `none` wants none. */
 export const SESSION_HEADER = "openenv-session";
-export const SESSION_COOKIE = "openenv_session";
 export const NO_SESSION = "none";
+
+/**
+ * Cookie that names an HTTP session. A browser sends a cookie to every port of a host, so its name has the port that
+ * the client asked for: `openenv_session_8000`, or `openenv_session` for a host without one.
+ */
+export function sessionCookie(host = ""): string {
+  const port = /:(\d+)$/.exec(host)?.[1];
+  return port === undefined ? "openenv_session" : `openenv_session_${port}`;
+}
 
 /** `GET /metadata`. `contract` is ours; the other members are the reference's, null when unset. */
 export interface MetadataBody {

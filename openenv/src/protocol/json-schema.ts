@@ -1,3 +1,4 @@
+import { isObject } from "../util/is-object.js";
 import type { SchemaBody } from "./http.js";
 
 /**
@@ -47,8 +48,4 @@ function sortedObject(object: object, render: (key: string, value: unknown) => s
     if (text !== undefined) members.push(`${JSON.stringify(key)}:${text}`);
   }
   return `{${members.join(",")}}`;
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

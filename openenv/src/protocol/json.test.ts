@@ -50,6 +50,21 @@ describe("reading", () => {
     );
   });
 
+  test("looks once at a text of millions of escapes that never ends", () => {
+    expect(() => parseJson(`NaN"${'\\"'.repeat(1_000_000)}`)).toThrow(SyntaxError);
+    expect(() => parseJson(`NaN${'"\\'.repeat(1_000_000)}`)).toThrow(SyntaxError);
+    expect(() => parseJson(`NaN${"-".repeat(1_000_000)}`)).toThrow(SyntaxError);
+  });
+
+  test.each([
+    "😀".repeat(40),
+    `x${"😀".repeat(40)}`,
+    `["${"😀".repeat(20)}" x "${"😀".repeat(20)}"]`,
+    `[NaN,${"😀".repeat(9)}`,
+  ])("says of %j what is wrong in whole characters and few words", (text) => {
+    expect(() => parseJson(text)).toThrow(/^\P{Surrogate}{1,200}$/u);
+  });
+
   test("does not run out of stack in a long text of escapes", () => {
     expect(parseJson(`["${'\\"'.repeat(200_000)}",NaN]`)).toEqual(['"'.repeat(200_000), NaN]);
   });

@@ -1,3 +1,5 @@
+import { clip } from "../util/clip.js";
+
 /** Deepest nesting of arrays and objects that is read from a peer. */
 export const MAX_INPUT_DEPTH = 1000;
 /** Deepest nesting that is sent; the reference serialises no deeper either. */
@@ -15,7 +17,7 @@ export function parseJson(text: string): unknown {
   try {
     value = JSON.parse(text);
   } catch (error) {
-    if (!/NaN|Infinity/.test(text)) throw error;
+    if (!/NaN|Infinity/.test(text)) throw asSyntaxError(error);
     value = parseWithNonFinite(text);
   }
   // A nesting of n takes at least 2n characters: short frames need no look.
@@ -63,17 +65,47 @@ function hasLoneSurrogate(text: string): boolean {
 function parseWithNonFinite(text: string): unknown {
   // Stands for NaN until the text is parsed; nobody can send it as a text of their own.
   const mark = `\u0000NaN${Math.random()}`;
-  const tokens = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\bInfinity\b|\bNaN\b/gs;
-  const mended = text.replace(tokens, (token) => {
-    if (token === "NaN") return JSON.stringify(mark);
-    if (token === "Infinity") return "1e999";
-    return token === "-Infinity" ? "-1e999" : token;
-  });
   try {
-    return JSON.parse(mended, (_key, value: unknown) => (value === mark ? Number.NaN : value));
+    return JSON.parse(replaceNonFinite(text, mark), (_key, value: unknown) => (value === mark ? Number.NaN : value));
   } catch (error) {
     // Other than JSON.parse alone, its callback recurses.
     if (error instanceof RangeError) throw new TooDeepError(`nested deeper than ${MAX_INPUT_DEPTH} levels`);
-    throw error;
+    throw asSyntaxError(error);
   }
 }
+
+/** Looks at each character once, whatever the text is: a peer may send millions that are no JSON. */
+function replaceNonFinite(text: string, mark: string): string {
+  const tokens = /"|\bNaN\b|\bInfinity\b/g;
+  let mended = "";
+  let from = 0;
+  for (let found = tokens.exec(text); found !== null; found = tokens.exec(text)) {
+    if (found[0] === '"') {
+      tokens.lastIndex = endOfString(text, found.index + 1);
+      continue;
+    }
+    mended += text.slice(from, found.index) + (found[0] === "NaN" ? JSON.stringify(mark) : "1e999");
+    from = tokens.lastIndex;
+  }
+  return mended + text.slice(from);
+}
+
+/** Where the text goes on behind the string that begins at `start`; its end when the string has none. */
+function endOfString(text: string, start: number): number {
+  for (let at = start; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) return at + 1;
+    if (code === BACKSLASH) at++;
+  }
+  return text.length;
+}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+
+/** V8 quotes a piece of the text, cut anywhere: its message may hold half a character. */
+function asSyntaxError(error: unknown): SyntaxError {
+  return new SyntaxError(clip((error as Error).message, MAX_MESSAGE), { cause: error });
+}
+
+const MAX_MESSAGE = 200;

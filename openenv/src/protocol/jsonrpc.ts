@@ -1,3 +1,4 @@
+import { clip } from "../util/clip.js";
 import type { JsonObject } from "./messages.js";
 
 /** JSON-RPC 2.0 as the reference speaks it: `data` is always there, null when unused. */
@@ -9,6 +10,12 @@ export const RPC_ERRORS = {
   internal: -32603,
   server: -32000,
 } as const;
+
+/** Longest id that is answered with, in characters. */
+const MAX_ID = 1000;
+/** How much an error tells of a name or a list that a peer sent. */
+const MAX_ECHO = 100;
+const MAX_WRONG = 20;
 
 export type RpcId = string | number | null;
 
@@ -41,9 +48,13 @@ export function parseRpcRequest(value: JsonObject): RpcRequest {
   if (typeof value["method"] !== "string") wrong.push('"method" must be a string');
   const params = "params" in value ? value["params"] : {};
   if (typeof params !== "object" || params === null || Array.isArray(params)) wrong.push('"params" must be an object');
-  if (parseId(value) === undefined) wrong.push('"id" must be a string, a whole number or null');
+  if (parseId(value) === undefined) {
+    wrong.push(`"id" must be a string of at most ${MAX_ID} characters, a whole number or null`);
+  }
   for (const key in value) {
-    if (key !== "jsonrpc" && key !== "method" && key !== "params" && key !== "id") wrong.push(`"${key}" is unknown`);
+    if (key === "jsonrpc" || key === "method" || key === "params" || key === "id") continue;
+    wrong.push(`"${clip(key, MAX_ECHO)}" is unknown`);
+    if (wrong.length >= MAX_WRONG) break;
   }
   if (wrong.length > 0) throw new RpcError(RPC_ERRORS.invalidRequest, `Invalid request: ${wrong.join("; ")}`);
   return { id: parseId(value) as RpcId, method: value["method"] as string, params: params as JsonObject };
@@ -62,5 +73,6 @@ function parseId(value: JsonObject): RpcId | undefined {
   const id = value["id"];
   if (id === undefined || id === null) return null;
   if (typeof id === "boolean") return id ? 1 : 0;
-  return typeof id === "string" || Number.isInteger(id) ? (id as RpcId) : undefined;
+  if (typeof id !== "string") return Number.isInteger(id) ? (id as number) : undefined;
+  return clip(id, MAX_ID) === id ? id : undefined;
 }

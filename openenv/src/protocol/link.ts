@@ -8,17 +8,12 @@ export interface ReceivedMessage {
   openenv?: { extensions: string[] };
 }
 
-export interface LinkRequestOptions {
-  timeoutMs?: number | undefined;
-  signal?: AbortSignal | undefined;
-}
-
 /**
  * One session's way to its environment: a socket, or a call in process. Requests are answered in order.
  * `request` rejects with a ConnectionError once the session behind it is gone.
  */
 export interface Link {
   readonly open: boolean;
-  request(message: JsonObject, options: LinkRequestOptions): Promise<ReceivedMessage>;
+  request(message: JsonObject): Promise<ReceivedMessage>;
   close(): Promise<void>;
 }

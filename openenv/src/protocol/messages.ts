@@ -7,6 +7,7 @@ export type WireCode =
   | "VALIDATION_ERROR"
   | "EXECUTION_ERROR"
   | "TIMEOUT"
+  | "HOST_LOST"
   | "CAPACITY_REACHED"
   | "FACTORY_ERROR"
   | "SESSION_ERROR";
@@ -57,6 +58,9 @@ export const CLOSE_CODES = {
 
 /** The query key that negotiates extensions on `/ws`; a server that does not know it ignores it. */
 export const EXTENSIONS_KEY = "openenv";
-/** `warnings`: dropped reset options are named. `timing`: `metadata.openenv` says where the time went. */
-export const EXTENSIONS = ["warnings", "timing"] as const;
+/**
+ * `warnings`: dropped reset options are named. `timing`: `metadata.openenv` says where the time went.
+ * `binary`: frames may be MessagePack. `batch`: the socket carries many sessions, and none of its own.
+ */
+export const EXTENSIONS = ["warnings", "timing", "binary", "batch"] as const;
 export type Extension = (typeof EXTENSIONS)[number];

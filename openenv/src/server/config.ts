@@ -1,5 +1,7 @@
+import { availableParallelism } from "node:os";
 import type { EnvironmentDefinition } from "../env/environment.js";
 import { ConfigError } from "../errors.js";
+import type { IsolationConfig } from "./isolation/isolate.js";
 import type { LogLevel, Mode, ServeOptions } from "./types.js";
 
 /** Everything a server is started with, decided: options first, then environment variables, then defaults. */
@@ -14,6 +16,14 @@ export interface Config {
   maxMessageBytes: number;
   pingIntervalMs: number;
   graceMs: number;
+  /** Processes behind the one address. */
+  workers: number;
+  /** Milliseconds without a sign of life after which a worker is replaced. */
+  hangMs: number;
+  queueSize: number;
+  queueTimeoutMs: number;
+  /** Undefined when sessions live in this process. */
+  isolation: IsolationConfig | undefined;
   logLevel: LogLevel;
 }
 
@@ -21,13 +31,16 @@ type Variables = Readonly<Record<string, string | undefined>>;
 
 const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
 const MODES = ["simulation", "production"] as const;
+const ISOLATION = ["none", "thread", "process"] as const;
 const DEFAULT_CAPACITY = 100;
+const COUNT_FROM_ZERO = { min: 0, max: 10_000_000, whole: true };
 
 /** @throws ConfigError that names the option or variable and what is allowed. */
 export function readConfig(definition: EnvironmentDefinition, options: ServeOptions, variables: Variables): Config {
   const sessionTimeout = options.sessionTimeout;
+  checkSchemas(definition);
   return {
-    host: options.host ?? text(variables, "HOST") ?? "127.0.0.1",
+    host: filled("HOST", options.host) ?? text(variables, "HOST") ?? "127.0.0.1",
     port: number("PORT", options.port ?? text(variables, "PORT") ?? 8000, { min: 0, max: 65_535, whole: true }),
     mode: choice("OPENENV_MODE", options.mode ?? text(variables, "OPENENV_MODE")?.toLowerCase() ?? "simulation", MODES),
     maxConcurrentEnvs: capacity(definition, options, variables),
@@ -35,15 +48,25 @@ export function readConfig(definition: EnvironmentDefinition, options: ServeOpti
       sessionTimeout === null
         ? null
         : seconds("SESSION_TIMEOUT", sessionTimeout ?? text(variables, "SESSION_TIMEOUT") ?? 900),
-    allowedOrigins: options.allowedOrigins ?? origins(text(variables, "ALLOWED_ORIGINS") ?? ""),
-    operatorToken: options.operatorToken ?? text(variables, "OPENENV_OPERATOR_TOKEN"),
+    allowedOrigins: origins(options.allowedOrigins ?? (text(variables, "ALLOWED_ORIGINS") ?? "").split(",")),
+    operatorToken: filled("OPENENV_OPERATOR_TOKEN", options.operatorToken) ?? text(variables, "OPENENV_OPERATOR_TOKEN"),
     maxMessageBytes: number(
       "MAX_MESSAGE_BYTES",
       options.maxMessageBytes ?? text(variables, "MAX_MESSAGE_BYTES") ?? 16 * 1024 * 1024,
       { min: 1024, max: 512 * 1024 * 1024, whole: true },
     ),
-    pingIntervalMs: options.pingIntervalMs ?? seconds("PING_INTERVAL", text(variables, "PING_INTERVAL") ?? 20),
-    graceMs: options.graceMs ?? seconds("SHUTDOWN_GRACE", text(variables, "SHUTDOWN_GRACE") ?? 10),
+    pingIntervalMs:
+      milliseconds("pingIntervalMs", options.pingIntervalMs) ??
+      seconds("PING_INTERVAL", text(variables, "PING_INTERVAL") ?? 20),
+    graceMs:
+      milliseconds("graceMs", options.graceMs, 0) ?? seconds("SHUTDOWN_GRACE", text(variables, "SHUTDOWN_GRACE") ?? 8),
+    workers: workers(options.workers ?? text(variables, "WORKERS") ?? 1),
+    hangMs:
+      milliseconds("workerTimeoutMs", options.workerTimeoutMs) ??
+      seconds("WORKER_TIMEOUT", text(variables, "WORKER_TIMEOUT") ?? 30),
+    queueSize: number("QUEUE_SIZE", options.queueSize ?? text(variables, "QUEUE_SIZE") ?? 0, COUNT_FROM_ZERO),
+    queueTimeoutMs: seconds("QUEUE_TIMEOUT", options.queueTimeout ?? text(variables, "QUEUE_TIMEOUT") ?? 30),
+    isolation: isolation(options, variables),
     logLevel: choice(
       "LOG_LEVEL",
       options.logLevel ?? text(variables, "LOG_LEVEL")?.toLowerCase() ?? "info",
@@ -64,6 +87,52 @@ function capacity(definition: EnvironmentDefinition, options: ServeOptions, vari
     );
   }
   return value;
+}
+
+function workers(given: number | string): number {
+  if (given === "auto") return availableParallelism();
+  return number("WORKERS", given, { min: 1, max: 1024, whole: true });
+}
+
+function isolation(options: ServeOptions, variables: Variables): IsolationConfig | undefined {
+  const kind = choice("ISOLATION", options.isolation ?? text(variables, "ISOLATION") ?? "none", ISOLATION);
+  const poolSize = options.poolSize ?? text(variables, "POOL_SIZE");
+  const stepTimeout = options.stepTimeout ?? text(variables, "STEP_TIMEOUT");
+  const memory = options.hostMemoryMb ?? text(variables, "HOST_MEMORY_MB");
+  if (kind === "none") {
+    if (stepTimeout === undefined) return undefined;
+    throw new ConfigError("STEP_TIMEOUT ends sessions that are isolated: set ISOLATION to thread or process, too.");
+  }
+  if (options.module === undefined) {
+    throw new ConfigError(
+      `ISOLATION "${kind}" needs the option \`module\`: the JavaScript module that exports the environment, ` +
+        'as in serve(environment, { module: new URL("./environment.js", import.meta.url) }).',
+    );
+  }
+  return {
+    kind,
+    module: options.module,
+    poolSize: poolSize === undefined ? undefined : number("POOL_SIZE", poolSize, { min: 1, max: 1024, whole: true }),
+    spareHosts: number("SPARE_HOSTS", options.spareHosts ?? text(variables, "SPARE_HOSTS") ?? 1, COUNT_FROM_ZERO),
+    stepTimeoutMs: stepTimeout === undefined ? undefined : seconds("STEP_TIMEOUT", stepTimeout),
+    hostMemoryMb:
+      memory === undefined ? undefined : number("HOST_MEMORY_MB", memory, { min: 8, max: 1_000_000, whole: true }),
+  };
+}
+
+/** What has no JSON form is said now, not to the first who asks for `/schema`. */
+function checkSchemas({ contract }: EnvironmentDefinition): void {
+  try {
+    contract.schemas();
+  } catch (error) {
+    const reason = (error as Error).message;
+    throw new ConfigError(`The contract "${contract.name}" has no JSON Schema: ${reason}`, { cause: error });
+  }
+}
+
+function filled(name: string, given: string | undefined): string | undefined {
+  if (given === undefined || (typeof given === "string" && given.trim() !== "")) return given;
+  throw new ConfigError(`${name} must be a text that is not empty, not "${String(given)}".`);
 }
 
 /** An empty variable counts as unset. */
@@ -87,18 +156,23 @@ function seconds(name: string, given: string | number): number {
   return number(name, given, { min: 0.001, max: 2_000_000, whole: false }) * 1000;
 }
 
+function milliseconds(name: string, given: number | undefined, min = 1): number | undefined {
+  return given === undefined ? undefined : number(name, given, { min, max: 2_000_000_000, whole: false });
+}
+
 function choice<T extends string>(name: string, given: string, allowed: readonly T[]): T {
   const found = allowed.find((value) => value === given);
   if (found === undefined) throw new ConfigError(`${name} must be one of ${allowed.join(", ")}, not "${given}".`);
   return found;
 }
 
-function origins(list: string): string[] {
-  const names = list.split(",").flatMap((name) => name.trim() || []);
-  return names.map((name) => {
-    if (name === "*") return name;
-    if (!URL.canParse(name))
-      throw new ConfigError(`ALLOWED_ORIGINS needs origins such as https://example.org, not "${name}".`);
-    return new URL(name).origin;
+function origins(names: readonly string[]): string[] {
+  return names.flatMap((given) => {
+    const name = String(given).trim();
+    if (name === "*" || name === "") return name || [];
+    const url = URL.canParse(name) ? new URL(name) : undefined;
+    // As browsers write it; `origin` would be "null" for the pages of a browser's extension.
+    if (url !== undefined && url.host !== "") return `${url.protocol}//${url.host}`;
+    throw new ConfigError(`ALLOWED_ORIGINS needs origins such as https://example.org, not "${name}".`);
   });
 }

@@ -1,3 +1,5 @@
+import type { ByteBudget } from "./byte-budget.js";
+import type { Fleet } from "./fleet.js";
 import type { Origins } from "./origins.js";
 import type { Runtime } from "./runtime.js";
 import type { Sessions } from "./sessions.js";
@@ -10,6 +12,10 @@ export interface ServerContext {
   readonly operatorToken: string | undefined;
   readonly maxMessageBytes: number;
   readonly pingIntervalMs: number;
+  /** Shared by the HTTP bodies that are being read. */
+  readonly bodies: ByteBudget;
+  /** The other servers behind the same address. */
+  readonly fleet: Fleet | undefined;
   /** HTTP requests being answered. */
   requests: number;
   /** The server is on its way down: nothing new is taken. */

@@ -9,7 +9,12 @@ import type { Sessions } from "./sessions.js";
 export interface DispatchOptions extends ExchangeOptions {
   /** Where named sessions live, for the session methods of `mcp` frames. */
   sessions?: Sessions | undefined;
+  /** Registers what is to be done when nobody waits for the answer any more; called only for what takes its time. */
+  whenGone?: (giveUp: () => void) => void;
 }
+
+/** Timers take no longer ones; 24 days are as good as no limit. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
 
 type Reply = ServerMessage | Promise<ServerMessage>;
 
@@ -28,7 +33,9 @@ export function dispatch(
     const reply = session.run(exchange);
     if (!isThenable(reply)) return reply;
     const safe = reply.then(undefined, sessionEnded);
-    return options.timeoutMs === undefined ? safe : withTimeout(safe, exchange, options.timeoutMs);
+    options.whenGone?.(() => exchange.abort(new Error("the client has left")));
+    const { timeoutMs } = options;
+    return timeoutMs === undefined || timeoutMs > MAX_TIMER_MS ? safe : withTimeout(safe, exchange, timeoutMs);
   } catch (error) {
     return sessionEnded(error);
   }

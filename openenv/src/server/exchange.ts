@@ -3,9 +3,10 @@ import { InvalidOutputError } from "../env/validate.js";
 import type { ClientMessage, JsonObject, ObservationData, ServerMessage } from "../protocol/messages.js";
 import { isThenable } from "../util/thenable.js";
 import { Call, type CallOptions } from "./call.js";
-import { describeError } from "./failure.js";
+import { describeError, toError } from "./failure.js";
 import { errorMessage, invalidMessage } from "./frame.js";
 import type { Session, Task } from "./session.js";
+import { SessionKilledError } from "./session-killed.js";
 
 export interface ExchangeOptions extends CallOptions {
   /** Adds `metadata.openenv` with where the time went. */
@@ -51,9 +52,15 @@ export class Exchange extends Call implements Task<ServerMessage> {
   /** Classifies what went wrong in the environment. */
   fail(method: Method, error: unknown): ServerMessage {
     const { runtime, id } = this.#session;
+    const cause = toError(error);
     runtime.counters.errors++;
-    runtime.log.warn({ err: error, session: id }, `the environment failed in ${method}`);
-    const text = error instanceof InvalidOutputError ? error.message : describeError(error, runtime.mode);
+    if (this.aborted === undefined) {
+      runtime.log.warn({ err: cause, session: id }, `the environment failed in ${method}`);
+    } else {
+      runtime.log.debug({ session: id, reason: this.aborted.message }, `${method} was given up`);
+    }
+    if (cause instanceof SessionKilledError) return errorMessage(cause.code, cause.message);
+    const text = cause instanceof InvalidOutputError ? cause.message : describeError(error, runtime.mode);
     return errorMessage("EXECUTION_ERROR", text);
   }
 
@@ -83,6 +90,8 @@ export class Exchange extends Call implements Task<ServerMessage> {
     const { fields, dropped, seed, split, index } = checked.value;
     if (dropped.length > 0) this.#warnDropped(dropped);
     const episodeId = checked.value.episodeId ?? crypto.randomUUID();
+    // Until this reset has succeeded there is no episode to step in, neither the old one nor a new one.
+    this.#session.episodeId = null;
     const call = this;
     const request = {
       ...fields,

@@ -3,16 +3,29 @@ import type { Mode } from "./types.js";
 
 /**
  * What a client is told of an exception in author code: the author's own message. In production only an
- * EnvError speaks for itself, because other messages can hold paths and secrets; the log has them.
+ * EnvError speaks for itself, because other messages can hold paths and secrets; the log has them. Never throws.
  */
 export function describeError(error: unknown, mode: Mode): string {
-  if (error instanceof EnvError || isEnvError(error)) return error.message;
-  if (mode === "production") return "the environment failed; the server's log has the cause";
-  if (error instanceof Error) return error.message || error.name;
-  return String(error);
+  const { message, name } = toError(error);
+  if (mode === "production" && !isEnvError(error)) return "the environment failed; the server's log has the cause";
+  return message || name;
+}
+
+/** The error itself, or one that can be read: anything can be thrown, also what throws when it is looked at. */
+export function toError(error: unknown): Error {
+  try {
+    if (error instanceof Error && typeof error.message === "string" && typeof error.stack === "string") return error;
+    return new Error(typeof error === "string" ? error : (JSON.stringify(error) ?? String(error)));
+  } catch {
+    return new Error("something was thrown that cannot be read");
+  }
 }
 
 /** Also for an EnvError of another copy of this package, as a bundled environment may bring one. */
-function isEnvError(error: unknown): error is EnvError {
-  return error instanceof Error && (error as { code?: unknown }).code === "ENV_FAILED";
+function isEnvError(error: unknown): boolean {
+  try {
+    return error instanceof EnvError || (error as { code?: unknown } | undefined)?.code === "ENV_FAILED";
+  } catch {
+    return false;
+  }
 }

@@ -3,24 +3,36 @@ import { extraField, MAX_ISSUES, missingField, notAnObject } from "../env/issues
 import type { ValidationIssue } from "../errors.js";
 import { parseJson, TooDeepError } from "../protocol/json.js";
 import type { ClientMessage, ErrorData, JsonObject, ServerMessage, WireCode } from "../protocol/messages.js";
+import { isObject } from "../util/is-object.js";
 
-type ErrorMessage = Extract<ServerMessage, { type: "error" }>;
+export type ErrorMessage = Extract<ServerMessage, { type: "error" }>;
 
 /** Reads one text frame of `/ws`: the message, or the error that answers it. Never throws. */
 export function readFrame(text: string): ClientMessage | ErrorMessage {
+  return readWith(() => parseJson(text), JSON_FRAMES);
+}
+
+export interface ReadOptions<M> {
+  /** What errors call it. */
+  format: string;
+  check(frame: JsonObject): M | ErrorMessage;
+}
+
+/** Reads one frame in whatever format: what `check` makes of its object, or the error that answers it. Never throws. */
+export function readWith<M>(parse: () => unknown, { format, check }: ReadOptions<M>): M | ErrorMessage {
   let value: unknown;
   try {
-    value = parseJson(text);
+    value = parse();
   } catch (error) {
     if (error instanceof TooDeepError) {
       return invalidMessage([{ type: "recursion_limit", loc: [], msg: error.message, input: null }]);
     }
-    return errorMessage("INVALID_JSON", `Invalid JSON: ${(error as Error).message}`);
+    return errorMessage("INVALID_JSON", `Invalid ${format}: ${(error as Error).message}`);
   }
   if (!isObject(value)) {
     return invalidMessage([notAnObject([], value)]);
   }
-  return checkFrame(value);
+  return check(value);
 }
 
 export function errorMessage(code: WireCode, message: string, more: Partial<ErrorData> = {}): ErrorMessage {
@@ -31,14 +43,12 @@ export function invalidMessage(errors: ValidationIssue[]): ErrorMessage {
   return errorMessage("VALIDATION_ERROR", "Invalid message", { errors });
 }
 
-export function isObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
+const JSON_FRAMES: ReadOptions<ClientMessage> = { format: "JSON", check: checkFrame };
 
 /** Which types have `data`, and whether it must be there. */
 const DATA_RULES = { reset: "optional", step: "required", mcp: "required", state: "none", close: "none" } as const;
 
-function checkFrame(frame: JsonObject): ClientMessage | ErrorMessage {
+export function checkFrame(frame: JsonObject): ClientMessage | ErrorMessage {
   const { type, data } = frame;
   if (typeof type !== "string" || !Object.hasOwn(DATA_RULES, type)) {
     const known = Object.keys(DATA_RULES).join(", ");

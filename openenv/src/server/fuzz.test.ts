@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { defineCounter } from "../../test-support/counter.js";
 import { openTestSocket } from "../../test-support/socket.js";
 import { ERRORS } from "../errors.js";
-import { serve } from "./serve.js";
+import { serve } from "../serve.js";
 import type { RunningServer } from "./types.js";
 
 const SOCKETS = 25;

@@ -1,11 +1,14 @@
-import type { EnvironmentDefinition } from "../env/environment.js";
-import { ConnectionError } from "../errors.js";
+import type { Environment, EnvironmentDefinition } from "../env/environment.js";
+import { ConnectionError, RemoteError } from "../errors.js";
+import { renderRequest } from "../protocol/codec.js";
 import type { Link, ReceivedMessage } from "../protocol/link.js";
 import type { JsonObject } from "../protocol/messages.js";
 import { dispatch } from "./dispatch.js";
 import { readFrame } from "./frame.js";
+import { makeEnvironment } from "./make-environment.js";
+import { Refusal } from "./refusal.js";
 import { renderReply } from "./reply.js";
-import { createRuntime } from "./runtime.js";
+import { createRuntime, type Runtime } from "./runtime.js";
 import { Session } from "./session.js";
 
 export interface InProcessOptions {
@@ -14,7 +17,7 @@ export interface InProcessOptions {
 
 /**
  * A session without a socket, through the same reading, dispatch and writing as one with: what passes here passes there.
- * @throws whatever the factory throws.
+ * @throws RemoteError FACTORY_ERROR, with what the factory threw as its cause.
  */
 export async function createInProcessLink(
   definition: EnvironmentDefinition,
@@ -22,22 +25,30 @@ export async function createInProcessLink(
 ): Promise<Link> {
   const runtime = createRuntime(definition);
   const session = new Session(runtime);
-  session.adopt(await definition.create());
+  session.adopt(await make(runtime));
   const timing = options.timing === true;
   return {
     get open() {
       return session.state === "ready";
     },
-    async request(message: JsonObject, { timeoutMs, signal }): Promise<ReceivedMessage> {
+    async request(message: JsonObject): Promise<ReceivedMessage> {
       if (session.state !== "ready") throw new ConnectionError("SESSION_LOST", "the session has ended; call reset");
-      signal?.throwIfAborted();
-      const frame = readFrame(JSON.stringify(message));
+      const frame = readFrame(renderRequest(message));
       if (frame.type === "close") throw new ConnectionError("PROTOCOL_ERROR", "close() ends a session in process");
-      const reply =
-        frame.type === "error" ? frame : await dispatch(session, frame, { timing, warnings: true, timeoutMs });
+      const reply = frame.type === "error" ? frame : await dispatch(session, frame, { timing, warnings: true });
       const received = JSON.parse(renderReply(reply, runtime.maxAnswerBytes)) as ReceivedMessage;
       return { ...received, openenv: { extensions: timing ? ["warnings", "timing"] : ["warnings"] } };
     },
     close: () => session.close("closed by the client"),
   };
+}
+
+async function make(runtime: Runtime): Promise<Environment> {
+  try {
+    return await makeEnvironment(runtime);
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    const { code, message, ...details } = error.data;
+    throw Object.assign(new RemoteError(code, message, details), { cause: error.cause });
+  }
 }

@@ -1,3 +1,3 @@
 export type { ServerCapacityStatus, SessionInfo } from "../protocol/http.js";
-export { serve } from "./serve.js";
+export { serve } from "../serve.js";
 export type { ConcurrencyConfig, LogLevel, Mode, RunningServer, ServeOptions } from "./types.js";

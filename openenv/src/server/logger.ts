@@ -1,9 +1,10 @@
 import pino from "pino";
 import type { Log } from "./log.js";
+import { LogWriter } from "./log-writer.js";
 import type { LogLevel } from "./types.js";
 
 const FLUSH_MS = 250;
-const BUFFER_BYTES = 15_000;
+const STDERR = 2;
 
 export interface Logger extends Log {
   /** Writes what is buffered. */
@@ -13,17 +14,11 @@ export interface Logger extends Log {
 
 /** JSON lines on standard error. They are written in blocks, so that a line per session stays cheap. */
 export function createLogger(level: LogLevel): Logger {
-  const destination = pino.destination({ fd: 2, sync: false, minLength: BUFFER_BYTES });
-  const logger = pino({ level, base: null }, destination);
-  const timer = setInterval(() => destination.flush(), FLUSH_MS);
+  const writer = new LogWriter(STDERR);
+  const logger = pino({ level, base: null }, writer);
+  const timer = setInterval(() => writer.flush(), FLUSH_MS);
   timer.unref();
-  const flush = (): void => {
-    try {
-      destination.flushSync();
-    } catch {
-      // Nobody reads the log any more; a server does not stop for that.
-    }
-  };
+  const flush = (): void => writer.flushSync();
   process.once("exit", flush);
   return {
     debug: (fields, message) => logger.debug(fields, message),

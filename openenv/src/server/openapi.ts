@@ -15,6 +15,7 @@ interface OpenApiParts {
 /** The OpenAPI 3.1 description of `GET /openapi.json`; in production without the simulation routes. */
 export function renderOpenApi({ mode, name, schemas }: OpenApiParts): object {
   const simulation = mode === "simulation";
+  const anyObject = { type: "object" };
   return {
     openapi: "3.1.0",
     info: {
@@ -28,7 +29,7 @@ export function renderOpenApi({ mode, name, schemas }: OpenApiParts): object {
       "/health": { get: operation("Info", "Whether the server takes requests", ref("HealthResponse")) },
       "/schema": { get: operation("Info", "JSON Schemas of action, observation and state", ref("SchemaResponse")) },
       ...taskPaths(),
-      "/mcp": { post: posting("MCP", "JSON-RPC: tools and sessions", { type: "object" }, { type: "object" }) },
+      "/mcp": { post: posting("MCP", "JSON-RPC: tools and sessions", { body: anyObject, answer: anyObject }) },
     },
     components: { schemas: { ...commonSchemas(), ...(simulation ? controlSchemas(schemas) : {}) } },
   };
@@ -46,11 +47,18 @@ function operation(tag: string, summary: string, answer: Schema): Schema {
   return { tags: [tag], summary, responses: { 200: { description: "OK", content: json(answer) } } };
 }
 
-function posting(tag: string, summary: string, body: Schema, answer: Schema): Schema {
+interface Posting {
+  body: Schema;
+  answer: Schema;
+  /** Without a body the request means the same as with an empty object. */
+  bodyOptional?: boolean;
+}
+
+function posting(tag: string, summary: string, { body, answer, bodyOptional = false }: Posting): Schema {
   return {
     tags: [tag],
     summary,
-    requestBody: { required: summary !== RESET_SUMMARY, content: json(body) },
+    requestBody: { required: !bodyOptional, content: json(body) },
     responses: {
       200: { description: "OK", content: json(answer) },
       422: { description: "Validation Error", content: json(ref("HTTPValidationError")) },
@@ -58,7 +66,6 @@ function posting(tag: string, summary: string, body: Schema, answer: Schema): Sc
   };
 }
 
-const RESET_SUMMARY = "Begin an episode; the answer names a session that /step and /state continue";
 const SESSION_PARAMETER = {
   name: "openenv-session",
   in: "header",
@@ -68,27 +75,30 @@ const SESSION_PARAMETER = {
 };
 
 function controlPaths(stateName: string): Schema {
-  const withSession = (item: Schema): Schema => ({ ...item, parameters: [SESSION_PARAMETER] });
+  const parameters = [SESSION_PARAMETER];
+  const begin = "Begin an episode; the answer names a session that /step and /state continue";
+  const reset = { body: ref("ResetRequest"), answer: ref("ResetResponse"), bodyOptional: true };
+  const step = { body: ref("StepRequest"), answer: ref("StepResponse") };
   return {
-    "/reset": withSession({ post: posting("Control", RESET_SUMMARY, ref("ResetRequest"), ref("ResetResponse")) }),
-    "/step": withSession({ post: posting("Control", "Take one action", ref("StepRequest"), ref("StepResponse")) }),
-    "/state": withSession({ get: operation("Control", "The state of the episode", ref(stateName)) }),
+    "/reset": { post: posting("Control", begin, reset), parameters },
+    "/step": { post: posting("Control", "Take one action", step), parameters },
+    "/state": { get: operation("Control", "The state of the episode", ref(stateName)), parameters },
   };
 }
 
 function taskPaths(): Schema {
   const list = { type: "array", items: { type: "object" } };
   const tasks = { type: "object", properties: { tasks: list, env_name: { type: "string" } } };
+  const parameters = [{ name: "env_name", in: "path", required: true, schema: { type: "string" } }];
   const post = (summary: string, body: string, answer: Schema): Schema => ({
-    post: posting("Tasks", summary, ref(body), answer),
-    parameters: [{ name: "env_name", in: "path", required: true, schema: { type: "string" } }],
+    post: posting("Tasks", summary, { body: ref(body), answer }),
+    parameters,
   });
-  const splits = operation("Tasks", "The splits of the tasks", list);
   return {
     "/list_environments": {
       get: operation("Tasks", "The name of this environment", { type: "array", items: { type: "string" } }),
     },
-    "/{env_name}/splits": { get: splits, parameters: post("", "", {})["parameters"] },
+    "/{env_name}/splits": { get: operation("Tasks", "The splits of the tasks", list), parameters },
     "/{env_name}/tasks": post("All tasks of a split", "ListTasksRequest", tasks),
     "/{env_name}/num_tasks": post("How many tasks a split has", "NumTasksRequest", {
       type: "object",

@@ -1,11 +1,16 @@
+import { clip } from "../util/clip.js";
+
 interface Headers {
   host?: string | undefined;
   origin?: string | undefined;
+  "x-forwarded-host"?: string | string[] | undefined;
 }
 
 export interface Origins {
   /** Why a request with these headers is refused; undefined when it may go on. */
   objection(headers: Headers): string | undefined;
+  /** Whether the request comes from a page of this server, or from no page at all. */
+  isOwn(headers: Headers): boolean;
   /** The value of `access-control-allow-origin`; undefined for none. */
   corsOrigin(headers: Headers): string | undefined;
 }
@@ -13,28 +18,37 @@ export interface Origins {
 /**
  * Keeps foreign web pages out. A client that is no browser sends no Origin and is let in. On a loopback address the
  * Host header has to be a loopback name, so that a foreign name that resolves to it (DNS rebinding) gets nowhere.
+ * `allowed` are origins as browsers write them, or `*`.
  */
 export function createOrigins(boundHost: string, allowed: readonly string[]): Origins {
   const checkHost = isLoopback(boundHost);
   const allowAll = allowed.includes("*");
-  const allowedHosts = new Set(allowed.flatMap((origin) => (URL.canParse(origin) ? [new URL(origin).host] : [])));
   const isAllowed = (origin: string): boolean => allowAll || allowed.includes(origin);
   return {
-    objection({ host, origin }) {
-      if (checkHost && !allowAll && host !== undefined && !isLoopback(hostName(host)) && !allowedHosts.has(host)) {
-        return `the Host "${clip(host)}" is not a name of this machine`;
+    objection(headers) {
+      const { host, origin } = headers;
+      const isKnown = (name: string): boolean =>
+        isLoopback(hostName(name)) || allowed.some((known) => isAt(known, name));
+      if (checkHost && !allowAll && host !== undefined && !isKnown(host)) {
+        const name = clip(host, 100);
+        return `the Host "${name}" is not a name of this machine; if it is yours, add http://${name} to ALLOWED_ORIGINS`;
       }
-      if (origin === undefined || isAllowed(origin) || isSameOrigin(origin, host)) return undefined;
-      return `the origin "${clip(origin)}" is not allowed; add it to ALLOWED_ORIGINS`;
+      if (origin === undefined || isAllowed(origin) || isSameOrigin(headers)) return undefined;
+      return `the origin "${clip(origin, 100)}" is not allowed; if it is yours, add it to ALLOWED_ORIGINS`;
     },
+    isOwn: isSameOrigin,
     corsOrigin: ({ origin }) => (origin !== undefined && isAllowed(origin) ? origin : undefined),
   };
 }
 
-/** True for 127.0.0.0/8, ::1 and localhost. */
+/** True for 127.0.0.0/8, ::1, localhost and the names below it, which resolve to this machine by definition. */
 export function isLoopback(host: string): boolean {
-  const bare = host.replace(/^\[|\]$/g, "").replace(/^::ffff:/, "");
-  return bare === "localhost" || bare === "::1" || /^127(\.\d{1,3}){3}$/.test(bare);
+  const bare = host
+    .toLowerCase()
+    .replace(/^\[|\]$/g, "")
+    .replace(/^::ffff:/, "")
+    .replace(/\.$/, "");
+  return bare === "localhost" || bare.endsWith(".localhost") || bare === "::1" || /^127(\.\d{1,3}){3}$/.test(bare);
 }
 
 /** The name in a Host header, without the port. */
@@ -42,10 +56,20 @@ export function hostName(host: string): string {
   return host.startsWith("[") ? host.slice(0, host.indexOf("]") + 1) : (host.split(":")[0] ?? "");
 }
 
-function isSameOrigin(origin: string, host: string | undefined): boolean {
-  return URL.canParse(origin) && new URL(origin).host === host;
+/**
+ * A proxy that puts its own name into Host tells the one that was asked for in X-Forwarded-Host. It can be believed:
+ * a page may not send it to a foreign origin without a preflight, which is refused.
+ */
+function isSameOrigin({ origin, host, "x-forwarded-host": forwarded }: Headers): boolean {
+  if (origin === undefined) return true;
+  const asked = String(forwarded ?? "").split(",")[0] ?? "";
+  return isAt(origin, host ?? "") || isAt(origin, asked.trim());
 }
 
-function clip(text: string): string {
-  return text.slice(0, 100);
+/** Compares as URLs do: names without case, and a default port like none. */
+function isAt(origin: string, host: string): boolean {
+  if (host === "" || !URL.canParse(origin)) return false;
+  const { protocol, host: own } = new URL(origin);
+  const url = `${protocol}//${host}`;
+  return URL.canParse(url) && new URL(url).host === own;
 }

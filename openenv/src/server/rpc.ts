@@ -1,3 +1,4 @@
+import { briefInput } from "../env/brief-input.js";
 import {
   parseRpcRequest,
   RPC_ERRORS,
@@ -7,10 +8,15 @@ import {
   rpcFailure,
   rpcIdOf,
 } from "../protocol/jsonrpc.js";
-import { isObject } from "./frame.js";
+import { clip } from "../util/clip.js";
+import { isObject } from "../util/is-object.js";
+import { Refusal } from "./refusal.js";
+import { tellUnsendable, writeReply } from "./reply.js";
 import type { Runtime } from "./runtime.js";
 import type { Session } from "./session.js";
-import { Refusal, type Sessions } from "./sessions.js";
+import type { Sessions } from "./sessions.js";
+
+const MAX_ECHO = 100;
 
 /** Where a request came in. `own` is the session of the socket; over HTTP a session is named in `params`. */
 export interface RpcContext {
@@ -27,6 +33,15 @@ export async function answerRpc(value: unknown, context: RpcContext): Promise<Rp
     return { jsonrpc: "2.0", id: request.id, result: await callMethod(request, context) };
   } catch (error) {
     return rpcFailure(rpcIdOf(value), asRpcError(error, context.runtime));
+  }
+}
+
+/** The text of a response; a result that cannot be written is an internal error of the same request. */
+export function renderRpc(response: RpcResponse, maxBytes: number): string {
+  try {
+    return writeReply(response, maxBytes);
+  } catch (error) {
+    return JSON.stringify(rpcFailure(response.id, new RpcError(RPC_ERRORS.internal, tellUnsendable(error))));
   }
 }
 
@@ -48,7 +63,7 @@ async function callMethod({ method, params }: RpcRequest, context: RpcContext): 
       if (context.own === undefined && params["session_id"] !== undefined) findSession(params["session_id"], context);
       throw new RpcError(RPC_ERRORS.internal, "Environment does not support MCP");
     default:
-      throw new RpcError(RPC_ERRORS.methodNotFound, `Method not found: ${method}`);
+      throw new RpcError(RPC_ERRORS.methodNotFound, `Method not found: ${clip(method, MAX_ECHO)}`);
   }
 }
 
@@ -80,9 +95,13 @@ function closeSession(id: unknown, context: RpcContext): object {
 
 function findSession(id: unknown, { sessions }: RpcContext): Session {
   const session = typeof id === "string" ? sessions?.find(id) : undefined;
-  if (session === undefined)
-    throw new RpcError(RPC_ERRORS.invalidParams, `Unknown session_id: ${JSON.stringify(id).slice(0, 100)}`);
+  if (session === undefined) throw new RpcError(RPC_ERRORS.invalidParams, `Unknown session_id: ${show(id)}`);
   return session;
+}
+
+/** Never by String(): an object can bring a toString of its own. */
+function show(id: unknown): string {
+  return clip(JSON.stringify(briefInput(id)), MAX_ECHO);
 }
 
 function asRpcError(error: unknown, runtime: Runtime): RpcError {

@@ -10,6 +10,8 @@ export interface Runtime {
   readonly mode: Mode;
   readonly log: Log;
   readonly counters: Counters;
+  /** Stands before session ids: says which server of a fleet has the session. */
+  readonly idPrefix: string;
   /** Largest answer that is sent, bytes. */
   readonly maxAnswerBytes: number;
 }
@@ -31,6 +33,7 @@ export function createRuntime(definition: EnvironmentDefinition, options: Partia
     mode: options.mode ?? "simulation",
     log: options.log ?? silentLog,
     counters: { sessions: 0, steps: 0, errors: 0, nonFinite: 0 },
+    idPrefix: options.idPrefix ?? "",
     maxAnswerBytes: options.maxAnswerBytes ?? MAX_ANSWER_BYTES,
   };
 }

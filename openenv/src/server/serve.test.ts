@@ -1,7 +1,9 @@
 import { afterEach, describe, expect, test } from "vitest";
+import * as z from "zod";
 import { defineCounter } from "../../test-support/counter.js";
 import { openTestSocket } from "../../test-support/socket.js";
-import { serve } from "./serve.js";
+import { defineContract, defineEnvironment } from "../index.js";
+import { serve } from "../serve.js";
 import type { RunningServer, ServeOptions } from "./types.js";
 
 const servers: RunningServer[] = [];
@@ -20,11 +22,33 @@ describe("serve", () => {
     [{ port: 70_000 }, /PORT must be a whole number from 0 to 65535, not "70000"/],
     [{ maxConcurrentEnvs: 0 }, /MAX_CONCURRENT_ENVS must be/],
     [{ sessionTimeout: -1 }, /SESSION_TIMEOUT must be/],
+    [{ sessionTimeout: Number.POSITIVE_INFINITY }, /SESSION_TIMEOUT must be/],
+    [{ pingIntervalMs: 0 }, /pingIntervalMs must be a number from 1/],
+    [{ graceMs: Number.NaN }, /graceMs must be a number from 0/],
+    [{ host: "" }, /HOST must be a text that is not empty/],
+    [{ operatorToken: " " }, /OPENENV_OPERATOR_TOKEN must be a text that is not empty/],
+    [{ allowedOrigins: ["localhost:3000"] }, /ALLOWED_ORIGINS needs origins such as https:/],
     [{ host: "203.0.113.1" }, /HOST "203.0.113.1" is not an address of this machine/],
   ])("refuses %o and says what is allowed", async (options, message) => {
     await expect(start(options)).rejects.toMatchObject({
       code: "INVALID_CONFIG",
       message: expect.stringMatching(message),
+    });
+  });
+
+  test("refuses a contract with a type that has no JSON form", async () => {
+    const contract = defineContract({
+      name: "map_env",
+      action: z.object({ table: z.map(z.string(), z.string()) }),
+      observation: z.object({}),
+    });
+    const environment = defineEnvironment(contract, () => ({
+      reset: () => ({ observation: {} }),
+      step: () => ({ observation: {} }),
+    }));
+    await expect(serve(environment, { port: 0 })).rejects.toMatchObject({
+      code: "INVALID_CONFIG",
+      message: expect.stringMatching(/"map_env" has no JSON Schema: action.table: /),
     });
   });
 

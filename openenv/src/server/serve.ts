@@ -4,10 +4,15 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { EnvironmentDefinition } from "../env/environment.js";
 import { isEnvironmentDefinition } from "../env/environment.js";
 import { ConfigError } from "../errors.js";
+import { ByteBudget } from "./byte-budget.js";
 import { type Config, readConfig } from "./config.js";
 import type { ServerContext } from "./context.js";
+import type { Fleet } from "./fleet.js";
+import { guardProcess } from "./guard-process.js";
 import { createRouter } from "./http/router.js";
 import { createRoutes } from "./http/routes.js";
+import { isolate } from "./isolation/isolate.js";
+import { listenProblem } from "./listen-problem.js";
 import { createLogger, type Logger } from "./logger.js";
 import { createOrigins } from "./origins.js";
 import { createRuntime } from "./runtime.js";
@@ -16,32 +21,51 @@ import type { RunningServer, ServeOptions } from "./types.js";
 import { createSocketServer } from "./ws/socket-server.js";
 
 const DRAIN_POLL_MS = 10;
+const BODIES_BYTES = 256 * 1024 * 1024;
+/** What environments get to close in, however little of the grace period is left. */
+const CLOSE_LIMIT_MS = 1_000;
 
 /**
- * Serves an environment: WebSocket `/ws` and `/mcp`, and the HTTP routes. Resolves when it listens.
+ * Serves an environment in this process, alone or as one of a fleet. Resolves when it listens.
  * @throws ConfigError for a wrong option or variable, a taken port, or what is no environment.
  */
-export async function serve(environment: EnvironmentDefinition, options: ServeOptions = {}): Promise<RunningServer> {
+export async function serveHere(
+  environment: EnvironmentDefinition,
+  options: ServeOptions = {},
+  fleet?: Fleet,
+): Promise<RunningServer> {
   if (!isEnvironmentDefinition(environment)) {
     throw new ConfigError("serve() needs what defineEnvironment(contract, factory) returns.");
   }
   const config = readConfig(environment, options, process.env);
   const log = createLogger(config.logLevel);
-  const runtime = createRuntime(environment, { mode: config.mode, log });
+  const giveUp = (error: unknown): never => {
+    log.close();
+    throw error;
+  };
+  const isolated = config.isolation && (await isolate(environment, config.isolation, log).catch(giveUp));
+  const runtime = createRuntime(isolated ?? environment, { mode: config.mode, log, idPrefix: fleet?.idPrefix ?? "" });
   const context: ServerContext = {
     runtime,
-    sessions: new Sessions(runtime, config),
+    sessions: new Sessions(runtime, { ...config, fleet }),
+    fleet,
     origins: createOrigins(config.host, config.allowedOrigins),
     operatorToken: config.operatorToken,
     maxMessageBytes: config.maxMessageBytes,
     pingIntervalMs: config.pingIntervalMs,
+    bodies: new ByteBudget(Math.max(BODIES_BYTES, config.maxMessageBytes)),
     requests: 0,
     draining: false,
   };
   const sockets = createSocketServer(context);
-  const server = createServer({ noDelay: true }, createRouter(context, createRoutes(config.mode)));
+  const handle = createRouter(context, createRoutes(config.mode));
+  const server = createServer({ noDelay: true }, handle);
   server.on("upgrade", sockets.upgrade);
-  const port = await listen(server, config);
+  const listening = fleet === undefined ? listen(server, config) : fleet.listen(server, config.host);
+  const port = await listening.catch(async (error: unknown) => {
+    await isolated?.close();
+    return giveUp(error);
+  });
   const reaper = startReaper(context.sessions, config);
   listeningPorts().add(port);
 
@@ -50,27 +74,46 @@ export async function serve(environment: EnvironmentDefinition, options: ServeOp
   const shutDown = async (): Promise<void> => {
     context.draining = true;
     stopSignals();
+    stopGuarding();
     sockets.goAway();
     // The listener stays up meanwhile, so that a balancer reads "unhealthy" from /health.
     const deadline = Date.now() + config.graceMs;
     while (sockets.open + context.requests > 0 && Date.now() < deadline) await sleep(DRAIN_POLL_MS);
+    if (sockets.open > 0) await sockets.cut();
     sockets.close();
     await closeListener(server);
     clearInterval(reaper);
-    await context.sessions.endAll("the server was stopped");
+    await context.sessions.endAll("the server was stopped", Math.max(deadline - Date.now(), CLOSE_LIMIT_MS));
+    await isolated?.close();
     listeningPorts().delete(port);
     log.close();
   };
   const stopSignals = options.handleSignals === true ? onSignals(close, log) : () => {};
+  const stopGuarding =
+    options.handleSignals === true || fleet !== undefined ? guardProcess(log, () => sockets.cut()) : () => {};
   log.info({ host: config.host, port, mode: config.mode, capacity: config.maxConcurrentEnvs }, "listening");
+  await fleet?.join({
+    load: () => context.sessions.load(),
+    list: () => context.sessions.list(),
+    upgrade: sockets.take,
+    handle,
+    retire: async (limitMs) => {
+      server.close();
+      const deadline = Date.now() + limitMs;
+      while (context.sessions.load().active > 0 && Date.now() < deadline) await sleep(DRAIN_POLL_MS);
+      await close();
+    },
+    close,
+  });
 
   return {
-    url: `http://${urlHost(config.host)}:${port}`,
+    url: serverUrl(config.host, port),
+    role: fleet === undefined ? "alone" : "worker",
     host: config.host,
     port,
     environment,
     capacity: () => context.sessions.capacity(),
-    sessions: () => context.sessions.list(),
+    sessions: async () => (fleet === undefined ? context.sessions.list() : await fleet.sessions()),
     close,
     [Symbol.asyncDispose]: close,
   };
@@ -81,16 +124,6 @@ function listen(server: Server, { host, port }: Config): Promise<number> {
     server.once("error", (error: NodeJS.ErrnoException) => reject(new ConfigError(listenProblem(error, host, port))));
     server.listen(port, host, () => resolve((server.address() as AddressInfo).port));
   });
-}
-
-function listenProblem(error: NodeJS.ErrnoException, host: string, port: number): string {
-  if (error.code === "EADDRINUSE")
-    return `Port ${port} of ${host} is in use: set PORT or --port to another, or stop what uses it.`;
-  if (error.code === "EACCES") return `Port ${port} needs more rights: set PORT or --port to one from 1024 on.`;
-  if (error.code === "ENOTFOUND" || error.code === "EADDRNOTAVAIL") {
-    return `HOST "${host}" is not an address of this machine: use 127.0.0.1, or 0.0.0.0 for all.`;
-  }
-  return `Cannot listen on ${host}:${port}: ${error.message}`;
 }
 
 /** Sessions without a socket that have timed out end at most a quarter of the timeout late. */
@@ -108,7 +141,8 @@ function closeListener(server: Server): Promise<void> {
   });
 }
 
-function onSignals(close: () => Promise<void>, log: Logger): () => void {
+/** Ends cleanly on SIGTERM and SIGINT; the result takes the handlers back. */
+export function onSignals(close: () => Promise<void>, log: Logger): () => void {
   const stop = (signal: NodeJS.Signals): void => {
     log.info({ signal }, "shutting down");
     void close().then(() => process.exit(0));
@@ -126,7 +160,8 @@ function listeningPorts(): Set<number> {
   return (holder[key] ??= new Set());
 }
 
-function urlHost(host: string): string {
-  if (host === "0.0.0.0" || host === "::") return "127.0.0.1";
-  return host.includes(":") ? `[${host}]` : host;
+/** Where a client on this machine reaches a server that listens there. */
+export function serverUrl(host: string, port: number): string {
+  if (host === "0.0.0.0" || host === "::") return `http://127.0.0.1:${port}`;
+  return host.includes(":") ? `http://[${host}]:${port}` : `http://${host}:${port}`;
 }

@@ -1,7 +1,9 @@
 import type { Environment } from "../env/environment.js";
 import type { SessionInfo } from "../protocol/http.js";
+import { settled } from "../util/settled.js";
 import { isThenable } from "../util/thenable.js";
 import type { Call } from "./call.js";
+import { toError } from "./failure.js";
 import type { Runtime } from "./runtime.js";
 
 export type SessionState = "created" | "ready" | "closing" | "closed";
@@ -57,11 +59,12 @@ export class Session {
   }
 
   get id(): string {
-    return (this.#id ??= crypto.randomUUID());
+    return (this.#id ??= this.runtime.idPrefix + crypto.randomUUID());
   }
 
+  /** A call is in flight that somebody waits for; one that was given up does not count. */
   get busy(): boolean {
-    return this.#running !== undefined;
+    return this.#running !== undefined && this.#call?.aborted === undefined;
   }
 
   /** The environment; only to be asked for from within {@link run}. */
@@ -91,13 +94,7 @@ export class Session {
         this.#waiting.push({ task, resolve: resolve as Waiting["resolve"], reject });
       });
     }
-    const result = task.execute();
-    if (!isThenable(result)) return result;
-    this.#running = result;
-    return result.then((value) => {
-      this.#next();
-      return value;
-    });
+    return this.#start(task);
   }
 
   /** Names the call in flight, so that the end of the session can abort it. */
@@ -124,14 +121,31 @@ export class Session {
     };
   }
 
+  #start<T>(task: Task<T>): T | Promise<T> {
+    const result = task.execute();
+    if (!isThenable(result)) {
+      this.#call = undefined;
+      return result;
+    }
+    this.#running = result;
+    const next = (): void => this.#next();
+    result.then(next, next);
+    return result;
+  }
+
+  /** What waits is started until one of them takes its time. */
   #next(): void {
     this.#running = undefined;
-    const next = this.#waiting?.shift();
-    if (next === undefined) return;
-    try {
-      Promise.resolve(this.run(next.task)).then(next.resolve, next.reject);
-    } catch (error) {
-      next.reject(error);
+    this.#call = undefined;
+    this.lastActivityAt = Date.now();
+    while (this.#running === undefined) {
+      const waiting = this.#waiting?.shift();
+      if (waiting === undefined) return;
+      try {
+        waiting.resolve(this.#start(waiting.task));
+      } catch (error) {
+        waiting.reject(error);
+      }
     }
   }
 
@@ -150,19 +164,8 @@ export class Session {
       const closed = this.#instance?.close?.();
       if (isThenable(closed)) await closed;
     } catch (error) {
-      this.runtime.log.error({ err: error, session: this.id }, "the environment failed in close");
+      this.runtime.log.error({ err: toError(error), session: this.id }, "the environment failed in close");
     }
     this.state = "closed";
   }
-}
-
-function settled(work: PromiseLike<unknown>, limitMs: number): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, limitMs);
-    const done = (): void => {
-      clearTimeout(timer);
-      resolve();
-    };
-    work.then(done, done);
-  });
 }

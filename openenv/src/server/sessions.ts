@@ -1,26 +1,30 @@
+import type { Environment } from "../env/environment.js";
 import type { ServerCapacityStatus, SessionInfo } from "../protocol/http.js";
-import type { ErrorData } from "../protocol/messages.js";
 import { Registry } from "../util/registry.js";
+import { settled } from "../util/settled.js";
 import { isThenable } from "../util/thenable.js";
-import { describeError } from "./failure.js";
+import type { Fleet, Load } from "./fleet.js";
+import { RemoteEnvironment } from "./isolation/remote-environment.js";
+import { makeEnvironment } from "./make-environment.js";
+import { Refusal } from "./refusal.js";
 import type { Runtime } from "./runtime.js";
-import { Session } from "./session.js";
-
-/** A session could not be given; `data` is what the peer is told. */
-export class Refusal extends Error {
-  readonly data: ErrorData;
-
-  constructor(data: ErrorData) {
-    super(data.message);
-    this.data = data;
-  }
-}
+import { Session, type SessionState } from "./session.js";
+import { WaitingLine } from "./waiting-line.js";
 
 export interface SessionsOptions {
   maxConcurrentEnvs: number;
   /** Milliseconds without a request after which a session without a socket ends; null for never. */
   sessionTimeoutMs: number | null;
+  /** How many peers may wait for a session when all are taken; default 0. */
+  queueSize?: number;
+  /** Milliseconds after which one that waits is refused. */
+  queueTimeoutMs?: number;
+  /** The other servers behind the same address, which count in what is told of the capacity. */
+  fleet?: Fleet | undefined;
 }
+
+/** Whoever waits for a session; it may leave before its turn comes. */
+export type Applicant = object;
 
 /** Environments made for a single request live beside the capacity, as in the reference, but not without bound. */
 const SPARE_THROWAWAYS = 64;
@@ -34,14 +38,28 @@ export class Sessions {
   readonly #byId = new Map<string, Session>();
   /** Kept after an HTTP reset, but never asked for again: the first to go when room is needed. Oldest first. */
   readonly #unclaimed = new Set<Session>();
+  readonly #queue: WaitingLine<Applicant, Session>;
+  /** Sessions whose environment is still being made. */
+  readonly #making = new Map<Applicant, Session>();
+  /** Environments that take their time to close. */
+  readonly #closing = new Set<Promise<void>>();
   #throwaways = 0;
 
   constructor(runtime: Runtime, options: SessionsOptions) {
     this.#runtime = runtime;
     this.#options = options;
+    this.#queue = new WaitingLine(options.queueSize ?? 0, options.queueTimeoutMs ?? 30_000);
   }
 
+  /** How full this server is, by itself. */
+  load(): Load {
+    return { active: this.#live.size, max: this.#options.maxConcurrentEnvs, waiting: this.#queue.size };
+  }
+
+  /** Of the whole fleet. */
   capacity(): ServerCapacityStatus {
+    const { fleet } = this.#options;
+    if (fleet !== undefined) return fleet.capacity();
     const max = this.#options.maxConcurrentEnvs;
     const active = this.#live.size;
     return { active_sessions: active, max_sessions: max, available_slots: max - active, is_at_capacity: active >= max };
@@ -52,18 +70,34 @@ export class Sessions {
   }
 
   /**
-   * Takes a slot, then makes the environment.
+   * Takes a slot, then makes the environment. When all are taken, an applicant waits where a queue is kept.
    * @throws Refusal (CAPACITY_REACHED, FACTORY_ERROR).
    */
-  open(): Session | Promise<Session> {
-    this.#takeRoom();
+  open(applicant?: Applicant): Session | Promise<Session> {
+    if (this.#makeRoom()) return this.#openNow(applicant);
+    const refusal = this.#atCapacity();
+    if (applicant === undefined) throw refusal;
+    const turn = this.#queue.join(applicant, () => this.#openNow(applicant), refusal);
+    this.#options.fleet?.changed();
+    return turn;
+  }
+
+  /** The applicant waits no more, neither for its turn nor for its environment; nothing happens when it did not. */
+  leave(applicant: Applicant): void {
+    this.#queue.leave(applicant);
+    const session = this.#making.get(applicant);
+    if (session !== undefined) this.end(session, "disconnected");
+  }
+
+  #openNow(applicant?: Applicant): Session | Promise<Session> {
     const session = new Session(this.#runtime);
     this.#live.add(session);
+    this.#options.fleet?.changed();
     this.#runtime.counters.sessions++;
-    return this.#fill(session, (error) => {
-      this.end(session, "factory failed");
-      throw error;
-    });
+    const made = this.#fill(session);
+    if (applicant === undefined || !isThenable(made)) return made;
+    this.#making.set(applicant, session);
+    return made.finally(() => this.#making.delete(applicant));
   }
 
   /** Lets requests name the session by its id. */
@@ -80,12 +114,14 @@ export class Sessions {
     return session;
   }
 
-  /** A session kept after an HTTP reset; null when there is no room without ending one that is in use. */
-  async openUnclaimed(): Promise<Session | null> {
-    if (this.#live.size >= this.#options.maxConcurrentEnvs && this.#unclaimed.size === 0) return null;
-    const session = await this.openNamed();
-    this.#unclaimed.add(session);
-    return session;
+  /** Like {@link openNamed}; null when there is no room without ending one that is in use. */
+  async openIfRoom(): Promise<Session | null> {
+    return this.#makeRoom() ? await this.openNamed() : null;
+  }
+
+  /** Nobody has used the session yet: from now on it may be ended to make room, until somebody does. */
+  markUnclaimed(session: Session): void {
+    if (session.named) this.#unclaimed.add(session);
   }
 
   /**
@@ -98,10 +134,7 @@ export class Sessions {
     this.#throwaways++;
     const session = new Session(this.#runtime);
     session.onEnded = () => this.#throwaways--;
-    return this.#fill(session, (error) => {
-      this.#throwaways--;
-      throw error;
-    });
+    return this.#fill(session);
   }
 
   /** The named session, which from now on counts as in use. */
@@ -125,6 +158,7 @@ export class Sessions {
 
   detach(session: Session): void {
     session.attached = false;
+    session.onEnded = undefined;
     session.lastActivityAt = Date.now();
     if (session.closeOnDetach) this.end(session, "closed by its holder");
   }
@@ -137,9 +171,16 @@ export class Sessions {
       this.#unclaimed.delete(session);
     }
     if (session.state === "closing" || session.state === "closed") return;
-    void session.close(reason);
+    const closed = session.close(reason);
     session.onEnded?.(reason);
-    if (counted) this.#logEnd(session, reason);
+    if ((session.state as SessionState) !== "closed") {
+      this.#closing.add(closed);
+      void closed.then(() => this.#closing.delete(closed));
+    }
+    if (!counted) return;
+    this.#logEnd(session, reason);
+    this.#options.fleet?.changed();
+    if (this.#live.size < this.#options.maxConcurrentEnvs) this.#queue.next();
   }
 
   /** Ends sessions without a socket whose time is up. Work in flight and connected peers are never touched. */
@@ -152,39 +193,42 @@ export class Sessions {
     }
   }
 
-  async endAll(reason: string): Promise<void> {
-    const ending = [...this.#live];
-    for (const session of ending) this.end(session, reason);
-    await Promise.all(ending.map((session) => session.close(reason)));
+  /** Ends all, and waits for environments that take their time to close, up to the limit. */
+  async endAll(reason: string, limitMs: number): Promise<void> {
+    this.#queue.clear(this.#atCapacity());
+    for (const session of this.#live) this.end(session, reason);
+    await settled(Promise.all(this.#closing), limitMs);
   }
 
-  #fill(session: Session, failed: (error: Refusal) => never): Session | Promise<Session> {
-    const refuseFactory = (error: unknown): never => {
-      const { name } = this.#runtime.definition.contract;
-      this.#runtime.log.error({ err: error }, `the factory of ${name} failed`);
-      const message = `The factory of "${name}" failed: ${describeError(error, this.#runtime.mode)}`;
-      return failed(new Refusal({ message, code: "FACTORY_ERROR", factory_name: name }));
+  /** Gives the session its environment; one that gets none ends. @throws Refusal (FACTORY_ERROR). */
+  #fill(session: Session): Session | Promise<Session> {
+    const adopt = (instance: Environment): Session => {
+      session.adopt(instance);
+      if (instance instanceof RemoteEnvironment) {
+        // In the turn after the one in which the call in flight is answered.
+        instance.onKilled = (error) => void setImmediate(() => this.end(session, error.message));
+      }
+      return session;
+    };
+    const fail = (error: unknown): never => {
+      this.end(session, "its factory failed");
+      throw error;
     };
     try {
-      const instance = this.#runtime.definition.create();
-      if (isThenable(instance)) {
-        return Promise.resolve(instance).then((made) => {
-          session.adopt(made);
-          return session;
-        }, refuseFactory);
-      }
-      session.adopt(instance);
-      return session;
+      const made = makeEnvironment(this.#runtime);
+      return isThenable(made) ? made.then(adopt, fail) : adopt(made);
     } catch (error) {
-      return refuseFactory(error);
+      return fail(error);
     }
   }
 
-  #takeRoom(): void {
-    if (this.#live.size < this.#options.maxConcurrentEnvs) return;
-    const [oldest] = this.#unclaimed;
-    if (oldest === undefined) throw this.#atCapacity();
+  /** False when every slot is taken by a session in use. */
+  #makeRoom(): boolean {
+    if (this.#live.size < this.#options.maxConcurrentEnvs) return true;
+    const oldest = [...this.#unclaimed].find((session) => !session.busy);
+    if (oldest === undefined) return false;
     this.end(oldest, "made room for another session");
+    return this.#live.size < this.#options.maxConcurrentEnvs;
   }
 
   #atCapacity(): Refusal {

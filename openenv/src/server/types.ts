@@ -28,8 +28,31 @@ export interface ServeOptions extends Partial<ConcurrencyConfig> {
   maxMessageBytes?: number;
   /** Milliseconds between pings; a peer that misses two is dropped. `PING_INTERVAL` (seconds), default 20 s. */
   pingIntervalMs?: number;
-  /** Milliseconds that answers in flight get at shutdown; `SHUTDOWN_GRACE` (seconds), default 10 s. */
+  /** Milliseconds that answers in flight get at shutdown; `SHUTDOWN_GRACE` (seconds), default 8 s. */
   graceMs?: number;
+  /** Processes behind the one address, or "auto" for one a core; capacity is per worker. `WORKERS`, default 1. */
+  workers?: number | "auto";
+  /** Milliseconds without a sign of life after which a worker is replaced. `WORKER_TIMEOUT` (seconds), default 30 s. */
+  workerTimeoutMs?: number;
+  /** Peers that may wait for a session when all are taken, per worker. `QUEUE_SIZE`, default 0: refused at once. */
+  queueSize?: number;
+  /** Seconds after which one that waits is refused. `QUEUE_TIMEOUT`, default 30. */
+  queueTimeout?: number;
+  /**
+   * Where sessions live: in this process, or each in a worker thread or child process of its own, or in those that
+   * `poolSize` says. Needs `module`. `ISOLATION`, default none.
+   */
+  isolation?: "none" | "thread" | "process";
+  /** URL or absolute path of the JavaScript module that exports this environment; the command line knows it. */
+  module?: URL | string;
+  /** This many threads or processes, shared by all sessions, each on the one with the fewest. `POOL_SIZE`. */
+  poolSize?: number;
+  /** Without a pool size: threads or processes kept ready for sessions to come. `SPARE_HOSTS`, default 1. */
+  spareHosts?: number;
+  /** Seconds a reset, step or state of an isolated session may take before it is killed. `STEP_TIMEOUT`, default none. */
+  stepTimeout?: number;
+  /** Megabytes: of JavaScript heap for a thread, of all its memory for a process. `HOST_MEMORY_MB`, default none. */
+  hostMemoryMb?: number;
   /** `LOG_LEVEL`, default info. Logs are JSON lines on standard error. */
   logLevel?: LogLevel;
   /** End cleanly on SIGTERM and SIGINT, then exit with 0. Default false; the command line sets it. */
@@ -37,13 +60,16 @@ export interface ServeOptions extends Partial<ConcurrencyConfig> {
 }
 
 export interface RunningServer extends AsyncDisposable {
+  /** `supervisor` watches over workers and serves nothing itself. */
+  readonly role: "alone" | "worker" | "supervisor";
   /** `http://host:port`, with the port that was really taken. */
   readonly url: string;
   readonly host: string;
   readonly port: number;
   readonly environment: EnvironmentDefinition;
   capacity(): ServerCapacityStatus;
-  sessions(): SessionInfo[];
+  /** Of all workers. */
+  sessions(): Promise<SessionInfo[]>;
   /** Stops accepting, lets answers in flight finish within the grace period, closes the rest. */
   close(): Promise<void>;
 }

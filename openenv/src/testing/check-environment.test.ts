@@ -69,6 +69,31 @@ describe("checkEnvironment", () => {
     expect((await failures(defineDice("reward")))["answers"]).toMatch(/reward null/);
   });
 
+  test("finds a close that fails, and says when it did", async () => {
+    const define = (close: (steps: number) => void) =>
+      defineEnvironment(contract, () => {
+        let steps = 0;
+        return {
+          reset: () => ({ observation: { rolled: 0 } }),
+          step: async () => {
+            steps++;
+            await new Promise((resolve) => setTimeout(resolve, 20));
+            return { observation: { rolled: 1 }, reward: 1 };
+          },
+          close: async () => close(steps),
+        };
+      });
+    const unstarted = define((steps) => {
+      if (steps === 0) throw new Error("nothing to end");
+    });
+    expect((await failures(unstarted))["close_works"]).toMatch(/before any reset threw Error: nothing to end/);
+    const interrupted = define((steps) => {
+      if (steps === 1) throw new Error("one step only");
+    });
+    expect((await failures(interrupted))["close_works"]).toMatch(/during a step threw Error: one step only/);
+    expect(await failures(define(() => {}))).toEqual({});
+  });
+
   test("reports a factory that fails in every check instead of throwing", async () => {
     expect((await failures(defineDice("factory")))["answers"]).toMatch(/no dice today/);
   });

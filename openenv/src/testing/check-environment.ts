@@ -2,13 +2,13 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import type { EnvClient } from "../client/env-client.js";
 import { connect } from "../connect.js";
 import type { ActionInput, Contract, ResetInput } from "../env/contract.js";
-import type { EnvironmentDefinition } from "../env/environment.js";
+import type { Environment, EnvironmentDefinition } from "../env/environment.js";
 import { rng } from "../env/rng.js";
+import { sampleValue } from "../env/sample-value.js";
 import type { JsonObject } from "../protocol/messages.js";
 import { type Episode, playEpisode } from "./episode.js";
 import { firstDifference } from "./first-difference.js";
 import { type CheckDefinition, type CheckReport, CheckSkip, demand, runChecks } from "./report.js";
-import { sampleValue } from "./sample.js";
 
 export interface CheckEnvironmentOptions<C extends Contract = Contract> {
   /** What is played; default: eight actions sampled from the action schema, always the same. */
@@ -23,8 +23,8 @@ const SAMPLES = 8;
 
 /**
  * Plays an environment in process and checks what every environment promises: answers that fit the schema, finite
- * rewards, isolated sessions, a reset that resets, one close a session, and, where `seeded` is declared, that the seed
- * fixes the episode.
+ * rewards, isolated sessions, a reset that resets, a close that never fails, and, where `seeded` is declared, that the
+ * seed fixes the episode.
  * @example expect(await checkEnvironment(environment)).toMatchObject({ passed: true });
  */
 export function checkEnvironment<C extends Contract>(
@@ -62,7 +62,7 @@ function checksOf(subject: Subject): CheckDefinition[] {
     check("isolated", "one session does not change another", isolated),
     check("reset_resets", "a second reset begins as the first did", resetResets),
     check("seed_honoured", "the same seed and actions give the same episode", seedHonoured),
-    check("closed_once", "every session is closed exactly once", closedOnce),
+    check("close_works", "close fails at no time: before a reset, after it, during a step", closeWorks),
   ];
 }
 
@@ -151,26 +151,40 @@ async function seedHonoured(subject: Subject): Promise<void> {
   demand(false, `seeds ${[SEED, ...OTHER_SEEDS].join(", ")} all give the same episode: it does not use the seed`);
 }
 
-async function closedOnce(subject: Subject): Promise<void> {
-  let closes = 0;
-  const counting: Subject = {
-    ...subject,
-    definition: {
-      ...subject.definition,
-      create: async () => {
-        const instance = await subject.definition.create();
-        const close = instance.close?.bind(instance);
-        instance.close = () => {
-          closes++;
-          return close?.();
-        };
-        return instance;
-      },
-    },
+async function closeWorks(subject: Subject): Promise<void> {
+  const failures: unknown[] = [];
+  const watched = { ...subject, definition: watchClose(subject.definition, (error) => failures.push(error)) };
+  const closeAfter = async (when: string, use: (env: EnvClient) => Promise<unknown>): Promise<void> => {
+    const env = await open(watched);
+    await use(env);
+    await env.close();
+    demand(failures.length === 0, `close ${when} threw ${failures[0]}: end only what there is`);
   };
-  const env = await open(counting);
-  await env.reset(subject.resetOptions);
-  await env.close();
-  await env.close();
-  demand(closes === 1, `close was called ${closes} times`);
+  await closeAfter("before any reset", async () => {});
+  await closeAfter("after a reset", (env) => env.reset(subject.resetOptions));
+  await closeAfter("during a step", async (env) => {
+    await env.reset(subject.resetOptions);
+    env.step(subject.actions[0] ?? {}).catch(() => {});
+    await new Promise((resolve) => setTimeout(resolve));
+  });
+}
+
+/** The same environment; `failed` hears of each `close` that throws or rejects, which a server only logs. */
+function watchClose(definition: EnvironmentDefinition, failed: (error: unknown) => void): EnvironmentDefinition {
+  const watch = (instance: Environment): Environment =>
+    new Proxy(instance, {
+      get: (target, key) => {
+        const member: unknown = Reflect.get(target, key);
+        if (typeof member !== "function") return member;
+        if (key !== "close") return member.bind(target) as unknown;
+        return async () => {
+          try {
+            await member.call(target);
+          } catch (error) {
+            failed(error);
+          }
+        };
+      },
+    });
+  return { ...definition, create: async () => watch(await definition.create()) };
 }

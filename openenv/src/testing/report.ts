@@ -1,3 +1,5 @@
+import { OpenEnvError } from "../errors.js";
+
 /** One thing that was looked at. `detail` says what was seen when it failed, and how to mend it. */
 export interface Check {
   id: string;
@@ -37,7 +39,8 @@ export async function runChecks(target: string, definitions: readonly CheckDefin
         checks.push({ id, description, status: "skipped", detail: error.message });
         continue;
       }
-      const detail = error instanceof CheckFailure ? error.message : `unexpected failure: ${String(error)}`;
+      const isPlain = error instanceof CheckFailure || error instanceof OpenEnvError;
+      const detail = isPlain ? error.message : `unexpected failure: ${String(error)}`;
       checks.push({ id, description, status: "failed", detail });
     }
   }

@@ -127,6 +127,12 @@ describe("bad configuration is one line that says what to do, exit code 2:", () 
     await fails(project.dir, ["serve"], new RegExp(`does not load: no key \\(environment\\.${extension}:4:7\\)`));
   });
 
+  test("a contract with a type that has no JSON form", async () => {
+    const table = counterModule().replace("amount: z.int()", "amount: z.int(), table: z.map(z.string(), z.int())");
+    await using project = await createProject({ "environment.ts": table });
+    await fails(project.dir, ["serve", "--port", "0"], /"counter_env" has no JSON Schema: action\.table: /);
+  });
+
   test("an instance in the place of a factory", async () => {
     const instance = counterModule()
       .replace("() => {", "(() => {")

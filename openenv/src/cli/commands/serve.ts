@@ -1,6 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import type { ServeOptions } from "../../server/types.js";
 import { renderBanner } from "../banner.js";
+import { endWithParent } from "../end-with-parent.js";
 import { ENVIRONMENT_PLACES, findEnvironment } from "../find-environment.js";
 import { print } from "../output.js";
 import { serveModule } from "../serve-module.js";
@@ -41,6 +42,22 @@ export function configureServe(command: Command): void {
         "production",
       ]),
     )
+    .addOption(
+      new Option("--isolation <kind>", "where each session lives (ISOLATION, default none)").choices([
+        "none",
+        "thread",
+        "process",
+      ]),
+    )
+    .option("--pool-size <number>", "threads or processes shared by all sessions (POOL_SIZE)", wholeNumber(1, 1024))
+    .option("--step-timeout <seconds>", "kill an isolated session that takes longer (STEP_TIMEOUT)", parseSeconds)
+    .option("--workers <number>", 'processes behind the one address, or "auto" (WORKERS, default 1)', parseWorkers)
+    .option(
+      "--queue-size <number>",
+      "peers that may wait for a session, per worker (QUEUE_SIZE, default 0)",
+      wholeNumber(0, Number.MAX_SAFE_INTEGER),
+    )
+    .option("--queue-timeout <seconds>", "how long one may wait (QUEUE_TIMEOUT, default 30)", parseSeconds)
     .option("--watch", "restart when a source file changes")
     .option("--reload", "the same as --watch")
     .addOption(
@@ -59,6 +76,7 @@ export function configureServe(command: Command): void {
 }
 
 async function serveTarget(target: string, { watch, reload, ...options }: ServeFlags): Promise<void> {
+  endWithParent();
   const file = findEnvironment(target);
   if (options.sessionTimeout === Number.POSITIVE_INFINITY) options.sessionTimeout = null;
   if (watch || reload) {
@@ -67,7 +85,7 @@ async function serveTarget(target: string, { watch, reload, ...options }: ServeF
     return;
   }
   const server = await serveModule(file, options);
-  print(renderBanner(server.url, server.environment.contract));
+  if (server.role !== "worker") print(renderBanner(server.url, server.environment.contract));
 }
 
 function wholeNumber(least: number, most: number): (text: string) => number {
@@ -77,6 +95,16 @@ function wholeNumber(least: number, most: number): (text: string) => number {
     const range = most === Number.MAX_SAFE_INTEGER ? `from ${least} on` : `from ${least} to ${most}`;
     throw new InvalidArgumentError(`Give a whole number ${range}.`);
   };
+}
+
+function parseSeconds(text: string): number {
+  const value = Number(text);
+  if (text.trim() !== "" && Number.isFinite(value) && value > 0) return value;
+  throw new InvalidArgumentError("Give a number of seconds above 0.");
+}
+
+function parseWorkers(text: string): number | "auto" {
+  return text === "auto" ? text : wholeNumber(1, 1024)(text);
 }
 
 /** Infinity stands for none: the option parser would turn a null into an empty text. */

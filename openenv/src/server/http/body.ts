@@ -1,23 +1,42 @@
 import type { IncomingMessage } from "node:http";
+import { briefInput } from "../../env/brief-input.js";
 import type { ValidationIssue } from "../../errors.js";
 import { parseJson } from "../../protocol/json.js";
 import type { JsonObject } from "../../protocol/messages.js";
-import { isObject } from "../frame.js";
+import { isObject } from "../../util/is-object.js";
+import type { ByteBudget } from "../byte-budget.js";
 
 export class BodyTooLargeError extends Error {}
+/** The bodies of all requests together are too large. */
+export class BodiesTooLargeError extends Error {}
 
-/** @throws BodyTooLargeError as soon as more than `limit` bytes have come. */
-export async function readBody(request: IncomingMessage, limit: number): Promise<string> {
+export interface BodyLimits {
+  /** Bytes of one body. */
+  limit: number;
+  /** Shared by all bodies that are being read. */
+  budget: ByteBudget;
+}
+
+/**
+ * @throws BodyTooLargeError as soon as more bytes than `limit` have come, BodiesTooLargeError when `budget` has none
+ * left. The rest of the body is still to come then.
+ */
+export async function readBody(request: IncomingMessage, { limit, budget }: BodyLimits): Promise<string> {
   const tooLarge = (): BodyTooLargeError => new BodyTooLargeError(`the body is larger than ${limit} bytes`);
   if (Number(request.headers["content-length"] ?? 0) > limit) throw tooLarge();
   const chunks: Buffer[] = [];
   let size = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    size += chunk.byteLength;
-    if (size > limit) throw tooLarge();
-    chunks.push(chunk);
+  try {
+    for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+      if (size + chunk.byteLength > limit) throw tooLarge();
+      if (!budget.take(chunk.byteLength)) throw new BodiesTooLargeError("too much is being sent at once; try again");
+      size += chunk.byteLength;
+      chunks.push(chunk);
+    }
+    return Buffer.concat(chunks).toString();
+  } finally {
+    budget.give(size);
   }
-  return Buffer.concat(chunks).toString();
 }
 
 export type ParsedBody = { ok: true; value: JsonObject | undefined } | { ok: false; issues: ValidationIssue[] };
@@ -26,7 +45,7 @@ export type ParsedBody = { ok: true; value: JsonObject | undefined } | { ok: fal
 export function parseBody(request: IncomingMessage, text: string): ParsedBody {
   if (text === "") return { ok: true, value: undefined };
   const type = request.headers["content-type"] ?? "";
-  if (!/^application\/([\w.+-]+\+)?json\b/i.test(type)) return notAnObject(text.slice(0, 200));
+  if (!/^application\/([\w.+-]+\+)?json\b/i.test(type)) return notAnObject(text);
   let value: unknown;
   try {
     value = parseJson(text);
@@ -36,12 +55,12 @@ export function parseBody(request: IncomingMessage, text: string): ParsedBody {
     const msg = "the body is not JSON";
     return failed({ type: "json_invalid", loc: ["body", position], msg, input: {}, ctx: { error: reason } });
   }
-  return isObject(value) ? { ok: true, value } : notAnObject(Array.isArray(value) ? value.slice(0, 3) : value);
+  return isObject(value) ? { ok: true, value } : notAnObject(value);
 }
 
 function notAnObject(input: unknown): ParsedBody {
   const msg = "the body must be a JSON object, sent with a JSON content type";
-  return failed({ type: "model_attributes_type", loc: ["body"], msg, input });
+  return failed({ type: "model_attributes_type", loc: ["body"], msg, input: briefInput(input) });
 }
 
 function failed(issue: ValidationIssue): ParsedBody {

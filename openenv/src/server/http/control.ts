@@ -1,7 +1,8 @@
 import type { JsonObject, ObservationData, ServerMessage } from "../../protocol/messages.js";
-import { dispatch } from "../dispatch.js";
+import { type DispatchOptions, dispatch } from "../dispatch.js";
+import { Refusal } from "../refusal.js";
 import type { Session } from "../session.js";
-import { Refusal } from "../sessions.js";
+import { readBody } from "./body.js";
 import { BodyFields } from "./fields.js";
 import { findSession, markSession, namedSession } from "./http-session.js";
 import { sendFailure, sendInvalid, sendJson } from "./respond.js";
@@ -9,9 +10,9 @@ import { type Exchange, type Handler, type Route, withBody } from "./router.js";
 
 /** `/reset`, `/step` and `/state`: stateful when a session is named, else each with an environment of its own. */
 export const CONTROL_ROUTES: Record<string, Route> = {
-  "/reset": { POST: refusable(reset) },
-  "/step": { POST: refusable(step) },
-  "/state": { GET: refusable(state) },
+  "/reset": { POST: atOwner(refusable(reset)) },
+  "/step": { POST: atOwner(refusable(step)) },
+  "/state": { GET: atOwner(refusable(state)) },
 };
 
 function reset(exchange: Exchange): Promise<void> {
@@ -20,14 +21,20 @@ function reset(exchange: Exchange): Promise<void> {
     const message = { type: "reset", data: body } as const;
     const named = namedSession(exchange);
     // A cookie that is left over from a session that has ended does not stand in the way of a new one.
-    if (named !== undefined && (named.explicit || sessions.find(named.id) !== undefined)) {
-      const session = findSession(exchange, named);
-      return send(exchange, session, await dispatch(session, message, {}));
-    }
-    const session = await sessions.openUnclaimed();
+    const known = named && (named.explicit ? findSession(exchange, named) : sessions.find(named.id));
+    if (known !== undefined) return send(exchange, known, await dispatch(known, message, givenUpWith(exchange)));
+    // What is wrong with the request is said before another session is ended to make room.
+    const checked = exchange.context.runtime.validator.reset(body);
+    if (!checked.ok)
+      return sendInvalid(
+        exchange.response,
+        checked.issues.map((issue) => ({ ...issue, loc: ["body", ...issue.loc] })),
+      );
+    const session = await sessions.openIfRoom();
     if (session === null) return withThrowaway(exchange, (own) => dispatch(own, message, {}));
-    const reply = await dispatch(session, message, {});
-    if (reply.type === "error") sessions.end(session, "its first reset failed");
+    const reply = await dispatch(session, message, givenUpWith(exchange));
+    if (reply.type === "error" || exchange.response.closed) sessions.end(session, "its first reset failed");
+    else sessions.markUnclaimed(session);
     send(exchange, reply.type === "error" ? null : session, reply);
   });
 }
@@ -46,7 +53,7 @@ function step(exchange: Exchange): Promise<void> {
     const named = namedSession(exchange);
     if (named !== undefined) {
       const session = findSession(exchange, named);
-      return send(exchange, session, await dispatch(session, message, options));
+      return send(exchange, session, await dispatch(session, message, { ...options, ...givenUpWith(exchange) }));
     }
     await withThrowaway(exchange, async (own) => {
       const begun = await dispatch(own, { type: "reset", data: {} }, options);
@@ -59,7 +66,7 @@ async function state(exchange: Exchange): Promise<void> {
   const named = namedSession(exchange);
   if (named === undefined) return withThrowaway(exchange, (own) => dispatch(own, { type: "state" }, {}));
   const session = findSession(exchange, named);
-  send(exchange, session, await dispatch(session, { type: "state" }, {}));
+  send(exchange, session, await dispatch(session, { type: "state" }, givenUpWith(exchange)));
 }
 
 type MaybePromise<T> = T | Promise<T>;
@@ -71,8 +78,15 @@ async function withThrowaway(
 ): Promise<void> {
   const { sessions } = exchange.context;
   const session = await sessions.openThrowaway();
-  exchange.response.once("close", () => sessions.end(session, "the request has ended"));
+  const end = (): void => sessions.end(session, "the request has ended");
+  if (exchange.response.closed) return end();
+  exchange.response.once("close", end);
   send(exchange, null, await use(session));
+}
+
+/** A client that leaves gives its call up; the session stays. */
+function givenUpWith({ response }: Exchange): DispatchOptions {
+  return { whenGone: (giveUp) => response.once("close", giveUp) };
 }
 
 function send(exchange: Exchange, session: Session | null, reply: ServerMessage): void {
@@ -102,6 +116,18 @@ function httpObservation({ observation, reward, done, metadata }: ObservationDat
     reward: typeof reward === "boolean" ? Number(reward) : reward,
     done,
     metadata: metadata ?? null,
+  };
+}
+
+/** A session lives where it was opened: a request that names another server's is answered there. */
+function atOwner(handler: Handler): Handler {
+  return async (exchange) => {
+    const { request, response, context } = exchange;
+    const named = context.fleet && namedSession(exchange);
+    const owner = named && context.fleet?.ownerOf(named.id);
+    if (owner === undefined) return handler(exchange);
+    const body = await readBody(request, { limit: context.maxMessageBytes, budget: context.bodies });
+    context.fleet?.forward(owner, { request, response, body });
   };
 }
 

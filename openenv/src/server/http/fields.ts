@@ -1,3 +1,5 @@
+import { briefInput } from "../../env/brief-input.js";
+import { extraField, MAX_ISSUES, missingField } from "../../env/issues.js";
 import type { ValidationIssue } from "../../errors.js";
 import type { JsonObject } from "../../protocol/messages.js";
 
@@ -29,11 +31,10 @@ export class BodyFields {
   optionalString(name: string, maxLength: number): string | undefined {
     const value = this.#body[name] ?? undefined;
     if (value === undefined) return undefined;
+    if (typeof value === "string" && value.length <= maxLength) return value;
     if (typeof value !== "string") this.#wrong("string_type", name, "must be a string");
-    else if (value.length > maxLength) {
-      this.#wrong("string_too_long", name, `must have at most ${maxLength} characters`, { max_length: maxLength });
-    }
-    return String(value);
+    else this.#wrong("string_too_long", name, `must have at most ${maxLength} characters`, { max_length: maxLength });
+    return undefined;
   }
 
   /** A number above zero; numeric strings count, absent and null are undefined. */
@@ -41,9 +42,10 @@ export class BodyFields {
     const value = this.#body[name] ?? undefined;
     if (value === undefined) return undefined;
     const number = typeof value === "string" && value.trim() !== "" ? Number(value) : value;
+    if (typeof number === "number" && Number.isFinite(number) && number > 0) return number;
     if (typeof number !== "number" || !Number.isFinite(number)) this.#wrong("float_parsing", name, "must be a number");
-    else if (number <= 0) this.#wrong("greater_than", name, "must be greater than 0", { gt: 0 });
-    return Number(number);
+    else this.#wrong("greater_than", name, "must be greater than 0", { gt: 0 });
+    return undefined;
   }
 
   integer(name: string): number {
@@ -58,8 +60,9 @@ export class BodyFields {
 
   /** Call last: unknown members are refused after what is wrong with the known ones. */
   only(...known: string[]): void {
-    for (const key of Object.keys(this.#body)) {
-      if (!known.includes(key)) this.#wrong("extra_forbidden", key, "is unknown");
+    for (const key in this.#body) {
+      if (this.issues.length >= MAX_ISSUES) return;
+      if (!known.includes(key)) this.issues.push(extraField(["body", key], this.#body[key]));
     }
   }
 
@@ -72,12 +75,13 @@ export class BodyFields {
 
   #required(name: string): unknown {
     if (name in this.#body) return this.#body[name];
-    this.issues.push({ type: "missing", loc: ["body", name], msg: "Field required", input: this.#body });
+    this.issues.push(missingField(["body", name], this.#body));
     return undefined;
   }
 
   #wrong(type: string, name: string, msg: string, ctx?: Record<string, unknown>): void {
-    const issue: ValidationIssue = { type, loc: ["body", name], msg: `${name} ${msg}`, input: this.#body[name] };
+    const input = briefInput(this.#body[name]);
+    const issue: ValidationIssue = { type, loc: ["body", name], msg: `${name} ${msg}`, input };
     this.issues.push(ctx === undefined ? issue : { ...issue, ctx });
   }
 }

@@ -1,6 +1,7 @@
-import { NO_SESSION, SESSION_COOKIE, SESSION_HEADER } from "../../protocol/http.js";
+import type { IncomingMessage } from "node:http";
+import { NO_SESSION, SESSION_HEADER, sessionCookie } from "../../protocol/http.js";
+import { Refusal } from "../refusal.js";
 import type { Session } from "../session.js";
-import { Refusal } from "../sessions.js";
 import type { Exchange } from "./router.js";
 
 /** The session a request names by header or cookie. */
@@ -12,9 +13,10 @@ export interface NamedSession {
 
 export function namedSession({ request }: Exchange): NamedSession | undefined {
   const header = request.headers[SESSION_HEADER];
-  if (typeof header === "string" && header !== "" && header !== NO_SESSION) return { id: header, explicit: true };
-  const cookie = new RegExp(`(?:^|;\\s*)${SESSION_COOKIE}=([\\w-]+)`).exec(request.headers.cookie ?? "");
-  return cookie?.[1] === undefined ? undefined : { id: cookie[1], explicit: false };
+  if (header === NO_SESSION) return undefined;
+  if (typeof header === "string" && header !== "") return { id: header, explicit: true };
+  const id = readCookie(request);
+  return id === undefined ? undefined : { id, explicit: false };
 }
 
 /** @throws Refusal (SESSION_ERROR) when it is not there any more. */
@@ -26,8 +28,18 @@ export function findSession({ context }: Exchange, { id }: NamedSession): Sessio
 }
 
 /** Says with which session the answer was made: its id, or `none` for an environment of this request alone. */
-export function markSession({ response }: Exchange, session: Session | null): void {
+export function markSession({ request, response }: Exchange, session: Session | null): void {
   response.setHeader(SESSION_HEADER, session === null ? NO_SESSION : session.id);
   if (session === null) return;
-  response.setHeader("set-cookie", `${SESSION_COOKIE}=${session.id}; Path=/; HttpOnly; SameSite=Lax`);
+  response.setHeader(
+    "set-cookie",
+    `${sessionCookie(request.headers.host)}=${session.id}; Path=/; HttpOnly; SameSite=Lax`,
+  );
+}
+
+function readCookie({ headers }: IncomingMessage): string | undefined {
+  if (headers.cookie === undefined) return undefined;
+  const start = `${sessionCookie(headers.host)}=`;
+  const found = headers.cookie.split(";").find((part) => part.trimStart().startsWith(start));
+  return found?.trim().slice(start.length) || undefined;
 }

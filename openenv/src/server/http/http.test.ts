@@ -54,9 +54,17 @@ describe("HTTP sessions", () => {
   test("the cookie does the same", async () => {
     const server = await start();
     const cookie = (await post(server, "/reset", { start: 3 })).headers.get("set-cookie") ?? "";
-    expect(cookie).toMatch(/^openenv_session=[\w-]+; Path=\/; HttpOnly; SameSite=Lax$/);
+    expect(cookie).toMatch(new RegExp(`^openenv_session_${server.port}=[\\w-]+; Path=/; HttpOnly; SameSite=Lax$`));
     const headers = { cookie: cookie.split(";")[0] ?? "" };
     expect((await post(server, "/step", step(1), headers)).body).toMatchObject({ observation: { count: 4 } });
+  });
+
+  test("the cookie of another port is not looked at, and the header none means none", async () => {
+    const [one, other] = [await start(), await start()];
+    const cookie = (await post(one, "/reset")).headers.get("set-cookie")?.split(";")[0] ?? "";
+    expect(await post(other, "/step", step(1), { cookie })).toMatchObject({ status: 200 });
+    const none = await post(one, "/step", step(1), { cookie, "openenv-session": "none" });
+    expect([none.status, none.headers.get("openenv-session")]).toEqual([200, "none"]);
   });
 
   test("without a session each request has a fresh environment, and the answer says so", async () => {
@@ -75,8 +83,9 @@ describe("HTTP sessions", () => {
     await sleep(200);
     const answer = await post(server, "/step", step(1), { "openenv-session": id });
     expect(answer).toMatchObject({ status: 404, body: { code: "SESSION_ERROR" } });
-    expect(await post(server, "/step", step(1), { cookie: `openenv_session=${id}` })).toMatchObject({ status: 404 });
-    expect(await post(server, "/reset", {}, { cookie: `openenv_session=${id}` })).toMatchObject({ status: 200 });
+    const cookie = `other=1; openenv_session_${server.port}=${id}`;
+    expect(await post(server, "/step", step(1), { cookie })).toMatchObject({ status: 404 });
+    expect(await post(server, "/reset", {}, { cookie })).toMatchObject({ status: 200 });
   });
 
   test("resets that nobody continues never use the capacity up", async () => {
@@ -174,11 +183,28 @@ describe("who may ask", () => {
       capacity: { active_sessions: 1, max_sessions: 100 },
       sessions: [{ episode_id: "e", step_count: 0, environment_type: "counter_env" }],
     });
-    expect(await get(server, "/sessions", { "x-forwarded-for": "203.0.113.7" })).toMatchObject({ status: 401 });
+    for (const headers of [{ "x-forwarded-for": "203.0.113.7" }, { host: "rebound.example.org" }]) {
+      expect(await rawGet(server, "/sessions", headers)).toBeGreaterThan(400);
+    }
   });
 
-  test("the operator's token opens it through a proxy, another does not", async () => {
+  test("GET /sessions is not for a foreign page on this machine, whatever origins are allowed", async () => {
+    const server = await start({ allowedOrigins: ["*"] });
+    expect(await get(server, "/sessions", { origin: "https://example.org" })).toMatchObject({ status: 401 });
+    expect(await get(server, "/sessions", { origin: server.url })).toMatchObject({ status: 200 });
+    expect(await rawGet(server, "/sessions", { host: "rebound.example.org" })).toBe(401);
+  });
+
+  test("GET /sessions looks at the Host on an address for everyone, too", async () => {
+    const server = await start({ host: "0.0.0.0" });
+    expect(await rawGet(server, "/health", { host: "env.example.org" })).toBe(200);
+    expect(await rawGet(server, "/sessions", { host: "env.example.org" })).toBe(401);
+    expect(await rawGet(server, "/sessions", { host: "localhost" })).toBe(200);
+  });
+
+  test("once a token is set only its holder may ask, also through a proxy", async () => {
     const server = await start({ operatorToken: "secret" });
+    expect(await get(server, "/sessions")).toMatchObject({ status: 401 });
     const through = { "x-forwarded-for": "203.0.113.7" };
     expect(await get(server, "/sessions", { ...through, authorization: "Bearer secret" })).toMatchObject({
       status: 200,

@@ -26,24 +26,27 @@ function schema({ response, context }: Exchange): void {
   sendJson(response, 200, context.runtime.definition.contract.schemas());
 }
 
-function sessions(exchange: Exchange): void {
+async function sessions(exchange: Exchange): Promise<void> {
   const { response, context } = exchange;
   if (!isOperator(exchange)) {
     response.setHeader("www-authenticate", "Bearer");
     const detail =
-      "for operators: send OPENENV_OPERATOR_TOKEN as bearer token, or ask on this machine without a proxy in between";
+      "for operators: send OPENENV_OPERATOR_TOKEN as bearer token; a server without one answers on this machine only, " +
+      "without a proxy in between";
     return sendJson(response, 401, { detail });
   }
-  const body: SessionsBody = { capacity: context.sessions.capacity(), sessions: context.sessions.list() };
+  const list = context.fleet?.sessions() ?? context.sessions.list();
+  const body: SessionsBody = { capacity: context.sessions.capacity(), sessions: await list };
   sendJson(response, 200, body);
 }
 
 const FORWARDING = ["forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip", "via"];
 
-/** The token's holder; without a token set, a caller on this machine that no proxy speaks for. */
+/** The token's holder; when none is set, a caller on this machine that neither a proxy nor a foreign page speaks for. */
 function isOperator({ request, context }: Exchange): boolean {
   const { authorization = "", host = "" } = request.headers;
-  if (context.operatorToken !== undefined && sameText(authorization, `Bearer ${context.operatorToken}`)) return true;
+  if (context.operatorToken !== undefined) return sameText(authorization, `Bearer ${context.operatorToken}`);
+  if (!context.origins.isOwn(request.headers)) return false;
   if (FORWARDING.some((name) => request.headers[name] !== undefined)) return false;
   return isLoopback(request.socket.remoteAddress ?? "") && isLoopback(hostName(host));
 }

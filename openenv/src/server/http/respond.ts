@@ -1,15 +1,16 @@
 import type { ServerResponse } from "node:http";
 import type { ValidationIssue } from "../../errors.js";
 import type { ErrorData, WireCode } from "../../protocol/messages.js";
-import { renderReply } from "../reply.js";
+import { writeReply } from "../reply.js";
 
+/** @throws UnsendableError when the body cannot be written; nothing has been sent then. */
 export function sendJson(
   response: ServerResponse,
   status: number,
   body: object,
   maxBytes = Number.POSITIVE_INFINITY,
 ): void {
-  sendText(response, status, { type: "application/json", text: renderReply(body, maxBytes) });
+  sendText(response, status, { type: "application/json", text: writeReply(body, maxBytes) });
 }
 
 export function sendText(response: ServerResponse, status: number, content: { type: string; text: string }): void {
@@ -37,6 +38,7 @@ const STATUS: Record<WireCode, number> = {
   VALIDATION_ERROR: 422,
   EXECUTION_ERROR: 500,
   TIMEOUT: 504,
+  HOST_LOST: 503,
   CAPACITY_REACHED: 503,
   FACTORY_ERROR: 500,
   SESSION_ERROR: 404,

@@ -1,13 +1,18 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { ServerContext } from "../context.js";
-import { BodyTooLargeError, parseBody, readBody } from "./body.js";
+import { tellUnsendable, UnsendableError } from "../reply.js";
+import { BodiesTooLargeError, BodyTooLargeError, parseBody, readBody } from "./body.js";
 import { sendFailure, sendInvalid, sendJson, sendStatus } from "./respond.js";
 
-/** One request with what its handler needs. `body` is undefined when none was sent. */
+/** How long a refused body may go on. */
+const DROP_REST_MS = 2_000;
+
+/** One request with what its handler needs. */
 export interface Exchange {
   request: IncomingMessage;
   response: ServerResponse;
   context: ServerContext;
+  /** Without the query, and with nothing percent-encoded. */
   path: string;
 }
 
@@ -22,12 +27,10 @@ export type Lookup = (path: string) => Route | undefined;
 /** Answers every request: 404, 405, redirects of a trailing slash, origins, failures and the handlers of `lookup`. */
 export function createRouter(context: ServerContext, lookup: Lookup) {
   return (request: IncomingMessage, response: ServerResponse): void => {
-    const url = request.url ?? "/";
-    const mark = url.indexOf("?");
-    const path = mark < 0 ? url : url.slice(0, mark);
+    const exchange = { request, response, context, path: decodePath(splitTarget(request).path) };
     context.requests++;
     response.once("close", () => context.requests--);
-    void answer({ request, response, context, path }, lookup).catch((error: unknown) => fail(context, response, error));
+    void answer(exchange, lookup).catch((error: unknown) => fail(exchange, error));
   };
 }
 
@@ -35,22 +38,24 @@ async function answer(exchange: Exchange, lookup: Lookup): Promise<void> {
   const { request, response, context, path } = exchange;
   const method = request.method ?? "GET";
   // Reading is no danger from a foreign page, which cannot see the answer; a foreign Host is one.
-  const { host, origin } = request.headers;
-  const objection = context.origins.objection(method === "GET" ? { host } : { host, origin });
+  const { headers } = request;
+  const objection = context.origins.objection(method === "GET" ? { host: headers.host } : headers);
   if (objection !== undefined) return sendJson(response, 403, { detail: objection });
   const route = lookup(path);
   if (route === undefined) {
-    const bare = path.length > 1 && path.endsWith("/") ? path.replace(/\/+$/, "") : "";
-    if (bare === "" || bare.startsWith("//") || lookup(bare) === undefined) return sendStatus(response, 404);
-    const query = (request.url ?? "").slice(path.length);
-    response.writeHead(307, { location: `${bare}${query}`, "content-length": 0 }).end();
+    const location = withoutSlash(exchange, lookup);
+    if (location === undefined) return sendStatus(response, 404);
+    response.writeHead(307, { location, "content-length": 0 }).end();
     return;
   }
   const allowed = Object.keys(route).join(", ");
   if (allowCrossOrigin(exchange, allowed)) return;
   const handler = route[method as keyof Route];
   if (handler === undefined) return sendStatus(response, 405, allowed);
-  if (context.draining && path !== "/health") response.setHeader("connection", "close");
+  if (context.draining && path !== "/health") {
+    response.setHeader("connection", "close");
+    return sendJson(response, 503, { detail: "the server is shutting down" });
+  }
   await handler(exchange);
 }
 
@@ -68,29 +73,74 @@ function allowCrossOrigin({ request, response, context }: Exchange, allowed: str
   return true;
 }
 
-function fail(context: ServerContext, response: ServerResponse, error: unknown): void {
+interface Target {
+  path: string;
+  query: string;
+}
+
+/** A client that takes the server for a proxy names it in the target: `GET http://host/path`. */
+function splitTarget({ url = "/" }: IncomingMessage): Target {
+  const target = url.startsWith("/") ? url : url.replace(/^https?:\/\/[^/?]*/i, "");
+  const mark = target.indexOf("?");
+  return mark < 0 ? { path: target, query: "" } : { path: target.slice(0, mark), query: target.slice(mark) };
+}
+
+function decodePath(path: string): string {
+  if (!path.includes("%")) return path;
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return path;
+  }
+}
+
+/** Where a path that ends with slashes leads when there is a route without them. */
+function withoutSlash({ request }: Exchange, lookup: Lookup): string | undefined {
+  const { path, query } = splitTarget(request);
+  let end = path.length;
+  while (path[end - 1] === "/") end--;
+  const bare = path.slice(0, end);
+  const isElsewhere = bare === "" || end === path.length || bare.startsWith("//");
+  return isElsewhere || lookup(decodePath(bare)) === undefined ? undefined : bare + query;
+}
+
+/** What a request is answered that its handler gave up. */
+function fail({ request, response, context }: Exchange, error: unknown): void {
   if (response.headersSent || response.destroyed) {
     response.destroy();
     return;
   }
-  if (error instanceof BodyTooLargeError) {
-    // What is left of the body is not read: the connection ends with the answer.
-    response.setHeader("connection", "close");
-    return sendJson(response, 413, { detail: error.message });
+  if (error instanceof UnsendableError) {
+    return sendFailure(response, { code: "EXECUTION_ERROR", message: tellUnsendable(error) });
+  }
+  if (error instanceof BodyTooLargeError || error instanceof BodiesTooLargeError) {
+    dropRest(request);
+    if (error instanceof BodyTooLargeError) return sendJson(response, 413, { detail: error.message });
+    return sendFailure(response, { code: "CAPACITY_REACHED", message: error.message });
   }
   context.runtime.log.error({ err: error }, "a request failed inside the server");
   sendFailure(response, { code: "EXECUTION_ERROR", message: "Internal Server Error" });
 }
 
+/** A connection that is cut while its client still writes loses the answer: what is left is read for a while. */
+function dropRest(request: IncomingMessage): void {
+  const { socket } = request;
+  const timer = setTimeout(() => socket.destroy(), DROP_REST_MS);
+  timer.unref();
+  request.once("close", () => clearTimeout(timer));
+  request.resume();
+}
+
 /**
  * Reads the JSON body and hands it on; an empty one is undefined. What is no JSON object is answered here.
- * @throws BodyTooLargeError
+ * @throws BodyTooLargeError, BodiesTooLargeError
  */
 export async function withBody(
   exchange: Exchange,
   handle: (body: Record<string, unknown> | undefined) => Promise<void>,
 ): Promise<void> {
-  const text = await readBody(exchange.request, exchange.context.maxMessageBytes);
+  const { maxMessageBytes: limit, bodies: budget } = exchange.context;
+  const text = await readBody(exchange.request, { limit, budget });
   const body = parseBody(exchange.request, text);
   if (body.ok) await handle(body.value);
   else sendInvalid(exchange.response, body.issues);

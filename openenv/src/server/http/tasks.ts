@@ -1,5 +1,6 @@
-import { normaliseSplit, type TaskProvider } from "../../env/tasks.js";
-import { describeError } from "../failure.js";
+import type { TaskProvider } from "../../env/tasks.js";
+import { clip } from "../../util/clip.js";
+import { askTasks } from "../ask-tasks.js";
 import { BodyFields } from "./fields.js";
 import { sendFailure, sendInvalid, sendJson } from "./respond.js";
 import { type Exchange, type Route, withBody } from "./router.js";
@@ -21,29 +22,21 @@ export const TASK_ROUTES: Record<string, Route> = {
 };
 
 async function splits(exchange: Exchange): Promise<void> {
-  await withProvider(exchange, "splits", async (list) => {
-    sendJson(exchange.response, 200, (await list()).map(normaliseSplit));
-  });
+  await answer(exchange, "splits", [], (list) => list as object);
 }
 
 function tasks(exchange: Exchange): Promise<void> {
   return withFields(exchange, ["split"], (fields) => {
     const split = fields.string("split");
-    return () =>
-      withProvider(exchange, "list", async (list) => {
-        const { name } = exchange.context.runtime.definition.contract;
-        sendJson(exchange.response, 200, { tasks: await list(split), env_name: name });
-      });
+    const { name } = exchange.context.runtime.definition.contract;
+    return () => answer(exchange, "list", [split], (list) => ({ tasks: list, env_name: name }));
   });
 }
 
 function numTasks(exchange: Exchange): Promise<void> {
   return withFields(exchange, ["split"], (fields) => {
     const split = fields.string("split");
-    return () =>
-      withProvider(exchange, "count", async (count) => {
-        sendJson(exchange.response, 200, { num_tasks: await count(split) });
-      });
+    return () => answer(exchange, "count", [split], (count) => ({ num_tasks: count }));
   });
 }
 
@@ -51,12 +44,7 @@ function task(exchange: Exchange): Promise<void> {
   return withFields(exchange, ["split", "index"], (fields) => {
     const split = fields.string("split");
     const index = fields.integer("index");
-    return () =>
-      withProvider(exchange, "get", async (get) => {
-        const found = await get(split, index);
-        if (found === undefined) throw new RangeError(`no task ${index} in ${split}`);
-        sendJson(exchange.response, 200, { task: found });
-      });
+    return () => answer(exchange, "get", [split, index], (found) => ({ task: found }));
   });
 }
 
@@ -65,10 +53,7 @@ function taskRange(exchange: Exchange): Promise<void> {
     const split = fields.string("split");
     const start = fields.optionalInteger("start");
     const stop = fields.optionalInteger("stop");
-    return () =>
-      withProvider(exchange, "range", async (range) => {
-        sendJson(exchange.response, 200, { tasks: await range(split, start, stop) });
-      });
+    return () => answer(exchange, "range", [split, start, stop], (list) => ({ tasks: list }));
   });
 }
 
@@ -90,37 +75,19 @@ function withFields(
   });
 }
 
-type Method<K extends keyof TaskProvider> = NonNullable<TaskProvider[K]>;
-
-async function withProvider<K extends keyof TaskProvider>(
+async function answer<K extends keyof TaskProvider>(
   { path, response, context }: Exchange,
   method: K,
-  use: (call: Method<K>) => Promise<void>,
+  args: Parameters<NonNullable<TaskProvider[K]>>,
+  render: (value: unknown) => object,
 ): Promise<void> {
   const { name } = context.runtime.definition.contract;
-  const asked = decodeName(path.split("/")[1] ?? "");
+  const asked = path.split("/")[1] ?? "";
   if (asked.toLowerCase() !== name.toLowerCase()) {
-    return sendJson(response, 404, { detail: `unknown environment '${asked.slice(0, 100)}'; this is '${name}'` });
+    return sendJson(response, 404, { detail: `unknown environment '${clip(asked, 100)}'; this is '${name}'` });
   }
-  const provider = context.runtime.definition.tasks;
-  const call = provider?.[method];
-  if (call === undefined) {
-    return sendJson(response, 501, { detail: `'${name}' has no tasks: its task provider has no ${method}()` });
-  }
-  try {
-    await use(call.bind(provider) as Method<K>);
-  } catch (error) {
-    if (error instanceof RangeError) return sendJson(response, 400, { detail: "Invalid task index" });
-    const { log, mode } = context.runtime;
-    log.warn({ err: error }, `the task provider failed in ${method}`);
-    sendFailure(response, { code: "EXECUTION_ERROR", message: describeError(error, mode) });
-  }
-}
-
-function decodeName(segment: string): string {
-  try {
-    return decodeURIComponent(segment);
-  } catch {
-    return segment;
-  }
+  const found = await askTasks(context.runtime, method, args);
+  if ("value" in found) return sendJson(response, 200, render(found.value));
+  if (found.status === 500) return sendFailure(response, { code: "EXECUTION_ERROR", message: found.message });
+  sendJson(response, found.status, { detail: found.message });
 }

@@ -1,9 +1,12 @@
-import type { Duplex } from "node:stream";
+import type { Socket } from "node:net";
 import type { WebSocket } from "ws";
 import { CLOSE_CODES, type Extension } from "../../protocol/messages.js";
 import { isThenable } from "../../util/thenable.js";
+import type { Refusal } from "../refusal.js";
 import type { Session } from "../session.js";
-import type { Refusal, Sessions } from "../sessions.js";
+import type { Sessions } from "../sessions.js";
+import { Batch } from "./batch.js";
+import type { Answer } from "./format.js";
 import type { Conversation, SocketProtocol } from "./protocol.js";
 
 /** Answers waiting to be taken by the peer beyond which no more of its frames are handled, bytes. */
@@ -11,6 +14,8 @@ const HIGH_WATER = 4 * 1024 * 1024;
 /** Frames waiting for their turn beyond which the socket is not read, of one connection and of all, bytes. */
 const QUEUE_LIMIT = 1024 * 1024;
 const TOTAL_QUEUE_LIMIT = 256 * 1024 * 1024;
+
+const SHUTTING_DOWN = "the server is shutting down";
 
 let totalQueued = 0;
 
@@ -21,21 +26,24 @@ interface QueuedFrame {
 
 export interface ConnectionParts {
   ws: WebSocket;
-  socket: Duplex;
+  socket: Socket;
   protocol: SocketProtocol;
   sessions: Sessions;
 }
 
-/** One socket: its frames are answered one at a time, in order. It has a session of its own, or is attached to a named one. */
+/**
+ * One socket: its frames are answered one at a time, in order. It has a session of its own, is attached to a named one,
+ * or carries a batch of sessions.
+ */
 export class Connection implements Conversation {
   /** Set from {@link start} on, while frames are answered. */
   session!: Session;
+  batch: Batch | undefined;
   extensions: readonly Extension[] = [];
   /** The first answer has been sent. */
   answered = false;
-  /** The peer has been heard since the last ping. */
-  heard = true;
   missedPings = 0;
+  #bytesRead = -1;
   readonly #parts: ConnectionParts;
   #owns = true;
   #blocked = true;
@@ -50,17 +58,24 @@ export class Connection implements Conversation {
     this.#parts = parts;
   }
 
-  /** Work is in flight, or the peer is not read: silence says nothing about it. */
-  get working(): boolean {
-    return this.#blocked || this.#paused;
+  /** Anything came since this was last asked: a pong, or a part of a long frame. A peer that is not read is not judged. */
+  wasHeard(): boolean {
+    const { bytesRead } = this.#parts.socket;
+    const heard = bytesRead !== this.#bytesRead || this.#paused;
+    this.#bytesRead = bytesRead;
+    return heard;
   }
 
   /** Opens the session, or attaches to the named one, then handles what has come in meanwhile. */
   start(sessionId: string | null): void {
     const { sessions } = this.#parts;
     this.#owns = sessionId === null;
+    if (this.extensions.includes("batch")) {
+      if (sessionId === null) return this.#startBatch();
+      this.extensions = this.extensions.filter((name) => name !== "batch");
+    }
     try {
-      const opened = sessionId === null ? sessions.open() : sessions.attach(sessionId);
+      const opened = sessionId === null ? sessions.open(this) : sessions.attach(sessionId);
       if (isThenable(opened)) {
         opened.then(
           (session) => this.#adopt(session),
@@ -73,31 +88,39 @@ export class Connection implements Conversation {
   }
 
   receive(data: Buffer, isBinary: boolean): void {
-    this.heard = true;
     if (this.#blocked) this.#enqueue(data, isBinary);
     else if (!this.#ended) this.#answer(data, isBinary);
   }
 
   /** The socket has closed: the slot is freed now, also when a step is still running. */
-  closed(): void {
+  closed(reason: string): void {
     for (const { data } of this.#queue?.splice(0) ?? []) totalQueued -= data.byteLength;
     if (this.#ended) return;
     this.#ended = true;
-    if (this.session === undefined) return;
-    if (this.#owns) this.#parts.sessions.end(this.session, "disconnected");
+    const why = this.#goingAway ? SHUTTING_DOWN : reason;
+    if (this.batch !== undefined) this.batch.end(why);
+    else if (this.session === undefined) this.#parts.sessions.leave(this);
+    else if (this.#owns) this.#parts.sessions.end(this.session, why);
     else this.#parts.sessions.detach(this.session);
   }
 
   /** No pong came: the slot is freed without waiting for the socket. */
   lost(): void {
-    this.closed();
+    this.closed("no answer to pings");
     this.#parts.ws.close(CLOSE_CODES.noPong, "no answer to pings");
   }
 
   /** The server stops: closes as soon as the answer in flight is out. */
   goAway(): void {
     this.#goingAway = true;
-    if (!this.#blocked) this.#parts.ws.close(CLOSE_CODES.restart, "the server is shutting down");
+    // One that waits for its session has nothing in flight.
+    const idle = !this.#blocked || (this.session === undefined && this.batch === undefined);
+    if (idle) this.#parts.ws.close(CLOSE_CODES.restart, SHUTTING_DOWN);
+  }
+
+  #startBatch(): void {
+    this.batch = new Batch(this.#parts.sessions);
+    this.#unblock();
   }
 
   #refuse(refusal: Refusal): void {
@@ -126,24 +149,27 @@ export class Connection implements Conversation {
   }
 
   #answer(data: Buffer, isBinary: boolean): void {
-    const { protocol, ws } = this.#parts;
-    const answer = isBinary ? protocol.binary() : protocol.answer(this, data.toString());
-    if (answer === null) {
-      ws.close(CLOSE_CODES.normal);
-      this.closed();
-    } else if (isThenable(answer)) {
+    const { protocol } = this.#parts;
+    const answer = isBinary ? protocol.binary(this, data) : protocol.answer(this, data.toString());
+    if (isThenable(answer)) {
       this.#blocked = true;
-      void answer.then((text) => {
-        this.#send(text);
+      void answer.then((late) => {
+        this.#deliver(late);
         if (!this.#waitForDrain()) this.#unblock();
       });
     } else {
-      this.#send(answer);
+      this.#deliver(answer);
       this.#waitForDrain();
     }
   }
 
-  #send(text: string): void {
+  #deliver(answer: Answer | null): void {
+    if (answer !== null) return this.#send(answer);
+    this.#parts.ws.close(CLOSE_CODES.normal);
+    this.closed("closed by the client");
+  }
+
+  #send(answer: Answer): void {
     const { ws, socket } = this.#parts;
     this.answered = true;
     // Answers of one turn leave in one write.
@@ -152,7 +178,7 @@ export class Connection implements Conversation {
       socket.cork();
       process.nextTick(uncork, this);
     }
-    ws.send(text);
+    ws.send(answer);
   }
 
   /** True when the peer takes its answers too slowly: nothing more is handled until it has. */

@@ -1,46 +1,108 @@
+import type { ManyMessage } from "../../protocol/batch.js";
+import { type BinaryCodec, loadBinary } from "../../protocol/binary.js";
+import { parseJson } from "../../protocol/json.js";
 import type { ServerMessage } from "../../protocol/messages.js";
 import { isThenable } from "../../util/thenable.js";
 import { dispatch } from "../dispatch.js";
-import { errorMessage, invalidMessage, readFrame } from "../frame.js";
-import { renderReply } from "../reply.js";
+import { checkFrame, errorMessage, invalidMessage, readWith } from "../frame.js";
 import type { Runtime } from "../runtime.js";
 import type { Sessions } from "../sessions.js";
+import { answerBatch, checkBatchFrame, isBatchMessage } from "./batch-frames.js";
+import { createByteReader } from "./byte-fields.js";
+import { type Answer, binaryWriter, renderAnswer, type Write, writeText } from "./format.js";
 import type { Conversation, SocketProtocol } from "./protocol.js";
+
+type Reply = ServerMessage | ManyMessage;
+type MaybePromise<T> = T | Promise<T>;
+type Parse = () => unknown;
 
 /** The frames of `/ws`. */
 export function createFrameProtocol(runtime: Runtime, sessions: Sessions): SocketProtocol {
   const plain = { sessions };
-  const render = (conversation: Conversation, reply: ServerMessage): string => {
+  let codec: BinaryCodec | undefined;
+  let readBytes: ReturnType<typeof createByteReader> | undefined;
+
+  const render = (conversation: Conversation, reply: Reply, write: Write): Answer => {
     const { extensions } = conversation;
-    if (extensions.length === 0 || conversation.answered) return renderReply(reply, runtime.maxAnswerBytes);
-    return renderReply({ ...reply, openenv: { extensions } }, runtime.maxAnswerBytes);
+    const confirmed = extensions.length === 0 || conversation.answered ? reply : { ...reply, openenv: { extensions } };
+    return renderAnswer(confirmed, write, runtime.maxAnswerBytes);
   };
-  const answer = (conversation: Conversation, text: string): ReturnType<SocketProtocol["answer"]> => {
-    const message = readFrame(text);
-    if (message.type === "close") return null;
-    if (message.type === "error") return render(conversation, message);
-    const { extensions } = conversation;
+
+  /** Null when the peer asked to close. */
+  const respond = (conversation: Conversation, parse: Parse, format: string): MaybePromise<Reply> | null => {
+    const { extensions, batch, session } = conversation;
     const options =
       extensions.length === 0
         ? plain
         : { sessions, timing: extensions.includes("timing"), warnings: extensions.includes("warnings") };
-    const reply = dispatch(conversation.session, message, options);
-    return isThenable(reply) ? reply.then((value) => render(conversation, value)) : render(conversation, reply);
+    if (batch === undefined) {
+      const message = readWith(parse, { format, check: checkFrame });
+      if (message.type === "close") return null;
+      return message.type === "error" ? message : dispatch(session, message, options);
+    }
+    const message = readWith(parse, { format, check: checkBatchFrame });
+    if (message.type === "close") return null;
+    if (message.type === "error") return message;
+    return isBatchMessage(message) ? answerBatch(batch, message, options) : noOwnSession();
   };
+
+  const answer = (
+    conversation: Conversation,
+    parse: Parse,
+    { format, write }: { format: string; write: Write },
+  ): MaybePromise<Answer> | null => {
+    try {
+      const reply = respond(conversation, parse, format);
+      if (reply === null) return null;
+      return isThenable(reply)
+        ? reply.then((value) => render(conversation, value, write))
+        : render(conversation, reply, write);
+    } catch (error) {
+      return failed(conversation, error);
+    }
+  };
+
+  /** A mistake of this package, which must not take the other sessions along. */
+  const failed = (conversation: Conversation, error: unknown): Answer => {
+    runtime.log.error({ err: error }, "a frame could not be answered");
+    return render(conversation, errorMessage("EXECUTION_ERROR", "Internal Server Error"), writeText);
+  };
+
+  const answerBinary = (conversation: Conversation, data: Uint8Array, loaded: BinaryCodec) => {
+    const parse = (): unknown => {
+      const { value, hasBytes } = loaded.decode(data);
+      if (!hasBytes) return value;
+      readBytes ??= createByteReader(runtime.definition.contract);
+      return readBytes(value);
+    };
+    return answer(conversation, parse, { format: "MessagePack", write: binaryWriter(loaded) });
+  };
+
   return {
-    answer(conversation, text) {
-      try {
-        return answer(conversation, text);
-      } catch (error) {
-        // A mistake of this package, which must not take the other sessions along.
-        runtime.log.error({ err: error }, "a frame could not be answered");
-        return render(conversation, errorMessage("EXECUTION_ERROR", "Internal Server Error"));
+    answer: (conversation, text) => answer(conversation, () => parseJson(text), JSON_FRAMES),
+    binary(conversation, data) {
+      if (!conversation.answered || !conversation.extensions.includes("binary")) {
+        const issue = { type: "string_type", loc: [], msg: "frames are JSON text, not binary", input: null };
+        return render(conversation, invalidMessage([issue]), writeText);
       }
-    },
-    binary() {
-      const issue = { type: "string_type", loc: [], msg: "frames are JSON text, not binary", input: null };
-      return JSON.stringify(invalidMessage([issue]));
+      if (codec !== undefined) return answerBinary(conversation, data, codec);
+      return loadBinary().then(
+        (loaded) => {
+          codec = loaded;
+          return answerBinary(conversation, data, loaded);
+        },
+        (error: unknown) => failed(conversation, error),
+      );
     },
     refuse: (refusal) => JSON.stringify({ type: "error", data: refusal.data }),
   };
 }
+
+function noOwnSession(): Reply {
+  return errorMessage(
+    "SESSION_ERROR",
+    "This socket has no session of its own: open some with open_many, use the _many frames.",
+  );
+}
+
+const JSON_FRAMES = { format: "JSON", write: writeText };

@@ -12,7 +12,7 @@ export interface Peer {
   ping(): void;
 }
 
-/** Finds peers that are gone without a word. One that answers pings is never dropped, nor one whose work is in flight. */
+/** Finds peers that are gone without a word. One that answers pings is never dropped. */
 export class Heartbeat<P extends Peer> {
   readonly #groups: Registry<P>[] = Array.from({ length: GROUPS }, () => new Registry<P>());
   readonly #timer: NodeJS.Timeout;
@@ -43,9 +43,8 @@ export class Heartbeat<P extends Peer> {
     this.#turn = (this.#turn + 1) % GROUPS;
     for (const peer of this.#groups[this.#turn] ?? []) {
       const { connection } = peer;
-      if (connection.heard || connection.working) connection.missedPings = 0;
+      if (connection.wasHeard()) connection.missedPings = 0;
       else connection.missedPings++;
-      connection.heard = false;
       if (connection.missedPings >= MISSED_PINGS) connection.lost();
       else peer.ping();
     }

@@ -1,21 +1,26 @@
 import type { Extension } from "../../protocol/messages.js";
+import type { Refusal } from "../refusal.js";
 import type { Session } from "../session.js";
-import type { Refusal } from "../sessions.js";
+import type { Batch } from "./batch.js";
+import type { Answer } from "./format.js";
 
 /** What a protocol needs to know of the connection it answers on. */
 export interface Conversation {
+  /** Not to be asked for when there is a batch. */
   readonly session: Session;
+  /** The sessions of a socket with the extension `batch`, which has none of its own. */
+  readonly batch: Batch | undefined;
   readonly extensions: readonly Extension[];
   /** The first answer has been sent. */
   readonly answered: boolean;
 }
 
-/** What is spoken on a socket. Texts in, texts out; the connection knows nothing else of it. */
+/** What is spoken on a socket: frames in, frames out; the connection knows nothing else of it. */
 export interface SocketProtocol {
   /** The answer to one text frame; null when the peer asked to close. Never throws or rejects. */
-  answer(conversation: Conversation, text: string): string | Promise<string> | null;
-  /** The answer to a binary frame. */
-  binary(): string;
+  answer(conversation: Conversation, text: string): Answer | null | Promise<Answer | null>;
+  /** As `answer`, for a binary frame. */
+  binary(conversation: Conversation, data: Uint8Array): Answer | null | Promise<Answer | null>;
   /** The one unsolicited frame: said right after the handshake, before the socket is closed. */
   refuse(refusal: Refusal): string;
 }

@@ -1,14 +1,13 @@
 import { parseJson } from "../../protocol/json.js";
 import { RPC_ERRORS, RpcError, type RpcResponse, rpcFailure } from "../../protocol/jsonrpc.js";
-import { renderReply } from "../reply.js";
-import { answerRpc, refusalToRpc } from "../rpc.js";
+import { answerRpc, refusalToRpc, renderRpc } from "../rpc.js";
 import type { Runtime } from "../runtime.js";
 import type { Sessions } from "../sessions.js";
 import type { SocketProtocol } from "./protocol.js";
 
 /** Bare JSON-RPC on WebSocket `/mcp`, one answer a frame. */
 export function createRpcProtocol(runtime: Runtime, sessions: Sessions): SocketProtocol {
-  const render = (response: RpcResponse): string => renderReply(response, runtime.maxAnswerBytes);
+  const render = (response: RpcResponse): string => renderRpc(response, runtime.maxAnswerBytes);
   const parseError = (message: string): string => render(rpcFailure(null, new RpcError(RPC_ERRORS.parse, message)));
   return {
     answer(conversation, text) {

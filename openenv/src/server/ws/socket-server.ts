@@ -1,7 +1,9 @@
 import type { IncomingMessage } from "node:http";
+import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
 import { WebSocket, WebSocketServer } from "ws";
-import { EXTENSIONS, EXTENSIONS_KEY } from "../../protocol/messages.js";
+import { CLOSE_CODES, EXTENSIONS, EXTENSIONS_KEY } from "../../protocol/messages.js";
 import type { Registry } from "../../util/registry.js";
 import type { ServerContext } from "../context.js";
 import { Connection } from "./connection.js";
@@ -9,6 +11,9 @@ import { createFrameProtocol } from "./frames.js";
 import { Heartbeat } from "./heartbeat.js";
 import type { SocketProtocol } from "./protocol.js";
 import { createRpcProtocol } from "./rpc-frames.js";
+
+/** How long a close frame has to get out. */
+const FAREWELL_MS = 100;
 
 /** Its connection sits on the socket: no closure and no map entry a session. */
 class SessionSocket extends WebSocket {
@@ -20,11 +25,14 @@ class SessionSocket extends WebSocket {
 export interface SocketServer {
   /** Takes an upgrade request, or refuses it with an HTTP status. */
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
+  /** Takes an upgrade that another server of the fleet has checked and passed on. */
+  take(request: IncomingMessage, socket: Duplex, head: Buffer): void;
   /** Tells every peer that the server stops, each when its answer in flight is out. */
   goAway(): void;
   /** Sockets that are still open. */
   readonly open: number;
-  /** Cuts what is left. */
+  /** Closes what is left with a code, whatever is in flight; resolves when it is gone. */
+  cut(): Promise<void>;
   close(): void;
 }
 
@@ -46,13 +54,12 @@ export function createSocketServer(context: ServerContext): SocketServer {
     handleProtocols: () => false,
   });
 
-  const accept = (ws: SessionSocket, socket: Duplex, target: Target): void => {
+  const accept = (ws: SessionSocket, socket: Socket, target: Target): void => {
     const connection = new Connection({ ws, socket, protocol: target.protocol, sessions });
     connection.extensions = target.extensions;
     ws.connection = connection;
     ws.group = heartbeat.watch(ws);
     ws.on("message", onMessage);
-    ws.on("pong", onPong);
     ws.on("error", onError);
     ws.on("close", onClose);
     connection.start(target.sessionId);
@@ -65,7 +72,18 @@ export function createSocketServer(context: ServerContext): SocketServer {
       const objection = context.origins.objection(request.headers);
       if (objection !== undefined) return refuse(socket, "403 Forbidden", objection);
       if (context.draining) return refuse(socket, "503 Service Unavailable", "the server is shutting down");
-      server.handleUpgrade(request, socket, head, (ws) => accept(ws, socket, target));
+      const { fleet } = context;
+      if (fleet !== undefined) {
+        const owner = target.sessionId === null ? undefined : fleet.ownerOf(target.sessionId);
+        const elsewhere = owner !== undefined || (target.sessionId === null && fleet.shouldPassOn());
+        if (elsewhere) return fleet.passOn({ request, socket, head }, owner);
+      }
+      server.handleUpgrade(request, socket, head, (ws) => accept(ws, socket as Socket, target));
+    },
+    take(request, socket, head) {
+      const target = parseTarget(request.url ?? "/", protocols);
+      if (target === undefined) return refuse(socket, "403 Forbidden", "no WebSocket here: use /ws or /mcp");
+      server.handleUpgrade(request, socket, head, (ws) => accept(ws, socket as Socket, target));
     },
     goAway() {
       for (const ws of heartbeat.peers()) ws.connection.goAway();
@@ -73,10 +91,12 @@ export function createSocketServer(context: ServerContext): SocketServer {
     get open() {
       return heartbeat.peers().length;
     },
-    close() {
+    async cut() {
+      for (const ws of heartbeat.peers()) ws.close(CLOSE_CODES.restart, "the server is shutting down");
+      await sleep(FAREWELL_MS);
       for (const ws of heartbeat.peers()) ws.terminate();
-      heartbeat.close();
     },
+    close: () => heartbeat.close(),
   };
 }
 
@@ -94,7 +114,7 @@ function parseTarget(url: string, protocols: Record<string, SocketProtocol>): Ta
   if (mark < 0) return { protocol, sessionId: null, extensions: [] };
   const query = new URLSearchParams(url.slice(mark));
   const asked = (query.get(EXTENSIONS_KEY) ?? "").split(",");
-  const extensions = EXTENSIONS.filter((name) => asked.includes(name));
+  const extensions = path === "/ws" ? EXTENSIONS.filter((name) => asked.includes(name)) : [];
   // An empty id counts as absent, as in the reference; only /ws attaches.
   const sessionId = path === "/ws" ? query.get("session_id") || null : null;
   return { protocol, sessionId, extensions };
@@ -103,6 +123,8 @@ function parseTarget(url: string, protocols: Record<string, SocketProtocol>): Ta
 function refuse(socket: Duplex, status: string, reason: string): void {
   socket.on("error", () => socket.destroy());
   const head = `HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Type: text/plain\r\n`;
+  // A peer that keeps its half open would keep the server from closing.
+  socket.once("finish", () => socket.destroy());
   socket.end(`${head}Content-Length: ${Buffer.byteLength(reason)}\r\n\r\n${reason}`);
 }
 
@@ -110,14 +132,10 @@ function onMessage(this: WebSocket, data: unknown, isBinary: boolean): void {
   (this as SessionSocket).connection.receive(data as Buffer, isBinary);
 }
 
-function onClose(this: WebSocket): void {
+function onClose(this: WebSocket, code: number): void {
   const ws = this as SessionSocket;
   ws.group.remove(ws);
-  ws.connection.closed();
-}
-
-function onPong(this: WebSocket): void {
-  (this as SessionSocket).connection.heard = true;
+  ws.connection.closed(code === CLOSE_CODES.tooLarge ? "a frame was too large" : "disconnected");
 }
 
 /** A peer that left or broke the protocol; ws closes the socket with the fitting code, and `close` follows. */

@@ -1,0 +1,53 @@
+import { parseSync, Visitor } from "oxc-parser";
+
+type Node = { type: string; start: number; end: number } & Record<string, unknown>;
+
+/** Calls that make a test or a group of them; `.each(table)` and the like may stand between name and title. */
+const MAKERS = ["test", "it", "describe"];
+const NOT_RUN = ["skip", "todo"];
+/** What these are called with is no title: it comes with the next call. */
+const CURRIED = ["each", "for", "skipIf", "runIf"];
+
+/**
+ * The titles of the tests of a file that are run, and of the groups they are in. The texts in the table of an `each`
+ * count as titles too, because they are put into them.
+ */
+export function readTestTitles(file: string, code: string): string[] {
+  const titles: { text: string; start: number }[] = [];
+  const skipped: Node[] = [];
+  const visitCall = (call: Node): void => {
+    const callee = call["callee"] as Node;
+    const { names, tables } = readMaker(callee);
+    const isCurried = callee.type === "MemberExpression" && CURRIED.includes(names.at(-1) ?? "");
+    if (!MAKERS.includes(names[0] ?? "") || isCurried) return;
+    if (names.some((name) => NOT_RUN.includes(name))) return void skipped.push(call);
+    const [title] = call["arguments"] as Node[];
+    const texts = [...(title ? textsIn(title) : []), ...tables.flatMap(textsIn)];
+    titles.push(...texts.map((text) => ({ text, start: call.start })));
+  };
+  new Visitor({ CallExpression: (node) => visitCall(node as unknown as Node) }).visit(parseSync(file, code).program);
+  const isRun = (start: number): boolean => !skipped.some((call) => call.start <= start && start < call.end);
+  return titles.filter(({ start }) => isRun(start)).map(({ text }) => text);
+}
+
+/** `test.skipIf(x).each(table)` gives the names test, skipIf and each, and the table. */
+function readMaker(callee: Node): { names: string[]; tables: Node[] } {
+  if (callee.type === "Identifier") return { names: [String(callee["name"])], tables: [] };
+  if (callee.type === "MemberExpression") {
+    const { names, tables } = readMaker(callee["object"] as Node);
+    return { names: [...names, String((callee["property"] as Node)["name"])], tables };
+  }
+  if (callee.type !== "CallExpression") return { names: [], tables: [] };
+  const { names, tables } = readMaker(callee["callee"] as Node);
+  return { names, tables: names.at(-1) === "each" ? [...tables, ...(callee["arguments"] as Node[])] : tables };
+}
+
+/** The texts written in an expression; of a template the parts between its holes. */
+function textsIn(node: Node): string[] {
+  if (node.type === "Literal") return typeof node["value"] === "string" ? [node["value"]] : [];
+  if (node.type === "TemplateElement") return [(node["value"] as { cooked: string }).cooked];
+  if (node.type.includes("Function")) return [];
+  return Object.values(node)
+    .flat()
+    .flatMap((part) => (typeof part === "object" && part !== null && "type" in part ? textsIn(part as Node) : []));
+}

@@ -1,0 +1,40 @@
+import { appendFileSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { ConfigError } from "../../errors.js";
+import { renderTable } from "./csv.js";
+import type { Burst, Subject, SummaryRow } from "./summary.js";
+import type { ThroughputRow } from "./throughput.js";
+import type { RequestRow } from "./types.js";
+
+export const SUMMARY_FILE = "summary.csv";
+export const THROUGHPUT_FILE = "throughput.csv";
+const RAW_FILE = "raw.jsonl";
+
+/** The folder of one run. Everything is on disk as soon as it is known, so an interrupted run leaves what it has. */
+export interface ResultFiles {
+  readonly dir: string;
+  addRequests(subject: Subject, burst: Burst, rows: readonly RequestRow[]): void;
+  writeSummary(rows: readonly SummaryRow[]): void;
+  writeThroughput(rows: readonly ThroughputRow[]): void;
+}
+
+/** @throws ConfigError when the folder holds the results of another run. */
+export function openResultFiles(dir: string): ResultFiles {
+  for (const name of [SUMMARY_FILE, THROUGHPUT_FILE, RAW_FILE]) {
+    if (existsSync(join(dir, name))) {
+      throw new ConfigError(`${join(dir, name)} is there already: name another folder with --output-dir.`);
+    }
+  }
+  mkdirSync(dir, { recursive: true });
+  return {
+    dir,
+    addRequests({ url, mode }, { requests, wait_seconds, rep }, rows) {
+      const lines = rows.map((row, request) =>
+        JSON.stringify({ url, mode, requests, wait_seconds, rep, request, ...row }),
+      );
+      appendFileSync(join(dir, RAW_FILE), lines.map((line) => `${line}\n`).join(""));
+    },
+    writeSummary: (rows) => writeFileSync(join(dir, SUMMARY_FILE), renderTable(rows)),
+    writeThroughput: (rows) => writeFileSync(join(dir, THROUGHPUT_FILE), renderTable(rows)),
+  };
+}

@@ -1,0 +1,33 @@
+/** Why a request of a load failed: `type` is what is counted, a wire code or one of this side. */
+export class LoadFailure extends Error {
+  readonly type: string;
+
+  constructor(type: string, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.type = type;
+    this.name = new.target.name;
+  }
+}
+
+const SYSTEM_ERRORS: Record<string, string> = {
+  ECONNREFUSED: "CONNECTION_REFUSED",
+  ECONNRESET: "CONNECTION_RESET",
+  EPIPE: "CONNECTION_RESET",
+  ETIMEDOUT: "TIMEOUT",
+  EMFILE: "OUT_OF_DESCRIPTORS",
+  ENFILE: "OUT_OF_DESCRIPTORS",
+  EADDRNOTAVAIL: "OUT_OF_PORTS",
+  EADDRINUSE: "OUT_OF_PORTS",
+  ENOTFOUND: "HOST_NOT_FOUND",
+  EAI_AGAIN: "HOST_NOT_FOUND",
+  EHOSTUNREACH: "HOST_UNREACHABLE",
+  ENETUNREACH: "HOST_UNREACHABLE",
+};
+
+/** Puts what a socket or a session threw into the types that are counted. */
+export function toLoadFailure(error: unknown): LoadFailure {
+  if (error instanceof LoadFailure) return error;
+  const { code, message } = error as NodeJS.ErrnoException;
+  const type = SYSTEM_ERRORS[code ?? ""] ?? (code?.startsWith("E") ? code : "PROTOCOL_ERROR");
+  return new LoadFailure(type, message || String(code ?? error), { cause: error });
+}

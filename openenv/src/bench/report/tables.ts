@@ -1,0 +1,105 @@
+import type { MaxBatch, NamedRow } from "../burst/max-batch.js";
+import type { ThroughputRow } from "../burst/throughput.js";
+
+export type NamedThroughput = ThroughputRow & { subject: string };
+
+/** The largest batches: a line a subject, a column a wait. */
+export function renderMaxBatches(batches: readonly MaxBatch[]): string {
+  return renderBySubject(batches, ({ bySuccess, byLatency }) =>
+    bySuccess === null ? "none" : `${whole(bySuccess)} (${byLatency === null ? "none" : whole(byLatency)})`,
+  );
+}
+
+export function renderBatchPerCore(batches: readonly MaxBatch[]): string {
+  return renderBySubject(batches, ({ perCore, bySuccess }) => {
+    if (perCore !== null) return whole(Math.round(perCore * 10) / 10);
+    return bySuccess === null ? "none" : "cores unknown";
+  });
+}
+
+/** Every batch over all repetitions. */
+export function renderBursts(rows: readonly NamedRow[]): string {
+  const head = ["subject", "wait", "batch", "success", "p50", "p95", "p99", "requests/s", "at a time", "failures"];
+  return renderMarkdown(
+    head,
+    rows.map((row) => [
+      row.subject,
+      seconds(row.wait_seconds * 1000),
+      whole(row.requests),
+      percent(row.success_rate),
+      ...([50, 95, 99] as const).map((p) => seconds(row[`total_p${p}_ms`])),
+      whole(Math.round(row.requests_per_second)),
+      whole(Math.round(row.effective_concurrency)),
+      `${row.errors || "–"}${row.client_limited ? " (client was the limit)" : ""}`,
+    ]),
+  );
+}
+
+/** Where the time of a request goes, median and 99th percentile. */
+export function renderBreakdown(rows: readonly NamedRow[]): string {
+  const parts = ["connect", "reset", "step"] as const;
+  return renderMarkdown(
+    ["subject", "wait", "batch", ...parts.map((part) => `${part} p50 / p99`)],
+    rows.map((row) => [
+      row.subject,
+      seconds(row.wait_seconds * 1000),
+      whole(row.requests),
+      ...parts.map((part) => `${seconds(row[`${part}_p50_ms`])} / ${seconds(row[`${part}_p99_ms`])}`),
+    ]),
+  );
+}
+
+/** Closed loops; what could not be measured is a dash. */
+export function renderThroughput(rows: readonly NamedThroughput[]): string {
+  const head = ["subject", "sessions", "steps/s", "p50", "p99", "steps/CPU-second", "memory/session", ""];
+  return renderMarkdown(
+    head,
+    rows.map((row) => [
+      row.subject,
+      whole(row.connections),
+      row.error_type === null ? whole(row.steps_per_second) : "–",
+      seconds(row.p50_ms),
+      seconds(row.p99_ms),
+      row.steps_per_cpu_second === null ? "–" : whole(row.steps_per_cpu_second),
+      row.bytes_per_session === null ? "–" : `${(row.bytes_per_session / 1000).toFixed(1)} kB`,
+      row.error_type ?? (row.client_limited ? "client was the limit" : ""),
+    ]),
+  );
+}
+
+/** Milliseconds in the unit that reads best. */
+export function seconds(milliseconds: number | null): string {
+  if (milliseconds === null) return "–";
+  if (milliseconds >= 10_000) return `${(milliseconds / 1000).toFixed(1)} s`;
+  if (milliseconds >= 1000) return `${Number((milliseconds / 1000).toFixed(2))} s`;
+  if (milliseconds >= 10 || milliseconds === 0) return `${Math.round(milliseconds)} ms`;
+  return `${milliseconds.toPrecision(2)} ms`;
+}
+
+function renderBySubject(batches: readonly MaxBatch[], cell: (batch: MaxBatch) => string): string {
+  const waits = [...new Set(batches.map(({ wait_seconds }) => wait_seconds))].toSorted((a, b) => a - b);
+  const subjects = [...new Set(batches.map(({ subject }) => subject))];
+  return renderMarkdown(
+    ["subject", ...waits.map((wait) => `wait ${seconds(wait * 1000)}`)],
+    subjects.map((subject) => [
+      subject,
+      ...waits.map((wait) => {
+        const batch = batches.find((one) => one.subject === subject && one.wait_seconds === wait);
+        return batch === undefined ? "–" : cell(batch);
+      }),
+    ]),
+  );
+}
+
+function renderMarkdown(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const right = head.map((_, column) => (column === 0 ? "---" : "--:"));
+  return [head, right, ...rows].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
+}
+
+function whole(value: number): string {
+  return value.toLocaleString("en-US");
+}
+
+function percent(part: number): string {
+  return `${(part * 100).toFixed(1)} %`;
+}

@@ -1,0 +1,27 @@
+import type { Mode } from "../bench/burst/types.js";
+import type { JsonObject } from "../protocol/messages.js";
+
+/** What the command line of `openenv bench` gives; times are seconds. */
+export interface BenchFlags {
+  url?: string;
+  urls?: string[];
+  requests?: number;
+  wait?: number;
+  requestsGrid: number[];
+  waitGrid: number[];
+  reps: number;
+  mode: Mode;
+  compare?: boolean;
+  throughput?: boolean;
+  connectionsGrid: number[];
+  seconds: number;
+  action?: JsonObject;
+  timeout: number;
+  processes?: number;
+  expectedHosts?: number;
+  requireHosts?: boolean;
+  hardware?: string;
+  outputDir?: string;
+  json?: boolean;
+  verbose?: boolean;
+}

@@ -1,0 +1,135 @@
+import { availableParallelism, cpus } from "node:os";
+import type { LoadGenerator } from "../bench/burst/generator.js";
+import { createGenerators } from "../bench/burst/generators.js";
+import { planProcesses, portsOfAddress } from "../bench/burst/limits.js";
+import { serverDescriptors } from "../bench/burst/local-server.js";
+import { openResultFiles, type ResultFiles } from "../bench/burst/result-files.js";
+import { waitAction } from "../bench/burst/sweep.js";
+import type { Mode } from "../bench/burst/types.js";
+import { toLoadFailure } from "../bench/failure.js";
+import { type Located, locate } from "../bench/locate.js";
+import { ConfigError } from "../errors.js";
+import { sweepBursts } from "./bench-bursts.js";
+import type { BenchFlags } from "./bench-flags.js";
+import { loopSteps } from "./bench-steps.js";
+import { exit, printNote } from "./output.js";
+
+/** What bursts and closed loops share. */
+export interface BenchRun {
+  servers: Located[];
+  modes: Mode[];
+  hardware: string;
+  cores: number | null;
+  generator: LoadGenerator;
+  files: ResultFiles;
+  /** Aborted by Ctrl-C. */
+  signal: AbortSignal;
+}
+
+const INTERRUPTED = 130;
+
+/** Measures servers and ends the process: 0 measured, 1 nothing to measure, 2 wrong usage, 130 interrupted. */
+export async function runBench(urls: readonly string[], given: BenchFlags): Promise<void> {
+  const flags = { ...given, ...narrowed(given) };
+  if (flags.throughput && (flags.mode === "http" || flags.compare)) {
+    throw new ConfigError("Steps in a closed loop are measured over WebSocket: leave out --mode and --compare.");
+  }
+  if (flags.requireHosts && flags.expectedHosts === undefined) {
+    throw new ConfigError("--require-hosts needs to know how many: give --expected-hosts.");
+  }
+  const largest = Math.max(...(flags.throughput ? flags.connectionsGrid : flags.requestsGrid));
+  const processes = planProcesses(largest, flags.processes);
+  const modes: Mode[] = flags.compare ? ["ws", "http"] : [flags.mode];
+  const servers = await Promise.all(urls.map(locateServer));
+  const generator = createGenerators(processes);
+  const interrupt = watchInterrupt();
+  try {
+    await tryOnce(generator, servers, { ...flags, modes });
+    for (const server of servers) warnOfLimits(server, largest);
+    const files = openResultFiles(flags.outputDir ?? `bench-results/${timestamp()}`);
+    const run = { servers, modes, ...describeHardware(flags, servers), generator, files, signal: interrupt.signal };
+    const code = await (flags.throughput ? loopSteps(run, flags) : sweepBursts(run, flags));
+    if (interrupt.signal.aborted) printNote(`Interrupted; what was measured is in ${files.dir}`);
+    process.exitCode = interrupt.signal.aborted ? INTERRUPTED : code;
+  } finally {
+    interrupt.stop();
+    await generator.close();
+  }
+  exit(Number(process.exitCode));
+}
+
+/** One batch, one wait: instead of the grids. */
+function narrowed({ requests, wait, action, requestsGrid, waitGrid }: BenchFlags) {
+  const waits = wait === undefined ? waitGrid : [wait];
+  return {
+    requestsGrid: requests === undefined ? requestsGrid : [requests],
+    // How long a step of another kind takes is not ours to choose.
+    waitGrid: action === undefined ? waits : [0],
+  };
+}
+
+async function locateServer(url: string): Promise<Located> {
+  try {
+    return await locate(url);
+  } catch (error) {
+    const { type, message } = toLoadFailure(error);
+    throw new Error(`${url} cannot be reached (${type}): ${message}`);
+  }
+}
+
+/** One request a server and mode, so that a wrong address does not fill files with failures. */
+async function tryOnce(
+  generator: LoadGenerator,
+  servers: readonly Located[],
+  { modes, timeout, action = waitAction(0) }: Pick<BenchFlags, "timeout" | "action"> & { modes: Mode[] },
+): Promise<void> {
+  for (const { url, address } of servers) {
+    for (const mode of modes) {
+      const job = { url, address, mode, action, requests: 1, timeoutMs: timeout * 1000 };
+      const { rows } = await generator.burst(job, () => {});
+      const { error_type: type, error } = rows[0] ?? {};
+      if (!type || type === "CAPACITY_REACHED") continue;
+      const remedy =
+        type === "VALIDATION_ERROR" || type === "HTTP_422"
+          ? " Serve an environment whose action has wait_seconds, such as envs/benchmark, or give --action."
+          : "";
+      throw new Error(`${url} fails a single request over ${mode} (${type}): ${error}${remedy}`);
+    }
+  }
+}
+
+function warnOfLimits(server: Located, largest: number): void {
+  if (!server.local) {
+    const ports = portsOfAddress();
+    if (largest > ports)
+      printNote(`note: this machine has ${ports} ports towards ${server.url}; OUT_OF_PORTS counts the rest.`);
+    return;
+  }
+  const room = serverDescriptors(server.port);
+  if (largest > room) {
+    printNote(`note: the processes of ${server.url} may open ${room} descriptors (ulimit -n), less than ${largest}.`);
+  }
+}
+
+/** Cores are those the text names, else this machine's when every server runs on it. */
+function describeHardware({ hardware }: BenchFlags, servers: readonly Located[]) {
+  const named = /(\d+)[\s-]*(?:v?cpus?|cores?)\b/i.exec(hardware ?? "")?.[1];
+  const local = servers.every((server) => server.local);
+  const cores = named !== undefined ? Number(named) : local && hardware === undefined ? availableParallelism() : null;
+  return { hardware: hardware ?? (local ? `${cores} cores, ${cpus()[0]?.model ?? process.arch}` : ""), cores };
+}
+
+function timestamp(): string {
+  return new Date().toISOString().slice(0, 19).replaceAll(":", "-");
+}
+
+/** The first Ctrl-C ends the measurement, the second the process. */
+function watchInterrupt(): { signal: AbortSignal; stop(): void } {
+  const controller = new AbortController();
+  const interrupt = (): void => controller.abort();
+  process.once("SIGINT", interrupt).once("SIGTERM", interrupt);
+  return {
+    signal: controller.signal,
+    stop: () => void process.off("SIGINT", interrupt).off("SIGTERM", interrupt),
+  };
+}

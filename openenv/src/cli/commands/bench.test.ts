@@ -1,0 +1,194 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import {
+  counterModule,
+  createProject,
+  type Project,
+  type Running,
+  runCommand,
+  startCommand,
+} from "../../../test-support/command-line.js";
+
+const BENCHMARK = join(import.meta.dirname, "../../../../envs/benchmark");
+const LIMIT = { timeout: 60_000 };
+
+let project: Project;
+const servers: Running[] = [];
+
+async function startServer(target: string, ...args: string[]): Promise<string> {
+  const server = startCommand(["serve", target, "--port", "0", "--log-level", "silent", ...args], { cwd: project.dir });
+  servers.push(server);
+  return (await server.printed(/at (http:\S+)/))[1] as string;
+}
+
+let url: string;
+beforeAll(async () => {
+  project = await createProject({ "counter.ts": counterModule() });
+  url = await startServer(BENCHMARK, "--max-concurrent-envs", "300");
+});
+afterAll(async () => {
+  for (const server of servers) await server[Symbol.asyncDispose]();
+  await project[Symbol.asyncDispose]();
+});
+
+function bench(...args: string[]) {
+  return runCommand(["bench", ...args], { cwd: project.dir });
+}
+
+/** Rows of raw.jsonl. */
+function readRaw(dir: string): Record<string, unknown>[] {
+  const text = readFileSync(join(project.dir, dir, "raw.jsonl"), "utf8");
+  return text
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+}
+
+describe("openenv bench", () => {
+  test("bursts over both transports leave a row a request, and a summary of each burst and of all", LIMIT, async () => {
+    const args = ["-n", "64", "-w", "0.05", "--reps", "2", "--compare", "--output-dir", "both", "--json"];
+    const { code, stdout, stderr } = await bench(url, ...args);
+    expect({ code, stderr }).toMatchObject({
+      code: 0,
+      stderr: expect.stringMatching(/^ws .* 64 at 50 ms, 1\/2: 100/m),
+    });
+    const { rows, max_batches } = JSON.parse(stdout);
+    expect(rows.map(({ mode, rep, succeeded }: Record<string, unknown>) => [mode, rep, succeeded])).toEqual([
+      ["ws", 1, 64],
+      ["http", 1, 64],
+      ["ws", 2, 64],
+      ["http", 2, 64],
+      ["ws", "all", 128],
+      ["http", "all", 128],
+    ]);
+    expect(rows[0]).toMatchObject({ distinct_sessions: 64, distinct_pids: 1, distinct_hosts: 1, errors: "" });
+    expect(max_batches.map(({ bySuccess }: Record<string, unknown>) => bySuccess)).toEqual([64, 64]);
+    const raw = readRaw("both");
+    expect(raw).toHaveLength(256);
+    for (const row of raw) {
+      expect(row).toMatchObject({ success: true, error_type: null, session_hash: expect.stringMatching(/^\w{16}$/) });
+      expect(row["step_ms"]).toBeGreaterThanOrEqual(49);
+      const parts = ["connect_ms", "reset_ms", "step_ms"].map((part) => row[part] as number);
+      expect(parts.reduce((sum, part) => sum + part)).toBeCloseTo(row["total_ms"] as number, 1);
+    }
+    // Nothing of a burst is left on the server: it still takes as many as it may hold.
+    const after = await bench(url, "-n", "300", "-w", "0", "--reps", "1", "--output-dir", "after");
+    expect(after.stderr).toMatch(/300 at 0 ms, 1\/1: 100\.0 %/);
+  });
+
+  test("several generator processes make one burst", LIMIT, async () => {
+    const args = ["-n", "65", "-w", "0.01", "--reps", "1", "--processes", "2", "--json", "--output-dir", "forked"];
+    const { code, stdout } = await bench(url, ...args);
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout).rows[0]).toMatchObject({ made: 65, succeeded: 65, distinct_sessions: 65 });
+    expect(new Set(readRaw("forked").map(({ request }) => request)).size).toBe(65);
+  });
+
+  test.each(["ws", "http"])("refusals of a full server over %s are counted by type", LIMIT, async (mode) => {
+    const full = await startServer(BENCHMARK, "--max-concurrent-envs", "10");
+    const dir = `full-${mode}`;
+    const args = ["-n", "32", "-w", "0.5", "--reps", "1", "--mode", mode, "--json", "--output-dir", dir];
+    const { code, stdout } = await bench(full, ...args);
+    expect(code).toBe(0);
+    const { rows, max_batches } = JSON.parse(stdout);
+    // Over HTTP sessions that nobody continued yet give way: their step finds no session.
+    const refused = mode === "ws" ? "CAPACITY_REACHED:22" : expect.stringMatching(/CAPACITY_REACHED|SESSION_ERROR/);
+    expect(rows[0]).toMatchObject({ made: 32, errors: refused, ...(mode === "ws" && { succeeded: 10 }) });
+    expect(max_batches[0]).toMatchObject({ bySuccess: null, byLatency: null });
+    expect(readRaw(dir).find(({ success }) => !success)).toMatchObject({ step_ms: null, pid: null });
+  });
+
+  test("Ctrl-C leaves what was measured", LIMIT, async () => {
+    const args = ["bench", url, "-n", "8", "--wait-grid", "0.01,120", "--reps", "1", "--output-dir", "broken-off"];
+    await using running = startCommand(args, { cwd: project.dir });
+    await running.printed(/8 at 10 ms, 1\/1: 100\.0 %/);
+    // The next burst begins half a second later and takes two minutes.
+    await new Promise((resolve) => setTimeout(resolve, 1_500));
+    running.process.kill("SIGINT");
+    expect(await running.exited).toBe(130);
+    expect(running.stderr).toContain("Interrupted; what was measured is in broken-off");
+    const raw = readRaw("broken-off");
+    expect(raw.filter(({ wait_seconds, success }) => wait_seconds === 0.01 && success)).toHaveLength(8);
+    expect(raw.filter(({ error_type }) => error_type === "INTERRUPTED")).toHaveLength(8);
+    const summary = readFileSync(join(project.dir, "broken-off/summary.csv"), "utf8");
+    expect(summary.trim().split("\n")).toHaveLength(3);
+    expect(summary).not.toContain("INTERRUPTED");
+  });
+
+  test("steps in a closed loop are counted with what they cost the server", LIMIT, async () => {
+    const args = ["--throughput", "--connections-grid", "1,8", "--seconds", "0.3", "--output-dir", "steps", "--json"];
+    const { code, stdout } = await bench(url, ...args);
+    expect(code).toBe(0);
+    const { rows } = JSON.parse(stdout);
+    expect(rows).toHaveLength(2);
+    for (const row of rows) {
+      expect(row).toMatchObject({ error_type: null });
+      expect(row.steps).toBeGreaterThan(10);
+      expect(row.p99_ms).toBeGreaterThanOrEqual(row.p50_ms);
+      if (process.platform === "linux") expect(row.server_processes).toBe(1);
+    }
+    expect(existsSync(join(project.dir, "steps/throughput.csv"))).toBe(true);
+  });
+
+  test("an environment of another kind is measured with --action, and said to be one without", LIMIT, async () => {
+    const counter = await startServer("counter.ts");
+    const args = ["-n", "4", "--reps", "1", "--output-dir", "counter"];
+    const { code, stderr } = await bench(counter, ...args);
+    expect({ code, stderr }).toMatchObject({ code: 1, stderr: expect.stringMatching(/VALIDATION_ERROR.*--action/s) });
+    expect(existsSync(join(project.dir, "counter"))).toBe(false);
+    const told = await bench(counter, ...args, "--action", '{"amount":1}');
+    expect({ code: told.code, stderr: told.stderr }).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining("100.0 %"),
+    });
+  });
+
+  test("hosts that were expected and did not answer fail the run when they are required", LIMIT, async () => {
+    const args = [url, "-n", "2", "-w", "0", "--reps", "1", "--expected-hosts", "2"];
+    expect((await bench(...args, "--output-dir", "hosts")).code).toBe(0);
+    const { code, stderr } = await bench(...args, "--require-hosts", "--output-dir", "hosts-required");
+    expect({ code, stderr }).toMatchObject({ code: 1, stderr: expect.stringContaining("only 1 of 2 expected hosts") });
+  });
+
+  test("the report compares folders in tables and pictures", LIMIT, async () => {
+    for (const dir of ["one", "two"]) {
+      const args = ["--requests-grid", "4,16", "-w", "0.02", "--reps", "1", "--hardware", "4 cores"];
+      expect((await bench(url, ...args, "--output-dir", dir)).code).toBe(0);
+    }
+    const { code, stdout, stderr } = await bench("report", "one", "two", "--output-dir", "report");
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect(stdout).toContain("6 figures");
+    const text = readFileSync(join(project.dir, "report/REPORT.md"), "utf8");
+    expect(text).toMatch(/\| one \| 16 \(.*\) \|\n\| two \| 16 \(/);
+    expect(text).toMatch(/## Batch per core\n\n.*\n.*\n\| one \| 4 \|/);
+    const figures = readdirSync(join(project.dir, "report/figures"));
+    for (const [, name] of text.matchAll(/\(figures\/(.*?)\.svg\)/g)) {
+      expect(figures).toEqual(expect.arrayContaining([`${name}.svg`, `${name}.png`]));
+      const png = readFileSync(join(project.dir, `report/figures/${name}.png`));
+      expect(png.subarray(1, 4).toString()).toBe("PNG");
+    }
+  });
+
+  test.each([
+    [[], 2, /Name the URL of a server/],
+    [["http://127.0.0.1:9"], 1, /CONNECTION_REFUSED/],
+    [["ftp://127.0.0.1:9"], 1, /not the URL of a server/],
+    [["http://127.0.0.1:9", "--requests-grid", "1,x"], 2, /'1,x'.*whole number/],
+    [["http://127.0.0.1:9", "-w", "-1"], 2, /'-1'.*seconds/],
+    [["http://127.0.0.1:9", "--action", "[]"], 2, /JSON object/],
+    [["http://127.0.0.1:9", "--require-hosts"], 2, /--expected-hosts/],
+    [["http://127.0.0.1:9", "-n", "1000000", "--processes", "1"], 2, /ulimit -n.*--processes/],
+    [["report", "."], 2, /holds no results/],
+  ])("%j is refused with what to do", async (args, expected, message) => {
+    const { code, stderr } = await bench(...args);
+    expect(stderr).toMatch(message);
+    expect(code).toBe(expected);
+  });
+
+  test("a folder with results is not written over", LIMIT, async () => {
+    const args = [url, "-n", "1", "-w", "0", "--reps", "1", "--output-dir", "taken"];
+    expect((await bench(...args)).code).toBe(0);
+    expect(await bench(...args)).toMatchObject({ code: 2, stderr: expect.stringContaining("--output-dir") });
+  });
+});

@@ -1,0 +1,242 @@
+import { ConnectionError, RemoteError } from "../../errors.js";
+import { MAX_BATCH_ITEMS } from "../../protocol/batch.js";
+import { renderRequest } from "../../protocol/codec.js";
+import type { Link, ReceivedMessage } from "../../protocol/link.js";
+import type { JsonObject } from "../../protocol/messages.js";
+import { isObject } from "../../util/is-object.js";
+import { withLimits } from "../limits.js";
+import type { CallOptions } from "../options.js";
+import { abortedBeforeSent, createQueue } from "../queue.js";
+import type { LaneAnswer, LaneMethod, Lanes } from "./lanes.js";
+
+interface Lane {
+  /** The server's number of its session; undefined without one. */
+  session: number | undefined;
+  /** Why it has no episode, until a reset was answered. */
+  lost: RemoteError | ConnectionError | undefined;
+}
+
+export interface BatchLanesOptions {
+  size: number;
+  /** Opens a socket that negotiates `batch`. */
+  open(signal: AbortSignal | undefined): Promise<Link>;
+  /** A socket that has confirmed it, and what it answered to `open_many`. */
+  link: Link;
+  opened: ReceivedMessage;
+}
+
+/** Many sessions over one socket. After a loss a reset opens a new socket; those not reset with it stay lost. */
+export function createBatchLanes({ size, open, link: first, opened }: BatchLanesOptions): Lanes {
+  const lanes = Array.from({ length: size }, (): Lane => ({ session: undefined, lost: undefined }));
+  const queue = createQueue();
+  const closing = new AbortController();
+  let link = first;
+  let dropped = false;
+  let extensions: readonly string[] = opened.openenv?.extensions ?? [];
+
+  const loseAll = (error: ConnectionError): void => {
+    for (const lane of lanes) {
+      if (lane.session !== undefined) lane.lost ??= error;
+      lane.session = undefined;
+    }
+  };
+
+  const request = async (message: JsonObject, options: CallOptions): Promise<ReceivedMessage> => {
+    try {
+      return await withLimits(link.request(message), options, () => {
+        dropped = true;
+        void link.close();
+      });
+    } catch (error) {
+      if (error instanceof ConnectionError) loseAll(error);
+      throw error;
+    }
+  };
+
+  const reconnect = async (signal: AbortSignal | undefined): Promise<void> => {
+    const fresh = await open(signal ? AbortSignal.any([signal, closing.signal]) : closing.signal);
+    link = fresh;
+    dropped = false;
+    // close() has seen the old link only.
+    if (closing.signal.aborted) await fresh.close();
+  };
+
+  const takeOpened = (answer: ReceivedMessage, wanting: readonly Lane[]): void => {
+    if (Array.isArray(answer.openenv?.extensions)) extensions = answer.openenv.extensions;
+    readItems(answer, wanting.length).forEach((item, nth) => {
+      const lane = wanting[nth] as Lane;
+      const session =
+        isObject(item) && item["type"] === "opened" && isObject(item["data"]) ? item["data"]["session"] : undefined;
+      if (typeof session !== "number") lane.lost = toError(item);
+      else {
+        lane.session = session;
+        if (lane.lost instanceof RemoteError) lane.lost = undefined;
+      }
+    });
+  };
+
+  /** Opens a session for each lane that is to be reset and has none. */
+  const openMissing = async (data: readonly (JsonObject | null)[], options: CallOptions): Promise<void> => {
+    if (dropped || !link.open) {
+      loseAll(new ConnectionError("SESSION_LOST", "The connection that carried the session has ended."));
+      await reconnect(options.signal);
+    }
+    const wanting = lanes.filter((lane, index) => data[index] !== null && lane.session === undefined);
+    for (const some of chunksOf(wanting)) {
+      takeOpened(await request({ type: "open_many", data: { count: some.length } }, options), some);
+    }
+  };
+
+  /** One reply for each of these lanes. What cannot be sent is the reply of its lane, and the others go without it. */
+  const ask = async (
+    method: LaneMethod,
+    indexes: readonly number[],
+    { data, options }: { data: readonly (JsonObject | null)[]; options: CallOptions },
+  ): Promise<unknown[]> => {
+    const items = indexes.map((index) => {
+      const session = lanes[index]?.session;
+      return method === "state" ? { session } : { session, data: data[index] };
+    });
+    const send = (sent: readonly JsonObject[]) => request({ type: `${method}_many`, data: { items: sent } }, options);
+    try {
+      return readItems(await send(items), items.length);
+    } catch (error) {
+      const faults = items.map(findFault);
+      const good = items.filter((_, nth) => faults[nth] === undefined);
+      // Nothing was sent if one of them is at fault.
+      if (good.length === items.length) throw error;
+      const replies = good.length > 0 ? readItems(await send(good), good.length) : [];
+      return faults.map((fault) => fault ?? replies.shift());
+    }
+  };
+
+  const perform = async (method: LaneMethod, data: readonly (JsonObject | null)[], options: CallOptions) => {
+    const answers: LaneAnswer[] = data.map(() => null);
+    const asked = lanes.map((_, index) => index).filter((index) => data[index] !== null);
+    let left = asked;
+    try {
+      if (options.signal?.aborted) throw abortedBeforeSent(options.signal);
+      if (method === "reset") await openMissing(data, options);
+      else if (dropped || !link.open)
+        loseAll(new ConnectionError("SESSION_LOST", "The connection that carried the session has ended."));
+      left = asked.filter((index) => {
+        const lane = lanes[index] as Lane;
+        const ready = lane.session !== undefined && (method === "reset" || lane.lost === undefined);
+        if (!ready) answers[index] = refusal(lane);
+        return ready;
+      });
+      for (const some of chunksOf(left)) {
+        const replies = await ask(method, some, { data, options });
+        some.forEach((index, nth) => {
+          answers[index] = takeReply(method, lanes[index] as Lane, replies[nth]);
+        });
+        left = left.slice(some.length);
+      }
+    } catch (error) {
+      const failure = asFailure(closing.signal.aborted ? closedError(error) : error);
+      if (failure instanceof ConnectionError && failure.code === "PROTOCOL_ERROR") loseAll(failure);
+      for (const index of left) answers[index] = failure;
+    }
+    return answers;
+  };
+
+  takeOpened(opened, lanes.slice(0, MAX_BATCH_ITEMS));
+  return {
+    get extensions() {
+      return extensions;
+    },
+    call: async (method, data, options) => {
+      try {
+        if (closing.signal.aborted) throw closedError();
+        await queue.enter(options.signal);
+      } catch (error) {
+        return data.map((own) => (own === null ? null : asFailure(error)));
+      }
+      try {
+        return await perform(method, data, options);
+      } finally {
+        queue.leave();
+      }
+    },
+    close: async () => {
+      if (closing.signal.aborted) return;
+      closing.abort();
+      queue.clear(closedError());
+      await link.close();
+    },
+  };
+}
+
+function takeReply(method: LaneMethod, lane: Lane, reply: unknown): LaneAnswer {
+  const type = method === "state" ? "state" : "observation";
+  if (isObject(reply) && reply["type"] === type && isObject(reply["data"])) {
+    if (method === "reset") lane.lost = undefined;
+    return reply["data"];
+  }
+  const error = toError(reply);
+  if (!(error instanceof RemoteError) || error.wireCode !== "SESSION_ERROR") return error;
+  // On a socket of its own this session's end would have been the end of the socket.
+  lane.session = undefined;
+  lane.lost = new ConnectionError(
+    "SESSION_LOST",
+    `The session was lost: ${error.message} Call reset to start a new episode.`,
+    {
+      cause: error,
+    },
+  );
+  return lane.lost;
+}
+
+/** Why a lane cannot be called: it was refused a session, or its episode is gone. */
+function refusal({ lost }: Lane): RemoteError | ConnectionError {
+  if (lost instanceof RemoteError) return lost;
+  const why = lost?.message ?? "No session was opened for it.";
+  return new ConnectionError("SESSION_LOST", `The session was lost: ${why} Call reset to start a new episode.`, {
+    cause: lost,
+  });
+}
+
+/** @throws RemoteError when the frame was refused as a whole, ConnectionError when it is no answer to it. */
+function readItems(answer: ReceivedMessage, count: number): unknown[] {
+  if (answer.type === "error") throw toError(answer);
+  const { items } = answer.data;
+  if (Array.isArray(items) && items.length === count) return items;
+  throw new ConnectionError("PROTOCOL_ERROR", `The server broke the OpenEnv protocol: not ${count} items in "many".`);
+}
+
+/** Why an item cannot be sent. */
+function findFault(item: JsonObject): RemoteError | undefined {
+  try {
+    renderRequest(item);
+    return undefined;
+  } catch (error) {
+    return error as RemoteError;
+  }
+}
+
+function toError(reply: unknown): RemoteError | ConnectionError {
+  if (reply instanceof RemoteError) return reply;
+  if (!isObject(reply) || reply["type"] !== "error" || !isObject(reply["data"])) {
+    return new ConnectionError(
+      "PROTOCOL_ERROR",
+      "The server broke the OpenEnv protocol: an item is no answer to its request.",
+    );
+  }
+  const { code, message, ...details } = reply["data"];
+  return new RemoteError(String(code), String(message), details);
+}
+
+function asFailure(error: unknown): RemoteError | ConnectionError {
+  if (error instanceof RemoteError || error instanceof ConnectionError) return error;
+  throw error;
+}
+
+function closedError(cause?: unknown): ConnectionError {
+  return new ConnectionError("CLIENT_CLOSED", "The client was closed; open a new one with connectMany().", { cause });
+}
+
+function chunksOf<T>(items: readonly T[]): T[][] {
+  const chunks: T[][] = [];
+  for (let at = 0; at < items.length; at += MAX_BATCH_ITEMS) chunks.push(items.slice(at, at + MAX_BATCH_ITEMS));
+  return chunks;
+}

@@ -1,0 +1,62 @@
+import type { Link } from "../protocol/link.js";
+import { EXTENSIONS_KEY, type Extension } from "../protocol/messages.js";
+import { parseAddress } from "./address.js";
+import { checkContract, fetchSchema } from "./check.js";
+import { openConnection } from "./connection.js";
+import type { ClientContract } from "./contract.js";
+import { compileActionCheck } from "./generic.js";
+import { createHttpClient, type HttpClient } from "./http.js";
+import { type ConnectOptions, DEFAULT_CONNECT_TIMEOUT_MS, DEFAULT_TIMEOUT_MS, requestHeaders } from "./options.js";
+import { contractShape, genericShape, type Shape } from "./shape.js";
+
+/** What a client of one server works with. */
+export interface Prepared {
+  /** `http://host:port/prefix`. */
+  base: string;
+  shape: Shape;
+  http: HttpClient;
+  /** Milliseconds a call waits when it does not say. */
+  timeoutMs: number;
+  /** Opens a socket, asking for these extensions beside those of the options. */
+  open(signal: AbortSignal | undefined, more?: readonly Extension[]): Promise<Link>;
+}
+
+/** Reads the options, and compares the contract with the server's or fetches its schema. */
+export async function prepare(
+  url: string | URL,
+  contract: ClientContract | undefined,
+  options: ConnectOptions,
+): Promise<Prepared> {
+  const address = parseAddress(url);
+  const headers = requestHeaders(options);
+  const opening = { headers, timeoutMs: options.connectTimeoutMs ?? DEFAULT_CONNECT_TIMEOUT_MS };
+  const shape = await makeShape(contract, createHttpClient(address, { ...opening, signal: options.signal }), options);
+  const { binary } = options;
+  const asked: Extension[] = ["warnings"];
+  if (options.timing) asked.push("timing");
+  if (binary) asked.push("binary");
+  const timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
+  return {
+    base: address.base,
+    shape,
+    http: createHttpClient(address, { headers, timeoutMs }),
+    timeoutMs,
+    open: (signal, more = []) => {
+      const socketUrl = address.socket({ [EXTENSIONS_KEY]: [...asked, ...more].join() });
+      return openConnection(socketUrl, { ...opening, signal, binary });
+    },
+  };
+}
+
+async function makeShape(
+  contract: ClientContract | undefined,
+  http: HttpClient,
+  options: ConnectOptions,
+): Promise<Shape> {
+  if (contract) {
+    if (options.check !== false) await checkContract(contract, http);
+    return contractShape(contract, { raw: options.binary === true });
+  }
+  const schema = options.check === false ? undefined : await fetchSchema(http);
+  return genericShape(schema ? await compileActionCheck(schema.action) : () => []);
+}

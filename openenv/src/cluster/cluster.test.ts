@@ -1,0 +1,230 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, test } from "vitest";
+import { createProject, type Running, startCommand } from "../../test-support/command-line.js";
+import { openTestSocket, type TestSocket } from "../../test-support/socket.js";
+
+/** Says which process it lives in; 13 ends that process, 14 blocks it for good. */
+const WHERE = `
+import { defineContract, defineEnvironment } from "openenv-ts";
+import * as z from "zod";
+const where = defineContract({
+  name: "where_env",
+  action: z.object({ amount: z.int() }),
+  observation: z.object({ pid: z.int(), count: z.int() }),
+});
+export default defineEnvironment(where, () => {
+  let count = 0;
+  return {
+    reset: () => ({ observation: { pid: process.pid, count: (count = 0) } }),
+    step: ({ amount }) => {
+      if (amount === 13) process.exit(1);
+      if (amount === 14) for (;;);
+      return { observation: { pid: process.pid, count: (count += amount) }, reward: 1 };
+    },
+  };
+});
+`;
+
+interface Fleet extends AsyncDisposable {
+  url: string;
+  command: Running;
+  capacity(): Promise<{ active_sessions: number; max_sessions: number }>;
+}
+
+async function startFleet(env: Record<string, string>): Promise<Fleet> {
+  const project = await createProject({ "environment.mjs": WHERE });
+  const command = startCommand(["serve", "environment.mjs", "--port", "0"], { cwd: project.dir, env });
+  const [, url = ""] = await command.printed(/at (http:\S+)/);
+  return {
+    url,
+    command,
+    async capacity() {
+      const body = (await (await fetch(`${url}/sessions`)).json()) as { capacity: never };
+      return body.capacity;
+    },
+    async [Symbol.asyncDispose]() {
+      command.process.kill("SIGTERM");
+      await command.exited;
+      await project[Symbol.asyncDispose]();
+    },
+  };
+}
+
+const RESET = { type: "reset" };
+const step = (amount: number) => ({ type: "step", data: { amount } });
+const pidOf = (frame: Record<string, unknown>): number =>
+  (frame as { data: { observation: { pid: number } } }).data.observation.pid;
+
+async function openAll(url: string, count: number): Promise<{ socket: TestSocket; pid: number }[]> {
+  return Promise.all(
+    Array.from({ length: count }, async () => {
+      const socket = await openTestSocket(`${url}/ws`);
+      return { socket, pid: pidOf(await socket.ask(RESET)) };
+    }),
+  );
+}
+
+async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
+  const deadline = Date.now() + 20_000;
+  while (!(await condition())) {
+    if (Date.now() > deadline) throw new Error("the condition did not come true in 20 s");
+    await sleep(20);
+  }
+}
+
+describe("several workers behind one address", () => {
+  test("take every socket while one of them has room, and refuse the next with the counts of all", async () => {
+    await using fleet = await startFleet({ WORKERS: "3", MAX_CONCURRENT_ENVS: "4" });
+    const sessions = await openAll(fleet.url, 12);
+    const perWorker = [...new Set(sessions.map(({ pid }) => pid))].map((pid) =>
+      sessions.filter((one) => one.pid === pid),
+    );
+    expect(perWorker.map((list) => list.length)).toEqual([4, 4, 4]);
+    const refused = await openTestSocket(`${fleet.url}/ws`);
+    expect(await refused.receive()).toMatchObject({
+      data: { code: "CAPACITY_REACHED", active_sessions: 12, max_sessions: 12 },
+    });
+    expect((await refused.closed).code).toBe(1000);
+    expect(await fleet.capacity()).toMatchObject({ active_sessions: 12, max_sessions: 12 });
+    await sessions[0]?.socket[Symbol.asyncDispose]();
+    await until(async () => (await fleet.capacity()).active_sessions === 11);
+    expect(await openAll(fleet.url, 1)).toHaveLength(1);
+  }, 60_000);
+
+  test("answer a session over HTTP, /mcp and an attached socket where it lives, whoever is asked", async () => {
+    await using fleet = await startFleet({ WORKERS: "3" });
+    const headers = { "content-type": "application/json", connection: "close" };
+    const post = async (path: string, body: object, more: Record<string, string> = {}) => {
+      const response = await fetch(fleet.url + path, {
+        method: "POST",
+        headers: { ...headers, ...more },
+        body: JSON.stringify(body),
+      });
+      return { response, body: (await response.json()) as Record<string, unknown> };
+    };
+    const opened = await post("/reset", {});
+    const id = opened.response.headers.get("openenv-session") ?? "";
+    for (let count = 1; count <= 12; count++) {
+      const { body } = await post("/step", { action: { amount: 1 } }, { "openenv-session": id });
+      expect(body).toMatchObject({ observation: { count } });
+    }
+    const rpc = (method: string, params: object) => post("/mcp", { jsonrpc: "2.0", id: 1, method, params });
+    const created = (await rpc("openenv/session/create", {})).body as unknown as { result: { session_id: string } };
+    const session_id = created.result.session_id;
+    for (let i = 0; i < 6; i++) {
+      const socket = await openTestSocket(`${fleet.url}/ws?session_id=${session_id}`);
+      const answer = i === 0 ? await socket.ask(RESET) : await socket.ask(step(1));
+      expect(answer).toMatchObject({ data: { observation: { count: i } } });
+      socket.send({ type: "close" });
+      await socket.closed;
+      await sleep(20);
+    }
+    for (let i = 0; i < 6; i++) {
+      expect((await rpc("tools/list", { session_id })).body).toMatchObject({ error: { code: -32603 } });
+    }
+    expect((await rpc("openenv/session/close", { session_id })).body).toMatchObject({ result: { closed: true } });
+    expect((await rpc("tools/list", { session_id })).body).toMatchObject({ error: { code: -32602 } });
+  }, 60_000);
+
+  test.each([
+    ["is killed", (pid: number) => process.kill(pid, "SIGKILL")],
+    ["ends itself", undefined],
+  ])(
+    "lose only the sessions of one that %s, and it is replaced",
+    async (_how, kill) => {
+      await using fleet = await startFleet({ WORKERS: "2", MAX_CONCURRENT_ENVS: "5" });
+      const sessions = await openAll(fleet.url, 10);
+      const victim = sessions[0]?.pid as number;
+      if (kill) kill(victim);
+      else sessions[0]?.socket.send(step(13));
+      for (const { socket, pid } of sessions) {
+        if (pid === victim) await socket.closed;
+        else expect(await socket.ask(step(1))).toMatchObject({ data: { observation: { count: 1 } } });
+      }
+      await until(async () => (await fleet.capacity()).max_sessions === 10);
+      expect(await openAll(fleet.url, 5)).toHaveLength(5);
+    },
+    60_000,
+  );
+
+  test("replace one that hangs", async () => {
+    await using fleet = await startFleet({ WORKERS: "2", WORKER_TIMEOUT: "1" });
+    const [stuck] = await openAll(fleet.url, 1);
+    stuck?.socket.send(step(14));
+    await stuck?.socket.closed;
+    await until(async () => (await fleet.capacity()).active_sessions === 0);
+    expect((await openAll(fleet.url, 4)).every(({ pid }) => pid !== stuck?.pid)).toBe(true);
+  }, 60_000);
+
+  test("are replaced one by one on SIGHUP, and no newcomer is refused meanwhile", async () => {
+    await using fleet = await startFleet({ WORKERS: "2", SHUTDOWN_GRACE: "1" });
+    const before = await openAll(fleet.url, 4);
+    const old = new Set(before.map(({ pid }) => pid));
+    fleet.command.process.kill("SIGHUP");
+    const closes = before.map(({ socket }) => socket.closed);
+    let fresh = 0;
+    await until(async () => {
+      const [session] = await openAll(fleet.url, 1);
+      if (session && !old.has(session.pid)) fresh++;
+      await session?.socket[Symbol.asyncDispose]();
+      return fresh > 10;
+    });
+    expect((await Promise.all(closes)).map(({ code }) => code)).toEqual([1012, 1012, 1012, 1012]);
+  }, 60_000);
+
+  test("end with their supervisor, cleanly by SIGTERM and at once when it is killed", async () => {
+    const fleet = await startFleet({ WORKERS: "2" });
+    const sessions = await openAll(fleet.url, 6);
+    const pids = [...new Set(sessions.map(({ pid }) => pid))];
+    fleet.command.process.kill("SIGTERM");
+    expect((await sessions[0]?.socket.closed)?.code).toBe(1012);
+    expect(await fleet.command.exited).toBe(0);
+    await until(() => pids.every((pid) => !isAlive(pid)));
+    await fleet[Symbol.asyncDispose]();
+
+    const other = await startFleet({ WORKERS: "2" });
+    const workers = [...new Set((await openAll(other.url, 6)).map(({ pid }) => pid))];
+    other.command.process.kill("SIGKILL");
+    await until(() => workers.every((pid) => !isAlive(pid)));
+    await other[Symbol.asyncDispose]();
+  }, 60_000);
+
+  test("start one session each where the environment cannot run twice in a process", async () => {
+    const project = await createProject({ "environment.mjs": WHERE.replace("\n});\n`", "") });
+    await project.write(
+      "environment.mjs",
+      WHERE.trimEnd().replace(/\}\);$/, "}, { supportsConcurrentSessions: false });"),
+    );
+    await using command = startCommand(["serve", "environment.mjs", "--port", "0", "--workers", "2"], {
+      cwd: project.dir,
+    });
+    const [, url = ""] = await command.printed(/at (http:\S+)/);
+    const sessions = await openAll(url, 2);
+    expect(new Set(sessions.map(({ pid }) => pid)).size).toBe(2);
+    const third = await openTestSocket(`${url}/ws`);
+    expect(await third.receive()).toMatchObject({ data: { code: "CAPACITY_REACHED", max_sessions: 2 } });
+    for (const { socket } of sessions) await socket[Symbol.asyncDispose]();
+    await project[Symbol.asyncDispose]();
+  }, 60_000);
+
+  test("say in one line why they cannot start", async () => {
+    await using fleet = await startFleet({ WORKERS: "1" });
+    const project = await createProject({ "environment.mjs": WHERE });
+    const port = new URL(fleet.url).port;
+    await using command = startCommand(["serve", "environment.mjs", "--port", port, "--workers", "2"], {
+      cwd: project.dir,
+    });
+    expect(await command.exited).toBe(2);
+    expect(command.stderr).toMatch(/Port \d+ of 127.0.0.1 is in use/);
+    await project[Symbol.asyncDispose]();
+  }, 60_000);
+});
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}

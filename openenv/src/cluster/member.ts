@@ -1,0 +1,186 @@
+import { rmSync } from "node:fs";
+import type { IncomingMessage, Server } from "node:http";
+import { createServer } from "node:http";
+import type { AddressInfo, Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import { ConfigError } from "../errors.js";
+import type { ServerCapacityStatus, SessionInfo } from "../protocol/http.js";
+import type { Fleet, FleetServer } from "../server/fleet.js";
+import { listenProblem } from "../server/listen-problem.js";
+import { forwardRequest } from "./forward.js";
+import {
+  type Member,
+  type SupervisorMessage,
+  socketPath,
+  type UpgradeEnvelope,
+  WORKER_NUMBER,
+  WORKER_PORT,
+  WORKER_SOCKETS,
+  type WorkerMessage,
+} from "./messages.js";
+import { isAhead } from "./placement.js";
+
+const HEARTBEAT_MS = 500;
+/** Changes of the load within this time are told at once. */
+const TELL_MS = 5;
+
+/** The fleet as this process sees it, when a supervisor has started it as a worker. */
+export function findFleet(): Fleet | undefined {
+  const number = process.env[WORKER_NUMBER];
+  const folder = process.env[WORKER_SOCKETS];
+  return number === undefined || folder === undefined ? undefined : new WorkerFleet(Number(number), folder);
+}
+
+class WorkerFleet implements Fleet {
+  readonly idPrefix: string;
+  readonly #number: number;
+  readonly #folder: string;
+  readonly #questions = new Map<number, (sessions: SessionInfo[]) => void>();
+  #server: FleetServer | undefined;
+  #others: Member[] = [];
+  #telling = false;
+  #asked = 0;
+
+  constructor(number: number, folder: string) {
+    this.#number = number;
+    this.#folder = folder;
+    this.idPrefix = `w${number}-`;
+  }
+
+  listen(server: Server, host: string): Promise<number> {
+    const port = Number(process.env[WORKER_PORT]);
+    return new Promise((resolve, reject) => {
+      server.once("error", (error: NodeJS.ErrnoException) => {
+        const message = listenProblem(error, host, port);
+        tell({ type: "failed", message });
+        reject(new ConfigError(message));
+      });
+      // In a worker of node:cluster this is the listening handle that all workers share.
+      server.listen(port, host, () => resolve((server.address() as AddressInfo).port));
+    });
+  }
+
+  async join(server: FleetServer): Promise<void> {
+    this.#server = server;
+    process.on("message", (message: SupervisorMessage, socket?: Socket) => this.#hear(message, socket));
+    process.once("disconnect", () => {
+      rmSync(this.#folder, { recursive: true, force: true });
+      process.exit(0);
+    });
+    const local = createServer((request, response) => server.handle(request, response));
+    const path = socketPath(this.#folder, this.#number);
+    await new Promise<void>((resolve) => local.listen({ path, exclusive: true }, resolve));
+    local.unref();
+    setInterval(() => this.#tellLoad(), HEARTBEAT_MS).unref();
+    this.#tellLoad();
+    tell({ type: "ready" });
+  }
+
+  changed(): void {
+    if (this.#telling || this.#server === undefined) return;
+    this.#telling = true;
+    setTimeout(() => {
+      this.#telling = false;
+      this.#tellLoad();
+    }, TELL_MS).unref();
+  }
+
+  capacity(): ServerCapacityStatus {
+    const loads = [...this.#others.map(({ load }) => load), ...(this.#server ? [this.#server.load()] : [])];
+    const active = loads.reduce((sum, load) => sum + load.active, 0);
+    const max = loads.reduce((sum, load) => sum + load.max, 0);
+    return { active_sessions: active, max_sessions: max, available_slots: max - active, is_at_capacity: active >= max };
+  }
+
+  sessions(): Promise<SessionInfo[]> {
+    const question = ++this.#asked;
+    tell({ type: "list", question });
+    return new Promise((resolve) => this.#questions.set(question, resolve));
+  }
+
+  ownerOf(sessionId: string): number | undefined {
+    const owner = /^w(\d+)-/.exec(sessionId)?.[1];
+    if (owner === undefined || Number(owner) === this.#number) return undefined;
+    return this.#others.some(({ number }) => number === Number(owner)) ? Number(owner) : undefined;
+  }
+
+  shouldPassOn(): boolean {
+    return this.#server !== undefined && isAhead(this.#server.load(), this.#others);
+  }
+
+  passOn({ request, socket, head }: { request: IncomingMessage; socket: Duplex; head: Buffer }, owner?: number): void {
+    const tried = owner === undefined && this.#isFull() ? [this.#number] : [];
+    const envelope: UpgradeEnvelope = {
+      url: request.url ?? "/",
+      headers: request.headers,
+      head: head.toString("base64"),
+      tried,
+      ...(owner === undefined ? {} : { owner }),
+    };
+    this.#giveAway(envelope, socket as Socket);
+  }
+
+  forward(owner: number, exchange: Parameters<Fleet["forward"]>[1]): void {
+    forwardRequest(socketPath(this.#folder, owner), exchange);
+  }
+
+  #hear(message: SupervisorMessage, socket: Socket | undefined): void {
+    const server = this.#server as FleetServer;
+    switch (message.type) {
+      case "members":
+        this.#meet(message.members);
+        return;
+      case "upgrade":
+        this.#meet(message.members);
+        if (socket !== undefined) this.#take(server, socket, message);
+        return;
+      case "list":
+        tell({ type: "listed", question: message.question, sessions: server.list() });
+        return;
+      case "listed":
+        this.#questions.get(message.question)?.(message.sessions);
+        this.#questions.delete(message.question);
+        return;
+      case "retire":
+        void server.retire(message.limitMs).then(() => process.exit(0));
+        return;
+      case "stop":
+        void server.close().then(() => process.exit(0));
+        return;
+    }
+  }
+
+  #take(server: FleetServer, socket: Socket, { envelope, last }: { envelope: UpgradeEnvelope; last: boolean }): void {
+    if (envelope.owner === undefined && !last && this.#isFull()) {
+      this.#giveAway({ ...envelope, tried: [...envelope.tried, this.#number] }, socket);
+      return;
+    }
+    const { url, headers } = envelope;
+    const request = { method: "GET", url, headers, socket } as unknown as IncomingMessage;
+    server.upgrade(request, socket, Buffer.from(envelope.head, "base64"));
+    socket.resume();
+  }
+
+  #meet(members: readonly Member[]): void {
+    this.#others = members.filter(({ number }) => number !== this.#number);
+  }
+
+  /** Told together with the load, so that the supervisor knows that this one is full before it looks for another. */
+  #giveAway(envelope: UpgradeEnvelope, socket: Socket): void {
+    this.#tellLoad();
+    tell({ type: "upgrade", envelope }, socket);
+  }
+
+  #isFull(): boolean {
+    const load = this.#server?.load();
+    return load !== undefined && load.active >= load.max;
+  }
+
+  #tellLoad(): void {
+    if (this.#server !== undefined) tell({ type: "load", load: this.#server.load() });
+  }
+}
+
+function tell(message: WorkerMessage, socket?: Socket): void {
+  if (process.connected) process.send?.(message, socket, {}, () => {});
+}

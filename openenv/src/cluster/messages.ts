@@ -1,0 +1,50 @@
+import type { SessionInfo } from "../protocol/http.js";
+import type { Load } from "../server/fleet.js";
+
+/** What is left of an upgrade request when its socket goes to another process. */
+export interface UpgradeEnvelope {
+  url: string;
+  headers: Record<string, string | string[] | undefined>;
+  /** Bytes that came after the request, base64. */
+  head: string;
+  /** Worker that the named session lives on. */
+  owner?: number;
+  /** Workers that had no room. */
+  tried: number[];
+}
+
+/** One worker as the others know it. */
+export interface Member {
+  number: number;
+  load: Load;
+}
+
+export type WorkerMessage =
+  | { type: "ready" }
+  | { type: "failed"; message: string }
+  /** Also the heartbeat. */
+  | { type: "load"; load: Load }
+  | { type: "upgrade"; envelope: UpgradeEnvelope }
+  | { type: "list"; question: number }
+  | { type: "listed"; question: number; sessions: SessionInfo[] }
+  | { type: "retired" };
+
+export type SupervisorMessage =
+  | { type: "members"; members: Member[] }
+  /** `last` says that no other worker has room: take it or refuse it. */
+  | { type: "upgrade"; envelope: UpgradeEnvelope; last: boolean; members: Member[] }
+  | { type: "list"; question: number }
+  | { type: "listed"; question: number; sessions: SessionInfo[] }
+  | { type: "retire"; limitMs: number }
+  | { type: "stop" };
+
+/** The environment variables by which a supervisor tells a process that it is a worker, and which. */
+export const WORKER_NUMBER = "OPENENV_WORKER_NUMBER";
+/** The port that all workers listen on, whatever the program asked for: it may have asked for any free one. */
+export const WORKER_PORT = "OPENENV_WORKER_PORT";
+/** Folder of the local sockets by which workers forward requests to one another. */
+export const WORKER_SOCKETS = "OPENENV_WORKER_SOCKETS";
+
+export function socketPath(folder: string, number: number): string {
+  return `${folder}/w${number}.sock`;
+}

@@ -1,0 +1,63 @@
+import { createServer } from "node:net";
+import type { EnvironmentDefinition } from "../env/environment.js";
+import { ConfigError } from "../errors.js";
+import { readConfig } from "../server/config.js";
+import { listenProblem } from "../server/listen-problem.js";
+import { createLogger } from "../server/logger.js";
+import { onSignals, serverUrl } from "../server/serve.js";
+import type { RunningServer, ServeOptions } from "../server/types.js";
+import { Supervisor } from "./supervisor.js";
+
+/** Starts the workers and watches over them. @throws ConfigError when the port is taken or a worker cannot start. */
+export async function superviseWorkers(
+  environment: EnvironmentDefinition,
+  options: ServeOptions,
+): Promise<RunningServer> {
+  const config = readConfig(environment, options, process.env);
+  const { host, graceMs, hangMs, workers } = config;
+  // Workers that listen on a port of their choice could not be replaced on the same one.
+  const port = await probePort(host, config.port);
+  const log = createLogger(config.logLevel);
+  const supervisor = new Supervisor({ workers, port, log, graceMs, hangMs });
+  await supervisor.start();
+  log.info({ host, port, workers, capacity: supervisor.capacity().max_sessions }, "all workers serve");
+
+  const replace = (): void => {
+    log.info({}, "replacing the workers one by one");
+    void supervisor.replaceAll();
+  };
+  let closing: Promise<void> | undefined;
+  const close = (): Promise<void> => (closing ??= shutDown());
+  const shutDown = async (): Promise<void> => {
+    stopSignals();
+    process.removeListener("SIGHUP", replace);
+    await supervisor.close();
+    log.close();
+  };
+  const stopSignals = options.handleSignals === true ? onSignals(close, log) : () => {};
+  if (options.handleSignals === true) process.on("SIGHUP", replace);
+  return {
+    url: serverUrl(host, port),
+    role: "supervisor",
+    host,
+    port,
+    environment,
+    capacity: () => supervisor.capacity(),
+    sessions: () => supervisor.sessions(),
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+/** The port that is free, or the reason why it is not. */
+function probePort(host: string, port: number): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer();
+    probe.once("error", (error: NodeJS.ErrnoException) => reject(new ConfigError(listenProblem(error, host, port))));
+    probe.listen(port, host, () => {
+      const address = probe.address();
+      const found = typeof address === "object" && address !== null ? address.port : port;
+      probe.close(() => resolve(found));
+    });
+  });
+}

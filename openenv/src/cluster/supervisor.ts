@@ -1,0 +1,221 @@
+import cluster from "node:cluster";
+import { mkdtemp, rm } from "node:fs/promises";
+import type { Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { ConfigError } from "../errors.js";
+import type { ServerCapacityStatus, SessionInfo } from "../protocol/http.js";
+import type { Log } from "../server/log.js";
+import type { Member, UpgradeEnvelope, WorkerMessage } from "./messages.js";
+import { leastLoaded } from "./placement.js";
+import { WorkerProcess } from "./worker-process.js";
+
+export interface SupervisorOptions {
+  workers: number;
+  /** The port that they share. */
+  port: number;
+  log: Log;
+  /** Milliseconds that sessions get when their worker is stopped or replaced. */
+  graceMs: number;
+  /** Milliseconds without a heartbeat after which a worker is taken to hang, and is killed. */
+  hangMs: number;
+}
+
+const MEMBERS_MS = 20;
+const LIST_LIMIT_MS = 1_000;
+/** A worker that lived shorter than this has failed to start: the next one waits longer. */
+const SHORT_LIFE_MS = 10_000;
+const MAX_BACKOFF_MS = 5_000;
+
+/** Keeps a number of workers alive behind one address. It serves nothing itself. */
+export class Supervisor {
+  readonly #options: SupervisorOptions;
+  readonly #workers = new Map<number, WorkerProcess>();
+  readonly #questions = new Map<number, (sessions: SessionInfo[]) => void>();
+  readonly #timers: NodeJS.Timeout[] = [];
+  #folder = "";
+  #numbers = 0;
+  #asked = 0;
+  #failures = 0;
+  #membersDue = false;
+  #closing = false;
+  #started: { resolve(): void; reject(error: Error): void } | undefined;
+
+  constructor(options: SupervisorOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves when all workers listen. @throws ConfigError when one cannot start. */
+  async start(): Promise<void> {
+    this.#folder = await mkdtemp(join(tmpdir(), "openenv-"));
+    cluster.schedulingPolicy = cluster.SCHED_NONE;
+    this.#timers.push(setInterval(() => this.#killHanging(), this.#options.hangMs / 4));
+    const started = new Promise<void>((resolve, reject) => {
+      this.#started = { resolve, reject };
+    });
+    for (let i = 0; i < this.#options.workers; i++) this.#fork();
+    try {
+      await started;
+    } catch (error) {
+      await this.close();
+      throw error;
+    } finally {
+      this.#started = undefined;
+    }
+  }
+
+  capacity(): ServerCapacityStatus {
+    const loads = this.#members().map(({ load }) => load);
+    const active = loads.reduce((sum, load) => sum + load.active, 0);
+    const max = loads.reduce((sum, load) => sum + load.max, 0);
+    return { active_sessions: active, max_sessions: max, available_slots: max - active, is_at_capacity: active >= max };
+  }
+
+  /** The sessions of all workers; one that does not answer in a second is left out. */
+  async sessions(): Promise<SessionInfo[]> {
+    const lists = await Promise.all([...this.#workers.values()].map((worker) => this.#ask(worker)));
+    return lists.flat();
+  }
+
+  /** The process ids of the workers that serve. */
+  pids(): number[] {
+    return [...this.#workers.values()].flatMap(({ pid }) => pid ?? []);
+  }
+
+  /** Replaces all workers, one after the other; sessions in flight get the grace period. */
+  async replaceAll(): Promise<void> {
+    for (const old of [...this.#workers.values()]) {
+      const fresh = this.#fork();
+      while (fresh.state === "starting" && !this.#closing) await sleep(10);
+      if (fresh.state !== "ready") return;
+      old.retiring = true;
+      this.#tellMembers();
+      old.tell({ type: "retire", limitMs: this.#options.graceMs });
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closing = true;
+    for (const timer of this.#timers.splice(0)) clearInterval(timer);
+    await Promise.all([...this.#workers.values()].map((worker) => worker.stop(this.#options.graceMs + 5_000)));
+    await rm(this.#folder, { recursive: true, force: true });
+  }
+
+  #fork(): WorkerProcess {
+    const worker = new WorkerProcess(
+      this.#numbers++,
+      { folder: this.#folder, port: this.#options.port },
+      {
+        message: (from, message, socket) => this.#hear(from, message, socket),
+        exit: (from, reason) => this.#lose(from, reason),
+      },
+    );
+    this.#workers.set(worker.number, worker);
+    return worker;
+  }
+
+  #hear(from: WorkerProcess, message: WorkerMessage, socket: Socket | undefined): void {
+    switch (message.type) {
+      case "ready":
+        from.state = "ready";
+        this.#tellMembers();
+        if (this.#members().length >= this.#options.workers) this.#started?.resolve();
+        return;
+      case "failed":
+        this.#started?.reject(new ConfigError(message.message));
+        return;
+      case "load":
+        from.load = message.load;
+        this.#tellMembersSoon();
+        return;
+      case "upgrade":
+        if (socket !== undefined) this.#place(message.envelope, socket);
+        return;
+      case "list":
+        void this.sessions().then((sessions) => from.tell({ type: "listed", question: message.question, sessions }));
+        return;
+      case "listed":
+        this.#questions.get(message.question)?.(message.sessions);
+        return;
+    }
+  }
+
+  /** Finds the worker for a socket that another could not or should not serve. */
+  #place(envelope: UpgradeEnvelope, socket: Socket): void {
+    const ready = this.#members();
+    const untried = ready.filter(({ number }) => !envelope.tried.includes(number));
+    const owner = ready.find(({ number }) => number === envelope.owner);
+    const chosen = owner ?? leastLoaded(untried.length > 0 ? untried : ready);
+    const worker = chosen && this.#workers.get(chosen.number);
+    if (chosen === undefined || worker === undefined) {
+      socket.destroy();
+      return;
+    }
+    // Until the worker tells its load again, the session on its way counts.
+    if (untried.length > 0) worker.load = { ...worker.load, active: worker.load.active + 1 };
+    worker.tell({ type: "upgrade", envelope, last: untried.length === 0, members: ready }, socket);
+  }
+
+  #lose(worker: WorkerProcess, reason: string): void {
+    this.#workers.delete(worker.number);
+    this.#tellMembers();
+    if (this.#closing || worker.retiring) return;
+    if (this.#started !== undefined) {
+      this.#started.reject(new ConfigError(`A worker ended before it served (${reason}); its output says why.`));
+      return;
+    }
+    const lived = Date.now() - worker.startedAt;
+    this.#failures = lived < SHORT_LIFE_MS ? this.#failures + 1 : 0;
+    const delay = this.#failures === 0 ? 0 : Math.min(100 * 2 ** (this.#failures - 1), MAX_BACKOFF_MS);
+    const { log } = this.#options;
+    log.error(
+      { worker: worker.number, reason, sessions: worker.load.active, delay },
+      "a worker was lost and is replaced",
+    );
+    const timer = setTimeout(() => {
+      if (!this.#closing) this.#fork();
+    }, delay);
+    this.#timers.push(timer);
+  }
+
+  #killHanging(): void {
+    for (const worker of this.#workers.values()) {
+      const silentMs = Date.now() - worker.heardAt;
+      if (worker.state === "starting" || silentMs < this.#options.hangMs) continue;
+      this.#options.log.error({ worker: worker.number, silentMs }, "a worker hangs and is killed");
+      worker.kill();
+    }
+  }
+
+  #members(): Member[] {
+    const ready = [...this.#workers.values()].filter(({ state, retiring }) => state === "ready" && !retiring);
+    return ready.map(({ number, load }) => ({ number, load }));
+  }
+
+  #tellMembersSoon(): void {
+    if (this.#membersDue) return;
+    this.#membersDue = true;
+    setTimeout(() => this.#tellMembers(), MEMBERS_MS).unref();
+  }
+
+  #tellMembers(): void {
+    this.#membersDue = false;
+    const members = this.#members();
+    for (const worker of this.#workers.values()) worker.tell({ type: "members", members });
+  }
+
+  #ask(worker: WorkerProcess): Promise<SessionInfo[]> {
+    const question = ++this.#asked;
+    return new Promise((resolve) => {
+      const done = (sessions: SessionInfo[]): void => {
+        clearTimeout(timer);
+        this.#questions.delete(question);
+        resolve(sessions);
+      };
+      const timer = setTimeout(() => done([]), LIST_LIMIT_MS);
+      this.#questions.set(question, done);
+      worker.tell({ type: "list", question });
+    });
+  }
+}

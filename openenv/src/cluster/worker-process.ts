@@ -1,0 +1,67 @@
+import cluster, { type Worker } from "node:cluster";
+import type { Socket } from "node:net";
+import type { Load } from "../server/fleet.js";
+import { type SupervisorMessage, WORKER_NUMBER, WORKER_PORT, WORKER_SOCKETS, type WorkerMessage } from "./messages.js";
+
+export interface WorkerHandlers {
+  message(worker: WorkerProcess, message: WorkerMessage, socket: Socket | undefined): void;
+  exit(worker: WorkerProcess, reason: string): void;
+}
+
+/** One worker as its supervisor holds it. */
+export class WorkerProcess {
+  readonly number: number;
+  readonly startedAt = Date.now();
+  load: Load = { active: 0, max: 0, waiting: 0 };
+  /** Last time it was heard of, milliseconds. */
+  heardAt = Date.now();
+  state: "starting" | "ready" | "gone" = "starting";
+  /** Takes nothing new and is not replaced when it ends. */
+  retiring = false;
+  readonly #worker: Worker;
+  readonly #gone: Promise<void>;
+
+  constructor(number: number, place: { folder: string; port: number }, handlers: WorkerHandlers) {
+    this.number = number;
+    this.#worker = cluster.fork({
+      [WORKER_NUMBER]: String(number),
+      [WORKER_SOCKETS]: place.folder,
+      [WORKER_PORT]: String(place.port),
+    });
+    this.#worker.on("message", (message: WorkerMessage, socket?: Socket) => {
+      this.heardAt = Date.now();
+      handlers.message(this, message, socket);
+    });
+    // A channel that breaks is followed by the exit, which says it better.
+    this.#worker.on("error", () => {});
+    this.#gone = new Promise((resolve) => {
+      this.#worker.once("exit", (code, signal) => {
+        this.state = "gone";
+        handlers.exit(this, signal ?? `exit code ${code}`);
+        resolve();
+      });
+    });
+  }
+
+  get pid(): number | undefined {
+    return this.#worker.process.pid;
+  }
+
+  tell(message: SupervisorMessage, socket?: Socket): void {
+    if (this.#worker.isConnected()) this.#worker.send(message, socket, () => {});
+    else socket?.destroy();
+  }
+
+  /** Ends it: asks first, kills after `limitMs`. */
+  async stop(limitMs: number): Promise<void> {
+    this.retiring = true;
+    this.tell({ type: "stop" });
+    const timer = setTimeout(() => this.kill(), limitMs);
+    await this.#gone;
+    clearTimeout(timer);
+  }
+
+  kill(): void {
+    this.#worker.process.kill("SIGKILL");
+  }
+}

@@ -1,0 +1,20 @@
+import { ConfigError } from "../errors.js";
+import { type EnvironmentDefinition, isEnvironmentDefinition } from "./environment.js";
+
+/**
+ * The environment that a module exports: the default export, or the only one among the others.
+ * @throws ConfigError when there is none, or more than one to choose from; `name` is the module's for the message.
+ */
+export function pickEnvironment(module: Record<string, unknown>, name: string): EnvironmentDefinition {
+  if (isEnvironmentDefinition(module["default"])) return module["default"];
+  const found = Object.entries(module).filter(([, value]) => isEnvironmentDefinition(value));
+  const [first] = found;
+  if (found.length === 1 && first) return first[1] as EnvironmentDefinition;
+  if (found.length === 0) {
+    throw new ConfigError(
+      `${name} exports no environment; add: export default defineEnvironment(contract, () => new MyEnvironment())`,
+    );
+  }
+  const names = found.map(([key]) => key).join(", ");
+  throw new ConfigError(`${name} exports several environments (${names}); make one of them the default export.`);
+}

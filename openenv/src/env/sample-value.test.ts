@@ -1,0 +1,44 @@
+import { expect, test } from "vitest";
+import * as z from "zod";
+import { defineContract } from "./contract.js";
+import { bytes, datetime } from "./fields.js";
+import { rng } from "./rng.js";
+import { sampleValue } from "./sample-value.js";
+
+const node = z.object({
+  get next() {
+    return node.nullable();
+  },
+});
+const action = z.object({
+  any: z.int(),
+  below: z.number().max(-2),
+  between: z.number().gt(0).lt(1),
+  above: z.int().gt(4).lt(6),
+  even: z.int().multipleOf(4).min(6),
+  short: z.string().max(2),
+  long: z.string().min(7),
+  side: z.enum(["left", "right"]),
+  kind: z.literal("walk"),
+  pair: z.tuple([z.int(), z.boolean()]),
+  list: z.array(z.int().min(3)).min(2),
+  none: z.array(z.int()).max(0),
+  either: z.union([z.object({ a: z.int() }), z.string()]),
+  content: bytes(),
+  at: datetime(),
+  node,
+  left_out: z.string().optional(),
+});
+const schema = defineContract({ name: "all_env", action, observation: z.object({}) }).schemas().action;
+
+test.each([undefined, 1, 2, 3])("a sample fits its schema (seed %s)", (seed) => {
+  const value = sampleValue(schema, seed === undefined ? undefined : rng(seed));
+  expect(action.safeParse(value).error).toBeUndefined();
+  expect(value).not.toHaveProperty("left_out");
+});
+
+test("the same random numbers give the same sample, others give another", () => {
+  expect(sampleValue(schema, rng(1))).toEqual(sampleValue(schema, rng(1)));
+  expect(sampleValue(schema, rng(1))).not.toEqual(sampleValue(schema, rng(2)));
+  expect(sampleValue(schema)).toMatchObject({ any: 1, below: -2, short: "he", long: "hellohe", side: "left" });
+});

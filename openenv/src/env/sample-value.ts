@@ -1,0 +1,95 @@
+import type { JsonObject } from "../protocol/messages.js";
+import type { Rng } from "./rng.js";
+
+/** A schema may contain itself. */
+const MAX_DEPTH = 8;
+const SPREAD = 3;
+
+/**
+ * A small value that fits a JSON Schema as `GET /schema` shows it: always the plainest, or with `random` one of many.
+ * Text that must match a pattern is beyond it.
+ */
+export function sampleValue(schema: JsonObject, random?: Rng): unknown {
+  return sample(schema, { root: schema, random, depth: MAX_DEPTH });
+}
+
+interface Context {
+  root: JsonObject;
+  random: Rng | undefined;
+  depth: number;
+}
+
+function sample(schema: JsonObject, context: Context): unknown {
+  const { root, random, depth } = context;
+  if (depth === 0) return null;
+  const next = (inner: unknown): unknown => sample((inner ?? {}) as JsonObject, { ...context, depth: depth - 1 });
+  const { $ref, anyOf, allOf, enum: choices } = schema;
+  if (typeof $ref === "string") return next(resolveLocal($ref, root));
+  if ("default" in schema) return schema["default"];
+  if ("const" in schema) return schema["const"];
+  if (Array.isArray(choices)) return random ? random.pick(choices) : choices[0];
+  if (Array.isArray(anyOf)) return next(anyOf[0]);
+  if (Array.isArray(allOf)) return next(Object.assign({}, ...allOf));
+  switch (schema["type"]) {
+    case "object":
+      return sampleObject(schema, next);
+    case "array":
+      return sampleArray(schema, next, random);
+    case "integer":
+    case "number":
+      return sampleNumber(schema, random);
+    case "boolean":
+      return random ? random.next() < 0.5 : true;
+    case "string":
+      return sampleText(schema, random);
+    default:
+      return null;
+  }
+}
+
+/** `#/$defs/Name` */
+function resolveLocal(reference: string, root: JsonObject): unknown {
+  const keys = reference.split("/").slice(1);
+  return keys.reduce<unknown>((at, key) => (at as JsonObject | undefined)?.[key], root);
+}
+
+function sampleObject({ properties, required }: JsonObject, next: (inner: unknown) => unknown): JsonObject {
+  const known = Object.entries((properties ?? {}) as JsonObject);
+  const wanted = known.filter(([name]) => Array.isArray(required) && required.includes(name));
+  return Object.fromEntries(wanted.map(([name, schema]) => [name, next(schema)]));
+}
+
+function sampleArray(schema: JsonObject, next: (inner: unknown) => unknown, random: Rng | undefined): unknown[] {
+  const { prefixItems, items, minItems = 0, maxItems = Infinity } = schema;
+  if (Array.isArray(prefixItems)) return prefixItems.map(next);
+  const length = Math.max(Number(minItems), random ? Math.min(1, Number(maxItems)) : 0);
+  return Array.from({ length }, () => next(items));
+}
+
+/** As near to 1 as the bounds let it be, or one of the few whole steps above that. */
+function sampleNumber(schema: JsonObject, random: Rng | undefined): number {
+  const { minimum, exclusiveMinimum, maximum, exclusiveMaximum, multipleOf } = schema as Record<string, number>;
+  const low = minimum ?? (exclusiveMinimum === undefined ? -Infinity : exclusiveMinimum + 1);
+  const high = maximum ?? (exclusiveMaximum === undefined ? Infinity : exclusiveMaximum - 1);
+  // Only an open interval of fractions is that narrow.
+  if (low > high) return ((exclusiveMinimum ?? low) + (exclusiveMaximum ?? high)) / 2;
+  const least = Math.min(Math.max(1, low), high);
+  if (multipleOf !== undefined) return Math.ceil(least / multipleOf) * multipleOf;
+  const steps = Math.floor(Math.min(SPREAD, high - least));
+  return least + (random?.int(0, steps) ?? 0);
+}
+
+const FORMATS: Record<string, string> = {
+  "date-time": "2026-01-02T03:04:05Z",
+  uuid: "12345678-1234-4234-8234-123456789abc",
+  binary: "AA==",
+};
+const PLAIN = "hello";
+
+function sampleText({ format, minLength = 0, maxLength = Infinity }: JsonObject, random: Rng | undefined): string {
+  const known = FORMATS[String(format)];
+  if (known !== undefined) return known;
+  const length = Math.max(Number(minLength), Math.min(PLAIN.length, Number(maxLength)));
+  const letter = (at: number): string => random?.pick([..."abcdefgh"]) ?? PLAIN.charAt(at % PLAIN.length);
+  return Array.from({ length }, (_, at) => letter(at)).join("");
+}

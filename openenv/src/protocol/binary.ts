@@ -1,0 +1,111 @@
+import { LoneSurrogateError, MAX_INPUT_DEPTH, TooDeepError } from "./json.js";
+import { checkMessagePack } from "./msgpack-check.js";
+
+/** Frames as MessagePack: the values that JSON has, and byte arrays as they are instead of base64 text. */
+export interface BinaryCodec {
+  /**
+   * What `JSON.stringify` writes of a value (`toJSON`, left out members, null for NaN), with byte arrays as they are.
+   * @throws LoneSurrogateError, TypeError for a bigint, TooDeepError (also for a cycle).
+   */
+  encode(value: unknown): Uint8Array;
+  /**
+   * Whole numbers of 64 bits are read as JSON reads them, as the nearest number. Byte arrays are views of `bytes`.
+   * @throws SyntaxError when it is no MessagePack or has what JSON has not; TooDeepError.
+   */
+  decode(bytes: Uint8Array): Decoded;
+}
+
+export interface Decoded {
+  value: unknown;
+  hasBytes: boolean;
+}
+
+let loading: Promise<BinaryCodec> | undefined;
+
+/** Loads the codec with its library, once: only connections that negotiated binary frames need it. */
+export function loadBinary(): Promise<BinaryCodec> {
+  return (loading ??= createCodec());
+}
+
+/** The library keeps one growing buffer to write into; beyond this it gets a new one. */
+const KEPT_BYTES = 256 * 1024;
+const FRESH_BYTES = 8 * 1024;
+
+async function createCodec(): Promise<BinaryCodec> {
+  // This entry has no native part: bytes of strangers are read by JavaScript alone.
+  const { Packr } = await import("msgpackr/pack");
+  const packr = new Packr({ useRecords: false, variableMapSize: true, useToJSON: false, int64AsType: "number" });
+  return {
+    encode: (value) => {
+      const packed = packr.pack(toPlain(value, 0) ?? null);
+      if (packed.buffer.byteLength > KEPT_BYTES) packr.useBuffer(freshBuffer());
+      return packed;
+    },
+    decode: (bytes) => {
+      const hasBytes = checkMessagePack(bytes, MAX_INPUT_DEPTH);
+      return { value: packr.unpack(bytes) as unknown, hasBytes };
+    },
+  };
+}
+
+/** A Buffer where there are any: the library writes texts with its methods. */
+function freshBuffer(): Uint8Array {
+  const { Buffer: native } = globalThis as { Buffer?: typeof Buffer };
+  return native ? native.allocUnsafeSlow(FRESH_BYTES) : new Uint8Array(FRESH_BYTES);
+}
+
+/** The value as JSON has it, and byte arrays. What is plain already is not copied. */
+function toPlain(value: unknown, depth: number): unknown {
+  switch (typeof value) {
+    case "string":
+      if (!isWellFormed(value)) throw new LoneSurrogateError("a string holds a lone surrogate (half a character)");
+      return value;
+    case "number":
+      return Number.isFinite(value) ? value : null;
+    case "boolean":
+      return value;
+    case "object":
+      return value === null ? null : toPlainObject(value, depth);
+    case "bigint":
+      throw new TypeError("a bigint has no JSON form");
+    default:
+      return undefined;
+  }
+}
+
+function toPlainObject(value: object, depth: number): unknown {
+  if (value instanceof Uint8Array) return value;
+  if (depth > MAX_INPUT_DEPTH) throw new TooDeepError("nested too deep, or it contains itself");
+  const { toJSON } = value as { toJSON?: unknown };
+  if (typeof toJSON === "function") return toPlain(toJSON.call(value), depth + 1);
+  if (Array.isArray(value)) return toPlainArray(value, depth);
+  let copy: Record<string, unknown> | undefined;
+  for (const key in value) {
+    const member = (value as Record<string, unknown>)[key];
+    const plain = toPlain(member, depth + 1);
+    if (key === "__proto__") throw new TypeError('"__proto__" is no key');
+    if (plain === member && plain !== undefined) continue;
+    copy ??= { ...(value as Record<string, unknown>) };
+    if (plain === undefined) delete copy[key];
+    else copy[key] = plain;
+  }
+  return copy ?? value;
+}
+
+function toPlainArray(value: unknown[], depth: number): unknown[] {
+  let copy: unknown[] | undefined;
+  for (let i = 0; i < value.length; i++) {
+    const item = value[i];
+    if (typeof item === "number" && Number.isFinite(item)) continue;
+    const plain = toPlain(item, depth + 1) ?? null;
+    if (plain !== item) (copy ??= value.slice())[i] = plain;
+  }
+  return copy ?? value;
+}
+
+function isWellFormed(text: string): boolean {
+  return nativeIsWellFormed ? nativeIsWellFormed.call(text) : !LONE.test(text);
+}
+
+const nativeIsWellFormed = (String.prototype as { isWellFormed?(this: string): boolean }).isWellFormed;
+const LONE = /\p{Surrogate}/u;

@@ -1,0 +1,25 @@
+import type { EnvironmentDefinition } from "./env/environment.js";
+import { ConfigError } from "./errors.js";
+import { readConfig } from "./server/config.js";
+import { HOST_MARK } from "./server/isolation/host-mark.js";
+import { serveHere } from "./server/serve.js";
+import type { RunningServer, ServeOptions } from "./server/types.js";
+
+/**
+ * Serves an environment: WebSocket `/ws` and `/mcp`, and the HTTP routes. Resolves when it listens. With more than one
+ * worker this process only watches over them, and each runs the same program up to this call.
+ * @throws ConfigError for a wrong option or variable, a taken port, or what is no environment.
+ */
+export async function serve(environment: EnvironmentDefinition, options: ServeOptions = {}): Promise<RunningServer> {
+  if (HOST_MARK in globalThis) {
+    throw new ConfigError("The module of an isolated environment must not serve: keep serve() in another file.");
+  }
+  if (process.env["OPENENV_WORKER_NUMBER"] !== undefined) {
+    const { findFleet } = await import("./cluster/member.js");
+    return serveHere(environment, { ...options, handleSignals: false }, findFleet());
+  }
+  const { workers } = readConfig(environment, options, process.env);
+  if (workers === 1) return serveHere(environment, options);
+  const { superviseWorkers } = await import("./cluster/supervise.js");
+  return superviseWorkers(environment, options);
+}

@@ -1,0 +1,34 @@
+import { normaliseSplit, type TaskProvider, type TaskSplit } from "../env/tasks.js";
+import { stringifyJson } from "../protocol/json.js";
+import { describeError, toError } from "./failure.js";
+import type { Runtime } from "./runtime.js";
+
+type Method<K extends keyof TaskProvider> = NonNullable<TaskProvider[K]>;
+
+/** What the Task API answers, as plain JSON, or why it has no answer; `status` is that of HTTP. */
+export type TaskAnswer = { value: unknown } | { status: 400 | 500 | 501; message: string };
+
+const NO_SUCH_TASK = { status: 400, message: "Invalid task index" } as const;
+
+/** Calls a method of the environment's task provider. Never rejects. */
+export async function askTasks<K extends keyof TaskProvider>(
+  { definition, mode, log }: Pick<Runtime, "definition" | "mode" | "log">,
+  method: K,
+  args: Parameters<Method<K>>,
+): Promise<TaskAnswer> {
+  const call = definition.tasks?.[method] as ((...args: unknown[]) => unknown) | undefined;
+  if (call === undefined) {
+    const message = `'${definition.contract.name}' has no tasks: its task provider has no ${method}()`;
+    return { status: 501, message };
+  }
+  try {
+    const found = await call.apply(definition.tasks, args);
+    if (found === undefined) return NO_SUCH_TASK;
+    const value = method === "splits" ? (found as (string | TaskSplit)[]).map(normaliseSplit) : found;
+    return { value: JSON.parse(stringifyJson(value)) as unknown };
+  } catch (error) {
+    if (error instanceof RangeError) return NO_SUCH_TASK;
+    log.warn({ err: toError(error) }, `the task provider failed in ${method}`);
+    return { status: 500, message: describeError(error, mode) };
+  }
+}

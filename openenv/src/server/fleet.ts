@@ -1,0 +1,49 @@
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import type { Duplex } from "node:stream";
+import type { ServerCapacityStatus, SessionInfo } from "../protocol/http.js";
+
+/** How full one server is. */
+export interface Load {
+  /** Sessions that are open. */
+  active: number;
+  max: number;
+  /** Peers that wait for a session. */
+  waiting: number;
+}
+
+/** What the others of a fleet use of a server. */
+export interface FleetServer {
+  load(): Load;
+  list(): SessionInfo[];
+  /** Takes an upgrade that another one passed on; it is not passed on again, but refused when there is no room. */
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
+  /** Answers a request that another one forwarded. */
+  handle(request: IncomingMessage, response: ServerResponse): void;
+  /** Takes nothing new; resolves when its last session has ended, or the time is up. */
+  retire(limitMs: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Several servers behind one address, as one of them sees it. A lone server has none. */
+export interface Fleet {
+  /** Stands before the ids of this one's sessions, so that the others know whose they are. */
+  readonly idPrefix: string;
+  /** Listens on the shared port of the host; resolves with the port. */
+  listen(server: Server, host: string): Promise<number>;
+  /** Called once, when the server listens. */
+  join(server: FleetServer): Promise<void>;
+  /** The load of one has changed. */
+  changed(): void;
+  /** Capacity of all together. */
+  capacity(): ServerCapacityStatus;
+  /** The sessions of all together. */
+  sessions(): Promise<SessionInfo[]>;
+  /** The other one that a named session lives on; undefined when it is this one's or nobody's. */
+  ownerOf(sessionId: string): number | undefined;
+  /** Whether a new session is better opened elsewhere. */
+  shouldPassOn(): boolean;
+  /** Gives the socket away: to the owner, or to whoever has most room. */
+  passOn(upgrade: { request: IncomingMessage; socket: Duplex; head: Buffer }, owner?: number): void;
+  /** Has another one answer the request, whose body has been read. */
+  forward(owner: number, exchange: { request: IncomingMessage; response: ServerResponse; body: string }): void;
+}

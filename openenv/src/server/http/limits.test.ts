@@ -1,0 +1,113 @@
+import { once } from "node:events";
+import { createServer, request as httpRequest } from "node:http";
+import { type AddressInfo, connect } from "node:net";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import * as z from "zod";
+import { waitFor } from "../../../test-support/servers.js";
+import { defineContract, defineEnvironment } from "../../index.js";
+import { ByteBudget } from "../byte-budget.js";
+import type { ServerContext } from "../context.js";
+import { createOrigins } from "../origins.js";
+import { createRuntime } from "../runtime.js";
+import { Sessions } from "../sessions.js";
+import { createRouter } from "./router.js";
+import { createRoutes } from "./routes.js";
+
+const BUDGET = 100_000;
+
+/** Answers a text of so many characters. */
+const environment = defineEnvironment(
+  defineContract({
+    name: "text_env",
+    action: z.object({ size: z.int() }),
+    observation: z.object({ text: z.string() }),
+  }),
+  () => ({
+    reset: () => ({ observation: { text: "" } }),
+    step: ({ size }) => ({ observation: { text: "x".repeat(size) } }),
+  }),
+);
+
+let port: number;
+let close: () => Promise<void>;
+const bodies = new ByteBudget(BUDGET);
+
+beforeEach(async () => {
+  const runtime = createRuntime(environment, { maxAnswerBytes: 200 });
+  const context: ServerContext = {
+    runtime,
+    sessions: new Sessions(runtime, { maxConcurrentEnvs: 10, sessionTimeoutMs: null }),
+    fleet: undefined,
+    origins: createOrigins("127.0.0.1", []),
+    operatorToken: undefined,
+    maxMessageBytes: 80_000,
+    pingIntervalMs: 1_000,
+    bodies,
+    requests: 0,
+    draining: false,
+  };
+  const server = createServer(createRouter(context, createRoutes("simulation"))).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  port = (server.address() as AddressInfo).port;
+  close = async () => {
+    server.closeAllConnections();
+    server.close();
+    await once(server, "close");
+    await context.sessions.endAll("the test is over", 1_000);
+  };
+});
+afterEach(() => close());
+
+/** Sends the start of a body and leaves it there. */
+async function hang(bytes: number) {
+  const socket = connect(port, "127.0.0.1");
+  socket.on("error", () => {});
+  socket.write(`POST /step HTTP/1.1\r\nHost: localhost\r\nContent-Length: 70000\r\n\r\n${"x".repeat(bytes)}`);
+  await once(socket, "connect");
+  return socket;
+}
+
+function post(body: string): Promise<Response> {
+  const headers = { "content-type": "application/json" };
+  return fetch(`http://127.0.0.1:${port}/step`, { method: "POST", headers, body });
+}
+
+test("bodies that are more bytes together than their budget are refused, and the budget comes back", async () => {
+  const [one, other] = [await hang(60_000), await hang(39_990)];
+  await waitFor(() => bodies.used === 99_990);
+  const refused = await post('{"action":{"size":1}}');
+  expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "1"]);
+  expect(await refused.json()).toMatchObject({ code: "CAPACITY_REACHED" });
+  one.destroy();
+  await waitFor(() => bodies.used === 39_990);
+  expect((await post('{"action":{"size":1}}')).status).toBe(200);
+  other.destroy();
+  await waitFor(() => bodies.used === 0);
+});
+
+test("who sends too much gets to read why, also when its length was not announced", async () => {
+  for (const headers of [{ "content-length": 5_000_000 }, {}]) {
+    const request = httpRequest({ port, path: "/step", method: "POST", headers });
+    request.on("error", () => {}).end("x".repeat(5_000_000));
+    const [response] = await once(request, "response");
+    expect(response.statusCode).toBe(413);
+    response.resume();
+    await once(response, "end");
+  }
+  expect(bodies.used).toBe(0);
+});
+
+test("an answer over the limit is an error, not an answer", async () => {
+  expect((await post('{"action":{"size":50}}')).status).toBe(200);
+  const large = await post('{"action":{"size":500}}');
+  expect(large.status).toBe(500);
+  expect(await large.json()).toEqual({
+    detail: "the answer cannot be sent: the answer is larger than 200 bytes",
+    code: "EXECUTION_ERROR",
+  });
+  const rpc = await fetch(`http://127.0.0.1:${port}/mcp`, {
+    method: "POST",
+    body: JSON.stringify({ jsonrpc: "2.0", id: "y".repeat(300), method: "openenv/session/create" }),
+  });
+  expect(await rpc.json()).toMatchObject({ id: "y".repeat(300), error: { code: -32603 } });
+});

@@ -1,0 +1,35 @@
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import type { Channel, ChannelOptions } from "../channel.js";
+
+/** A child process. It ends with this one, also when this one is killed; its limit bounds all of its memory. */
+export function startProcess({ module, memoryMb }: ChannelOptions): Channel {
+  const script = fileURLToPath(new URL("../worker.js", import.meta.url));
+  const child = fork(script, [module, String(process.pid), String(memoryMb ?? 0)], {
+    serialization: "advanced",
+    stdio: ["ignore", "inherit", "inherit", "ipc"],
+    execArgv: memoryMb === undefined ? [] : [`--max-old-space-size=${memoryMb}`],
+  });
+  let ended = false;
+  const end = (reason: string, error?: unknown): void => {
+    if (ended) return;
+    ended = true;
+    channel.onEnd(reason, error);
+  };
+  const channel: Channel = {
+    name: `process ${child.pid ?? "that did not start"}`,
+    send(message) {
+      // The callback takes the error of a process that has just ended; its end is told by `exit`.
+      if (child.connected) child.send(message, () => {});
+    },
+    onMessage: () => {},
+    onEnd: () => {},
+    kill: () => void child.kill("SIGKILL"),
+    gone: child.pid === undefined ? Promise.resolve() : once(child, "exit").then(() => {}),
+  };
+  child.on("message", (message) => channel.onMessage(message as never));
+  child.once("error", (error) => end("could not be started", error));
+  child.once("exit", (code, signal) => end(signal ? `was ended by ${signal}` : `ended with exit code ${code}`));
+  return channel;
+}

@@ -1,0 +1,32 @@
+import { Worker } from "node:worker_threads";
+import type { Channel, ChannelOptions } from "../channel.js";
+import type { ThreadData } from "../worker.js";
+
+/** A worker thread. Its limit bounds the JavaScript heap; buffers and native memory are the process's. */
+export function startThread({ module, memoryMb }: ChannelOptions): Channel {
+  const worker = new Worker(new URL("../worker.js", import.meta.url), {
+    workerData: { module } satisfies ThreadData,
+    // Options of this process, such as --input-type, can keep a thread from starting.
+    execArgv: [],
+    ...(memoryMb === undefined ? {} : { resourceLimits: { maxOldGenerationSizeMb: memoryMb } }),
+  });
+  const { threadId } = worker;
+  let failure: unknown;
+  const channel: Channel = {
+    name: `thread ${threadId}`,
+    send: (message) => worker.postMessage(message),
+    onMessage: () => {},
+    onEnd: () => {},
+    kill: () => void worker.terminate(),
+    gone: new Promise((resolve) => worker.once("exit", () => resolve())),
+  };
+  worker.on("message", (message) => channel.onMessage(message));
+  worker.on("error", (error) => (failure = error));
+  worker.once("exit", (code) => channel.onEnd(describeEnd(code, failure), failure));
+  return channel;
+}
+
+function describeEnd(code: number, failure: unknown): string {
+  if ((failure as { code?: string } | undefined)?.code === "ERR_WORKER_OUT_OF_MEMORY") return "ran out of heap memory";
+  return failure === undefined ? `ended with exit code ${code}` : "ended by an exception that nobody caught";
+}

@@ -1,0 +1,122 @@
+/** Nothing that isolation started outlives its session, its server or the server's process. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { describe, expect, test } from "vitest";
+import { createProject } from "../../../test-support/command-line.js";
+import { HOSTED_MODULE, isAlive, startIsolated, step } from "../../../test-support/isolation.js";
+import { waitFor } from "../../../test-support/servers.js";
+
+/** Counts threads and child processes of the process it runs in. */
+const COUNT = `
+  process.report.excludeNetwork = true;
+  const count = () => process.report.getReport().workers.length +
+    process.getActiveResourcesInfo().filter((name) => name === "ProcessWrap").length;
+`;
+
+/** Serves the module in a process of its own, which tells what it is asked. */
+async function startServing(script: string): Promise<AsyncDisposable & { child: ChildProcess; lines: string[] }> {
+  const project = await createProject({ "environment.mjs": HOSTED_MODULE });
+  const main = await project.write(
+    "main.mjs",
+    `import { serve } from "openenv-ts/server";
+     import { connect } from "openenv-ts/client";
+     import environment from "./environment.mjs";
+     const module = new URL("./environment.mjs", import.meta.url);
+     const tell = (value) => console.log(JSON.stringify(value));
+     ${COUNT}
+     ${script}`,
+  );
+  const child = spawn(process.execPath, [main], { detached: true });
+  const lines: string[] = [];
+  child.stdout.setEncoding("utf8").on("data", (text: string) => lines.push(...text.split("\n").filter(Boolean)));
+  child.stderr.setEncoding("utf8").on("data", (text: string) => lines.push(text));
+  return {
+    child,
+    lines,
+    async [Symbol.asyncDispose]() {
+      child.kill("SIGKILL");
+      await project[Symbol.asyncDispose]();
+    },
+  };
+}
+
+describe.each(["thread", "process"] as const)("a %s", (isolation) => {
+  test("ends with its session; 100 sessions leave the one that is spare, and the server leaves nothing", async () => {
+    await using running = await startServing(`
+      const server = await serve(environment, { port: 0, logLevel: "silent", isolation: "${isolation}", module });
+      const play = async () => {
+        const env = await connect(server.url, { check: false });
+        await env.reset();
+        await env.step({ op: "add" });
+        await env.close();
+      };
+      for (let i = 0; i < 25; i++) await Promise.all([play(), play(), play(), play()]);
+      while (server.capacity().active_sessions > 0 || count() > 1) await new Promise((end) => setTimeout(end, 20));
+      tell("one left");
+      await server.close();
+      // The handle of a process that has ended goes in the next turn.
+      await new Promise((next) => setTimeout(next, 20));
+      tell(count());
+    `);
+    // It ends by itself: nothing keeps it alive.
+    const [code] = await once(running.child, "exit");
+    expect(running.lines).toEqual(['"one left"', "0"]);
+    expect(code).toBe(0);
+  }, 120_000);
+
+  test("that is stuck does not keep the server from closing", async () => {
+    const isolated = await startIsolated({ isolation });
+    const { socket, pid } = await isolated.play();
+    socket.send(step("loop"));
+    await waitFor(() => isolated.log().includes("looping"));
+    await isolated[Symbol.asyncDispose]();
+    if (isolation === "process") expect(isAlive(pid)).toBe(false);
+  });
+});
+
+test("spares are ready before they are needed, and as many as asked for", async () => {
+  await using running = await startServing(`
+    const server = await serve(environment, { port: 0, logLevel: "silent", isolation: "process", module, spareHosts: 3 });
+    while (count() < 3) await new Promise((end) => setTimeout(end, 20));
+    const env = await connect(server.url, { check: false });
+    await env.reset();
+    while (count() < 4) await new Promise((end) => setTimeout(end, 20));
+    await new Promise((end) => setTimeout(end, 300));
+    tell(count());
+    await env.close();
+    await server.close();
+  `);
+  await once(running.child, "exit");
+  expect(running.lines).toEqual(["4"]);
+});
+
+describe("the processes of a server", () => {
+  const SERVE = `
+    const server = await serve(environment, { port: 0, logLevel: "silent", isolation: "process", module, spareHosts: 0 });
+    const [env, other] = [await connect(server.url, { check: false }), await connect(server.url, { check: false })];
+    tell([(await env.reset()).observation.pid, (await other.reset()).observation.pid]);
+  `;
+
+  test("end when it is killed, also one that is in an endless loop", async () => {
+    await using running = await startServing(`${SERVE}; void env.step({ op: "loop" });`);
+    await waitFor(() => running.lines.length > 0);
+    const pids = JSON.parse(running.lines[0] ?? "") as number[];
+    expect(pids.every(isAlive)).toBe(true);
+    running.child.kill("SIGKILL");
+    await waitFor(() => !pids.some(isAlive));
+  });
+
+  test("are not taken down by a Ctrl-C that the server answers by draining", async () => {
+    await using running = await startServing(`${SERVE}
+      process.once("SIGINT", async () => {
+        tell((await env.step({ op: "add" })).reward);
+        await Promise.all([env.close(), other.close()]);
+        await server.close();
+      });
+    `);
+    await waitFor(() => running.lines.length > 0);
+    process.kill(-(running.child.pid ?? 0), "SIGINT");
+    await once(running.child, "exit");
+    expect(running.lines.slice(1)).toEqual(["1"]);
+  });
+});

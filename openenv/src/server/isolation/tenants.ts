@@ -1,0 +1,77 @@
+import type { Environment, EnvironmentDefinition, ResetRequest } from "../../env/environment.js";
+import { Call } from "../call.js";
+import { crossable } from "./crossable.js";
+import { type FromHost, packError, type ToHost } from "./messages.js";
+
+type Request = Extract<ToHost, { type: "request" }>;
+
+/** The environments in this thread or process, by the number of their session. */
+export class Tenants {
+  definition: EnvironmentDefinition | undefined;
+  readonly #send: (message: FromHost) => void;
+  readonly #environments = new Map<number, Environment>();
+  readonly #closing = new Set<Promise<void>>();
+  readonly #calls = new Map<number, Call>();
+
+  constructor(send: (message: FromHost) => void) {
+    this.#send = send;
+  }
+
+  async answer(request: Request): Promise<void> {
+    const { id } = request;
+    try {
+      this.#send({ type: "answer", id, value: await this.#perform(request) });
+    } catch (error) {
+      this.#send({ type: "failure", id, error: packError(error) });
+    } finally {
+      this.#calls.delete(id);
+    }
+  }
+
+  abort(id: number, reason: string): void {
+    this.#calls.get(id)?.abort(new Error(reason));
+  }
+
+  /** Resolves when all environments have closed, well or badly. */
+  async closeAll(): Promise<void> {
+    for (const session of this.#environments.keys()) void this.#close(session);
+    await Promise.allSettled(this.#closing);
+  }
+
+  async #perform({ id, session, method, input, context }: Request): Promise<unknown> {
+    if (method === "ping") return undefined;
+    if (method === "create") return this.#create(session);
+    if (method === "close") return this.#close(session);
+    const environment = this.#environments.get(session);
+    if (environment === undefined) throw new Error(`session ${session} has no environment here`);
+    if (method === "state") return crossable((await environment.state?.()) ?? {});
+    const call = new Call(context ?? (input as ResetRequest));
+    this.#calls.set(id, call);
+    if (method === "step") {
+      if (context !== undefined) call.metadata = context.metadata;
+      return crossable(await environment.step(input as never, call));
+    }
+    const request = {
+      ...(input as ResetRequest),
+      get signal() {
+        return call.signal;
+      },
+    };
+    return crossable(await environment.reset(request));
+  }
+
+  async #create(session: number): Promise<void> {
+    const made = await this.definition?.create();
+    if (made !== undefined) this.#environments.set(session, made);
+  }
+
+  #close(session: number): Promise<void> {
+    const environment = this.#environments.get(session);
+    this.#environments.delete(session);
+    const closing = (async () => environment?.close?.())();
+    this.#closing.add(closing);
+    const forget = (): void => void this.#closing.delete(closing);
+    closing.then(forget, forget);
+    return closing;
+  }
+}

@@ -1,0 +1,40 @@
+import type { Environment } from "../env/environment.js";
+import { isThenable } from "../util/thenable.js";
+import { describeError, toError } from "./failure.js";
+import { Refusal } from "./refusal.js";
+import type { Runtime } from "./runtime.js";
+
+/** An environment that is not made by then is given up: its slot must not be lost. */
+const LIMIT_MS = 120_000;
+
+/** Calls the factory. @throws Refusal (FACTORY_ERROR), or rejects with it, when no environment comes of it. */
+export function makeEnvironment(runtime: Runtime): Environment | Promise<Environment> {
+  const refuse = (error: unknown): never => {
+    const { name } = runtime.definition.contract;
+    runtime.log.error({ err: toError(error) }, `the factory of ${name} failed`);
+    const message = `The factory of "${name}" failed: ${describeError(error, runtime.mode)}`;
+    throw new Refusal({ message, code: "FACTORY_ERROR", factory_name: name }, { cause: error });
+  };
+  try {
+    const made = runtime.definition.create();
+    if (!isThenable(made)) return checkMethods(made);
+    return withLimit(Promise.resolve(made).then(checkMethods)).catch(refuse);
+  } catch (error) {
+    return refuse(error);
+  }
+}
+
+function checkMethods(made: Environment): Environment {
+  for (const method of ["reset", "step"] as const) {
+    if (typeof made?.[method] === "function") continue;
+    throw new TypeError(`it must return an object with reset() and step(), and there is no ${method}()`);
+  }
+  return made;
+}
+
+function withLimit<T>(work: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new Error(`it did not finish within ${LIMIT_MS / 1000} s`)), LIMIT_MS);
+    work.then(resolve, reject).finally(() => clearTimeout(timer));
+  });
+}

@@ -1,0 +1,48 @@
+import type { BatchReply, ManyMessage } from "../../protocol/batch.js";
+import type { BinaryCodec } from "../../protocol/binary.js";
+import type { ServerMessage } from "../../protocol/messages.js";
+import { errorMessage } from "../frame.js";
+import { tellUnsendable, UnsendableError, writeReply } from "../reply.js";
+
+/** A text frame or a binary one. */
+export type Answer = string | Uint8Array;
+/** Writes an answer of at most so many bytes. @throws Error with the reason why it cannot be written. */
+export type Write = (reply: object, maxBytes: number) => Answer;
+
+export const writeText: Write = writeReply;
+
+export function binaryWriter(codec: BinaryCodec): Write {
+  return (reply, maxBytes) => {
+    const bytes = codec.encode(reply);
+    if (bytes.byteLength > maxBytes) throw new UnsendableError(`the answer is larger than ${maxBytes} bytes`);
+    return bytes;
+  };
+}
+
+/** The answer as it is sent; what cannot be written is answered with the reason, of many only the items concerned. */
+export function renderAnswer(reply: ServerMessage | ManyMessage, write: Write, maxBytes: number): Answer {
+  try {
+    return write(reply, maxBytes);
+  } catch (error) {
+    if (reply.type === "many") return write(mend(reply, write, maxBytes), Number.POSITIVE_INFINITY);
+    return write(unwritable(error), maxBytes);
+  }
+}
+
+function mend(message: ManyMessage, write: Write, maxBytes: number): ManyMessage {
+  let left = maxBytes;
+  const items = message.data.items.map((item): BatchReply => {
+    try {
+      const { length } = write(item, left);
+      left -= length;
+      return item;
+    } catch (error) {
+      return unwritable(error);
+    }
+  });
+  return { ...message, data: { items } };
+}
+
+function unwritable(error: unknown): Extract<ServerMessage, { type: "error" }> {
+  return errorMessage("EXECUTION_ERROR", tellUnsendable(error));
+}
