@@ -1,3 +1,4 @@
+import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 
 export default defineConfig({
@@ -16,6 +17,6 @@ export default defineConfig({
     maxWorkers: 2,
     testTimeout: 30_000,
     hookTimeout: 60_000,
-    reporters: ["./scripts/skips-reporter.mjs", "default"],
+    reporters: [fileURLToPath(new URL("scripts/skips-reporter.mjs", import.meta.url)), "default"],
   },
 });

@@ -43,7 +43,7 @@ export async function openBinarySocket(url: string): Promise<BinarySocket> {
     closed,
     ask,
     async askPacked(message) {
-      const { binary, frame } = await ask(codec.encode(message).slice());
+      const { binary, frame } = await ask(codec.encode(message));
       if (!binary) throw new Error(`the answer is text: ${JSON.stringify(frame)}`);
       return frame;
     },

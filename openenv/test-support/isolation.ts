@@ -123,6 +123,11 @@ export function step(op: string, more: Record<string, unknown> = {}): Record<str
   return { type: "step", data: { op, ...more } };
 }
 
+/** Resolves when the process is gone; the time limit of the test bounds it. */
+export async function untilGone(pid: number): Promise<void> {
+  while (isAlive(pid)) await new Promise((resolve) => setTimeout(resolve, 50));
+}
+
 export function isAlive(pid: number): boolean {
   try {
     return process.kill(pid, 0);

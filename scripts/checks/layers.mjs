@@ -28,7 +28,7 @@ const MAY_IMPORT = {
   testing: ["edge", ...ALL_PARTS],
   cli: ["bench", "testing", "edge", ...ALL_PARTS],
 };
-const EDGES = ["index.ts", "connect.ts", "connect-in-process.ts"];
+const EDGES = ["index.ts", "connect.ts", "connect-in-process.ts", "serve.ts"];
 const PRINTER = "cli/output.ts";
 
 if (process.argv[1] === import.meta.filename) {

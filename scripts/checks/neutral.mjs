@@ -1,15 +1,19 @@
 /**
- * What loads with the root and the client entry, through every package on the way: no builtin of Node, and for the
- * client none of zod, ws and ajv. Dynamic imports load later and are left out.
+ * What loads with an entry, through every package on the way: no builtin of Node with the root and the client, for the
+ * client none of zod, ws and ajv, and nowhere msgpackr. Dynamic imports load later and are left out.
  */
 import { isBuiltin } from "node:module";
 import { join } from "node:path";
 import { build } from "esbuild";
 import { ROOT } from "../root.mjs";
 
-const ENTRIES = { "index.js": [], "client/index.js": ["zod", "ws", "ajv"] };
+const ENTRIES = {
+  "index.js": { builtins: false, forbidden: ["msgpackr"] },
+  "client/index.js": { builtins: false, forbidden: ["zod", "ws", "ajv", "msgpackr"] },
+  "server/index.js": { builtins: true, forbidden: ["msgpackr"] },
+};
 
-for (const [entry, forbidden] of Object.entries(ENTRIES)) {
+for (const [entry, { builtins, forbidden }] of Object.entries(ENTRIES)) {
   const entryPoint = join(ROOT, "openenv/dist", entry);
   const { metafile } = await build({
     entryPoints: [entryPoint],
@@ -23,7 +27,8 @@ for (const [entry, forbidden] of Object.entries(ENTRIES)) {
     plugins: [{ name: "builtins-stay-names", setup: keepBuiltins }],
     logLevel: "error",
   });
-  const isForbidden = (name) => isBuiltin(name) || forbidden.some((bare) => name.includes(`node_modules/${bare}/`));
+  const isForbidden = (name) =>
+    (!builtins && isBuiltin(name)) || forbidden.some((bare) => name.includes(`node_modules/${bare}/`));
   const found = reach(metafile.inputs, `openenv/dist/${entry}`).find(({ name }) => isForbidden(name));
   if (!found) continue;
   process.stdout.write(`${[...found.path, found.name].join("\n  -> ")}\n`);

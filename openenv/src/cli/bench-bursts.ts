@@ -3,8 +3,7 @@ import type { SummaryRow } from "../bench/burst/summary.js";
 import { runSweep } from "../bench/burst/sweep.js";
 import type { BurstResult } from "../bench/burst/types.js";
 import { renderMaxBatches, seconds } from "../bench/report/tables.js";
-import type { BenchFlags } from "./bench-flags.js";
-import type { BenchRun } from "./bench-run.js";
+import type { BenchFlags, BenchRun } from "./bench-flags.js";
 import { print, printError, printNote, printProgress } from "./output.js";
 
 const PROGRESS_MS = 100;

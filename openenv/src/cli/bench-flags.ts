@@ -1,4 +1,7 @@
+import type { LoadGenerator } from "../bench/burst/generator.js";
+import type { ResultFiles } from "../bench/burst/result-files.js";
 import type { Mode } from "../bench/burst/types.js";
+import type { Located } from "../bench/locate.js";
 import type { JsonObject } from "../protocol/messages.js";
 
 /** What the command line of `openenv bench` gives; times are seconds. */
@@ -24,4 +27,16 @@ export interface BenchFlags {
   outputDir?: string;
   json?: boolean;
   verbose?: boolean;
+}
+
+/** What bursts and closed loops share. */
+export interface BenchRun {
+  servers: Located[];
+  modes: Mode[];
+  hardware: string;
+  cores: number | null;
+  generator: LoadGenerator;
+  files: ResultFiles;
+  /** Aborted by Ctrl-C. */
+  signal: AbortSignal;
 }

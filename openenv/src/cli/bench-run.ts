@@ -3,28 +3,16 @@ import type { LoadGenerator } from "../bench/burst/generator.js";
 import { createGenerators } from "../bench/burst/generators.js";
 import { planProcesses, portsOfAddress } from "../bench/burst/limits.js";
 import { serverDescriptors } from "../bench/burst/local-server.js";
-import { openResultFiles, type ResultFiles } from "../bench/burst/result-files.js";
+import { openResultFiles } from "../bench/burst/result-files.js";
 import { waitAction } from "../bench/burst/sweep.js";
 import type { Mode } from "../bench/burst/types.js";
 import { toLoadFailure } from "../bench/failure.js";
 import { type Located, locate } from "../bench/locate.js";
 import { ConfigError } from "../errors.js";
 import { sweepBursts } from "./bench-bursts.js";
-import type { BenchFlags } from "./bench-flags.js";
+import type { BenchFlags, BenchRun } from "./bench-flags.js";
 import { loopSteps } from "./bench-steps.js";
 import { exit, printNote } from "./output.js";
-
-/** What bursts and closed loops share. */
-export interface BenchRun {
-  servers: Located[];
-  modes: Mode[];
-  hardware: string;
-  cores: number | null;
-  generator: LoadGenerator;
-  files: ResultFiles;
-  /** Aborted by Ctrl-C. */
-  signal: AbortSignal;
-}
 
 const INTERRUPTED = 130;
 
@@ -47,7 +35,14 @@ export async function runBench(urls: readonly string[], given: BenchFlags): Prom
     await tryOnce(generator, servers, { ...flags, modes });
     for (const server of servers) warnOfLimits(server, largest);
     const files = openResultFiles(flags.outputDir ?? `bench-results/${timestamp()}`);
-    const run = { servers, modes, ...describeHardware(flags, servers), generator, files, signal: interrupt.signal };
+    const run: BenchRun = {
+      servers,
+      modes,
+      ...describeHardware(flags, servers),
+      generator,
+      files,
+      signal: interrupt.signal,
+    };
     const code = await (flags.throughput ? loopSteps(run, flags) : sweepBursts(run, flags));
     if (interrupt.signal.aborted) printNote(`Interrupted; what was measured is in ${files.dir}`);
     process.exitCode = interrupt.signal.aborted ? INTERRUPTED : code;

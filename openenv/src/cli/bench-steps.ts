@@ -1,8 +1,7 @@
 import { waitAction } from "../bench/burst/sweep.js";
 import { measureThroughput, type ThroughputRow } from "../bench/burst/throughput.js";
 import { renderThroughput } from "../bench/report/tables.js";
-import type { BenchFlags } from "./bench-flags.js";
-import type { BenchRun } from "./bench-run.js";
+import type { BenchFlags, BenchRun } from "./bench-flags.js";
 import { print, printError, printProgress } from "./output.js";
 
 /** Runs closed loops of steps, prints their table; returns the exit code. */

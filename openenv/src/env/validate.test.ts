@@ -318,10 +318,11 @@ describe("what reset and step return", () => {
   });
 
   test.each<[string, unknown, RegExp]>([
+    ["with a misspelled member", { observation: {}, rewrd: 1 }, /"rewrd" is none of its members/],
     ["nothing", undefined, /\{ observation, .*not undefined/],
     ["a text", "won", /not a string/],
     ["a list", [], /not a list/],
-    ["the bare observation", { count: 1 }, /observation: Must be an object/],
+    ["the bare observation", { count: 1 }, /there is no observation/],
     ["a text as reward", { observation, reward: "1" }, /^reward: .*not a string/],
     ["a number as done", { observation, done: 1 }, /^done: .*not a number/],
     ["a text as truncated", { observation, truncated: "no" }, /^truncated: /],

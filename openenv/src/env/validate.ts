@@ -77,6 +77,8 @@ function checkTransition(value: unknown, observation: (value: unknown) => Plain<
     );
   }
   const { reward, done, truncated, metadata, observation: shown } = value as Record<string, unknown>;
+  for (const key in value) if (!Object.hasOwn(MEMBERS, key)) throw unknownMember(key, shown);
+  if (shown === undefined) throw unknownMember("", shown);
   checkFlag("done", done);
   checkFlag("truncated", truncated);
   const seen = observation(shown);
@@ -89,6 +91,16 @@ function checkTransition(value: unknown, observation: (value: unknown) => Plain<
     metadata: more.value,
     nonFinite: seen.nonFinite + more.nonFinite + (given === null && typeof reward === "number" ? 1 : 0),
   };
+}
+
+const MEMBERS = { observation: 0, reward: 0, done: 0, truncated: 0, metadata: 0 };
+
+/** A misspelled member would be a reward that is silently lost. */
+function unknownMember(key: string, shown: unknown): InvalidOutputError {
+  const what = shown === undefined ? "there is no observation" : `"${key}" is none of its members`;
+  return new InvalidOutputError(
+    `reset and step return { observation, reward?, done?, truncated?, metadata? }: ${what}`,
+  );
 }
 
 function checkReward(reward: unknown): number | boolean | null {

@@ -27,19 +27,20 @@ export function loadBinary(): Promise<BinaryCodec> {
   return (loading ??= createCodec());
 }
 
-/** The library keeps one growing buffer to write into; beyond this it gets a new one. */
-const KEPT_BYTES = 256 * 1024;
+/** The library writes into one buffer that grows with the largest frame; beyond this it gets a new one. */
+const MAX_SCRATCH_BYTES = 16 * 1024 * 1024;
 const FRESH_BYTES = 8 * 1024;
 
 async function createCodec(): Promise<BinaryCodec> {
   // This entry has no native part: bytes of strangers are read by JavaScript alone.
-  const { Packr } = await import("msgpackr/pack");
+  const { Packr, RESET_BUFFER_MODE } = await import("msgpackr/pack");
   const packr = new Packr({ useRecords: false, variableMapSize: true, useToJSON: false, int64AsType: "number" });
   return {
     encode: (value) => {
-      const packed = packr.pack(toPlain(value, 0) ?? null);
-      if (packed.buffer.byteLength > KEPT_BYTES) packr.useBuffer(freshBuffer());
-      return packed;
+      const packed = packr.pack(toPlain(value, 0) ?? null, RESET_BUFFER_MODE);
+      const own = native ? native.from(packed) : packed.slice();
+      if (packed.buffer.byteLength > MAX_SCRATCH_BYTES) packr.useBuffer(freshBuffer());
+      return own;
     },
     decode: (bytes) => {
       const hasBytes = checkMessagePack(bytes, MAX_INPUT_DEPTH);
@@ -50,7 +51,6 @@ async function createCodec(): Promise<BinaryCodec> {
 
 /** A Buffer where there are any: the library writes texts with its methods. */
 function freshBuffer(): Uint8Array {
-  const { Buffer: native } = globalThis as { Buffer?: typeof Buffer };
   return native ? native.allocUnsafeSlow(FRESH_BYTES) : new Uint8Array(FRESH_BYTES);
 }
 
@@ -107,5 +107,6 @@ function isWellFormed(text: string): boolean {
   return nativeIsWellFormed ? nativeIsWellFormed.call(text) : !LONE.test(text);
 }
 
+const native = (globalThis as { Buffer?: typeof Buffer }).Buffer;
 const nativeIsWellFormed = (String.prototype as { isWellFormed?(this: string): boolean }).isWellFormed;
 const LONE = /\p{Surrogate}/u;

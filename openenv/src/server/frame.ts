@@ -40,7 +40,12 @@ export function errorMessage(code: WireCode, message: string, more: Partial<Erro
 }
 
 export function invalidMessage(errors: ValidationIssue[]): ErrorMessage {
-  return errorMessage("VALIDATION_ERROR", "Invalid message", { errors });
+  // Stock clients show the message alone: the first fault is told in it.
+  const [first] = errors;
+  const where = first === undefined || first.loc.length === 0 ? "" : `${first.loc.join(".")}: `;
+  const rest = errors.length > 1 ? ` (and ${errors.length - 1} more)` : "";
+  const message = first === undefined ? "Invalid message" : `Invalid message: ${where}${first.msg}${rest}`;
+  return errorMessage("VALIDATION_ERROR", message, { errors });
 }
 
 const JSON_FRAMES: ReadOptions<ClientMessage> = { format: "JSON", check: checkFrame };

@@ -148,7 +148,10 @@ async function seedHonoured(subject: Subject): Promise<void> {
   const difference = firstDifference(reference, await fresh(SEED));
   demand(difference === undefined, `two episodes with seed ${SEED} differ first in ${difference}: draw from rng(seed)`);
   for (const seed of OTHER_SEEDS) if (firstDifference(reference, await fresh(seed)) !== undefined) return;
-  demand(false, `seeds ${[SEED, ...OTHER_SEEDS].join(", ")} all give the same episode: it does not use the seed`);
+  demand(
+    false,
+    `seeds ${[SEED, ...OTHER_SEEDS].join(", ")} all give the same episode with these actions: use the seed, or pass \`actions\` that show what it decides`,
+  );
 }
 
 async function closeWorks(subject: Subject): Promise<void> {

@@ -55,7 +55,7 @@ export async function runBurst(job: BurstJob, { source, signal, onProgress }: Bu
 }
 
 /** From the first start to the last answer. */
-export function wallSeconds(rows: readonly RequestRow[]): number {
+function wallSeconds(rows: readonly RequestRow[]): number {
   let last = 0;
   for (const { started_ms, total_ms } of rows) last = Math.max(last, started_ms + total_ms);
   return last / 1000;

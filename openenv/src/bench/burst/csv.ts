@@ -36,6 +36,12 @@ function parseCell(text: string): Cell {
 }
 
 function splitLine(line: string): string[] {
-  const cells = line.matchAll(/(?:^|,)(?:"((?:[^"]|"")*)"|([^,]*))/g);
-  return [...cells].map(([, quoted, plain]) => quoted?.replaceAll('""', '"') ?? plain ?? "");
+  const cells: string[] = [];
+  const cell = /(?:"((?:[^"]|"")*)"|([^,]*))(,|$)/y;
+  for (let more = true; more; ) {
+    const [, quoted, plain, end] = cell.exec(line) ?? [];
+    cells.push(quoted?.replaceAll('""', '"') ?? plain ?? "");
+    more = end === ",";
+  }
+  return cells;
 }

@@ -17,10 +17,9 @@ export function findServerProcesses(port: number): number[] {
     parents.set(pid, parentOf(pid));
     if (holds(pid, inodes)) found.add(pid);
   }
-  // This process may be a child of the server: neither it nor its generators are part of that.
-  const own = descendants(process.pid, parents);
+  if (found.has(process.pid)) return [];
   for (const pid of [...found]) for (const child of descendants(pid, parents)) found.add(child);
-  return [...found].filter((pid) => !own.has(pid));
+  return [...found];
 }
 
 /** What the server has used so far; its processes are looked for again, as workers come and go. */
@@ -91,12 +90,12 @@ function parentOf(pid: number): number {
   );
 }
 
-/** A process and its children, theirs too. */
+/** A process and its children, theirs too. This process may be one of them: it and its own are no part of a server. */
 function descendants(root: number, parents: ReadonlyMap<number, number>): Set<number> {
   const found = new Set([root]);
   for (let before = 0; before !== found.size; ) {
     before = found.size;
-    for (const [pid, parent] of parents) if (found.has(parent)) found.add(pid);
+    for (const [pid, parent] of parents) if (found.has(parent) && pid !== process.pid) found.add(pid);
   }
   return found;
 }

@@ -3,7 +3,7 @@ import { PERCENTILES, percentile } from "./percentile.js";
 import type { BurstResult, Mode, RequestRow } from "./types.js";
 
 /** The parts of a request that are timed. */
-export const PARTS = ["connect", "reset", "step", "total"] as const;
+const PARTS = ["connect", "reset", "step", "total"] as const;
 type Part = (typeof PARTS)[number];
 type Latencies = { [Key in `${Part}_p${(typeof PERCENTILES)[number]}_ms`]: number | null };
 

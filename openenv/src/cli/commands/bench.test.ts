@@ -36,6 +36,16 @@ function bench(...args: string[]) {
   return runCommand(["bench", ...args], { cwd: project.dir });
 }
 
+/** Resolves when the server holds this many sessions. */
+async function sessionsOf(server: string, count: number): Promise<void> {
+  for (const deadline = Date.now() + 20_000; ; ) {
+    const { sessions } = (await (await fetch(`${server}/sessions`)).json()) as { sessions: unknown[] };
+    if (sessions.length === count) return;
+    if (Date.now() > deadline) throw new Error(`${sessions.length} sessions instead of ${count}`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
 /** Rows of raw.jsonl. */
 function readRaw(dir: string): Record<string, unknown>[] {
   const text = readFileSync(join(project.dir, dir, "raw.jsonl"), "utf8");
@@ -103,8 +113,7 @@ describe("openenv bench", () => {
     const args = ["bench", url, "-n", "8", "--wait-grid", "0.01,120", "--reps", "1", "--output-dir", "broken-off"];
     await using running = startCommand(args, { cwd: project.dir });
     await running.printed(/8 at 10 ms, 1\/1: 100\.0 %/);
-    // The next burst begins half a second later and takes two minutes.
-    await new Promise((resolve) => setTimeout(resolve, 1_500));
+    await sessionsOf(url, 8);
     running.process.kill("SIGINT");
     expect(await running.exited).toBe(130);
     expect(running.stderr).toContain("Interrupted; what was measured is in broken-off");

@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { describe, expect, test } from "vitest";
 import { createProject } from "../../../test-support/command-line.js";
-import { HOSTED_MODULE, isAlive, startIsolated, step } from "../../../test-support/isolation.js";
+import { HOSTED_MODULE, isAlive, startIsolated, step, untilGone } from "../../../test-support/isolation.js";
 import { waitFor } from "../../../test-support/servers.js";
 
 /** Counts threads and child processes of the process it runs in. */
@@ -103,7 +103,7 @@ describe("the processes of a server", () => {
     const pids = JSON.parse(running.lines[0] ?? "") as number[];
     expect(pids.every(isAlive)).toBe(true);
     running.child.kill("SIGKILL");
-    await waitFor(() => !pids.some(isAlive));
+    await Promise.all(pids.map(untilGone));
   });
 
   test("are not taken down by a Ctrl-C that the server answers by draining", async () => {

@@ -1,7 +1,7 @@
 /** What becomes of sessions whose environment hangs, dies or eats all memory. */
 import type { ServeOptions } from "openenv-ts/server";
 import { describe, expect, test } from "vitest";
-import { isAlive, startIsolated, step } from "../../../test-support/isolation.js";
+import { startIsolated, step, untilGone } from "../../../test-support/isolation.js";
 import { waitFor } from "../../../test-support/servers.js";
 
 const ENDED = { code: 4000, reason: expect.stringMatching(/./) };
@@ -19,6 +19,7 @@ describe.each(["thread", "process"] as const)("with a %s for each session", (iso
     expect(await late.socket.ask(step("add"))).toMatchObject({ type: "observation" });
     stuck.socket.ws.terminate();
     await waitFor(() => isolated.server.capacity().active_sessions === 2);
+    if (isolation === "process") await untilGone(stuck.pid);
   });
 
   test("a step over the limit is answered TIMEOUT, the session ends after it, its slot is free", async () => {
@@ -32,7 +33,7 @@ describe.each(["thread", "process"] as const)("with a %s for each session", (iso
     expect(await other.socket.ask(step("add"))).toMatchObject({ type: "observation" });
     const next = await isolated.play();
     expect(await next.socket.ask(step("add"))).toMatchObject({ data: { observation: { count: 1 } } });
-    if (isolation === "process") await waitFor(() => !isAlive(stuck.pid));
+    if (isolation === "process") await untilGone(stuck.pid);
   });
 
   test("a step that waits for nothing is ended as well", async () => {
@@ -162,7 +163,7 @@ test("the memory limit of a process holds for what is not JavaScript heap, too",
   await using isolated = await startIsolated({ isolation: "process", hostMemoryMb: 200 });
   const { socket, pid } = await isolated.play();
   expect(await socket.ask(step("native"))).toMatchObject({ data: { code: "HOST_LOST" } });
-  await waitFor(() => !isAlive(pid));
+  await untilGone(pid);
 });
 
 test("with several processes for all, each session goes to the one with the fewest", async () => {

@@ -83,14 +83,22 @@ describe("the extension batch", () => {
     const sessions = await openSessions(socket, 40);
     await many(socket, "reset_many", items(sessions));
     // No step ends before all forty have begun.
-    const met = await many(socket, "step_many", items(sessions, () => ({ amount: 1 })));
+    const met = await many(
+      socket,
+      "step_many",
+      items(sessions, () => ({ amount: 1 })),
+    );
     expect(met.every(({ data }) => data["reward"] === 1)).toBe(true);
 
     const ordered = await start();
     const other = await open(ordered, "/ws?openenv=batch");
     await openSessions(other, 1);
     await many(other, "reset_many", items([0]));
-    const again = await many(other, "step_many", items([0, 0, 0], () => ({ amount: 50 })));
+    const again = await many(
+      other,
+      "step_many",
+      items([0, 0, 0], () => ({ amount: 50 })),
+    );
     expect(again.map(({ data }) => (data["observation"] as { count: number }).count)).toEqual([50, 100, 150]);
   });
 
