@@ -34,7 +34,8 @@ export async function runBench(urls: readonly string[], given: BenchFlags): Prom
   try {
     await tryOnce(generator, servers, { ...flags, modes });
     for (const server of servers) warnOfLimits(server, largest);
-    const files = openResultFiles(flags.outputDir ?? `bench-results/${timestamp()}`);
+    const dir = flags.outputDir ?? `bench-results/${timestamp()}`;
+    const files = openResultFiles(dir, flags.throughput ? "throughput" : "bursts");
     const run: BenchRun = {
       servers,
       modes,

@@ -11,7 +11,7 @@ const { start } = useServers();
 const blobs = defineContract({
   name: "blob_env",
   action: z.object({ blob: bytes(), note: z.string().default("") }),
-  observation: z.object({ blob: bytes(), floats: z.array(z.number()), note: z.string() }),
+  observation: z.object({ blob: bytes(), floats: z.array(z.number().nullable()), note: z.string() }),
 });
 const environment = defineEnvironment(blobs, () => ({
   reset: () => ({ observation: { blob: new Uint8Array([0]), floats: [], note: "" } }),

@@ -18,9 +18,9 @@ export interface ResultFiles {
   writeThroughput(rows: readonly ThroughputRow[]): void;
 }
 
-/** @throws ConfigError when the folder holds the results of another run. */
-export function openResultFiles(dir: string): ResultFiles {
-  for (const name of [SUMMARY_FILE, THROUGHPUT_FILE, RAW_FILE]) {
+/** @throws ConfigError when the folder holds the results of another run of the same kind. */
+export function openResultFiles(dir: string, kind: "bursts" | "throughput"): ResultFiles {
+  for (const name of kind === "bursts" ? [SUMMARY_FILE, RAW_FILE] : [THROUGHPUT_FILE]) {
     if (existsSync(join(dir, name))) {
       throw new ConfigError(`${join(dir, name)} is there already: name another folder with --output-dir.`);
     }

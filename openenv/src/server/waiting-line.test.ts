@@ -1,0 +1,62 @@
+import { describe, expect, test } from "vitest";
+import { defineCounter } from "../../test-support/counter.js";
+import { useServers, waitFor } from "../../test-support/servers.js";
+import { openTestSocket } from "../../test-support/socket.js";
+
+const { start, open } = useServers();
+const RESET = { type: "reset" };
+
+describe("a server with a queue", () => {
+  test("serves a burst of twice its capacity: everyone gets a session, in the order in which they came", async () => {
+    const server = await start({ maxConcurrentEnvs: 10, queueSize: 10 });
+    const served: number[] = [];
+    const sockets = [];
+    for (let i = 0; i < 20; i++) sockets.push(await open(server));
+    await Promise.all(
+      sockets.map(async (socket, index) => {
+        expect(await socket.ask(RESET)).toMatchObject({ type: "observation" });
+        served.push(index);
+        socket.send({ type: "close" });
+        await socket.closed;
+      }),
+    );
+    expect(served).toEqual(Array.from({ length: 20 }, (_, index) => index));
+    await waitFor(() => server.capacity().active_sessions === 0);
+  });
+
+  test("refuses at once when the queue is full, and after the time when no turn came", async () => {
+    const server = await start({ maxConcurrentEnvs: 1, queueSize: 1, queueTimeout: 0.2 });
+    await (await open(server)).ask(RESET);
+    const waiting = await open(server);
+    waiting.send(RESET);
+    const tooMany = await open(server);
+    expect(await tooMany.receive()).toMatchObject({ data: { code: "CAPACITY_REACHED" } });
+    expect(await waiting.receive()).toMatchObject({ data: { code: "CAPACITY_REACHED" } });
+    expect((await waiting.closed).code).toBe(1000);
+  });
+
+  test("gives the place of one that leaves to the next", async () => {
+    const counter = defineCounter();
+    const server = await start({ maxConcurrentEnvs: 1, queueSize: 1 }, counter);
+    const first = await open(server);
+    await first.ask(RESET);
+    const leaver = await openTestSocket(`${server.url}/ws`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    leaver.ws.terminate();
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    const next = await open(server);
+    next.send(RESET);
+    first.ws.terminate();
+    expect(await next.receive()).toMatchObject({ type: "observation" });
+    expect(counter.log.created).toBe(2);
+  });
+
+  test("tells those that wait when it stops", async () => {
+    const server = await start({ maxConcurrentEnvs: 1, queueSize: 5 });
+    await (await open(server)).ask(RESET);
+    const waiting = await open(server);
+    const closed = server.close();
+    expect((await waiting.closed).code).toBe(1012);
+    await closed;
+  });
+});
