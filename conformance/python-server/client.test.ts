@@ -1,7 +1,7 @@
 /** Our client against the released Python server. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { defineContract } from "openenv-ts";
-import { type ConnectionError, type ContractMismatchError, connect, type RemoteError } from "openenv-ts/client";
+import { type ConnectionError, type ContractMismatchError, connect, connectMany, type RemoteError } from "openenv-ts/client";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import * as z from "zod";
 import { requirePython } from "../../openenv/test-support/requirement.js";
@@ -40,6 +40,21 @@ describe.skipIf(!python.available)("the client against the released Python serve
     expect(result.outcome).toBe("terminated");
     expect(Object.keys(result.observation).sort()).toEqual(["count", "ratio", "seen_at"]);
     expect(await env.state()).toEqual({ episode_id: "e1", step_count: 3, total: 9 });
+  });
+
+  it("plays many episodes, each on a socket of its own; what is refused fails alone", async () => {
+    await using envs = await connectMany(server.url, counter, { size: CAPACITY + 1, binary: true });
+    const starts = Array.from({ length: CAPACITY + 1 }, (_, start) => ({ start }));
+    const first = await envs.reset(starts);
+    const refused = first.findIndex((result) => result?.outcome === "env_error");
+    expect(first.filter((result) => result?.outcome === "ok")).toHaveLength(CAPACITY);
+    expect(first[refused]).toMatchObject({ error: { code: "CAPACITY_REACHED" } });
+    const results = await envs.step(starts.map(({ start }) => (start === refused ? null : { amount: 1 })));
+    expect(results.map((result) => result?.observation?.count ?? null)).toEqual(
+      starts.map(({ start }) => (start === refused ? null : start + 1)),
+    );
+    await envs.close();
+    await sleep(300);
   });
 
   it("plays a generic episode, with actions checked against /schema", async () => {

@@ -3,6 +3,7 @@ import type { JsonObject } from "../protocol/messages.js";
 import { type MendRules, mend } from "./coerce.js";
 import type { ObjectSchema } from "./contract.js";
 import { describeIssues } from "./issues.js";
+import { numberLists } from "./number-lists.js";
 import { openFields } from "./open-parts.js";
 import { putBack } from "./parse-input.js";
 import { checkPlain, InvalidOutputError, joinPath, type Plain, setOwn } from "./plain.js";
@@ -21,10 +22,15 @@ export interface OutputOptions {
 }
 
 export function createOutputCheck(own: ObjectSchema, { name, open }: OutputOptions): OutputCheck {
-  const schema = z.compile(own.clone({ ...own.def, catchall: open ? z.unknown() : z.never() }) as ObjectSchema);
+  const compile = (shape: ObjectSchema["shape"]): ObjectSchema =>
+    z.compile(own.clone({ ...own.def, shape, catchall: open ? z.unknown() : z.never() }) as ObjectSchema);
+  const schema = compile(own.shape);
   const unseen = openFields(own);
+  const parseLists = createListParse(own, compile);
 
   const parse = (value: unknown): Plain<JsonObject> => {
+    const quick = parseLists?.(value);
+    if (quick !== undefined) return { value: quick, nonFinite: 0 };
     const parsed = schema.safeParse(value);
     if (parsed.success) return { value: parsed.data, nonFinite: 0 };
     const mended = mend(schema, value, { issues: parsed.error.issues, rules: OUTPUT_RULES });
@@ -46,6 +52,27 @@ export function createOutputCheck(own: ObjectSchema, { name, open }: OutputOptio
     if (open) return checkPlainObject(result, name);
     for (const key of unseen) checkMember(result, key, name);
     return result;
+  };
+}
+
+/**
+ * Passes an object on whose lists of numbers are as declared, without a copy of the lists. Undefined for all else.
+ * An author's refinement may change what it is given: with one, everything is copied.
+ */
+function createListParse(
+  own: ObjectSchema,
+  compile: (shape: ObjectSchema["shape"]) => ObjectSchema,
+): ((value: unknown) => JsonObject | undefined) | undefined {
+  const lists = own.def.checks?.length ? [] : numberLists(own.shape);
+  if (lists.length === 0) return undefined;
+  const rest = compile({ ...own.shape, ...Object.fromEntries(lists.map(({ key }) => [key, z.unknown()])) });
+  return (value) => {
+    if (typeof value !== "object" || value === null) return undefined;
+    for (const { key, accepts } of lists) {
+      if (!accepts((value as Record<string, unknown>)[key])) return undefined;
+    }
+    const parsed = rest.safeParse(value);
+    return parsed.success ? parsed.data : undefined;
   };
 }
 
