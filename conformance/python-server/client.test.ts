@@ -1,7 +1,13 @@
 /** Our client against the released Python server. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { defineContract } from "openenv-ts";
-import { type ConnectionError, type ContractMismatchError, connect, connectMany, type RemoteError } from "openenv-ts/client";
+import {
+  type ConnectionError,
+  type ContractMismatchError,
+  connect,
+  connectMany,
+  type RemoteError,
+} from "openenv-ts/client";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import * as z from "zod";
 import { requirePython } from "../../openenv/test-support/requirement.js";

@@ -26,6 +26,24 @@ describe("the Host on a loopback address", () => {
   );
 });
 
+describe("a Host that was let in", () => {
+  test("lets in no other after it, and is let in again itself", () => {
+    const { objection } = createOrigins("127.0.0.1", []);
+    for (let i = 0; i < 2; i++) {
+      expect(objection({ host: "localhost:8000" })).toBeUndefined();
+      expect(objection({ host: "rebound.example" })).toContain("rebound.example");
+    }
+  });
+
+  test("lets in no foreign origin", () => {
+    const { objection } = createOrigins("127.0.0.1", []);
+    const headers = { host: "localhost:8000" };
+    expect(objection(headers)).toBeUndefined();
+    expect(objection({ ...headers, origin: "http://localhost:8000" })).toBeUndefined();
+    expect(objection({ ...headers, origin: "https://y.example" })).toContain("https://y.example");
+  });
+});
+
 describe("the Origin", () => {
   const anywhere = createOrigins("0.0.0.0", ["https://app.example"]);
 

@@ -1,5 +1,4 @@
 import { ConnectionError, RemoteError } from "../../errors.js";
-import { MAX_BATCH_ITEMS } from "../../protocol/batch.js";
 import { renderRequest } from "../../protocol/codec.js";
 import type { Link, ReceivedMessage } from "../../protocol/link.js";
 import type { JsonObject } from "../../protocol/messages.js";
@@ -17,22 +16,23 @@ interface Lane {
 }
 
 export interface BatchLanesOptions {
+  /** At most what one frame holds. */
   size: number;
   /** Opens a socket that negotiates `batch`. */
   open(signal: AbortSignal | undefined): Promise<Link>;
-  /** A socket that has confirmed it, and what it answered to `open_many`. */
+  /** A socket that has confirmed it, and what it answered to `open_many`, for each session. */
   link: Link;
-  opened: ReceivedMessage;
+  opened: readonly unknown[];
+  extensions: readonly string[];
 }
 
 /** Many sessions over one socket. After a loss a reset opens a new socket; those not reset with it stay lost. */
-export function createBatchLanes({ size, open, link: first, opened }: BatchLanesOptions): Lanes {
+export function createBatchLanes({ size, open, ...first }: BatchLanesOptions): Lanes {
   const lanes = Array.from({ length: size }, (): Lane => ({ session: undefined, lost: undefined }));
   const queue = createQueue();
   const closing = new AbortController();
-  let link = first;
+  let { link, extensions } = first;
   let dropped = false;
-  let extensions: readonly string[] = opened.openenv?.extensions ?? [];
 
   const loseAll = (error: ConnectionError): void => {
     for (const lane of lanes) {
@@ -41,17 +41,13 @@ export function createBatchLanes({ size, open, link: first, opened }: BatchLanes
     }
   };
 
-  const request = async (message: JsonObject, options: CallOptions): Promise<ReceivedMessage> => {
-    try {
-      return await withLimits(link.request(message), options, () => {
-        dropped = true;
-        void link.close();
-      });
-    } catch (error) {
-      if (error instanceof ConnectionError) loseAll(error);
-      throw error;
-    }
+  const drop = (): void => {
+    dropped = true;
+    void link.close();
   };
+
+  const request = (message: JsonObject, options: CallOptions): Promise<ReceivedMessage> =>
+    withLimits(link.request(message), options, drop);
 
   const reconnect = async (signal: AbortSignal | undefined): Promise<void> => {
     const fresh = await open(signal ? AbortSignal.any([signal, closing.signal]) : closing.signal);
@@ -61,30 +57,31 @@ export function createBatchLanes({ size, open, link: first, opened }: BatchLanes
     if (closing.signal.aborted) await fresh.close();
   };
 
-  const takeOpened = (answer: ReceivedMessage, wanting: readonly Lane[]): void => {
-    if (Array.isArray(answer.openenv?.extensions)) extensions = answer.openenv.extensions;
-    readItems(answer, wanting.length).forEach((item, nth) => {
-      const lane = wanting[nth] as Lane;
-      const session =
-        isObject(item) && item["type"] === "opened" && isObject(item["data"]) ? item["data"]["session"] : undefined;
-      if (typeof session !== "number") lane.lost = toError(item);
-      else {
-        lane.session = session;
-        if (lane.lost instanceof RemoteError) lane.lost = undefined;
+  const takeOpened = (replies: readonly unknown[], wanting: readonly Lane[]): void => {
+    wanting.forEach((lane, nth) => {
+      const session = openedSession(replies[nth]);
+      if (session === undefined) {
+        lane.lost = toError(replies[nth]);
+        return;
       }
+      lane.session = session;
+      if (lane.lost instanceof RemoteError) lane.lost = undefined;
     });
   };
 
   /** Opens a session for each lane that is to be reset and has none. */
   const openMissing = async (data: readonly (JsonObject | null)[], options: CallOptions): Promise<void> => {
-    if (dropped || !link.open) {
-      loseAll(new ConnectionError("SESSION_LOST", "The connection that carried the session has ended."));
+    // Behind one address can be many servers: a new socket may come to one that has room.
+    if (dropped || !link.open || lanes.every(({ session }) => session === undefined)) {
+      loseAll(connectionEnded());
+      await link.close();
       await reconnect(options.signal);
     }
     const wanting = lanes.filter((lane, index) => data[index] !== null && lane.session === undefined);
-    for (const some of chunksOf(wanting)) {
-      takeOpened(await request({ type: "open_many", data: { count: some.length } }, options), some);
-    }
+    if (wanting.length === 0) return;
+    const answer = await request({ type: "open_many", data: { count: wanting.length } }, options);
+    if (Array.isArray(answer.openenv?.extensions)) extensions = answer.openenv.extensions;
+    takeOpened(readItems(answer, wanting.length), wanting);
   };
 
   /** One reply for each of these lanes. What cannot be sent is the reply of its lane, and the others go without it. */
@@ -112,35 +109,33 @@ export function createBatchLanes({ size, open, link: first, opened }: BatchLanes
 
   const perform = async (method: LaneMethod, data: readonly (JsonObject | null)[], options: CallOptions) => {
     const answers: LaneAnswer[] = data.map(() => null);
-    const asked = lanes.map((_, index) => index).filter((index) => data[index] !== null);
-    let left = asked;
+    let asked = lanes.map((_, index) => index).filter((index) => data[index] !== null);
     try {
       if (options.signal?.aborted) throw abortedBeforeSent(options.signal);
       if (method === "reset") await openMissing(data, options);
-      else if (dropped || !link.open)
-        loseAll(new ConnectionError("SESSION_LOST", "The connection that carried the session has ended."));
-      left = asked.filter((index) => {
+      else if (dropped || !link.open) loseAll(connectionEnded());
+      asked = asked.filter((index) => {
         const lane = lanes[index] as Lane;
         const ready = lane.session !== undefined && (method === "reset" || lane.lost === undefined);
         if (!ready) answers[index] = refusal(lane);
         return ready;
       });
-      for (const some of chunksOf(left)) {
-        const replies = await ask(method, some, { data, options });
-        some.forEach((index, nth) => {
-          answers[index] = takeReply(method, lanes[index] as Lane, replies[nth]);
-        });
-        left = left.slice(some.length);
-      }
+      if (asked.length === 0) return answers;
+      const replies = await ask(method, asked, { data, options });
+      asked.forEach((index, nth) => {
+        answers[index] = takeReply(method, lanes[index] as Lane, replies[nth]);
+      });
     } catch (error) {
       const failure = asFailure(closing.signal.aborted ? closedError(error) : error);
-      if (failure instanceof ConnectionError && failure.code === "PROTOCOL_ERROR") loseAll(failure);
-      for (const index of left) answers[index] = failure;
+      // The next answer would be that of another call.
+      if (failure.code === "PROTOCOL_ERROR") drop();
+      if (dropped || !link.open) loseAll(failure instanceof ConnectionError ? failure : connectionEnded());
+      for (const index of asked) answers[index] = failure;
     }
     return answers;
   };
 
-  takeOpened(opened, lanes.slice(0, MAX_BATCH_ITEMS));
+  takeOpened(first.opened, lanes);
   return {
     get extensions() {
       return extensions;
@@ -165,6 +160,12 @@ export function createBatchLanes({ size, open, link: first, opened }: BatchLanes
       await link.close();
     },
   };
+}
+
+/** The number of a session that was opened. */
+export function openedSession(reply: unknown): number | undefined {
+  const data = isObject(reply) && reply["type"] === "opened" && isObject(reply["data"]) ? reply["data"] : {};
+  return typeof data["session"] === "number" ? data["session"] : undefined;
 }
 
 function takeReply(method: LaneMethod, lane: Lane, reply: unknown): LaneAnswer {
@@ -197,7 +198,7 @@ function refusal({ lost }: Lane): RemoteError | ConnectionError {
 }
 
 /** @throws RemoteError when the frame was refused as a whole, ConnectionError when it is no answer to it. */
-function readItems(answer: ReceivedMessage, count: number): unknown[] {
+export function readItems(answer: ReceivedMessage, count: number): unknown[] {
   if (answer.type === "error") throw toError(answer);
   const { items } = answer.data;
   if (Array.isArray(items) && items.length === count) return items;
@@ -231,12 +232,10 @@ function asFailure(error: unknown): RemoteError | ConnectionError {
   throw error;
 }
 
-function closedError(cause?: unknown): ConnectionError {
-  return new ConnectionError("CLIENT_CLOSED", "The client was closed; open a new one with connectMany().", { cause });
+function connectionEnded(): ConnectionError {
+  return new ConnectionError("SESSION_LOST", "the connection that carried it has ended.");
 }
 
-function chunksOf<T>(items: readonly T[]): T[][] {
-  const chunks: T[][] = [];
-  for (let at = 0; at < items.length; at += MAX_BATCH_ITEMS) chunks.push(items.slice(at, at + MAX_BATCH_ITEMS));
-  return chunks;
+function closedError(cause?: unknown): ConnectionError {
+  return new ConnectionError("CLIENT_CLOSED", "The client was closed; open a new one with connectMany().", { cause });
 }

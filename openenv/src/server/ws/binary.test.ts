@@ -141,9 +141,9 @@ describe("the extension binary", () => {
     const head = "82 a4 74797065 a4 73746570 a4 64617461 81 a6 616d6f756e74";
     for (const [number, value] of [
       ["cf 0000000100000000", 4294967296],
-      ["cf ffffffffffffffff", 18446744073709552000],
+      ["cf ffffffffffffffff", 2 ** 64],
       ["d3 ffffffffffffffff", -1],
-      ["d3 8000000000000000", -9223372036854775808],
+      ["d3 8000000000000000", -(2 ** 63)],
     ] as const) {
       expect((await socket.ask(hex(`${head} ${number}`))).frame).toMatchObject({ data: { reward: value } });
     }
