@@ -1,5 +1,6 @@
 import type { JsonObject } from "../protocol/messages.js";
 import { Exchange } from "./exchange.js";
+import { LoadFailure } from "./failure.js";
 import { openRawSession, type RawSession, readTarget } from "./raw-session.js";
 
 /** How many connections are being opened at a time. */
@@ -111,7 +112,10 @@ function runLanes<L>(lanes: L[], seconds: number, act: Act<L>): Promise<LoadResu
     let busy = lanes.length;
     let stopping = false;
     const stop = setTimeout(() => (stopping = true), seconds * 1000);
-    const late = setTimeout(() => finish(new Error("an answer did not come")), seconds * 1000 + PATIENCE_MS);
+    const late = setTimeout(
+      () => finish(new LoadFailure("TIMEOUT", "an answer did not come")),
+      seconds * 1000 + PATIENCE_MS,
+    );
     const finish = (failure: Error | undefined): void => {
       clearTimeout(stop);
       clearTimeout(late);
@@ -151,7 +155,7 @@ async function openSession({ url, address }: LoadOptions, reset: Exchange): Prom
 
 function ask(session: RawSession, exchange: Exchange): Promise<void> {
   return new Promise((resolve, reject) => {
-    const late = setTimeout(() => reject(new Error("an answer did not come")), PATIENCE_MS);
+    const late = setTimeout(() => reject(new LoadFailure("TIMEOUT", "an answer did not come")), PATIENCE_MS);
     session.ask(exchange, (failure) => {
       clearTimeout(late);
       if (failure === undefined) resolve();

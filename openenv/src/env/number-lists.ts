@@ -1,7 +1,7 @@
 import type { AnySchema, KnownSchema } from "./zod-tree.js";
 
 /** A field that holds a list of numbers, or lists of such lists; nothing beyond that is asked of it. */
-export interface NumberList {
+interface NumberList {
   key: string;
   /** True for a value that the schema takes as it is. False says nothing: the schema has to be asked. */
   accepts(value: unknown): boolean;

@@ -17,7 +17,7 @@ export interface CheckedAction {
 
 /** What reset and step returned, ready to be sent. */
 export interface CheckedTransition {
-  /** A copy: the environment keeps its own. */
+  /** An object of its own; lists of numbers in it are still the environment's. */
   observation: JsonObject;
   reward: number | boolean | null;
   done: boolean;

@@ -17,6 +17,7 @@ function made(requests: number, good: number, totalMs: number): { rows: RequestR
       pid: 1,
       session_hash: null,
       host_url: null,
+      same_session: null,
       success,
       error_type: success ? null : "TIMEOUT",
       error: null,

@@ -19,8 +19,7 @@ export function createHttpPlay(target: Target, { action }: Play): PlayOn {
     await connected(socket, target.secure);
     played.connected();
     const first = await exchangeHttp(socket, reset);
-    readResult(first);
-    played.wasReset();
+    played.wasReset(readResult(first));
     const named = headerOf(first.head, SESSION_HEADER);
     const session = named === undefined || named === NO_SESSION ? undefined : named;
     const answer = await exchangeHttp(socket, renderRequest(address.http("/step"), step, session));

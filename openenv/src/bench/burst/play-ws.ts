@@ -11,7 +11,7 @@ export function createWsPlay(target: Target, { action }: Play): PlayOn {
   return async (socket, played) => {
     const session = await openRawSession(target, socket);
     played.connected();
-    await ask(session, reset, () => played.wasReset());
+    await ask(session, reset, (data) => played.wasReset(data));
     await ask(session, step, (data) => played.stepped(data));
     return () => session.close();
   };

@@ -55,6 +55,7 @@ class StopWatch implements Played {
   #connected: number | undefined;
   #reset: number | undefined;
   #stepped: number | undefined;
+  #first: Record<string, unknown> = {};
   #observation: Record<string, unknown> = {};
 
   constructor(epoch: number) {
@@ -69,15 +70,14 @@ class StopWatch implements Played {
     this.#connected = performance.now();
   }
 
-  wasReset(): void {
+  wasReset({ observation }: Record<string, unknown>): void {
     this.#reset = performance.now();
+    this.#first = asObject(observation);
   }
 
   stepped({ observation }: Record<string, unknown>): void {
     this.#stepped = performance.now();
-    if (typeof observation === "object" && observation !== null) {
-      this.#observation = observation as Record<string, unknown>;
-    }
+    this.#observation = asObject(observation);
   }
 
   finish(failure: LoadFailure | null): RequestRow {
@@ -91,11 +91,16 @@ class StopWatch implements Played {
       pid: typeof pid === "number" ? pid : null,
       session_hash: typeof session_hash === "string" ? session_hash : null,
       host_url: typeof host_url === "string" ? host_url : null,
+      same_session: typeof session_hash === "string" ? session_hash === this.#first["session_hash"] : null,
       success: failure === null,
       error_type: failure?.type ?? null,
       error: failure?.message.slice(0, 300) ?? null,
     };
   }
+}
+
+function asObject(value: unknown): Record<string, unknown> {
+  return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
 }
 
 function between(from: number | undefined, to: number | undefined): number | null {

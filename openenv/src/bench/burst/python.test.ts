@@ -23,6 +23,8 @@ describe.skipIf(!python.available)("a server of the Python package", () => {
       const { rows } = await generator.burst({ ...job, mode }, () => {});
       expect(rows.filter(({ success }) => success)).toHaveLength(64);
       expect(new Set(rows.map(({ session_hash }) => session_hash)).size).toBe(64);
+      // Its HTTP routes are stateless.
+      expect(new Set(rows.map(({ same_session }) => same_session))).toEqual(new Set([mode === "ws"]));
     }
     const { rows } = await generator.burst({ ...job, mode: "ws", requests: 80, action: { wait_seconds: 2 } }, () => {});
     expect(rows.filter(({ error_type }) => error_type === "CAPACITY_REACHED")).toHaveLength(16);

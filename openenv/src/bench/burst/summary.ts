@@ -31,6 +31,8 @@ export interface SummaryRow extends Subject, Latencies {
   distinct_pids: number;
   distinct_hosts: number;
   distinct_sessions: number;
+  /** Successes whose step met the environment of their reset: over HTTP a stateless server has none. */
+  same_sessions: number;
   /** Failures by type, the most frequent first: `TIMEOUT:3 CLOSED_1012:1`. */
   errors: string;
   client_lag_p99_ms: number;
@@ -65,6 +67,7 @@ export function summarise(subject: Subject, burst: Burst, results: readonly Burs
     distinct_pids: distinct(good.map(({ pid }) => pid)),
     distinct_hosts: distinct(good.map(({ host_url }) => host_url)),
     distinct_sessions: distinct(good.map(({ session_hash }) => session_hash)),
+    same_sessions: good.filter(({ same_session }) => same_session).length,
     errors: renderErrors(rows),
     client_lag_p99_ms: client.lagMs,
     client_busy: client.busy,

@@ -31,6 +31,8 @@ export interface RequestRow {
   pid: number | null;
   session_hash: string | null;
   host_url: string | null;
+  /** Whether reset and step met the same environment; null when the server does not say. */
+  same_session: boolean | null;
   success: boolean;
   error_type: string | null;
   error: string | null;
@@ -58,7 +60,7 @@ export interface BurstResult {
 /** Takes the time of the parts of one request. */
 export interface Played {
   connected(): void;
-  wasReset(): void;
+  wasReset(data: Record<string, unknown>): void;
   stepped(data: Record<string, unknown>): void;
 }
 

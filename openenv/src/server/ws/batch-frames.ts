@@ -10,6 +10,7 @@ import {
 } from "../../protocol/batch.js";
 import type { ClientMessage, JsonObject } from "../../protocol/messages.js";
 import { isObject } from "../../util/is-object.js";
+import { snapshot } from "../../util/snapshot.js";
 import { isThenable } from "../../util/thenable.js";
 import { type DispatchOptions, dispatch } from "../dispatch.js";
 import { checkFrame, type ErrorMessage, errorMessage, invalidMessage } from "../frame.js";
@@ -70,7 +71,13 @@ function answerItem(batch: Batch, message: ItemMessage, at: { nth: number; optio
     batch.close(number);
     return { type: "closed", data: {} };
   }
-  return dispatch(session, itemMessage(method, data), at.options);
+  const reply = dispatch(session, itemMessage(method, data), at.options);
+  return isThenable(reply) ? reply.then(hold) : hold(reply);
+}
+
+/** An answer waits for those of the other items, whose environments may change what it shows before it is written. */
+function hold<R extends BatchReply>(reply: R): R {
+  return reply.type === "error" ? reply : { ...reply, data: snapshot(reply.data) };
 }
 
 function itemMessage(method: "reset" | "step" | "state", data: JsonObject | undefined): Parameters<typeof dispatch>[1] {

@@ -1,9 +1,10 @@
 import { describe, expect, test } from "vitest";
+import * as z from "zod";
 import { openBinarySocket } from "../../../test-support/binary-socket.js";
 import { counterContract, defineCounter } from "../../../test-support/counter.js";
 import { useServers, waitFor } from "../../../test-support/servers.js";
 import type { TestSocket } from "../../../test-support/socket.js";
-import { defineEnvironment } from "../../index.js";
+import { defineContract, defineEnvironment } from "../../index.js";
 import { MAX_BATCH_ITEMS } from "../../protocol/batch.js";
 
 const { start, open } = useServers();
@@ -45,6 +46,34 @@ function meetingPoint(size: number) {
 }
 
 describe("the extension batch", () => {
+  test("shows what each item saw, also when environments share a list and change it in place", async () => {
+    const contract = defineContract({
+      name: "board_env",
+      action: z.object({}),
+      observation: z.object({ cells: z.array(z.int()), free: z.unknown() }),
+    });
+    const cells = [0];
+    const show = () => ({ observation: { cells, free: { cells } }, metadata: { cells } });
+    const environment = defineEnvironment(contract, () => ({
+      reset: show,
+      step: () => {
+        cells[0] = (cells[0] ?? 0) + 1;
+        return show();
+      },
+    }));
+    const server = await start({}, { environment } as unknown as Parameters<typeof start>[1]);
+    const socket = await open(server, "/ws?openenv=batch");
+    const [one = 0, two = 0] = await openSessions(socket, 2);
+    await many(socket, "reset_many", items([one, two]));
+    const steps = await many(
+      socket,
+      "step_many",
+      items([one, two, one], () => ({})),
+    );
+    const seen = steps.map(({ data }) => data["observation"]);
+    expect(seen).toEqual([1, 2, 3].map((n) => ({ cells: [n], free: { cells: [n] }, metadata: { cells: [n] } })));
+  });
+
   test("steps many sessions in one frame, each of its own, and answers in the order of the items", async () => {
     const server = await start();
     const socket = await open(server, "/ws?openenv=batch");
