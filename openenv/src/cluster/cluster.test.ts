@@ -126,6 +126,15 @@ describe("several workers behind one address", () => {
     expect((await rpc("tools/list", { session_id })).body).toMatchObject({ error: { code: -32602 } });
   }, 60_000);
 
+  test("lose no frame of a socket that is passed on, however early it comes", async () => {
+    await using fleet = await startFleet({ WORKERS: "2", MAX_CONCURRENT_ENVS: "128" });
+    const sessions = await openAll(fleet.url, 256);
+    expect(new Set(sessions.map(({ pid }) => pid)).size).toBe(2);
+    const answers = await Promise.all(sessions.map(({ socket }) => socket.ask(step(1))));
+    expect(answers.every((answer) => answer["type"] === "observation")).toBe(true);
+    await Promise.all(sessions.map(({ socket }) => socket[Symbol.asyncDispose]()));
+  }, 60_000);
+
   test.each([
     ["is killed", (pid: number) => process.kill(pid, "SIGKILL")],
     ["ends itself", undefined],

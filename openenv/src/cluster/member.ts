@@ -6,7 +6,7 @@ import type { Duplex } from "node:stream";
 import { ConfigError } from "../errors.js";
 import type { ServerCapacityStatus, SessionInfo } from "../protocol/http.js";
 import type { Fleet, FleetServer } from "../server/fleet.js";
-import { listenProblem } from "../server/listen-problem.js";
+import { LISTEN_BACKLOG, listenProblem } from "../server/listen-problem.js";
 import { forwardRequest } from "./forward.js";
 import {
   type Member,
@@ -19,6 +19,7 @@ import {
   type WorkerMessage,
 } from "./messages.js";
 import { isAhead } from "./placement.js";
+import { stillSocket } from "./still-socket.js";
 
 const HEARTBEAT_MS = 500;
 /** Changes of the load within this time are told at once. */
@@ -56,7 +57,7 @@ class WorkerFleet implements Fleet {
         reject(new ConfigError(message));
       });
       // In a worker of node:cluster this is the listening handle that all workers share.
-      server.listen(port, host, () => resolve((server.address() as AddressInfo).port));
+      server.listen(port, host, LISTEN_BACKLOG, () => resolve((server.address() as AddressInfo).port));
     });
   }
 
@@ -182,5 +183,5 @@ class WorkerFleet implements Fleet {
 }
 
 function tell(message: WorkerMessage, socket?: Socket): void {
-  if (process.connected) process.send?.(message, socket, {}, () => {});
+  if (process.connected) process.send?.(message, socket && stillSocket(socket), {}, () => {});
 }

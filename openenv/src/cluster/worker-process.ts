@@ -2,6 +2,7 @@ import cluster, { type Worker } from "node:cluster";
 import type { Socket } from "node:net";
 import type { Load } from "../server/fleet.js";
 import { type SupervisorMessage, WORKER_NUMBER, WORKER_PORT, WORKER_SOCKETS, type WorkerMessage } from "./messages.js";
+import { stillSocket } from "./still-socket.js";
 
 export interface WorkerHandlers {
   message(worker: WorkerProcess, message: WorkerMessage, socket: Socket | undefined): void;
@@ -48,7 +49,7 @@ export class WorkerProcess {
   }
 
   tell(message: SupervisorMessage, socket?: Socket): void {
-    if (this.#worker.isConnected()) this.#worker.send(message, socket, () => {});
+    if (this.#worker.isConnected()) this.#worker.send(message, socket && stillSocket(socket), () => {});
     else socket?.destroy();
   }
 

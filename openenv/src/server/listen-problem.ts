@@ -1,3 +1,6 @@
+/** Connections that may wait to be accepted: bursts of thousands are the ordinary case. The kernel caps it. */
+export const LISTEN_BACKLOG = 65_535;
+
 /** What keeps a server from listening, and what to do about it. */
 export function listenProblem(error: NodeJS.ErrnoException, host: string, port: number): string {
   if (error.code === "EADDRINUSE")

@@ -12,7 +12,7 @@ import { guardProcess } from "./guard-process.js";
 import { createRouter } from "./http/router.js";
 import { createRoutes } from "./http/routes.js";
 import { isolate } from "./isolation/isolate.js";
-import { listenProblem } from "./listen-problem.js";
+import { LISTEN_BACKLOG, listenProblem } from "./listen-problem.js";
 import { createLogger, type Logger } from "./logger.js";
 import { createOrigins } from "./origins.js";
 import { createRuntime } from "./runtime.js";
@@ -122,7 +122,7 @@ export async function serveHere(
 function listen(server: Server, { host, port }: Config): Promise<number> {
   return new Promise((resolve, reject) => {
     server.once("error", (error: NodeJS.ErrnoException) => reject(new ConfigError(listenProblem(error, host, port))));
-    server.listen(port, host, () => resolve((server.address() as AddressInfo).port));
+    server.listen(port, host, LISTEN_BACKLOG, () => resolve((server.address() as AddressInfo).port));
   });
 }
 
