@@ -5,6 +5,7 @@ import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { ConfigError } from "../errors.js";
 import type { ServerCapacityStatus, SessionInfo } from "../protocol/http.js";
+import { totalCapacity } from "../server/capacity.js";
 import type { Fleet, FleetServer } from "../server/fleet.js";
 import { LISTEN_BACKLOG, listenProblem } from "../server/listen-problem.js";
 import { forwardRequest } from "./forward.js";
@@ -87,10 +88,8 @@ class WorkerFleet implements Fleet {
   }
 
   capacity(): ServerCapacityStatus {
-    const loads = [...this.#others.map(({ load }) => load), ...(this.#server ? [this.#server.load()] : [])];
-    const active = loads.reduce((sum, load) => sum + load.active, 0);
-    const max = loads.reduce((sum, load) => sum + load.max, 0);
-    return { active_sessions: active, max_sessions: max, available_slots: max - active, is_at_capacity: active >= max };
+    const others = this.#others.map(({ load }) => load);
+    return totalCapacity(this.#server ? [...others, this.#server.load()] : others);
   }
 
   sessions(): Promise<SessionInfo[]> {

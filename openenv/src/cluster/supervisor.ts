@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ConfigError } from "../errors.js";
 import type { ServerCapacityStatus, SessionInfo } from "../protocol/http.js";
+import { totalCapacity } from "../server/capacity.js";
 import type { Log } from "../server/log.js";
 import type { Member, UpgradeEnvelope, WorkerMessage } from "./messages.js";
 import { leastLoaded } from "./placement.js";
@@ -66,21 +67,13 @@ export class Supervisor {
   }
 
   capacity(): ServerCapacityStatus {
-    const loads = this.#members().map(({ load }) => load);
-    const active = loads.reduce((sum, load) => sum + load.active, 0);
-    const max = loads.reduce((sum, load) => sum + load.max, 0);
-    return { active_sessions: active, max_sessions: max, available_slots: max - active, is_at_capacity: active >= max };
+    return totalCapacity(this.#members().map(({ load }) => load));
   }
 
   /** The sessions of all workers; one that does not answer in a second is left out. */
   async sessions(): Promise<SessionInfo[]> {
     const lists = await Promise.all([...this.#workers.values()].map((worker) => this.#ask(worker)));
     return lists.flat();
-  }
-
-  /** The process ids of the workers that serve. */
-  pids(): number[] {
-    return [...this.#workers.values()].flatMap(({ pid }) => pid ?? []);
   }
 
   /** Replaces all workers, one after the other; sessions in flight get the grace period. */
@@ -152,8 +145,8 @@ export class Supervisor {
       socket.destroy();
       return;
     }
-    // Until the worker tells its load again, the session on its way counts.
-    if (untried.length > 0) worker.load = { ...worker.load, active: worker.load.active + 1 };
+    // Until the worker tells its load again, the session on its way counts; an attaching socket opens none.
+    if (owner === undefined && untried.length > 0) worker.load = { ...worker.load, active: worker.load.active + 1 };
     worker.tell({ type: "upgrade", envelope, last: untried.length === 0, members: ready }, socket);
   }
 

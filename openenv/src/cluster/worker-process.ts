@@ -44,10 +44,6 @@ export class WorkerProcess {
     });
   }
 
-  get pid(): number | undefined {
-    return this.#worker.process.pid;
-  }
-
   tell(message: SupervisorMessage, socket?: Socket): void {
     if (this.#worker.isConnected()) this.#worker.send(message, socket && stillSocket(socket), () => {});
     else socket?.destroy();
@@ -56,7 +52,9 @@ export class WorkerProcess {
   /** Ends it: asks first, kills after `limitMs`. */
   async stop(limitMs: number): Promise<void> {
     this.retiring = true;
-    this.tell({ type: "stop" });
+    // One that does not serve yet does not listen to messages either.
+    if (this.state === "starting") this.kill();
+    else this.tell({ type: "stop" });
     const timer = setTimeout(() => this.kill(), limitMs);
     await this.#gone;
     clearTimeout(timer);

@@ -3,6 +3,7 @@ import type { ServerCapacityStatus, SessionInfo } from "../protocol/http.js";
 import { Registry } from "../util/registry.js";
 import { settled } from "../util/settled.js";
 import { isThenable } from "../util/thenable.js";
+import { totalCapacity } from "./capacity.js";
 import type { Fleet, Load } from "./fleet.js";
 import { RemoteEnvironment } from "./isolation/remote-environment.js";
 import { makeEnvironment } from "./make-environment.js";
@@ -58,11 +59,7 @@ export class Sessions {
 
   /** Of the whole fleet. */
   capacity(): ServerCapacityStatus {
-    const { fleet } = this.#options;
-    if (fleet !== undefined) return fleet.capacity();
-    const max = this.#options.maxConcurrentEnvs;
-    const active = this.#live.size;
-    return { active_sessions: active, max_sessions: max, available_slots: max - active, is_at_capacity: active >= max };
+    return this.#options.fleet?.capacity() ?? totalCapacity([this.load()]);
   }
 
   list(): SessionInfo[] {
