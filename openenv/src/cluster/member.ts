@@ -11,6 +11,7 @@ import { LISTEN_BACKLOG, listenProblem } from "../server/listen-problem.js";
 import { forwardRequest } from "./forward.js";
 import {
   type Member,
+  opensSession,
   type SupervisorMessage,
   socketPath,
   type UpgradeEnvelope,
@@ -19,7 +20,7 @@ import {
   WORKER_SOCKETS,
   type WorkerMessage,
 } from "./messages.js";
-import { isAhead } from "./placement.js";
+import { hasRoom, shouldGiveUp, surplus } from "./placement.js";
 import { stillSocket } from "./still-socket.js";
 
 const HEARTBEAT_MS = 500;
@@ -40,6 +41,9 @@ class WorkerFleet implements Fleet {
   readonly #questions = new Map<number, (sessions: SessionInfo[]) => void>();
   #server: FleetServer | undefined;
   #others: Member[] = [];
+  /** Sockets to pass on before the next news of the others. */
+  #surplus = 0;
+  #taken = 0;
   #telling = false;
   #asked = 0;
 
@@ -105,7 +109,10 @@ class WorkerFleet implements Fleet {
   }
 
   shouldPassOn(): boolean {
-    return this.#server !== undefined && isAhead(this.#server.load(), this.#others);
+    const own = this.#server?.load();
+    if (own === undefined) return false;
+    if (!hasRoom(own)) return shouldGiveUp(own, this.#others);
+    return this.#surplus-- > 0;
   }
 
   passOn({ request, socket, head }: { request: IncomingMessage; socket: Duplex; head: Buffer }, owner?: number): void {
@@ -132,6 +139,7 @@ class WorkerFleet implements Fleet {
         return;
       case "upgrade":
         this.#meet(message.members);
+        if (opensSession(message)) this.#taken++;
         if (socket !== undefined) this.#take(server, socket, message);
         return;
       case "list":
@@ -163,6 +171,8 @@ class WorkerFleet implements Fleet {
 
   #meet(members: readonly Member[]): void {
     this.#others = members.filter(({ number }) => number !== this.#number);
+    const own = members.find(({ number }) => number === this.#number);
+    this.#surplus = own === undefined ? 0 : surplus(own.load, this.#others);
   }
 
   /** Told together with the load, so that the supervisor knows that this one is full before it looks for another. */
@@ -173,11 +183,11 @@ class WorkerFleet implements Fleet {
 
   #isFull(): boolean {
     const load = this.#server?.load();
-    return load !== undefined && load.active >= load.max;
+    return load !== undefined && !hasRoom(load);
   }
 
   #tellLoad(): void {
-    if (this.#server !== undefined) tell({ type: "load", load: this.#server.load() });
+    if (this.#server !== undefined) tell({ type: "load", load: this.#server.load(), taken: this.#taken });
   }
 }
 

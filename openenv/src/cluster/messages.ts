@@ -22,12 +22,11 @@ export interface Member {
 export type WorkerMessage =
   | { type: "ready" }
   | { type: "failed"; message: string }
-  /** Also the heartbeat. */
-  | { type: "load"; load: Load }
+  /** Also the heartbeat. `taken`: sockets that this worker has been given for a new session, by which those on their way count. */
+  | { type: "load"; load: Load; taken: number }
   | { type: "upgrade"; envelope: UpgradeEnvelope }
   | { type: "list"; question: number }
-  | { type: "listed"; question: number; sessions: SessionInfo[] }
-  | { type: "retired" };
+  | { type: "listed"; question: number; sessions: SessionInfo[] };
 
 export type SupervisorMessage =
   | { type: "members"; members: Member[] }
@@ -37,6 +36,11 @@ export type SupervisorMessage =
   | { type: "listed"; question: number; sessions: SessionInfo[] }
   | { type: "retire"; limitMs: number }
   | { type: "stop" };
+
+/** Whether a socket that is given to a worker will be one more session there, not a refusal or a second peer of one. */
+export function opensSession({ envelope, last }: Extract<SupervisorMessage, { type: "upgrade" }>): boolean {
+  return envelope.owner === undefined && !last;
+}
 
 /** The environment variables by which a supervisor tells a process that it is a worker, and which. */
 export const WORKER_NUMBER = "OPENENV_WORKER_NUMBER";

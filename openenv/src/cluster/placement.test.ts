@@ -1,15 +1,54 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { isAhead, leastLoaded } from "./placement.js";
+import { leastLoaded, shouldGiveUp, surplus } from "./placement.js";
 
-const member = (number: number, active: number, max = 100, waiting = 0) => ({ number, load: { active, max, waiting } });
+const load = (active: number, max = 1000, waiting = 0) => ({ active, max, waiting, places: 1000 });
+const member = (number: number, active: number, max = 100, waiting = 0) => ({
+  number,
+  load: load(active, max, waiting),
+});
 
 describe("placement", () => {
-  test("a full worker passes on, one that is not ahead of the others does not", () => {
-    expect(isAhead({ active: 100, max: 100, waiting: 0 }, [member(1, 5)])).toBe(true);
-    expect(isAhead({ active: 50, max: 100, waiting: 0 }, [member(1, 50)])).toBe(false);
-    expect(isAhead({ active: 60, max: 100, waiting: 0 }, [member(1, 20)])).toBe(true);
-    expect(isAhead({ active: 100, max: 100, waiting: 0 }, [])).toBe(false);
+  test("one that is ahead passes on half of what it has too much, one that is about even nothing", () => {
+    expect(surplus(load(200), [member(1, 100, 1000)])).toBe(25);
+    expect(surplus(load(110), [member(1, 90, 1000)])).toBe(0);
+    expect(surplus(load(12), [member(1, 0, 1000)])).toBe(0);
+    expect(surplus(load(500), [])).toBe(0);
+  });
+
+  test("passing on brings shares below 1.2 and never overshoots", () => {
+    fc.assert(
+      fc.property(fc.array(fc.integer({ min: 0, max: 20_000 }), { minLength: 2, maxLength: 8 }), (start) => {
+        const loads = [...start];
+        const average = loads.reduce((sum, active) => sum + active, 0) / loads.length;
+        for (let news = 0; news < 64; news++) {
+          const seen = loads.map((active, number) => member(number, active, 100_000));
+          const passing = seen.map(({ number, load }) =>
+            surplus(
+              load,
+              seen.filter((other) => other.number !== number),
+            ),
+          );
+          passing.forEach((count, from) => {
+            for (let i = 0; i < count; i++) {
+              const to = leastLoaded(loads.map((active, number) => member(number, active, 100_000)))?.number ?? from;
+              loads[from] = (loads[from] ?? 0) - 1;
+              loads[to] = (loads[to] ?? 0) + 1;
+            }
+          });
+        }
+        expect(Math.max(...loads)).toBeLessThanOrEqual(Math.max(average * 1.15 + 16, average + 1));
+      }),
+    );
+  });
+
+  test("a full one gives up a socket to one with room, and otherwise lets it wait where the line is short", () => {
+    const full = (waiting: number, places = 1000) => ({ active: 100, max: 100, waiting, places });
+    expect(shouldGiveUp(full(0), [member(1, 5)])).toBe(true);
+    expect(shouldGiveUp(full(0), [member(1, 100)])).toBe(false);
+    expect(shouldGiveUp(full(200), [member(1, 100, 100, 20)])).toBe(true);
+    expect(shouldGiveUp(full(0, 0), [member(1, 100)])).toBe(true);
+    expect(shouldGiveUp(full(0, 0), [])).toBe(false);
   });
 
   test("the next session goes where there is room and least to do, else to the shortest queue", () => {

@@ -1,24 +1,39 @@
 import type { Load } from "../server/fleet.js";
 import type { Member } from "./messages.js";
 
-/** Sessions by which a worker may be ahead of the others before it passes new ones on. */
-const SLACK = 4;
-const UNEVEN = 1.1;
+/** Sessions, and share of the average, by which a worker may be ahead of the others before it passes new ones on. */
+const SLACK = 16;
+const UNEVEN = 1.15;
 
-/** True when a worker with this load should not take one more session while others could. */
-export function isAhead(own: Load, others: readonly Member[]): boolean {
-  if (others.length === 0) return false;
-  // What this one knows of the others is some milliseconds old: the supervisor knows better whether one has room.
-  if (own.active >= own.max) return true;
-  const total = others.reduce((sum, { load }) => sum + load.active, own.active);
-  return own.active > (total / (others.length + 1)) * UNEVEN + SLACK;
+/**
+ * How many of its next sockets a worker should pass on to come nearer to the others. Both loads are of the same moment:
+ * an own load that is newer than those of the others looks ahead of them in every burst.
+ */
+export function surplus(own: Load, others: readonly Member[]): number {
+  if (others.length === 0) return 0;
+  const average = others.reduce((sum, { load }) => sum + load.active, own.active) / (others.length + 1);
+  if (own.active <= average * UNEVEN + SLACK) return 0;
+  // Half of it: what is on its way at this moment is in nobody's count.
+  return Math.ceil((own.active - average) / 2);
+}
+
+/** Whether a worker without room should have another take a socket, rather than let it wait here. */
+export function shouldGiveUp(own: Load, others: readonly Member[]): boolean {
+  if (others.some(({ load }) => hasRoom(load))) return true;
+  if (own.waiting >= own.places) return others.length > 0;
+  const shortest = Math.min(...others.map(({ load }) => load.waiting));
+  return own.waiting > shortest * UNEVEN + SLACK;
 }
 
 /** The worker that should take the next session: one with room and the least to do, else the shortest queue. */
 export function leastLoaded(members: readonly Member[]): Member | undefined {
-  const withRoom = members.filter(({ load }) => load.active < load.max);
+  const withRoom = members.filter(({ load }) => hasRoom(load));
   const [first, ...rest] = withRoom.length > 0 ? withRoom : members;
   return rest.reduce((best, next) => (burden(next.load) < burden(best?.load) ? next : best), first);
+}
+
+export function hasRoom({ active, max }: Load): boolean {
+  return active < max;
 }
 
 function burden(load: Load | undefined): number {

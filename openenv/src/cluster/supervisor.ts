@@ -119,7 +119,7 @@ export class Supervisor {
         this.#started?.reject(new ConfigError(message.message));
         return;
       case "load":
-        from.load = message.load;
+        from.heard(message.load, message.taken);
         this.#tellMembersSoon();
         return;
       case "upgrade":
@@ -145,9 +145,7 @@ export class Supervisor {
       socket.destroy();
       return;
     }
-    // Until the worker tells its load again, the session on its way counts; an attaching socket opens none.
-    if (owner === undefined && untried.length > 0) worker.load = { ...worker.load, active: worker.load.active + 1 };
-    worker.tell({ type: "upgrade", envelope, last: untried.length === 0, members: ready }, socket);
+    worker.give({ type: "upgrade", envelope, last: untried.length === 0, members: ready }, socket);
   }
 
   #lose(worker: WorkerProcess, reason: string): void {

@@ -1,7 +1,14 @@
 import cluster, { type Worker } from "node:cluster";
 import type { Socket } from "node:net";
 import type { Load } from "../server/fleet.js";
-import { type SupervisorMessage, WORKER_NUMBER, WORKER_PORT, WORKER_SOCKETS, type WorkerMessage } from "./messages.js";
+import {
+  opensSession,
+  type SupervisorMessage,
+  WORKER_NUMBER,
+  WORKER_PORT,
+  WORKER_SOCKETS,
+  type WorkerMessage,
+} from "./messages.js";
 import { stillSocket } from "./still-socket.js";
 
 export interface WorkerHandlers {
@@ -13,7 +20,10 @@ export interface WorkerHandlers {
 export class WorkerProcess {
   readonly number: number;
   readonly startedAt = Date.now();
-  load: Load = { active: 0, max: 0, waiting: 0 };
+  #told: Load = { active: 0, max: 0, waiting: 0, places: 0 };
+  /** Sockets that were given to it, and those it has said that it took. */
+  #given = 0;
+  #taken = 0;
   /** Last time it was heard of, milliseconds. */
   heardAt = Date.now();
   state: "starting" | "ready" | "gone" = "starting";
@@ -42,6 +52,21 @@ export class WorkerProcess {
         resolve();
       });
     });
+  }
+
+  /** With the sockets that are on their way to it. */
+  get load(): Load {
+    return { ...this.#told, active: this.#told.active + this.#given - this.#taken };
+  }
+
+  heard(load: Load, taken: number): void {
+    this.#told = load;
+    this.#taken = taken;
+  }
+
+  give(message: Extract<SupervisorMessage, { type: "upgrade" }>, socket: Socket): void {
+    if (opensSession(message)) this.#given++;
+    this.tell(message, socket);
   }
 
   tell(message: SupervisorMessage, socket?: Socket): void {

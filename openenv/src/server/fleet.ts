@@ -9,6 +9,8 @@ export interface Load {
   max: number;
   /** Peers that wait for a session. */
   waiting: number;
+  /** Peers that may wait at most. */
+  places: number;
 }
 
 /** What the others of a fleet use of a server. */

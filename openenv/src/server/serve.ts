@@ -81,7 +81,9 @@ export async function serveHere(
     while (sockets.open + context.requests > 0 && Date.now() < deadline) await sleep(DRAIN_POLL_MS);
     if (sockets.open > 0) await sockets.cut();
     sockets.close();
-    await closeListener(server);
+    // Of one that has passed a socket on, Node tells "close" only after the processes that it went to have ended.
+    const closed = closeListener(server);
+    if (fleet === undefined) await closed;
     clearInterval(reaper);
     await context.sessions.endAll("the server was stopped", Math.max(deadline - Date.now(), CLOSE_LIMIT_MS));
     await isolated?.close();

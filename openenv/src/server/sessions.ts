@@ -54,7 +54,8 @@ export class Sessions {
 
   /** How full this server is, by itself. */
   load(): Load {
-    return { active: this.#live.size, max: this.#options.maxConcurrentEnvs, waiting: this.#queue.size };
+    const { maxConcurrentEnvs, queueSize = 0 } = this.#options;
+    return { active: this.#live.size, max: maxConcurrentEnvs, waiting: this.#queue.size, places: queueSize };
   }
 
   /** Of the whole fleet. */
