@@ -10,6 +10,7 @@ export {
   type ResetInput,
   type State,
   type StateInput,
+  type ToolContractOptions,
 } from "./env/contract.js";
 export {
   type CallContext,
@@ -25,6 +26,17 @@ export {
 export { type Bytes, bytes, datetime, image } from "./env/fields.js";
 export { type Rng, rng } from "./env/rng.js";
 export type { Task, TaskProvider, TaskSplit } from "./env/tasks.js";
+export {
+  defineTools,
+  type ToolCall,
+  type ToolContext,
+  type ToolDeclaration,
+  type ToolHandlers,
+  type ToolInput,
+  type ToolOutput,
+  type Tools,
+  type ToolTransition,
+} from "./env/tools.js";
 export { composeTransforms, type Transform } from "./env/transform.js";
 export {
   ConfigError,
@@ -35,5 +47,7 @@ export {
   type ErrorCode,
   OpenEnvError,
   RemoteError,
+  ToolError,
+  type ToolErrorType,
   type ValidationIssue,
 } from "./errors.js";

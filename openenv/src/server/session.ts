@@ -43,6 +43,10 @@ export class Session {
   attached = false;
   /** Where the registry of live sessions has it. */
   slot = -1;
+  /** Opened by the orchestrator, whoever is attached. */
+  held = false;
+  /** The peer may reset, step and ask for the state where that is guarded. */
+  orchestrated = false;
   /** Close when the socket detaches. */
   closeOnDetach = false;
   /** Ended by the server: tells the socket, if there is one. */

@@ -8,6 +8,7 @@ import { defineContract, defineEnvironment } from "../../index.js";
 import { ByteBudget } from "../byte-budget.js";
 import type { ServerContext } from "../context.js";
 import { createOrigins } from "../origins.js";
+import { createRights } from "../rights.js";
 import { createRuntime } from "../runtime.js";
 import { Sessions } from "../sessions.js";
 import { createRouter } from "./router.js";
@@ -39,7 +40,7 @@ beforeEach(async () => {
     sessions: new Sessions(runtime, { maxConcurrentEnvs: 10, sessionTimeoutMs: null }),
     fleet: undefined,
     origins: createOrigins("127.0.0.1", []),
-    operatorToken: undefined,
+    rights: createRights({ operatorToken: undefined, orchestratorToken: undefined }),
     maxMessageBytes: 80_000,
     pingIntervalMs: 1_000,
     bodies,

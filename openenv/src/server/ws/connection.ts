@@ -29,6 +29,8 @@ export interface ConnectionParts {
   socket: Socket;
   protocol: SocketProtocol;
   sessions: Sessions;
+  /** The upgrade carried the orchestrator's token. */
+  orchestrator: boolean;
 }
 
 /**
@@ -119,7 +121,7 @@ export class Connection implements Conversation {
   }
 
   #startBatch(): void {
-    this.batch = new Batch(this.#parts.sessions);
+    this.batch = new Batch(this.#parts.sessions, this.#parts.orchestrator);
     this.#unblock();
   }
 
@@ -137,6 +139,7 @@ export class Connection implements Conversation {
       return;
     }
     session.attached = true;
+    session.orchestrated ||= this.#parts.orchestrator;
     session.onEnded = (reason) => this.#sessionEnded(reason);
     this.#unblock();
   }

@@ -54,8 +54,10 @@ export function createSocketServer(context: ServerContext): SocketServer {
     handleProtocols: () => false,
   });
 
-  const accept = (ws: SessionSocket, socket: Socket, target: Target): void => {
-    const connection = new Connection({ ws, socket, protocol: target.protocol, sessions });
+  const accept = (ws: SessionSocket, socket: Socket, { request, target }: Accepted): void => {
+    const { protocol } = target;
+    const orchestrator = context.rights.isOrchestrator(request.headers);
+    const connection = new Connection({ ws, socket, protocol, sessions, orchestrator });
     connection.extensions = target.extensions;
     ws.connection = connection;
     ws.group = heartbeat.watch(ws);
@@ -78,12 +80,12 @@ export function createSocketServer(context: ServerContext): SocketServer {
         const elsewhere = owner !== undefined || (target.sessionId === null && fleet.shouldPassOn());
         if (elsewhere) return fleet.passOn({ request, socket, head }, owner);
       }
-      server.handleUpgrade(request, socket, head, (ws) => accept(ws, socket as Socket, target));
+      server.handleUpgrade(request, socket, head, (ws) => accept(ws, socket as Socket, { request, target }));
     },
     take(request, socket, head) {
       const target = parseTarget(request.url ?? "/", protocols);
       if (target === undefined) return refuse(socket, "403 Forbidden", "no WebSocket here: use /ws or /mcp");
-      server.handleUpgrade(request, socket, head, (ws) => accept(ws, socket as Socket, target));
+      server.handleUpgrade(request, socket, head, (ws) => accept(ws, socket as Socket, { request, target }));
     },
     goAway() {
       for (const ws of heartbeat.peers()) ws.connection.goAway();
@@ -98,6 +100,11 @@ export function createSocketServer(context: ServerContext): SocketServer {
     },
     close: () => heartbeat.close(),
   };
+}
+
+interface Accepted {
+  request: IncomingMessage;
+  target: Target;
 }
 
 interface Target {
