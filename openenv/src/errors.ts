@@ -115,7 +115,8 @@ export const ERRORS = {
   },
   INVALID_TOOL: {
     boundary: "environment",
-    meaning: "A tool is declared with a name that is reserved or is none, without a description, or with a wrong option.",
+    meaning:
+      "A tool is declared with a name that is reserved or is none, without a description, or with a wrong option.",
     remedy: "The message names the tool and says what is allowed.",
   },
   INVALID_CONFIG: {

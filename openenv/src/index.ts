@@ -26,6 +26,7 @@ export {
 export { type Bytes, bytes, datetime, image } from "./env/fields.js";
 export { type Rng, rng } from "./env/rng.js";
 export type { Task, TaskProvider, TaskSplit } from "./env/tasks.js";
+export type { CallToolAction, ToolObservation } from "./env/tool-schemas.js";
 export {
   defineTools,
   type ToolCall,

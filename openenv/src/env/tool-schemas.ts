@@ -20,7 +20,11 @@ const errorType = z.enum(TOOL_ERROR_TYPES).meta({ id: "ToolErrorType", descripti
 const error = z
   .strictObject({ error_type: errorType, message: z.string().describe("What to do about it") })
   .meta({ id: "ToolError", description: "Why a tool gave no result." });
-const summary = z.object({ name: z.string(), description: z.string(), input_schema: z.record(z.string(), z.unknown()) });
+const summary = z.object({
+  name: z.string(),
+  description: z.string(),
+  input_schema: z.record(z.string(), z.unknown()),
+});
 
 /** What a step of an environment without an action of its own shows: of a call the first three, of a list the last. */
 const TOOL_FIELDS = {

@@ -1,5 +1,5 @@
-import type { IncomingHttpHeaders } from "node:http";
 import { timingSafeEqual } from "node:crypto";
+import type { IncomingHttpHeaders } from "node:http";
 
 /** Who may do what, by the bearer token of a request. A right without a token is nobody's. */
 export interface Rights {

@@ -18,7 +18,10 @@ export interface RemoteOptions {
 }
 
 /** Makes one environment in a host of the pool. @throws what the factory threw, SessionKilledError. */
-export async function createRemoteEnvironment(pool: Pool, { tools, stepTimeoutMs }: RemoteOptions): Promise<Environment> {
+export async function createRemoteEnvironment(
+  pool: Pool,
+  { tools, stepTimeoutMs }: RemoteOptions,
+): Promise<Environment> {
   const host = await pool.acquire();
   const remote = new RemoteEnvironment(host, pool, stepTimeoutMs);
   const limitMs = Math.max(START_LIMIT_MS, stepTimeoutMs ?? 0);
