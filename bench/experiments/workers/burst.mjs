@@ -24,7 +24,13 @@ export async function run(bench) {
     );
     const size = Number(requests).toLocaleString("en");
     const row = (id, measure, unit, rowSamples, targets) =>
-      rows.push({ id: `burst-${requests}-${id}`, measure: `burst of ${size}, ${measure}`, unit, samples: rowSamples, targets });
+      rows.push({
+        id: `burst-${requests}-${id}`,
+        measure: `burst of ${size}, ${measure}`,
+        unit,
+        samples: rowSamples,
+        targets,
+      });
     row("success", "served", "%", seen.success, [{ limit: "at least", value: 100 }]);
     row("p99", "total p99", "s", samples, [{ limit: "at most", value: p99 }]);
     const even = requests === "16384" ? [{ limit: "at most", value: 1.2 }] : [];

@@ -25,7 +25,9 @@ export async function run(bench) {
       } finally {
         await server.close();
       }
-      process.stderr.write(`  ${kind} ${samples.ours.at(-1).toFixed(2)} ms, looping ${samples.looping.at(-1).toFixed(2)} ms\n`);
+      process.stderr.write(
+        `  ${kind} ${samples.ours.at(-1).toFixed(2)} ms, looping ${samples.looping.at(-1).toFixed(2)} ms\n`,
+      );
     }
     const ratio = samples.looping.map((value, round) => value / samples.ours[round]);
     rows.push(

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { readServerUse } from "openenv-ts/bench";
 import { descriptorLimit } from "../../descriptors.mjs";
 
@@ -38,7 +39,9 @@ export async function run(bench) {
   );
   bench.remarks.push(
     `The burst of ${REQUESTS.toLocaleString("en")} had ${workers} workers and ${processes} client processes, as many as the ` +
-      `descriptor limit of ${limit.toLocaleString("en")} asks for, on two cores.`,
+      `descriptor limit of ${limit.toLocaleString("en")} asks for, on two cores, and net.core.somaxconn at ` +
+      `${readFileSync("/proc/sys/net/core/somaxconn", "utf8").trim()}: where the queue of new connections overflows, the ` +
+      "system tries again after 1, 3, 7 … 63 s, and then resets.",
   );
   const row = (id, measure, unit, samples, targets = []) => ({
     id: `burst-${REQUESTS}-${id}`,
