@@ -23,6 +23,7 @@ export {
   type Transition,
 } from "./env/environment.js";
 export { type Bytes, bytes, datetime, image } from "./env/fields.js";
+export type { Policy, Turn } from "./env/policy.js";
 export { type Rng, rng } from "./env/rng.js";
 export type { Task, TaskProvider, TaskSplit } from "./env/tasks.js";
 export { composeTransforms, type Transform } from "./env/transform.js";
@@ -37,3 +38,4 @@ export {
   RemoteError,
   type ValidationIssue,
 } from "./errors.js";
+export { EPISODE_FORMAT, type EpisodeRecord, parseEpisode, type RecordedStep } from "./protocol/episode.js";
