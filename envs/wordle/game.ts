@@ -12,16 +12,14 @@ export class WordleGame implements Rules {
   readonly players = 1;
   readonly secret: string;
   readonly guesses: number;
+  readonly prompt: string;
   readonly history: Guess[] = [];
 
   constructor(secret: string, guesses: number) {
     this.secret = secret;
     this.guesses = guesses;
-  }
-
-  get prompt(): string {
-    return [
-      `This is Wordle. Find the secret English word of ${WORD_LENGTH} letters; you have ${count(this.guesses, "guess")}.`,
+    this.prompt = [
+      `This is Wordle. Find the secret English word of ${WORD_LENGTH} letters; you have ${count(guesses, "guess")}.`,
       "Write each guess in square brackets, such as [apple]. It must be a word you have not tried yet.",
       "After a guess every letter gets a mark:",
       "  G  it is in the word, at this place",
