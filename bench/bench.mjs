@@ -2,7 +2,7 @@ import { loadavg } from "node:os";
 import { interleave } from "openenv-ts/bench";
 import { findPython, startServer } from "./servers.mjs";
 
-export const SUBJECTS = ["ours", "control", "python", "python async"];
+const SUBJECTS = ["ours", "control", "python", "python async"];
 
 /** What every experiment gets: the servers, how thorough to be, and where to note what a reader has to know. */
 export class Bench {
@@ -17,9 +17,7 @@ export class Bench {
   }
 
   /** The subjects that can be measured here, ours first. */
-  get subjects() {
-    return this.python.missing ? SUBJECTS.slice(0, 2) : SUBJECTS;
-  }
+  subjects = this.python.missing ? SUBJECTS.slice(0, 2) : SUBJECTS;
 
   /** Measures subjects in turn; one that `rounds` gives fewer rounds than the first takes part in the first ones. */
   interleave(rounds, measure) {

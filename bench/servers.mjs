@@ -33,6 +33,7 @@ print(json.dumps({"python": sys.version.split()[0], **{name: version(name) for n
 const SCRIPTS = {
   ours: (environment, flags) => [process.execPath, ...flags, pathOf("ours.mjs"), environment],
   sized: (kind, flags) => [process.execPath, ...flags, pathOf("sized.mjs"), kind],
+  wordle: (_environment, flags) => [process.execPath, ...flags, pathOf("wordle.mjs")],
   control: (environment, flags) => [process.execPath, ...flags, pathOf("control.mjs"), environment],
   python: (environment) => [PYTHON, pathOf("python_reference.py"), environment],
   "python async": (environment) => [PYTHON, pathOf("python_reference.py"), `${environment}-async`],

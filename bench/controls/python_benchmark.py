@@ -1,7 +1,7 @@
 """The benchmark environment on the Python package openenv: `python -m uvicorn --app-dir bench/controls python_benchmark:app`.
 
-Its methods are asynchronous, the package's best case: no thread is taken while a step waits. MAX_CONCURRENT_ENVS is
-the sessions of one worker."""
+Its methods are asynchronous, the package's best case: no thread is taken while a step waits; with METHODS=plain they
+are those that the package asks for. MAX_CONCURRENT_ENVS is the sessions of one worker."""
 
 import asyncio
 import hashlib
@@ -51,6 +51,12 @@ class Benchmark(Environment):
         time.sleep(action.wait_seconds)
         return self.observe(action.wait_seconds, 1 / (1 + action.wait_seconds))
 
+    @property
+    def state(self):
+        return State()
+
+
+class AsyncBenchmark(Benchmark):
     async def reset_async(self, seed=None, episode_id=None):
         return self.reset()
 
@@ -58,10 +64,7 @@ class Benchmark(Environment):
         await asyncio.sleep(action.wait_seconds)
         return self.observe(action.wait_seconds, 1 / (1 + action.wait_seconds))
 
-    @property
-    def state(self):
-        return State()
-
 
 capacity = int(os.environ.get("MAX_CONCURRENT_ENVS", "20000"))
-app = create_fastapi_app(Benchmark, BenchmarkAction, BenchmarkObservation, max_concurrent_envs=capacity)
+environment = Benchmark if os.environ.get("METHODS") == "plain" else AsyncBenchmark
+app = create_fastapi_app(environment, BenchmarkAction, BenchmarkObservation, max_concurrent_envs=capacity)

@@ -24,6 +24,7 @@ export {
   type Transition,
 } from "./env/environment.js";
 export { type Bytes, bytes, datetime, image } from "./env/fields.js";
+export type { Policy, Turn } from "./env/policy.js";
 export { type Rng, rng } from "./env/rng.js";
 export type { Task, TaskProvider, TaskSplit } from "./env/tasks.js";
 export type { CallToolAction, ToolObservation } from "./env/tool-schemas.js";
@@ -52,3 +53,4 @@ export {
   type ToolErrorType,
   type ValidationIssue,
 } from "./errors.js";
+export { EPISODE_FORMAT, type EpisodeRecord, parseEpisode, type RecordedStep } from "./protocol/episode.js";

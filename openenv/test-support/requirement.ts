@@ -57,6 +57,21 @@ export function requireNode24(): Promise<Component> {
   });
 }
 
+/** A Python that has textarena 0.7.4, openenv 0.10.0 and uv: `OPENENV_TEXTARENA_PYTHON`, else `python3`. */
+export function requireTextarena(): Promise<Component> {
+  return find({
+    name: "textarena",
+    variable: "OPENENV_TEXTARENA_PYTHON",
+    candidates: ["python3"],
+    args: [
+      "-c",
+      "from importlib.metadata import version; print(version('textarena'), version('openenv'), version('uv'))",
+    ],
+    expected: /^0\.7\.4 0\.10\.0 /,
+    what: "a Python with textarena 0.7.4, openenv 0.10.0 and uv",
+  });
+}
+
 interface Search {
   name: string;
   variable: string;

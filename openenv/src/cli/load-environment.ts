@@ -29,7 +29,8 @@ interface Imported {
   url: string;
 }
 
-async function importModule(file: string): Promise<Imported> {
+/** Imports a module, compiled when need be. @throws ConfigError when it does not compile or load. */
+export async function importModule(file: string): Promise<Imported> {
   try {
     return isTypeScript(file) ? await importCompiled(file) : await importPlain(file);
   } catch (error) {

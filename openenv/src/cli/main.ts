@@ -26,6 +26,11 @@ const COMMANDS: readonly CommandEntry[] = [
     configure: async (command) => (await import("./commands/schema.js")).configureSchema(command),
   },
   {
+    name: "collect",
+    summary: "play episodes and write them to a file",
+    configure: async (command) => (await import("./commands/collect.js")).configureCollect(command),
+  },
+  {
     name: "bench",
     summary: "measure how many sessions servers hold and how fast they step",
     configure: async (command) => (await import("./commands/bench.js")).configureBench(command),

@@ -1,9 +1,9 @@
 import { ConnectionError, RemoteError } from "../errors.js";
 import type { Link } from "../protocol/link.js";
 import type { JsonObject } from "../protocol/messages.js";
-import { withLimits } from "./limits.js";
+import { Line } from "./line.js";
 import type { CallOptions } from "./options.js";
-import { abortedBeforeSent, createQueue } from "./queue.js";
+import { abortedBeforeSent } from "./queue.js";
 
 /** What a client keeps up over its links: the order of calls, and what happens after a loss. */
 export interface Session {
@@ -24,39 +24,22 @@ export async function createSession(
   open: (signal: AbortSignal | undefined) => Promise<Link>,
   signal: AbortSignal | undefined,
 ): Promise<Session> {
-  const queue = createQueue();
-  const closing = new AbortController();
-  let link = await open(signal);
-  let extensions: readonly string[] = [];
-  /** A call on the link was given up: its late answer must never be taken for another one's. */
-  let dropped = false;
+  const line = new Line({ open, link: await open(signal), opener: "connect" });
   /** Why the episode is gone, until a reset was answered: a server may let a step pass that no reset came before. */
   let lost: ConnectionError | undefined;
-
-  const reconnect = async (callSignal: AbortSignal | undefined): Promise<void> => {
-    lost ??= new ConnectionError("SESSION_LOST", "its connection ended, and no reset has succeeded since.");
-    const fresh = await open(callSignal ? AbortSignal.any([callSignal, closing.signal]) : closing.signal);
-    link = fresh;
-    dropped = false;
-    extensions = [];
-    // close() has seen the old link only.
-    if (closing.signal.aborted) await fresh.close();
-  };
-
-  const drop = (error: ConnectionError): void => {
-    dropped = true;
+  const lose = (error: ConnectionError): void => {
     lost = error;
-    void link.close();
   };
 
   const perform = async (message: JsonObject, options: CallOptions): Promise<JsonObject> => {
     const isReset = message["type"] === "reset";
-    if (isReset && (dropped || !link.open)) await reconnect(options.signal);
-    if (closing.signal.aborted) throw closedError();
+    if (isReset && !line.up) {
+      lost ??= new ConnectionError("SESSION_LOST", "its connection ended, and no reset has succeeded since.");
+      await line.reopen(options.signal);
+    }
     if (options.signal?.aborted) throw abortedBeforeSent(options.signal);
     if (lost && !isReset) throw lostError(lost);
-    const answer = await withLimits(link.request(message), options, drop);
-    if (Array.isArray(answer.openenv?.extensions)) extensions = answer.openenv.extensions;
+    const answer = await line.request(message, options, lose);
     if (answer.type === "error") throw remoteError(answer.data);
     if (isReset) lost = undefined;
     return answer.data;
@@ -64,38 +47,19 @@ export async function createSession(
 
   return {
     get lost() {
-      return lost !== undefined || !link.open;
+      return lost !== undefined || !line.up;
     },
     get extensions() {
-      return extensions;
+      return line.extensions;
     },
-    call: async (message, options) => {
-      if (closing.signal.aborted) throw closedError();
-      await queue.enter(options.signal);
-      try {
-        return await perform(message, options);
-      } catch (error) {
-        throw closing.signal.aborted ? closedError(error) : error;
-      } finally {
-        queue.leave();
-      }
-    },
-    close: async () => {
-      if (closing.signal.aborted) return;
-      closing.abort();
-      queue.clear(closedError());
-      await link.close();
-    },
+    call: (message, options) => line.take(options.signal, () => perform(message, options)),
+    close: () => line.close(),
   };
 }
 
 function remoteError(data: JsonObject): RemoteError {
   const { code, message, ...details } = data;
   return new RemoteError(String(code), String(message), details);
-}
-
-function closedError(cause?: unknown): ConnectionError {
-  return new ConnectionError("CLIENT_CLOSED", "The client was closed; open a new one with connect().", { cause });
 }
 
 function lostError(cause: ConnectionError): ConnectionError {

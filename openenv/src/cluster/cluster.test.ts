@@ -91,6 +91,28 @@ describe("several workers behind one address", () => {
     expect(await openAll(fleet.url, 1)).toHaveLength(1);
   }, 60_000);
 
+  test("give an HTTP session to whichever has room, before one that waits to be continued is ended", async () => {
+    await using fleet = await startFleet({ WORKERS: "2", MAX_CONCURRENT_ENVS: "3" });
+    const headers = { "content-type": "application/json", connection: "close" };
+    const post = (path: string, body: object, session = "") =>
+      fetch(fleet.url + path, {
+        method: "POST",
+        headers: { ...headers, ...(session && { "openenv-session": session }) },
+        body: JSON.stringify(body),
+      });
+    const ids: string[] = [];
+    for (let i = 0; i < 6; i++) {
+      ids.push((await post("/reset", { seed: i })).headers.get("openenv-session") ?? "none");
+      // What the workers know of one another is some milliseconds old.
+      await until(async () => (await fleet.capacity()).active_sessions === i + 1);
+      await sleep(60);
+    }
+    for (const id of ids) {
+      const answer = await post("/step", { action: { amount: 1 } }, id);
+      expect([id, await answer.json()]).toMatchObject([expect.stringMatching(/^w\d-/), { observation: { count: 1 } }]);
+    }
+  }, 60_000);
+
   test("answer a session over HTTP, /mcp and an attached socket where it lives, whoever is asked", async () => {
     await using fleet = await startFleet({ WORKERS: "3" });
     const headers = { "content-type": "application/json", connection: "close" };

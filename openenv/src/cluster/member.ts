@@ -20,7 +20,7 @@ import {
   WORKER_SOCKETS,
   type WorkerMessage,
 } from "./messages.js";
-import { hasRoom, shouldGiveUp, surplus } from "./placement.js";
+import { hasRoom, leastLoaded, shouldGiveUp, surplus } from "./placement.js";
 import { stillSocket } from "./still-socket.js";
 
 const HEARTBEAT_MS = 500;
@@ -106,6 +106,11 @@ class WorkerFleet implements Fleet {
     const owner = /^w(\d+)-/.exec(sessionId)?.[1];
     if (owner === undefined || Number(owner) === this.#number) return undefined;
     return this.#others.some(({ number }) => number === Number(owner)) ? Number(owner) : undefined;
+  }
+
+  withRoom(): number | undefined {
+    if (this.#server === undefined || hasRoom(this.#server.load())) return undefined;
+    return leastLoaded(this.#others.filter(({ load }) => hasRoom(load)))?.number;
   }
 
   shouldPassOn(): boolean {

@@ -19,7 +19,7 @@ export interface FleetServer {
   list(): SessionInfo[];
   /** Takes an upgrade that another one passed on; it is not passed on again, but refused when there is no room. */
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
-  /** Answers a request that another one forwarded. */
+  /** Answers a request that another one forwarded; it is not forwarded again. */
   handle(request: IncomingMessage, response: ServerResponse): void;
   /** Takes nothing new; resolves when its last session has ended, or the time is up. */
   retire(limitMs: number): Promise<void>;
@@ -42,7 +42,9 @@ export interface Fleet {
   sessions(): Promise<SessionInfo[]>;
   /** The other one that a named session lives on; undefined when it is this one's or nobody's. */
   ownerOf(sessionId: string): number | undefined;
-  /** Whether a new session is better opened elsewhere. */
+  /** Another one that has room for a session when this one has none. */
+  withRoom(): number | undefined;
+  /** Whether a socket's new session is better opened elsewhere. */
   shouldPassOn(): boolean;
   /** Gives the socket away: to the owner, or to whoever has most room. */
   passOn(upgrade: { request: IncomingMessage; socket: Duplex; head: Buffer }, owner?: number): void;

@@ -65,7 +65,7 @@ export async function serveHere(
   };
   const sockets = createSocketServer(context);
   const handle = createRouter(context, createRoutes(config.mode));
-  const server = createServer({ noDelay: true }, handle);
+  const server = createServer({ noDelay: true }, (request, response) => handle(request, response));
   server.on("upgrade", sockets.upgrade);
   const listening = fleet === undefined ? listen(server, config) : fleet.listen(server, config.host);
   const port = await listening.catch(async (error: unknown) => {
@@ -104,7 +104,7 @@ export async function serveHere(
     load: () => context.sessions.load(),
     list: () => context.sessions.list(),
     upgrade: sockets.take,
-    handle,
+    handle: (request, response) => handle(request, response, true),
     retire: async (limitMs) => {
       server.close();
       const deadline = Date.now() + limitMs;

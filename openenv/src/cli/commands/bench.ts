@@ -1,6 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { ConfigError } from "../../errors.js";
 import type { BenchFlags } from "../bench-flags.js";
+import { jsonObject, secondsBetween, wholeNumber } from "../option-values.js";
 
 const EXAMPLES = `
 Bursts need a server whose action has wait_seconds, such as envs/benchmark. A server takes as many sessions as
@@ -18,20 +19,34 @@ export function configureBench(command: Command): void {
     .argument("[urls...]", "servers to measure, in turn")
     .option("--url <url>", "one more server")
     .option("--urls <urls>", "more servers, comma separated", list)
-    .option("-n, --requests <number>", "one batch size instead of the grid", count(1_000_000))
-    .option("-w, --wait <seconds>", "one step time instead of the grid", seconds(0, 3600))
-    .option("--requests-grid <numbers>", "batch sizes", grid(count(1_000_000)), [32, 128, 512, 2048, 4096, 8192, 16384])
-    .option("--wait-grid <seconds>", "step times", grid(seconds(0, 3600)), [1, 5, 10])
-    .option("--reps <number>", "repetitions of each burst", count(100), 3)
+    .option("-n, --requests <number>", "one batch size instead of the grid", wholeNumber(1, 1_000_000))
+    .option("-w, --wait <seconds>", "one step time instead of the grid", secondsBetween(0, 3600))
+    .option(
+      "--requests-grid <numbers>",
+      "batch sizes",
+      grid(wholeNumber(1, 1_000_000)),
+      [32, 128, 512, 2048, 4096, 8192, 16384],
+    )
+    .option("--wait-grid <seconds>", "step times", grid(secondsBetween(0, 3600)), [1, 5, 10])
+    .option("--reps <number>", "repetitions of each burst", wholeNumber(1, 100), 3)
     .addOption(new Option("--mode <mode>", "transport of the bursts").choices(["ws", "http"]).default("ws"))
     .option("--compare", "measure both transports")
     .option("--throughput", "closed loop of steps instead of bursts, over WebSocket")
-    .option("--connections-grid <numbers>", "sessions of the closed loop", grid(count(100_000)), [1, 32, 256, 2048])
-    .option("--seconds <seconds>", "how long each closed loop is measured", seconds(0.1, 600), 5)
-    .option("--action <json>", "what every step sends, for servers without wait_seconds", json)
-    .option("--timeout <seconds>", "time a request has", seconds(0.1, 86_400), 120)
-    .option("--processes <number>", "processes that produce the load (default: what the descriptors ask)", count(64))
-    .option("--expected-hosts <number>", "hosts that should answer in each burst", count(100_000))
+    .option(
+      "--connections-grid <numbers>",
+      "sessions of the closed loop",
+      grid(wholeNumber(1, 100_000)),
+      [1, 32, 256, 2048],
+    )
+    .option("--seconds <seconds>", "how long each closed loop is measured", secondsBetween(0.1, 600), 5)
+    .option("--action <json>", "what every step sends, for servers without wait_seconds", jsonObject)
+    .option("--timeout <seconds>", "time a request has", secondsBetween(0.1, 86_400), 120)
+    .option(
+      "--processes <number>",
+      "processes that produce the load (default: what the descriptors ask)",
+      wholeNumber(1, 64),
+    )
+    .option("--expected-hosts <number>", "hosts that should answer in each burst", wholeNumber(1, 100_000))
     .option("--require-hosts", "fail when fewer hosts answered")
     .option("--hardware <text>", 'what the server runs on; "8 cores" in it gives the batch per core')
     .option("--output-dir <dir>", "folder of raw.jsonl and summary.csv (default: bench-results/<time>)")
@@ -73,30 +88,4 @@ function grid(parse: (text: string) => number): (text: string) => number[] {
     if (values.length === 0 || values.length > 100) throw new InvalidArgumentError("Give 1 to 100 numbers.");
     return [...new Set(values)];
   };
-}
-
-function count(most: number): (text: string) => number {
-  return (text) => {
-    const value = Number(text);
-    if (/^\d+$/.test(text) && value >= 1 && value <= most) return value;
-    throw new InvalidArgumentError(`Give a whole number from 1 to ${most}.`);
-  };
-}
-
-function seconds(least: number, most: number): (text: string) => number {
-  return (text) => {
-    const value = Number(text);
-    if (text.trim() !== "" && value >= least && value <= most) return value;
-    throw new InvalidArgumentError(`Give a number of seconds from ${least} to ${most}.`);
-  };
-}
-
-function json(text: string): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(text);
-    if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
-  } catch {
-    // Said below.
-  }
-  throw new InvalidArgumentError("Give a JSON object.");
 }

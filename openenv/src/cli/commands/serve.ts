@@ -3,6 +3,7 @@ import type { ServeOptions } from "../../server/types.js";
 import { renderBanner } from "../banner.js";
 import { endWithParent } from "../end-with-parent.js";
 import { ENVIRONMENT_PLACES, findEnvironment } from "../find-environment.js";
+import { secondsAboveZero, wholeNumber } from "../option-values.js";
 import { print } from "../output.js";
 import { serveModule } from "../serve-module.js";
 
@@ -26,11 +27,7 @@ export function configureServe(command: Command): void {
     .argument("[target]", "folder or module of the environment", ".")
     .option("--port <number>", "port to listen on, 0 for a free one (PORT, default 8000)", wholeNumber(0, 65535))
     .option("--host <address>", "address to listen on (HOST, default 127.0.0.1)")
-    .option(
-      "--max-concurrent-envs <number>",
-      "sessions at once (MAX_CONCURRENT_ENVS)",
-      wholeNumber(1, Number.MAX_SAFE_INTEGER),
-    )
+    .option("--max-concurrent-envs <number>", "sessions at once (MAX_CONCURRENT_ENVS)", wholeNumber(1))
     .option(
       "--session-timeout <seconds>",
       'end a session without a socket after this long, or "none" (SESSION_TIMEOUT, default 900)',
@@ -50,14 +47,20 @@ export function configureServe(command: Command): void {
       ]),
     )
     .option("--pool-size <number>", "threads or processes shared by all sessions (POOL_SIZE)", wholeNumber(1, 1024))
-    .option("--step-timeout <seconds>", "kill an isolated session that takes longer (STEP_TIMEOUT)", parseSeconds)
+    .option(
+      "--spare-hosts <number>",
+      "hosts kept ready for sessions to come (SPARE_HOSTS, default 1)",
+      wholeNumber(0, 1024),
+    )
+    .option("--host-memory-mb <number>", "memory limit of a host, in MB (HOST_MEMORY_MB)", wholeNumber(1, 1_000_000))
+    .option("--step-timeout <seconds>", "kill an isolated session that takes longer (STEP_TIMEOUT)", secondsAboveZero)
     .option("--workers <number>", 'processes behind the one address, or "auto" (WORKERS, default 1)', parseWorkers)
     .option(
       "--queue-size <number>",
       "peers that may wait for a session, per worker (QUEUE_SIZE, default 0)",
-      wholeNumber(0, Number.MAX_SAFE_INTEGER),
+      wholeNumber(0),
     )
-    .option("--queue-timeout <seconds>", "how long one may wait (QUEUE_TIMEOUT, default 30)", parseSeconds)
+    .option("--queue-timeout <seconds>", "how long one may wait (QUEUE_TIMEOUT, default 30)", secondsAboveZero)
     .option("--watch", "restart when a source file changes")
     .option("--reload", "the same as --watch")
     .addOption(
@@ -86,21 +89,6 @@ async function serveTarget(target: string, { watch, reload, ...options }: ServeF
   }
   const server = await serveModule(file, options);
   if (server.role !== "worker") print(renderBanner(server.url, server.environment.contract));
-}
-
-function wholeNumber(least: number, most: number): (text: string) => number {
-  return (text) => {
-    const value = Number(text);
-    if (/^\d+$/.test(text) && value >= least && value <= most) return value;
-    const range = most === Number.MAX_SAFE_INTEGER ? `from ${least} on` : `from ${least} to ${most}`;
-    throw new InvalidArgumentError(`Give a whole number ${range}.`);
-  };
-}
-
-function parseSeconds(text: string): number {
-  const value = Number(text);
-  if (text.trim() !== "" && Number.isFinite(value) && value > 0) return value;
-  throw new InvalidArgumentError("Give a number of seconds above 0.");
 }
 
 function parseWorkers(text: string): number | "auto" {

@@ -3,9 +3,9 @@ import { renderRequest } from "../../protocol/codec.js";
 import type { Link, ReceivedMessage } from "../../protocol/link.js";
 import type { JsonObject } from "../../protocol/messages.js";
 import { isObject } from "../../util/is-object.js";
-import { withLimits } from "../limits.js";
+import { Line } from "../line.js";
 import type { CallOptions } from "../options.js";
-import { abortedBeforeSent, createQueue } from "../queue.js";
+import { abortedBeforeSent } from "../queue.js";
 import type { LaneAnswer, LaneMethod, Lanes } from "./lanes.js";
 
 interface Lane {
@@ -29,32 +29,14 @@ export interface BatchLanesOptions {
 /** Many sessions over one socket. After a loss a reset opens a new socket; those not reset with it stay lost. */
 export function createBatchLanes({ size, open, ...first }: BatchLanesOptions): Lanes {
   const lanes = Array.from({ length: size }, (): Lane => ({ session: undefined, lost: undefined }));
-  const queue = createQueue();
-  const closing = new AbortController();
-  let { link, extensions } = first;
-  let dropped = false;
+  const line = new Line({ open, link: first.link, opener: "connectMany" });
+  line.extensions = first.extensions;
 
   const loseAll = (error: ConnectionError): void => {
     for (const lane of lanes) {
       if (lane.session !== undefined) lane.lost ??= error;
       lane.session = undefined;
     }
-  };
-
-  const drop = (): void => {
-    dropped = true;
-    void link.close();
-  };
-
-  const request = (message: JsonObject, options: CallOptions): Promise<ReceivedMessage> =>
-    withLimits(link.request(message), options, drop);
-
-  const reconnect = async (signal: AbortSignal | undefined): Promise<void> => {
-    const fresh = await open(signal ? AbortSignal.any([signal, closing.signal]) : closing.signal);
-    link = fresh;
-    dropped = false;
-    // close() has seen the old link only.
-    if (closing.signal.aborted) await fresh.close();
   };
 
   const takeOpened = (replies: readonly unknown[], wanting: readonly Lane[]): void => {
@@ -72,15 +54,13 @@ export function createBatchLanes({ size, open, ...first }: BatchLanesOptions): L
   /** Opens a session for each lane that is to be reset and has none. */
   const openMissing = async (data: readonly (JsonObject | null)[], options: CallOptions): Promise<void> => {
     // Behind one address can be many servers: a new socket may come to one that has room.
-    if (dropped || !link.open || lanes.every(({ session }) => session === undefined)) {
+    if (!line.up || lanes.every(({ session }) => session === undefined)) {
       loseAll(connectionEnded());
-      await link.close();
-      await reconnect(options.signal);
+      await line.reopen(options.signal);
     }
     const wanting = lanes.filter((lane, index) => data[index] !== null && lane.session === undefined);
     if (wanting.length === 0) return;
-    const answer = await request({ type: "open_many", data: { count: wanting.length } }, options);
-    if (Array.isArray(answer.openenv?.extensions)) extensions = answer.openenv.extensions;
+    const answer = await line.request({ type: "open_many", data: { count: wanting.length } }, options);
     takeOpened(readItems(answer, wanting.length), wanting);
   };
 
@@ -94,7 +74,8 @@ export function createBatchLanes({ size, open, ...first }: BatchLanesOptions): L
       const session = lanes[index]?.session;
       return method === "state" ? { session } : { session, data: data[index] };
     });
-    const send = (sent: readonly JsonObject[]) => request({ type: `${method}_many`, data: { items: sent } }, options);
+    const send = (sent: readonly JsonObject[]) =>
+      line.request({ type: `${method}_many`, data: { items: sent } }, options);
     try {
       return readItems(await send(items), items.length);
     } catch (error) {
@@ -113,7 +94,7 @@ export function createBatchLanes({ size, open, ...first }: BatchLanesOptions): L
     try {
       if (options.signal?.aborted) throw abortedBeforeSent(options.signal);
       if (method === "reset") await openMissing(data, options);
-      else if (dropped || !link.open) loseAll(connectionEnded());
+      else if (!line.up) loseAll(connectionEnded());
       asked = asked.filter((index) => {
         const lane = lanes[index] as Lane;
         const ready = lane.session !== undefined && (method === "reset" || lane.lost === undefined);
@@ -126,10 +107,10 @@ export function createBatchLanes({ size, open, ...first }: BatchLanesOptions): L
         answers[index] = takeReply(method, lanes[index] as Lane, replies[nth]);
       });
     } catch (error) {
-      const failure = asFailure(closing.signal.aborted ? closedError(error) : error);
+      const failure = asFailure(line.explain(error));
       // The next answer would be that of another call.
-      if (failure.code === "PROTOCOL_ERROR") drop();
-      if (dropped || !link.open) loseAll(failure instanceof ConnectionError ? failure : connectionEnded());
+      if (failure.code === "PROTOCOL_ERROR") line.drop();
+      if (!line.up) loseAll(failure instanceof ConnectionError ? failure : connectionEnded());
       for (const index of asked) answers[index] = failure;
     }
     return answers;
@@ -138,27 +119,16 @@ export function createBatchLanes({ size, open, ...first }: BatchLanesOptions): L
   takeOpened(first.opened, lanes);
   return {
     get extensions() {
-      return extensions;
+      return line.extensions;
     },
     call: async (method, data, options) => {
       try {
-        if (closing.signal.aborted) throw closedError();
-        await queue.enter(options.signal);
+        return await line.take(options.signal, () => perform(method, data, options));
       } catch (error) {
         return data.map((own) => (own === null ? null : asFailure(error)));
       }
-      try {
-        return await perform(method, data, options);
-      } finally {
-        queue.leave();
-      }
     },
-    close: async () => {
-      if (closing.signal.aborted) return;
-      closing.abort();
-      queue.clear(closedError());
-      await link.close();
-    },
+    close: () => line.close(),
   };
 }
 
@@ -234,8 +204,4 @@ function asFailure(error: unknown): RemoteError | ConnectionError {
 
 function connectionEnded(): ConnectionError {
   return new ConnectionError("SESSION_LOST", "the connection that carried it has ended.");
-}
-
-function closedError(cause?: unknown): ConnectionError {
-  return new ConnectionError("CLIENT_CLOSED", "The client was closed; open a new one with connectMany().", { cause });
 }

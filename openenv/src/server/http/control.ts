@@ -30,6 +30,7 @@ function reset(exchange: Exchange): Promise<void> {
         exchange.response,
         checked.issues.map((issue) => ({ ...issue, loc: ["body", ...issue.loc] })),
       );
+    if (forwardToRoom(exchange, JSON.stringify(body))) return;
     const session = await sessions.openIfRoom();
     if (session === null) return withThrowaway(exchange, (own) => dispatch(own, message, {}));
     const reply = await dispatch(session, message, givenUpWith(exchange));
@@ -129,6 +130,14 @@ function atOwner(handler: Handler): Handler {
     const body = await readBody(request, { limit: context.maxMessageBytes, budget: context.bodies });
     context.fleet?.forward(owner, { request, response, body });
   };
+}
+
+/** True when another server of the fleet, which has room for a session, answers instead. */
+function forwardToRoom({ request, response, context, forwarded }: Exchange, body: string): boolean {
+  const roomier = forwarded ? undefined : context.fleet?.withRoom();
+  if (roomier === undefined) return false;
+  context.fleet?.forward(roomier, { request, response, body });
+  return true;
 }
 
 function refusable(handler: (exchange: Exchange) => Promise<void>): Handler {

@@ -14,6 +14,8 @@ export interface Exchange {
   context: ServerContext;
   /** Without the query, and with nothing percent-encoded. */
   path: string;
+  /** Another server of the fleet sent it here. */
+  forwarded: boolean;
 }
 
 export type Handler = (exchange: Exchange) => void | Promise<void>;
@@ -26,8 +28,8 @@ export type Lookup = (path: string) => Route | undefined;
 
 /** Answers every request: 404, 405, redirects of a trailing slash, origins, failures and the handlers of `lookup`. */
 export function createRouter(context: ServerContext, lookup: Lookup) {
-  return (request: IncomingMessage, response: ServerResponse): void => {
-    const exchange = { request, response, context, path: decodePath(splitTarget(request).path) };
+  return (request: IncomingMessage, response: ServerResponse, forwarded = false): void => {
+    const exchange = { request, response, context, path: decodePath(splitTarget(request).path), forwarded };
     context.requests++;
     response.once("close", () => context.requests--);
     void answer(exchange, lookup).catch((error: unknown) => fail(exchange, error));

@@ -1,0 +1,7 @@
+/** Lets the bench ask for a collection before it reads the memory; needs --expose-gc. */
+if (globalThis.gc) {
+  process.on("SIGUSR2", () => {
+    globalThis.gc();
+    globalThis.gc();
+  });
+}

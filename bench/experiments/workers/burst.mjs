@@ -1,0 +1,45 @@
+export const title = "bursts of 2,048 and 16,384, each step 1 s";
+
+const BATCHES = {
+  2048: { p99: 1.6, subjects: ["ours", "control", "python async"] },
+  // Python loses most of so many connections, after minutes.
+  16384: { p99: 5.5, subjects: ["ours", "control"] },
+};
+
+export async function run(bench) {
+  const rows = [];
+  for (const [requests, { p99, subjects }] of Object.entries(BATCHES)) {
+    const seen = { success: {}, share: {} };
+    const rounds = Object.fromEntries(
+      subjects.map((subject) => [subject, subject.startsWith("python") ? 1 : bench.quick ? 1 : 5]),
+    );
+    const samples = await bench.interleave(rounds, (subject) =>
+      bench.withFleet(subject, async (server) => {
+        await bench.burst(server, { requests, wait: 1 });
+        const { summary, served } = await bench.burst(server, { requests, wait: 1 });
+        (seen.success[subject] ??= []).push(100 * summary.success_rate);
+        (seen.share[subject] ??= []).push(shareOfBusiest(served));
+        return summary.total_p99_ms / 1000;
+      }),
+    );
+    const size = Number(requests).toLocaleString("en");
+    const row = (id, measure, unit, rowSamples, targets) =>
+      rows.push({
+        id: `burst-${requests}-${id}`,
+        measure: `burst of ${size}, ${measure}`,
+        unit,
+        samples: rowSamples,
+        targets,
+      });
+    row("success", "served", "%", seen.success, [{ limit: "at least", value: 100 }]);
+    row("p99", "total p99", "s", samples, [{ limit: "at most", value: p99 }]);
+    const even = requests === "16384" ? [{ limit: "at most", value: 1.2 }] : [];
+    row("share", "the busiest worker", "× an even share", seen.share, even);
+  }
+  return rows;
+}
+
+function shareOfBusiest(served) {
+  const total = served.reduce((sum, count) => sum + count, 0);
+  return Math.max(...served) / (total / served.length);
+}

@@ -1,0 +1,100 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createReadStream, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { interleave, readServerUse } from "openenv-ts/bench";
+import { CLI, startFleet } from "./fleets.mjs";
+import { findPython } from "./servers.mjs";
+
+const CAPACITY = "20000";
+const PYTHON = ["--workers", "2", "--timeout-worker-healthcheck", "60"];
+
+/** How each subject runs with two workers. */
+const FLEETS = {
+  ours: { kind: "node", args: ["--workers", "2"] },
+  control: { kind: "control", env: { WORKERS: "2" } },
+  python: { kind: "python", args: PYTHON, env: { METHODS: "plain" } },
+  "python async": { kind: "python", args: PYTHON },
+};
+
+/** What every experiment about several workers gets. */
+export class FleetBench {
+  quick;
+  python = findPython();
+  subjects = Object.keys(FLEETS).filter((subject) => !(this.python.missing && subject.startsWith("python")));
+  /** What a reader has to know beside the rows. */
+  remarks = [];
+
+  constructor({ quick }) {
+    this.quick = quick;
+  }
+
+  close() {}
+
+  /** One `measure(subject)` for each subject and round, in turn; `rounds` by subject, what cannot run is left out. */
+  interleave(rounds, measure) {
+    const asked = Object.entries(rounds).filter(([subject]) => this.subjects.includes(subject));
+    const measured = asked.map(([subject, times]) => [
+      subject,
+      async (round) => {
+        if (round >= times) return null;
+        const value = await measure(subject);
+        process.stderr.write(`  ${subject} ${value?.toPrecision(4)}\n`);
+        return value;
+      },
+    ]);
+    return interleave(Math.max(...Object.values(rounds)), Object.fromEntries(measured));
+  }
+
+  /** Runs `work(server)` with a fresh server of a subject. */
+  async withFleet(subject, work, { env = {}, args = [] } = {}) {
+    const { kind, ...fleet } = FLEETS[subject];
+    const server = await startFleet(kind, {
+      args: [...(fleet.args ?? []), ...args],
+      env: { MAX_CONCURRENT_ENVS: CAPACITY, ...fleet.env, ...env },
+    });
+    try {
+      return await work(server);
+    } finally {
+      await server.close();
+    }
+  }
+
+  /** One burst by `openenv bench`: its row of the summary, and how many requests each worker served. */
+  async burst(server, { requests, wait, processes = 1, timeout = 120 }) {
+    const dir = mkdtempSync(join(tmpdir(), "openenv-bench-"));
+    const grid = ["-n", requests, "-w", wait, "--reps", 1, "--processes", processes, "--timeout", timeout];
+    try {
+      const child = spawn(
+        process.execPath,
+        [CLI, "bench", server.url, ...grid.map(String), "--json", "--output-dir", `${dir}/out`],
+        { stdio: ["ignore", "pipe", "inherit"] },
+      );
+      let text = "";
+      child.stdout.setEncoding("utf8").on("data", (part) => (text += part));
+      await once(child, "close");
+      const [summary] = JSON.parse(text).rows;
+      return { summary, served: await countByWorker(`${dir}/out/raw.jsonl`) };
+    } finally {
+      rmSync(dir, { recursive: true, force: true });
+    }
+  }
+
+  /** What `work` gets done in one second of the processor time of all processes of the server. */
+  async rate(server, work) {
+    const before = readServerUse(server.port).cpuSeconds;
+    const { done } = await work();
+    return done / (readServerUse(server.port).cpuSeconds - before);
+  }
+}
+
+async function countByWorker(path) {
+  const served = new Map();
+  for await (const line of createInterface({ input: createReadStream(path) })) {
+    const { pid } = JSON.parse(line);
+    if (pid !== null) served.set(pid, (served.get(pid) ?? 0) + 1);
+  }
+  return [...served.values()];
+}

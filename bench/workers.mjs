@@ -1,0 +1,35 @@
+/**
+ * `npm run bench:workers`: what two workers hold and how fast they are, beside a bare control whose workers accept from
+ * one shared handle and beside the Python reference under uvicorn, in one interleaved run. Options: see suite.mjs.
+ */
+import * as burst from "./experiments/workers/burst.mjs";
+import * as isolation from "./experiments/workers/isolation.mjs";
+import * as large from "./experiments/workers/large-burst.mjs";
+import * as memory from "./experiments/workers/memory.mjs";
+import * as queue from "./experiments/workers/queue.mjs";
+import * as rates from "./experiments/workers/rates.mjs";
+import { FleetBench } from "./fleet-bench.mjs";
+import { runSuite } from "./suite.mjs";
+
+await runSuite({
+  title: "What two workers give",
+  command: "npm run bench:workers",
+  report: "WORKERS.md",
+  csv: "workers.csv",
+  experiments: { burst, queue, large, rates, memory, isolation },
+  createBench: (options) => new FleetBench(options),
+  notes: (bench) => [
+    "One run, the subjects in turn, each round, two workers each; values are medians, ratios medians of the rounds' ratios. " +
+      "The client is on the same machine and takes its part of the two cores.",
+    "Control: `node:http` and `ws` in two processes that accept from one shared handle; JSON in and out, no sessions, no " +
+      "validation, no capacity. Python: the reference under uvicorn with two workers and plain methods, as it asks for them; " +
+      "`python async` is its best case, an environment with asynchronous ones.",
+    "A burst is measured by `openenv bench`, each by a server of its own that has played the same burst once before; a " +
+      "share is what the busiest worker served, of an even share.",
+    "CPU-seconds are those of all processes of the server, the supervisor too, as the operating system counts them.",
+    "Isolation: eight sessions that step fifty times a second, each in a host of its own; `looping` is while one more " +
+      "session is in an endless loop, for as many cores as there are but one.",
+    ...bench.remarks,
+    ...(bench.quick ? ["A quick run: few rounds."] : []),
+  ],
+});

@@ -1,0 +1,214 @@
+import { execFile } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { rng } from "openenv-ts";
+import { connect } from "openenv-ts/client";
+import { serve } from "openenv-ts/server";
+import { checkEnvironment, checkServer, renderCheckReport } from "openenv-ts/testing";
+import { describe, expect, test } from "vitest";
+import { wordle } from "./models.js";
+import environment from "./server/environment.js";
+import { readSettings } from "./settings.js";
+import { secrets, words } from "./words.js";
+
+const SEED = 7;
+const secret = rng(SEED).pick(secrets);
+const misses = ["fuzzy", "jumpy", "vivid", "mummy", "cocoa", "civic", "puppy"].filter((word) => word !== secret);
+
+async function start() {
+  const env = await connect(environment);
+  return { env, first: await env.reset({ seed: SEED }) };
+}
+
+const text = (result: { observation: { messages: { content: string }[] } }) => result.observation.messages[0]?.content;
+const signals = (result: { observation: { info: Record<string, unknown> } }) =>
+  result.observation.info["reward_signals"];
+
+describe("the wordle environment", () => {
+  test("begins with the rules and an empty history", async () => {
+    const { first } = await start();
+    expect(first.observation).toEqual({
+      prompt: expect.stringContaining("5 letters; you have 6 guesses"),
+      messages: [{ sender_id: -1, content: `\n[GAME] ${first.observation.prompt}`, category: "MESSAGE" }],
+      current_player_id: 0,
+      legal_players: [0],
+      info: {},
+    });
+    expect([first.reward, first.done]).toEqual([0, false]);
+    expect(first.metadata).toMatchObject({ env_id: "Wordle-v0", turn: 0 });
+  });
+
+  test("appends to one message, from which a step's news can be cut", async () => {
+    const { env, first } = await start();
+    const before = text(first) ?? "";
+    const after = text(await env.step({ message: "[fuzzy]" })) ?? "";
+    expect(after.startsWith(before)).toBe(true);
+    expect(after.slice(before.length)).toMatch(
+      /^\n\[GAME\] \[fuzzy\]\n\[GAME\] You submitted \[fuzzy\]\.\nFeedback:\nF U Z Z Y\n[GYX]( [GYX]){4}\nYou have 5 guesses left\.$/,
+    );
+  });
+
+  test("is won by the secret, whatever stands around it", async () => {
+    const { env } = await start();
+    await env.step({ message: "[fuzzy]" });
+    const won = await env.step({ message: `It must be [${secret.toUpperCase()}], not [other].` });
+    expect([won.reward, won.done, won.outcome]).toEqual([1, true, "terminated"]);
+    expect(text(won)).toContain("G G G G G\nYou found the word in 2 guesses.");
+    expect(won.observation.info["reason"]).toBe("You found the word in 2 guesses.");
+    expect(signals(won)).toMatchObject({ "wordle.greens": 1, "wordle.yellows": 0, "wordle.correct": 1 });
+  });
+
+  test("is lost after six guesses, with the secret told and the last guess rewarded in part", async () => {
+    const { env } = await start();
+    for (const word of misses.slice(0, 5))
+      expect(await env.step({ message: word })).toMatchObject({ done: false, reward: 0 });
+    const lost = await env.step({ message: misses[5] ?? "" });
+    expect(lost.done).toBe(true);
+    expect(text(lost)).toContain(`The word was ${secret}`);
+    const { "wordle.greens": greens, "wordle.yellows": yellows } = signals(lost) as Record<string, number>;
+    expect(lost.reward).toBeCloseTo((greens ?? 0) + (yellows ?? 0) / 2);
+  });
+
+  test.each([
+    ["a sentence without brackets", "my guess is crane", "wrong format"],
+    ["two words in the brackets", "[crane apple]", "wrong format"],
+    ["nothing", "", "wrong format"],
+    ["a short word", "[cat]", "must be exactly 5 letters"],
+    ["a long word", "[bananas]", "must be exactly 5 letters"],
+    ["what is no word", "[xqzjk]", "'xqzjk' is not an English word"],
+    ["digits", "[12345]", "'12345' is not an English word"],
+    ["letters of another script", "[слово]", "'слово' is not an English word"],
+    ["five emoji", "[😀😀😀😀😀]", "wrong format"],
+    ["a guess of before", "[FUZZY]", "You have already guessed 'fuzzy'"],
+  ])("tells that %s is no guess and goes on", async (_, message, reason) => {
+    const { env } = await start();
+    await env.step({ message: "[fuzzy]" });
+    const told = await env.step({ message });
+    expect(told).toMatchObject({ reward: 0, done: false });
+    expect(text(told)).toMatch(new RegExp(`You attempted an invalid move\\. Reason: [^\\n]*${reason}`));
+    expect(signals(told)).toMatchObject({ "wordle.greens": 0, "wordle.yellows": 0 });
+    expect(text(await env.step({ message: "[jumpy]" }))).toContain("You have 4 guesses left.");
+  });
+
+  test("is over after two invalid guesses in a row", async () => {
+    const { env } = await start();
+    await env.step({ message: "[cat]" });
+    const over = await env.step({ message: "[dog]" });
+    expect([over.reward, over.done]).toEqual([0, true]);
+    expect(text(over)).toContain("Game over: two invalid moves in a row.");
+    expect((await env.state()).raw_state["game_info"]).toMatchObject({ 0: { invalid_move: true, turn_count: 1 } });
+  });
+
+  test("gives nothing to who plays on when it is over", async () => {
+    const { env } = await start();
+    const won = await env.step({ message: secret });
+    const after = await env.step({ message: secret });
+    expect(after).toMatchObject({ reward: 0, done: true });
+    expect(text(after)).toBe(text(won));
+    expect(after.observation.info).toEqual({ reason: "The game is over: reset to play another." });
+    expect((await env.reset({ seed: SEED })).done).toBe(false);
+  });
+
+  test("counts repetitions of what was meant, with brackets and without", async () => {
+    const { env } = await start();
+    const repetitions = async (message: string) =>
+      (signals(await env.step({ message })) as Record<string, number>)["wordle.repetitions"];
+    expect(await repetitions("[fuzzy]")).toBe(1);
+    expect(await repetitions("fuzzy")).toBe(0);
+    expect(await repetitions("[jumpy]")).toBe(1);
+    expect(await repetitions("no [fuzzy]!")).toBe(-1);
+    expect(await repetitions("[vivid]")).toBe(1);
+    expect(await repetitions("?")).toBe(1);
+  });
+
+  test("keeps the secret out of all it sends until the game is over", async () => {
+    const { env, first } = await start();
+    const sent = [first, await env.step({ message: "[fuzzy]" }), await env.state()];
+    expect(JSON.stringify(sent).toLowerCase()).not.toContain(secret);
+    for (const word of misses.slice(1, 6)) await env.step({ message: word });
+    expect((await env.state()).raw_state["game_state"]).toMatchObject({ secret_word: secret });
+  });
+
+  test("shows the state of the reference", async () => {
+    const { env } = await start();
+    await env.step({ message: "[fuzzy]" });
+    expect(await env.state()).toMatchObject({
+      step_count: 1,
+      env_id: "Wordle-v0",
+      num_players: 1,
+      max_turns: 6,
+      turn: 1,
+      last_reward: 0,
+      last_info: { reward_signals: { "wordle.repetitions": 1 } },
+      raw_state: {
+        done: false,
+        rewards: null,
+        game_state: { guess_history: [["fuzzy", expect.any(Array)]], num_guesses: 6, word_length: 5 },
+        role_mapping: { "-1": "GAME", "0": "Player" },
+      },
+    });
+  });
+
+  test("refuses a message beyond its limit and goes on", async () => {
+    const { env } = await start();
+    await expect(env.step({ message: "x".repeat(65_537) })).rejects.toMatchObject({ code: "VALIDATION_ERROR" });
+    expect(await env.step({ message: "[fuzzy]" })).toMatchObject({ done: false });
+  });
+
+  test("keeps the promises of every environment", async () => {
+    const actions = ["[crane]", "[cat]", "[lousy]", "[might]"].map((message) => ({ message }));
+    const report = await checkEnvironment(environment, { actions });
+    expect(report.passed, renderCheckReport(report)).toBe(true);
+  });
+
+  test("is served to many sessions at once, each with its own secret", async () => {
+    await using server = await serve(environment, { port: 0, logLevel: "silent" });
+    const report = await checkServer(server.url);
+    expect(report.passed, renderCheckReport(report)).toBe(true);
+    const rewards = await Promise.all(
+      Array.from({ length: 50 }, async (_, seed) => {
+        await using env = await connect(server.url, wordle);
+        await env.reset({ seed });
+        return (await env.step({ message: `[${rng(seed).pick(secrets)}]` })).reward;
+      }),
+    );
+    expect(rewards).toEqual(rewards.map(() => 1));
+  });
+});
+
+describe("the words", () => {
+  test("are the common ones for secrets, all of which may be guessed", () => {
+    expect(secrets.length).toBeGreaterThan(2_000);
+    expect(words.size).toBeGreaterThan(12_000);
+    expect(new Set(secrets).size).toBe(secrets.length);
+    expect(secrets.filter((word) => !words.has(word))).toEqual([]);
+    for (const word of ["crane", "apple", "guess"]) expect(secrets.includes(word), word).toBe(true);
+    expect(secrets.includes("words")).toBe(false);
+  });
+});
+
+describe("the settings", () => {
+  test("are those of the reference when nothing is said", () => {
+    expect(readSettings({})).toEqual({ envId: "Wordle-v0", players: 1, guesses: 6 });
+    expect(readSettings({ TEXTARENA_MAX_TURNS: "8" })).toMatchObject({ guesses: 8 });
+  });
+
+  test.each([
+    ["TEXTARENA_ENV_ID", "Chess-v0", /TEXTARENA_ENV_ID must be one of Wordle-v0, not "Chess-v0"/],
+    ["TEXTARENA_NUM_PLAYERS", "2", /TEXTARENA_NUM_PLAYERS must be 1/],
+    ["TEXTARENA_MAX_TURNS", "0", /TEXTARENA_MAX_TURNS must be a whole number from 1 to 100/],
+    ["TEXTARENA_MAX_TURNS", "six", /TEXTARENA_MAX_TURNS must be a whole number from 1 to 100/],
+  ])("refuse %s=%s", (name, value, message) => {
+    expect(() => readSettings({ [name]: value })).toThrow(message);
+  });
+
+  test("end the start of a server that is told of another game", async () => {
+    const app = fileURLToPath(new URL("dist/server/app.js", import.meta.url));
+    const env = { ...process.env, PORT: "0", TEXTARENA_ENV_ID: "Chess-v0" };
+    const failed = promisify(execFile)(process.execPath, [app], { env, timeout: 20_000 });
+    await expect(failed).rejects.toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('TEXTARENA_ENV_ID must be one of Wordle-v0, not "Chess-v0"'),
+    });
+  });
+});

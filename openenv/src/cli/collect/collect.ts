@@ -1,0 +1,106 @@
+import type { EnvClient } from "../../client/env-client.js";
+import { connect } from "../../connect.js";
+import type { Policy } from "../../env/policy.js";
+import { ConfigError, OpenEnvError } from "../../errors.js";
+import type { EpisodeRecord } from "../../protocol/episode.js";
+import type { JsonObject } from "../../protocol/messages.js";
+import { openEpisodeFile } from "./episode-file.js";
+import { playEpisode } from "./play-episode.js";
+
+export interface Collection {
+  url: string;
+  environment: string;
+  actionSchema: JsonObject;
+  output: string;
+  /** How many episodes there are in the end. */
+  episodes: number;
+  /** Sessions at a time. */
+  parallel: number;
+  maxSteps: number;
+  /** How often an episode is played anew after a failure. */
+  retries: number;
+  policy: Policy;
+  /** What the reset of an episode is asked. */
+  resetOf(episode: number): JsonObject;
+  signal: AbortSignal;
+  onEpisode(record: EpisodeRecord, done: number): void;
+  onFailure(episode: number, error: unknown): void;
+}
+
+export interface Collected {
+  records: EpisodeRecord[];
+  /** Episodes that could not be played; the next run tries them again. */
+  failed: number;
+}
+
+/** Plays the episodes that the file does not have yet, several at a time, and appends each when it is over. */
+export async function collect(collection: Collection): Promise<Collected> {
+  const { output, episodes, parallel, onEpisode, onFailure, signal } = collection;
+  const file = openEpisodeFile(output);
+  try {
+    const records = [...file.found];
+    for (const record of records) checkSame(collection, record);
+    const have = new Set(records.map(({ episode }) => episode));
+    const missing = Array.from({ length: episodes }, (_, episode) => episode).filter((episode) => !have.has(episode));
+    let failed = 0;
+    const work = async (): Promise<void> => {
+      let env: EnvClient | undefined;
+      for (let episode = missing.shift(); episode !== undefined && !signal.aborted; episode = missing.shift()) {
+        try {
+          const played = await playPatiently(collection, episode, env);
+          env = played.env;
+          file.append(played.record);
+          records.push(played.record);
+          onEpisode(played.record, records.length);
+        } catch (error) {
+          env = undefined;
+          if (signal.aborted) break;
+          failed++;
+          onFailure(episode, error);
+        }
+      }
+      await env?.close();
+    };
+    await Promise.all(Array.from({ length: Math.min(parallel, missing.length) }, work));
+    return { records, failed };
+  } finally {
+    file.close();
+  }
+}
+
+/** Tries again on a session of its own: what failed may have been the session, not the episode. */
+async function playPatiently(
+  collection: Collection,
+  episode: number,
+  kept: EnvClient | undefined,
+): Promise<{ record: EpisodeRecord; env: EnvClient }> {
+  const { url, environment, actionSchema, maxSteps, policy, retries, signal, resetOf } = collection;
+  const plan = { episode, environment, reset: resetOf(episode), policy, actionSchema, maxSteps };
+  for (let attempt = 0, env = kept; ; attempt++) {
+    try {
+      env ??= await connect(url, { signal });
+      return { record: await playEpisode(env, plan), env };
+    } catch (error) {
+      await env?.close();
+      env = undefined;
+      // What the policy or its author did wrong is wrong the next time, too.
+      if (attempt >= retries || signal.aborted || !(error instanceof OpenEnvError)) throw error;
+    }
+  }
+}
+
+/** A file goes on only with what it was begun with: the mixture would look like one collection. */
+function checkSame({ environment, output, resetOf }: Collection, { episode, ...record }: EpisodeRecord): void {
+  const asked = JSON.stringify(sorted(resetOf(episode)));
+  const same = record.environment === environment && JSON.stringify(sorted(record.reset)) === asked;
+  if (same) return;
+  const theirs = `${record.environment} with ${JSON.stringify(record.reset)}`;
+  throw new ConfigError(
+    `${output} has episode ${episode} of ${theirs}, and now ${environment} with ${asked} is asked for: ` +
+      "give another --output, or the options of the first run.",
+  );
+}
+
+function sorted(value: object): [string, unknown][] {
+  return Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1));
+}

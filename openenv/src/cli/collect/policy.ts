@@ -1,0 +1,19 @@
+import { resolve } from "node:path";
+import type { Policy } from "../../env/policy.js";
+import { sampleValue } from "../../env/sample-value.js";
+import { ConfigError } from "../../errors.js";
+import type { JsonObject } from "../../protocol/messages.js";
+import { importModule } from "../load-environment.js";
+
+/** Actions drawn from the schema. */
+export const randomPolicy: Policy = ({ actionSchema, random }) => sampleValue(actionSchema, random) as JsonObject;
+
+/** The default export of a module. @throws ConfigError when it does not load or exports no function. */
+export async function loadPolicy(file: string): Promise<Policy> {
+  const { exports } = await importModule(resolve(file));
+  const policy = exports["default"];
+  if (typeof policy !== "function") {
+    throw new ConfigError(`${file} has no policy: export default a function (turn) => action.`);
+  }
+  return policy as Policy;
+}

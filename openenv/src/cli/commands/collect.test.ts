@@ -1,0 +1,135 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { counterModule, createProject, runCommand, startCommand } from "../../../test-support/command-line.js";
+import { parseEpisode } from "../../protocol/episode.js";
+
+const POLICY = `
+import type { Policy } from "openenv-ts";
+const policy: Policy = ({ observation, memory, step }) => {
+  memory["seen"] = [...((memory["seen"] as unknown[]) ?? []), observation["count"]];
+  return { amount: step < 2 ? 2 : 6 };
+};
+export default policy;
+`;
+
+const read = (file: string) => readFileSync(file, "utf8").trimEnd().split("\n").map(parseEpisode);
+
+async function startCounter(files: Record<string, string> = {}, amount?: string) {
+  const project = await createProject({ "environment.ts": counterModule(amount), ...files });
+  const server = startCommand(["serve", "--port", "0"], { cwd: project.dir });
+  const [, url = ""] = await server.printed(/at (http:\S+)/);
+  return {
+    url,
+    dir: project.dir,
+    server,
+    file: join(project.dir, "episodes.jsonl"),
+    collect: (...args: string[]) => runCommand(["collect", url, ...args], { cwd: project.dir }),
+    async [Symbol.asyncDispose]() {
+      await server[Symbol.asyncDispose]();
+      await project[Symbol.asyncDispose]();
+    },
+  };
+}
+
+describe("openenv collect", () => {
+  test("writes whole episodes, a line each, played by the policy of a module", async () => {
+    await using counter = await startCounter({ "policy.ts": POLICY });
+    const { code, stdout } = await counter.collect("-n", "5", "--policy", "policy.ts", "--seed", "40", "--json");
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({ episodes: 5, failed: 0, steps: 15, mean_total_reward: 3 });
+    const episodes = read(counter.file).toSorted((a, b) => a.episode - b.episode);
+    expect(episodes.map(({ reset }) => reset["seed"])).toEqual([40, 41, 42, 43, 44]);
+    for (const { environment, start, steps, end, total_reward } of episodes) {
+      expect({ environment, end, total_reward }).toEqual({ environment: "counter_env", end: "done", total_reward: 3 });
+      expect(start.observation).toEqual({ count: 0 });
+      expect(steps.map(({ action }) => action["amount"])).toEqual([2, 2, 6]);
+      expect(steps.map(({ observation, done }) => [observation["count"], done])).toEqual([
+        [2, false],
+        [4, false],
+        [10, true],
+      ]);
+    }
+  });
+
+  test("draws actions that fit the schema, the same for the same seed, and breaks off at the limit of steps", async () => {
+    await using counter = await startCounter({}, "0 * amount");
+    for (const output of ["a.jsonl", "b.jsonl"]) {
+      expect((await counter.collect("-n", "3", "--max-steps", "4", "-o", output)).code).toBe(0);
+    }
+    const [a, b] = ["a.jsonl", "b.jsonl"].map((name) =>
+      read(join(counter.dir, name))
+        .toSorted((one, other) => one.episode - other.episode)
+        .map(({ steps, end }) => ({ end, actions: steps.map(({ action }) => action) })),
+    );
+    expect(a).toEqual(b);
+    expect(a?.every(({ end, actions }) => end === "max_steps" && actions.length === 4)).toBe(true);
+  });
+
+  test("goes on where an earlier run stopped, also in the middle of a line", async () => {
+    await using counter = await startCounter({ "policy.ts": POLICY });
+    await counter.collect("-n", "4", "--policy", "policy.ts");
+    const kept = read(counter.file).map(({ started_at, episode }) => ({ started_at, episode }));
+    const lines = readFileSync(counter.file, "utf8").split("\n");
+    writeFileSync(counter.file, `${lines.slice(0, 3).join("\n")}\n${lines[3]?.slice(0, 50)}`);
+    const { code } = await counter.collect("-n", "6", "--policy", "policy.ts");
+    expect(code).toBe(0);
+    const after = read(counter.file);
+    expect(after.map(({ episode }) => episode).toSorted()).toEqual([0, 1, 2, 3, 4, 5]);
+    expect(after.slice(0, 3)).toMatchObject(kept.slice(0, 3));
+  });
+
+  test("does not mix collections: other seeds, or a file that is none, are refused", async () => {
+    await using counter = await startCounter({ "policy.ts": POLICY });
+    await counter.collect("-n", "1", "--policy", "policy.ts");
+    const other = await counter.collect("-n", "2", "--policy", "policy.ts", "--seed", "7");
+    expect(other).toMatchObject({ code: 2, stderr: expect.stringMatching(/has episode 0 of .*give another --output/) });
+    writeFileSync(counter.file, "hello\n");
+    const broken = await counter.collect("-n", "2");
+    expect(broken).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/episodes\.jsonl:1 is no episode: it is no/),
+    });
+    expect(readFileSync(counter.file, "utf8")).toBe("hello\n");
+  });
+
+  test("writes no record of an episode that failed, says why, and plays it the next time", async () => {
+    const fails = `export default ({ episode, step }) => {
+      if (episode === 1 && step === 1 && process.env.BROKEN) throw new Error("the policy broke");
+      return { amount: 5 };
+    };`;
+    await using counter = await startCounter({ "policy.mjs": fails });
+    const args = ["collect", counter.url, "-n", "3", "--policy", "policy.mjs", "--parallel", "1"];
+    const first = await runCommand(args, { cwd: counter.dir, env: { BROKEN: "1" } });
+    expect(first).toMatchObject({ code: 1, stderr: expect.stringContaining("episode 1: the policy broke") });
+    expect(read(counter.file).map(({ episode }) => episode)).toEqual([0, 2]);
+    expect((await runCommand(args, { cwd: counter.dir })).code).toBe(0);
+    expect(read(counter.file).map(({ episode }) => episode)).toEqual([0, 2, 1]);
+  });
+
+  test("keeps what it has when the server goes away, and invents nothing for the rest", async () => {
+    const slow = `export default async ({ episode, step }) => {
+      if (episode >= 2 && step === 1) {
+        process.stderr.write("waiting\\n");
+        await new Promise((resolve) => setTimeout(resolve, 1_000));
+      }
+      return { amount: 5 };
+    };`;
+    await using counter = await startCounter({ "policy.mjs": slow });
+    const args = ["collect", counter.url, "-n", "4", "--policy", "policy.mjs", "--parallel", "1", "--retries", "0"];
+    await using running = startCommand(args, { cwd: counter.dir });
+    await running.printed(/waiting/);
+    counter.server.process.kill("SIGKILL");
+    expect(await running.exited).toBe(1);
+    expect(read(counter.file).map(({ episode }) => episode)).toEqual([0, 1]);
+  });
+
+  test.each([
+    [["-n", "0"], /Give a whole number from 1 on/],
+    [["--policy", "missing.ts"], /missing\.ts/],
+    [["--reset", "[1]"], /Give a JSON object/],
+  ])("says what is wrong with %j", async (args, message) => {
+    await using counter = await startCounter();
+    expect(await counter.collect(...args)).toMatchObject({ code: 2, stderr: expect.stringMatching(message) });
+  });
+});

@@ -1,0 +1,94 @@
+import type { Command } from "commander";
+import { connect } from "../../connect.js";
+import type { JsonObject } from "../../protocol/messages.js";
+import { collect } from "../collect/collect.js";
+import { loadPolicy, randomPolicy } from "../collect/policy.js";
+import { jsonObject, wholeNumber } from "../option-values.js";
+import { exit, print, printError, printNote, printProgress } from "../output.js";
+import { readSchemas } from "../read-schemas.js";
+
+const INTERRUPTED = 130;
+
+const EXAMPLES = `
+Each line of the output is one whole episode (docs/guide/collect.md has the schema). Running the command again goes on
+where it stopped. Without a policy the actions are random ones that fit the schema.
+
+Exit codes: 0 all episodes are there, 1 some failed, 2 wrong usage, 130 interrupted.
+
+Examples:
+  openenv collect http://localhost:8000 -n 100 -o episodes.jsonl
+  openenv collect http://localhost:8000 --policy policy.ts --parallel 32
+  openenv collect http://localhost:8000 --split train -n 500`;
+
+interface CollectFlags {
+  episodes: number;
+  output: string;
+  parallel: number;
+  seed: number;
+  maxSteps: number;
+  retries: number;
+  policy?: string;
+  split?: string;
+  reset: JsonObject;
+  json?: boolean;
+}
+
+export function configureCollect(command: Command): void {
+  command
+    .argument("<url>", "an OpenEnv server")
+    .option("-n, --episodes <number>", "how many there are in the end", wholeNumber(1), 10)
+    .option("-o, --output <file>", "where the episodes go", "episodes.jsonl")
+    .option("--parallel <number>", "sessions at a time", wholeNumber(1, 4096), 8)
+    .option("--seed <number>", "seed of the first episode; each has one more than the last", wholeNumber(0), 0)
+    .option("--max-steps <number>", "steps after which an episode is broken off", wholeNumber(1), 1000)
+    .option("--retries <number>", "how often a failed episode is played again", wholeNumber(0), 2)
+    .option("--policy <file>", "module whose default export chooses actions: (turn) => action")
+    .option("--split <name>", "play the tasks of this split in turn")
+    .option("--reset <json>", "more data for every reset", jsonObject, {})
+    .option("--json", "print the summary as JSON")
+    .addHelpText("after", EXAMPLES)
+    .action(run);
+}
+
+async function run(url: string, flags: CollectFlags): Promise<void> {
+  const { episodes, output, parallel, seed, maxSteps, retries, split, reset } = flags;
+  const policy = flags.policy === undefined ? randomPolicy : await loadPolicy(flags.policy);
+  const { action: actionSchema } = await readSchemas(url);
+  const { environment, tasks } = await ask(url, split);
+  const interrupt = new AbortController();
+  process.once("SIGINT", () => interrupt.abort());
+  const { records, failed } = await collect({
+    url,
+    environment,
+    actionSchema,
+    output,
+    episodes,
+    parallel,
+    maxSteps,
+    retries,
+    policy,
+    resetOf: (episode) => ({
+      seed: seed + episode,
+      ...(split !== undefined && { split, index: episode % tasks }),
+      ...reset,
+    }),
+    signal: interrupt.signal,
+    onEpisode: (_record, done) => printProgress(`${done} of ${episodes} episodes`),
+    onFailure: (episode, error) => printError(`episode ${episode}: ${error instanceof Error ? error.message : error}`),
+  });
+  const steps = records.reduce((sum, record) => sum + record.steps.length, 0);
+  const rewards = records.map(({ total_reward }) => total_reward);
+  const mean = rewards.length === 0 ? null : rewards.reduce((sum, value) => sum + value, 0) / rewards.length;
+  const summary = { output, episodes: records.length, failed, steps, mean_total_reward: mean };
+  const text = `${records.length} episodes, ${steps} steps, mean total reward ${mean?.toPrecision(4) ?? "-"}: ${output}`;
+  print(flags.json ? JSON.stringify(summary) : text);
+  if (failed > 0) printNote(`${failed} failed; run the command again to play them.`);
+  exit(interrupt.signal.aborted ? INTERRUPTED : failed > 0 ? 1 : 0);
+}
+
+/** What the environment is called, and how many tasks a split has. */
+async function ask(url: string, split: string | undefined): Promise<{ environment: string; tasks: number }> {
+  await using env = await connect(url);
+  const { name } = await env.metadata();
+  return { environment: name, tasks: split === undefined ? 0 : await env.tasks.count(split) };
+}

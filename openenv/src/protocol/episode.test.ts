@@ -1,0 +1,36 @@
+import { describe, expect, test } from "vitest";
+import { EPISODE_FORMAT, parseEpisode } from "./episode.js";
+
+const ANSWER = { observation: { count: 0 }, reward: null, done: false, ms: 1.5 };
+const EPISODE = {
+  format: EPISODE_FORMAT,
+  episode: 0,
+  environment: "counter_env",
+  url: "http://localhost:8000",
+  started_at: "2026-01-01T00:00:00.000Z",
+  reset: { seed: 0 },
+  start: ANSWER,
+  steps: [{ action: { amount: 1 }, ...ANSWER, reward: 1, metadata: { note: "x" } }],
+  total_reward: 1,
+  end: "done",
+};
+
+describe("a recorded episode", () => {
+  test("is read as it was written", () => {
+    expect(parseEpisode(JSON.stringify(EPISODE))).toEqual(EPISODE);
+  });
+
+  test.each([
+    ["{", /no JSON/],
+    ["[]", /one JSON object/],
+    [{ ...EPISODE, format: "other/2" }, /"format" is "other\/2"/],
+    [{ ...EPISODE, episode: -1 }, /"episode" is not a whole number/],
+    [{ ...EPISODE, url: 1 }, /"url" is not text/],
+    [{ ...EPISODE, start: undefined }, /"start" is not an object/],
+    [{ ...EPISODE, steps: [{ ...EPISODE.steps[0], reward: "1" }] }, /"steps\[0\]\.reward" is not a number or null/],
+    [{ ...EPISODE, steps: [{ ...EPISODE.steps[0], action: null }] }, /"steps\[0\]\.action" is not an object/],
+    [{ ...EPISODE, end: "crashed" }, /"end" is not one of/],
+  ])("that is malformed is named: %j", (line, message) => {
+    expect(() => parseEpisode(typeof line === "string" ? line : JSON.stringify(line))).toThrow(message);
+  });
+});

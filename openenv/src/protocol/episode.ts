@@ -1,0 +1,85 @@
+import { isObject } from "../util/is-object.js";
+import type { JsonObject } from "./messages.js";
+
+/** One line of a file of episodes; the page and `openenv collect` write it, and read it again. */
+export interface EpisodeRecord {
+  format: typeof EPISODE_FORMAT;
+  /** Number of the episode in its collection, from 0 on. */
+  episode: number;
+  /** Name of the environment, and the server it was played on. */
+  environment: string;
+  url: string;
+  /** ISO 8601, UTC. */
+  started_at: string;
+  /** What the reset was asked: seed, split, index, options of the environment. */
+  reset: JsonObject;
+  /** What the reset answered. */
+  start: Omit<RecordedStep, "action">;
+  steps: RecordedStep[];
+  /** Sum of the rewards of all steps; a step without a reward adds nothing. */
+  total_reward: number;
+  /** Why it ended: the environment said so, the limit of steps was reached, or the policy gave up. */
+  end: "done" | "max_steps" | "policy";
+}
+
+/** An action and what came of it. */
+export interface RecordedStep {
+  action: JsonObject;
+  observation: JsonObject;
+  reward: number | null;
+  done: boolean;
+  metadata?: JsonObject;
+  /** Milliseconds from the request to its answer. */
+  ms: number;
+}
+
+/** Names the schema of a line and its version. */
+export const EPISODE_FORMAT = "openenv.episode/1";
+
+const ENDS: readonly unknown[] = ["done", "max_steps", "policy"];
+
+/** Reads one line. @throws TypeError that says what is wrong with it. */
+export function parseEpisode(line: string): EpisodeRecord {
+  const value: unknown = parse(line);
+  if (!isObject(value)) throw new TypeError("an episode is one JSON object a line");
+  if (value["format"] !== EPISODE_FORMAT) {
+    throw new TypeError(`"format" is ${JSON.stringify(value["format"])}, and "${EPISODE_FORMAT}" is read`);
+  }
+  const { episode, environment, url, started_at, reset, start, steps, total_reward, end } = value;
+  expect("episode", Number.isInteger(episode) && Number(episode) >= 0, "a whole number from 0 on");
+  for (const [name, text] of Object.entries({ environment, url, started_at })) {
+    expect(name, typeof text === "string", "text");
+  }
+  expect("reset", isObject(reset), "an object");
+  expectAnswer("start", start);
+  expect("steps", Array.isArray(steps), "a list");
+  for (const [index, step] of (steps as unknown[]).entries()) {
+    expectAnswer(`steps[${index}]`, step);
+    expect(`steps[${index}].action`, isObject((step as JsonObject)["action"]), "an object");
+  }
+  expect("total_reward", typeof total_reward === "number", "a number");
+  expect("end", ENDS.includes(end), `one of ${ENDS.join(", ")}`);
+  return value as unknown as EpisodeRecord;
+}
+
+function parse(line: string): unknown {
+  try {
+    return JSON.parse(line);
+  } catch (cause) {
+    throw new TypeError("it is no JSON", { cause });
+  }
+}
+
+function expectAnswer(name: string, answer: unknown): void {
+  expect(name, isObject(answer), "an object");
+  const { observation, reward, done, metadata, ms } = answer as JsonObject;
+  expect(`${name}.observation`, isObject(observation), "an object");
+  expect(`${name}.reward`, reward === null || typeof reward === "number", "a number or null");
+  expect(`${name}.done`, typeof done === "boolean", "true or false");
+  expect(`${name}.metadata`, metadata === undefined || isObject(metadata), "an object");
+  expect(`${name}.ms`, typeof ms === "number", "a number");
+}
+
+function expect(name: string, fits: boolean, what: string): void {
+  if (!fits) throw new TypeError(`"${name}" is not ${what}`);
+}
