@@ -1,6 +1,6 @@
 /**
  * What loads with an entry, through every package on the way: no builtin of Node with the root and the client, for the
- * client none of zod, ws and ajv, and nowhere msgpackr. Dynamic imports load later and are left out.
+ * client none of zod, ws and ajv, for the server no MCP SDK, and nowhere msgpackr. Dynamic imports load later.
  */
 import { isBuiltin } from "node:module";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ import { ROOT } from "../root.mjs";
 const ENTRIES = {
   "index.js": { builtins: false, forbidden: ["msgpackr"] },
   "client/index.js": { builtins: false, forbidden: ["zod", "ws", "ajv", "msgpackr"] },
-  "server/index.js": { builtins: true, forbidden: ["msgpackr"] },
+  "server/index.js": { builtins: true, forbidden: ["msgpackr", "@modelcontextprotocol"] },
 };
 
 for (const [entry, { builtins, forbidden }] of Object.entries(ENTRIES)) {

@@ -14,7 +14,10 @@ export function forwardRequest(path: string, { request, response, body }: Forwar
     { socketPath: path, agent: false, method, path: url, headers: onwardHeaders(headers, body) },
     (answer) => {
       response.writeHead(answer.statusCode ?? 502, answer.headers);
+      // A stream of events may have its first one much later.
+      response.flushHeaders();
       answer.pipe(response);
+      answer.once("error", () => response.destroy());
     },
   );
   onward.on("error", () => {

@@ -19,6 +19,9 @@ export interface ToolResult {
   is_error: false;
 }
 
+/** What came of a call: one of the two is null. */
+export type ToolOutcome = { result: ToolResult; error: null } | { result: null; error: ToolErrorBody };
+
 /** A tool in the answer to a `list_tools` step, and in `GET /schema`. */
 export interface ToolSummary {
   name: string;

@@ -1,9 +1,27 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
 import type { ByteBudget } from "./byte-budget.js";
 import type { Fleet } from "./fleet.js";
 import type { Origins } from "./origins.js";
 import type { Rights } from "./rights.js";
 import type { Runtime } from "./runtime.js";
 import type { Sessions } from "./sessions.js";
+
+/** A request of a client of real MCP. */
+export interface McpRequest {
+  request: IncomingMessage;
+  response: ServerResponse;
+  /** Another server of the fleet sent it here. */
+  forwarded: boolean;
+  /** The text of a POST. */
+  body?: string;
+}
+
+/** Where clients of real MCP come in. */
+export interface McpDoor {
+  handle(request: McpRequest): Promise<void>;
+  /** Ends the streams that wait for nothing in particular. */
+  goAway(): void;
+}
 
 /** What the transports of one server work with. */
 export interface ServerContext {
@@ -17,6 +35,8 @@ export interface ServerContext {
   readonly bodies: ByteBudget;
   /** The other servers behind the same address. */
   readonly fleet: Fleet | undefined;
+  /** Loaded with the first client that speaks real MCP. */
+  mcp?: Promise<McpDoor> | undefined;
   /** HTTP requests being answered. */
   requests: number;
   /** The server is on its way down: nothing new is taken. */

@@ -10,16 +10,16 @@ import {
   rpcIdOf,
 } from "../protocol/jsonrpc.js";
 import type { JsonObject } from "../protocol/messages.js";
-import type { ToolErrorBody, ToolResult } from "../protocol/tools.js";
+import type { ToolErrorBody, ToolOutcome, ToolResult } from "../protocol/tools.js";
 import { clip } from "../util/clip.js";
 import { isObject } from "../util/is-object.js";
 import { Refusal } from "./refusal.js";
 import { tellUnsendable, writeReply } from "./reply.js";
 import type { Runtime } from "./runtime.js";
 import type { Session } from "./session.js";
-import { SessionKilledError } from "./session-killed.js";
 import type { Sessions } from "./sessions.js";
-import { type PreparedCall, prepareCall, type ToolOutcome, ToolTask } from "./tool-call.js";
+import { prepareCall } from "./tool-call.js";
+import { callAlone, callInTurn, type WhenGone } from "./tool-session.js";
 
 const MAX_ECHO = 100;
 
@@ -31,7 +31,7 @@ export interface RpcContext {
   /** The request carries the orchestrator's token. */
   orchestrator?: boolean;
   /** Registers what is to be done when nobody waits for the answer any more. */
-  whenGone?: ((giveUp: () => void) => void) | undefined;
+  whenGone?: WhenGone | undefined;
 }
 
 /** Answers one JSON-RPC request of `/mcp` or of an `mcp` frame. Never rejects. */
@@ -93,28 +93,10 @@ async function callNamedTool(params: JsonObject, context: RpcContext): Promise<T
   }
   const prepared = prepareCall(tools, { name, given: given ?? {} });
   if (!("tool" in prepared)) return resultOf(prepared);
-  if (named !== undefined) return resultOf(await callInTurn(named, prepared, context));
   // Nobody but a socket is without sessions, and a socket has one of its own.
-  const session = await (context.sessions as Sessions).openThrowaway();
-  try {
-    return resultOf(await callInTurn(session, prepared, context));
-  } finally {
-    context.sessions?.end(session, "its call was answered");
-  }
-}
-
-async function callInTurn(session: Session, prepared: PreparedCall, { whenGone }: RpcContext): Promise<ToolOutcome> {
-  const task = new ToolTask(session, prepared);
-  try {
-    const outcome = session.run(task);
-    whenGone?.(() => task.abort(new Error("the client has left")));
-    return await outcome;
-  } catch (error) {
-    // The call itself fails with an outcome; this is the end of the session.
-    const timedOut = error instanceof SessionKilledError && error.code === "TIMEOUT";
-    const message = error instanceof Error ? error.message : String(error);
-    throw toolFailure({ error_type: timedOut ? "timeout" : "transport_error", message });
-  }
+  const sessions = context.sessions as Sessions;
+  const { whenGone } = context;
+  return resultOf(await (named ? callInTurn(named, prepared, whenGone) : callAlone(sessions, prepared, whenGone)));
 }
 
 function resultOf({ result, error }: ToolOutcome): ToolResult {

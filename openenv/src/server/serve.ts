@@ -82,6 +82,7 @@ export async function serveHere(
     stopSignals();
     stopGuarding();
     sockets.goAway();
+    void context.mcp?.then((door) => door.goAway()).catch(() => {});
     // The listener stays up meanwhile, so that a balancer reads "unhealthy" from /health.
     const deadline = Date.now() + config.graceMs;
     while (sockets.open + context.requests > 0 && Date.now() < deadline) await sleep(DRAIN_POLL_MS);

@@ -16,6 +16,14 @@ export interface Task<T> {
   execute(): T | Promise<T>;
 }
 
+/** A client of real MCP that talks to a session. */
+export interface SessionPeer {
+  /** It holds a stream open, so the session is not reaped. */
+  readonly connected: boolean;
+  /** The session has ended. */
+  end(): void;
+}
+
 interface Waiting {
   task: Task<unknown>;
   resolve(value: unknown): void;
@@ -49,6 +57,8 @@ export class Session {
   orchestrated = false;
   /** Close when the socket detaches. */
   closeOnDetach = false;
+  /** Talks to it over Streamable HTTP. */
+  peer: SessionPeer | undefined;
   /** Ended by the server: tells the socket, if there is one. */
   onEnded: ((reason: string) => void) | undefined;
   #id: string | undefined;

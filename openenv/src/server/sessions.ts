@@ -172,6 +172,7 @@ export class Sessions {
     if (session.state === "closing" || session.state === "closed") return;
     const closed = session.close(reason);
     session.onEnded?.(reason);
+    session.peer?.end();
     if ((session.state as SessionState) !== "closed") {
       this.#closing.add(closed);
       void closed.then(() => this.#closing.delete(closed));
@@ -187,7 +188,7 @@ export class Sessions {
     const limit = this.#options.sessionTimeoutMs;
     if (limit === null) return;
     for (const session of this.#byId.values()) {
-      if (session.attached || session.busy || now - session.lastActivityAt < limit) continue;
+      if (session.attached || session.peer?.connected || session.busy || now - session.lastActivityAt < limit) continue;
       this.end(session, "timed out");
     }
   }

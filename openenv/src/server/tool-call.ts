@@ -2,7 +2,7 @@ import { InvalidOutputError } from "../env/plain.js";
 import type { Tool, ToolSet } from "../env/tool-set.js";
 import { TOOL_ERROR_TYPES, type ToolErrorType, type ValidationIssue } from "../errors.js";
 import type { JsonObject } from "../protocol/messages.js";
-import type { ToolErrorBody, ToolResult } from "../protocol/tools.js";
+import type { ToolOutcome } from "../protocol/tools.js";
 import { clip } from "../util/clip.js";
 import { isThenable } from "../util/thenable.js";
 import { Call } from "./call.js";
@@ -20,9 +20,6 @@ export interface ToolRequest {
   name: string;
   given: JsonObject;
 }
-
-/** What came of a call: one of the two is null. */
-export type ToolOutcome = { result: ToolResult; error: null } | { result: null; error: ToolErrorBody };
 
 /** A call that can be made: the tool is there, and the arguments fit. */
 export interface PreparedCall {

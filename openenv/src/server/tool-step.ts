@@ -1,8 +1,8 @@
 import type { Transition } from "../env/environment.js";
 import type { ToolSet } from "../env/tool-set.js";
 import type { ToolCall, ToolTransition } from "../env/tools.js";
-import type { ToolErrorBody } from "../protocol/tools.js";
-import type { ToolOutcome, ToolRequest } from "./tool-call.js";
+import type { ToolErrorBody, ToolOutcome } from "../protocol/tools.js";
+import type { ToolRequest } from "./tool-call.js";
 
 /** What a `list_tools` step gives. */
 export function listTools({ summaries }: ToolSet): Transition {

@@ -133,7 +133,7 @@ function atOwner(handler: Handler): Handler {
 }
 
 /** True when another server of the fleet, which has room for a session, answers instead. */
-function forwardToRoom({ request, response, context, forwarded }: Exchange, body: string): boolean {
+export function forwardToRoom({ request, response, context, forwarded }: Exchange, body: string): boolean {
   const roomier = forwarded ? undefined : context.fleet?.withRoom();
   if (roomier === undefined) return false;
   context.fleet?.forward(roomier, { request, response, body });

@@ -1,26 +1,92 @@
+import type { IncomingHttpHeaders } from "node:http";
 import { parseJson } from "../../protocol/json.js";
 import { isObject } from "../../util/is-object.js";
+import type { McpDoor, ServerContext } from "../context.js";
 import { answerRpc, renderRpc } from "../rpc.js";
 import { readBody } from "./body.js";
-import { sendText } from "./respond.js";
+import { namedSession } from "./http-session.js";
+import { sendStatus, sendText } from "./respond.js";
 import type { Exchange, Route } from "./router.js";
 
-/** JSON-RPC over POST; the status is always 200, and the content type of the request is not looked at. */
-export const MCP_ROUTES: Record<string, Route> = { "/mcp": { POST: post } };
+/**
+ * Two kinds of client at one address, told apart by what a client of real MCP has to send: it accepts event streams, or
+ * names its session or its revision of the protocol. All others are answered as the reference does.
+ */
+export const MCP_ROUTES: Record<string, Route> = { "/mcp": { POST: post, GET: listen, DELETE: end } };
 
-async function post({ request, response, context }: Exchange): Promise<void> {
-  const { runtime, sessions, fleet } = context;
+async function post(exchange: Exchange): Promise<void> {
+  const { request, context } = exchange;
   const body = await readBody(request, { limit: context.maxMessageBytes, budget: context.bodies });
-  const value = parseOrNull(body);
-  const owner = fleet?.ownerOf(sessionOf(value));
-  if (owner !== undefined) return fleet?.forward(owner, { request, response, body });
+  const isMcp = speaksMcp(request.headers);
+  const value = isMcp ? undefined : parseOrNull(body);
+  if (forwardToOwner(exchange, isMcp ? mcpSession(exchange) : sessionOf(value), body)) return;
+  if (isMcp) return (await doorOf(context)).handle({ ...pick(exchange), body });
+  await answerPlainly(exchange, value);
+}
+
+/** Status 200 always, and the content type of the request is not looked at. */
+async function answerPlainly({ request, response, context }: Exchange, value: unknown): Promise<void> {
+  const { runtime, sessions } = context;
   const orchestrator = context.rights.isOrchestrator(request.headers);
   const whenGone = (giveUp: () => void): void => void response.once("close", giveUp);
   const answer = await answerRpc(value, { runtime, sessions, orchestrator, whenGone });
   sendText(response, 200, { type: "application/json", text: renderRpc(answer, runtime.maxAnswerBytes) });
 }
 
-/** The session that a request names; empty for none. */
+/** The stream of what a session has to tell. */
+async function listen(exchange: Exchange): Promise<void> {
+  if (!acceptsEvents(exchange.request.headers)) return sendStatus(exchange.response, 405, "POST");
+  await handleInSession(exchange);
+}
+
+async function end(exchange: Exchange): Promise<void> {
+  if (exchange.request.headers["mcp-session-id"] === undefined) return sendStatus(exchange.response, 405, "POST");
+  await handleInSession(exchange);
+}
+
+async function handleInSession(exchange: Exchange): Promise<void> {
+  if (forwardToOwner(exchange, mcpSession(exchange), "")) return;
+  await (await doorOf(exchange.context)).handle(pick(exchange));
+}
+
+function speaksMcp(headers: IncomingHttpHeaders): boolean {
+  return "mcp-session-id" in headers || "mcp-protocol-version" in headers || acceptsEvents(headers);
+}
+
+function acceptsEvents({ accept = "" }: IncomingHttpHeaders): boolean {
+  return accept.includes("text/event-stream");
+}
+
+/** The SDK comes with the first client that needs it. A failure is not kept: the next one tries again. */
+function doorOf(context: ServerContext): Promise<McpDoor> {
+  context.mcp ??= import("../mcp/gateway.js")
+    .then(({ McpGateway }) => new McpGateway(context))
+    .catch((error: unknown) => {
+      context.mcp = undefined;
+      throw error;
+    });
+  return context.mcp;
+}
+
+function pick({ request, response, forwarded }: Exchange): Pick<Exchange, "request" | "response" | "forwarded"> {
+  return { request, response, forwarded };
+}
+
+/** True when another server of the fleet has the session and answers. */
+function forwardToOwner({ request, response, context }: Exchange, session: string, body: string): boolean {
+  const owner = session === "" ? undefined : context.fleet?.ownerOf(session);
+  if (owner === undefined) return false;
+  context.fleet?.forward(owner, { request, response, body });
+  return true;
+}
+
+/** The session that a client of real MCP names, in MCP's way or in ours; empty for none. */
+function mcpSession(exchange: Exchange): string {
+  const id = exchange.request.headers["mcp-session-id"];
+  return typeof id === "string" ? id : (namedSession(exchange)?.id ?? "");
+}
+
+/** The session that a plain request names; empty for none. */
 function sessionOf(value: unknown): string {
   const params = isObject(value) ? value["params"] : undefined;
   const id = isObject(params) ? params["session_id"] : undefined;

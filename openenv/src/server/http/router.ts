@@ -7,6 +7,10 @@ import { sendFailure, sendInvalid, sendJson, sendStatus } from "./respond.js";
 /** How long a refused body may go on. */
 const DROP_REST_MS = 2_000;
 
+/** What a page of an allowed origin may send. */
+const ALLOWED_HEADERS =
+  "content-type, authorization, openenv-session, mcp-session-id, mcp-protocol-version, mcp-method, mcp-name, last-event-id";
+
 /** One request with what its handler needs. */
 export interface Exchange {
   request: IncomingMessage;
@@ -21,7 +25,7 @@ export interface Exchange {
 export type Handler = (exchange: Exchange) => void | Promise<void>;
 
 /** Methods of one path. */
-export type Route = { GET?: Handler; POST?: Handler };
+export type Route = { GET?: Handler; POST?: Handler; DELETE?: Handler };
 
 /** Finds the route of a path; undefined for none. */
 export type Lookup = (path: string) => Route | undefined;
@@ -66,11 +70,11 @@ function allowCrossOrigin({ request, response, context }: Exchange, allowed: str
   const origin = context.origins.corsOrigin(request.headers);
   if (origin === undefined) return false;
   response.setHeader("access-control-allow-origin", origin);
-  response.setHeader("access-control-expose-headers", "openenv-session");
+  response.setHeader("access-control-expose-headers", "openenv-session, mcp-session-id");
   response.setHeader("vary", "origin");
   if (request.method !== "OPTIONS" || request.headers["access-control-request-method"] === undefined) return false;
   response.setHeader("access-control-allow-methods", allowed);
-  response.setHeader("access-control-allow-headers", "content-type, authorization, openenv-session");
+  response.setHeader("access-control-allow-headers", ALLOWED_HEADERS);
   response.writeHead(204).end();
   return true;
 }

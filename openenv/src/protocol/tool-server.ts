@@ -1,0 +1,59 @@
+import { type CallToolResult, ProtocolError, ProtocolErrorCode, Server, type Tool } from "@modelcontextprotocol/server";
+import type { JsonObject } from "./messages.js";
+import type { ToolEntry, ToolOutcome } from "./tools.js";
+
+/** Under this key of `_meta` a failed call says of which kind the failure is. */
+export const ERROR_TYPE_META = "openenv/error_type";
+
+export interface ToolServerOptions {
+  name: string;
+  version: string;
+  /** Told to the agent. */
+  instructions: string | undefined;
+  list(): Promise<Tool[]>;
+  /** The signal aborts when the client cancels the call or leaves. */
+  call(name: string, given: JsonObject, signal: AbortSignal): Promise<CallToolResult>;
+}
+
+/** A server of the MCP SDK that offers tools; it is connected to no transport yet. */
+export function createToolServer({ name, version, instructions, list, call }: ToolServerOptions): Server {
+  const about = instructions === undefined ? {} : { instructions };
+  const server = new Server({ name, version }, { capabilities: { tools: {} }, ...about });
+  server.setRequestHandler("tools/list", async () => ({ tools: await list() }));
+  server.setRequestHandler("tools/call", ({ params }, { mcpReq }) =>
+    call(params.name, params.arguments ?? {}, mcpReq.signal),
+  );
+  return server;
+}
+
+/** A tool in MCP's spelling. */
+export function toMcpTool({ name, title, description, inputSchema, outputSchema }: ToolEntry): Tool {
+  return {
+    name,
+    ...(title === null ? {} : { title }),
+    description,
+    inputSchema: { ...inputSchema, type: "object" },
+    ...(outputSchema === null ? {} : { outputSchema: { ...outputSchema, type: "object" } }),
+  };
+}
+
+/**
+ * What came of a call, in MCP's spelling: a failure that an agent can act on is a result.
+ * @throws ProtocolError (−32602) for a tool that is not there.
+ */
+export function toCallToolResult({ result, error }: ToolOutcome): CallToolResult {
+  if (error?.error_type === "tool_not_found") throw new ProtocolError(ProtocolErrorCode.InvalidParams, error.message);
+  if (error !== null) {
+    return {
+      content: [{ type: "text", text: error.message }],
+      isError: true,
+      _meta: { [ERROR_TYPE_META]: error.error_type },
+    };
+  }
+  const { content, structured_content, meta } = result;
+  return {
+    content: content.map(({ type, text }) => ({ type, text })),
+    structuredContent: structured_content,
+    ...(meta === null ? {} : { _meta: { ...meta } }),
+  };
+}

@@ -1,0 +1,190 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import {
+  classifyInboundRequest,
+  createMcpHandler,
+  isInitializeRequest,
+  type McpHttpHandler,
+  type Server,
+} from "@modelcontextprotocol/server";
+import { RPC_ERRORS, RpcError, rpcFailure, rpcIdOf } from "../../protocol/jsonrpc.js";
+import { isObject } from "../../util/is-object.js";
+import type { McpDoor, McpRequest, ServerContext } from "../context.js";
+import { forwardToRoom } from "../http/control.js";
+import { findSession, markSession, namedSession } from "../http/http-session.js";
+import { sendJson } from "../http/respond.js";
+import type { Exchange } from "../http/router.js";
+import { Refusal } from "../refusal.js";
+import { refusalToRpc } from "../rpc.js";
+import type { Session } from "../session.js";
+import { McpPeer } from "./peer.js";
+import { renderServer } from "./render-server.js";
+import { answerWith } from "./web-exchange.js";
+
+/** MCP's own code for a session that is not there. */
+const SESSION_NOT_FOUND = -32001;
+
+interface Parsed extends Exchange {
+  value: unknown;
+}
+
+/**
+ * Real MCP at `/mcp`, of both revisions: with sessions, each an environment session, and without, where a request has an
+ * environment of its own or names one. Loaded with the first client, because the SDK takes its time.
+ */
+export class McpGateway implements McpDoor {
+  readonly #context: ServerContext;
+  readonly #sessionless: McpHttpHandler;
+  /** Of the requests without a session that are being answered. */
+  readonly #exchanges = new WeakMap<Request, Exchange>();
+  readonly #peers = new Set<McpPeer>();
+  /** Streams of clients without a session that wait for news. */
+  readonly #listening = new Set<ServerResponse>();
+
+  constructor(context: ServerContext) {
+    this.#context = context;
+    const onerror = (error: Error): void => context.runtime.log.debug({ err: error }, "an MCP request failed");
+    this.#sessionless = createMcpHandler(({ requestInfo }) => this.#serveAlone(requestInfo as Request), {
+      legacy: "reject",
+      onerror,
+      maxSubscriptions: MAX_LISTENING,
+    });
+  }
+
+  async handle({ body, ...rest }: McpRequest): Promise<void> {
+    const exchange: Exchange = { ...rest, context: this.#context, path: "/mcp" };
+    let value: unknown;
+    try {
+      value = body === undefined ? undefined : parse(body);
+      const isNew = exchange.request.headers["mcp-session-id"] === undefined;
+      if (isNew && isSessionless(exchange.request, value)) return await this.#answerAlone({ ...exchange, value });
+      if (isNew && isInitializeRequest(value)) return await this.#open({ ...exchange, value });
+      await this.#find(exchange).handle({ ...exchange, value });
+    } catch (error) {
+      refuse({ ...exchange, value }, error);
+    }
+  }
+
+  goAway(): void {
+    for (const peer of this.#peers) peer.closeStream();
+    for (const response of this.#listening) response.destroy();
+  }
+
+  /** One MCP session is one environment session: a new one, or the one that the header names. */
+  async #open(exchange: Parsed): Promise<void> {
+    const { request, response, context, value } = exchange;
+    const { sessions, runtime } = context;
+    if (runtime.tools === undefined) {
+      throw new RpcError(RPC_ERRORS.internal, "Environment does not support MCP: it declares no tools");
+    }
+    const named = namedSession(exchange);
+    const joined = named?.explicit ? findSession(exchange, named) : undefined;
+    if (joined === undefined && forwardToRoom(exchange, JSON.stringify(value))) return;
+    const session = joined ?? (await this.#openSession(exchange));
+    const owned = joined === undefined;
+    const leave = (): void => {
+      this.#peers.delete(peer);
+      if (session.peer !== peer) return;
+      session.peer = undefined;
+      if (!owned) return;
+      if (session.attached) session.closeOnDetach = true;
+      else sessions.end(session, "closed by its MCP client");
+    };
+    const peer = new McpPeer({ session, server: renderServer(session.runtime, { session }), onClosed: leave });
+    // Who joins a session that another one has joined takes over: that one may have gone without a word.
+    session.peer?.end();
+    session.peer = peer;
+    this.#peers.add(peer);
+    if (context.rights.isOrchestrator(request.headers)) session.held = session.orchestrated = true;
+    await peer.connect();
+    await peer.handle(exchange);
+    if (!peer.initialised || response.destroyed) await peer.close();
+  }
+
+  async #openSession({ response, context: { sessions } }: Exchange): Promise<Session> {
+    const leave = (): void => sessions.leave(response);
+    response.once("close", leave);
+    const session = await sessions.open(response);
+    response.removeListener("close", leave);
+    sessions.publish(session);
+    return session;
+  }
+
+  /** @throws RpcError when the session is not there any more, which tells a client to begin a new one. */
+  #find({ request, context }: Exchange): McpPeer {
+    const id = request.headers["mcp-session-id"];
+    if (typeof id !== "string") {
+      throw new HttpError(400, RPC_ERRORS.server, "Bad Request: initialize first, then send its Mcp-Session-Id header");
+    }
+    const peer = context.sessions.find(id)?.peer;
+    if (peer instanceof McpPeer) return peer;
+    throw new HttpError(404, SESSION_NOT_FOUND, "Session not found: it has ended; initialize a new one");
+  }
+
+  async #answerAlone(exchange: Parsed): Promise<void> {
+    const { response, value } = exchange;
+    const named = namedSession(exchange);
+    const session = named === undefined ? null : findSession(exchange, named);
+    markSession(exchange, session);
+    if (isObject(value) && value["method"] === "subscriptions/listen") {
+      this.#listening.add(response);
+      response.once("close", () => this.#listening.delete(response));
+    }
+    await answerWith((asked, options) => {
+      this.#exchanges.set(asked, exchange);
+      return this.#sessionless.fetch(asked, options);
+    }, exchange);
+  }
+
+  /** The server of one request, in the session that it names or in an environment of its own. */
+  #serveAlone(asked: Request): Server {
+    const exchange = this.#exchanges.get(asked) as Exchange;
+    const named = namedSession(exchange);
+    const { sessions, runtime } = this.#context;
+    return renderServer(runtime, named === undefined ? { sessions } : { session: findSession(exchange, named) });
+  }
+}
+
+/** Streams of clients without a session that may be open at a time. */
+const MAX_LISTENING = 256;
+
+/** An error that has a status of its own in MCP over HTTP. */
+class HttpError extends RpcError {
+  readonly status: number;
+
+  constructor(status: number, code: number, message: string) {
+    super(code, message);
+    this.status = status;
+  }
+}
+
+function parse(body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch {
+    throw new HttpError(400, RPC_ERRORS.parse, "Parse error: the body is not JSON");
+  }
+}
+
+/** Whether the request is of the revision of MCP that has no sessions; the SDK also says what is wrong with such a one. */
+function isSessionless({ method = "GET", headers }: IncomingMessage, body: unknown): boolean {
+  const given = {
+    protocolVersionHeader: headers["mcp-protocol-version"],
+    mcpMethodHeader: headers["mcp-method"],
+    mcpNameHeader: headers["mcp-name"],
+  };
+  const texts = Object.entries(given).filter(([, value]) => typeof value === "string");
+  return classifyInboundRequest({ httpMethod: method, body, ...Object.fromEntries(texts) }).kind !== "legacy";
+}
+
+function refuse({ response, value }: Parsed, error: unknown): void {
+  const told = error instanceof Refusal ? toRpc(error) : error;
+  if (!(told instanceof RpcError) || response.headersSent) throw error;
+  const status = told instanceof HttpError ? told.status : 200;
+  sendJson(response, status, rpcFailure(rpcIdOf(value), told));
+}
+
+function toRpc(refusal: Refusal): RpcError {
+  if (refusal.data.code === "SESSION_ERROR") return new HttpError(404, SESSION_NOT_FOUND, refusal.message);
+  const { code, message, data } = refusalToRpc(refusal);
+  return new RpcError(code, message, { code: refusal.data.code, ...data });
+}

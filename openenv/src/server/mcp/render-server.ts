@@ -1,0 +1,42 @@
+import type { CallToolResult, Server } from "@modelcontextprotocol/server";
+import type { ToolSet } from "../../env/tool-set.js";
+import type { JsonObject } from "../../protocol/messages.js";
+import { createToolServer, toCallToolResult, toMcpTool } from "../../protocol/tool-server.js";
+import type { Runtime } from "../runtime.js";
+import type { Session } from "../session.js";
+import type { Sessions } from "../sessions.js";
+import { prepareCall } from "../tool-call.js";
+import { callAlone, callInTurn } from "../tool-session.js";
+
+/** Where tools are called: in a session, or each in an environment of its own. */
+export type CallPlace = { session: Session } | { sessions: Sessions };
+
+/** The environment's tools as a server of the MCP SDK. */
+export function renderServer(runtime: Runtime, place: CallPlace): Server {
+  const { name, version, description } = runtime.definition.contract;
+  return createToolServer({
+    name,
+    version,
+    instructions: description || undefined,
+    list: async () => (runtime.tools?.entries ?? []).map(toMcpTool),
+    call: (tool, given, signal) => callTool(runtime.tools, { name: tool, given, signal }, place),
+  });
+}
+
+interface Asked {
+  name: string;
+  given: JsonObject;
+  signal: AbortSignal;
+}
+
+async function callTool(tools: ToolSet | undefined, asked: Asked, place: CallPlace): Promise<CallToolResult> {
+  const prepared = prepareCall(tools, asked);
+  if (!("tool" in prepared)) return toCallToolResult(prepared);
+  const { signal } = asked;
+  const whenGone = (giveUp: () => void): void => signal.addEventListener("abort", giveUp, { once: true });
+  const outcome =
+    "session" in place
+      ? await callInTurn(place.session, prepared, whenGone)
+      : await callAlone(place.sessions, prepared, whenGone);
+  return toCallToolResult(outcome);
+}

@@ -1,0 +1,43 @@
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { afterEach } from "vitest";
+import { defineEnvironment } from "../src/index.js";
+import { serve } from "../src/serve.js";
+import type { RunningServer, ServeOptions } from "../src/server/types.js";
+import { defineCounter } from "./counter.js";
+import { defineDesk } from "./tool-environment.js";
+
+export interface OpenOptions {
+  headers?: Record<string, string>;
+  /** Whether the client speaks the revision without sessions where the server does; by default it does not. */
+  revision?: "newest";
+}
+
+/** Starts servers and the official clients of MCP for one test after the other; what a test started ends with it. */
+export function useMcp() {
+  const cleanup: (() => Promise<unknown>)[] = [];
+  afterEach(async () => {
+    for (const end of cleanup.splice(0).reverse()) await end();
+  });
+  return {
+    /** `bare` serves an environment without tools, `broken` one whose factory fails. */
+    async start(options: ServeOptions = {}, { bare = false, broken = false } = {}) {
+      const { environment, log } = defineDesk();
+      const fail = (): never => {
+        throw new Error("no desk");
+      };
+      const failing = defineEnvironment(environment.contract, fail);
+      const served = bare ? defineCounter().environment : broken ? failing : environment;
+      const server = await serve(served, { port: 0, logLevel: "silent", graceMs: 300, ...options });
+      cleanup.push(() => server.close());
+      return { server, log, active: () => server.capacity().active_sessions };
+    },
+    async open({ url }: Pick<RunningServer, "url">, { headers = {}, revision }: OpenOptions = {}) {
+      const transport = new StreamableHTTPClientTransport(new URL(`${url}/mcp`), { requestInit: { headers } });
+      const mode = revision === undefined ? "legacy" : "auto";
+      const client = new Client({ name: "test", version: "1" }, { versionNegotiation: { mode } });
+      await client.connect(transport);
+      cleanup.push(() => client.close());
+      return { client, transport };
+    },
+  };
+}
