@@ -1,0 +1,52 @@
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { beforeAll, describe, expect, test } from "vitest";
+import { useMcp } from "../../openenv/test-support/mcp.js";
+import { requirePython } from "../../openenv/test-support/requirement.js";
+
+const python = await requirePython();
+const { start } = useMcp();
+
+describe.skipIf(!python.available)("the official Python client of MCP", () => {
+  let got: Record<string, Record<string, unknown>>;
+  let left: { active: number; closed: number };
+
+  beforeAll(async () => {
+    const { server, log, active } = await start({ maxConcurrentEnvs: 1 });
+    const script = join(import.meta.dirname, "mcp_client.py");
+    const { stdout } = await promisify(execFile)(python.path, [script, `${server.url}/mcp`]);
+    got = JSON.parse(stdout) as typeof got;
+    left = { active: active(), closed: log.closed };
+  }, 60_000);
+
+  test("opens a session, lists the tools and calls them", () => {
+    expect(got["played"]).toMatchObject({
+      server: "desk_env",
+      revision: "2025-11-25",
+      has_session: true,
+      tools: { add: { type: "object", required: ["a"] }, hang: { type: "object" } },
+      added: [false, { result: 3 }, "3"],
+      greeted: { greeting: "Hello, Bo!" },
+      tallies: [{ result: 1 }, { result: 2 }],
+    });
+  });
+
+  test("is told of failures in results, and of a tool that is not there by an error", () => {
+    expect(got["played"]).toMatchObject({
+      failed: [true, expect.stringContaining("no luck")],
+      wrong: true,
+      unknown: -32602,
+    });
+  });
+
+  test("reads the values themselves where it is fastmcp's", () => {
+    expect(got["fast"]).toEqual([5, 1]);
+  });
+
+  test("is refused at capacity with the counts, and leaves no session behind", () => {
+    const data = { code: "CAPACITY_REACHED", active_sessions: 1, max_sessions: 1 };
+    expect(got["full"]).toEqual({ code: -32000, data });
+    expect(left).toEqual({ active: 0, closed: 3 });
+  });
+});
