@@ -9,6 +9,7 @@ const tools = defineTools({
   unreachable: { description: "Needs a network that is not there." },
   wrong: { description: "Does not keep its promise.", output: z.int() },
   wait: { description: "Waits until it is told to stop.", timeoutMs: 40 },
+  tidy: { description: "Tidies up when it is told to stop.", timeoutMs: 20 },
   forever: { description: "Never comes back." },
   practice: { description: "Is there in simulation.", mode: "simulation", output: z.string() },
   serious: { description: "Is there in production.", mode: "production", output: z.string() },
@@ -63,6 +64,12 @@ export function defineToolbox(options: EnvironmentOptions<typeof toolboxContract
                 reject(signal.reason);
               });
             }),
+          tidy: async (_input, { signal }) => {
+            running++;
+            await new Promise((resolve) => signal.addEventListener("abort", resolve));
+            await new Promise((resolve) => setTimeout(resolve, 30));
+            running--;
+          },
           forever: () => new Promise(() => {}),
           practice: () => "practised",
           serious: () => "done",
