@@ -29,8 +29,9 @@ const summary = z.object({
 /** What a step of an environment without an action of its own shows: of a call the first three, of a list the last. */
 const TOOL_FIELDS = {
   tool_name: z.string().optional().describe("The tool that was called"),
-  result: z.unknown().default(null).describe("What it gave"),
-  error: error.nullable().default(null).describe("Why it gave nothing"),
+  // Not filled in where they are missing: a reset has neither.
+  result: z.unknown().optional().meta({ default: null, description: "What it gave" }),
+  error: error.nullable().optional().meta({ default: null, description: "Why it gave nothing" }),
   tools: z.array(summary).optional().describe("What list_tools found"),
 };
 

@@ -44,6 +44,11 @@ export interface ToolEntry {
 
 /** True for the two actions that every environment with tools takes in a step. */
 export function isToolAction(action: JsonObject): boolean {
-  const { type } = action;
+  const type = action?.["type"];
   return type === "call_tool" || type === "list_tools";
+}
+
+/** True for what those actions show. */
+export function isToolObservation(observation: JsonObject): boolean {
+  return "tool_name" in observation || "tools" in observation;
 }

@@ -76,13 +76,14 @@ interface Running {
   call: Call;
 }
 
-/** When the time is up the call is answered and the session goes on; what the handler still does is its own affair. */
+/** When the time is up the call is answered. The next one waits a little for a handler that heeds its signal. */
 function withLimit(returned: PromiseLike<unknown>, { session, tool, call }: Running): Promise<ToolOutcome> {
   const limitMs = Math.min(tool.timeoutMs ?? call.timeoutMs ?? TIME_LIMIT_MS, call.timeoutMs ?? Infinity);
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
       const message = `The tool "${tool.name}" did not answer within ${limitMs / 1000} s.`;
       call.abort(new Error(message));
+      session.linger(returned);
       resolve(failed("timeout", message));
     }, limitMs);
     const stop = (): void => clearTimeout(timer);

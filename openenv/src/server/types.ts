@@ -54,7 +54,7 @@ export interface ServeOptions extends Partial<ConcurrencyConfig> {
   poolSize?: number;
   /** Without a pool size: threads or processes kept ready for sessions to come. `SPARE_HOSTS`, default 1. */
   spareHosts?: number;
-  /** Seconds a reset, step or state of an isolated session may take before it is killed. `STEP_TIMEOUT`, default none. */
+  /** Seconds a call of an isolated session, also of a tool, may take before it is killed. `STEP_TIMEOUT`, default none. */
   stepTimeout?: number;
   /** Megabytes: of JavaScript heap for a thread, of all its memory for a process. `HOST_MEMORY_MB`, default none. */
   hostMemoryMb?: number;
