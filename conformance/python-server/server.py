@@ -93,19 +93,24 @@ class AnnouncingServer(uvicorn.Server):
         print(f"http://127.0.0.1:{sockets[0].getsockname()[1]}", flush=True)
 
 
-def main() -> None:
-    app = create_fastapi_app(
+def serve(create_app) -> None:
+    """Serves what `create_app(capacity)` returns."""
+    listener = socket.socket()
+    listener.bind(("127.0.0.1", 0))
+    config = uvicorn.Config(create_app(int(sys.argv[1])), log_level="warning")
+    AnnouncingServer(config).run(sockets=[listener])
+
+
+def create_app(capacity: int):
+    return create_fastapi_app(
         CounterEnvironment,
         CounterAction,
         CounterObservation,
         env_name="Counter",
-        max_concurrent_envs=int(sys.argv[1]),
+        max_concurrent_envs=capacity,
         state_cls=CounterState,
     )
-    listener = socket.socket()
-    listener.bind(("127.0.0.1", 0))
-    AnnouncingServer(uvicorn.Config(app, log_level="warning")).run(sockets=[listener])
 
 
 if __name__ == "__main__":
-    main()
+    serve(create_app)

@@ -8,9 +8,9 @@ export interface PythonServer extends AsyncDisposable {
   stop(signal: NodeJS.Signals): Promise<void>;
 }
 
-/** Starts `server.py`; the import of the Python package alone takes seconds. */
-export async function startPythonServer(python: string, capacity: number): Promise<PythonServer> {
-  const child = spawn(python, [join(import.meta.dirname, "server.py"), String(capacity)], {
+/** Starts `server.py` or another script of this folder; the import of the Python package alone takes seconds. */
+export async function startPythonServer(python: string, capacity: number, script = "server.py"): Promise<PythonServer> {
+  const child = spawn(python, [join(import.meta.dirname, script), String(capacity)], {
     stdio: ["ignore", "pipe", "pipe"],
   });
   let errors = "";

@@ -60,8 +60,8 @@ export const ERRORS = {
   },
   REQUEST_FAILED: {
     boundary: "remote",
-    meaning: "An HTTP request was answered with a status that is no success.",
-    remedy: "Read the status and the detail in the message.",
+    meaning: "An HTTP request was answered with a status that is no success, or a JSON-RPC request with an error.",
+    remedy: "Read the message; `details` has the `status` or the `rpc_code`.",
   },
   CONNECTION_FAILED: {
     boundary: "connection",

@@ -23,10 +23,11 @@ const MAY_IMPORT = {
   cluster: SERVER_SIDE,
   client: ["protocol", ...EVERYONE],
   providers: ["client", "protocol", ...EVERYONE],
+  mcp: ["client", "env", "protocol", ...EVERYONE],
   edge: ALL_PARTS,
   bench: ["edge", ...ALL_PARTS],
   testing: ["edge", ...ALL_PARTS],
-  cli: ["bench", "testing", "edge", ...ALL_PARTS],
+  cli: ["bench", "testing", "mcp", "edge", ...ALL_PARTS],
 };
 const EDGES = ["index.ts", "connect.ts", "connect-in-process.ts", "serve.ts"];
 const PRINTER = "cli/output.ts";

@@ -31,6 +31,11 @@ const COMMANDS: readonly CommandEntry[] = [
     configure: async (command) => (await import("./commands/collect.js")).configureCollect(command),
   },
   {
+    name: "mcp",
+    summary: "give the tools of an environment to an agent over standard input and output",
+    configure: async (command) => (await import("./commands/mcp.js")).configureMcp(command),
+  },
+  {
     name: "bench",
     summary: "measure how many sessions servers hold and how fast they step",
     configure: async (command) => (await import("./commands/bench.js")).configureBench(command),

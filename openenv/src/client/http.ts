@@ -1,19 +1,21 @@
 import { ConnectionError, RemoteError } from "../errors.js";
 import type { ServerAddress } from "./address.js";
+import type { CallOptions } from "./options.js";
 import type { OpenOptions } from "./socket.js";
 
 /** The HTTP routes of one server. Bodies are JSON; what comes back is not yet trusted. */
 export interface HttpClient {
   get(path: string): Promise<unknown>;
-  post(path: string, body: unknown): Promise<unknown>;
+  post(path: string, body: unknown, call?: CallOptions): Promise<unknown>;
 }
 
 /**
  * @throws RemoteError (its `details.status` is the HTTP status) when the server refuses,
  * ConnectionError when there is no answer or one that is no JSON.
  */
-export function createHttpClient(address: ServerAddress, { headers, timeoutMs, signal }: OpenOptions): HttpClient {
-  const send = async (path: string, init: RequestInit): Promise<unknown> => {
+export function createHttpClient(address: ServerAddress, { headers, ...limits }: OpenOptions): HttpClient {
+  const send = async (path: string, init: RequestInit, call: CallOptions): Promise<unknown> => {
+    const { timeoutMs = limits.timeoutMs, signal = limits.signal } = call;
     const url = address.base + path;
     const timeout = AbortSignal.timeout(Math.min(timeoutMs, 2 ** 31 - 1));
     let response: Response;
@@ -25,7 +27,7 @@ export function createHttpClient(address: ServerAddress, { headers, timeoutMs, s
       });
       text = await response.text();
     } catch (cause) {
-      if (signal?.aborted) throw new ConnectionError("ABORTED", "Connecting was aborted.", { cause });
+      if (signal?.aborted) throw new ConnectionError("ABORTED", `${url}: the request was aborted.`, { cause });
       const code = timeout.aborted ? "CLIENT_TIMEOUT" : "CONNECTION_FAILED";
       const why = timeout.aborted ? `no answer within ${timeoutMs} ms` : describe(cause);
       throw new ConnectionError(code, `${url}: ${why}.`, { cause });
@@ -37,13 +39,11 @@ export function createHttpClient(address: ServerAddress, { headers, timeoutMs, s
   };
 
   return {
-    get: (path) => send(path, { headers }),
-    post: (path, body) =>
-      send(path, {
-        method: "POST",
-        headers: { ...headers, "content-type": "application/json" },
-        body: JSON.stringify(body),
-      }),
+    get: (path) => send(path, { headers }, {}),
+    post: (path, body, call = {}) => {
+      const asJson = { ...headers, "content-type": "application/json" };
+      return send(path, { method: "POST", headers: asJson, body: JSON.stringify(body) }, call);
+    },
   };
 }
 

@@ -13,6 +13,8 @@ export type { ClientContract, ClientSchema, GenericContract } from "./contract.j
 export type { EnvClient } from "./env-client.js";
 export { type ConnectManyOptions, connectMany } from "./many/connect-many.js";
 export type { ManyClient } from "./many/many-client.js";
+export { type ConnectToolsOptions, connectTools, type McpToolClient } from "./mcp-client.js";
+export { ToolCallError, type ToolCallResult, type ToolInfo } from "./mcp-result.js";
 export type { CallOptions, ConnectOptions, StepOptions } from "./options.js";
 export type { EpisodeState, FailedResult, StepResult } from "./result.js";
 export type { TaskClient, TaskSplitInfo } from "./tasks.js";

@@ -17,8 +17,8 @@ export interface Prepared {
   http: HttpClient;
   /** Milliseconds a call waits when it does not say. */
   timeoutMs: number;
-  /** Opens a socket, asking for these extensions beside those of the options. */
-  open(signal: AbortSignal | undefined, more?: readonly Extension[]): Promise<Link>;
+  /** Opens a socket, asking for these extensions beside those of the options; `sessionId` attaches it to that session. */
+  open(signal: AbortSignal | undefined, more?: readonly Extension[], sessionId?: string): Promise<Link>;
 }
 
 /** Reads the options, and compares the contract with the server's or fetches its schema. */
@@ -41,8 +41,9 @@ export async function prepare(
     shape,
     http: createHttpClient(address, { headers, timeoutMs }),
     timeoutMs,
-    open: (signal, more = []) => {
-      const socketUrl = address.socket({ [EXTENSIONS_KEY]: [...asked, ...more].join() });
+    open: (signal, more = [], sessionId) => {
+      const extensions = { [EXTENSIONS_KEY]: [...asked, ...more].join() };
+      const socketUrl = address.socket(sessionId === undefined ? extensions : { ...extensions, session_id: sessionId });
       return openConnection(socketUrl, { ...opening, signal, binary });
     },
   };

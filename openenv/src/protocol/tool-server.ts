@@ -1,9 +1,6 @@
 import { type CallToolResult, ProtocolError, ProtocolErrorCode, Server, type Tool } from "@modelcontextprotocol/server";
 import type { JsonObject } from "./messages.js";
-import type { ToolEntry, ToolOutcome } from "./tools.js";
-
-/** Under this key of `_meta` a failed call says of which kind the failure is. */
-export const ERROR_TYPE_META = "openenv/error_type";
+import { ERROR_TYPE_META, type ToolEntry, type ToolOutcome } from "./tools.js";
 
 export interface ToolServerOptions {
   name: string;

@@ -4,6 +4,9 @@ import type { JsonObject } from "./messages.js";
 /** Names that are no tool's: agents must not reach the controls of an episode. */
 export const RESERVED_TOOL_NAMES: readonly string[] = ["reset", "step", "state", "close"];
 
+/** Under this key of `_meta` a failed call of MCP says of which kind the failure is. */
+export const ERROR_TYPE_META = "openenv/error_type";
+
 /** What a failed call tells: in an observation as `error`, in JSON-RPC as `data` of the error. */
 export interface ToolErrorBody {
   error_type: ToolErrorType;

@@ -1,0 +1,103 @@
+import type { Client } from "@modelcontextprotocol/client";
+import type { CallToolResult, Tool } from "@modelcontextprotocol/server";
+import { ConfigError, ToolError } from "../errors.js";
+import type { JsonObject } from "../protocol/messages.js";
+
+/** Where a server of MCP is: at a URL, or a command that speaks MCP over its standard streams. */
+export type McpSource =
+  | { url: string | URL; headers?: Readonly<Record<string, string>> }
+  | { command: string; args?: readonly string[]; env?: Readonly<Record<string, string>>; cwd?: string };
+
+/** One connection to a server of MCP. */
+export interface RemoteClient {
+  list(): Promise<Tool[]>;
+  /** @throws ToolError (transport_error) when there is no answer to be had. */
+  call(name: string, given: JsonObject, signal: AbortSignal): Promise<CallToolResult>;
+  close(): Promise<void>;
+}
+
+/** Our side keeps the time. */
+const NO_LIMIT_MS = 2 ** 31 - 1;
+/** JSON-RPC's code for what is wrong with the call itself. */
+const INVALID_PARAMS = -32602;
+
+/** @throws ToolError (transport_error) when there is no connection to be had, ConfigError without the SDK. */
+export async function connectRemote(source: McpSource): Promise<RemoteClient> {
+  const sdk = await loadSdk();
+  // A session first, for what the tools keep; the revision without sessions is for servers that know no other.
+  const { client, transport } = await open(sdk, source, "legacy").catch((error: unknown) =>
+    open(sdk, source, "auto").catch(() => {
+      throw unreachable(error);
+    }),
+  );
+  return {
+    list: () => listAll(client),
+    call: async (name, given, signal) => {
+      try {
+        const limits = { signal, timeout: NO_LIMIT_MS };
+        return (await client.callTool({ name, arguments: given }, limits)) as CallToolResult;
+      } catch (error) {
+        const isRefusal = error instanceof sdk.ProtocolError && (error.code as number) === INVALID_PARAMS;
+        throw isRefusal ? new ToolError("invalid_args", error.message, { cause: error }) : unreachable(error);
+      }
+    },
+    close: async () => {
+      // Without this the server keeps the session until it has timed out.
+      if ("terminateSession" in transport) await transport.terminateSession().catch(() => {});
+      await client.close();
+    },
+  };
+}
+
+type Sdk = typeof import("@modelcontextprotocol/client");
+
+async function open(sdk: Sdk, source: McpSource, mode: "legacy" | "auto") {
+  const client = new sdk.Client({ name: "openenv-ts", version: "1" }, { versionNegotiation: { mode } });
+  const transport = "url" in source ? httpTransport(sdk, source) : await processTransport(source);
+  try {
+    await client.connect(transport);
+  } catch (error) {
+    await client.close().catch(() => {});
+    throw error;
+  }
+  return { client, transport };
+}
+
+async function loadSdk(): Promise<Sdk> {
+  try {
+    return await import("@modelcontextprotocol/client");
+  } catch (error) {
+    const message = "Tools of an MCP server need a package more: npm install @modelcontextprotocol/client";
+    throw new ConfigError(message, { cause: error });
+  }
+}
+
+function httpTransport({ StreamableHTTPClientTransport }: Sdk, { url, headers }: Extract<McpSource, { url: unknown }>) {
+  return new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers: { ...headers } } });
+}
+
+async function processTransport({ command, args = [], env, cwd }: Extract<McpSource, { command: string }>) {
+  const { getDefaultEnvironment, StdioClientTransport } = await import("@modelcontextprotocol/client/stdio");
+  return new StdioClientTransport({
+    command,
+    args: [...args],
+    // Nothing of this process that it does not need: there may be secrets.
+    env: { ...getDefaultEnvironment(), ...env },
+    ...(cwd === undefined ? {} : { cwd }),
+  });
+}
+
+async function listAll(client: Client): Promise<Tool[]> {
+  const tools: Tool[] = [];
+  for (let cursor: string | undefined, first = true; first || cursor !== undefined; first = false) {
+    const page = await client.listTools(cursor === undefined ? {} : { cursor });
+    tools.push(...page.tools);
+    cursor = page.nextCursor;
+  }
+  return tools;
+}
+
+function unreachable(error: unknown): ToolError {
+  const reason = error instanceof Error ? error.message : String(error);
+  return new ToolError("transport_error", `The MCP server did not answer: ${reason}`, { cause: error });
+}
