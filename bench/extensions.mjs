@@ -1,6 +1,6 @@
 /**
- * `npm run bench:extensions`: what the extensions of `/ws` give, each beside the plain protocol, on one server.
- * Options: --quick, --only batch,binary, --write (EXTENSIONS.md and results/extensions.csv).
+ * `npm run bench:extensions`: what the extensions of `/ws` and tools give, each beside the plain protocol, on one server.
+ * Options: --quick, --only batch,binary,tools, --write (EXTENSIONS.md and results/extensions.csv).
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { cpus } from "node:os";
@@ -9,8 +9,9 @@ import { interleave, renderCsv, renderReport } from "openenv-ts/bench";
 import { Bench } from "./bench.mjs";
 import * as batch from "./experiments/batch.mjs";
 import * as binary from "./experiments/binary.mjs";
+import * as tools from "./experiments/tools.mjs";
 
-const EXPERIMENTS = { batch, binary };
+const EXPERIMENTS = { batch, binary, tools };
 
 const { values: options } = parseArgs({
   options: {
@@ -57,7 +58,8 @@ const text = renderReport({
   notes: [
     "One server of this package, the variants in turn, each round; values are medians, ratios medians of the rounds' ratios.",
     "`batch`: 64 sessions a frame over 4 sockets, beside 64 sessions on sockets of their own. `binary`: the same " +
-      "observation as MessagePack and as JSON, 4 sockets.",
+      "observation as MessagePack and as JSON, 4 sockets. `tools`: a call of a tool that echoes, beside a step that does, " +
+      "32 sockets.",
     "CPU-seconds are the server's, user and system, all threads. What a client saves is not in it.",
   ],
 });
