@@ -1,4 +1,4 @@
-"""`python python_reference.py echo|echo-async|text|numbers`: the same environments on the Python package openenv.
+"""`python python_reference.py echo|echo-async|tools|text|numbers`: the same environments on the Python package openenv.
 
 Under uvicorn with uvloop, nothing logged. Plain methods are what the package asks for and its own echo has; each step
 of theirs goes through a thread. `echo-async` is the best case: asynchronous methods, which stay on the event loop."""
@@ -8,8 +8,11 @@ import signal
 import sys
 
 import uvicorn
+from fastmcp import FastMCP
 from openenv.core.env_server.http_server import create_fastapi_app
 from openenv.core.env_server.interfaces import Environment
+from openenv.core.env_server.mcp_environment import MCPEnvironment
+from openenv.core.env_server.mcp_types import CallToolAction, CallToolObservation
 from openenv.core.env_server.types import Action, Observation, State
 
 TEXT = "\n".join(f"{line:06d}: {'lorem ipsum ' * 4}dolor" for line in range(16_000))
@@ -60,6 +63,30 @@ class AsyncEcho(Echo):
         return self.step(action)
 
 
+class Tools(MCPEnvironment):
+    SUPPORTS_CONCURRENT_SESSIONS = True
+
+    def __init__(self):
+        mcp = FastMCP("tools")
+
+        @mcp.tool
+        def echo_message(message: str) -> str:
+            """Says a text back."""
+            return message
+
+        super().__init__(mcp)
+
+    def reset(self, seed=None, episode_id=None, **kwargs):
+        return Observation(reward=0.0)
+
+    def _step_impl(self, action, timeout_s=None, **kwargs):
+        return Observation()
+
+    @property
+    def state(self):
+        return State()
+
+
 class Text(Echo):
     def reset(self, seed=None, episode_id=None):
         return TextObservation()
@@ -85,6 +112,7 @@ class ReadyServer(uvicorn.Server):
 environment, action, observation = {
     "echo": (Echo, EchoAction, EchoObservation),
     "echo-async": (AsyncEcho, EchoAction, EchoObservation),
+    "tools": (Tools, CallToolAction, CallToolObservation),
     "text": (Text, LargeAction, TextObservation),
     "numbers": (Numbers, LargeAction, NumbersObservation),
 }[sys.argv[1]]

@@ -5,12 +5,13 @@ import { openTestSocket, type TestSocket } from "../../test-support/socket.js";
 
 /** Says which process it lives in; 13 ends that process, 14 blocks it for good. */
 const WHERE = `
-import { defineContract, defineEnvironment } from "openenv-ts";
+import { defineContract, defineEnvironment, defineTools } from "openenv-ts";
 import * as z from "zod";
 const where = defineContract({
   name: "where_env",
   action: z.object({ amount: z.int() }),
   observation: z.object({ pid: z.int(), count: z.int() }),
+  tools: defineTools({ count: { description: "Tells the count.", output: z.int() } }),
 });
 export default defineEnvironment(where, () => {
   let count = 0;
@@ -21,6 +22,7 @@ export default defineEnvironment(where, () => {
       if (amount === 14) for (;;);
       return { observation: { pid: process.pid, count: (count += amount) }, reward: 1 };
     },
+    tools: { count: () => count },
   };
 });
 `;
@@ -142,7 +144,8 @@ describe("several workers behind one address", () => {
       await sleep(20);
     }
     for (let i = 0; i < 6; i++) {
-      expect((await rpc("tools/list", { session_id })).body).toMatchObject({ error: { code: -32603 } });
+      const { body } = await rpc("tools/call", { name: "count", session_id });
+      expect(body).toMatchObject({ result: { data: 5 } });
     }
     expect((await rpc("openenv/session/close", { session_id })).body).toMatchObject({ result: { closed: true } });
     expect((await rpc("tools/list", { session_id })).body).toMatchObject({ error: { code: -32602 } });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
-import { defineContract, defineTools } from "../index.js";
+import { bytes, defineContract, defineTools } from "../index.js";
 import { diffSchemas } from "../protocol/schema-diff.js";
 import { createToolSet } from "./tool-set.js";
 
@@ -126,6 +126,12 @@ describe("a result", () => {
     const rendered = render(output, { v: [1, Number.NaN, -Infinity], note: "NaN" });
     expect(rendered?.data).toEqual({ v: [1, null, null], note: "NaN" });
     expect(rendered?.content[0]?.text).toBe('{"v":[1,NaN,-Infinity],"note":"NaN"}');
+  });
+
+  test("with bytes has them as base64", () => {
+    const rendered = render(z.object({ data: bytes() }), { data: new Uint8Array([0, 1, 2]) });
+    expect(rendered?.content[0]?.text).toBe('{"data":"AAEC"}');
+    expect(JSON.parse(JSON.stringify(rendered))).toMatchObject({ data: { data: "AAEC" } });
   });
 
   test("that is not what was declared is an error which names the place", () => {
