@@ -1,14 +1,14 @@
 import type { Transition } from "../env/environment.js";
 import { InvalidOutputError } from "../env/validate.js";
 import type { ClientMessage, JsonObject, ObservationData, ServerMessage } from "../protocol/messages.js";
-import { isToolAction } from "../protocol/tools.js";
+import { isToolAction, type ToolOutcome } from "../protocol/tools.js";
 import { isThenable } from "../util/thenable.js";
 import { Call, type CallOptions } from "./call.js";
 import { describeError, toError } from "./failure.js";
 import { errorMessage, invalidMessage } from "./frame.js";
 import type { Session, Task } from "./session.js";
 import { SessionKilledError } from "./session-killed.js";
-import { callTool, prepareCall, type ToolOutcome, type ToolRequest } from "./tool-call.js";
+import { callTool, prepareCall, type ToolRequest } from "./tool-call.js";
 import { listTools, toToolCall, toTransition } from "./tool-step.js";
 
 export interface ExchangeOptions extends CallOptions {
