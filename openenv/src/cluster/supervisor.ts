@@ -8,7 +8,7 @@ import { ConfigError } from "../errors.js";
 import type { ServerCapacityStatus, SessionInfo } from "../protocol/http.js";
 import { totalCapacity } from "../server/capacity.js";
 import type { Log } from "../server/log.js";
-import type { Member, UpgradeEnvelope, WorkerMessage } from "./messages.js";
+import { type Member, socketPath, type UpgradeEnvelope, type WorkerMessage } from "./messages.js";
 import { leastLoaded } from "./placement.js";
 import { WorkerProcess } from "./worker-process.js";
 
@@ -28,6 +28,8 @@ const LIST_LIMIT_MS = 1_000;
 /** A worker that lived shorter than this has failed to start: the next one waits longer. */
 const SHORT_LIFE_MS = 10_000;
 const MAX_BACKOFF_MS = 5_000;
+/** The most for one that had served: what killed it need not be what it starts with. */
+const MAX_SERVED_BACKOFF_MS = 500;
 
 /** Keeps a number of workers alive behind one address. It serves nothing itself. */
 export class Supervisor {
@@ -101,7 +103,7 @@ export class Supervisor {
       { folder: this.#folder, port: this.#options.port },
       {
         message: (from, message, socket) => this.#hear(from, message, socket),
-        exit: (from, reason) => this.#lose(from, reason),
+        exit: (from, reason, served) => this.#lose(from, reason, served),
       },
     );
     this.#workers.set(worker.number, worker);
@@ -148,8 +150,10 @@ export class Supervisor {
     worker.give({ type: "upgrade", envelope, last: untried.length === 0, members: ready }, socket);
   }
 
-  #lose(worker: WorkerProcess, reason: string): void {
+  #lose(worker: WorkerProcess, reason: string, served: boolean): void {
     this.#workers.delete(worker.number);
+    // One that was killed has left it behind.
+    void rm(socketPath(this.#folder, worker.number), { force: true });
     this.#tellMembers();
     if (this.#closing || worker.retiring) return;
     if (this.#started !== undefined) {
@@ -158,16 +162,16 @@ export class Supervisor {
     }
     const lived = Date.now() - worker.startedAt;
     this.#failures = lived < SHORT_LIFE_MS ? this.#failures + 1 : 0;
-    const delay = this.#failures === 0 ? 0 : Math.min(100 * 2 ** (this.#failures - 1), MAX_BACKOFF_MS);
+    const most = served ? MAX_SERVED_BACKOFF_MS : MAX_BACKOFF_MS;
+    const delay = this.#failures === 0 ? 0 : Math.min(100 * 2 ** (this.#failures - 1), most);
     const { log } = this.#options;
     log.error(
       { worker: worker.number, reason, sessions: worker.load.active, delay },
       "a worker was lost and is replaced",
     );
-    const timer = setTimeout(() => {
+    setTimeout(() => {
       if (!this.#closing) this.#fork();
-    }, delay);
-    this.#timers.push(timer);
+    }, delay).unref();
   }
 
   #killHanging(): void {
