@@ -3,21 +3,22 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { createProject, type Running, startCommand } from "./command-line.js";
 import { openTestSocket, type TestSocket } from "./socket.js";
 
-/** Says which process it lives in; 13 ends that process, 14 blocks it for good, 15 answers when the session ends. */
+/** Says which process it lives in; 13 ends that process, 14 blocks it for good, 15 answers when the session ends, 16 with a megabyte. */
 export const WHERE = `
 import { defineContract, defineEnvironment } from "openenv-ts";
 import * as z from "zod";
 const where = defineContract({
   name: "where_env",
   action: z.object({ amount: z.int() }),
-  observation: z.object({ pid: z.int(), count: z.int(), made: z.int(), closed: z.int() }),
+  observation: z.object({ pid: z.int(), count: z.int(), made: z.int(), closed: z.int(), steps: z.int(), text: z.string() }),
 });
 let made = 0;
 let closed = 0;
+let steps = 0;
 export default defineEnvironment(where, () => {
   let count = 0;
   made++;
-  const look = () => ({ pid: process.pid, count, made, closed });
+  const look = (text = "") => ({ pid: process.pid, count, made, closed, steps, text });
   return {
     reset: () => {
       count = 0;
@@ -28,7 +29,8 @@ export default defineEnvironment(where, () => {
       if (amount === 14) for (;;);
       if (amount === 15) return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
       count += amount;
-      return { observation: look(), reward: count };
+      steps++;
+      return { observation: look(amount === 16 ? "x".repeat(1_000_000) : ""), reward: count };
     },
     close: () => {
       closed++;
