@@ -7,14 +7,14 @@ import { openAll, RESET, startFleet, step, until } from "../../test-support/flee
 import { serverDescriptors } from "../../test-support/processes.js";
 import { openTestSocket, type TestSocket } from "../../test-support/socket.js";
 
-const LIMIT = 128;
-const OUT = /"limit":128,"refused":\d+,"msg":"out of file descriptors[^"]*ulimit -n[^"]*MAX_CONCURRENT_ENVS"/g;
+const LIMIT = 256;
+const OUT = /"limit":256,"refused":\d+,"msg":"out of file descriptors[^"]*ulimit -n[^"]*MAX_CONCURRENT_ENVS"/g;
 
 describe.skipIf(!existsSync("/proc/self/fd"))("a server that may open few files", () => {
   test.each([1, 2])(
     "of %i workers refuses what it cannot hold, serves what it has, and recovers",
     async (workers) => {
-      await using fleet = await startFleet({ WORKERS: String(workers) }, LIMIT);
+      await using fleet = await startFleet({ WORKERS: String(workers), MAX_CONCURRENT_ENVS: "1000" }, LIMIT);
       const [before] = await Promise.all([
         serverDescriptors(fleet.url),
         fleet.command.printed(/fewer file descriptors/),

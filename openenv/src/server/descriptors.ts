@@ -29,7 +29,7 @@ export class Descriptors {
   }
 
   /** Says at the start when there are too few for what the server is to hold. */
-  warn({ maxConcurrentEnvs, queueSize }: Config): void {
+  warn({ maxConcurrentEnvs, queueSize }: Pick<Config, "maxConcurrentEnvs" | "queueSize">): void {
     const needed = maxConcurrentEnvs + queueSize + AT_START + FOR_REQUESTS;
     if (this.#limit >= needed) return;
     const fields = { limit: this.#limit, needed, sessions: maxConcurrentEnvs, waiting: queueSize };

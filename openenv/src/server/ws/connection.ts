@@ -8,21 +8,15 @@ import type { Session } from "../session.js";
 import type { Sessions } from "../sessions.js";
 import { Batch } from "./batch.js";
 import type { Answer } from "./format.js";
+import { FrameQueue } from "./frame-queue.js";
 import type { Conversation, SocketProtocol } from "./protocol.js";
 
 /** Answers that the peer has not taken beyond which no more of its frames are read or handled, bytes. */
 const HIGH_WATER = 4 * 1024 * 1024;
 /** The same when the backlog of all connections is full: more than a socket takes at once. */
 const FULL_HIGH_WATER = 64 * 1024;
-/** Frames waiting for their turn beyond which the socket is not read, bytes. */
-const QUEUE_LIMIT = 1024 * 1024;
 
 const SHUTTING_DOWN = "the server is shutting down";
-
-interface QueuedFrame {
-  data: Buffer;
-  isBinary: boolean;
-}
 
 /** What all connections of a server share. */
 export interface ConnectionLimits {
@@ -60,8 +54,7 @@ export class Connection implements Conversation {
   #paused = false;
   #ended = false;
   #goingAway = false;
-  #queue: QueuedFrame[] | undefined;
-  #queuedBytes = 0;
+  #queue: FrameQueue | undefined;
   /** Answers that the peer is waited for to take. */
   #untakenBytes = 0;
 
@@ -82,17 +75,17 @@ export class Connection implements Conversation {
     const { sessions } = this.#parts;
     this.#owns = sessionId === null;
     if (this.extensions.includes("batch")) {
-      if (sessionId === null) return this.#startBatch();
+      if (sessionId === null) {
+        this.batch = new Batch(sessions);
+        return this.#unblock();
+      }
       this.extensions = this.extensions.filter((name) => name !== "batch");
     }
     try {
       const opened = sessionId === null ? sessions.open(this) : sessions.attach(sessionId);
-      if (isThenable(opened)) {
-        opened.then(
-          (session) => this.#adopt(session),
-          (error: Refusal) => this.#refuse(error),
-        );
-      } else this.#adopt(opened);
+      if (!isThenable(opened)) return this.#adopt(opened);
+      const refuse = (error: Refusal): void => this.#refuse(error);
+      opened.then((session) => this.#adopt(session), refuse);
     } catch (error) {
       this.#refuse(error as Refusal);
     }
@@ -105,9 +98,8 @@ export class Connection implements Conversation {
 
   /** The socket has closed: the slot is freed now, also when a step is still running. */
   closed(reason: string): void {
-    this.#queue = undefined;
-    this.#parts.limits.backlog.give(this.#queuedBytes + this.#untakenBytes);
-    this.#queuedBytes = this.#untakenBytes = 0;
+    this.#queue?.clear();
+    this.#giveUntaken();
     if (this.#ended) return;
     this.#ended = true;
     const why = this.#goingAway ? SHUTTING_DOWN : reason;
@@ -131,11 +123,6 @@ export class Connection implements Conversation {
     // One that waits for its session has nothing in flight.
     const idle = !this.#blocked || (this.session === undefined && this.batch === undefined);
     if (idle) this.#parts.ws.close(CLOSE_CODES.restart, SHUTTING_DOWN);
-  }
-
-  #startBatch(): void {
-    this.batch = new Batch(this.#parts.sessions);
-    this.#unblock();
   }
 
   #refuse(refusal: Refusal): void {
@@ -211,11 +198,15 @@ export class Connection implements Conversation {
     socket.setTimeout(limits.stallMs, onStall);
     socket.once("drain", () => {
       socket.setTimeout(0, onStall);
-      limits.backlog.give(this.#untakenBytes);
-      this.#untakenBytes = 0;
+      this.#giveUntaken();
       this.#unblock();
     });
     return true;
+  }
+
+  #giveUntaken(): void {
+    this.#parts.limits.backlog.give(this.#untakenBytes);
+    this.#untakenBytes = 0;
   }
 
   /** A close frame would have to wait behind the answers. */
@@ -229,11 +220,9 @@ export class Connection implements Conversation {
     while (!this.#blocked && !this.#ended) {
       const next = this.#queue?.shift();
       if (next === undefined) break;
-      this.#queuedBytes -= next.data.byteLength;
-      this.#parts.limits.backlog.give(next.data.byteLength);
       this.#answer(next.data, next.isBinary);
     }
-    if (this.#paused && this.#queuedBytes + this.#untakenBytes === 0) {
+    if (this.#paused && this.#untakenBytes === 0 && this.#queue?.isEmpty !== false) {
       this.#paused = false;
       this.#parts.ws.resume();
     }
@@ -242,12 +231,9 @@ export class Connection implements Conversation {
 
   #enqueue(data: Buffer, isBinary: boolean): void {
     if (this.#ended) return;
-    const { backlog } = this.#parts.limits;
-    this.#queue ??= [];
+    this.#queue ??= new FrameQueue(this.#parts.limits.backlog);
     this.#queue.push({ data, isBinary });
-    this.#queuedBytes += data.byteLength;
-    backlog.hold(data.byteLength);
-    if (this.#queuedBytes >= QUEUE_LIMIT || backlog.isFull) this.#pause();
+    if (this.#queue.isFull) this.#pause();
   }
 
   #pause(): void {
