@@ -3,10 +3,15 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { createProject, type Running, startCommand } from "./command-line.js";
 import { openTestSocket, type TestSocket } from "./socket.js";
 
-/** Says which process it lives in; 13 ends that process, 14 blocks it for good, 15 answers when the session ends, 16 with a megabyte. */
+/**
+ * Says which process it lives in; 13 ends that process, 14 blocks it for good, 15 answers when the session ends, 16 with a megabyte.
+ * It cannot start while there is a file that `BROKEN` names.
+ */
 export const WHERE = `
 import { defineContract, defineEnvironment } from "openenv-ts";
+import { existsSync } from "node:fs";
 import * as z from "zod";
+if (existsSync(process.env.BROKEN ?? "")) process.exit(3);
 const where = defineContract({
   name: "where_env",
   action: z.object({ amount: z.int() }),

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -10,7 +10,7 @@ import { openTestSocket, type TestSocket } from "../../test-support/socket.js";
 
 const KILLS = 50;
 const WORKERS = 3;
-const LANES = 12;
+const LANES = 8;
 const STEPS = 20;
 
 /** What sessions saw that were played one after the other in several lanes. */
@@ -50,7 +50,7 @@ class Load {
         if (observation?.["count"] !== count || observation["pid"] !== pid) this.wrong.push(answer);
         if (count > 0 && reward !== count) this.wrong.push(answer);
         if (!killed.has(pid)) this.serving.add(pid);
-        await sleep(2);
+        await sleep(5);
       }
       socket.send({ type: "close" });
       await socket.closed;
@@ -65,6 +65,12 @@ const isIdle = async (fleet: Fleet, max: number): Promise<boolean> => {
   const { active_sessions, max_sessions } = await fleet.capacity();
   return active_sessions === 0 && max_sessions === max;
 };
+
+/** Milliseconds after which each worker that was lost was to be replaced. */
+function delaysOf({ command }: Fleet): number[] {
+  const lines = command.stderr.matchAll(/"delay":(\d+),"msg":"a worker was lost and is replaced"/g);
+  return [...lines].map(([, delay]) => Number(delay));
+}
 
 describe.skipIf(!existsSync("/proc/self/fd"))("a server whose workers are killed", () => {
   test(`goes on through ${KILLS} of them, and nothing but the sessions of the killed is lost`, async () => {
@@ -98,13 +104,29 @@ describe.skipIf(!existsSync("/proc/self/fd"))("a server whose workers are killed
     });
     await until(() => openDescriptors(supervisor?.pid ?? 0) <= (supervisor?.open ?? 0));
     expect((await readdir(join(folder, (await readdir(folder))[0] as string))).length).toBe(WORKERS);
-    expect(fleet.command.stderr.match(/a worker was lost and is replaced/g)).toHaveLength(KILLS);
+    expect(delaysOf(fleet)).toHaveLength(KILLS);
+    expect(Math.max(...delaysOf(fleet))).toBe(500);
 
     await fleet[Symbol.asyncDispose]();
     expect(await readdir(folder)).toEqual([]);
     expect([...killed].filter((pid) => existsSync(`/proc/${pid}`))).toEqual([]);
     await rm(folder, { recursive: true });
-  }, 120_000);
+  }, 300_000);
+
+  test("waits longer and longer for a worker that cannot start, and serves again as soon as it can", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "faults-"));
+    const broken = join(folder, "broken");
+    await using fleet = await startFleet({ WORKERS: "2", BROKEN: broken });
+    const [first] = await openAll(fleet.url, 1);
+    await writeFile(broken, "");
+    process.kill(first?.pid as number, "SIGKILL");
+    await until(() => delaysOf(fleet).length === 5);
+    expect(delaysOf(fleet)).toEqual([100, 200, 400, 800, 1_600]);
+    expect(await openAll(fleet.url, 4)).toHaveLength(4);
+    await rm(broken);
+    await until(async () => (await fleet.capacity()).max_sessions === 200);
+    await rm(folder, { recursive: true });
+  }, 60_000);
 
   test("ends the sessions of one that is stuck, over sockets and over HTTP, and gives their slots back", async () => {
     await using fleet = await startFleet({ WORKERS: "2", WORKER_TIMEOUT: "1" });
