@@ -1,4 +1,5 @@
 import type { ByteBudget } from "./byte-budget.js";
+import type { Descriptors } from "./descriptors.js";
 import type { Fleet } from "./fleet.js";
 import type { Origins } from "./origins.js";
 import type { Runtime } from "./runtime.js";
@@ -14,6 +15,9 @@ export interface ServerContext {
   readonly pingIntervalMs: number;
   /** Shared by the HTTP bodies that are being read. */
   readonly bodies: ByteBudget;
+  /** Shared by what waits on sockets: frames for their turn, answers for a slow reader. */
+  readonly backlog: ByteBudget;
+  readonly descriptors: Descriptors;
   /** The other servers behind the same address. */
   readonly fleet: Fleet | undefined;
   /** HTTP requests being answered. */
