@@ -36,13 +36,17 @@ process.once("exit", () => {
 });
 for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.exit(130));
 
-/** Starts a server and resolves when all of it listens; `env` is added to this process's, `target` is what Node serves. */
-export async function startFleet(kind, { args = [], env = {}, target = "../envs/benchmark" } = {}) {
+/**
+ * Starts a server and resolves when all of it listens; `env` is added to this process's, `target` is what Node serves,
+ * `onText` gets what the server prints.
+ */
+export async function startFleet(kind, { args = [], env = {}, target = "../envs/benchmark", onText = () => {} } = {}) {
   const { command, findPort } = START[kind](args, pathOf(target));
   const [file, ...rest] = command;
   const child = spawn(file, rest, { env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "pipe"] });
   running.add(child);
   child.once("exit", () => running.delete(child));
+  for (const stream of [child.stdout, child.stderr]) stream.setEncoding("utf8").on("data", onText);
   const port = await readPort(child, findPort);
   return {
     url: `http://127.0.0.1:${port}`,

@@ -5,10 +5,10 @@ import { renderCsv, renderReport } from "openenv-ts/bench";
 
 /**
  * One report: experiments that run one after the other, the table of their rows, and with --write its files.
- * Options of all: --quick, --only a,b, --json <file>, --write (the report and its CSV in results/).
+ * Options of all: --quick, --only a,b, --json <file>, --write (the report and its CSV in results/); `options` adds some.
  */
-export async function runSuite({ title, command, report, csv, experiments, createBench, notes }) {
-  const { only, options } = readArguments(experiments);
+export async function runSuite({ title, command, report, csv, experiments, options: more, createBench, notes }) {
+  const { only, options } = readArguments(experiments, more);
   const bench = createBench(options);
   const rows = [];
   try {
@@ -29,7 +29,7 @@ export async function runSuite({ title, command, report, csv, experiments, creat
   writeFileSync(new URL(`results/${csv}`, import.meta.url), renderCsv(rows));
 }
 
-function readArguments(experiments) {
+function readArguments(experiments, more) {
   try {
     const { values } = parseArgs({
       options: {
@@ -37,6 +37,7 @@ function readArguments(experiments) {
         only: { type: "string", default: Object.keys(experiments).join() },
         json: { type: "string" },
         write: { type: "boolean", default: false },
+        ...more,
       },
     });
     const only = values.only.split(",");

@@ -8,7 +8,7 @@ export interface Settings {
 }
 
 const SUPPORTED = ["Wordle-v0"];
-const MOST_GUESSES = 100;
+const MOST_GUESSES = 20;
 
 /**
  * Reads `TEXTARENA_ENV_ID`, `TEXTARENA_NUM_PLAYERS` and `TEXTARENA_MAX_TURNS`.

@@ -196,8 +196,8 @@ describe("the settings", () => {
   test.each([
     ["TEXTARENA_ENV_ID", "Chess-v0", /TEXTARENA_ENV_ID must be one of Wordle-v0, not "Chess-v0"/],
     ["TEXTARENA_NUM_PLAYERS", "2", /TEXTARENA_NUM_PLAYERS must be 1/],
-    ["TEXTARENA_MAX_TURNS", "0", /TEXTARENA_MAX_TURNS must be a whole number from 1 to 100/],
-    ["TEXTARENA_MAX_TURNS", "six", /TEXTARENA_MAX_TURNS must be a whole number from 1 to 100/],
+    ["TEXTARENA_MAX_TURNS", "0", /TEXTARENA_MAX_TURNS must be a whole number from 1 to 20/],
+    ["TEXTARENA_MAX_TURNS", "six", /TEXTARENA_MAX_TURNS must be a whole number from 1 to 20/],
   ])("refuse %s=%s", (name, value, message) => {
     expect(() => readSettings({ [name]: value })).toThrow(message);
   });

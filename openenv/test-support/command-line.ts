@@ -41,6 +41,8 @@ export interface CommandOptions {
   input?: string;
   /** In a process group of its own, so that a signal can be sent to the group, as a terminal does. */
   detached?: boolean;
+  /** How many files the process, and each one it starts, may have open (`ulimit -n`). */
+  openFiles?: number;
 }
 
 export interface Running extends AsyncDisposable {
@@ -54,8 +56,10 @@ export interface Running extends AsyncDisposable {
 }
 
 export function startCommand(args: readonly string[], options: CommandOptions): Running {
-  const { cwd, node = process.execPath, env = {}, input = "", detached = false } = options;
-  const child = spawn(node, [BIN, ...args], { cwd, env: { ...process.env, ...env }, detached });
+  const { cwd, node = process.execPath, env = {}, input = "", detached = false, openFiles } = options;
+  const command = openFiles === undefined ? [] : ["bash", "-c", `ulimit -n ${openFiles}; exec "$0" "$@"`];
+  const [file = node, ...rest] = [...command, node, BIN, ...args];
+  const child = spawn(file, rest, { cwd, env: { ...process.env, ...env }, detached });
   const text = { stdout: "", stderr: "" };
   for (const name of ["stdout", "stderr"] as const) {
     child[name].setEncoding("utf8").on("data", (chunk: string) => (text[name] += chunk));

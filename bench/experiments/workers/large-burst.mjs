@@ -1,6 +1,5 @@
 import { readFileSync } from "node:fs";
-import { readServerUse } from "openenv-ts/bench";
-import { descriptorLimit } from "../../descriptors.mjs";
+import { descriptorLimit, readServerUse } from "openenv-ts/bench";
 
 const REQUESTS = 65_536;
 const WAIT = 10;

@@ -1,3 +1,4 @@
+export { descriptorLimit } from "../util/descriptor-limit.js";
 export { findServerProcesses, readServerUse } from "./burst/local-server.js";
 export { createLoad, type Load, type LoadOptions, type LoadResult, runSessions, type Workload } from "./load.js";
 export { interleave, medianOf, ratioOf, type Samples } from "./matrix.js";

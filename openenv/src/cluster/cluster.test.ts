@@ -1,78 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import { createProject, type Running, startCommand } from "../../test-support/command-line.js";
-import { openTestSocket, type TestSocket } from "../../test-support/socket.js";
-
-/** Says which process it lives in; 13 ends that process, 14 blocks it for good. */
-const WHERE = `
-import { defineContract, defineEnvironment, defineTools } from "openenv-ts";
-import * as z from "zod";
-const where = defineContract({
-  name: "where_env",
-  action: z.object({ amount: z.int() }),
-  observation: z.object({ pid: z.int(), count: z.int() }),
-  tools: defineTools({ count: { description: "Tells the count.", output: z.int() } }),
-});
-export default defineEnvironment(where, () => {
-  let count = 0;
-  return {
-    reset: () => ({ observation: { pid: process.pid, count: (count = 0) } }),
-    step: ({ amount }) => {
-      if (amount === 13) process.exit(1);
-      if (amount === 14) for (;;);
-      return { observation: { pid: process.pid, count: (count += amount) }, reward: 1 };
-    },
-    tools: { count: () => count },
-  };
-});
-`;
-
-interface Fleet extends AsyncDisposable {
-  url: string;
-  command: Running;
-  capacity(): Promise<{ active_sessions: number; max_sessions: number }>;
-}
-
-async function startFleet(env: Record<string, string>): Promise<Fleet> {
-  const project = await createProject({ "environment.mjs": WHERE });
-  const command = startCommand(["serve", "environment.mjs", "--port", "0"], { cwd: project.dir, env });
-  const [, url = ""] = await command.printed(/at (http:\S+)/);
-  return {
-    url,
-    command,
-    async capacity() {
-      const body = (await (await fetch(`${url}/sessions`)).json()) as { capacity: never };
-      return body.capacity;
-    },
-    async [Symbol.asyncDispose]() {
-      command.process.kill("SIGTERM");
-      await command.exited;
-      await project[Symbol.asyncDispose]();
-    },
-  };
-}
-
-const RESET = { type: "reset" };
-const step = (amount: number) => ({ type: "step", data: { amount } });
-const pidOf = (frame: Record<string, unknown>): number =>
-  (frame as { data: { observation: { pid: number } } }).data.observation.pid;
-
-async function openAll(url: string, count: number): Promise<{ socket: TestSocket; pid: number }[]> {
-  return Promise.all(
-    Array.from({ length: count }, async () => {
-      const socket = await openTestSocket(`${url}/ws`);
-      return { socket, pid: pidOf(await socket.ask(RESET)) };
-    }),
-  );
-}
-
-async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = Date.now() + 20_000;
-  while (!(await condition())) {
-    if (Date.now() > deadline) throw new Error("the condition did not come true in 20 s");
-    await sleep(20);
-  }
-}
+import { createProject, startCommand } from "../../test-support/command-line.js";
+import { openAll, RESET, startFleet, step, until, WHERE } from "../../test-support/fleet.js";
+import { openTestSocket } from "../../test-support/socket.js";
 
 describe("several workers behind one address", () => {
   test("take every socket while one of them has room, and refuse the next with the counts of all", async () => {

@@ -77,6 +77,8 @@ class WorkerFleet implements Fleet {
     const path = socketPath(this.#folder, this.#number);
     await new Promise<void>((resolve) => local.listen({ path, exclusive: true }, resolve));
     local.unref();
+    // A forwarded request that cannot be accepted is the forwarder's failure; this worker goes on.
+    local.on("error", () => {});
     setInterval(() => this.#tellLoad(), HEARTBEAT_MS).unref();
     this.#tellLoad();
     tell({ type: "ready" });

@@ -2,6 +2,7 @@ import { createServer } from "node:net";
 import type { EnvironmentDefinition } from "../env/environment.js";
 import { ConfigError } from "../errors.js";
 import { readConfig } from "../server/config.js";
+import { Descriptors } from "../server/descriptors.js";
 import { listenProblem } from "../server/listen-problem.js";
 import { createLogger } from "../server/logger.js";
 import { onSignals, serverUrl } from "../server/serve.js";
@@ -20,6 +21,8 @@ export async function superviseWorkers(
   const log = createLogger(config.logLevel);
   const supervisor = new Supervisor({ workers, port, log, graceMs, hangMs });
   await supervisor.start();
+  // Each worker has a limit of its own, and it is the same one.
+  new Descriptors(log).warn(config);
   log.info({ host, port, workers, capacity: supervisor.capacity().max_sessions }, "all workers serve");
 
   const replace = (): void => {

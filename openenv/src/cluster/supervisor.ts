@@ -8,7 +8,7 @@ import { ConfigError } from "../errors.js";
 import type { ServerCapacityStatus, SessionInfo } from "../protocol/http.js";
 import { totalCapacity } from "../server/capacity.js";
 import type { Log } from "../server/log.js";
-import type { Member, UpgradeEnvelope, WorkerMessage } from "./messages.js";
+import { type Member, socketPath, type UpgradeEnvelope, type WorkerMessage } from "./messages.js";
 import { leastLoaded } from "./placement.js";
 import { WorkerProcess } from "./worker-process.js";
 
@@ -28,6 +28,8 @@ const LIST_LIMIT_MS = 1_000;
 /** A worker that lived shorter than this has failed to start: the next one waits longer. */
 const SHORT_LIFE_MS = 10_000;
 const MAX_BACKOFF_MS = 5_000;
+/** The most for one that had served: what killed it need not be what it starts with. */
+const MAX_SERVED_BACKOFF_MS = 500;
 
 /** Keeps a number of workers alive behind one address. It serves nothing itself. */
 export class Supervisor {
@@ -81,7 +83,10 @@ export class Supervisor {
     for (const old of [...this.#workers.values()]) {
       const fresh = this.#fork();
       while (fresh.state === "starting" && !this.#closing) await sleep(10);
-      if (fresh.state !== "ready") return;
+      if (fresh.state !== "ready") {
+        if (!this.#closing) this.#options.log.error({}, "a new worker does not start: the old ones stay");
+        return;
+      }
       old.retiring = true;
       this.#tellMembers();
       old.tell({ type: "retire", limitMs: this.#options.graceMs });
@@ -101,7 +106,7 @@ export class Supervisor {
       { folder: this.#folder, port: this.#options.port },
       {
         message: (from, message, socket) => this.#hear(from, message, socket),
-        exit: (from, reason) => this.#lose(from, reason),
+        exit: (from, reason, served) => this.#lose(from, reason, served),
       },
     );
     this.#workers.set(worker.number, worker);
@@ -148,8 +153,10 @@ export class Supervisor {
     worker.give({ type: "upgrade", envelope, last: untried.length === 0, members: ready }, socket);
   }
 
-  #lose(worker: WorkerProcess, reason: string): void {
+  #lose(worker: WorkerProcess, reason: string, served: boolean): void {
     this.#workers.delete(worker.number);
+    // One that was killed has left it behind.
+    void rm(socketPath(this.#folder, worker.number), { force: true });
     this.#tellMembers();
     if (this.#closing || worker.retiring) return;
     if (this.#started !== undefined) {
@@ -158,16 +165,18 @@ export class Supervisor {
     }
     const lived = Date.now() - worker.startedAt;
     this.#failures = lived < SHORT_LIFE_MS ? this.#failures + 1 : 0;
-    const delay = this.#failures === 0 ? 0 : Math.min(100 * 2 ** (this.#failures - 1), MAX_BACKOFF_MS);
+    const most = served ? MAX_SERVED_BACKOFF_MS : MAX_BACKOFF_MS;
+    const delay = this.#failures === 0 ? 0 : Math.min(100 * 2 ** (this.#failures - 1), most);
     const { log } = this.#options;
     log.error(
       { worker: worker.number, reason, sessions: worker.load.active, delay },
       "a worker was lost and is replaced",
     );
-    const timer = setTimeout(() => {
-      if (!this.#closing) this.#fork();
-    }, delay);
-    this.#timers.push(timer);
+    setTimeout(() => {
+      // A fresh one that failed to replace another leaves nothing to replace.
+      const staying = [...this.#workers.values()].filter(({ retiring }) => !retiring);
+      if (!this.#closing && staying.length < this.#options.workers) this.#fork();
+    }, delay).unref();
   }
 
   #killHanging(): void {

@@ -13,7 +13,8 @@ import { stillSocket } from "./still-socket.js";
 
 export interface WorkerHandlers {
   message(worker: WorkerProcess, message: WorkerMessage, socket: Socket | undefined): void;
-  exit(worker: WorkerProcess, reason: string): void;
+  /** `served`: it was ready once. */
+  exit(worker: WorkerProcess, reason: string, served: boolean): void;
 }
 
 /** One worker as its supervisor holds it. */
@@ -47,8 +48,9 @@ export class WorkerProcess {
     this.#worker.on("error", () => {});
     this.#gone = new Promise((resolve) => {
       this.#worker.once("exit", (code, signal) => {
+        const served = this.state === "ready";
         this.state = "gone";
-        handlers.exit(this, signal ?? `exit code ${code}`);
+        handlers.exit(this, signal ?? `exit code ${code}`, served);
         resolve();
       });
     });

@@ -19,6 +19,15 @@ export class ByteBudget {
     return true;
   }
 
+  /** Takes what is there already, whether so much is left or not; who does looks at {@link isFull}. */
+  hold(bytes: number): void {
+    this.#used += bytes;
+  }
+
+  get isFull(): boolean {
+    return this.#used >= this.#limit;
+  }
+
   give(bytes: number): void {
     this.#used -= bytes;
   }

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { ByteBudget } from "./byte-budget.js";
+import type { Descriptors } from "./descriptors.js";
 import type { Fleet } from "./fleet.js";
 import type { Origins } from "./origins.js";
 import type { Rights } from "./rights.js";
@@ -33,6 +34,9 @@ export interface ServerContext {
   readonly pingIntervalMs: number;
   /** Shared by the HTTP bodies that are being read. */
   readonly bodies: ByteBudget;
+  /** Shared by what waits on sockets: frames for their turn, answers for a slow reader. */
+  readonly backlog: ByteBudget;
+  readonly descriptors: Descriptors;
   /** The other servers behind the same address. */
   readonly fleet: Fleet | undefined;
   /** Loaded with the first client that speaks real MCP. */

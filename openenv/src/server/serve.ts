@@ -1,5 +1,6 @@
-import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
+import { createServer, type IncomingMessage, type Server } from "node:http";
+import type { AddressInfo, Socket } from "node:net";
+import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { EnvironmentDefinition } from "../env/environment.js";
 import { isEnvironmentDefinition } from "../env/environment.js";
@@ -7,8 +8,10 @@ import { ConfigError } from "../errors.js";
 import { ByteBudget } from "./byte-budget.js";
 import { type Config, readConfig } from "./config.js";
 import type { ServerContext } from "./context.js";
+import { Descriptors } from "./descriptors.js";
 import type { Fleet } from "./fleet.js";
 import { guardProcess } from "./guard-process.js";
+import { ignoreUpgrade, wantsWebSocket } from "./http/other-upgrade.js";
 import { createRouter } from "./http/router.js";
 import { createRoutes } from "./http/routes.js";
 import { isolate } from "./isolation/isolate.js";
@@ -23,6 +26,7 @@ import { createSocketServer } from "./ws/socket-server.js";
 
 const DRAIN_POLL_MS = 10;
 const BODIES_BYTES = 256 * 1024 * 1024;
+const BACKLOG_BYTES = 256 * 1024 * 1024;
 /** What environments get to close in, however little of the grace period is left. */
 const CLOSE_LIMIT_MS = 1_000;
 
@@ -60,18 +64,26 @@ export async function serveHere(
     maxMessageBytes: config.maxMessageBytes,
     pingIntervalMs: config.pingIntervalMs,
     bodies: new ByteBudget(Math.max(BODIES_BYTES, config.maxMessageBytes)),
+    backlog: new ByteBudget(BACKLOG_BYTES),
+    descriptors: new Descriptors(log),
     requests: 0,
     draining: false,
   };
   const sockets = createSocketServer(context);
   const handle = createRouter(context, createRoutes(config.mode));
   const server = createServer({ noDelay: true }, (request, response) => handle(request, response));
-  server.on("upgrade", sockets.upgrade);
+  server.on("connection", (socket: Socket) => context.descriptors.guard(socket));
+  server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    if (wantsWebSocket(request)) sockets.upgrade(request, socket, head);
+    else ignoreUpgrade(server, request, { socket, head });
+  });
   const listening = fleet === undefined ? listen(server, config) : fleet.listen(server, config.host);
   const port = await listening.catch(async (error: unknown) => {
     await isolated?.close();
     return giveUp(error);
   });
+  // Of a connection that could not be accepted; nobody else listens.
+  server.on("error", (error) => context.descriptors.tell(error));
   const reaper = startReaper(context.sessions, config);
   listeningPorts().add(port);
 
@@ -95,11 +107,13 @@ export async function serveHere(
     await context.sessions.endAll("the server was stopped", Math.max(deadline - Date.now(), CLOSE_LIMIT_MS));
     await isolated?.close();
     listeningPorts().delete(port);
+    context.descriptors.close();
     log.close();
   };
   const stopSignals = options.handleSignals === true ? onSignals(close, log) : () => {};
   const stopGuarding =
     options.handleSignals === true || fleet !== undefined ? guardProcess(log, () => sockets.cut()) : () => {};
+  if (fleet === undefined) context.descriptors.warn(config);
   log.info({ host: config.host, port, mode: config.mode, capacity: config.maxConcurrentEnvs }, "listening");
   await fleet?.join({
     load: () => context.sessions.load(),

@@ -1,21 +1,10 @@
 import { readFileSync } from "node:fs";
 import { ConfigError } from "../../errors.js";
+import { descriptorLimit } from "../../util/descriptor-limit.js";
 
 /** Descriptors that a process needs beside its connections. */
 const RESERVED = 100;
 const MAX_PROCESSES = 64;
-
-/** How many descriptors a process may open; Infinity when nothing says so. */
-export function descriptorLimit(pid: number | "self" = "self"): number {
-  try {
-    const limits = readFileSync(`/proc/${pid}/limits`, "utf8");
-    return parseLimit(/^Max open files\s+(\S+)/m.exec(limits)?.[1]);
-  } catch {
-    if (pid !== "self") return Number.POSITIVE_INFINITY;
-    const report = process.report?.getReport() as { userLimits?: { open_files?: { soft?: unknown } } } | undefined;
-    return parseLimit(report?.userLimits?.open_files?.soft);
-  }
-}
 
 /**
  * How many generator processes a batch takes: `asked`, or else as many as the descriptor limit makes necessary.
@@ -50,9 +39,4 @@ export function portsOfAddress(): number {
   } catch {
     return Number.POSITIVE_INFINITY;
   }
-}
-
-function parseLimit(value: unknown): number {
-  const limit = Number(value);
-  return Number.isInteger(limit) && limit > 0 ? limit : Number.POSITIVE_INFINITY;
 }

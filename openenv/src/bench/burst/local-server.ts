@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { descriptorLimit } from "../../util/descriptor-limit.js";
 import { cpuSeconds, residentBytes } from "../measure.js";
-import { descriptorLimit } from "./limits.js";
 
 const LISTENING = "0A";
 

@@ -7,6 +7,8 @@ import { waitFor } from "../../../test-support/servers.js";
 import { defineContract, defineEnvironment } from "../../index.js";
 import { ByteBudget } from "../byte-budget.js";
 import type { ServerContext } from "../context.js";
+import { Descriptors } from "../descriptors.js";
+import { silentLog } from "../log.js";
 import { createOrigins } from "../origins.js";
 import { createRights } from "../rights.js";
 import { createRuntime } from "../runtime.js";
@@ -44,6 +46,8 @@ beforeEach(async () => {
     maxMessageBytes: 80_000,
     pingIntervalMs: 1_000,
     bodies,
+    backlog: new ByteBudget(BUDGET),
+    descriptors: new Descriptors(silentLog),
     requests: 0,
     draining: false,
   };

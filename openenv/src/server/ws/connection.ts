@@ -2,26 +2,28 @@ import type { Socket } from "node:net";
 import type { WebSocket } from "ws";
 import { CLOSE_CODES, type Extension } from "../../protocol/messages.js";
 import { isThenable } from "../../util/thenable.js";
+import type { ByteBudget } from "../byte-budget.js";
 import type { Refusal } from "../refusal.js";
 import type { Session } from "../session.js";
 import type { Sessions } from "../sessions.js";
 import { Batch } from "./batch.js";
 import type { Answer } from "./format.js";
+import { FrameQueue } from "./frame-queue.js";
 import type { Conversation, SocketProtocol } from "./protocol.js";
 
-/** Answers waiting to be taken by the peer beyond which no more of its frames are handled, bytes. */
+/** Answers that the peer has not taken beyond which no more of its frames are read or handled, bytes. */
 const HIGH_WATER = 4 * 1024 * 1024;
-/** Frames waiting for their turn beyond which the socket is not read, of one connection and of all, bytes. */
-const QUEUE_LIMIT = 1024 * 1024;
-const TOTAL_QUEUE_LIMIT = 256 * 1024 * 1024;
+/** The same when the backlog of all connections is full: more than a socket takes at once. */
+const FULL_HIGH_WATER = 64 * 1024;
 
 const SHUTTING_DOWN = "the server is shutting down";
 
-let totalQueued = 0;
-
-interface QueuedFrame {
-  data: Buffer;
-  isBinary: boolean;
+/** What all connections of a server share. */
+export interface ConnectionLimits {
+  /** Bytes that wait on either side of all connections: frames for their turn, answers for a slow reader. */
+  readonly backlog: ByteBudget;
+  /** Milliseconds in which a peer must take some of the answers that wait for it. */
+  readonly stallMs: number;
 }
 
 export interface ConnectionParts {
@@ -31,6 +33,7 @@ export interface ConnectionParts {
   sessions: Sessions;
   /** The upgrade carried the orchestrator's token. */
   orchestrator: boolean;
+  limits: ConnectionLimits;
 }
 
 /**
@@ -53,8 +56,9 @@ export class Connection implements Conversation {
   #paused = false;
   #ended = false;
   #goingAway = false;
-  #queue: QueuedFrame[] | undefined;
-  #queuedBytes = 0;
+  #queue: FrameQueue | undefined;
+  /** Answers that the peer is waited for to take. */
+  #untakenBytes = 0;
 
   constructor(parts: ConnectionParts) {
     this.#parts = parts;
@@ -73,17 +77,17 @@ export class Connection implements Conversation {
     const { sessions } = this.#parts;
     this.#owns = sessionId === null;
     if (this.extensions.includes("batch")) {
-      if (sessionId === null) return this.#startBatch();
+      if (sessionId === null) {
+        this.batch = new Batch(sessions, this.#parts.orchestrator);
+        return this.#unblock();
+      }
       this.extensions = this.extensions.filter((name) => name !== "batch");
     }
     try {
       const opened = sessionId === null ? sessions.open(this) : sessions.attach(sessionId);
-      if (isThenable(opened)) {
-        opened.then(
-          (session) => this.#adopt(session),
-          (error: Refusal) => this.#refuse(error),
-        );
-      } else this.#adopt(opened);
+      if (!isThenable(opened)) return this.#adopt(opened);
+      const refuse = (error: Refusal): void => this.#refuse(error);
+      opened.then((session) => this.#adopt(session), refuse);
     } catch (error) {
       this.#refuse(error as Refusal);
     }
@@ -96,7 +100,8 @@ export class Connection implements Conversation {
 
   /** The socket has closed: the slot is freed now, also when a step is still running. */
   closed(reason: string): void {
-    for (const { data } of this.#queue?.splice(0) ?? []) totalQueued -= data.byteLength;
+    this.#queue?.clear();
+    this.#giveUntaken();
     if (this.#ended) return;
     this.#ended = true;
     const why = this.#goingAway ? SHUTTING_DOWN : reason;
@@ -106,10 +111,12 @@ export class Connection implements Conversation {
     else this.#parts.sessions.detach(this.session);
   }
 
-  /** No pong came: the slot is freed without waiting for the socket. */
+  /** No pong came: the slot is freed without waiting for the socket. Called again, waits no more for a last word. */
   lost(): void {
+    const { ws } = this.#parts;
+    if (this.#ended) return ws.terminate();
     this.closed("no answer to pings");
-    this.#parts.ws.close(CLOSE_CODES.noPong, "no answer to pings");
+    ws.close(CLOSE_CODES.noPong, "no answer to pings");
   }
 
   /** The server stops: closes as soon as the answer in flight is out. */
@@ -118,11 +125,6 @@ export class Connection implements Conversation {
     // One that waits for its session has nothing in flight.
     const idle = !this.#blocked || (this.session === undefined && this.batch === undefined);
     if (idle) this.#parts.ws.close(CLOSE_CODES.restart, SHUTTING_DOWN);
-  }
-
-  #startBatch(): void {
-    this.batch = new Batch(this.#parts.sessions, this.#parts.orchestrator);
-    this.#unblock();
   }
 
   #refuse(refusal: Refusal): void {
@@ -184,13 +186,36 @@ export class Connection implements Conversation {
     ws.send(answer);
   }
 
-  /** True when the peer takes its answers too slowly: nothing more is handled until it has. */
+  /** True when the peer takes its answers too slowly: nothing more is read or handled until it has. */
   #waitForDrain(): boolean {
-    const { ws, socket } = this.#parts;
-    if (ws.bufferedAmount < HIGH_WATER) return false;
+    const { ws, socket, limits } = this.#parts;
+    const untaken = ws.bufferedAmount;
+    if (untaken < FULL_HIGH_WATER || (untaken < HIGH_WATER && !limits.backlog.isFull)) return false;
+    if (this.#ended) return true;
     this.#blocked = true;
-    socket.once("drain", () => this.#unblock());
+    this.#untakenBytes = untaken;
+    limits.backlog.hold(untaken);
+    this.#pause();
+    // Nothing is read, so that only what the peer takes counts as a sign of life.
+    const onStall = (): void => this.#stalled();
+    socket.setTimeout(limits.stallMs, onStall);
+    socket.once("drain", () => {
+      socket.setTimeout(0, onStall);
+      this.#giveUntaken();
+      this.#unblock();
+    });
     return true;
+  }
+
+  #giveUntaken(): void {
+    this.#parts.limits.backlog.give(this.#untakenBytes);
+    this.#untakenBytes = 0;
+  }
+
+  /** A close frame would have to wait behind the answers. */
+  #stalled(): void {
+    this.closed("its answers were not taken");
+    this.#parts.ws.terminate();
   }
 
   #unblock(): void {
@@ -198,11 +223,9 @@ export class Connection implements Conversation {
     while (!this.#blocked && !this.#ended) {
       const next = this.#queue?.shift();
       if (next === undefined) break;
-      this.#queuedBytes -= next.data.byteLength;
-      totalQueued -= next.data.byteLength;
       this.#answer(next.data, next.isBinary);
     }
-    if (this.#paused && this.#queuedBytes === 0) {
+    if (this.#paused && this.#untakenBytes === 0 && this.#queue?.isEmpty !== false) {
       this.#paused = false;
       this.#parts.ws.resume();
     }
@@ -210,11 +233,13 @@ export class Connection implements Conversation {
   }
 
   #enqueue(data: Buffer, isBinary: boolean): void {
-    this.#queue ??= [];
+    if (this.#ended) return;
+    this.#queue ??= new FrameQueue(this.#parts.limits.backlog);
     this.#queue.push({ data, isBinary });
-    this.#queuedBytes += data.byteLength;
-    totalQueued += data.byteLength;
-    if (this.#queuedBytes < QUEUE_LIMIT && totalQueued < TOTAL_QUEUE_LIMIT) return;
+    if (this.#queue.isFull) this.#pause();
+  }
+
+  #pause(): void {
     this.#paused = true;
     this.#parts.ws.pause();
   }

@@ -14,6 +14,10 @@ import { createRpcProtocol } from "./rpc-frames.js";
 
 /** How long a close frame has to get out. */
 const FAREWELL_MS = 100;
+/** A peer that takes none of its answers has as many ping intervals as this. */
+const STALLED_PINGS = 3;
+
+const NO_DESCRIPTORS = "the server can hold no more connections: try again later";
 
 /** Its connection sits on the socket: no closure and no map entry a session. */
 class SessionSocket extends WebSocket {
@@ -44,6 +48,7 @@ export function createSocketServer(context: ServerContext): SocketServer {
     "/mcp": createRpcProtocol(runtime, sessions),
   };
   const heartbeat = new Heartbeat<SessionSocket>(context.pingIntervalMs);
+  const limits = { backlog: context.backlog, stallMs: STALLED_PINGS * context.pingIntervalMs };
   const server = new WebSocketServer<typeof SessionSocket>({
     noServer: true,
     clientTracking: false,
@@ -57,7 +62,7 @@ export function createSocketServer(context: ServerContext): SocketServer {
   const accept = (ws: SessionSocket, socket: Socket, { request, target }: Accepted): void => {
     const { protocol } = target;
     const orchestrator = context.rights.isOrchestrator(request.headers);
-    const connection = new Connection({ ws, socket, protocol, sessions, orchestrator });
+    const connection = new Connection({ ws, socket, protocol, sessions, orchestrator, limits });
     connection.extensions = target.extensions;
     ws.connection = connection;
     ws.group = heartbeat.watch(ws);
@@ -80,11 +85,13 @@ export function createSocketServer(context: ServerContext): SocketServer {
         const elsewhere = owner !== undefined || (target.sessionId === null && fleet.shouldPassOn());
         if (elsewhere) return fleet.passOn({ request, socket, head }, owner);
       }
+      if (context.descriptors.areShort(socket)) return refuse(socket, "503 Service Unavailable", NO_DESCRIPTORS);
       server.handleUpgrade(request, socket, head, (ws) => accept(ws, socket as Socket, { request, target }));
     },
     take(request, socket, head) {
       const target = parseTarget(request.url ?? "/", protocols);
       if (target === undefined) return refuse(socket, "403 Forbidden", "no WebSocket here: use /ws or /mcp");
+      if (context.descriptors.areShort(socket)) return refuse(socket, "503 Service Unavailable", NO_DESCRIPTORS);
       server.handleUpgrade(request, socket, head, (ws) => accept(ws, socket as Socket, { request, target }));
     },
     goAway() {

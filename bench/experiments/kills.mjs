@@ -1,0 +1,132 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { WebSocket } from "ws";
+import { cameTrue, openDescriptors, startWatchedFleet } from "../watched-fleet.mjs";
+
+export const title = "kill -9 of workers under load";
+
+const WORKERS = 3;
+const CAPACITY = 200;
+const LANES = 32;
+const STEPS = 20;
+const RESET = JSON.stringify({ type: "reset" });
+
+export async function run({ kills }) {
+  const fleet = await startWatchedFleet(WORKERS, CAPACITY);
+  try {
+    const isIdle = async () => {
+      const { active_sessions, max_sessions } = await fleet.capacity();
+      return active_sessions === 0 && max_sessions === WORKERS * CAPACITY;
+    };
+    await playAll(fleet.url, 1);
+    await cameTrue(isIdle);
+    const before = countAll(fleet);
+    const seen = { finished: 0, wrong: 0, lost: 0, lostElsewhere: 0, serving: new Set(), killed: new Set() };
+    const lanes = playAll(fleet.url, Number.POSITIVE_INFINITY, seen);
+    while (seen.killed.size < kills) {
+      if (!(await cameTrue(() => seen.serving.size > 1))) throw new Error("no two workers serve any more");
+      const [pid] = seen.serving;
+      seen.serving.delete(pid);
+      seen.killed.add(pid);
+      process.kill(pid, "SIGKILL");
+      if (seen.killed.size % 50 === 0) process.stderr.write(`  ${seen.killed.size} killed\n`);
+    }
+    seen.stopping = true;
+    await lanes;
+    await cameTrue(isIdle);
+    await cameTrue(() => isBack(before, countAll(fleet)));
+    const { active_sessions } = await fleet.capacity();
+    return rowsOf(seen, before, { ...countAll(fleet), slots: active_sessions, told: fleet.log.lost });
+  } finally {
+    await fleet.close();
+  }
+}
+
+function countAll(fleet) {
+  const workers = fleet.workers();
+  return {
+    processes: workers.length,
+    supervisor: openDescriptors(fleet.supervisor),
+    worker: Math.max(...workers.map(openDescriptors)),
+    files: fleet.socketFiles().length,
+  };
+}
+
+function isBack(before, now) {
+  return Object.entries(before).every(([name, count]) => now[name] <= count);
+}
+
+function rowsOf(seen, before, after) {
+  const row = (id, measure, unit, value, ...targets) => {
+    return { id, measure, unit, samples: { measured: [value] }, targets };
+  };
+  const none = { limit: "at most", value: 0 };
+  return [
+    row("kills", "workers killed under load", "kills", seen.killed.size),
+    row("kills-told", "of them told in the log and replaced", "kills", after.told, {
+      limit: "at least",
+      value: seen.killed.size,
+    }),
+    row("kills-finished", "sessions played to their end meanwhile", "sessions", seen.finished),
+    row("kills-lost", "sessions that ended with their worker", "sessions", seen.lost),
+    row("kills-elsewhere", "sessions lost in workers that were not killed", "sessions", seen.lostElsewhere, none),
+    row("kills-wrong", "wrong answers", "answers", seen.wrong, none),
+    row("kills-slots", "slots left over", "slots", after.slots, none),
+    row("kills-processes", "processes left over", "processes", after.processes - before.processes, none),
+    row(
+      "kills-supervisor",
+      "descriptors left over in the supervisor",
+      "files",
+      after.supervisor - before.supervisor,
+      none,
+    ),
+    row(
+      "kills-workers",
+      "descriptors more than at the start in any worker",
+      "files",
+      after.worker - before.worker,
+      none,
+    ),
+    row("kills-files", "local sockets left over", "files", after.files - before.files, none),
+  ];
+}
+
+/** Sessions in lanes, one after the other: `rounds` in each, or until `seen.stopping`. */
+function playAll(url, rounds, seen = { serving: new Set(), killed: new Set() }) {
+  const lane = async (_, index) => {
+    for (let round = 0; round < rounds && !seen.stopping; round++)
+      await play(`${url.replace("http", "ws")}/ws`, seen, index);
+  };
+  return Promise.all(Array.from({ length: LANES }, lane));
+}
+
+async function play(url, seen, lane) {
+  const ws = new WebSocket(url, { perMessageDeflate: false });
+  // What went wrong is said by "close", which follows.
+  ws.on("error", () => {});
+  const next = (event) => new Promise((resolve) => ws.once(event, resolve));
+  const closed = next("close").then(() => undefined);
+  const opened = await Promise.race([next("open").then(() => true), closed]);
+  // A handshake that a killed worker had begun.
+  if (!opened) return;
+  let pid = 0;
+  for (let turn = 0; turn <= STEPS; turn++) {
+    const wait = (lane + turn) / 10_000;
+    ws.send(turn === 0 ? RESET : JSON.stringify({ type: "step", data: { wait_seconds: wait } }));
+    const answer = await Promise.race([next("message"), closed]);
+    if (answer === undefined) {
+      if (pid === 0) return;
+      seen.lost++;
+      if (!seen.killed.has(pid)) seen.lostElsewhere++;
+      return;
+    }
+    const { type, data } = JSON.parse(answer);
+    pid ||= data.observation?.pid ?? 0;
+    const right = type === "observation" && data.observation.pid === pid;
+    if (!right || (turn > 0 && data.observation.waited_seconds !== wait)) seen.wrong++;
+    if (pid > 0 && !seen.killed.has(pid)) seen.serving.add(pid);
+  }
+  await sleep(1);
+  ws.close();
+  await closed;
+  seen.finished++;
+}

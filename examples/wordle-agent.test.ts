@@ -1,0 +1,100 @@
+import { execFile } from "node:child_process";
+import { once } from "node:events";
+import { createServer, type IncomingHttpHeaders } from "node:http";
+import type { AddressInfo } from "node:net";
+import { fileURLToPath } from "node:url";
+import { describe, expect, test } from "vitest";
+import { scriptedPolicy } from "./wordle-agent/scripted.js";
+
+const BIN = fileURLToPath(new URL("../openenv/bin/openenv.js", import.meta.url));
+const MAIN = fileURLToPath(new URL("wordle-agent/main.ts", import.meta.url));
+const KEY = "key-of-the-test";
+
+describe("the wordle agent with a model", () => {
+  test("plays whole games over chat completions, and outlasts what passes", { timeout: 60_000 }, async () => {
+    await using endpoint = await startEndpoint((nth) => (nth === 1 ? 503 : nth === 3 ? 429 : 200));
+    const { code, stdout, stderr } = await runAgent({ OPENAI_BASE_URL: endpoint.url, GAMES: "3" });
+    expect(code, stderr).toBe(0);
+    expect(stdout).toMatch(/^small-model solved [23] of 3 games, in \d\.\d moves on average$/m);
+
+    const [first] = endpoint.requests;
+    expect(first?.path).toBe("/v1/chat/completions");
+    expect(first?.headers.authorization).toBe(`Bearer ${KEY}`);
+    expect(first?.body.model).toBe("small-model");
+    expect(first?.body.messages.map(({ role }) => role)).toEqual(["system", "user"]);
+    expect(first?.body.messages[1]?.content).toContain("This is Wordle.");
+    const longest = endpoint.requests.map(({ body }) => body.messages).sort((a, b) => b.length - a.length)[0] ?? [];
+    expect(longest.map(({ role }) => role).slice(0, 4)).toEqual(["system", "user", "assistant", "user"]);
+    expect(longest[3]?.content).toMatch(/^\[GAME\] \[[a-z]{5}\]\n\[GAME\] You submitted [^\n]+\nFeedback:\n/);
+  });
+
+  test.each([
+    ["refuses the key", 401, 1, "the endpoint answered 401"],
+    ["stays down", 500, 3, "the endpoint answered 500"],
+  ])("fails when the endpoint %s, instead of counting a lost game", async (_, status, asked, message) => {
+    await using endpoint = await startEndpoint(() => status);
+    const { code, stdout, stderr } = await runAgent({ OPENAI_BASE_URL: endpoint.url });
+    expect(code).not.toBe(0);
+    expect(endpoint.requests).toHaveLength(asked);
+    expect(stderr).toContain(message);
+    expect(stdout + stderr).not.toContain(KEY);
+  });
+
+  test("says what is missing when the endpoint is named and the model is not", async () => {
+    const { code, stderr } = await runAgent({ OPENAI_BASE_URL: "http://127.0.0.1:1/v1", OPENAI_MODEL: "" });
+    expect(code).not.toBe(0);
+    expect(stderr).toContain("name the model in OPENAI_MODEL");
+  });
+});
+
+interface Request {
+  path: string | undefined;
+  headers: IncomingHttpHeaders;
+  body: { model: string; messages: { role: string; content: string }[] };
+}
+
+/** Speaks chat completions; its model is the script, which thinks aloud. `decide` gives the status of each request. */
+async function startEndpoint(decide: (nth: number) => number) {
+  const requests: Request[] = [];
+  const server = createServer(async (request, response) => {
+    const body = JSON.parse((await request.setEncoding("utf8").toArray()).join("")) as Request["body"];
+    requests.push({ path: request.url, headers: request.headers, body });
+    const status = decide(requests.length);
+    response.writeHead(status, { "content-type": "application/json" });
+    if (status !== 200) return response.end('{"error":{"message":"not now"}}');
+    const content = `Not [about], I think. ${await think(body.messages)} it is.`;
+    return response.end(JSON.stringify({ choices: [{ index: 0, message: { role: "assistant", content } }] }));
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
+    requests,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await once(server.close(), "close");
+    },
+  };
+}
+
+async function think(messages: Request["body"]["messages"]): Promise<string> {
+  const policy = scriptedPolicy();
+  let guess = "";
+  for (const { content } of messages.filter(({ role }) => role === "user")) guess = await policy(content);
+  return guess;
+}
+
+function runAgent(variables: Record<string, string>): Promise<{ code: unknown; stdout: string; stderr: string }> {
+  const env = {
+    ...process.env,
+    OPENAI_MODEL: "small-model",
+    OPENAI_API_KEY: KEY,
+    WORDLE_URL: "",
+    GAMES: "",
+    ...variables,
+  };
+  return new Promise((resolve) => {
+    execFile(process.execPath, [BIN, "run", MAIN], { env, timeout: 30_000 }, (error, stdout, stderr) =>
+      resolve({ code: error === null ? 0 : error.code, stdout, stderr }),
+    );
+  });
+}

@@ -1,0 +1,66 @@
+import { existsSync } from "node:fs";
+import { connect, type Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, test } from "vitest";
+import { cpuSeconds } from "../../src/bench/measure.js";
+import { openAll, RESET, startFleet, step, until } from "../../test-support/fleet.js";
+import { serverDescriptors } from "../../test-support/processes.js";
+import { openTestSocket, type TestSocket } from "../../test-support/socket.js";
+
+const LIMIT = 256;
+const OUT = /"limit":256,"refused":\d+,"msg":"out of file descriptors[^"]*ulimit -n[^"]*MAX_CONCURRENT_ENVS"/g;
+
+describe.skipIf(!existsSync("/proc/self/fd"))("a server that may open few files", () => {
+  test.each([1, 2])(
+    "of %i workers refuses what it cannot hold, serves what it has, and recovers",
+    async (workers) => {
+      await using fleet = await startFleet({ WORKERS: String(workers), MAX_CONCURRENT_ENVS: "1000" }, LIMIT);
+      const [before] = await Promise.all([
+        serverDescriptors(fleet.url),
+        fleet.command.printed(/fewer file descriptors/),
+      ]);
+      const first = await openAll(fleet.url, 4);
+
+      // Connections that never say anything, more than there are descriptors for.
+      const idle: Socket[] = [];
+      for (let i = 0; i < LIMIT * workers * 2; i++) {
+        const socket = connect(Number(new URL(fleet.url).port), "127.0.0.1");
+        idle.push(socket.on("error", () => {}));
+      }
+      await until(() => idle.some(({ closed }) => closed));
+      await expect(openTestSocket(`${fleet.url}/ws`)).rejects.toThrow(/503|hang up|RESET/);
+      for (const { socket } of first)
+        expect(await socket.ask(step(1))).toMatchObject({ data: { observation: { count: 1 } } });
+      const cpu = serverDescriptors(fleet.url).map(({ pid }) => cpuSeconds(pid));
+      await sleep(1_000);
+      const spent = serverDescriptors(fleet.url).map(({ pid }, index) => cpuSeconds(pid) - (cpu[index] ?? 0));
+      expect(Math.max(...spent)).toBeLessThan(0.5);
+      for (const socket of idle) socket.destroy();
+
+      // Sessions up to the last descriptor that they may have.
+      const opened: TestSocket[] = [];
+      await until(() =>
+        serverDescriptors(fleet.url)
+          .slice(-workers)
+          .every(({ open }) => open < LIMIT / 2),
+      );
+      for (let i = 0; i < LIMIT * workers; i++) {
+        const socket = await openTestSocket(`${fleet.url}/ws`).catch(() => undefined);
+        if (socket) opened.push(socket);
+      }
+      expect(opened.length).toBeGreaterThan(4 * workers);
+      expect(opened.length).toBeLessThan(LIMIT * workers - 1);
+      for (const socket of opened) expect(await socket.ask(RESET)).toMatchObject({ type: "observation" });
+      expect((await fetch(`${fleet.url}/health`)).status).toBe(200);
+      const lines = fleet.command.stderr.match(OUT)?.length ?? 0;
+      expect(lines).toBeGreaterThanOrEqual(1);
+      expect(lines).toBeLessThanOrEqual(workers * 3);
+
+      for (const socket of [...opened, ...first.map((session) => session.socket)]) await socket[Symbol.asyncDispose]();
+      await until(async () => (await fleet.capacity()).active_sessions === 0);
+      expect(await openAll(fleet.url, 4)).toHaveLength(4);
+      expect(serverDescriptors(fleet.url).map(({ pid }) => pid)).toEqual(before.map(({ pid }) => pid));
+    },
+    60_000,
+  );
+});

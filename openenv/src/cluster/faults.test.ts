@@ -1,0 +1,165 @@
+import { existsSync } from "node:fs";
+import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, test } from "vitest";
+import { type Fleet, openAll, RESET, startFleet, step, until } from "../../test-support/fleet.js";
+import { openDescriptors, serverDescriptors } from "../../test-support/processes.js";
+import { openTestSocket, type TestSocket } from "../../test-support/socket.js";
+
+const KILLS = 50;
+const WORKERS = 3;
+const LANES = 8;
+const STEPS = 20;
+
+/** What sessions saw that were played one after the other in several lanes. */
+class Load {
+  finished = 0;
+  /** Processes of sessions that ended early, and how each ended. */
+  readonly lost: { pid: number; code: number }[] = [];
+  readonly wrong: unknown[] = [];
+  /** Processes that opened sessions and were not killed. */
+  readonly serving = new Set<number>();
+  #stopping = false;
+  readonly #lanes: Promise<unknown>;
+
+  constructor(url: string, killed: ReadonlySet<number>) {
+    const lane = async (): Promise<void> => {
+      while (!this.#stopping) {
+        // A handshake that a killed worker had begun says nothing more than that.
+        const socket = await openTestSocket(`${url}/ws`).catch(() => undefined);
+        if (socket !== undefined) await this.#play(socket, killed);
+      }
+    };
+    this.#lanes = Promise.all(Array.from({ length: LANES }, lane));
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping = true;
+    await this.#lanes;
+  }
+
+  async #play(socket: TestSocket, killed: ReadonlySet<number>): Promise<void> {
+    let pid = 0;
+    try {
+      for (let count = 0; count <= STEPS; count++) {
+        const answer = await socket.ask(count === 0 ? RESET : step(1));
+        const { observation, reward } = answer["data"] as { observation: Record<string, number>; reward: number };
+        pid ||= observation?.["pid"] ?? 0;
+        if (observation?.["count"] !== count || observation["pid"] !== pid) this.wrong.push(answer);
+        if (count > 0 && reward !== count) this.wrong.push(answer);
+        if (!killed.has(pid)) this.serving.add(pid);
+        await sleep(5);
+      }
+      socket.send({ type: "close" });
+      await socket.closed;
+      this.finished++;
+    } catch {
+      if (pid > 0) this.lost.push({ pid, code: (await socket.closed).code });
+    }
+  }
+}
+
+const isIdle = async (fleet: Fleet, max: number): Promise<boolean> => {
+  const { active_sessions, max_sessions } = await fleet.capacity();
+  return active_sessions === 0 && max_sessions === max;
+};
+
+/** Milliseconds after which each worker that was lost was to be replaced. */
+function delaysOf({ command }: Fleet): number[] {
+  const lines = command.stderr.matchAll(/"delay":(\d+),"msg":"a worker was lost and is replaced"/g);
+  return [...lines].map(([, delay]) => Number(delay));
+}
+
+describe.skipIf(!existsSync("/proc/self/fd"))("a server whose workers are killed", () => {
+  test(`goes on through ${KILLS} of them, and nothing but the sessions of the killed is lost`, async () => {
+    const folder = await mkdtemp(join(tmpdir(), "faults-"));
+    const fleet = await startFleet({ WORKERS: String(WORKERS), MAX_CONCURRENT_ENVS: "100", TMPDIR: folder });
+    await Promise.all((await openAll(fleet.url, LANES)).map(({ socket }) => socket[Symbol.asyncDispose]()));
+    await until(() => isIdle(fleet, WORKERS * 100));
+    const [supervisor, ...workers] = serverDescriptors(fleet.url);
+    const ofWorker = Math.max(...workers.map(({ open }) => open));
+
+    const killed = new Set<number>();
+    const load = new Load(fleet.url, killed);
+    while (killed.size < KILLS) {
+      // One that serves: what is killed before it has served waits longer and longer for its successor.
+      await until(() => load.serving.size > 1);
+      const [pid] = load.serving as Set<number> & Iterable<number>;
+      load.serving.delete(pid as number);
+      killed.add(pid as number);
+      process.kill(pid as number, "SIGKILL");
+    }
+    await load.stop();
+
+    expect(load.wrong).toEqual([]);
+    expect(load.finished).toBeGreaterThan(KILLS);
+    expect(load.lost.length).toBeGreaterThan(0);
+    expect(load.lost.filter(({ pid, code }) => !killed.has(pid) || code !== 1006)).toEqual([]);
+    await until(() => isIdle(fleet, WORKERS * 100));
+    await until(() => {
+      const now = serverDescriptors(fleet.url);
+      return now.length === WORKERS + 1 && now.slice(1).every(({ open }) => open <= ofWorker);
+    });
+    await until(() => openDescriptors(supervisor?.pid ?? 0) <= (supervisor?.open ?? 0));
+    expect((await readdir(join(folder, (await readdir(folder))[0] as string))).length).toBe(WORKERS);
+    expect(delaysOf(fleet)).toHaveLength(KILLS);
+    expect(Math.max(...delaysOf(fleet))).toBe(500);
+
+    await fleet[Symbol.asyncDispose]();
+    expect(await readdir(folder)).toEqual([]);
+    expect([...killed].filter((pid) => existsSync(`/proc/${pid}`))).toEqual([]);
+    await rm(folder, { recursive: true });
+  }, 300_000);
+
+  test("waits longer and longer for a worker that cannot start, and serves again as soon as it can", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "faults-"));
+    const broken = join(folder, "broken");
+    await using fleet = await startFleet({ WORKERS: "2", BROKEN: broken });
+    const [first] = await openAll(fleet.url, 1);
+    await writeFile(broken, "");
+    process.kill(first?.pid as number, "SIGKILL");
+    await until(() => delaysOf(fleet).length === 5);
+    expect(delaysOf(fleet)).toEqual([100, 200, 400, 800, 1_600]);
+    expect(await openAll(fleet.url, 4)).toHaveLength(4);
+    await rm(broken);
+    await until(async () => (await fleet.capacity()).max_sessions === 200);
+    await rm(folder, { recursive: true });
+  }, 60_000);
+
+  test("ends the sessions of one that is stuck, over sockets and over HTTP, and gives their slots back", async () => {
+    await using fleet = await startFleet({ WORKERS: "2", WORKER_TIMEOUT: "1" });
+    const post = async (path: string, body: object, session?: string) => {
+      const headers = { "content-type": "application/json", connection: "close" };
+      const named = session === undefined ? headers : { ...headers, "openenv-session": session };
+      return fetch(fleet.url + path, { method: "POST", headers: named, body: JSON.stringify(body) });
+    };
+    const sessions = await openAll(fleet.url, 12);
+    const overHttp = await Promise.all(
+      Array.from({ length: 12 }, async () => {
+        const response = await post("/reset", {});
+        const { observation } = (await response.json()) as { observation: { pid: number } };
+        return { id: response.headers.get("openenv-session") ?? "", pid: observation.pid };
+      }),
+    );
+    const stuck = sessions[0]?.pid;
+    sessions[0]?.socket.send(step(14));
+    await sleep(100);
+    for (const { socket, pid } of sessions) {
+      if (pid === stuck) expect((await socket.closed).code).toBe(1006);
+      else expect(await socket.ask(step(1))).toMatchObject({ data: { observation: { count: 1 }, reward: 1 } });
+    }
+    for (const { id, pid } of overHttp) {
+      const response = await post("/step", { action: { amount: 1 } }, id);
+      if (pid !== stuck) expect(await response.json()).toMatchObject({ observation: { count: 1 }, reward: 1 });
+      else expect([response.status, await response.json()]).toMatchObject([404, { code: "SESSION_ERROR" }]);
+    }
+    const left = [...sessions, ...overHttp].filter(({ pid }) => pid !== stuck).length;
+    await until(async () => {
+      const { active_sessions, max_sessions } = await fleet.capacity();
+      return active_sessions === left && max_sessions === 200;
+    });
+    await Promise.all(sessions.map(({ socket }) => socket[Symbol.asyncDispose]()));
+  }, 60_000);
+});

@@ -1,0 +1,49 @@
+import { expect, test } from "vitest";
+import { Descriptors } from "./descriptors.js";
+import { type Log, silentLog } from "./log.js";
+
+/** A log that keeps its lines. */
+function keep(): { log: Log; lines: unknown[][] } {
+  const lines: unknown[][] = [];
+  const say =
+    (level: string) =>
+    (fields: object, message: string): void => {
+      lines.push([level, fields, message]);
+    };
+  return { log: { ...silentLog, warn: say("warn"), error: say("error") }, lines };
+}
+
+test("says how many descriptors are missing, and nothing when they suffice", () => {
+  const { log, lines } = keep();
+  const config = { maxConcurrentEnvs: 1_000, queueSize: 24 };
+  new Descriptors(log, 2_000).warn(config);
+  expect(lines).toEqual([]);
+  new Descriptors(log, 1_000).warn(config);
+  expect(lines).toEqual([
+    ["warn", { limit: 1_000, needed: 1_072, sessions: 1_000, waiting: 24 }, expect.stringMatching(/ulimit -n/)],
+  ]);
+});
+
+test("tells a thousand refusals in one line, with the error of the first where there is one", () => {
+  const { log, lines } = keep();
+  const descriptors = new Descriptors(log, 64);
+  const error = new Error("accept EMFILE");
+  for (let i = 0; i < 1_000; i++) descriptors.tell(error);
+  descriptors.close();
+  expect(lines).toEqual([
+    ["error", { limit: 64, refused: 1, err: error }, expect.stringMatching(/MAX_CONCURRENT_ENVS/)],
+  ]);
+});
+
+test("knows by the number of a socket how many are left; one without a number is always let in", () => {
+  const descriptors = new Descriptors(silentLog, 64);
+  const socket = (fd?: number) => (fd === undefined ? {} : { _handle: { fd } });
+  expect([39, 40, 63, -1, undefined].map((fd) => descriptors.areShort(socket(fd)))).toEqual([
+    false,
+    true,
+    true,
+    false,
+    false,
+  ]);
+  descriptors.close();
+});

@@ -1,0 +1,36 @@
+import type { IncomingMessage, Server } from "node:http";
+import type { Duplex } from "node:stream";
+
+/** Whether the client wants a WebSocket. Others offer a protocol (`h2c`), and take an answer in HTTP/1.1 as well. */
+export function wantsWebSocket({ headers }: IncomingMessage): boolean {
+  return headers.upgrade?.toLowerCase() === "websocket";
+}
+
+/**
+ * Answers a request as if it offered no other protocol. Node has taken its connection from HTTP; the only way back is
+ * to put the request, without the offer, in front of what is still to be read.
+ */
+export function ignoreUpgrade(server: Server, request: IncomingMessage, { socket, head }: Taken): void {
+  const { method, url, httpVersion, rawHeaders } = request;
+  const lines = [`${method} ${url} HTTP/${httpVersion}`];
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const line = withoutOffer(rawHeaders[i] as string, rawHeaders[i + 1] as string);
+    if (line !== undefined) lines.push(line);
+  }
+  socket.unshift(Buffer.concat([Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1"), head]));
+  server.emit("connection", socket);
+}
+
+export interface Taken {
+  socket: Duplex;
+  /** What came after the head of the request. */
+  head: Buffer;
+}
+
+function withoutOffer(name: string, value: string): string | undefined {
+  const key = name.toLowerCase();
+  if (key === "upgrade" || key === "http2-settings") return undefined;
+  if (key !== "connection") return `${name}: ${value}`;
+  const kept = value.split(",").filter((token) => !/^\s*(upgrade|http2-settings)\s*$/i.test(token));
+  return kept.length === 0 ? undefined : `${name}: ${kept.join(",")}`;
+}

@@ -1,0 +1,78 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { expect, test } from "vitest";
+import * as z from "zod";
+import { openRawPeer } from "../../../test-support/raw-peer.js";
+import { waitFor } from "../../../test-support/servers.js";
+import { defineContract, defineEnvironment } from "../../index.js";
+import { ByteBudget } from "../byte-budget.js";
+import { Descriptors } from "../descriptors.js";
+import { silentLog } from "../log.js";
+import { createOrigins } from "../origins.js";
+import { createRuntime } from "../runtime.js";
+import { Sessions } from "../sessions.js";
+import { createSocketServer } from "./socket-server.js";
+
+const MB = 1024 * 1024;
+const contract = defineContract({
+  name: "text_env",
+  action: z.object({}),
+  observation: z.object({ text: z.string() }),
+});
+
+test("what waits on all sockets is bounded: when it is much, each peer gets little, and all is given back", async () => {
+  let steps = 0;
+  const environment = defineEnvironment(contract, () => ({
+    reset: () => ({ observation: { text: "" } }),
+    step: () => {
+      steps++;
+      return { observation: { text: "x".repeat(100_000) } };
+    },
+  }));
+  const runtime = createRuntime(environment);
+  const sessions = new Sessions(runtime, { maxConcurrentEnvs: 50, sessionTimeoutMs: null });
+  const backlog = new ByteBudget(8 * MB);
+  const sockets = createSocketServer({
+    runtime,
+    sessions,
+    fleet: undefined,
+    origins: createOrigins("127.0.0.1", []),
+    operatorToken: undefined,
+    maxMessageBytes: MB,
+    pingIntervalMs: 60_000,
+    bodies: new ByteBudget(MB),
+    backlog,
+    descriptors: new Descriptors(silentLog),
+    requests: 0,
+    draining: false,
+  });
+  const server = createServer().on("upgrade", sockets.upgrade).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+
+  const peers = [];
+  for (let i = 0; i < 12; i++) {
+    const peer = await openRawPeer(url);
+    peers.push(peer);
+    peer.send({ type: "reset" }, ...Array(300).fill({ type: "step", data: {} }));
+    let before = -1;
+    while (steps > before) {
+      before = steps;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
+  // Two that keep 4 MB each and ten that keep one answer, not twelve that keep 4 MB.
+  expect(backlog.isFull).toBe(true);
+  expect(backlog.used).toBeLessThan(12 * MB);
+  expect(steps).toBeLessThan(12 * 300);
+
+  let read = 0;
+  peers[0]?.socket.on("data", (chunk) => (read += chunk.length)).resume();
+  await waitFor(() => read > 300 * 100_000);
+  for (const { socket } of peers) socket.destroy();
+  await waitFor(() => sessions.load().active === 0);
+  expect(backlog.used).toBe(0);
+  sockets.close();
+  server.close();
+});

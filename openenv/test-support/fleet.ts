@@ -1,0 +1,100 @@
+/** Servers of the built command line, alone or with workers, whose environment says which process it lives in. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { createProject, type Running, startCommand } from "./command-line.js";
+import { openTestSocket, type TestSocket } from "./socket.js";
+
+/**
+ * Says which process it lives in; 13 ends that process, 14 blocks it for good, 15 answers when the session ends, 16 with a megabyte.
+ * It cannot start while there is a file that `BROKEN` names.
+ */
+export const WHERE = `
+import { defineContract, defineEnvironment, defineTools } from "openenv-ts";
+import { existsSync } from "node:fs";
+import * as z from "zod";
+if (existsSync(process.env.BROKEN ?? "")) process.exit(3);
+const where = defineContract({
+  name: "where_env",
+  action: z.object({ amount: z.int() }),
+  observation: z.object({ pid: z.int(), count: z.int(), made: z.int(), closed: z.int(), steps: z.int(), text: z.string() }),
+  tools: defineTools({ count: { description: "Tells the count.", output: z.int() } }),
+});
+let made = 0;
+let closed = 0;
+let steps = 0;
+export default defineEnvironment(where, () => {
+  let count = 0;
+  made++;
+  const look = (text = "") => ({ pid: process.pid, count, made, closed, steps, text });
+  return {
+    reset: () => {
+      count = 0;
+      return { observation: look() };
+    },
+    step: ({ amount }, { signal }) => {
+      if (amount === 13) process.exit(1);
+      if (amount === 14) for (;;);
+      if (amount === 15) return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+      count += amount;
+      steps++;
+      return { observation: look(amount === 16 ? "x".repeat(1_000_000) : ""), reward: count };
+    },
+    close: () => {
+      closed++;
+    },
+    tools: { count: () => count },
+  };
+});
+`;
+
+export interface Fleet extends AsyncDisposable {
+  url: string;
+  command: Running;
+  capacity(): Promise<{ active_sessions: number; max_sessions: number }>;
+}
+
+/** The built command line serves {@link WHERE}; the variables are its settings. */
+export async function startFleet(env: Record<string, string>, openFiles?: number): Promise<Fleet> {
+  const project = await createProject({ "environment.mjs": WHERE });
+  const command = startCommand(["serve", "environment.mjs", "--port", "0"], {
+    cwd: project.dir,
+    env,
+    ...(openFiles !== undefined && { openFiles }),
+  });
+  const [, url = ""] = await command.printed(/at (http:\S+)/);
+  return {
+    url,
+    command,
+    async capacity() {
+      const body = (await (await fetch(`${url}/sessions`)).json()) as { capacity: never };
+      return body.capacity;
+    },
+    async [Symbol.asyncDispose]() {
+      command.process.kill("SIGTERM");
+      await command.exited;
+      await project[Symbol.asyncDispose]();
+    },
+  };
+}
+
+export const RESET = { type: "reset" };
+export const step = (amount: number) => ({ type: "step", data: { amount } });
+const pidOf = (frame: Record<string, unknown>): number =>
+  (frame as { data: { observation: { pid: number } } }).data.observation.pid;
+
+export async function openAll(url: string, count: number): Promise<{ socket: TestSocket; pid: number }[]> {
+  return Promise.all(
+    Array.from({ length: count }, async () => {
+      const socket = await openTestSocket(`${url}/ws`);
+      return { socket, pid: pidOf(await socket.ask(RESET)) };
+    }),
+  );
+}
+
+/** Polls; fails after 20 seconds. */
+export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
+  const deadline = Date.now() + 20_000;
+  while (!(await condition())) {
+    if (Date.now() > deadline) throw new Error("the condition did not come true in 20 s");
+    await sleep(20);
+  }
+}
