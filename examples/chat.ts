@@ -1,0 +1,70 @@
+import { setTimeout as sleep } from "node:timers/promises";
+
+export interface ChatOptions {
+  /** Base URL of the API; `/chat/completions` is added. */
+  endpoint: string;
+  model: string;
+  key?: string | undefined;
+  /** Milliseconds that one answer may take; default 60 000. */
+  timeoutMs?: number;
+}
+
+/** A tool that a model wants called; `arguments` are JSON, if the model keeps to it. */
+export interface WantedCall {
+  id: string;
+  type: "function";
+  function: { name: string; arguments: string };
+}
+
+export type ChatMessage =
+  | { role: "system" | "user"; content: string }
+  | AssistantMessage
+  | { role: "tool"; tool_call_id: string; content: string };
+
+export interface AssistantMessage {
+  role: "assistant";
+  content: string | null;
+  tool_calls?: WantedCall[];
+}
+
+/** A tool as chat completions want it described. */
+export interface ChatTool {
+  type: "function";
+  function: { name: string; description: string; parameters: object };
+}
+
+export interface ChatRequest {
+  messages: readonly ChatMessage[];
+  tools?: readonly ChatTool[];
+}
+
+const TRIES = 3;
+const PAUSE_MS = 250;
+
+/** Asks a model what comes next. @throws after three tries for what may pass (429, 5xx), else at once. */
+export async function complete(options: ChatOptions, request: ChatRequest): Promise<AssistantMessage> {
+  const url = `${options.endpoint.replace(/\/+$/, "")}/chat/completions`;
+  for (let attempt = 1; ; attempt++) {
+    const response = await fetch(url, {
+      method: "POST",
+      headers: { "content-type": "application/json", ...(options.key && { authorization: `Bearer ${options.key}` }) },
+      body: JSON.stringify({ model: options.model, ...request }),
+      signal: AbortSignal.timeout(options.timeoutMs ?? 60_000),
+    });
+    if (response.ok) return readMessage(await response.json());
+    const reason = `the endpoint answered ${response.status}: ${(await response.text()).slice(0, 200)}`;
+    const mayPass = response.status === 429 || response.status >= 500;
+    if (!mayPass || attempt === TRIES) throw new Error(reason);
+    await sleep(PAUSE_MS * 2 ** attempt);
+  }
+}
+
+function readMessage(body: unknown): AssistantMessage {
+  const message = (body as { choices?: { message?: Partial<AssistantMessage> }[] } | null)?.choices?.[0]?.message;
+  const { content, tool_calls } = message ?? {};
+  if (Array.isArray(tool_calls) && tool_calls.length > 0) {
+    return { role: "assistant", content: content ?? null, tool_calls };
+  }
+  if (typeof content === "string") return { role: "assistant", content };
+  throw new Error("the endpoint's answer has neither text nor tool calls at choices[0].message");
+}

@@ -1,0 +1,97 @@
+import { execFile } from "node:child_process";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { fileURLToPath } from "node:url";
+import { describe, expect, test } from "vitest";
+import type { ChatMessage, ChatTool, WantedCall } from "./chat.js";
+import { scriptedPolicy } from "./mcp-agent/scripted.js";
+
+const BIN = fileURLToPath(new URL("../openenv/bin/openenv.js", import.meta.url));
+const MAIN = fileURLToPath(new URL("mcp-agent/main.ts", import.meta.url));
+const KEY = "key-of-the-test";
+
+interface Request {
+  model: string;
+  messages: ChatMessage[];
+  tools: ChatTool[];
+}
+
+describe("the agent with tools and a model", () => {
+  test("is offered the tools, is told what it does wrong, and solves its tasks", { timeout: 60_000 }, async () => {
+    await using endpoint = await startEndpoint();
+    const { code, stdout, stderr } = await runAgent({ OPENAI_BASE_URL: endpoint.url, EPISODES: "2" });
+    expect(code, stderr).toBe(0);
+    expect(stdout).toBe("small-model earned 2 in 2 episodes, with 9.0 calls on average\n");
+    const [first, second] = endpoint.requests;
+    expect(first?.tools[1]).toMatchObject({
+      type: "function",
+      function: { name: "weigh", parameters: { type: "object", required: ["name"] } },
+    });
+    expect(second?.messages.slice(-2)).toMatchObject([
+      { role: "tool", tool_call_id: "a", content: "The arguments are not JSON." },
+      { role: "tool", tool_call_id: "b", content: expect.stringContaining("wrong arguments") },
+    ]);
+    expect(stdout + stderr).not.toContain(KEY);
+  });
+
+  test("fails when the endpoint does, instead of counting a lost episode", async () => {
+    await using endpoint = await startEndpoint(401);
+    const { code, stdout, stderr } = await runAgent({ OPENAI_BASE_URL: endpoint.url });
+    expect(code).not.toBe(0);
+    expect(stderr).toContain("the endpoint answered 401");
+    expect(stdout + stderr).not.toContain(KEY);
+  });
+
+  test("says what is missing when a server is named and no endpoint", async () => {
+    const { code, stderr } = await runAgent({ OPENAI_BASE_URL: "", TOOLS_URL: "http://127.0.0.1:9" });
+    expect(code).not.toBe(0);
+    expect(stderr).toContain("name a model's OPENAI_BASE_URL");
+  });
+});
+
+/** Speaks chat completions with tool calls; its model makes two mistakes, then does as the script. */
+async function startEndpoint(status = 200) {
+  const requests: Request[] = [];
+  const server = createServer(async (request, response) => {
+    const body = JSON.parse((await request.setEncoding("utf8").toArray()).join("")) as Request;
+    requests.push(body);
+    response.writeHead(status, { "content-type": "application/json" });
+    const message = body.messages.length === 2 ? MISTAKES : await scriptedPolicy(withoutMistakes(body.messages), []);
+    response.end(JSON.stringify({ choices: [{ index: 0, message }] }));
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
+    requests,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await once(server.close(), "close");
+    },
+  };
+}
+
+const wrong = (id: string, given: string): WantedCall => {
+  return { id, type: "function", function: { name: "weigh", arguments: given } };
+};
+const MISTAKES = { role: "assistant", content: "Well.", tool_calls: [wrong("a", "{"), wrong("b", '{"box":1}')] };
+
+function withoutMistakes(messages: ChatMessage[]): ChatMessage[] {
+  return messages.filter((message) => message.role !== "tool" || message.tool_call_id.startsWith("call-"));
+}
+
+function runAgent(variables: Record<string, string>): Promise<{ code: unknown; stdout: string; stderr: string }> {
+  const env = {
+    ...process.env,
+    OPENAI_MODEL: "small-model",
+    OPENAI_API_KEY: KEY,
+    TOOLS_URL: "",
+    EPISODES: "",
+    ...variables,
+  };
+  return new Promise((resolve) => {
+    execFile(process.execPath, [BIN, "run", MAIN], { env, timeout: 30_000 }, (error, stdout, stderr) =>
+      resolve({ code: error === null ? 0 : error.code, stdout, stderr }),
+    );
+  });
+}

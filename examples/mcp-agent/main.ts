@@ -1,0 +1,45 @@
+/**
+ * An agent solves tasks with the tools of an environment: a language model behind any endpoint that speaks OpenAI's chat
+ * completions with tool calls, or, when none is named, a script. Run it with `npx openenv run examples/mcp-agent/main.ts`.
+ *
+ *     OPENAI_BASE_URL   such as http://localhost:11434/v1; without it the script plays
+ *     OPENAI_MODEL      the model's name
+ *     OPENAI_API_KEY    sent as a bearer token when it is set
+ *     TOOLS_URL         a server whose tools a model plays with, of this package or of Python's; without it one is started
+ *     EPISODES          how many, 1 to 10000; default 5
+ */
+import assert from "node:assert/strict";
+import { connectTools } from "openenv-ts/client";
+import { serve } from "openenv-ts/server";
+import { complete } from "../chat.js";
+import environment from "./environment.js";
+import { type Episode, type Policy, playEpisode } from "./play.js";
+import { scriptedPolicy } from "./scripted.js";
+
+const MAX_TURNS = 20;
+
+const { OPENAI_BASE_URL: endpoint, OPENAI_MODEL: model, OPENAI_API_KEY: key, TOOLS_URL: given } = process.env;
+if (endpoint && !model) throw new Error("OPENAI_BASE_URL is set: name the model in OPENAI_MODEL, too");
+if (given && !endpoint)
+  throw new Error("TOOLS_URL is set: name a model's OPENAI_BASE_URL, the script knows one game only");
+const count = Number(process.env["EPISODES"] || 5);
+if (!(Number.isInteger(count) && count >= 1 && count <= 10_000)) {
+  throw new Error(`EPISODES must be a whole number from 1 to 10000, not "${process.env["EPISODES"]}"`);
+}
+
+const policy: Policy =
+  endpoint && model ? (messages, tools) => complete({ endpoint, model, key }, { messages, tools }) : scriptedPolicy;
+await using server = given ? undefined : await serve(environment, { port: 0, logLevel: "silent" });
+const episodes: Episode[] = [];
+for (let seed = 0; seed < count; seed++) {
+  await using client = await connectTools(given || (server?.url ?? ""));
+  episodes.push(await playEpisode(client, policy, { seed, maxTurns: MAX_TURNS }));
+}
+
+const reward = episodes.reduce((sum, episode) => sum + episode.reward, 0);
+const calls = episodes.reduce((sum, episode) => sum + episode.calls.length, 0);
+if (!endpoint) assert.equal(reward, count, `the script solved ${reward} of ${count} tasks only`);
+console.log(
+  `${endpoint ? model : "the script"} earned ${reward} in ${count} episodes, ` +
+    `with ${(calls / count).toFixed(1)} calls on average`,
+);

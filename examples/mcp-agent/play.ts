@@ -1,0 +1,83 @@
+import { type McpToolClient, ToolCallError } from "openenv-ts/client";
+import type { AssistantMessage, ChatMessage, ChatTool, WantedCall } from "../chat.js";
+
+/** Says what to do next, after all that has been said. */
+export type Policy = (messages: readonly ChatMessage[], tools: readonly ChatTool[]) => Promise<AssistantMessage>;
+
+export interface Episode {
+  seed: number;
+  calls: string[];
+  /** What all calls earned together. */
+  reward: number;
+  /** False when the agent stopped before the end. */
+  done: boolean;
+}
+
+export interface PlayOptions {
+  seed: number;
+  /** Answers of the policy after which it is enough. */
+  maxTurns: number;
+}
+
+const INSTRUCTION = "Use the tools to solve the task. When nothing is left to do, say so without calling a tool.";
+
+/**
+ * Plays one episode: the policy wants tools called, and is told what came of it.
+ * @throws what the policy or the connection throws: an episode that broke off has no reward, not one of 0.
+ */
+export async function playEpisode(
+  client: McpToolClient,
+  policy: Policy,
+  { seed, maxTurns }: PlayOptions,
+): Promise<Episode> {
+  const { observation } = await client.reset({ seed });
+  const tools = (await client.listTools()).map(toChatTool);
+  const messages: ChatMessage[] = [
+    { role: "system", content: INSTRUCTION },
+    {
+      role: "user",
+      content: typeof observation["task"] === "string" ? observation["task"] : JSON.stringify(observation),
+    },
+  ];
+  const episode: Episode = { seed, calls: [], reward: 0, done: false };
+  for (let turn = 0; turn < maxTurns && !episode.done; turn++) {
+    const answer = await policy(messages, tools);
+    messages.push(answer);
+    if (answer.tool_calls === undefined) break;
+    for (const wanted of answer.tool_calls) {
+      if (episode.done) break;
+      messages.push({ role: "tool", tool_call_id: wanted.id, content: await call(client, wanted, episode) });
+    }
+  }
+  return episode;
+}
+
+/** What a model does wrong it is told, so that it can do better. What is nobody's fault ends the episode. */
+async function call(client: McpToolClient, { function: wanted }: WantedCall, episode: Episode): Promise<string> {
+  episode.calls.push(wanted.name);
+  let given: unknown;
+  try {
+    given = JSON.parse(wanted.arguments || "{}");
+  } catch {
+    return "The arguments are not JSON.";
+  }
+  try {
+    const { text, reward, done } = await client.callTool(wanted.name, given as Record<string, unknown>);
+    episode.reward += Number(reward ?? 0);
+    episode.done = done;
+    return text;
+  } catch (error) {
+    if (!(error instanceof ToolCallError) || error.reward === null) throw error;
+    episode.reward += Number(error.reward);
+    episode.done = error.done;
+    return error.message;
+  }
+}
+
+function toChatTool({
+  name,
+  description,
+  inputSchema,
+}: Awaited<ReturnType<McpToolClient["listTools"]>>[number]): ChatTool {
+  return { type: "function", function: { name, description, parameters: inputSchema } };
+}
