@@ -3,7 +3,7 @@ import * as z from "zod";
 
 const name = z.string().describe("The name of a box");
 
-export const boxes = defineContract({
+const boxes = defineContract({
   name: "boxes_env",
   description: "Find the heaviest box and open it.",
   observation: z.object({ task: z.string() }),

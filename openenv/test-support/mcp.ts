@@ -41,3 +41,33 @@ export function useMcp() {
     },
   };
 }
+
+/** What all requests of JSON-RPC have here. */
+export const rpc = { jsonrpc: "2.0", id: 1 };
+/** What a client of MCP has to accept. */
+export const MCP_ACCEPT = "application/json, text/event-stream";
+export const INITIALIZE = {
+  ...rpc,
+  method: "initialize",
+  params: { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "x", version: "1" } },
+};
+
+/** A request as a client of MCP sends it, by hand. */
+export async function send(
+  url: string,
+  body: object | string,
+  headers: Record<string, string> = {},
+): Promise<Response> {
+  return fetch(`${url}/mcp`, {
+    method: "POST",
+    headers: { accept: MCP_ACCEPT, "content-type": "application/json", ...headers },
+    body: typeof body === "string" ? body : JSON.stringify(body),
+  });
+}
+
+/** The header that names the new session. */
+export async function initialize(url: string): Promise<{ "mcp-session-id": string }> {
+  const response = await send(url, INITIALIZE);
+  await response.text();
+  return { "mcp-session-id": response.headers.get("mcp-session-id") ?? "" };
+}

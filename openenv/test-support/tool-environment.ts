@@ -18,6 +18,7 @@ const contract = defineContract({
     fail: { description: "Always fails.", input: z.object({ why: z.string() }), output: z.string() },
     hang: { description: "Answers when it is given up.", output: z.string() },
     pause: { description: "Answers after 50 ms.", output: z.string() },
+    nest: { description: "Answers deeper than can be sent." },
     late: { description: "Has 20 ms, and needs longer.", output: z.string(), timeoutMs: 20 },
   }),
 });
@@ -67,6 +68,11 @@ export function defineDesk(options: EnvironmentOptions<typeof contract> = {}) {
             });
           },
           pause: () => new Promise((resolve) => setTimeout(() => resolve("rested"), 50)),
+          nest: () => {
+            let nested: unknown = 1;
+            for (let depth = 0; depth < 500; depth++) nested = [nested];
+            return nested;
+          },
           late: () => new Promise((resolve) => setTimeout(() => resolve("too late"), 200)),
         },
         close: () => {

@@ -12,7 +12,7 @@ describe.each(["simulation", "production"] as const)("a client of tools in %s", 
     await using client = await connectTools(server.url, { mode });
     await client.reset();
     const tools = await client.listTools();
-    expect(tools.map(({ name }) => name)).toEqual(["add", "greet", "tally", "fail", "hang", "pause", "late"]);
+    expect(tools.map(({ name }) => name)).toEqual(["add", "greet", "tally", "fail", "hang", "pause", "nest", "late"]);
     expect(tools[0]).toMatchObject({ description: "Adds.", inputSchema: { type: "object", required: ["a"] } });
     expect(await client.callTool("add", { a: 1, b: 2 })).toMatchObject({ data: 3, text: "3", done: false });
     expect(await client.callTool("greet", { name: "Bo" })).toMatchObject({

@@ -60,7 +60,7 @@ describe("a client's tools for an agent that speaks MCP", () => {
     const transport = new StdioClientTransport({ command: process.execPath, args, stderr: "pipe" });
     const agent = new Client({ name: "agent", version: "1" });
     await agent.connect(transport);
-    expect((await agent.listTools()).tools).toHaveLength(7);
+    expect((await agent.listTools()).tools).toHaveLength(8);
     await agent.callTool({ name: "tally" });
     expect(await agent.callTool({ name: "tally" })).toMatchObject({ structuredContent: { result: 2 } });
     expect(active()).toBe(1);

@@ -29,7 +29,12 @@ export function renderOpenApi({ mode, name, schemas }: OpenApiParts): object {
       "/health": { get: operation("Info", "Whether the server takes requests", ref("HealthResponse")) },
       "/schema": { get: operation("Info", "JSON Schemas of action, observation and state", ref("SchemaResponse")) },
       ...taskPaths(),
-      "/mcp": { post: posting("MCP", "JSON-RPC: tools and sessions", { body: anyObject, answer: anyObject }) },
+      "/mcp": {
+        post: posting("MCP", "JSON-RPC: tools and sessions; MCP for clients of it", {
+          body: anyObject,
+          answer: anyObject,
+        }),
+      },
     },
     components: { schemas: { ...commonSchemas(), ...(simulation ? controlSchemas(schemas) : {}) } },
   };

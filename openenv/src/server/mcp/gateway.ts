@@ -6,6 +6,7 @@ import {
   type McpHttpHandler,
   type Server,
 } from "@modelcontextprotocol/server";
+import { parseJson } from "../../protocol/json.js";
 import { RPC_ERRORS, RpcError, rpcFailure, rpcIdOf } from "../../protocol/jsonrpc.js";
 import { isObject } from "../../util/is-object.js";
 import type { McpDoor, McpRequest, ServerContext } from "../context.js";
@@ -159,7 +160,7 @@ class HttpError extends RpcError {
 
 function parse(body: string): unknown {
   try {
-    return JSON.parse(body);
+    return parseJson(body);
   } catch {
     throw new HttpError(400, RPC_ERRORS.parse, "Parse error: the body is not JSON");
   }

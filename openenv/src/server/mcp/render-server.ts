@@ -1,7 +1,8 @@
 import type { CallToolResult, Server } from "@modelcontextprotocol/server";
-import type { ToolSet } from "../../env/tool-set.js";
 import type { JsonObject } from "../../protocol/messages.js";
 import { createToolServer, toCallToolResult, toMcpTool } from "../../protocol/tool-server.js";
+import type { ToolOutcome } from "../../protocol/tools.js";
+import { tellUnsendable, writeReply } from "../reply.js";
 import type { Runtime } from "../runtime.js";
 import type { Session } from "../session.js";
 import type { Sessions } from "../sessions.js";
@@ -19,7 +20,7 @@ export function renderServer(runtime: Runtime, place: CallPlace): Server {
     version,
     instructions: description || undefined,
     list: async () => (runtime.tools?.entries ?? []).map(toMcpTool),
-    call: (tool, given, signal) => callTool(runtime.tools, { name: tool, given, signal }, place),
+    call: (tool, given, signal) => callTool(runtime, { name: tool, given, signal }, place),
   });
 }
 
@@ -29,8 +30,8 @@ interface Asked {
   signal: AbortSignal;
 }
 
-async function callTool(tools: ToolSet | undefined, asked: Asked, place: CallPlace): Promise<CallToolResult> {
-  const prepared = prepareCall(tools, asked);
+async function callTool(runtime: Runtime, asked: Asked, place: CallPlace): Promise<CallToolResult> {
+  const prepared = prepareCall(runtime.tools, asked);
   if (!("tool" in prepared)) return toCallToolResult(prepared);
   const { signal } = asked;
   const whenGone = (giveUp: () => void): void => signal.addEventListener("abort", giveUp, { once: true });
@@ -38,5 +39,15 @@ async function callTool(tools: ToolSet | undefined, asked: Asked, place: CallPla
     "session" in place
       ? await callInTurn(place.session, prepared, whenGone)
       : await callAlone(place.sessions, prepared, whenGone);
-  return toCallToolResult(outcome);
+  return toCallToolResult(sendable(outcome, runtime.maxAnswerBytes));
+}
+
+/** What cannot be written, or is too large, is a failure of the tool, as at the other doors. */
+function sendable(outcome: ToolOutcome, maxBytes: number): ToolOutcome {
+  try {
+    writeReply(outcome, maxBytes);
+    return outcome;
+  } catch (error) {
+    return { result: null, error: { error_type: "execution_error", message: tellUnsendable(error) } };
+  }
 }
