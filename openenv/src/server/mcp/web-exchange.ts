@@ -14,7 +14,9 @@ type Fetch = (request: Request, options: { parsedBody: unknown }) => Promise<Res
 /** Has a handler of the SDK answer a request of Node. What it streams ends when the client leaves. */
 export async function answerWith(fetch: Fetch, { request, response, value }: Incoming): Promise<void> {
   const gone = new AbortController();
-  response.once("close", () => gone.abort());
+  response.once("close", () => {
+    if (!response.writableFinished) gone.abort();
+  });
   const asked = await toWebRequest(request as NodeRequest, value, { signal: gone.signal });
   const { status, headers, body } = await fetch(asked, { parsedBody: value });
   if (response.destroyed) return void body?.cancel();
@@ -27,11 +29,12 @@ export async function answerWith(fetch: Fetch, { request, response, value }: Inc
 type NodeRequest = IncomingMessage & { method: string; url: string };
 
 async function stream(body: ReadableStream<Uint8Array>, response: ServerResponse, gone: AbortSignal): Promise<void> {
-  // Its first event may come much later.
-  response.flushHeaders();
+  // What comes at once leaves in one write with the head; else the head is not kept waiting.
+  const waiting = setImmediate(() => response.flushHeaders());
   const reader = body.getReader();
   gone.addEventListener("abort", () => void reader.cancel().catch(() => {}));
   for (let part = await reader.read(); !part.done; part = await reader.read()) {
+    clearImmediate(waiting);
     if (!response.write(part.value)) await once(response, "drain", { signal: gone }).catch(() => {});
   }
 }
