@@ -1,8 +1,9 @@
-/** `npm run bench:extensions`: what the extensions of `/ws` give, each beside the plain protocol, on one server. */
+/** `npm run bench:extensions`: what the extensions of `/ws` and tools give, each beside the plain protocol, on one server. */
 import { interleave } from "openenv-ts/bench";
 import { Bench } from "./bench.mjs";
 import * as batch from "./experiments/batch.mjs";
 import * as binary from "./experiments/binary.mjs";
+import * as tools from "./experiments/tools.mjs";
 import { runSuite } from "./suite.mjs";
 
 /** Variants on the same kind of server take turns. */
@@ -28,12 +29,13 @@ await runSuite({
   command: "npm run bench:extensions",
   report: "EXTENSIONS.md",
   csv: "extensions.csv",
-  experiments: { batch, binary },
+  experiments: { batch, binary, tools },
   createBench: (options) => new Comparison(options),
   notes: () => [
     "One server of this package, the variants in turn, each round; values are medians, ratios medians of the rounds' ratios.",
     "`batch`: 64 sessions a frame over 4 sockets, beside 64 sessions on sockets of their own. `binary`: the same " +
-      "observation as MessagePack and as JSON, 4 sockets.",
+      "observation as MessagePack and as JSON, 4 sockets. `tools`: a call of a tool that echoes, beside a step that does, " +
+      "32 sockets.",
     "CPU-seconds are the server's, user and system, all threads. What a client saves is not in it.",
   ],
 });

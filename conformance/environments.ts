@@ -2,8 +2,9 @@ import type { EnvironmentDefinition } from "openenv-ts";
 import type { ServeOptions } from "openenv-ts/server";
 import { broken, counter, counterWithoutState, strictCounter } from "./environments/counter.js";
 import { kinds } from "./environments/kinds.js";
-import { asyncCounter, failingState, freeState, noArguments, toolless } from "./environments/odd.js";
+import { asyncCounter, failingState, freeState, noArguments } from "./environments/odd.js";
 import { tasked } from "./environments/tasks.js";
+import { nanTools, slowTools, tools, toolsAndAction, toolsAndText } from "./environments/tools.js";
 
 export interface Served {
   environment: EnvironmentDefinition;
@@ -24,7 +25,11 @@ export const ENVIRONMENTS: Readonly<Record<string, Served>> = {
   kinds: { environment: kinds, options: { maxConcurrentEnvs: 1 } },
   tasks: { environment: tasked, options: { maxConcurrentEnvs: 1 } },
   broken: { environment: broken, options: { maxConcurrentEnvs: 1 } },
-  tools: { environment: toolless, options: { maxConcurrentEnvs: 3 } },
+  tools: { environment: tools, options: { maxConcurrentEnvs: 3 } },
+  "tools-generic": { environment: toolsAndAction, options: { maxConcurrentEnvs: 3 } },
+  "tools-other-action": { environment: toolsAndText, options: { maxConcurrentEnvs: 3 } },
+  "nan-tools": { environment: nanTools, options: { maxConcurrentEnvs: 3 } },
+  "slow-tools": { environment: slowTools, options: { maxConcurrentEnvs: 3 } },
   async: { environment: asyncCounter, options: { maxConcurrentEnvs: 1 } },
   noargs: { environment: noArguments, options: { maxConcurrentEnvs: 1 } },
   badstate: { environment: failingState, options: { maxConcurrentEnvs: 1 } },

@@ -1,10 +1,13 @@
-/** `node ours.mjs echo|text|numbers`: an environment served by this package, as a user would write it. */
-import { defineContract, defineEnvironment } from "openenv-ts";
+/** `node ours.mjs echo|tools|text|numbers`: an environment served by this package, as a user would write it. */
+import { defineContract, defineEnvironment, defineTools } from "openenv-ts";
 import { serve } from "openenv-ts/server";
 import * as z from "zod";
 import { makeNumbers, makeText } from "./observations.mjs";
 import { ready } from "./ready.mjs";
 
+const echoTools = defineTools({
+  echo_message: { description: "Says a text back.", input: z.object({ message: z.string() }), output: z.string() },
+});
 const environments = {
   echo: () =>
     defineEnvironment(
@@ -21,6 +24,11 @@ const environments = {
         }),
       }),
     ),
+  tools: () =>
+    defineEnvironment(defineContract({ name: "echo_env", tools: echoTools }), () => ({
+      reset: () => ({ observation: {} }),
+      tools: { echo_message: ({ message }) => message },
+    })),
   text: () => large({ text: z.string() }, { text: "" }, { text: makeText() }),
   numbers: () => large({ values: z.array(z.int()) }, { values: [] }, { values: makeNumbers() }),
 };

@@ -63,12 +63,3 @@ export const freeState = defineEnvironment(
   () => ({ ...createCounter(), state: () => ({ episode_id: "d", step_count: 1, k: [1] }) }),
   { stepBeforeReset: "allow" },
 );
-
-/** Stands in for the recorded environment with tools in all that needs none of them. */
-export const toolless = defineEnvironment(
-  defineContract({ name: "tools", action: z.object({}), observation: z.object({}) }),
-  () => ({
-    reset: () => ({ observation: {}, reward: 0, metadata: { status: "ready" } }),
-    step: () => ({ observation: {} }),
-  }),
-);

@@ -76,6 +76,27 @@ describe.skipIf(!python.available)("the released Python client", () => {
     expect(stateOfOther).toMatchObject({ episode_id: null });
   });
 
+  test("for tools lists and calls them as it does with the reference, and gets a reward", () => {
+    const recorded = structuredClone(recordings.get("client/mcp/full") ?? []) as Record<string, unknown>[];
+    const step = recorded[6] as { reward: unknown; observation: { reward: unknown } };
+    step.reward = step.observation.reward = 0;
+    (recorded[9] as Record<string, unknown>)["episode_id"] = expect.any(String);
+    const ours = results.get("client/mcp/full");
+    expect(withoutWording(ours?.slice(0, 9))).toEqual(withoutWording(recorded.slice(0, 9)));
+    expect(ours?.[9]).toEqual(recorded[9]);
+  });
+
+  test("plays the echo environment: its action, its tools by steps, its tools over /mcp", () => {
+    const [reset, step, called, names, said, measured, listed] = results.get("echo") ?? [];
+    expect(reset).toMatchObject({ observation: { echoed_message: "Echo environment ready!" } });
+    expect(step).toMatchObject({ observation: { echoed_message: "hi", message_length: 2 }, reward: 0.2 });
+    expect(called).toMatchObject({ observation: { tool_name: "echo_message", result: { data: "hi" } }, reward: 0 });
+    expect(names).toEqual(["echo_message", "echo_with_length"]);
+    expect(said).toBe("héllo");
+    expect(measured).toEqual({ message: "héllo 👋", length: 7 });
+    expect(listed).toEqual(["ListToolsObservation", ["echo_message", "echo_with_length"], 0]);
+  });
+
   test("that looks for an environment by URL says when there is none", () => {
     expect(results.get("autoenv-refused")).toMatchObject([{ raised: "ConnectionError" }]);
   });
@@ -88,6 +109,20 @@ describe.skipIf(!python.available)("the released validator", () => {
     const { mode, summary, standard_profile } = recorded ?? {};
     expect(exitCode).toBe(0);
     expect(report).toMatchObject({ passed: true, mode, summary, standard_profile });
+  });
+
+  test("finds the rewards and observations of tools well formed, which those of the reference are not", () => {
+    type Checked = { checks: { id: string; status: string }[] };
+    const statuses = (of: ReadonlyMap<string, unknown[]>) => {
+      const [{ checks = [] } = {} as Partial<Checked>] = (of.get("validator/runtime/mcp") ?? []) as Checked[];
+      return Object.fromEntries(checks.map(({ id, status }) => [id.replace("runtime.", ""), status]));
+    };
+    expect(statuses(recordings)).toMatchObject({ reward_well_formed: "fail", observation_schema: "fail" });
+    expect(statuses(results)).toEqual({
+      reward_well_formed: "pass",
+      observation_schema: "pass",
+      state_contract: "pass",
+    });
   });
 
   test.each(["validator/runtime/counter", "validator/runtime/error"])(

@@ -10,16 +10,21 @@ export type Results = ReadonlyMap<string, unknown[]>;
 
 const NOBODY = "http://127.0.0.1:9";
 const COUNTER = new URL("./counter.ts", import.meta.url);
+const TOOLS = new URL("./tools.ts", import.meta.url);
+const ECHO = new URL("../../envs/echo/server/environment.ts", import.meta.url);
 const STRICT_COUNTER = new URL("./strict-counter.ts", import.meta.url);
 
-/** Serves the counters with the command line and plays all scenarios of `scenarios.py` against them. */
+/** Serves the environments with the command line and plays all scenarios of `scenarios.py` against them. */
 export async function playScenarios(python: string): Promise<Results> {
   await using open = await serve(COUNTER);
   await using production = await serve(COUNTER, "--mode", "production");
+  await using tools = await serve(TOOLS);
+  await using echo = await serve(ECHO);
   const one = ["--max-concurrent-envs", "1"];
   let strict = await serve(STRICT_COUNTER, ...one);
   try {
-    const urls = { open: open.url, production: production.url, strict: strict.url, nobody: NOBODY };
+    const served = { open: open.url, production: production.url, tools: tools.url, echo: echo.url };
+    const urls = { ...served, strict: strict.url, nobody: NOBODY };
     return await runPython(python, urls, async () => {
       const { port } = new URL(strict.url);
       await strict[Symbol.asyncDispose]();

@@ -1,6 +1,6 @@
 """Plays the released Python clients against servers of another implementation.
 
-Argument: one JSON object with the URLs `open`, `strict` (capacity 1, wants a reset first), `production`, `nobody`.
+Argument: one JSON object with the URLs `open`, `strict` (capacity 1, wants a reset first), `production`, `tools`, `echo`, `nobody`.
 Prints one JSON line per scenario: its name and what each call returned or raised. The scenario `restart` prints that it
 waits, and goes on when a line comes in.
 """
@@ -15,6 +15,7 @@ from openenv import AutoEnv, GenericEnvClient
 from openenv.cli.__main__ import app as command_line
 from openenv.core.client_types import StepResult
 from openenv.core.env_client import EnvClient
+from openenv.core.env_server.mcp_types import CallToolAction, ListToolsAction
 from openenv.core.env_server.types import Action, Observation, State
 from openenv.core.mcp_client import MCPToolClient
 from openenv.validation.graders.runtime.basic import (
@@ -174,6 +175,36 @@ async def mcp_without_tools(urls: dict):
         yield await awaited(env.state())
 
 
+async def mcp_full(urls: dict):
+    async with MCPToolClient(base_url=urls["tools"]) as env:
+        yield await awaited(env.reset(seed=3))
+        yield [plain(tool) for tool in (await env.list_tools())[:1]]
+        yield await awaited(env.call_tool("add", a=1, b=2))
+        try:
+            yield await env.call_tool("describe", name="bob")
+        except TypeError as error:
+            yield raised(error)
+        yield await awaited(env.call_tool("boom", why="x"))
+        yield await awaited(env.call_tool("nope"))
+        yield await awaited(env.step(CallToolAction(tool_name="bump", arguments={})))
+        yield await awaited(env.call_tool("bump"))
+        yield [plain(tool) for tool in (await env.step(ListToolsAction())).observation.tools[:1]]
+        yield await awaited(env.state())
+
+
+async def echo(urls: dict):
+    async with GenericEnvClient(base_url=urls["echo"]) as env:
+        yield await awaited(env.reset())
+        yield await awaited(env.step({"message": "hi"}))
+        yield await awaited(env.step({"type": "call_tool", "tool_name": "echo_message", "arguments": {"message": "hi"}}))
+    async with MCPToolClient(base_url=urls["echo"]) as env:
+        yield [tool.name for tool in await env.list_tools()]
+        yield await awaited(env.call_tool("echo_message", message="héllo"))
+        yield await awaited(env.call_tool("echo_with_length", message="héllo 👋"))
+        result = await env.step(ListToolsAction())
+        yield [type(result.observation).__name__, [tool.name for tool in result.observation.tools], result.reward]
+
+
 async def mcp_capacity(urls: dict):
     async with MCPToolClient(base_url=urls["strict"]):
         yield await awaited(MCPToolClient(base_url=urls["strict"]).connect())
@@ -213,10 +244,15 @@ SCENARIOS = {
     "client/generic/capacity": capacity,
     "client/mcp/against-non-mcp-env": mcp_without_tools,
     "client/mcp/capacity": mcp_capacity,
+    "client/mcp/full": mcp_full,
+    "echo": echo,
     "validator/url/simulation": lambda urls: validate_url(urls["open"]),
     "validator/url/production": lambda urls: validate_url(urls["production"]),
     "validator/runtime/counter": lambda urls: validate_episode(urls["open"], [{"amount": 2}, {"amount": 9}]),
     "validator/runtime/error": lambda urls: validate_episode(urls["open"], [{"amount": 13}]),
+    "validator/runtime/mcp": lambda urls: validate_episode(
+        urls["tools"], [{"type": "call_tool", "tool_name": "add", "arguments": {"a": 1}}]
+    ),
     "typed": typed_client,
     "side-by-side": side_by_side,
     "autoenv-refused": auto_env_refused,

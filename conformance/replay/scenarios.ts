@@ -59,12 +59,24 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
   "openapi/simulation": { env: "counter" },
   "openapi/production": { env: "counter-production" },
 
+  "mcp/session/bump-1": { before: created(CLOSED_SESSION) },
+  "mcp/session/bump-2": { before: bumped(CLOSED_SESSION) },
+  "mcp/session/tools-list": { before: created(CLOSED_SESSION) },
+  "mcp/stateless-at-capacity": { before: created("<1>", "<2>", "<3>") },
   "mcp/session/close": { before: created(CLOSED_SESSION) },
   "mcp/session/close-again": { before: closed },
   "mcp/session/use-after-close": { before: closed },
   "mcp/session/create-1": { before: created("<1>") },
   "mcp/session/create-2": { before: created("<1>", "<2>") },
   "mcp/session/capacity": { before: created("<1>", "<2>", "<3>") },
+  "mcp/attach/http-bump-while-attached": {
+    async before(stage) {
+      await stage.createSession(ATTACHED_SESSION);
+      const socket = await stage.hold(ATTACHED_PATH);
+      await socket.send(JSON.stringify({ type: "step", data: { type: "call_tool", tool_name: "bump" } }));
+      await socket.take(1);
+    },
+  },
   "mcp/attach/close-while-attached": { before: attached },
   "mcp/attach/after-detach": {
     async before(stage) {
@@ -77,6 +89,7 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
   },
   "mcp-ws/ws-capacity-shared-with-http-sessions": { before: created("<1>", "<2>", "<3>") },
   "mcp-ws/mcp-capacity": { before: created("<1>", "<2>", "<3>") },
+  "mcp-ws/attach/session": { before: created("<id from openenv/session/create>") },
   "mcp-ws/attach/second-socket-refused": { before: attached },
 
   "timeouts/server-keepalive": { options: { pingIntervalMs: 50 } },
@@ -133,6 +146,13 @@ async function idleHolder(stage: Stage): Promise<void> {
 function created(...recorded: string[]) {
   return async (stage: Stage): Promise<void> => {
     for (const id of recorded) await stage.createSession(id);
+  };
+}
+
+function bumped(recorded: string) {
+  return async (stage: Stage): Promise<void> => {
+    await stage.createSession(recorded);
+    await stage.rpc("tools/call", { name: "bump", arguments: {}, session_id: recorded });
   };
 }
 

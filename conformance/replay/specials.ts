@@ -1,4 +1,4 @@
-import type { Answer, Recording } from "./load.js";
+import type { Answer, Exchange, Recording } from "./load.js";
 import { playHttp } from "./play-http.js";
 import { openSocket } from "./socket.js";
 import type { Stage } from "./stage.js";
@@ -7,6 +7,7 @@ import type { Stage } from "./stage.js";
 export const SPECIALS: Readonly<Record<string, (stage: Stage, row: Recording) => Promise<Answer>>> = {
   "ws/handshake-headers": handshake,
   "ws/client-close-handshake": clientClose,
+  "mcp-ws/attach/survives-detach": comeBack,
   "timeouts/server-keepalive": keepalive,
   "timeouts/sessions-run-in-parallel": parallel,
   "timeouts/server-shutdown": shutDown,
@@ -36,6 +37,20 @@ async function keepalive(stage: Stage): Promise<Answer> {
     await Promise.race([new Promise((resolve) => socket.ws.once("ping", resolve)), socket.closed]);
   }
   return { frames: socket.code === undefined ? ["in PING", "out PONG"] : ["in PING"] };
+}
+
+/** Each step on a socket of its own, all of them attached to one session. */
+async function comeBack(stage: Stage, row: Recording): Promise<Answer> {
+  await stage.createSession("<id>");
+  const steps: Exchange[] = [];
+  for (const { send } of row.steps ?? []) {
+    const socket = await stage.hold(row.path);
+    await socket.send(JSON.stringify(send));
+    steps.push({ recv: await socket.take(1) });
+    await socket.send(JSON.stringify({ type: "close" }));
+    await socket.closed;
+  }
+  return { steps };
 }
 
 async function parallel(stage: Stage): Promise<Answer> {

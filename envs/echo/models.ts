@@ -1,12 +1,26 @@
-import { defineContract } from "openenv-ts";
+import { defineContract, defineTools } from "openenv-ts";
 import * as z from "zod";
+
+const message = z.string().describe("The text to say back");
 
 export const echo = defineContract({
   name: "echo_env",
   description: "Says back what it is told.",
-  action: z.object({ message: z.string().describe("The text to say back") }),
+  action: z.object({ message }),
   observation: z.object({
     echoed_message: z.string().default("").describe("The text of the action"),
     message_length: z.int().min(0).default(0).describe("Its length in characters"),
+  }),
+  tools: defineTools({
+    echo_message: {
+      description: "Says a text back.",
+      input: z.object({ message }),
+      output: z.string(),
+    },
+    echo_with_length: {
+      description: "Says a text back, with its length in characters.",
+      input: z.object({ message }),
+      output: z.object({ message: z.string(), length: z.int() }),
+    },
   }),
 });

@@ -53,6 +53,11 @@ export const ERRORS = {
     meaning: "The environment has no tasks, or not this way of reading them.",
     remedy: "Give `defineEnvironment` a task provider with that method.",
   },
+  FORBIDDEN: {
+    boundary: "remote",
+    meaning: "The server is in production and lets only its orchestrator reset, step and ask for the state.",
+    remedy: "Connect with OPENENV_ORCHESTRATOR_TOKEN as `token`; tools can be called without it.",
+  },
   REQUEST_FAILED: {
     boundary: "remote",
     meaning: "An HTTP request was answered with a status that is no success.",
@@ -102,6 +107,17 @@ export const ERRORS = {
     boundary: "environment",
     meaning: "The author's code reported a failure.",
     remedy: "The message is the author's and reaches the client as it is.",
+  },
+  TOOL_FAILED: {
+    boundary: "environment",
+    meaning: "A tool could not be called, or gave no result; `errorType` says why.",
+    remedy: "Correct the arguments of `invalid_args`, choose another tool for `tool_not_found`; else read the message.",
+  },
+  INVALID_TOOL: {
+    boundary: "environment",
+    meaning:
+      "A tool is declared with a name that is reserved or is none, without a description, or with a wrong option.",
+    remedy: "The message names the tool and says what is allowed.",
   },
   INVALID_CONFIG: {
     boundary: "configuration",
@@ -169,6 +185,29 @@ export class ContractMismatchError extends ConnectionError {
 export class EnvError extends OpenEnvError {
   constructor(message: string, options?: ErrorOptions) {
     super("ENV_FAILED", message, options);
+  }
+}
+
+/** What can go wrong when a tool is called. */
+export const TOOL_ERROR_TYPES = [
+  "execution_error",
+  "invalid_args",
+  "transport_error",
+  "tool_not_found",
+  "timeout",
+] as const;
+export type ToolErrorType = (typeof TOOL_ERROR_TYPES)[number];
+
+/**
+ * A tool gave no result. Thrown by a handler to say of which kind the failure is: its message is sent as it is, in every
+ * mode. What an agent can do about it is better told in an ordinary result.
+ */
+export class ToolError extends OpenEnvError {
+  readonly errorType: ToolErrorType;
+
+  constructor(errorType: ToolErrorType, message: string, options?: ErrorOptions) {
+    super("TOOL_FAILED", message, options);
+    this.errorType = errorType;
   }
 }
 

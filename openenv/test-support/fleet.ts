@@ -8,7 +8,7 @@ import { openTestSocket, type TestSocket } from "./socket.js";
  * It cannot start while there is a file that `BROKEN` names.
  */
 export const WHERE = `
-import { defineContract, defineEnvironment } from "openenv-ts";
+import { defineContract, defineEnvironment, defineTools } from "openenv-ts";
 import { existsSync } from "node:fs";
 import * as z from "zod";
 if (existsSync(process.env.BROKEN ?? "")) process.exit(3);
@@ -16,6 +16,7 @@ const where = defineContract({
   name: "where_env",
   action: z.object({ amount: z.int() }),
   observation: z.object({ pid: z.int(), count: z.int(), made: z.int(), closed: z.int(), steps: z.int(), text: z.string() }),
+  tools: defineTools({ count: { description: "Tells the count.", output: z.int() } }),
 });
 let made = 0;
 let closed = 0;
@@ -40,6 +41,7 @@ export default defineEnvironment(where, () => {
     close: () => {
       closed++;
     },
+    tools: { count: () => count },
   };
 });
 `;

@@ -1,8 +1,14 @@
 import { afterEach } from "vitest";
+import type { Contract } from "../src/env/contract.js";
+import type { EnvironmentDefinition } from "../src/env/environment.js";
 import { serve } from "../src/serve.js";
 import type { RunningServer, ServeOptions } from "../src/server/types.js";
-import { defineCounter } from "./counter.js";
+import { type counterContract, defineCounter } from "./counter.js";
 import { openTestSocket, type TestSocket } from "./socket.js";
+
+interface Served<C extends Contract> {
+  environment: EnvironmentDefinition<C>;
+}
 
 /** Starts servers and sockets for one test after the other; what a test started ends with it. */
 export function useServers() {
@@ -11,8 +17,12 @@ export function useServers() {
     for (const end of cleanup.splice(0).reverse()) await end();
   });
   return {
-    async start(options: ServeOptions = {}, counter = defineCounter()): Promise<RunningServer> {
-      const server = await serve(counter.environment, { port: 0, logLevel: "silent", graceMs: 200, ...options });
+    async start<C extends Contract = typeof counterContract>(
+      options: ServeOptions = {},
+      served: Served<C> = defineCounter() as unknown as Served<C>,
+    ): Promise<RunningServer> {
+      const environment = served.environment as unknown as EnvironmentDefinition;
+      const server = await serve(environment, { port: 0, logLevel: "silent", graceMs: 200, ...options });
       cleanup.push(() => server.close());
       return server;
     },

@@ -9,13 +9,21 @@ export default defineEnvironment(
   () => ({
     reset: () => ({ observation: { echoed_message: "Echo environment ready!" }, reward: 0 }),
     step: ({ message }) => {
-      // Characters as people count them: an emoji is one, not two code units.
-      const length = [...message].length;
+      const length = lengthOf(message);
       return {
         observation: { echoed_message: message, message_length: length },
         reward: length * REWARD_PER_CHARACTER,
       };
     },
+    tools: {
+      echo_message: ({ message }) => message,
+      echo_with_length: ({ message }) => ({ message, length: lengthOf(message) }),
+    },
   }),
   { stepBeforeReset: "allow" },
 );
+
+/** Characters as people count them: an emoji is one, not two code units. */
+function lengthOf(text: string): number {
+  return [...text].length;
+}

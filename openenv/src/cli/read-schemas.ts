@@ -52,9 +52,9 @@ function parseSchemas(text: string, source: string): SchemaBody {
   } catch {
     throw new ConfigError(`${source} is not JSON; give what GET /schema of a server answers.`);
   }
-  const { action, observation, state, reset_observation = observation } = (body ?? {}) as Partial<SchemaBody>;
+  const { action, observation, state, tools, reset_observation = observation } = (body ?? {}) as Partial<SchemaBody>;
   if (!isObject(action) || !isObject(observation) || !isObject(state) || !isObject(reset_observation)) {
     throw new ConfigError(`${source} lacks action, observation or state; give what GET /schema of a server answers.`);
   }
-  return { action, observation, state, reset_observation };
+  return { action, observation, state, reset_observation, ...(Array.isArray(tools) && { tools }) };
 }

@@ -22,6 +22,8 @@ export interface ClientContract {
   readonly observation: ClientSchema;
   readonly state: ClientSchema;
   readonly reset: ClientSchema;
+  /** By their names; what they take is the server's to check. */
+  readonly tools?: object;
   schemas(): SchemaBody;
   fingerprint(): Promise<ContractFingerprint>;
 }

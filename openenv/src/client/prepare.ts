@@ -58,5 +58,5 @@ async function makeShape(
     return contractShape(contract, { raw: options.binary === true });
   }
   const schema = options.check === false ? undefined : await fetchSchema(http);
-  return genericShape(schema ? await compileActionCheck(schema.action) : () => []);
+  return genericShape(schema ? await compileActionCheck(schema.action) : () => [], schema?.tools !== undefined);
 }

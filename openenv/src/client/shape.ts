@@ -1,5 +1,6 @@
 import { ConnectionError, RemoteError, type ValidationIssue } from "../errors.js";
 import type { JsonObject } from "../protocol/messages.js";
+import { isToolAction, isToolObservation } from "../protocol/tools.js";
 import type { ClientContract, SchemaIssue } from "./contract.js";
 import { encodeBytes } from "./encode.js";
 
@@ -16,13 +17,16 @@ export interface Shape {
 
 /** Values as the contract declares them. With `raw`, bytes are left to whoever writes the frame. */
 export function contractShape(contract: ClientContract, { raw = false } = {}): Shape {
+  const hasTools = Object.keys(contract.tools ?? {}).length > 0;
   return {
     write: (part, value) => {
+      if (hasTools && part === "action" && isToolAction(value as JsonObject)) return value as JsonObject;
       const parsed = contract[part].safeParse(value);
       if (!parsed.success) throw refusal(part, describeIssues(value, parsed.error.issues));
       return encodeBytes(value, parsed.data, raw) as JsonObject;
     },
     read: (part, fields) => {
+      if (hasTools && part === "observation" && isToolObservation(fields)) return fields;
       const parsed = contract[part].safeParse(fields);
       if (parsed.success) return parsed.data as JsonObject;
       const what = parsed.error.issues.map((issue) => `${[part, ...issue.path].join(".")}: ${issue.message}`);
@@ -34,11 +38,12 @@ export function contractShape(contract: ClientContract, { raw = false } = {}): S
   };
 }
 
-/** Values as they come; actions are checked with `findIssues`. */
-export function genericShape(findIssues: (action: unknown) => ValidationIssue[]): Shape {
+/** Values as they come; actions are checked with `findIssues`, but for those that every environment with tools takes. */
+export function genericShape(findIssues: (action: unknown) => ValidationIssue[], hasTools = false): Shape {
   return {
     write: (part, value) => {
-      const errors = part === "action" ? findIssues(value) : [];
+      const isChecked = part === "action" && !(hasTools && isToolAction(value as JsonObject));
+      const errors = isChecked ? findIssues(value) : [];
       if (errors.length > 0) throw refusal(part, errors);
       return value as JsonObject;
     },

@@ -74,7 +74,8 @@ describe("several workers behind one address", () => {
       await sleep(20);
     }
     for (let i = 0; i < 6; i++) {
-      expect((await rpc("tools/list", { session_id })).body).toMatchObject({ error: { code: -32603 } });
+      const { body } = await rpc("tools/call", { name: "count", session_id });
+      expect(body).toMatchObject({ result: { data: 5 } });
     }
     expect((await rpc("openenv/session/close", { session_id })).body).toMatchObject({ result: { closed: true } });
     expect((await rpc("tools/list", { session_id })).body).toMatchObject({ error: { code: -32602 } });

@@ -4,6 +4,8 @@ import type { ContractFingerprint, SchemaBody } from "../protocol/http.js";
 import { hashSchemas } from "../protocol/json-schema.js";
 import type { Members } from "../util/types.js";
 import { renderSchemas } from "./schema.js";
+import { CALL_TOOL_ACTION, type CallToolAction, type ToolObservation, toolObservation } from "./tool-schemas.js";
+import { defineTools, type NoTools, type Tools } from "./tools.js";
 
 /** Any object schema of an author. */
 export type ObjectSchema = z.ZodObject;
@@ -14,6 +16,7 @@ export interface ContractOptions<
   O extends ObjectSchema,
   S extends ObjectSchema,
   R extends ObjectSchema,
+  T extends Tools = NoTools,
 > {
   /** The environment's name, in snake case by custom: `counter_env`. */
   name: string;
@@ -28,6 +31,21 @@ export interface ContractOptions<
   state?: S;
   /** The environment's own reset options, beside `seed`, `episode_id`, `split` and `index`. */
   reset?: R;
+  /** What an agent can call beside or instead of the action: see {@link defineTools}. */
+  tools?: T;
+}
+
+/** A contract without an action of its own: what an agent does is to call tools. */
+export interface ToolContractOptions<
+  T extends Tools,
+  O extends ObjectSchema,
+  S extends ObjectSchema,
+  R extends ObjectSchema,
+> extends Omit<ContractOptions<ObjectSchema, O, S, R, T>, "action" | "observation"> {
+  action?: undefined;
+  /** What reset shows; default nothing. */
+  observation?: O;
+  tools: T;
 }
 
 /** The single source of types, validation, JSON Schema and typed clients of one environment. */
@@ -36,6 +54,7 @@ export interface Contract<
   O extends ObjectSchema = ObjectSchema,
   S extends ObjectSchema = ObjectSchema,
   R extends ObjectSchema = ObjectSchema,
+  T extends Tools = Tools,
 > {
   readonly name: string;
   readonly version: string;
@@ -44,6 +63,11 @@ export interface Contract<
   readonly observation: O;
   readonly state: S;
   readonly reset: R;
+  readonly tools: T;
+  /** The observation of reset, where that is not the one of steps. */
+  readonly resetObservation: ObjectSchema;
+  /** There is no action but to call a tool. */
+  readonly toolsOnly: boolean;
   /** The four JSON Schemas of `GET /schema`, built on first use. */
   schemas(): SchemaBody;
   /** Version and schema hash, as `GET /metadata` tells them. */
@@ -72,30 +96,49 @@ const RESERVED = {
 
 /**
  * Declares what an environment takes and gives. The result is used by the server, the clients and the tools alike.
- * @throws TypeError when a part is not an object schema, or declares a field that the protocol itself has.
+ * With `tools` the action may be left out.
+ * @throws TypeError when a part is not an object schema, or declares a field that the protocol itself has;
+ * OpenEnvError INVALID_TOOL as {@link defineTools}.
  */
+export function defineContract<
+  const T extends Tools,
+  O extends ObjectSchema = NoFields,
+  S extends ObjectSchema = NoFields,
+  R extends ObjectSchema = NoFields,
+>(options: ToolContractOptions<T, O, S, R>): Contract<CallToolAction, ToolObservation<O>, S, R, T>;
 export function defineContract<
   A extends ObjectSchema,
   O extends ObjectSchema,
   S extends ObjectSchema = NoFields,
   R extends ObjectSchema = NoFields,
->(options: ContractOptions<A, O, S, R>): Contract<A, O, S, R> {
+  const T extends Tools = NoTools,
+>(options: ContractOptions<A, O, S, R, T>): Contract<A, O, S, R, T>;
+export function defineContract(options: AnyOptions): Contract {
+  const { name, version = "1.0.0", description = "" } = options;
+  if (!name) throw new TypeError('A contract needs a name: defineContract({ name: "counter_env", … }).');
+  const tools = defineTools(options.tools ?? {});
+  const toolsOnly = options.action === undefined && options.tools !== undefined;
   const parts = {
-    action: options.action,
-    observation: options.observation,
-    state: options.state ?? (z.object({}) as ObjectSchema as S),
-    reset: options.reset ?? (z.object({}) as ObjectSchema as R),
-  };
-  if (!options.name) throw new TypeError('A contract needs a name: defineContract({ name: "counter_env", … }).');
+    action: toolsOnly ? CALL_TOOL_ACTION : options.action,
+    observation: toolsOnly ? (options.observation ?? z.object({})) : options.observation,
+    state: options.state ?? z.object({}),
+    reset: options.reset ?? z.object({}),
+  } as Record<Part, ObjectSchema>;
   for (const part of ["action", "observation", "state", "reset"] as const) checkPart(part, parts[part]);
+  const shown = parts.observation;
+  if (toolsOnly) parts.observation = toolObservation(shown);
+  else if (options.tools !== undefined) checkOwnAction(parts.action);
 
   let schemas: SchemaBody | undefined;
   let hash: Promise<string> | undefined;
-  const contract: Contract<A, O, S, R> = {
-    name: options.name,
-    version: options.version ?? "1.0.0",
-    description: options.description ?? "",
+  const contract: Contract = {
+    name,
+    version,
+    description,
     ...parts,
+    tools,
+    resetObservation: shown,
+    toolsOnly,
     schemas: () => (schemas ??= renderSchemas(contract)),
     fingerprint: async () => ({
       version: contract.version,
@@ -105,7 +148,27 @@ export function defineContract<
   return contract;
 }
 
-function checkPart(part: keyof typeof RESERVED, schema: unknown): void {
+type Part = keyof typeof RESERVED;
+interface AnyOptions {
+  name: string;
+  version?: string;
+  description?: string;
+  action?: ObjectSchema | undefined;
+  observation?: ObjectSchema;
+  state?: ObjectSchema;
+  reset?: ObjectSchema;
+  tools?: Tools;
+}
+
+/** By its `type` a call of a tool is told from the action. */
+function checkOwnAction(action: ObjectSchema): void {
+  if (!("type" in action.shape)) return;
+  throw new TypeError(
+    'The action of a contract with tools must not declare "type": it says whether a step is list_tools or call_tool.',
+  );
+}
+
+function checkPart(part: Part, schema: unknown): void {
   if (!(schema instanceof z.ZodObject)) {
     throw new TypeError(
       `The ${part} of a contract must be a z.object({ … }). Wrap another shape in a field: z.object({ move: yourUnion }).`,

@@ -1,6 +1,8 @@
 import type { MaybePromise } from "../util/types.js";
 import type { Action, Contract, ObservationInput, ResetFields, StateInput } from "./contract.js";
 import type { TaskProvider } from "./tasks.js";
+import type { CallToolAction } from "./tool-schemas.js";
+import type { ToolCall, ToolHandlers, Tools, ToolTransition } from "./tools.js";
 
 export type { MaybePromise } from "../util/types.js";
 
@@ -45,15 +47,36 @@ export interface Transition<C extends Contract = Contract> {
 /** Changes what reset or step returned, before it is validated and sent. Sync, without side effects. */
 export type Transform<C extends Contract = Contract> = (transition: Transition<C>) => Transition<C>;
 
-/** One isolated session of an environment. Methods may be sync or async; never two run at once. */
-export interface Environment<C extends Contract = Contract> {
+interface Episodes<C extends Contract> {
   reset(request: ResetRequest<C>): MaybePromise<Transition<C>>;
-  step(action: Action<C>, context: StepContext): MaybePromise<Transition<C>>;
   /** What the contract's `state` declares; `episode_id` and `step_count` are added by the server. */
   state?(): MaybePromise<StateInput<C>>;
   /** Called once, whatever ended the session. */
   close?(): MaybePromise<void>;
+  /** Rewards a call of a tool by a step, or ends the episode. It is not told of calls that are no steps. */
+  afterTool?(call: ToolCall): MaybePromise<ToolTransition>;
 }
+
+interface Steps<C extends Contract> {
+  step(action: Action<C>, context: StepContext): MaybePromise<Transition<C>>;
+}
+
+/** One isolated session of an environment. Methods may be sync or async; never two run at once. */
+export interface Environment<C extends Contract = Contract> extends Episodes<C>, Steps<C> {
+  /** The handlers of the tools that the contract declares, by their names. */
+  tools?: ToolHandlers<C["tools"]>;
+}
+
+/** What a factory makes: without `step` where the contract has tools only, with `tools` where it has some. */
+type Made<C extends Contract> = Episodes<C> &
+  (C["action"] extends CallToolAction ? unknown : Steps<C>) &
+  Tooled<C["tools"]>;
+
+type Tooled<T extends Tools> = string extends keyof T
+  ? { tools?: ToolHandlers<T> }
+  : [keyof T] extends [never]
+    ? unknown
+    : { tools: ToolHandlers<T> };
 
 export interface EnvironmentOptions<C extends Contract = Contract> {
   /** False for an environment that must not run twice in one process; capacity then is 1. Default true. */
@@ -90,12 +113,12 @@ type ObservationKeys<F> = F extends (...args: never[]) => infer R
       : never
     : never
   : never;
-type Undeclared<C extends Contract, E extends Environment<C>> = Exclude<
-  ObservationKeys<E["step"]> | ObservationKeys<E["reset"]>,
+type Undeclared<C extends Contract, E extends Made<C>> = Exclude<
+  ObservationKeys<E extends { step: infer F } ? F : never> | ObservationKeys<E["reset"]>,
   keyof ObservationInput<C>
 >;
 /** TypeScript lets a function return fields its type does not have; this makes such a field an error that names it. */
-type OnlyDeclared<C extends Contract, E extends Environment<C>> = [Undeclared<C, E>] extends [never]
+type OnlyDeclared<C extends Contract, E extends Made<C>> = [Undeclared<C, E>] extends [never]
   ? unknown
   : { step: `the observation has a field the contract does not declare: ${Undeclared<C, E> & string}` };
 
@@ -106,7 +129,7 @@ const definitionMark: unique symbol = Symbol.for("openenv.environment") as never
  * @throws TypeError when it is given an instance instead of a factory.
  * @example defineEnvironment(counter, () => new CounterEnvironment());
  */
-export function defineEnvironment<C extends Contract, E extends Environment<C>>(
+export function defineEnvironment<C extends Contract, E extends Made<C>>(
   contract: C,
   factory: () => MaybePromise<E & OnlyDeclared<C, E>>,
   options: EnvironmentOptions<C> = {},
@@ -117,7 +140,7 @@ export function defineEnvironment<C extends Contract, E extends Environment<C>>(
     contract,
     supportsConcurrentSessions: options.supportsConcurrentSessions ?? true,
     stepBeforeReset: options.stepBeforeReset ?? "error",
-    create: factory as () => MaybePromise<Environment<C>>,
+    create: factory as unknown as () => MaybePromise<Environment<C>>,
     [definitionMark]: true,
   };
 }

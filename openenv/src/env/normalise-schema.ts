@@ -7,22 +7,29 @@ export interface NormalFields {
   required?: unknown;
 }
 
+/** How a field is finished, once it is normal. */
+type Finish = (schema: JsonObject, name: string) => JsonObject;
+
 /**
  * Brings zod's JSON Schema of an object into the reference's shape: keys sorted, fields titled, `anyOf` for what may be
- * null, no limits that every integer has. Nested objects are treated the same.
+ * null, no limits that every integer has. Nested objects are treated the same. The
+ * schemas of tools have no titles but the author's.
  * @throws TypeError naming the field when a type has no JSON form.
  */
-export function normaliseFields(root: JsonObject, part: string): NormalFields {
-  const properties = named(root["properties"], (schema, name) => titled(normalise(schema, `${part}.${name}`), name));
+export function normaliseFields(root: JsonObject, part: string, finish: Finish = titled): NormalFields {
+  const properties = named(root["properties"], (schema, name) =>
+    finish(normalise(schema, `${part}.${name}`, finish), name),
+  );
   const result: NormalFields = { properties };
   if (root["$defs"]) {
-    result.$defs = named(root["$defs"], (schema, name) => sorted({ title: name, ...normalise(schema, name) }), true);
+    const define: Finish = (schema, name) => sorted({ title: name, ...normalise(schema, name, finish) });
+    result.$defs = named(root["$defs"], define, true);
   }
   if (root["required"]) result.required = root["required"];
   return result;
 }
 
-function normalise(schema: unknown, path: string): JsonObject {
+function normalise(schema: unknown, path: string, finish: Finish): JsonObject {
   if (typeof schema !== "object" || schema === null) return schema as never;
   const json = splitTypes({ ...(schema as JsonObject) });
   if (UNREPRESENTABLE in json) throw noJsonForm(String(json[UNREPRESENTABLE]), path);
@@ -30,15 +37,17 @@ function normalise(schema: unknown, path: string): JsonObject {
   for (const key of ["anyOf", "oneOf", "allOf", "prefixItems"]) {
     const list = json[key];
     if (Array.isArray(list))
-      json[key] = list.map((item, i) => normalise(item, key === "prefixItems" ? `${path}[${i}]` : path));
+      json[key] = list.map((item, i) => normalise(item, key === "prefixItems" ? `${path}[${i}]` : path, finish));
   }
   if (json["properties"]) {
-    json["properties"] = named(json["properties"], (field, name) => titled(normalise(field, `${path}.${name}`), name));
+    json["properties"] = named(json["properties"], (field, name) =>
+      finish(normalise(field, `${path}.${name}`, finish), name),
+    );
   }
-  if (json["items"]) json["items"] = normalise(json["items"], `${path}[]`);
+  if (json["items"]) json["items"] = normalise(json["items"], `${path}[]`, finish);
   const others = json["additionalProperties"];
   if (typeof others === "object" && others !== null) {
-    json["additionalProperties"] = Object.keys(others).length === 0 ? true : normalise(others, `${path}.*`);
+    json["additionalProperties"] = Object.keys(others).length === 0 ? true : normalise(others, `${path}.*`, finish);
   }
   return sorted(json);
 }
@@ -85,7 +94,7 @@ function titleOf(name: string): string {
     .replace(/[A-Za-z]+/g, (word) => word.charAt(0).toUpperCase() + word.slice(1).toLowerCase());
 }
 
-function named(schemas: unknown, render: (schema: JsonObject, name: string) => JsonObject, sort = false): JsonObject {
+function named(schemas: unknown, render: Finish, sort = false): JsonObject {
   const entries = Object.entries(schemas as Record<string, JsonObject>);
   if (sort) entries.sort(([a], [b]) => (a < b ? -1 : 1));
   return Object.fromEntries(entries.map(([name, schema]) => [name, render(schema, name)]));

@@ -3,6 +3,8 @@ import type { SchemaBody } from "../protocol/http.js";
 import type { JsonObject } from "../protocol/messages.js";
 import { normaliseFields } from "./normalise-schema.js";
 import { toJsonSchema } from "./to-json-schema.js";
+import { renderTool } from "./tool-render.js";
+import type { Tools } from "./tools.js";
 
 /** What is rendered of a contract. */
 export interface SchemaSource {
@@ -10,20 +12,26 @@ export interface SchemaSource {
   action: z.ZodObject;
   observation: z.ZodObject;
   state: z.ZodObject;
+  resetObservation?: z.ZodObject;
+  tools?: Tools;
 }
 
 /**
- * Renders the four JSON Schemas (2020-12) of `GET /schema` in the reference's shape.
+ * Renders the four JSON Schemas (2020-12) of `GET /schema` in the reference's shape, and the tools where there are some.
  * @throws TypeError naming the field when a type has no JSON form.
  */
 export function renderSchemas(contract: SchemaSource): SchemaBody {
   const observation = renderPart(contract, "observation");
-  return {
+  const { resetObservation: first = contract.observation } = contract;
+  const body: SchemaBody = {
     action: renderPart(contract, "action"),
     observation,
     state: renderPart(contract, "state"),
-    reset_observation: observation,
+    reset_observation:
+      first === contract.observation ? observation : renderPart({ ...contract, observation: first }, "observation"),
   };
+  const tools = Object.entries(contract.tools ?? {}).map(([name, tool]) => renderTool(name, tool).summary);
+  return tools.length === 0 ? body : { ...body, tools };
 }
 
 type Part = "action" | "observation" | "state";

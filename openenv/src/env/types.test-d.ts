@@ -10,6 +10,7 @@ import {
 } from "./contract.js";
 import { defineEnvironment, type Environment, type ResetRequest, type StepContext } from "./environment.js";
 import { bytes, datetime, image } from "./fields.js";
+import { defineTools } from "./tools.js";
 import { composeTransforms, type Transform } from "./transform.js";
 
 const counter = defineContract({
@@ -147,3 +148,58 @@ composeTransforms(clip, clip);
 // @ts-expect-error an observation of another shape
 const wrong: Transform<Counter> = (transition) => ({ ...transition, observation: { count: "1" } });
 void wrong;
+
+// Handlers are told the types of their arguments, and are held to the results.
+const tooled = defineContract({
+  name: "tooled",
+  observation: z.object({ hint: z.string() }),
+  tools: defineTools({
+    add: { description: "Adds.", input: z.object({ a: z.int(), b: z.int().default(1) }), output: z.int() },
+    free: { description: "Anything." },
+  }),
+});
+const hint = () => ({ observation: { hint: "" } });
+defineEnvironment(tooled, () => ({
+  reset: hint,
+  tools: {
+    add: async ({ a, b }, { signal }) => {
+      proves<Same<typeof b, number>>();
+      proves<Same<typeof signal, AbortSignal>>();
+      return a + b;
+    },
+    free: () => ["anything", 1],
+  },
+}));
+class Tools {
+  tools = { add: ({ a }: { a: number }) => a, free: () => null };
+  reset = hint;
+}
+defineEnvironment(tooled, () => new Tools());
+proves<Same<ActionInput<typeof tooled>["tool_name"], string>>();
+proves<Same<ActionInput<typeof tooled>["type"], "call_tool" | undefined>>();
+proves<Same<Observation<typeof tooled>["hint"], string | undefined>>();
+
+// @ts-expect-error a handler that is missing
+defineEnvironment(tooled, () => ({ reset: hint, tools: { add: () => 1 } }));
+// @ts-expect-error all of them
+defineEnvironment(tooled, () => ({ reset: hint }));
+// @ts-expect-error a result of another type
+defineEnvironment(tooled, () => ({ reset: hint, tools: { add: () => "1", free: () => 1 } }));
+defineEnvironment(tooled, () => ({
+  reset: hint,
+  // @ts-expect-error an argument that is not declared
+  tools: { add: ({ c }) => c, free: () => 1 },
+}));
+// @ts-expect-error an input that is no object
+defineTools({ go: { description: "Goes.", input: z.string() } });
+// @ts-expect-error no description
+defineTools({ go: { input: z.object({}) } });
+const both = defineContract({
+  name: "both",
+  action: z.object({ move: z.string() }),
+  observation: z.object({ count: z.int() }),
+  tools: { look: { description: "Looks.", output: z.string() } },
+});
+defineEnvironment(both, () => ({ reset, step: reset, tools: { look: () => "around" } }));
+// @ts-expect-error an action of its own needs a step
+defineEnvironment(both, () => ({ reset, tools: { look: () => "around" } }));

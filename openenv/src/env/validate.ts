@@ -1,6 +1,6 @@
 import * as z from "zod";
 import type { JsonObject } from "../protocol/messages.js";
-import type { Contract } from "./contract.js";
+import type { Contract, ObjectSchema } from "./contract.js";
 import { createOutputCheck } from "./output.js";
 import { type Checked, parseInput, withFields } from "./parse-input.js";
 import { checkPlain, InvalidOutputError, type Plain } from "./plain.js";
@@ -38,8 +38,12 @@ export interface Validator {
   /** Number, boolean or null. NaN and infinities become null: compare to count them. */
   reward(value: unknown): number | boolean | null;
   metadata(value: unknown): Plain<JsonObject>;
-  /** All that reset or step returned. `truncated` implies `done`. */
+  /** All that step returned. `truncated` implies `done`. */
   transition(value: unknown): CheckedTransition;
+  /** As {@link transition}, for what reset returned. */
+  resetTransition(value: unknown): CheckedTransition;
+  /** As {@link transition}, with an observation that needs no check. */
+  toolTransition(value: unknown): CheckedTransition;
 }
 
 const NO_METADATA: JsonObject = Object.freeze({});
@@ -48,20 +52,35 @@ const ACTION_FIELDS = { metadata: z.record(z.string(), z.unknown()).optional() }
 
 /** Builds the checks of a contract once; what they cost a step is decided here. */
 export function createValidator(contract: Contract): Validator {
-  const actions = z.compile(withFields(contract.action, ACTION_FIELDS, z.never()));
   const observation = createOutputCheck(contract.observation, { name: "observation", open: false });
+  const first =
+    contract.resetObservation === contract.observation
+      ? observation
+      : createOutputCheck(contract.resetObservation, { name: "observation", open: false });
   return {
-    action(value) {
-      const checked = parseInput(actions, value);
-      return checked.ok ? splitMetadata(checked.value) : checked;
-    },
+    action: createActionCheck(contract.action),
     reset: createResetCheck(contract.reset),
     observation,
     state: createOutputCheck(contract.state, { name: "state", open: true }),
     reward: checkReward,
     metadata: checkMetadata,
     transition: (value) => checkTransition(value, observation),
+    resetTransition: (value) => checkTransition(value, first),
+    toolTransition: (value) => checkTransition(value, asItIs),
   };
+}
+
+/** Makes the check of one kind of action. */
+export function createActionCheck(schema: ObjectSchema): (value: unknown) => Checked<CheckedAction> {
+  const compiled = z.compile(withFields(schema, ACTION_FIELDS, z.never()));
+  return (value) => {
+    const checked = parseInput(compiled, value);
+    return checked.ok ? splitMetadata(checked.value) : checked;
+  };
+}
+
+function asItIs(value: unknown): Plain<JsonObject> {
+  return { value: value as JsonObject, nonFinite: 0 };
 }
 
 function splitMetadata(data: JsonObject): Checked<CheckedAction> {

@@ -1,4 +1,5 @@
 import type { JsonObject } from "./messages.js";
+import type { ToolSummary } from "./tools.js";
 
 /** Header that names an HTTP session. A server answers `none` when no session was kept; asking with `none` wants none. */
 export const SESSION_HEADER = "openenv-session";
@@ -30,12 +31,13 @@ export interface ContractFingerprint {
   hash: string;
 }
 
-/** `GET /schema`: four JSON Schemas (2020-12). */
+/** `GET /schema`: four JSON Schemas (2020-12). `tools` is ours, and there where the environment has some. */
 export interface SchemaBody {
   action: JsonObject;
   observation: JsonObject;
   state: JsonObject;
   reset_observation: JsonObject;
+  tools?: ToolSummary[];
 }
 
 export interface HealthBody {

@@ -6,8 +6,9 @@ import type { SchemaBody } from "./http.js";
  * titles, descriptions and examples left out because no client can break on them.
  */
 export function canonicalSchemas(body: SchemaBody): string {
-  const parts = ["action", "observation", "reset_observation", "state"] as const;
-  return `{${parts.map((part) => `${JSON.stringify(part)}:${canonicalSchema(body[part])}`).join(",")}}`;
+  const parts = ["action", "observation", "reset_observation", "state", "tools"] as const;
+  const present = parts.filter((part) => body[part] !== undefined);
+  return `{${present.map((part) => `${JSON.stringify(part)}:${canonicalSchema(body[part])}`).join(",")}}`;
 }
 
 /** SHA-256 (hex) of {@link canonicalSchemas}. */

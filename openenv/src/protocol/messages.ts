@@ -10,7 +10,8 @@ export type WireCode =
   | "HOST_LOST"
   | "CAPACITY_REACHED"
   | "FACTORY_ERROR"
-  | "SESSION_ERROR";
+  | "SESSION_ERROR"
+  | "FORBIDDEN";
 
 export type JsonObject = Record<string, unknown>;
 

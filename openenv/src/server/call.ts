@@ -13,6 +13,8 @@ export class Call implements StepContext {
   readonly timeoutMs: number | undefined;
   readonly requestId: string | undefined;
   metadata: Readonly<JsonObject> = NO_METADATA;
+  /** For what must end with the call and should not cost it a signal. */
+  onAbort: (() => void) | undefined;
   #controller: AbortController | undefined;
   #aborted: Error | undefined;
 
@@ -36,6 +38,7 @@ export class Call implements StepContext {
   abort(reason: Error): void {
     if (this.#aborted !== undefined) return;
     this.#aborted = reason;
+    this.onAbort?.();
     this.#controller?.abort(reason);
   }
 }

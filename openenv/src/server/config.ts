@@ -13,6 +13,7 @@ export interface Config {
   sessionTimeoutMs: number | null;
   allowedOrigins: readonly string[];
   operatorToken: string | undefined;
+  orchestratorToken: string | undefined;
   maxMessageBytes: number;
   pingIntervalMs: number;
   graceMs: number;
@@ -50,6 +51,8 @@ export function readConfig(definition: EnvironmentDefinition, options: ServeOpti
         : seconds("SESSION_TIMEOUT", sessionTimeout ?? text(variables, "SESSION_TIMEOUT") ?? 900),
     allowedOrigins: origins(options.allowedOrigins ?? (text(variables, "ALLOWED_ORIGINS") ?? "").split(",")),
     operatorToken: filled("OPENENV_OPERATOR_TOKEN", options.operatorToken) ?? text(variables, "OPENENV_OPERATOR_TOKEN"),
+    orchestratorToken:
+      filled("OPENENV_ORCHESTRATOR_TOKEN", options.orchestratorToken) ?? text(variables, "OPENENV_ORCHESTRATOR_TOKEN"),
     maxMessageBytes: number(
       "MAX_MESSAGE_BYTES",
       options.maxMessageBytes ?? text(variables, "MAX_MESSAGE_BYTES") ?? 16 * 1024 * 1024,

@@ -2,6 +2,7 @@ import type { ByteBudget } from "./byte-budget.js";
 import type { Descriptors } from "./descriptors.js";
 import type { Fleet } from "./fleet.js";
 import type { Origins } from "./origins.js";
+import type { Rights } from "./rights.js";
 import type { Runtime } from "./runtime.js";
 import type { Sessions } from "./sessions.js";
 
@@ -10,7 +11,7 @@ export interface ServerContext {
   readonly runtime: Runtime;
   readonly sessions: Sessions;
   readonly origins: Origins;
-  readonly operatorToken: string | undefined;
+  readonly rights: Rights;
   readonly maxMessageBytes: number;
   readonly pingIntervalMs: number;
   /** Shared by the HTTP bodies that are being read. */

@@ -28,6 +28,7 @@ export function dispatch(
   options: DispatchOptions,
 ): Reply {
   if (message.type === "mcp") return answerMcp(session, message.data, options);
+  if (session.runtime.guarded && !session.orchestrated) return forbidden(message.type);
   const exchange = new Exchange(session, message satisfies EnvironmentMessage, options);
   try {
     const reply = session.run(exchange);
@@ -46,6 +47,11 @@ async function answerMcp(session: Session, request: unknown, options: DispatchOp
   return { type: "mcp", data: { ...data } };
 }
 
+function forbidden(method: string): ServerMessage {
+  const message = `${method} is for the orchestrator: connect with OPENENV_ORCHESTRATOR_TOKEN as bearer token`;
+  return errorMessage("FORBIDDEN", message);
+}
+
 function sessionEnded(error: unknown): ServerMessage {
   return errorMessage("SESSION_ERROR", error instanceof Error ? error.message : String(error));
 }
@@ -54,6 +60,7 @@ function sessionEnded(error: unknown): ServerMessage {
 function withTimeout(reply: Promise<ServerMessage>, exchange: Exchange, timeoutMs: number): Promise<ServerMessage> {
   return new Promise((resolve) => {
     const timer = setTimeout(() => {
+      if (exchange.limitsItself) return;
       const message = `the environment did not answer within ${timeoutMs / 1000} s`;
       exchange.abort(new Error(message));
       resolve(errorMessage("TIMEOUT", message));

@@ -1,12 +1,15 @@
 import type { Transition } from "../env/environment.js";
 import { InvalidOutputError } from "../env/validate.js";
 import type { ClientMessage, JsonObject, ObservationData, ServerMessage } from "../protocol/messages.js";
+import { isToolAction } from "../protocol/tools.js";
 import { isThenable } from "../util/thenable.js";
 import { Call, type CallOptions } from "./call.js";
 import { describeError, toError } from "./failure.js";
 import { errorMessage, invalidMessage } from "./frame.js";
 import type { Session, Task } from "./session.js";
 import { SessionKilledError } from "./session-killed.js";
+import { callTool, prepareCall } from "./tool-call.js";
+import { listTools, toToolCall, toTransition } from "./tool-step.js";
 
 export interface ExchangeOptions extends CallOptions {
   /** Adds `metadata.openenv` with where the time went. */
@@ -18,9 +21,14 @@ export interface ExchangeOptions extends CallOptions {
 export type EnvironmentMessage = Exclude<ClientMessage, { type: "mcp" | "close" }>;
 type Method = EnvironmentMessage["type"];
 type Reply = ServerMessage | Promise<ServerMessage>;
+/** What an observation comes from. */
+type Kind = "reset" | "step" | "tool";
+const CHECKS = { reset: "resetTransition", step: "transition", tool: "transition" } as const;
 
 /** One message to an environment and its answer. Failures are answers too: nothing is thrown. */
 export class Exchange extends Call implements Task<ServerMessage> {
+  /** What runs keeps to the time limit of the call, and says more about it than a caller could. */
+  limitsItself = false;
   readonly #session: Session;
   readonly #message: EnvironmentMessage;
   readonly #options: ExchangeOptions;
@@ -66,20 +74,36 @@ export class Exchange extends Call implements Task<ServerMessage> {
 
   #step(data: JsonObject): Reply {
     const session = this.#session;
-    const { validator, definition } = session.runtime;
-    const checked = validator.action(data);
+    const { validator, tools, definition } = session.runtime;
+    const usesTools = tools !== undefined && (definition.contract.toolsOnly || isToolAction(data));
+    const checked = usesTools ? tools.checkAction(data) : validator.action(data);
     if (!checked.ok) return invalidMessage(checked.issues);
+    const { action, metadata } = checked.value;
+    this.metadata = metadata;
+    if (usesTools && action["type"] === "list_tools") return this.#stepped(listTools(tools), "tool");
     if (session.episodeId === null && definition.stepBeforeReset === "error") {
       return errorMessage("EXECUTION_ERROR", "call reset first: this session has no episode to step in");
     }
-    this.metadata = checked.value.metadata;
-    return this.#finish("step", session.instance.step(checked.value.action, this), this.#stepped);
+    if (usesTools) return this.#callTool(action);
+    return this.#finish("step", session.instance.step(action, this), this.#stepped);
   }
 
-  #stepped(transition: Transition): ServerMessage {
+  #callTool(action: JsonObject): Reply {
+    this.limitsItself = true;
+    const request = { name: action["tool_name"] as string, given: action["arguments"] as JsonObject };
+    const prepared = prepareCall(this.#session.runtime.tools, request);
+    const outcome = "tool" in prepared ? callTool(this.#session, prepared, this) : prepared;
+    return this.#finish("step", outcome, (outcome) => {
+      const { instance } = this.#session;
+      const told = instance.afterTool?.(toToolCall(request, outcome)) ?? {};
+      return this.#finish("step", told, (more) => this.#stepped(toTransition(request, outcome, more), "tool"));
+    });
+  }
+
+  #stepped(transition: Transition, kind: Kind = "step"): ServerMessage {
     this.#session.stepCount++;
     this.#session.runtime.counters.steps++;
-    return this.#observation("step", transition);
+    return this.#observation(kind, transition);
   }
 
   #reset(data: JsonObject): Reply {
@@ -121,20 +145,22 @@ export class Exchange extends Call implements Task<ServerMessage> {
   }
 
   /** Goes on with what the environment returned, at once when it is there. */
-  #finish<T>(method: Method, returned: T | PromiseLike<T>, next: (this: Exchange, value: T) => ServerMessage): Reply {
+  #finish<T>(method: Method, returned: T | PromiseLike<T>, next: (this: Exchange, value: T) => Reply): Reply {
     if (!isThenable(returned)) return next.call(this, returned);
     return Promise.resolve(returned)
       .then((value) => next.call(this, value))
       .catch((error: unknown) => this.fail(method, error));
   }
 
-  #observation(method: Method, returned: Transition): ServerMessage {
+  #observation(kind: Kind, returned: Transition): ServerMessage {
     const { validator, definition } = this.#session.runtime;
-    const { transforms } = definition;
+    // They are made for what the contract declares, which a tool's observation is where there is nothing else.
+    const transforms = kind === "tool" && !definition.contract.toolsOnly ? undefined : definition.transforms;
     const transition =
       transforms === undefined ? returned : transforms.reduce((value, apply) => apply(value), returned);
-    const checked = validator.transition(transition);
-    if (checked.nonFinite > 0) this.#countNonFinite(method, checked.nonFinite);
+    const check = kind === "tool" && transition === returned ? "toolTransition" : CHECKS[kind];
+    const checked = validator[check](transition);
+    if (checked.nonFinite > 0) this.#countNonFinite(kind === "tool" ? "step" : kind, checked.nonFinite);
     const metadata = this.#annotate(checked.metadata, transition.truncated === true);
     const { observation, reward, done } = checked;
     observation["metadata"] = metadata;

@@ -1,9 +1,9 @@
-import { EnvError } from "../errors.js";
+import type { ErrorCode } from "../errors.js";
 import type { Mode } from "./types.js";
 
 /**
  * What a client is told of an exception in author code: the author's own message. In production only an
- * EnvError speaks for itself, because other messages can hold paths and secrets; the log has them. Never throws.
+ * EnvError or ToolError speaks for itself, because other messages can hold paths and secrets; the log has them. Never throws.
  */
 export function describeError(error: unknown, mode: Mode): string {
   const { message, name } = toError(error);
@@ -21,10 +21,12 @@ export function toError(error: unknown): Error {
   }
 }
 
-/** Also for an EnvError of another copy of this package, as a bundled environment may bring one. */
+const SPOKEN: readonly unknown[] = ["ENV_FAILED", "TOOL_FAILED"] satisfies ErrorCode[];
+
+/** Also for an error of another copy of this package, as a bundled environment may bring one. */
 function isEnvError(error: unknown): boolean {
   try {
-    return error instanceof EnvError || (error as { code?: unknown } | undefined)?.code === "ENV_FAILED";
+    return SPOKEN.includes((error as { code?: unknown } | undefined)?.code);
   } catch {
     return false;
   }

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { defineCounter } from "../../test-support/counter.js";
 import { openTestSocket } from "../../test-support/socket.js";
+import { defineToolbox } from "../../test-support/toolbox.js";
 import { ERRORS } from "../errors.js";
 import { serve } from "../serve.js";
 import type { RunningServer } from "./types.js";
@@ -75,6 +76,31 @@ describe("ten thousand random frames", () => {
     await Promise.all(sockets.map((socket) => socket[Symbol.asyncDispose]()));
     while (server.capacity().active_sessions > 0) await new Promise((resolve) => setTimeout(resolve, 5));
     expect(counter.log).toEqual({ created: SOCKETS, closed: SOCKETS, aborted: 0 });
+  }, 60_000);
+
+  test("near the calls of tools get one answer each, too, at both doors of a socket", async () => {
+    const name = fc.oneof(fc.constantFrom("add", "bump", "fail", "wrong", "constructor", "__proto__"), anything);
+    const given = fc.oneof(fc.record({ a: anything, b: anything }, { requiredKeys: [] }), anything);
+    const type = fc.oneof(fc.constantFrom("call_tool", "list_tools"), anything);
+    const step = fc.record({ type, tool_name: name, arguments: given }, { requiredKeys: [] });
+    const rpc = fc.record({
+      jsonrpc: fc.constant("2.0"),
+      method: fc.constantFrom("tools/call", "tools/list"),
+      params: fc.oneof(fc.record({ name, arguments: given }, { requiredKeys: [] }), anything),
+    });
+    const frames = fc.oneof(
+      step.map((data) => toText({ type: "step", data })),
+      rpc.map((data) => toText({ type: "mcp", data })),
+    );
+    const { environment } = defineToolbox({ stepBeforeReset: "allow" });
+    await using tools = await serve(environment, { port: 0, logLevel: "silent" });
+    await using socket = await openTestSocket(`${tools.url}/ws`);
+    for (const text of fc.sample(frames, { numRuns: 2_000, seed: 1 })) {
+      const { type: answer, data } = (await socket.ask(text)) as { type: string; data: { code?: string } };
+      expect(["observation", "error", "mcp"], text).toContain(answer);
+      if (answer === "error") expect(data.code, text).toBe("VALIDATION_ERROR");
+    }
+    expect(await socket.ask({ type: "reset" })).toMatchObject({ type: "observation" });
   }, 60_000);
 
   test("a frame that is too large, and a hundred thousand levels of nesting", async () => {

@@ -1,4 +1,4 @@
-import type { Environment } from "../env/environment.js";
+import type { Environment, EnvironmentDefinition } from "../env/environment.js";
 import { isThenable } from "../util/thenable.js";
 import { describeError, toError } from "./failure.js";
 import { Refusal } from "./refusal.js";
@@ -16,18 +16,28 @@ export function makeEnvironment(runtime: Runtime): Environment | Promise<Environ
     throw new Refusal({ message, code: "FACTORY_ERROR", factory_name: name }, { cause: error });
   };
   try {
-    const made = runtime.definition.create();
-    if (!isThenable(made)) return checkMethods(made);
-    return withLimit(Promise.resolve(made).then(checkMethods)).catch(refuse);
+    const made = createChecked(runtime.definition);
+    return isThenable(made) ? withLimit(Promise.resolve(made)).catch(refuse) : made;
   } catch (error) {
     return refuse(error);
   }
 }
 
-function checkMethods(made: Environment): Environment {
-  for (const method of ["reset", "step"] as const) {
+/** Calls the factory and looks whether what it made can be played. @throws TypeError, or what the factory threw. */
+export function createChecked(definition: EnvironmentDefinition): Environment | Promise<Environment> {
+  const made = definition.create();
+  const check = (environment: Environment): Environment => checkMembers(environment, definition);
+  return isThenable(made) ? Promise.resolve(made).then(check) : check(made);
+}
+
+function checkMembers(made: Environment, { contract }: EnvironmentDefinition): Environment {
+  for (const method of contract.toolsOnly ? (["reset"] as const) : (["reset", "step"] as const)) {
     if (typeof made?.[method] === "function") continue;
     throw new TypeError(`it must return an object with reset() and step(), and there is no ${method}()`);
+  }
+  for (const name in contract.tools) {
+    if (typeof made.tools?.[name] === "function") continue;
+    throw new TypeError(`it must return a handler for each tool of the contract, and there is no tools.${name}()`);
   }
   return made;
 }

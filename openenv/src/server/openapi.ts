@@ -144,7 +144,13 @@ function commonSchemas(): Schema {
     HealthResponse: object("HealthResponse", { status: ref("HealthStatus") }, ["status"]),
     SchemaResponse: object(
       "SchemaResponse",
-      { action: anything, observation: anything, state: anything, reset_observation: anything },
+      {
+        action: anything,
+        observation: anything,
+        state: anything,
+        reset_observation: anything,
+        tools: { type: "array", items: anything, description: "Where the environment declares some" },
+      },
       ["action", "observation", "state"],
     ),
     ListTasksRequest: closed(object("ListTasksRequest", { split: text }, ["split"])),

@@ -1,4 +1,5 @@
 import { briefInput } from "../env/brief-input.js";
+import type { ToolSet } from "../env/tool-set.js";
 import {
   parseRpcRequest,
   RPC_ERRORS,
@@ -8,13 +9,17 @@ import {
   rpcFailure,
   rpcIdOf,
 } from "../protocol/jsonrpc.js";
+import type { JsonObject } from "../protocol/messages.js";
+import type { ToolErrorBody, ToolResult } from "../protocol/tools.js";
 import { clip } from "../util/clip.js";
 import { isObject } from "../util/is-object.js";
 import { Refusal } from "./refusal.js";
 import { tellUnsendable, writeReply } from "./reply.js";
 import type { Runtime } from "./runtime.js";
 import type { Session } from "./session.js";
+import { SessionKilledError } from "./session-killed.js";
 import type { Sessions } from "./sessions.js";
+import { type PreparedCall, prepareCall, type ToolOutcome, ToolTask } from "./tool-call.js";
 
 const MAX_ECHO = 100;
 
@@ -23,6 +28,10 @@ export interface RpcContext {
   runtime: Runtime;
   sessions: Sessions | undefined;
   own?: Session;
+  /** The request carries the orchestrator's token. */
+  orchestrator?: boolean;
+  /** Registers what is to be done when nobody waits for the answer any more. */
+  whenGone?: ((giveUp: () => void) => void) | undefined;
 }
 
 /** Answers one JSON-RPC request of `/mcp` or of an `mcp` frame. Never rejects. */
@@ -59,21 +68,81 @@ async function callMethod({ method, params }: RpcRequest, context: RpcContext): 
     case "openenv/session/close":
       return closeSession(params["session_id"], context);
     case "tools/list":
+      namedSession(params, context);
+      return { tools: toolsOf(context).entries };
     case "tools/call":
-      if (context.own === undefined && params["session_id"] !== undefined) findSession(params["session_id"], context);
-      throw new RpcError(RPC_ERRORS.internal, "Environment does not support MCP");
+      return callNamedTool(params, context);
     default:
       throw new RpcError(RPC_ERRORS.methodNotFound, `Method not found: ${clip(method, MAX_ECHO)}`);
   }
 }
 
-async function createSession({ own, sessions }: RpcContext): Promise<string> {
+function toolsOf({ runtime }: RpcContext): ToolSet {
+  if (runtime.tools === undefined) throw new RpcError(RPC_ERRORS.internal, "Environment does not support MCP");
+  return runtime.tools;
+}
+
+/** In the session of the socket or the named one; without either in an environment of this call alone. */
+async function callNamedTool(params: JsonObject, context: RpcContext): Promise<ToolResult> {
+  const named = namedSession(params, context);
+  const tools = toolsOf(context);
+  const { name, arguments: given } = params;
+  if (typeof name !== "string") throw new RpcError(RPC_ERRORS.invalidParams, 'Invalid params: "name" must be a text');
+  if (given !== undefined && given !== null && !isObject(given)) {
+    throw toolFailure({ error_type: "invalid_args", message: 'Invalid params: "arguments" must be an object' });
+  }
+  const prepared = prepareCall(tools, { name, given: given ?? {} });
+  if (!("tool" in prepared)) return resultOf(prepared);
+  if (named !== undefined) return resultOf(await callInTurn(named, prepared, context));
+  // Nobody but a socket is without sessions, and a socket has one of its own.
+  const session = await (context.sessions as Sessions).openThrowaway();
+  try {
+    return resultOf(await callInTurn(session, prepared, context));
+  } finally {
+    context.sessions?.end(session, "its call was answered");
+  }
+}
+
+async function callInTurn(session: Session, prepared: PreparedCall, { whenGone }: RpcContext): Promise<ToolOutcome> {
+  const task = new ToolTask(session, prepared);
+  try {
+    const outcome = session.run(task);
+    whenGone?.(() => task.abort(new Error("the client has left")));
+    return await outcome;
+  } catch (error) {
+    // The call itself fails with an outcome; this is the end of the session.
+    const timedOut = error instanceof SessionKilledError && error.code === "TIMEOUT";
+    const message = error instanceof Error ? error.message : String(error);
+    throw toolFailure({ error_type: timedOut ? "timeout" : "transport_error", message });
+  }
+}
+
+function resultOf({ result, error }: ToolOutcome): ToolResult {
+  if (result !== null) return result;
+  throw toolFailure(error);
+}
+
+/** The code is the reference's for all of them; `data` says which it was. */
+function toolFailure({ error_type, message }: ToolErrorBody): RpcError {
+  return new RpcError(RPC_ERRORS.internal, message, { error_type });
+}
+
+/** The session of the socket, or the one that the request names. */
+function namedSession(params: JsonObject, context: RpcContext): Session | undefined {
+  if (context.own !== undefined) return context.own;
+  return params["session_id"] === undefined ? undefined : findSession(params["session_id"], context);
+}
+
+async function createSession({ own, sessions, orchestrator = false }: RpcContext): Promise<string> {
   if (own !== undefined) {
     sessions?.publish(own);
     return own.id;
   }
   if (sessions === undefined) throw new RpcError(RPC_ERRORS.methodNotFound, "Sessions cannot be created here");
-  return (await sessions.openNamed()).id;
+  const session = await sessions.openNamed();
+  session.held = orchestrator;
+  session.orchestrated = orchestrator;
+  return session.id;
 }
 
 function closeSession(id: unknown, context: RpcContext): object {

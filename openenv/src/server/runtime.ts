@@ -1,4 +1,5 @@
 import type { EnvironmentDefinition } from "../env/environment.js";
+import { createToolSet, type ToolSet } from "../env/tool-set.js";
 import { createValidator, type Validator } from "../env/validate.js";
 import { type Log, silentLog } from "./log.js";
 import type { Mode } from "./types.js";
@@ -7,6 +8,8 @@ import type { Mode } from "./types.js";
 export interface Runtime {
   readonly definition: EnvironmentDefinition;
   readonly validator: Validator;
+  /** The tools offered in this mode; undefined for an environment that declares none. */
+  readonly tools: ToolSet | undefined;
   readonly mode: Mode;
   readonly log: Log;
   readonly counters: Counters;
@@ -14,6 +17,8 @@ export interface Runtime {
   readonly idPrefix: string;
   /** Largest answer that is sent, bytes. */
   readonly maxAnswerBytes: number;
+  /** Only the orchestrator may reset, step and ask for the state. */
+  readonly guarded: boolean;
 }
 
 export interface Counters {
@@ -27,13 +32,16 @@ export interface Counters {
 const MAX_ANSWER_BYTES = 100 * 1024 * 1024;
 
 export function createRuntime(definition: EnvironmentDefinition, options: Partial<Runtime> = {}): Runtime {
+  const mode = options.mode ?? "simulation";
   return {
     definition,
     validator: createValidator(definition.contract),
-    mode: options.mode ?? "simulation",
+    tools: createToolSet(definition.contract.tools, mode),
+    mode,
     log: options.log ?? silentLog,
     counters: { sessions: 0, steps: 0, errors: 0, nonFinite: 0 },
     idPrefix: options.idPrefix ?? "",
     maxAnswerBytes: options.maxAnswerBytes ?? MAX_ANSWER_BYTES,
+    guarded: options.guarded ?? false,
   };
 }

@@ -18,6 +18,7 @@ import { isolate } from "./isolation/isolate.js";
 import { LISTEN_BACKLOG, listenProblem } from "./listen-problem.js";
 import { createLogger, type Logger } from "./logger.js";
 import { createOrigins } from "./origins.js";
+import { createRights } from "./rights.js";
 import { createRuntime } from "./runtime.js";
 import { Sessions } from "./sessions.js";
 import type { RunningServer, ServeOptions } from "./types.js";
@@ -48,13 +49,18 @@ export async function serveHere(
     throw error;
   };
   const isolated = config.isolation && (await isolate(environment, config.isolation, log).catch(giveUp));
-  const runtime = createRuntime(isolated ?? environment, { mode: config.mode, log, idPrefix: fleet?.idPrefix ?? "" });
+  const runtime = createRuntime(isolated ?? environment, {
+    mode: config.mode,
+    log,
+    idPrefix: fleet?.idPrefix ?? "",
+    guarded: config.mode === "production" && config.orchestratorToken !== undefined,
+  });
   const context: ServerContext = {
     runtime,
     sessions: new Sessions(runtime, { ...config, fleet }),
     fleet,
     origins: createOrigins(config.host, config.allowedOrigins),
-    operatorToken: config.operatorToken,
+    rights: createRights(config),
     maxMessageBytes: config.maxMessageBytes,
     pingIntervalMs: config.pingIntervalMs,
     bodies: new ByteBudget(Math.max(BODIES_BYTES, config.maxMessageBytes)),

@@ -8,7 +8,7 @@ import type { Runtime } from "./runtime.js";
 
 export type SessionState = "created" | "ready" | "closing" | "closed";
 
-/** How long an environment's call may go on after its session has ended before `close` is called all the same. */
+/** How long a call may go on after it was given up before the next is made, or `close` called, all the same. */
 const ORPHAN_GRACE_MS = 5_000;
 
 /** Something to be done with the session's environment. It never throws or rejects. */
@@ -43,6 +43,10 @@ export class Session {
   attached = false;
   /** Where the registry of live sessions has it. */
   slot = -1;
+  /** Opened by the orchestrator, whoever is attached. */
+  held = false;
+  /** The peer may reset, step and ask for the state where that is guarded. */
+  orchestrated = false;
   /** Close when the socket detaches. */
   closeOnDetach = false;
   /** Ended by the server: tells the socket, if there is one. */
@@ -51,6 +55,7 @@ export class Session {
   #instance: Environment | undefined;
   #call: Call | undefined;
   #running: PromiseLike<unknown> | undefined;
+  #rest: PromiseLike<unknown> | undefined;
   #waiting: Waiting[] | undefined;
   #closed: Promise<void> | undefined;
 
@@ -104,6 +109,11 @@ export class Session {
     return call;
   }
 
+  /** Has the next call wait for what one that was given up still does, but not for ever. */
+  linger(rest: PromiseLike<unknown>): void {
+    this.#rest = rest;
+  }
+
   /** Ends the session: aborts the call in flight, rejects what waits, closes the environment once. */
   close(reason: string): Promise<void> {
     return (this.#closed ??= this.#close(reason));
@@ -135,6 +145,11 @@ export class Session {
 
   /** What waits is started until one of them takes its time. */
   #next(): void {
+    if (this.#rest !== undefined) {
+      this.#running = settled(this.#rest, ORPHAN_GRACE_MS).then(() => this.#next());
+      this.#rest = undefined;
+      return;
+    }
     this.#running = undefined;
     this.#call = undefined;
     this.lastActivityAt = Date.now();

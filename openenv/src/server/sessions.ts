@@ -156,6 +156,7 @@ export class Sessions {
 
   detach(session: Session): void {
     session.attached = false;
+    session.orchestrated = session.held;
     session.onEnded = undefined;
     session.lastActivityAt = Date.now();
     if (session.closeOnDetach) this.end(session, "closed by its holder");

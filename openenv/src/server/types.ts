@@ -24,6 +24,11 @@ export interface ServeOptions extends Partial<ConcurrencyConfig> {
   allowedOrigins?: readonly string[];
   /** `OPENENV_OPERATOR_TOKEN`: bearer token for `GET /sessions`; without one only a loopback caller may ask. */
   operatorToken?: string;
+  /**
+   * `OPENENV_ORCHESTRATOR_TOKEN`: bearer token that reset, step and state on `/ws` need in production; tools do not.
+   * Without one everybody may do everything.
+   */
+  orchestratorToken?: string;
   /** Largest frame or body taken, bytes; `MAX_MESSAGE_BYTES`, default 16 MiB. */
   maxMessageBytes?: number;
   /** Milliseconds between pings; a peer that misses two is dropped. `PING_INTERVAL` (seconds), default 20 s. */
@@ -49,7 +54,7 @@ export interface ServeOptions extends Partial<ConcurrencyConfig> {
   poolSize?: number;
   /** Without a pool size: threads or processes kept ready for sessions to come. `SPARE_HOSTS`, default 1. */
   spareHosts?: number;
-  /** Seconds a reset, step or state of an isolated session may take before it is killed. `STEP_TIMEOUT`, default none. */
+  /** Seconds a call of an isolated session, also of a tool, may take before it is killed. `STEP_TIMEOUT`, default none. */
   stepTimeout?: number;
   /** Megabytes: of JavaScript heap for a thread, of all its memory for a process. `HOST_MEMORY_MB`, default none. */
   hostMemoryMb?: number;

@@ -3,9 +3,10 @@ import type { EnvClient } from "../client/env-client.js";
 import { connect } from "../connect.js";
 import type { ActionInput, Contract, ResetInput } from "../env/contract.js";
 import type { Environment, EnvironmentDefinition } from "../env/environment.js";
-import { rng } from "../env/rng.js";
+import { type Rng, rng } from "../env/rng.js";
 import { sampleValue } from "../env/sample-value.js";
 import type { JsonObject } from "../protocol/messages.js";
+import type { ToolErrorBody, ToolSummary } from "../protocol/tools.js";
 import { type Episode, playEpisode } from "./episode.js";
 import { firstDifference } from "./first-difference.js";
 import { type CheckDefinition, type CheckReport, CheckSkip, demand, runChecks } from "./report.js";
@@ -32,15 +33,26 @@ export function checkEnvironment<C extends Contract>(
   options: CheckEnvironmentOptions<C> = {},
 ): Promise<CheckReport> {
   const definition = environment as unknown as EnvironmentDefinition;
-  const random = rng(SEED);
-  const schema = definition.contract.schemas().action;
-  const sample = (): JsonObject => sampleValue(schema, random) as JsonObject;
   const subject: Subject = {
     definition,
-    actions: (options.actions as JsonObject[] | undefined) ?? Array.from({ length: SAMPLES }, sample),
+    actions: (options.actions as JsonObject[] | undefined) ?? sampleActions(definition.contract),
     resetOptions: (options.reset as JsonObject | undefined) ?? {},
   };
   return runChecks(definition.contract.name, checksOf(subject));
+}
+
+function sampleActions({ schemas, toolsOnly }: Contract): JsonObject[] {
+  const random = rng(SEED);
+  const { action, tools = [] } = schemas();
+  const sample = (nth: number): JsonObject => {
+    const tool = toolsOnly ? tools[nth % tools.length] : undefined;
+    return tool === undefined ? (sampleValue(action, random) as JsonObject) : sampleCall(tool, random);
+  };
+  return Array.from({ length: SAMPLES }, (_, nth) => sample(nth));
+}
+
+function sampleCall({ name, input_schema }: ToolSummary, random: Rng): JsonObject {
+  return { type: "call_tool", tool_name: name, arguments: sampleValue(input_schema, random) };
 }
 
 interface Subject {
@@ -62,6 +74,7 @@ function checksOf(subject: Subject): CheckDefinition[] {
     check("isolated", "one session does not change another", isolated),
     check("reset_resets", "a second reset begins as the first did", resetResets),
     check("seed_honoured", "the same seed and actions give the same episode", seedHonoured),
+    check("tools_answer", "tools are listed, take what their schemas say, and unknown ones are refused", toolsAnswer),
     check("close_works", "close fails at no time: before a reset, after it, during a step", closeWorks),
   ];
 }
@@ -86,15 +99,17 @@ async function answers(subject: Subject): Promise<void> {
 }
 
 async function schemasHold(subject: Subject): Promise<void> {
-  const { observation, state } = subject.definition.contract.schemas();
+  const { observation, reset_observation, state } = subject.definition.contract.schemas();
   const ajv = new Ajv2020({ strict: false, validateFormats: false });
   const observationFits = ajv.compile(observation);
+  const firstFits = ajv.compile(reset_observation);
   const stateFits = ajv.compile(state);
   await withSession(subject, async (env) => {
     for (const [index, step] of (await play(subject, env, SEED)).entries()) {
       const seen = { ...(step.observation as JsonObject), reward: step.reward, done: step.done };
       const where = index === 0 ? "reset" : `step ${index}`;
-      demand(observationFits(seen), `${where}: the observation ${ajv.errorsText(observationFits.errors)}`);
+      const fits = index === 0 ? firstFits : observationFits;
+      demand(fits(seen), `${where}: the observation ${ajv.errorsText(fits.errors)}`);
     }
     demand(stateFits(await env.state()), `the state ${ajv.errorsText(stateFits.errors)}`);
   });
@@ -152,6 +167,31 @@ async function seedHonoured(subject: Subject): Promise<void> {
     false,
     `seeds ${[SEED, ...OTHER_SEEDS].join(", ")} all give the same episode with these actions: use the seed, or pass \`actions\` that show what it decides`,
   );
+}
+
+async function toolsAnswer(subject: Subject): Promise<void> {
+  const { tools } = subject.definition.contract.schemas();
+  if (tools === undefined) throw new CheckSkip("the contract has no tools");
+  await withSession(subject, async (env) => {
+    await env.reset(subject.resetOptions);
+    const { observation: list } = await env.step({ type: "list_tools" });
+    const offered = list["tools"] as ToolSummary[];
+    const random = rng(SEED);
+    const ajv = new Ajv2020({ strict: false, validateFormats: false });
+    for (const tool of offered) {
+      const call = sampleCall(tool, random);
+      // Not every schema can be sampled.
+      if (!ajv.validate(tool.input_schema, call["arguments"])) continue;
+      const { error } = (await env.step(call)).observation as { error: ToolErrorBody | null };
+      demand(
+        error?.error_type !== "invalid_args",
+        `the tool ${tool.name} takes less than its schema: ${error?.message}`,
+      );
+    }
+    const unknown = { type: "call_tool", tool_name: `no_${offered[0]?.name}`, arguments: {} };
+    const { error } = (await env.step(unknown)).observation as { error: ToolErrorBody | null };
+    demand(error?.error_type === "tool_not_found", `an unknown tool was answered with ${error?.error_type}`);
+  });
 }
 
 async function closeWorks(subject: Subject): Promise<void> {

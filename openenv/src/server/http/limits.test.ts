@@ -10,6 +10,7 @@ import type { ServerContext } from "../context.js";
 import { Descriptors } from "../descriptors.js";
 import { silentLog } from "../log.js";
 import { createOrigins } from "../origins.js";
+import { createRights } from "../rights.js";
 import { createRuntime } from "../runtime.js";
 import { Sessions } from "../sessions.js";
 import { createRouter } from "./router.js";
@@ -41,7 +42,7 @@ beforeEach(async () => {
     sessions: new Sessions(runtime, { maxConcurrentEnvs: 10, sessionTimeoutMs: null }),
     fleet: undefined,
     origins: createOrigins("127.0.0.1", []),
-    operatorToken: undefined,
+    rights: createRights({ operatorToken: undefined, orchestratorToken: undefined }),
     maxMessageBytes: 80_000,
     pingIntervalMs: 1_000,
     bodies,

@@ -14,7 +14,9 @@ async function post({ request, response, context }: Exchange): Promise<void> {
   const value = parseOrNull(body);
   const owner = fleet?.ownerOf(sessionOf(value));
   if (owner !== undefined) return fleet?.forward(owner, { request, response, body });
-  const answer = await answerRpc(value, { runtime, sessions });
+  const orchestrator = context.rights.isOrchestrator(request.headers);
+  const whenGone = (giveUp: () => void): void => void response.once("close", giveUp);
+  const answer = await answerRpc(value, { runtime, sessions, orchestrator, whenGone });
   sendText(response, 200, { type: "application/json", text: renderRpc(answer, runtime.maxAnswerBytes) });
 }
 

@@ -42,6 +42,7 @@ const STATUS: Record<WireCode, number> = {
   CAPACITY_REACHED: 503,
   FACTORY_ERROR: 500,
   SESSION_ERROR: 404,
+  FORBIDDEN: 403,
 };
 
 /** A failure with its code and message, where the reference answers a bare text. */

@@ -49,9 +49,10 @@ export async function isolate(
     await pool.close();
     throw new ConfigError(`A ${kind} for ${module} cannot be used: ${(error as Error).message}`, { cause: error });
   }
+  const tools = Object.keys(definition.contract.tools);
   return {
     ...definition,
-    create: () => createRemoteEnvironment(pool, stepTimeoutMs),
+    create: () => createRemoteEnvironment(pool, { tools, stepTimeoutMs }),
     close: () => pool.close(),
   };
 }

@@ -1,5 +1,17 @@
 /** What an isolated session can be asked. `ping` is for the host itself. */
-export type HostedMethod = "create" | "reset" | "step" | "state" | "close" | "ping";
+export type HostedMethod = "create" | "reset" | "step" | "state" | "close" | "tool" | "afterTool" | "ping";
+
+/** What `create` answers. */
+export interface Created {
+  /** There is something to be told after a tool was called. */
+  hasAfterTool: boolean;
+}
+
+/** The input of `tool`. */
+export interface HostedToolCall {
+  name: string;
+  input: unknown;
+}
 
 /** What `step` is told beside the action, but its signal. */
 export interface HostedContext {
@@ -22,23 +34,26 @@ export type FromHost =
   | { type: "failure"; id: number; error: PackedError };
 
 /** An error without its class, which does not cross. */
-export type PackedError = { name: string; message: string; stack: string; code: unknown } | { thrown: string };
+export type PackedError = { name: string; message: string; stack: string; more: ErrorMembers } | { thrown: string };
+
+/** What tells errors apart that are otherwise alike. */
+interface ErrorMembers {
+  code?: string;
+  errorType?: string;
+}
 
 export function packError(error: unknown): PackedError {
   if (!(error instanceof Error)) return { thrown: String(error) };
-  const { code } = error as { code?: unknown };
-  return {
-    name: error.name,
-    message: error.message,
-    stack: error.stack ?? "",
-    code: typeof code === "string" ? code : undefined,
-  };
+  const { code, errorType } = error as { code?: unknown; errorType?: unknown };
+  const more: ErrorMembers = {};
+  if (typeof code === "string") more.code = code;
+  if (typeof errorType === "string") more.errorType = errorType;
+  return { name: error.name, message: error.message, stack: error.stack ?? "", more };
 }
 
-/** What was thrown in the host: an Error with the same name, message, stack and code, or the text of what was none. */
+/** What was thrown in the host: an Error with the same name, message, stack, code and type, or the text of what was none. */
 export function unpackError(packed: PackedError): unknown {
   if ("thrown" in packed) return packed.thrown;
-  const { name, message, stack, code } = packed;
-  const error = Object.assign(new Error(message), { name, stack });
-  return code === undefined ? error : Object.assign(error, { code });
+  const { name, message, stack, more } = packed;
+  return Object.assign(new Error(message), { name, stack, ...more });
 }

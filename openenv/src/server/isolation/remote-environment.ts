@@ -1,6 +1,8 @@
 import type { Environment, ResetRequest, StepContext, Transition } from "../../env/environment.js";
+import type { ToolHandlers, ToolTransition } from "../../env/tools.js";
 import { SessionKilledError } from "../session-killed.js";
 import { type Host, START_LIMIT_MS, type Tenant } from "./host.js";
+import type { Created, HostedToolCall } from "./messages.js";
 import type { Pool } from "./pool.js";
 
 /** How long an environment may take to close; one that has not come back from its last call gets less. */
@@ -9,12 +11,23 @@ const BUSY_CLOSE_LIMIT_MS = 1_000;
 
 let lastNumber = 0;
 
+export interface RemoteOptions {
+  /** The names of the tools. */
+  tools: readonly string[];
+  stepTimeoutMs: number | undefined;
+}
+
 /** Makes one environment in a host of the pool. @throws what the factory threw, SessionKilledError. */
-export async function createRemoteEnvironment(pool: Pool, stepTimeoutMs: number | undefined): Promise<Environment> {
+export async function createRemoteEnvironment(
+  pool: Pool,
+  { tools, stepTimeoutMs }: RemoteOptions,
+): Promise<Environment> {
   const host = await pool.acquire();
   const remote = new RemoteEnvironment(host, pool, stepTimeoutMs);
+  const limitMs = Math.max(START_LIMIT_MS, stepTimeoutMs ?? 0);
   try {
-    await host.request(remote, { method: "create", limitMs: Math.max(START_LIMIT_MS, stepTimeoutMs ?? 0) });
+    const { hasAfterTool } = (await host.request(remote, { method: "create", limitMs })) as Created;
+    if (tools.length > 0) remote.offer(tools, hasAfterTool);
   } catch (error) {
     await remote.leave();
     throw error;
@@ -25,6 +38,8 @@ export async function createRemoteEnvironment(pool: Pool, stepTimeoutMs: number 
 /** An environment that lives in a host, as the session sees it. */
 export class RemoteEnvironment implements Environment, Tenant {
   readonly number = ++lastNumber;
+  tools?: ToolHandlers;
+  afterTool?: NonNullable<Environment["afterTool"]>;
   /** Told once when the environment is gone without having been closed; at once when it already is. */
   #onKilled: ((error: SessionKilledError) => void) | undefined;
   readonly #host: Host;
@@ -59,6 +74,17 @@ export class RemoteEnvironment implements Environment, Tenant {
     const { metadata, timeoutMs, requestId, signal } = call;
     const context = { metadata, timeoutMs, requestId };
     return (await this.#call({ method: "step", input: action, context, signal })) as Transition;
+  }
+
+  /** Lets the tools of the environment be called. */
+  offer(names: readonly string[], hasAfterTool: boolean): void {
+    const handler =
+      (name: string): ToolHandlers[string] =>
+      (input, { signal }) =>
+        this.#call({ method: "tool", input: { name, input } satisfies HostedToolCall, signal });
+    this.tools = Object.fromEntries(names.map((name) => [name, handler(name)]));
+    if (!hasAfterTool) return;
+    this.afterTool = async (call) => (await this.#call({ method: "afterTool", input: call })) as ToolTransition;
   }
 
   async state(): Promise<Record<string, unknown>> {

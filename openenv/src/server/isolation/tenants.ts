@@ -1,7 +1,9 @@
 import type { Environment, EnvironmentDefinition, ResetRequest } from "../../env/environment.js";
+import type { ToolCall } from "../../env/tools.js";
 import { Call } from "../call.js";
+import { createChecked } from "../make-environment.js";
 import { crossable } from "./crossable.js";
-import { type FromHost, packError, type ToHost } from "./messages.js";
+import { type Created, type FromHost, type HostedToolCall, packError, type ToHost } from "./messages.js";
 
 type Request = Extract<ToHost, { type: "request" }>;
 
@@ -45,8 +47,13 @@ export class Tenants {
     const environment = this.#environments.get(session);
     if (environment === undefined) throw new Error(`session ${session} has no environment here`);
     if (method === "state") return crossable((await environment.state?.()) ?? {});
+    if (method === "afterTool") return crossable(await environment.afterTool?.(input as ToolCall));
     const call = new Call(context ?? (input as ResetRequest));
     this.#calls.set(id, call);
+    if (method === "tool") {
+      const { name, input: given } = input as HostedToolCall;
+      return crossable(await environment.tools?.[name]?.(given as never, call));
+    }
     if (method === "step") {
       if (context !== undefined) call.metadata = context.metadata;
       return crossable(await environment.step(input as never, call));
@@ -60,9 +67,11 @@ export class Tenants {
     return crossable(await environment.reset(request));
   }
 
-  async #create(session: number): Promise<void> {
-    const made = await this.definition?.create();
-    if (made !== undefined) this.#environments.set(session, made);
+  async #create(session: number): Promise<Created> {
+    if (this.definition === undefined) throw new Error("there is no environment here");
+    const made = await createChecked(this.definition);
+    this.#environments.set(session, made);
+    return { hasAfterTool: made.afterTool !== undefined };
   }
 
   #close(session: number): Promise<void> {

@@ -10,6 +10,7 @@ import { ByteBudget } from "../byte-budget.js";
 import { Descriptors } from "../descriptors.js";
 import { silentLog } from "../log.js";
 import { createOrigins } from "../origins.js";
+import { createRights } from "../rights.js";
 import { createRuntime } from "../runtime.js";
 import { Sessions } from "../sessions.js";
 import { createSocketServer } from "./socket-server.js";
@@ -38,7 +39,7 @@ test("what waits on all sockets is bounded: when it is much, each peer gets litt
     sessions,
     fleet: undefined,
     origins: createOrigins("127.0.0.1", []),
-    operatorToken: undefined,
+    rights: createRights({ operatorToken: undefined, orchestratorToken: undefined }),
     maxMessageBytes: MB,
     pingIntervalMs: 60_000,
     bodies: new ByteBudget(MB),

@@ -7,14 +7,16 @@ import type { Applicant, Sessions } from "../sessions.js";
 /** The sessions of one socket with the extension `batch`: each has a slot, and all end with the socket. */
 export class Batch {
   readonly #sessions: Sessions;
+  readonly #orchestrator: boolean;
   readonly #open = new Map<number, Session>();
   /** Those that wait for a session. */
   readonly #waiting = new Set<Applicant>();
   #next = 0;
   #ended = false;
 
-  constructor(sessions: Sessions) {
+  constructor(sessions: Sessions, orchestrator: boolean) {
     this.#sessions = sessions;
+    this.#orchestrator = orchestrator;
   }
 
   get(number: number): Session | undefined {
@@ -58,6 +60,7 @@ export class Batch {
     const number = this.#next++;
     this.#open.set(number, session);
     session.attached = true;
+    session.orchestrated = this.#orchestrator;
     session.onEnded = () => this.#open.delete(number);
     if (this.#ended) this.#sessions.end(session, "disconnected");
     return { type: "opened", data: { session: number } };

@@ -32,6 +32,8 @@ export interface ConnectionParts {
   protocol: SocketProtocol;
   sessions: Sessions;
   limits: ConnectionLimits;
+  /** The upgrade carried the orchestrator's token. */
+  orchestrator: boolean;
 }
 
 /**
@@ -76,7 +78,7 @@ export class Connection implements Conversation {
     this.#owns = sessionId === null;
     if (this.extensions.includes("batch")) {
       if (sessionId === null) {
-        this.batch = new Batch(sessions);
+        this.batch = new Batch(sessions, this.#parts.orchestrator);
         return this.#unblock();
       }
       this.extensions = this.extensions.filter((name) => name !== "batch");
@@ -139,6 +141,7 @@ export class Connection implements Conversation {
       return;
     }
     session.attached = true;
+    session.orchestrated ||= this.#parts.orchestrator;
     session.onEnded = (reason) => this.#sessionEnded(reason);
     this.#unblock();
   }

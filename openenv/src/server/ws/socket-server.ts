@@ -59,8 +59,10 @@ export function createSocketServer(context: ServerContext): SocketServer {
     handleProtocols: () => false,
   });
 
-  const accept = (ws: SessionSocket, socket: Socket, target: Target): void => {
-    const connection = new Connection({ ws, socket, protocol: target.protocol, sessions, limits });
+  const accept = (ws: SessionSocket, socket: Socket, { request, target }: Accepted): void => {
+    const { protocol } = target;
+    const orchestrator = context.rights.isOrchestrator(request.headers);
+    const connection = new Connection({ ws, socket, protocol, sessions, orchestrator, limits });
     connection.extensions = target.extensions;
     ws.connection = connection;
     ws.group = heartbeat.watch(ws);
@@ -84,13 +86,13 @@ export function createSocketServer(context: ServerContext): SocketServer {
         if (elsewhere) return fleet.passOn({ request, socket, head }, owner);
       }
       if (context.descriptors.areShort(socket)) return refuse(socket, "503 Service Unavailable", NO_DESCRIPTORS);
-      server.handleUpgrade(request, socket, head, (ws) => accept(ws, socket as Socket, target));
+      server.handleUpgrade(request, socket, head, (ws) => accept(ws, socket as Socket, { request, target }));
     },
     take(request, socket, head) {
       const target = parseTarget(request.url ?? "/", protocols);
       if (target === undefined) return refuse(socket, "403 Forbidden", "no WebSocket here: use /ws or /mcp");
       if (context.descriptors.areShort(socket)) return refuse(socket, "503 Service Unavailable", NO_DESCRIPTORS);
-      server.handleUpgrade(request, socket, head, (ws) => accept(ws, socket as Socket, target));
+      server.handleUpgrade(request, socket, head, (ws) => accept(ws, socket as Socket, { request, target }));
     },
     goAway() {
       for (const ws of heartbeat.peers()) ws.connection.goAway();
@@ -105,6 +107,11 @@ export function createSocketServer(context: ServerContext): SocketServer {
     },
     close: () => heartbeat.close(),
   };
+}
+
+interface Accepted {
+  request: IncomingMessage;
+  target: Target;
 }
 
 interface Target {

@@ -1,0 +1,1 @@
+export { tools as default } from "../environments/tools.js";

@@ -1,0 +1,102 @@
+import { describe, expect, test } from "vitest";
+import { useServers } from "../../test-support/servers.js";
+import { defineToolbox } from "../../test-support/toolbox.js";
+import { connect } from "../connect.js";
+import type { RunningServer } from "./types.js";
+
+const { start, open } = useServers();
+
+const TOKEN = "t0ken of the orchestrator";
+const BEARER = { authorization: `Bearer ${TOKEN}` };
+const FORBIDDEN = { type: "error", data: { code: "FORBIDDEN", message: expect.stringContaining("ORCHESTRATOR") } };
+const RESET = { type: "reset" };
+const BUMP = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "bump" } };
+
+const guarded = () => start({ mode: "production", orchestratorToken: TOKEN }, defineToolbox());
+
+async function createSession(server: RunningServer, headers: Record<string, string> = {}): Promise<string> {
+  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "openenv/session/create" });
+  const response = await fetch(`${server.url}/mcp`, { method: "POST", headers, body });
+  return ((await response.json()) as { result: { session_id: string } }).result.session_id;
+}
+
+describe("a production server with an orchestrator's token", () => {
+  test("keeps reset, step and state from everybody else, who keeps the tools, and the session goes on", async () => {
+    const socket = await open(await guarded());
+    expect(await socket.ask(RESET)).toEqual(FORBIDDEN);
+    expect(await socket.ask({ type: "step", data: { type: "list_tools" } })).toEqual(FORBIDDEN);
+    expect(await socket.ask({ type: "state" })).toEqual(FORBIDDEN);
+    expect(await socket.ask({ type: "mcp", data: BUMP })).toMatchObject({ data: { result: { data: 1 } } });
+    const mcp = await open(await guarded(), "/mcp");
+    expect(await mcp.ask(BUMP)).toMatchObject({ result: { data: 1 } });
+  });
+
+  test("lets in who sends it with the upgrade, and nobody with another", async () => {
+    const server = await guarded();
+    const holder = await open(server, "/ws", BEARER);
+    expect(await holder.ask(RESET)).toMatchObject({ type: "observation" });
+    for (const authorization of [`Bearer ${TOKEN}x`, `bearer${TOKEN}`, TOKEN, "Bearer ", "Bearer undefined"]) {
+      expect(await (await open(server, "/ws", { authorization })).ask(RESET)).toEqual(FORBIDDEN);
+    }
+  });
+
+  test("lets in our client with the token, and tells it what is missing without", async () => {
+    const server = await guarded();
+    await using env = await connect(server.url, { token: TOKEN });
+    expect((await env.reset()).done).toBe(false);
+    await using other = await connect(server.url);
+    await expect(other.reset()).rejects.toMatchObject({ code: "FORBIDDEN", wireCode: "FORBIDDEN" });
+  });
+
+  test("lets in who attaches to a session that the holder created", async () => {
+    const server = await guarded();
+    const id = await createSession(server, BEARER);
+    const socket = await open(server, `/ws?session_id=${id}`);
+    expect(await socket.ask(RESET)).toMatchObject({ type: "observation" });
+    const created = await createSession(server);
+    const stranger = await open(server, `/ws?session_id=${created}`);
+    expect(await stranger.ask(RESET)).toEqual(FORBIDDEN);
+  });
+
+  test("gives the right to a socket and not to the session that it attached to", async () => {
+    const server = await guarded();
+    const id = await createSession(server);
+    const holder = await open(server, `/ws?session_id=${id}`, BEARER);
+    expect(await holder.ask(RESET)).toMatchObject({ type: "observation" });
+    holder.send({ type: "close" });
+    await holder.closed;
+    expect(await (await open(server, `/ws?session_id=${id}`)).ask(RESET)).toEqual(FORBIDDEN);
+  });
+
+  test("asks the same of sessions that share a socket", async () => {
+    const server = await guarded();
+    const reset = async (headers: Record<string, string>) => {
+      const socket = await open(server, "/ws?openenv=batch", headers);
+      await socket.ask({ type: "open_many", data: { count: 1 } });
+      const { data } = (await socket.ask({ type: "reset_many", data: { items: [{ session: 0 }] } })) as never;
+      return (data as { items: { type: string }[] }).items[0];
+    };
+    expect(await reset({})).toEqual(FORBIDDEN);
+    expect(await reset(BEARER)).toMatchObject({ type: "observation" });
+  });
+});
+
+test.each([
+  ["in production without a token", { mode: "production" }],
+  ["in simulation with one", { mode: "simulation", orchestratorToken: TOKEN }],
+] as const)("everybody may do everything %s", async (_where, options) => {
+  const socket = await open(await start(options, defineToolbox()));
+  expect(await socket.ask(RESET)).toMatchObject({ type: "observation" });
+});
+
+test("the token may come from the environment, and an empty option is an error", async () => {
+  process.env["OPENENV_ORCHESTRATOR_TOKEN"] = TOKEN;
+  try {
+    const server = await start({ mode: "production" }, defineToolbox());
+    expect(await (await open(server)).ask(RESET)).toEqual(FORBIDDEN);
+    expect(await (await open(server, "/ws", BEARER)).ask(RESET)).toMatchObject({ type: "observation" });
+  } finally {
+    delete process.env["OPENENV_ORCHESTRATOR_TOKEN"];
+  }
+  await expect(start({ orchestratorToken: " " }, defineToolbox())).rejects.toMatchObject({ code: "INVALID_CONFIG" });
+});
