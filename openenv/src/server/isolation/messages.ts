@@ -22,23 +22,29 @@ export type FromHost =
   | { type: "failure"; id: number; error: PackedError };
 
 /** An error without its class, which does not cross. */
-export type PackedError = { name: string; message: string; stack: string; code: unknown } | { thrown: string };
+export type PackedError =
+  | { name: string; message: string; stack: string; code: unknown; cause: PackedError | undefined }
+  | { thrown: string };
 
-export function packError(error: unknown): PackedError {
+/** More causes than these of one error stay behind. */
+const MAX_CAUSES = 4;
+
+export function packError(error: unknown, causes = MAX_CAUSES): PackedError {
   if (!(error instanceof Error)) return { thrown: String(error) };
-  const { code } = error as { code?: unknown };
+  const { code, cause } = error as { code?: unknown; cause?: unknown };
   return {
     name: error.name,
     message: error.message,
     stack: error.stack ?? "",
     code: typeof code === "string" ? code : undefined,
+    cause: cause instanceof Error && causes > 0 ? packError(cause, causes - 1) : undefined,
   };
 }
 
-/** What was thrown in the host: an Error with the same name, message, stack and code, or the text of what was none. */
+/** What was thrown in the host: an Error with the same name, message, stack, code and cause, or the text of what was none. */
 export function unpackError(packed: PackedError): unknown {
   if ("thrown" in packed) return packed.thrown;
-  const { name, message, stack, code } = packed;
-  const error = Object.assign(new Error(message), { name, stack });
+  const { name, message, stack, code, cause } = packed;
+  const error = Object.assign(new Error(message, cause && { cause: unpackError(cause) }), { name, stack });
   return code === undefined ? error : Object.assign(error, { code });
 }
