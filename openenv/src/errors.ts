@@ -103,6 +103,11 @@ export const ERRORS = {
     meaning: "The author's code reported a failure.",
     remedy: "The message is the author's and reaches the client as it is.",
   },
+  RUBRIC_FAILED: {
+    boundary: "environment",
+    meaning: "A rubric could not score a step; on the wire it is EXECUTION_ERROR.",
+    remedy: "Mask the step, never count it as zero; the message names the rubric, the server's log has the cause.",
+  },
   INVALID_CONFIG: {
     boundary: "configuration",
     meaning: "An option, a variable or a file the server was started with is wrong.",
@@ -169,6 +174,21 @@ export class ContractMismatchError extends ConnectionError {
 export class EnvError extends OpenEnvError {
   constructor(message: string, options?: ErrorOptions) {
     super("ENV_FAILED", message, options);
+  }
+}
+
+/**
+ * A rubric could not score. The message names the rubric and holds nothing that a client must not see; `cause` is what
+ * went wrong. Never a score of zero.
+ */
+export class RubricError extends EnvError {
+  override readonly code = "RUBRIC_FAILED";
+  /** The path of the rubric below the one that was asked (`tests.style`), or its class. */
+  readonly rubric: string;
+
+  constructor(rubric: string, reason: string, options?: ErrorOptions) {
+    super(`the rubric ${rubric} ${reason}`, options);
+    this.rubric = rubric;
   }
 }
 

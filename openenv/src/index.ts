@@ -19,11 +19,37 @@ export {
   type EnvironmentOptions,
   type MaybePromise,
   type ResetRequest,
+  type ScoredObservation,
   type StepContext,
   type Transition,
 } from "./env/environment.js";
 export { type Bytes, bytes, datetime, image } from "./env/fields.js";
+export { parseJsonl } from "./env/jsonl.js";
 export { type Rng, rng } from "./env/rng.js";
+export {
+  type NamedRubric,
+  type PostHook,
+  type PreHook,
+  Rubric,
+  type RubricState,
+  type ScoreContext,
+} from "./env/rubric.js";
+export type { ChatEndpointOptions } from "./env/rubrics/chat-endpoint.js";
+export { type DiscountingOptions, ExponentialDiscounting } from "./env/rubrics/discounting.js";
+export { Gate } from "./env/rubrics/gate.js";
+export { LLMJudge, type LLMJudgeOptions } from "./env/rubrics/llm-judge.js";
+export { RubricDict } from "./env/rubrics/rubric-dict.js";
+export { RubricList } from "./env/rubrics/rubric-list.js";
+export { Sequential } from "./env/rubrics/sequential.js";
+export { type TrajectoryOptions, TrajectoryRubric, type TrajectoryStep } from "./env/rubrics/trajectory.js";
+export { WeightedSum } from "./env/rubrics/weighted-sum.js";
+export {
+  createSeededSampler,
+  createShuffledSampler,
+  createWeightedSampler,
+  type Sampler,
+} from "./env/samplers.js";
+export { createTasks, type TaskList } from "./env/task-lists.js";
 export type { Task, TaskProvider, TaskSplit } from "./env/tasks.js";
 export { composeTransforms, type Transform } from "./env/transform.js";
 export {
@@ -35,5 +61,6 @@ export {
   type ErrorCode,
   OpenEnvError,
   RemoteError,
+  RubricError,
   type ValidationIssue,
 } from "./errors.js";
