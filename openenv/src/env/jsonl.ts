@@ -1,5 +1,5 @@
 import { EnvError } from "../errors.js";
-import { parseJson } from "../protocol/json.js";
+import { parseJson, TooDeepError } from "../protocol/json.js";
 import { isObject } from "../util/is-object.js";
 import type { TaskList } from "./task-lists.js";
 import type { Task } from "./tasks.js";
@@ -33,7 +33,8 @@ class JsonlTasks implements TaskList {
   }
 
   at(index: number): Task | undefined {
-    const start = this.#starts.at(this.length === 0 ? 0 : index);
+    this.#load();
+    const start = this.#starts.at(index);
     return start === undefined ? undefined : this.#parse(start);
   }
 
@@ -55,11 +56,7 @@ class JsonlTasks implements TaskList {
     try {
       value = parseJson(new TextDecoder("utf-8", { fatal: true }).decode(line));
     } catch (cause) {
-      throw this.#wrong(
-        start,
-        cause instanceof SyntaxError ? "no JSON" : "not to be read as UTF-8 or nested too deep",
-        cause,
-      );
+      throw this.#wrong(start, reasonOf(cause), cause);
     }
     if (isObject(value)) return value;
     throw this.#wrong(start, "no JSON object");
@@ -71,6 +68,11 @@ class JsonlTasks implements TaskList {
       line++;
     return new EnvError(`${this.#name}, line ${line}: ${reason}`, { cause });
   }
+}
+
+function reasonOf(cause: unknown): string {
+  if (cause instanceof TooDeepError) return cause.message;
+  return cause instanceof SyntaxError ? "no JSON" : "no UTF-8";
 }
 
 /** Where each line that is not blank begins. */

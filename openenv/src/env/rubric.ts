@@ -11,13 +11,16 @@ export interface ScoreContext {
   readonly signal?: AbortSignal;
 }
 
-export type PreHook<A = unknown, O = unknown> = (rubric: Rubric, action: A, observation: O) => MaybePromise<void>;
-export type PostHook<A = unknown, O = unknown> = (
-  rubric: Rubric,
-  action: A,
-  observation: O,
-  score: number,
-) => MaybePromise<void>;
+// With a member beside the call, TypeScript compares hooks as it compares methods: a rubric for any observation then fits
+// where one for a certain observation is wanted.
+export interface PreHook<A = unknown, O = unknown> {
+  (rubric: Rubric, action: A, observation: O): MaybePromise<void>;
+  readonly name?: string;
+}
+export interface PostHook<A = unknown, O = unknown> {
+  (rubric: Rubric, action: A, observation: O, score: number): MaybePromise<void>;
+  readonly name?: string;
+}
 
 export type NamedRubric = Named<Rubric>;
 type Hook = (...args: unknown[]) => unknown;
