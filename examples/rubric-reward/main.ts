@@ -154,7 +154,7 @@ async function evaluate(policy: Policy): Promise<number> {
 
 const [low, high] = [await evaluate(chatty), await evaluate(careful)];
 assert.equal(low, 0, "headlines that are too long never reach the judge");
-assert.ok(high > 0.5);
+assert.ok(high > low);
 if (JUDGE_URL === undefined)
   assert.equal(scripted.asked(), 10, "nine steps were judged, one of them on the second try");
 console.log(`mean reward of a step: chatty ${low.toFixed(2)}, careful ${high.toFixed(2)}`);
