@@ -29,9 +29,28 @@ function descend<T extends Parent<T>>(item: T, path: string, trail: T[], found: 
   }
 }
 
+/** The same without paths, which only failures need. */
+export function members<T extends Parent<T>>(root: T): T[] {
+  const found = [root];
+  gather(root, [root], found);
+  return found;
+}
+
+function gather<T extends Parent<T>>(item: T, trail: T[], found: T[]): void {
+  const children = item.namedChildren();
+  if (children.length === 0) return;
+  for (const [, child] of children) {
+    if (trail.includes(child)) continue;
+    found.push(child);
+    trail.push(child);
+    gather(child, trail, found);
+    trail.pop();
+  }
+}
+
 export function writeState<T>(all: readonly Named<T>[], save: (item: T) => unknown): RubricState {
   // A path can be any text, `__proto__` as well.
-  const entries = all.map(([path, item]) => [path, JSON.parse(JSON.stringify(save(item)))]);
+  const entries = all.map(([path, item]) => [path, JSON.parse(JSON.stringify(save(item) ?? {}))]);
   return Object.fromEntries(entries) as RubricState;
 }
 

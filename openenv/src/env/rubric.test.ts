@@ -280,4 +280,17 @@ describe("state", () => {
     expect(rubric.stateDict()).toEqual({ "": {}, inner: { total: 0 }, "inner.inner": { total: 0 } });
     expect([rubric.lastScore, rubric.inner.lastScore]).toEqual([null, null]);
   });
+
+  test("that cannot be forgotten is an error with the path, after all others have been called", () => {
+    class Stubborn extends Counter {
+      protected override clear(): never {
+        throw new TypeError("never");
+      }
+    }
+    const inner = new Counter();
+    const rubric = new Half(new Stubborn(inner));
+    inner.total = 3;
+    expect(() => rubric.reset()).toThrow("the rubric inner failed");
+    expect(inner.total).toBe(0);
+  });
 });

@@ -1,7 +1,7 @@
 import { isThenable } from "../util/thenable.js";
 import type { MaybePromise } from "../util/types.js";
 import { failureOf, notFinite, withPath } from "./rubric-failure.js";
-import { type Named, type RubricState, readState, walk, writeState } from "./rubric-tree.js";
+import { members, type Named, type RubricState, readState, walk, writeState } from "./rubric-tree.js";
 
 export type { RubricState } from "./rubric-tree.js";
 
@@ -87,12 +87,18 @@ export abstract class Rubric<A = unknown, O = unknown> {
     throw new RangeError(`There is no rubric "${path}"; there are: ${paths.join(", ") || "none"}.`);
   }
 
-  /** A new episode: this rubric and all below forget the last one. */
+  /** A new episode: this rubric and all below forget the last one. @throws RubricError after all have been called. */
   reset(): void {
-    for (const [, rubric] of walk<Rubric>(this)) {
+    let problem: unknown;
+    for (const rubric of members<Rubric>(this)) {
       rubric.#lastScore = null;
-      rubric.clear();
+      try {
+        rubric.clear();
+      } catch (error) {
+        problem ??= failureOf(rubric, error);
+      }
     }
+    if (problem !== undefined) throw withPath(problem, walk<Rubric>(this));
   }
 
   /** What this rubric and all below would need to go on elsewhere: plain JSON by path, this one's at "". */
@@ -133,14 +139,14 @@ export abstract class Rubric<A = unknown, O = unknown> {
 
   /** Scores a step as the root of its tree: in the end, whoever has not been asked is told of the step. */
   #lead(action: A, observation: O, context: ScoreContext): MaybePromise<number> {
-    const all: NamedRubric[] = walk<Rubric>(this);
-    for (const [, rubric] of all) rubric.#turn = "waiting";
+    const all = members<Rubric>(this);
+    for (const rubric of all) rubric.#turn = "waiting";
     let score: MaybePromise<number>;
     try {
       score = this.#perform(action, observation, context);
     } catch (error) {
       this.#end(all, action, observation);
-      throw withPath(error, all);
+      throw withPath(error, walk<Rubric>(this));
     }
     if (isThenable(score)) return this.#await(all, [action, observation], score);
     const problem = this.#end(all, action, observation);
@@ -148,7 +154,7 @@ export abstract class Rubric<A = unknown, O = unknown> {
     return score;
   }
 
-  async #await(all: NamedRubric[], [action, observation]: [A, O], pending: PromiseLike<number>): Promise<number> {
+  async #await(all: Rubric[], [action, observation]: [A, O], pending: PromiseLike<number>): Promise<number> {
     let problem: unknown;
     try {
       const score = await pending;
@@ -156,19 +162,19 @@ export abstract class Rubric<A = unknown, O = unknown> {
       if (problem === undefined) return score;
     } catch (error) {
       this.#end(all, action, observation);
-      problem = withPath(error, all);
+      problem = withPath(error, walk<Rubric>(this));
     }
     throw problem;
   }
 
   /** Ends the turn of all; gives the first failure of one that was told of the step. */
-  #end(all: NamedRubric[], action: A, observation: O): unknown {
+  #end(all: Rubric[], action: A, observation: O): unknown {
     let problem: unknown;
-    for (const [, rubric] of all) {
+    for (const rubric of all) {
       const found = rubric.#endTurn(action, observation);
       problem ??= found;
     }
-    return problem === undefined ? undefined : withPath(problem, all);
+    return problem === undefined ? undefined : withPath(problem, walk<Rubric>(this));
   }
 
   /** Back to rest; gives what went wrong when it was told of a step without it. */
