@@ -1,5 +1,6 @@
 import { execFile } from "node:child_process";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { startCommand } from "../../openenv/test-support/command-line.js";
@@ -10,7 +11,7 @@ const python = await requirePython();
 test.skipIf(!python.available)(
   "the released Python client plays a task and gets its rewards from a rubric",
   async () => {
-    const file = join(import.meta.dirname, "rewarded.ts");
+    const file = fileURLToPath(new URL("./rewarded.ts", import.meta.url));
     await using command = startCommand(["serve", file, "--port", "0"], { cwd: import.meta.dirname });
     const [, url = ""] = await command.printed(/ at (http:\S+)/);
     const script = join(import.meta.dirname, "rewards.py");

@@ -13,15 +13,18 @@ export interface ScoreContext {
 
 // With a member beside the call, TypeScript compares hooks as it compares methods: a rubric for any observation then fits
 // where one for a certain observation is wanted.
+/** Runs before a rubric scores; a failure of it is one of the rubric. */
 export interface PreHook<A = unknown, O = unknown> {
   (rubric: Rubric, action: A, observation: O): MaybePromise<void>;
   readonly name?: string;
 }
+/** Runs after a rubric has scored; a failure of it is one of the rubric. */
 export interface PostHook<A = unknown, O = unknown> {
   (rubric: Rubric, action: A, observation: O, score: number): MaybePromise<void>;
   readonly name?: string;
 }
 
+/** A rubric with its name, or its path. */
 export type NamedRubric = Named<Rubric>;
 type Hook = (...args: unknown[]) => unknown;
 

@@ -5,13 +5,19 @@ export interface Sampler extends Iterable<number> {
   next(): number;
 }
 
-/** Each index as likely as any other, every time. The same seed gives the same indexes. @throws RangeError without items. */
+/**
+ * Each index as likely as any other, every time. The same seed gives the same indexes.
+ * @throws RangeError without items.
+ */
 export function createSeededSampler(count: number, seed?: number): Sampler {
   const random = start(count, seed);
   return endless(() => random.int(0, count - 1));
 }
 
-/** All indexes in a random order, then all in another: none comes twice in one epoch. @throws RangeError without items. */
+/**
+ * All indexes in a random order, then all in another: none comes twice in one epoch.
+ * @throws RangeError without items.
+ */
 export function createShuffledSampler(
   count: number,
   seed?: number,
@@ -38,7 +44,10 @@ export function createShuffledSampler(
   };
 }
 
-/** Each index as often as its weight says, of the sum of all. @throws RangeError for weights that are negative or all 0. */
+/**
+ * Each index as often as its weight says, of the sum of all.
+ * @throws RangeError for weights that are negative or all 0.
+ */
 export function createWeightedSampler(weights: readonly number[], seed?: number): Sampler {
   const sums: number[] = [];
   let total = 0;

@@ -1,3 +1,4 @@
+import { snapshot } from "../util/snapshot.js";
 import { noSuchIndex, noSuchSplit, type Task, type TaskProvider } from "./tasks.js";
 
 /** The tasks of one split: an array, or what reads them when they are asked for. `at` counts as `Array.prototype.at` does. */
@@ -25,7 +26,8 @@ export function createTasks(splits: Readonly<Record<string, TaskList>>): Require
     const list = listOf(split);
     const task = index >= 0 ? list.at(index) : undefined;
     if (task === undefined) throw noSuchIndex(split, index, list.length);
-    return task;
+    // An array gives the same object to every session, and one may write into it.
+    return snapshot(task);
   };
   const range = (split: string, start = 0, stop?: number): Task[] => {
     const { length } = listOf(split);

@@ -1,6 +1,7 @@
 import { EnvError } from "../../errors.js";
 import { isObject } from "../../util/is-object.js";
 
+/** Where a model is asked, and for how long. */
 export interface ChatEndpointOptions {
   /** Base address of an OpenAI-compatible API: `https://host/v1`, without `/chat/completions`. */
   url: string;

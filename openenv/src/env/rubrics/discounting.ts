@@ -1,6 +1,7 @@
 import type { MaybePromise } from "../../util/types.js";
 import { type TrajectoryOptions, TrajectoryRubric } from "./trajectory.js";
 
+/** Options of {@link ExponentialDiscounting}. */
 export interface DiscountingOptions extends TrajectoryOptions {
   /** The discount of one step, from 0 (all credit to the last step) to 1 (the same for all); default 0.99. */
   gamma?: number;

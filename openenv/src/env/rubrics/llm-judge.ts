@@ -3,6 +3,7 @@ import { Rubric, type ScoreContext } from "../rubric.js";
 import { type AskChat, type ChatEndpointOptions, type ChatMessage, createChatEndpoint } from "./chat-endpoint.js";
 import { parseScore } from "./judge-score.js";
 
+/** What a judge is asked, and where. */
 export interface LLMJudgeOptions<A = unknown, O = unknown> extends ChatEndpointOptions {
   /**
    * What the model is asked. In a text, `{action}` and `{observation}` stand for those as JSON; other braces are left

@@ -4,11 +4,13 @@ import { isThenable } from "../../util/thenable.js";
 import type { MaybePromise } from "../../util/types.js";
 import { Rubric, type ScoreContext } from "../rubric.js";
 
+/** A copy of one step of an episode. */
 export interface TrajectoryStep<A = unknown, O = unknown> {
   readonly action: A;
   readonly observation: O;
 }
 
+/** Options of {@link TrajectoryRubric}. */
 export interface TrajectoryOptions {
   /** The score of every step before the last; default 0. */
   intermediateReward?: number;
