@@ -49,7 +49,7 @@ export {
   createWeightedSampler,
   type Sampler,
 } from "./env/samplers.js";
-export { createTasks, type TaskList } from "./env/task-lists.js";
+export { createTasks, type ListedTasks, type TaskList } from "./env/task-lists.js";
 export type { Task, TaskProvider, TaskSplit } from "./env/tasks.js";
 export { composeTransforms, type Transform } from "./env/transform.js";
 export {

@@ -26,7 +26,7 @@ describe("tasks from lists", () => {
     [9, undefined],
     [undefined, -9],
   ])("have the ranges of a slice: %s to %s", (start, stop) => {
-    const ids = (tasks.range("train", start, stop) as { id: number }[]).map(({ id }) => id);
+    const ids = tasks.range("train", start, stop).map(({ id }) => id);
     expect(ids).toEqual([0, 1, 2, 3].slice(start, stop));
   });
 

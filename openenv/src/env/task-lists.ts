@@ -7,13 +7,22 @@ export interface TaskList {
   at(index: number): Task | undefined;
 }
 
+/** A provider that has every method, and answers at once. */
+export interface ListedTasks extends TaskProvider {
+  splits(): readonly string[];
+  list(split: string): Task[];
+  count(split: string): number;
+  get(split: string, index: number): Task;
+  range(split: string, start?: number, stop?: number): Task[];
+}
+
 /**
  * A task provider over one list a split. Splits are asked for by name; one called `train` or `test` is of that type, all
  * others are for validation.
  * @throws TypeError when there is no split.
  * @example createTasks({ train: [{ question: "1+1", answer: 2 }], test: parseJsonl(text) })
  */
-export function createTasks(splits: Readonly<Record<string, TaskList>>): Required<TaskProvider> {
+export function createTasks(splits: Readonly<Record<string, TaskList>>): ListedTasks {
   const lists = new Map(Object.entries(splits));
   const names = [...lists.keys()];
   if (names.length === 0) throw new TypeError("createTasks needs at least one split: createTasks({ train: [ … ] }).");
