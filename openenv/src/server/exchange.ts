@@ -95,7 +95,7 @@ export class Exchange extends Call implements Task<ServerMessage> {
     const outcome = "tool" in prepared ? callTool(this.#session, prepared, this) : prepared;
     return this.#finish("step", outcome, (outcome) => {
       const { instance } = this.#session;
-      const told = instance.afterTool?.(toToolCall(request, outcome)) ?? {};
+      const told = instance.afterTool?.(toToolCall(request, outcome), this) ?? {};
       return this.#finish("step", told, (more) => this.#stepped(toTransition(request, outcome, more), "tool"));
     });
   }
