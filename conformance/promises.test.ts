@@ -25,7 +25,7 @@ test("a JSON-RPC socket answers every frame in order and outlives bad ones", asy
     rpcError(null, -32600),
     rpcError(null, -32601),
     rpcError(4, -32601),
-    rpcError(5, -32603),
+    { id: 5, result: { tools: expect.any(Array) } },
   ]);
 });
 

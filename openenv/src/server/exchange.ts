@@ -8,7 +8,7 @@ import { describeError, toError } from "./failure.js";
 import { errorMessage, invalidMessage } from "./frame.js";
 import type { Session, Task } from "./session.js";
 import { SessionKilledError } from "./session-killed.js";
-import { callTool, prepareCall } from "./tool-call.js";
+import { callTool, prepareCall, type ToolOutcome, type ToolRequest } from "./tool-call.js";
 import { listTools, toToolCall, toTransition } from "./tool-step.js";
 
 export interface ExchangeOptions extends CallOptions {
@@ -89,15 +89,19 @@ export class Exchange extends Call implements Task<ServerMessage> {
   }
 
   #callTool(action: JsonObject): Reply {
-    this.limitsItself = true;
     const request = { name: action["tool_name"] as string, given: action["arguments"] as JsonObject };
     const prepared = prepareCall(this.#session.runtime.tools, request);
-    const outcome = "tool" in prepared ? callTool(this.#session, prepared, this) : prepared;
-    return this.#finish("step", outcome, (outcome) => {
-      const { instance } = this.#session;
-      const told = instance.afterTool?.(toToolCall(request, outcome), this) ?? {};
-      return this.#finish("step", told, (more) => this.#stepped(toTransition(request, outcome, more), "tool"));
+    if (!("tool" in prepared)) return this.#toolCalled(request, prepared);
+    this.limitsItself = true;
+    return this.#finish("step", callTool(this.#session, prepared, this), (outcome) => {
+      this.limitsItself = false;
+      return this.#toolCalled(request, outcome);
     });
+  }
+
+  #toolCalled(request: ToolRequest, outcome: ToolOutcome): Reply {
+    const told = this.#session.instance.afterTool?.(toToolCall(request, outcome), this) ?? {};
+    return this.#finish("step", told, (more) => this.#stepped(toTransition(request, outcome, more), "tool"));
   }
 
   #stepped(transition: Transition, kind: Kind = "step"): ServerMessage {
@@ -158,7 +162,7 @@ export class Exchange extends Call implements Task<ServerMessage> {
     const transforms = kind === "tool" && !definition.contract.toolsOnly ? undefined : definition.transforms;
     const transition =
       transforms === undefined ? returned : transforms.reduce((value, apply) => apply(value), returned);
-    const check = kind === "tool" && transition === returned ? "toolTransition" : CHECKS[kind];
+    const check = kind === "tool" && transforms === undefined ? "toolTransition" : CHECKS[kind];
     const checked = validator[check](transition);
     if (checked.nonFinite > 0) this.#countNonFinite(kind === "tool" ? "step" : kind, checked.nonFinite);
     const metadata = this.#annotate(checked.metadata, transition.truncated === true);
