@@ -1,0 +1,64 @@
+import { lstatSync, readlinkSync } from "node:fs";
+import { dirname } from "node:path";
+import type { Command } from "./languages.js";
+import { FILE_BYTES } from "./limits.js";
+
+/** What differs between the ways in which machines let it run. */
+export interface Confinement {
+  /** Without it, it has to be started by root, and the driver changes to a uid of its own. */
+  userNamespace: boolean;
+  /** A container may forbid to mount one; nothing then shows processes at all. */
+  proc: boolean;
+  /** Forbids further user namespaces inside; older versions cannot. */
+  lastUserNamespace: boolean;
+}
+
+const SHARED_MEMORY_BYTES = FILE_BYTES;
+const INNER_ID = "1000";
+/** What programs of a distribution need; not all of /usr, where applications are installed as well. */
+const SYSTEM = ["/usr/bin", "/usr/lib", "/usr/lib64", "/usr/libexec", "/usr/local/bin", "/usr/local/lib"];
+const SYSTEM_PARTS = ["/usr/share/zoneinfo", "/etc/ld.so.cache"];
+const LINKS = ["/bin", "/lib", "/lib64"];
+
+/** The arguments of `bwrap` up to and with the command it runs. */
+export function renderArguments(command: Command, { userNamespace, proc, lastUserNamespace }: Confinement): string[] {
+  const own = command.reads.filter((path) => !["/usr", "/usr/local"].includes(path) && !isSystem(path));
+  return [
+    ...["--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"],
+    ...(userNamespace ? ["--unshare-user", "--uid", INNER_ID, "--gid", INNER_ID] : []),
+    ...(userNamespace && lastUserNamespace ? ["--disable-userns"] : []),
+    ...["--cap-drop", "ALL"],
+    ...(userNamespace ? [] : ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]),
+    ...["--die-with-parent", "--new-session", "--as-pid-1", "--info-fd", "5", "--hostname", "sandbox"],
+    ...[...SYSTEM, ...SYSTEM_PARTS].flatMap((path) => bind(path, path, "--ro-bind-try")),
+    ...LINKS.flatMap(bindOrLink),
+    ...own.flatMap((path) => bind(path, path)),
+    ...command.seen.flatMap(([from, to]) => bind(from, to)),
+    ...["--dev", "/dev", ...scratch("/dev/shm", SHARED_MEMORY_BYTES), "--remount-ro", "/dev"],
+    ...(proc ? ["--proc", "/proc"] : []),
+    ...[...scratch("/tmp", FILE_BYTES), "--chdir", "/tmp", "--remount-ro", "/"],
+    ...["--", command.file, ...command.args],
+  ];
+}
+
+function isSystem(path: string): boolean {
+  return SYSTEM.some((folder) => path === folder || path.startsWith(`${folder}/`));
+}
+
+/** The folders above are made one by one, because bubblewrap would close those it makes to other uids. */
+function bind(from: string, to: string, option = "--ro-bind"): string[] {
+  const above: string[] = [];
+  for (let folder = dirname(to); folder !== "/"; folder = dirname(folder)) above.unshift("--dir", folder);
+  return [...above, option, from, to];
+}
+
+/** In most distributions /lib is a link to usr/lib. */
+function bindOrLink(path: string): string[] {
+  const stats = lstatSync(path, { throwIfNoEntry: false });
+  if (!stats) return [];
+  return stats.isSymbolicLink() ? ["--symlink", readlinkSync(path), path] : ["--ro-bind", path, path];
+}
+
+function scratch(path: string, bytes: number): string[] {
+  return ["--size", String(bytes), "--perms", "1777", "--tmpfs", path];
+}
