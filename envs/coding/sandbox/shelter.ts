@@ -24,17 +24,17 @@ const taken = new Set<number>();
 export async function makeShelter(launch: Launch): Promise<Shelter> {
   const uid = launch.ownUid === "none" ? undefined : takeUid();
   const release = (): void => void (uid !== undefined && taken.delete(uid));
+  const token = randomUUID();
   if (launch.contained) {
-    const remove = async (): Promise<void> => release();
-    return { uid, directory: "/", variables: variablesOf("/tmp"), sweep: async () => {}, remove };
+    const variables = variablesOf("/tmp", token);
+    return { uid, directory: "/", variables, sweep: async () => {}, remove: async () => release() };
   }
   const directory = await mkdtemp(join(tmpdir(), "openenv-sandbox-"));
   if (uid !== undefined) await chown(directory, uid, uid);
-  const token = randomUUID();
   return {
     uid,
     directory,
-    variables: { ...variablesOf(directory), [MARK]: token },
+    variables: variablesOf(directory, token),
     sweep: () => killMarked(`${MARK}=${token}`),
     async remove() {
       release();
@@ -44,8 +44,8 @@ export async function makeShelter(launch: Launch): Promise<Shelter> {
 }
 
 /** Nothing of the server's own: it holds tokens and keys. */
-function variablesOf(home: string): Record<string, string> {
-  return { PATH: "/usr/local/bin:/usr/bin:/bin", HOME: home, TMPDIR: home, LANG: "C.UTF-8" };
+function variablesOf(home: string, token: string): Record<string, string> {
+  return { PATH: "/usr/local/bin:/usr/bin:/bin", HOME: home, TMPDIR: home, LANG: "C.UTF-8", [MARK]: token };
 }
 
 /** At random, because several servers may share a machine. */

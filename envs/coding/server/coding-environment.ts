@@ -1,12 +1,19 @@
-import type { Action, Environment, StepContext } from "openenv-ts";
-import { type CodeMetadata, type coding, LANGUAGES, type Language, type Outcome } from "../models.js";
+import { type Action, defineEnvironment, type Environment, type StepContext } from "openenv-ts";
+import { type CodeMetadata, coding, LANGUAGES, type Language, type Outcome } from "../models.js";
 import type { Interpreter, Run } from "../sandbox/interpreter.js";
 import type { Sandbox } from "../sandbox/sandbox.js";
 
 const ENDED_BETWEEN = "sandbox: the interpreter ended after the previous step; this step ran in a new one\n";
 
+/** The environment whose programs run in this sandbox. */
+export function defineCoding(sandbox: Sandbox, timeoutSeconds: number) {
+  return defineEnvironment(coding, () => new CodingEnvironment(sandbox, timeoutSeconds), {
+    stepBeforeReset: "allow",
+  });
+}
+
 /** A session: one interpreter for each language, started when it is first used. */
-export class CodingEnvironment implements Environment<typeof coding> {
+class CodingEnvironment implements Environment<typeof coding> {
   readonly #sandbox: Sandbox;
   readonly #timeoutSeconds: number;
   readonly #interpreters = new Map<Language, Interpreter>();

@@ -1,13 +1,10 @@
-import { defineEnvironment } from "openenv-ts";
-import { coding } from "../models.js";
 import { prepareSandbox } from "../sandbox/sandbox.js";
-import { CodingEnvironment } from "./coding-environment.js";
+import { defineCoding } from "./coding-environment.js";
 import { readConfig } from "./config.js";
 
 const config = readConfig(process.env);
+// Here, so that a server that cannot isolate programs does not start.
 const sandbox = await prepareSandbox(config);
 if (sandbox.weakness) console.warn(`coding_env: ${sandbox.weakness}`);
 
-export default defineEnvironment(coding, () => new CodingEnvironment(sandbox, config.limits.timeoutSeconds), {
-  stepBeforeReset: "allow",
-});
+export default defineCoding(sandbox, config.limits.timeoutSeconds);
