@@ -30,6 +30,7 @@ def _drive():
     import linecache
     import os
     import resource
+    import signal
     import struct
     import traceback
 
@@ -46,16 +47,14 @@ def _drive():
     base_exception, code_of_compile, run, open_file, dup2 = BaseException, compile, exec, open, os.dup2
 
     def receive(count):
-        data = b""
-        while len(data) < count:
-            try:
-                chunk = read(questions, count - len(data))
-            except base_exception:  # a signal handler of a program may raise in here
-                continue
-            if not chunk:
+        parts = []
+        while count > 0:
+            part = read(questions, count)
+            if not part:
                 _exit(0)
-            data += chunk
-        return data
+            parts.append(part)
+            count -= len(part)
+        return b"".join(parts)
 
     def send_all(fd, data):
         while data:
@@ -99,7 +98,7 @@ def _drive():
         for attempt in (lambda: kill(-1, 9), reap):
             try:
                 attempt()
-            except base_exception:  # nobody is left; or a signal handler of a program raised
+            except OSError:  # nobody is left
                 pass
 
     def reap():
@@ -140,7 +139,9 @@ def _drive():
     def run_program(source, name):
         linecache.cache[name] = (len(source), None, source.splitlines(True), name)
         try:
-            run(code_of_compile(source, name, "exec", dont_inherit=True), _main.__dict__)
+            program = code_of_compile(source, name, "exec", dont_inherit=True)
+            unshield()
+            run(program, _main.__dict__)
             code = 0
         except SystemExit as end:
             code = exit_code(end.code)
@@ -148,6 +149,29 @@ def _drive():
             code = 1
             report(error, "the error could not be shown\n")
         return code
+
+    numbers = [number for number in signal.valid_signals() if number not in (signal.SIGKILL, signal.SIGSTOP)]
+    get_handler, set_handler, ignore = signal.getsignal, signal.signal, signal.SIG_IGN
+    handlers = {}
+
+    def shield():
+        """What a program hooked in must not run in between two of them, where an error of it would lose the next."""
+        while True:
+            try:
+                sys.settrace(None)
+                sys.setprofile(None)
+                for number in numbers:
+                    handler = get_handler(number)
+                    if callable(handler) and handler is not ignore:
+                        handlers[number] = handler
+                        set_handler(number, ignore)
+                return
+            except base_exception:
+                pass
+
+    def unshield():
+        while handlers:
+            set_handler(*handlers.popitem())
 
     def flush():
         for stream in (sys.stdout, sys.stderr):
@@ -175,13 +199,19 @@ def _drive():
     sys.modules["__main__"] = _main
     _main.__dict__["__builtins__"] = builtins
     sys.argv = [""]
+    shield()
     answer({"ready": True})
     step = 0
     while True:
         question = ask()
         step += 1
         restore()
-        code = run_program(question["code"], "<step %d>" % step)
+        code = 1
+        try:
+            code = run_program(question["code"], "<step %d>" % step)
+        except base_exception as error:  # a signal's handler, just when the program had ended
+            report(error, "the error could not be shown\n")
+        shield()
         if getpid() != own:  # a child that a program forked has run to the program's end
             leave()
         flush()

@@ -8,41 +8,54 @@ export interface Output {
   take(): { text: string; truncated: boolean };
 }
 
+const EMPTY: Buffer = Buffer.alloc(0);
 const BYTES_OF_CHARACTER = 4;
 
 /** Reads one output pipe. It keeps a bounded number of bytes, however many come. */
 export function createOutput(maxCharacters: number): Output {
   const capacity = maxCharacters * BYTES_OF_CHARACTER;
-  let mark: Buffer = Buffer.alloc(0);
-  /** The last bytes of a chunk may be the beginning of the mark. */
-  let carry: Buffer = Buffer.alloc(0);
+  let mark = EMPTY;
+  /** The last bytes that came, when they may be the beginning of the mark. */
+  let carry = EMPTY;
   let kept = createKept(capacity);
+  /** What came before the mark; from then on `kept` is the next step's. */
+  let finished: Kept | undefined;
 
+  const finish = (before: Buffer): Kept => {
+    const done = kept;
+    done.add(before);
+    finished = done;
+    kept = createKept(capacity);
+    [mark, carry] = [EMPTY, EMPTY];
+    return done;
+  };
   const push = (chunk: Buffer): void => {
-    const data = carry.length > 0 ? Buffer.concat([carry, chunk]) : chunk;
-    const at = mark.length > 0 ? data.indexOf(mark) : -1;
-    const end = at >= 0 ? at : Math.max(0, data.length - mark.length + 1);
+    if (mark.length === 0) return kept.add(chunk);
+    // Joined with as little as can complete a mark: a flood must not cost the server a copy of it.
+    const seam = Buffer.concat([carry, chunk.subarray(0, mark.length)]);
+    const data = chunk.length > mark.length && seam.indexOf(mark) < 0 ? chunk : Buffer.concat([carry, chunk]);
+    if (data === chunk) kept.add(carry);
+    const at = data.indexOf(mark);
+    if (at >= 0) {
+      const after = data.subarray(at + mark.length);
+      finish(data.subarray(0, at));
+      return kept.add(after);
+    }
+    const end = Math.max(0, data.length - mark.length + 1);
     kept.add(data.subarray(0, end));
-    carry = Buffer.from(data.subarray(at >= 0 ? at + mark.length : end));
-    if (at >= 0) mark = Buffer.alloc(0);
+    carry = Buffer.from(data.subarray(end));
   };
   return {
     begin(text) {
       mark = Buffer.from(text);
-      kept = createKept(capacity);
-      push(Buffer.alloc(0));
+      finished = undefined;
     },
     push,
     get marked() {
-      return mark.length === 0;
+      return finished !== undefined;
     },
     take() {
-      if (mark.length > 0) {
-        kept.add(carry);
-        carry = Buffer.alloc(0);
-        mark = Buffer.alloc(0);
-      }
-      return shorten(kept, maxCharacters);
+      return shorten(finished ?? finish(carry), maxCharacters);
     },
   };
 }
@@ -70,7 +83,7 @@ function createKept(capacity: number): Kept {
       const rest = data.subarray(Math.max(room, data.length - capacity));
       dropped += data.length - room - rest.length;
       if (rest.length === 0) return;
-      tail.push(Buffer.from(rest));
+      tail.push(rest);
       tailSize += rest.length;
       for (let first = tail[0]; first && tailSize - first.length >= capacity; first = tail[0]) {
         tail.shift();
