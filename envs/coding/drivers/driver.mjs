@@ -4,11 +4,16 @@
  */
 import { readSync, writeSync } from "node:fs";
 import variant from "@jitl/quickjs-wasmfile-release-sync";
-import { newQuickJSWASMModuleFromVariant } from "quickjs-emscripten-core";
+import { newQuickJSWASMModuleFromVariant, newVariant } from "quickjs-emscripten-core";
 
 const [QUESTIONS, ANSWERS, OUT, ERR] = [3, 4, 1, 2];
 const STACK_BYTES = 256 * 1024;
+const PAGE_BYTES = 64 * 1024;
+/** As the module was built. */
+const [FIRST_PAGES, MOST_PAGES] = [256, 32_768];
 const TIMED_OUT = 124;
+/** What a program needs at least. */
+const RESERVE_BYTES = 256 * 1024;
 
 /** Runs inside QuickJS, before any program. */
 const CONSOLE = `(write) => {
@@ -35,14 +40,16 @@ if (start.uid !== null) {
   process.setgid(start.uid);
   process.setuid(start.uid);
 }
-const quickjs = await newQuickJSWASMModuleFromVariant(variant);
+// The engine's own limit does not count what it allocates in WebAssembly; the memory it lives in has to end.
+const pages = Math.max(FIRST_PAGES, Math.floor(start.memory_bytes / PAGE_BYTES));
+const wasmMemory = new WebAssembly.Memory({ initial: FIRST_PAGES, maximum: Math.min(MOST_PAGES, pages) });
+const quickjs = await newQuickJSWASMModuleFromVariant(newVariant(variant, { wasmMemory }));
 const runtime = quickjs.newRuntime();
-runtime.setMemoryLimit(start.memory_bytes);
 runtime.setMaxStackSize(STACK_BYTES);
 let deadline = Number.POSITIVE_INFINITY;
 let timedOut = false;
 runtime.setInterruptHandler(() => {
-  timedOut = performance.now() > deadline;
+  timedOut ||= performance.now() > deadline;
   return timedOut;
 });
 const context = runtime.newContext();
@@ -60,7 +67,11 @@ function run(code, name) {
   timedOut = false;
   deadline = performance.now() + start.timeout_ms;
   try {
-    return evaluate(code, name);
+    const exitCode = evaluate(code, name);
+    if (!timedOut) return exitCode;
+    // Jobs that are left would use up the time of every program to come: wait to be killed.
+    if (runtime.hasPendingJob()) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+    return TIMED_OUT;
   } catch (error) {
     // The engine itself gave way (a parser's recursion, its memory): what it holds is no longer to be trusted.
     writeAll(ERR, Buffer.from(`${error}\n`));
@@ -90,6 +101,10 @@ function settle(value) {
     return 0;
   }
   value.dispose();
+  if (timedOut) {
+    state.error?.dispose();
+    return 1;
+  }
   if (state.type === "rejected") return fail(state.error);
   writeAll(ERR, Buffer.from("the promise of the last line was never settled: nothing is left that could do it\n"));
   return 1;
@@ -98,14 +113,21 @@ function settle(value) {
 function fail(error) {
   if (timedOut) {
     error.dispose();
-    return TIMED_OUT;
+    return 1;
   }
   const shown = context.callFunction(show, context.undefined, error);
   error.dispose();
-  const text = shown.error ? "an error that cannot be shown" : context.getString(shown.value);
+  const text = shown.error ? "an error that cannot be shown (out of memory?)" : context.getString(shown.value);
   (shown.error ?? shown.value).dispose();
   writeAll(ERR, Buffer.from(`${text.trimEnd()}\n`));
+  if (!hasMemory()) throw new Error("the variables of this interpreter take all of its memory");
   return 1;
+}
+
+function hasMemory() {
+  const tried = context.evalCode(`new ArrayBuffer(${RESERVE_BYTES})`, "memory.js");
+  (tried.error ?? tried.value).dispose();
+  return !tried.error;
 }
 
 function installConsole() {
