@@ -62,13 +62,13 @@ describe.skipIf(!bubblewrap.available)("a program that attacks", { timeout: 60_0
     const bomb = "import os\nwhile True:\n  try: os.fork()\n  except OSError: pass";
     const told = await attack(bomb);
     expect(told).toMatchObject({ outcome: "timeout", exit_code: 124, state_lost: true, reward: 0 });
-    expect((await attacker.run(COUNT_PROCESSES)).stdout).toBe("1\n");
+    expect((await attacker.run(COUNT_OTHERS)).stdout).toBe("0\n");
   });
 
   test("a fork bomb that fails leaves nothing behind for the next step", async () => {
     const told = await attack("import os\nwhile True: os.fork()");
     expect(told.outcome).toMatch(/error|timeout/);
-    expect((await attacker.run(COUNT_PROCESSES)).stdout).toBe("1\n");
+    expect((await attacker.run(COUNT_OTHERS)).stdout).toBe("0\n");
   });
 
   test("threads have a limit", async () => {
@@ -190,9 +190,9 @@ print(socket.if_nameindex())`;
 
   test("it cannot kill its parent, its group or processes of the machine", async () => {
     const code = `import os, signal
-for pid in [os.getppid(), 0, 1, -1, ${process.pid}, -${process.pid}, *range(1, 5000)]:
+for pid in [os.getppid(), 1, -1, ${process.pid}, -${process.pid}, *range(1, 5000)]:
   for number in (signal.SIGKILL, signal.SIGSTOP):
-    try: os.kill(pid, number)
+    try: pid in (0, os.getpid()) or os.kill(pid, number)
     except OSError: pass
 print("alive")`;
     expect(await attack(code)).toMatchObject({ stdout: "alive\n", exit_code: 0 });
@@ -212,7 +212,7 @@ print(sorted(name for name in os.listdir("/proc") if name.isdigit()))
 for path in ["/proc/${process.pid}/environ", "/proc/${process.pid}/mem", "/proc/kcore", "/proc/1/root/etc/shadow", "/dev/mem"]:
   try: open(path, "rb").read(1); print("read", path)
   except OSError: pass`;
-    expect((await attack(code)).stdout).toBe("['1']\n");
+    expect((await attack(code)).stdout).toMatch(/^\['1'(, '2')?\]\n$/);
   });
 
   test("links lead to nothing more", async () => {
@@ -251,7 +251,7 @@ if os.fork() == 0:
   os._exit(0)
 print("started")`;
     expect((await session.run(daemon)).stdout).toBe("started\n");
-    expect((await session.run(COUNT_PROCESSES)).stdout).toBe("1\n");
+    expect((await session.run(COUNT_OTHERS)).stdout).toBe("0\n");
     const [mark = "none", ...more] = sandboxMarks().filter((known) => !before.has(known));
     expect(more).toEqual([]);
     expect(processesMarked(mark).length).toBeGreaterThan(0);
@@ -295,4 +295,6 @@ describe.skipIf(!bubblewrap.available)("1 GB of output", { timeout: 120_000 }, (
   });
 });
 
-const COUNT_PROCESSES = `import os\nprint(sum(name.isdigit() for name in os.listdir("/proc")))`;
+/** Besides the interpreter and the first process of bubblewrap. */
+const COUNT_OTHERS = `import os
+print(len([name for name in os.listdir("/proc") if name.isdigit() and name not in ("1", str(os.getpid()))]))`;

@@ -3,6 +3,7 @@
  * of driver.py. A program cannot reach this process, so its time limit is kept in here and its variables survive it.
  */
 import { readSync, writeSync } from "node:fs";
+import { setPriority } from "node:os";
 import variant from "@jitl/quickjs-wasmfile-release-sync";
 import { newQuickJSWASMModuleFromVariant, newVariant } from "quickjs-emscripten-core";
 
@@ -12,6 +13,7 @@ const PAGE_BYTES = 64 * 1024;
 /** As the module was built. */
 const [FIRST_PAGES, MOST_PAGES] = [256, 32_768];
 const TIMED_OUT = 124;
+const KILLED_WITHIN_MS = 10_000;
 /** What a program needs at least. */
 const RESERVE_BYTES = 256 * 1024;
 
@@ -35,11 +37,7 @@ const CONSOLE = `(write) => {
 }`;
 
 const start = ask();
-if (start.uid !== null) {
-  process.setgroups([]);
-  process.setgid(start.uid);
-  process.setuid(start.uid);
-}
+setPriority(start.nice);
 // The engine's own limit does not count what it allocates in WebAssembly; the memory it lives in has to end.
 const pages = Math.max(FIRST_PAGES, Math.floor(start.memory_bytes / PAGE_BYTES));
 const wasmMemory = new WebAssembly.Memory({ initial: FIRST_PAGES, maximum: Math.min(MOST_PAGES, pages) });
@@ -70,7 +68,7 @@ function run(code, name) {
     const exitCode = evaluate(code, name);
     if (!timedOut) return exitCode;
     // Jobs that are left would use up the time of every program to come: wait to be killed.
-    if (runtime.hasPendingJob()) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+    if (runtime.hasPendingJob()) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, KILLED_WITHIN_MS);
     return TIMED_OUT;
   } catch (error) {
     // The engine itself gave way (a parser's recursion, its memory): what it holds is no longer to be trusted.

@@ -24,6 +24,16 @@ def close_all_but(os, wanted):
                 pass
 
 
+def end_with_parent():
+    """Bubblewrap sees to it elsewhere. An idle interpreter ends with its channel, a busy one would never look."""
+    try:
+        import ctypes
+
+        ctypes.CDLL(None).prctl(1, 9, 0, 0, 0)  # PR_SET_PDEATHSIG, SIGKILL
+    except (ImportError, OSError, AttributeError):
+        pass
+
+
 def _drive():
     import builtins
     import json
@@ -32,6 +42,7 @@ def _drive():
     import resource
     import signal
     import struct
+    import time
     import traceback
 
     # Out of the range that programs count through first, and not inherited by what they start.
@@ -42,6 +53,7 @@ def _drive():
     questions, answers, out, err = keep(3, 240), keep(4, 241), keep(1, 242), keep(2, 243)
     close_all_but(os, (0, 1, 2, questions, answers, out, err))
     read, write, getpid, _exit, kill, waitpid = os.read, os.write, os.getpid, os._exit, os.kill, os.waitpid
+    nap = time.sleep
     dumps, loads, pack, unpack = json.dumps, json.loads, struct.pack, struct.unpack
     format_exception, format_only = traceback.format_exception, traceback.format_exception_only
     base_exception, code_of_compile, run, open_file, dup2 = BaseException, compile, exec, open, os.dup2
@@ -68,10 +80,8 @@ def _drive():
         send_all(answers, pack(">I", len(data)) + data)
 
     start = ask()
-    if start["uid"] is not None:
-        os.setgroups([])
-        os.setresgid(start["uid"], start["uid"], start["uid"])
-        os.setresuid(start["uid"], start["uid"], start["uid"])
+    if not start["alone"]:
+        end_with_parent()
     os.umask(0o077)
     os.nice(start["nice"])
 
@@ -89,21 +99,26 @@ def _drive():
     if start["processes"] is not None:
         limit("RLIMIT_NPROC", start["processes"])
     own = getpid()
-    # Only as the first process of a pid namespace: anywhere else this would reach processes of others.
-    alone = own == 1 and start["alone"]
+    # Only in a pid namespace of its own, where it is first or second: elsewhere this would reach processes of others.
+    alone = own in (1, 2) and start["alone"]
 
     def end_others():
         if not alone:
             return
-        for attempt in (lambda: kill(-1, 9), reap):
-            try:
-                attempt()
-            except OSError:  # nobody is left
-                pass
+        try:
+            while True:  # until it fails, because nobody is left
+                kill(-1, 9)
+                reap()
+                nap(0.0005)
+        except OSError:
+            pass
 
     def reap():
-        while True:
-            waitpid(-1, 0)
+        try:
+            while True:
+                waitpid(-1, 0)
+        except OSError:
+            pass
 
     def report(error, fallback):
         try:

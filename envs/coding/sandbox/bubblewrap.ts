@@ -5,7 +5,7 @@ import { FILE_BYTES } from "./limits.js";
 
 /** What differs between the ways in which machines let it run. */
 export interface Confinement {
-  /** Without it, it has to be started by root, and the driver changes to a uid of its own. */
+  /** Without it, it has to be started by root, and what it runs changes to a uid of its own. */
   userNamespace: boolean;
   /** A container may forbid to mount one; nothing then shows processes at all. */
   proc: boolean;
@@ -20,16 +20,19 @@ const SYSTEM = ["/usr/bin", "/usr/lib", "/usr/lib64", "/usr/libexec", "/usr/loca
 const SYSTEM_PARTS = ["/usr/share/zoneinfo", "/etc/ld.so.cache"];
 const LINKS = ["/bin", "/lib", "/lib64"];
 
-/** The arguments of `bwrap` up to and with the command it runs. */
-export function renderArguments(command: Command, { userNamespace, proc, lastUserNamespace }: Confinement): string[] {
+/** The arguments of `bwrap` up to and with the command it runs, which changes to `uid` where there is one. */
+export function renderArguments(command: Command, confinement: Confinement, uid: number | undefined): string[] {
+  const { userNamespace, proc, lastUserNamespace } = confinement;
   const own = command.reads.filter((path) => !["/usr", "/usr/local"].includes(path) && !isSystem(path));
   return [
     ...["--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"],
     ...(userNamespace ? ["--unshare-user", "--uid", INNER_ID, "--gid", INNER_ID] : []),
     ...(userNamespace && lastUserNamespace ? ["--disable-userns"] : []),
+    // Bubblewrap has no right to end what changed its uid: there it needs a first process of its own, which it may end.
+    ...(userNamespace ? ["--as-pid-1"] : []),
     ...["--cap-drop", "ALL"],
     ...(userNamespace ? [] : ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]),
-    ...["--die-with-parent", "--new-session", "--as-pid-1", "--info-fd", "5", "--hostname", "sandbox"],
+    ...["--die-with-parent", "--new-session", "--info-fd", "5", "--hostname", "sandbox"],
     ...[...SYSTEM, ...SYSTEM_PARTS].flatMap((path) => bind(path, path, "--ro-bind-try")),
     ...LINKS.flatMap(bindOrLink),
     ...own.flatMap((path) => bind(path, path)),
@@ -37,8 +40,13 @@ export function renderArguments(command: Command, { userNamespace, proc, lastUse
     ...["--dev", "/dev", ...scratch("/dev/shm", SHARED_MEMORY_BYTES), "--remount-ro", "/dev"],
     ...(proc ? ["--proc", "/proc"] : []),
     ...[...scratch("/tmp", FILE_BYTES), "--chdir", "/tmp", "--remount-ro", "/"],
-    ...["--", command.file, ...command.args],
+    ...["--", ...(userNamespace || uid === undefined ? [] : renderUidChange(uid)), command.file, ...command.args],
   ];
+}
+
+/** A command that runs the one after it as this uid, and sees that it ends with its parent: the change undoes that. */
+export function renderUidChange(uid: number): string[] {
+  return ["setpriv", `--reuid=${uid}`, `--regid=${uid}`, "--clear-groups", "--pdeathsig=KILL", "--"];
 }
 
 function isSystem(path: string): boolean {

@@ -104,7 +104,6 @@ export class Interpreter {
   async #begin(): Promise<void> {
     const { limits, contained, ownUid } = this.#launch;
     this.#channel.send({
-      uid: this.#child.driverUid,
       nice: NICE,
       strict: contained,
       alone: contained,

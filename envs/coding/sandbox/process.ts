@@ -1,6 +1,9 @@
 import { type ChildProcess, type SpawnOptions, spawn } from "node:child_process";
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { readFile } from "node:fs/promises";
 import type { Duplex, Readable } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Cgroup, Cgroups } from "./cgroup.js";
 import type { Launch } from "./launch.js";
 import { makeShelter, type Shelter } from "./shelter.js";
@@ -11,8 +14,6 @@ export interface SandboxProcess {
   readonly stderr: Readable;
   readonly questions: Duplex;
   readonly answers: Duplex;
-  /** The uid its driver has to take, null to stay what it is. */
-  readonly driverUid: number | null;
   /** Resolves with the exit code once every process of it has ended and its pipes were read to their end. */
   readonly ended: Promise<number>;
   /** Puts it under the limits of a cgroup where there is one; before that, no program may run. */
@@ -27,13 +28,14 @@ export interface SandboxProcess {
 const LOST_PIPES_MS = 500;
 const KILLED = 128 + 9;
 const INFO_BYTES = 4096;
+const NAMESPACE_TRIES = 500;
 
 /** Rejects when it cannot be started. */
 export async function startProcess(launch: Launch, cgroups: Cgroups | undefined): Promise<SandboxProcess> {
   const shelter = await makeShelter(launch);
   const cgroup = cgroups?.create();
   try {
-    const child = spawn(launch.command, launch.args, optionsOf(launch, shelter));
+    const child = spawn(launch.command, launch.argumentsFor(shelter.uid), optionsOf(launch, shelter));
     if (child.pid === undefined) throw (await once(child, "error"))[0];
     return attend(child, { launch, shelter, cgroup });
   } catch (error) {
@@ -63,21 +65,23 @@ interface Surroundings {
 
 function attend(child: ChildProcess, { launch, shelter, cgroup }: Surroundings): SandboxProcess {
   let first = launch.contained ? undefined : child.pid;
+  let interpreter: number | undefined;
   let over = false;
   readFirstPid(child, (pid) => (first = pid));
   child.on("error", () => {});
-  const signal = (name: NodeJS.Signals): void => {
-    if (first === undefined || over) return;
+  const signal = (pid: number | undefined, name: NodeJS.Signals): void => {
+    if (pid === undefined || over) return;
     try {
-      process.kill(launch.contained ? first : -first, name);
+      process.kill(launch.contained ? pid : -pid, name);
     } catch {
       // It has just ended.
     }
   };
   const exited = once(child, "exit").then(async ([code]) => {
-    if (!launch.contained) signal("SIGKILL");
+    if (!launch.contained) signal(first, "SIGKILL");
     over = true;
     await shelter.sweep();
+    if (launch.contained && first !== undefined) await waitForNamespace(first);
     return (code as number | null) ?? KILLED;
   });
   return {
@@ -85,16 +89,17 @@ function attend(child: ChildProcess, { launch, shelter, cgroup }: Surroundings):
     stderr: child.stderr as Readable,
     questions: child.stdio[3] as Duplex,
     answers: child.stdio[4] as Duplex,
-    driverUid: (launch.ownUid === "driver" ? shelter.uid : undefined) ?? null,
     ended: waitForPipes(child, exited).finally(() => Promise.all([shelter.remove(), cgroup?.remove()])),
     enclose() {
-      for (const pid of new Set([child.pid, first])) if (pid !== undefined && !over) cgroup?.add(pid);
+      interpreter = launch.ownUid === "inside" && launch.contained ? readOnlyChild(first) : first;
+      for (const pid of new Set([child.pid, first, interpreter])) if (pid !== undefined && !over) cgroup?.add(pid);
     },
-    stop: () => signal("SIGSTOP"),
-    resume: () => signal("SIGCONT"),
+    // Without bubblewrap nobody would resume it, or end it, after a sudden end of the server.
+    stop: () => launch.contained && signal(interpreter, "SIGSTOP"),
+    resume: () => launch.contained && signal(interpreter, "SIGCONT"),
     kill() {
       // Bubblewrap, its parent, then reaps it and ends; killed itself, it would leave that to the machine's init.
-      if (first !== undefined) signal("SIGKILL");
+      if (first !== undefined) signal(first, "SIGKILL");
       else if (!over) child.kill("SIGKILL");
     },
   };
@@ -114,6 +119,24 @@ function readFirstPid(child: ChildProcess, found: (pid: number) => void): void {
     told = " ".repeat(INFO_BYTES + 1);
     found(Number(pid));
   });
+}
+
+/** Without an own uid it is the first process itself; else the only child of bubblewrap's own first one. */
+function readOnlyChild(pid: number | undefined): number | undefined {
+  try {
+    return Number(readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim()) || undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** When its first process has ended, so has every other; it may end a moment after bubblewrap, its parent. */
+async function waitForNamespace(first: number): Promise<void> {
+  for (let tries = 0; tries < NAMESPACE_TRIES; tries += 1) {
+    const status = await readFile(`/proc/${first}/stat`, "utf8").catch(() => "");
+    if (status === "" || status.slice(status.lastIndexOf(")")).startsWith(") Z")) return;
+    await sleep(2);
+  }
 }
 
 async function waitForPipes(child: ChildProcess, exited: Promise<number>): Promise<number> {

@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { ConfigError, EnvError } from "openenv-ts";
 import type { Language } from "../models.js";
-import { type Confinement, renderArguments } from "./bubblewrap.js";
+import { type Confinement, renderArguments, renderUidChange } from "./bubblewrap.js";
 import { type Cgroups, findCgroups } from "./cgroup.js";
 import { Interpreter } from "./interpreter.js";
 import { type Command, findJavaScript, findPython } from "./languages.js";
@@ -55,8 +55,8 @@ function createSandbox(plan: Plan, cgroups: Cgroups | undefined, weakness: strin
       try {
         return await Interpreter.start(plan[language], cgroups);
       } catch (error) {
-        const advice = "this step did not run; mask it, and look at the machine's processes and memory";
-        throw new EnvError(`The ${language} interpreter did not start: ${(error as Error).message}; ${advice}`);
+        const advice = "This step did not run: mask it. The server's log says why; look at its processes and memory.";
+        throw new EnvError(`The ${language} interpreter did not start. ${advice}`, { cause: error });
       }
     },
   };
@@ -101,12 +101,12 @@ function strongPlans(commands: Record<Language, Command>, options: SandboxOption
   const ways: [Confinement, Launch["ownUid"]][] = [true, false].flatMap((proc) => [
     [{ userNamespace: true, proc, lastUserNamespace }, root ? "before" : "none"] as [Confinement, Launch["ownUid"]],
     // Where a file of the interpreter is closed to other uids, or user namespaces are off, root can still bind it.
-    ...(root ? [[{ userNamespace: false, proc, lastUserNamespace }, "driver"] as [Confinement, Launch["ownUid"]]] : []),
+    ...(root ? [[{ userNamespace: false, proc, lastUserNamespace }, "inside"] as [Confinement, Launch["ownUid"]]] : []),
   ]);
   return ways.map(([confinement, ownUid]) =>
     planOf(commands, (language, command) => ({
       command: options.bubblewrap,
-      args: renderArguments(command, confinement),
+      argumentsFor: (uid) => renderArguments(command, confinement, uid),
       contained: true,
       ownUid,
       language,
@@ -116,11 +116,12 @@ function strongPlans(commands: Record<Language, Command>, options: SandboxOption
 }
 
 function weakPlans(commands: Record<Language, Command>, options: SandboxOptions): Plan[] {
-  const uids: Launch["ownUid"][] = process.getuid?.() === 0 ? ["driver", "none"] : ["none"];
+  const uids: Launch["ownUid"][] = process.getuid?.() === 0 ? ["inside", "none"] : ["none"];
   return uids.map((ownUid) =>
-    planOf(commands, (language, command) => ({
-      command: command.file,
-      args: command.argsOutside,
+    planOf(commands, (language, { file, argsOutside }) => ({
+      command: ownUid === "none" ? file : "setpriv",
+      argumentsFor: (uid) =>
+        uid === undefined ? [...argsOutside] : [...renderUidChange(uid).slice(1), file, ...argsOutside],
       contained: false,
       ownUid,
       language,

@@ -12,7 +12,7 @@ export function readConfig(variables: Variables): SandboxOptions {
       timeoutSeconds: number(variables, "SANDBOX_TIMEOUT", { default: 30, min: 0.1, max: 86_400 }),
       maxOutputLength: whole(variables, "MAX_OUTPUT_LENGTH", { default: 10_000, min: 1, max: 1_000_000 }),
       memoryBytes: whole(variables, "SANDBOX_MEMORY_MB", { default: 512, min: 64, max: 1_000_000 }) * MB,
-      processes: whole(variables, "SANDBOX_PROCESSES", { default: 64, min: 2, max: 10_000 }),
+      processes: whole(variables, "SANDBOX_PROCESSES", { default: 64, min: 16, max: 10_000 }),
     },
     python: variables["SANDBOX_PYTHON"] || "python3",
     bubblewrap: variables["SANDBOX_BUBBLEWRAP"] || "bwrap",

@@ -8,7 +8,8 @@ import { readConfig } from "../server/config.js";
 
 /** The environment with these variables, as a server would start it. */
 export async function prepareCoding(variables: Record<string, string> = {}) {
-  const config = readConfig({ SANDBOX_BUBBLEWRAP: process.env["BUBBLEWRAP"], SANDBOX_TIMEOUT: "20", ...variables });
+  const here = { SANDBOX_BUBBLEWRAP: process.env["BUBBLEWRAP"], SANDBOX_PYTHON: process.env["SANDBOX_PYTHON"] };
+  const config = readConfig({ ...here, SANDBOX_TIMEOUT: "20", ...variables });
   const sandbox = await prepareSandbox(config);
   return { sandbox, environment: defineCoding(sandbox, config.limits.timeoutSeconds) };
 }
