@@ -50,6 +50,7 @@ describe("a weak sandbox", TIME_LIMIT, () => {
     expect((await other.run("import os\nprint(os.getcwd())")).stdout.trim()).not.toBe(directory);
     await other.env.close();
     expect(existsSync(directory)).toBe(true);
+    await session.run("os.makedirs('closed/inner')\nos.chmod('closed/inner', 0)\nos.chmod('closed', 0)");
     await session.env.close();
     expect(existsSync(directory)).toBe(false);
   });

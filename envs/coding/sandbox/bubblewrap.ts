@@ -45,7 +45,7 @@ export function renderArguments(command: Command, confinement: Confinement, uid:
 }
 
 /** A command that runs the one after it as this uid, and sees that it ends with its parent: the change undoes that. */
-export function renderUidChange(uid: number): string[] {
+function renderUidChange(uid: number): string[] {
   return ["setpriv", `--reuid=${uid}`, `--regid=${uid}`, "--clear-groups", "--pdeathsig=KILL", "--"];
 }
 

@@ -16,7 +16,7 @@ export interface Run {
   truncated: boolean;
 }
 
-const START_MS = 20_000;
+const START_MS = 60_000;
 /** JavaScript keeps the time limit itself; this is how much later it is killed when it does not. */
 const GRACE_MS = 2_000;
 const NICE = 5;

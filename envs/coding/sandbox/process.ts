@@ -77,12 +77,12 @@ function attend(child: ChildProcess, { launch, shelter, cgroup }: Surroundings):
       // It has just ended.
     }
   };
-  const exited = once(child, "exit").then(async ([code]) => {
+  const exited = new Promise<number | null>((resolve) => child.once("exit", resolve)).then(async (code) => {
     if (!launch.contained) signal(first, "SIGKILL");
     over = true;
     await shelter.sweep();
     if (launch.contained && first !== undefined) await waitForNamespace(first);
-    return (code as number | null) ?? KILLED;
+    return code ?? KILLED;
   });
   return {
     stdout: child.stdout as Readable,
@@ -140,7 +140,7 @@ async function waitForNamespace(first: number): Promise<void> {
 }
 
 async function waitForPipes(child: ChildProcess, exited: Promise<number>): Promise<number> {
-  const closed = once(child, "close");
+  const closed = new Promise((resolve) => child.once("close", resolve));
   const code = await exited;
   // What escaped its group may hold them for ever.
   const timer = setTimeout(() => {

@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { ConfigError, EnvError } from "openenv-ts";
 import type { Language } from "../models.js";
-import { type Confinement, renderArguments, renderUidChange } from "./bubblewrap.js";
+import { type Confinement, renderArguments } from "./bubblewrap.js";
 import { type Cgroups, findCgroups } from "./cgroup.js";
 import { Interpreter } from "./interpreter.js";
 import { type Command, findJavaScript, findPython } from "./languages.js";
@@ -44,8 +44,8 @@ export async function prepareSandbox(options: SandboxOptions): Promise<Sandbox> 
 
 const ADVICE =
   "Install bubblewrap and allow user namespaces (see the README of this environment), or set ALLOW_WEAK_SANDBOX=1 to " +
-  "run programs with time and memory limits only: they then can read the files of this user, use the network and " +
-  "signal other processes of this user.";
+  "run programs with time and memory limits only: they then can read the files of this user, use the network, look " +
+  "into other processes of this user and signal them.";
 const TRIAL = { python: "import decimal, json.tool\nprint(6 * 7)", javascript: "console.log(6 * 7)" };
 
 function createSandbox(plan: Plan, cgroups: Cgroups | undefined, weakness: string): Sandbox {
@@ -97,12 +97,14 @@ const TRIAL_MS = 20_000;
 /** Best first. */
 function strongPlans(commands: Record<Language, Command>, options: SandboxOptions, help: string): Plan[] {
   const root = process.getuid?.() === 0;
-  const lastUserNamespace = help.includes("--disable-userns");
-  const ways: [Confinement, Launch["ownUid"]][] = [true, false].flatMap((proc) => [
-    [{ userNamespace: true, proc, lastUserNamespace }, root ? "before" : "none"] as [Confinement, Launch["ownUid"]],
+  // Where a container hides parts of /proc, its own can neither be mounted nor be told to forbid namespaces.
+  const ways: [Confinement, Launch["ownUid"]][] = [];
+  for (const proc of [true, false]) {
+    const lastUserNamespace = proc && help.includes("--disable-userns");
+    ways.push([{ userNamespace: true, proc, lastUserNamespace }, root ? "before" : "none"]);
     // Where a file of the interpreter is closed to other uids, or user namespaces are off, root can still bind it.
-    ...(root ? [[{ userNamespace: false, proc, lastUserNamespace }, "inside"] as [Confinement, Launch["ownUid"]]] : []),
-  ]);
+    if (root) ways.push([{ userNamespace: false, proc, lastUserNamespace }, "inside"]);
+  }
   return ways.map(([confinement, ownUid]) =>
     planOf(commands, (language, command) => ({
       command: options.bubblewrap,
@@ -116,12 +118,11 @@ function strongPlans(commands: Record<Language, Command>, options: SandboxOption
 }
 
 function weakPlans(commands: Record<Language, Command>, options: SandboxOptions): Plan[] {
-  const uids: Launch["ownUid"][] = process.getuid?.() === 0 ? ["inside", "none"] : ["none"];
+  const uids: Launch["ownUid"][] = process.getuid?.() === 0 ? ["before", "none"] : ["none"];
   return uids.map((ownUid) =>
     planOf(commands, (language, { file, argsOutside }) => ({
-      command: ownUid === "none" ? file : "setpriv",
-      argumentsFor: (uid) =>
-        uid === undefined ? [...argsOutside] : [...renderUidChange(uid).slice(1), file, ...argsOutside],
+      command: file,
+      argumentsFor: () => [...argsOutside],
       contained: false,
       ownUid,
       language,
@@ -147,6 +148,6 @@ function describeWeakness({ ownUid }: Launch, cgroups: Cgroups | undefined): str
   const bombs = ownUid === "none" && !cgroups ? "start processes without a limit, " : "";
   return (
     `Programs run WITHOUT a sandbox, as ${user}: they can use the network, read the files that user may read, ${bombs}` +
-    "and signal the processes it may signal. They keep time and memory limits, a directory and variables of their own."
+    "look into the processes it may look into and signal them. They keep time and memory limits only."
   );
 }

@@ -1,8 +1,10 @@
+import { execFile } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { chown, mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import type { Launch } from "./launch.js";
 
 /** What belongs to one sandbox outside of its processes. */
@@ -38,9 +40,20 @@ export async function makeShelter(launch: Launch): Promise<Shelter> {
     sweep: () => killMarked(`${MARK}=${token}`),
     async remove() {
       release();
-      await rm(directory, { recursive: true, force: true });
+      await removeFolder(directory);
     },
   };
+}
+
+/** A program may have closed its folders to everybody, itself included. */
+async function removeFolder(directory: string): Promise<void> {
+  const remove = (): Promise<void> => rm(directory, { recursive: true, force: true, maxRetries: 3 });
+  const open = (): Promise<unknown> => promisify(execFile)("chmod", ["-R", "u+rwX", directory]);
+  await remove().catch(() =>
+    open()
+      .then(remove)
+      .catch(() => {}),
+  );
 }
 
 /** Nothing of the server's own: it holds tokens and keys. */
