@@ -164,7 +164,7 @@ print([path for path in os.listdir("/") if path not in "bin dev etc lib lib32 li
     const code = `for path in ["/x", "/usr/x", "/usr/bin/python3", "/etc/x", "/dev/x", "/proc/sys/kernel/hostname", "/lib/x"]:
   try: open(path, "w").write("x"); print("wrote", path)
   except OSError: pass
-open("/tmp/coding-inside", "w").write("x")
+open("coding-inside", "w").write("x")
 print("done")`;
     expect((await attack(code)).stdout).toBe("done\n");
     expect(existsSync(join(tmpdir(), "coding-inside"))).toBe(false);
