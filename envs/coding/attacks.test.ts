@@ -25,10 +25,11 @@ describe.skipIf(!bubblewrap.available)("a program that attacks", { timeout: 60_0
 
   beforeAll(async () => {
     process.env["CODING_TEST_SECRET"] = "a secret of the server";
-    environment = (await prepareCoding({ SANDBOX_TIMEOUT: "3", SANDBOX_MEMORY_MB: "256", SANDBOX_PROCESSES: "32" }))
-      .environment;
+    const limits = { SANDBOX_MEMORY_MB: "256", SANDBOX_PROCESSES: "32" };
+    environment = (await prepareCoding({ ...limits, SANDBOX_TIMEOUT: "3" })).environment;
+    const patient = (await prepareCoding(limits)).environment;
     host = await mkdtemp(join(tmpdir(), "coding-host-"));
-    bystander = await openSession(environment);
+    bystander = await openSession(patient);
     await bystander.run("count = 0");
     await bystander.run("let count = 0", "javascript");
   });

@@ -6,9 +6,11 @@ const bubblewrap = await requireBubblewrap();
 
 describe.skipIf(!bubblewrap.available)("JavaScript", { timeout: 60_000 }, () => {
   let environment: Coding;
+  let impatient: Coding;
   let session: Session;
   beforeAll(async () => {
-    environment = (await prepareCoding({ SANDBOX_TIMEOUT: "2", SANDBOX_MEMORY_MB: "64" })).environment;
+    environment = (await prepareCoding({ SANDBOX_MEMORY_MB: "64" })).environment;
+    impatient = (await prepareCoding({ SANDBOX_MEMORY_MB: "64", SANDBOX_TIMEOUT: "2" })).environment;
   });
   beforeEach(async () => {
     session = await openSession(environment);
@@ -74,17 +76,22 @@ describe.skipIf(!bubblewrap.available)("JavaScript", { timeout: 60_000 }, () => 
     ["/(a+)+$/.test('a'.repeat(64) + 'b')", "an endless match"],
     ["try { while (true); } catch {} finally { while (true); }", "a loop that catches everything"],
   ])("%s is stopped and keeps its variables", async (code) => {
-    await run("const kept = 'kept'");
-    const told = await run(`console.log("began"); ${code}`);
+    await using stopped = await openSession(impatient);
+    await stopped.run("const kept = 'kept'", "javascript");
+    const told = await stopped.run(`console.log("began"); ${code}`, "javascript");
     expect(told).toMatchObject({ stdout: "began\n", exit_code: 124, outcome: "timeout", state_lost: false, reward: 0 });
     expect(told.stderr).toBe("sandbox: the program ran longer than 2 s and was stopped\n");
-    expect((await run("console.log(kept)")).stdout).toBe("kept\n");
+    expect((await stopped.run("console.log(kept)", "javascript")).stdout).toBe("kept\n");
   });
 
   test("jobs without end are stopped, and take no time of later steps", async () => {
-    const told = await run("const again = () => { Promise.resolve().then(again) }; again(); again(); again()");
+    await using stopped = await openSession(impatient);
+    const told = await stopped.run(
+      "const again = () => { Promise.resolve().then(again) }; again(); again(); again()",
+      "javascript",
+    );
     expect(told).toMatchObject({ exit_code: 124, outcome: "timeout" });
-    expect((await run("console.log('well')")).stdout).toBe("well\n");
+    expect((await stopped.run("console.log('well')", "javascript")).stdout).toBe("well\n");
   });
 
   test.each([
