@@ -6,6 +6,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { requireBubblewrap } from "../../openenv/test-support/requirement.js";
+import { findCgroups } from "./sandbox/cgroup.js";
+import { readConfig } from "./server/config.js";
 import {
   type Coding,
   openSession,
@@ -261,6 +263,29 @@ print("started")`;
     await closing;
     expect(processesMarked(mark)).toEqual([]);
   });
+
+  test.skipIf(!findCgroups(readConfig({}).limits))(
+    "where cgroups can be made, they bound all processes of a sandbox together, and go with it",
+    async () => {
+      const before = new Set(sandboxMarks());
+      const session = await openSession(environment);
+      await session.run("1");
+      const mark = sandboxMarks().find((known) => !before.has(known)) ?? "none";
+      const groups = processesMarked(mark).map((pid) => readFileSync(`/proc/${pid}/cgroup`, "utf8"));
+      const names = groups.map((text) => /openenv-sandbox-\S+/.exec(text)?.[0]);
+      expect(names.length).toBeGreaterThanOrEqual(2);
+      expect(new Set(names).size).toBe(1);
+      expect(names[0]).toBeDefined();
+      const paths = groups[0]?.split("\n").filter((row) => row.includes("openenv-sandbox-")) ?? [];
+      const folders = paths.map((row) => {
+        const [, tree = "", path = ""] = row.split(":");
+        return join("/sys/fs/cgroup", tree, path);
+      });
+      expect(folders.some(existsSync)).toBe(true);
+      await session.env.close();
+      expect(folders.some(existsSync)).toBe(false);
+    },
+  );
 
   test("what is left running takes no processor time between two steps", async () => {
     const spin =

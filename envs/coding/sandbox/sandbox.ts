@@ -144,7 +144,8 @@ async function readHelp(bubblewrap: string): Promise<string> {
 }
 
 function describeWeakness({ ownUid }: Launch, cgroups: Cgroups | undefined): string {
-  const user = ownUid === "none" ? "the server's own user" : "a user of their own";
+  const own = process.getuid?.() === 0 ? "root" : "the server's own user";
+  const user = ownUid === "none" ? own : "a user of their own";
   const bombs = ownUid === "none" && !cgroups ? "start processes without a limit, " : "";
   return (
     `Programs run WITHOUT a sandbox, as ${user}: they can use the network, read the files that user may read, ${bombs}` +
