@@ -65,9 +65,10 @@ describe("an environment with a rubric", () => {
       name: "tooled_env",
       tools: defineTools({ add: { description: "Adds.", input: z.object({ n: z.int() }) } }),
     });
-    class PerTool extends Rubric<ScoredAction<typeof tooled>, { error: unknown; result: unknown; reward: unknown }> {
-      override forward({ tool_name }: ScoredAction<typeof tooled>, seen: { error: unknown; result: unknown }) {
-        return seen.error !== null ? 0.25 : tool_name === "add" ? Number(seen.result) / 10 : 0;
+    class PerTool extends Rubric<ScoredAction<typeof tooled>, ScoredObservation<typeof tooled>> {
+      override forward(action: ScoredAction<typeof tooled>, { error, result }: ScoredObservation<typeof tooled>) {
+        if (error) return 0.25;
+        return "tool_name" in action && action.tool_name === "add" ? Number(result) / 10 : 0;
       }
     }
     const environment = defineEnvironment(
