@@ -119,6 +119,11 @@ export const ERRORS = {
       "A tool is declared with a name that is reserved or is none, without a description, or with a wrong option.",
     remedy: "The message names the tool and says what is allowed.",
   },
+  RUBRIC_FAILED: {
+    boundary: "environment",
+    meaning: "A rubric could not score a step; on the wire it is EXECUTION_ERROR.",
+    remedy: "Mask the step, never count it as zero; the message names the rubric, the server's log has the cause.",
+  },
   INVALID_CONFIG: {
     boundary: "configuration",
     meaning: "An option, a variable or a file the server was started with is wrong.",
@@ -208,6 +213,21 @@ export class ToolError extends OpenEnvError {
   constructor(errorType: ToolErrorType, message: string, options?: ErrorOptions) {
     super("TOOL_FAILED", message, options);
     this.errorType = errorType;
+  }
+}
+
+/**
+ * A rubric could not score. The message names the rubric and holds nothing that a client must not see; `cause` is what
+ * went wrong. Never a score of zero.
+ */
+export class RubricError extends EnvError {
+  override readonly code = "RUBRIC_FAILED";
+  /** The path of the rubric below the one that was asked (`tests.style`), or its class. */
+  readonly rubric: string;
+
+  constructor(rubric: string, reason: string, options?: ErrorOptions) {
+    super(`the rubric ${rubric} ${reason}`, options);
+    this.rubric = rubric;
   }
 }
 

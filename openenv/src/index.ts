@@ -20,12 +20,39 @@ export {
   type EnvironmentOptions,
   type MaybePromise,
   type ResetRequest,
+  type ScoredAction,
+  type ScoredObservation,
   type StepContext,
   type Transition,
 } from "./env/environment.js";
 export { type Bytes, bytes, datetime, image } from "./env/fields.js";
+export { parseJsonl } from "./env/jsonl.js";
 export type { Policy, Turn } from "./env/policy.js";
 export { type Rng, rng } from "./env/rng.js";
+export {
+  type NamedRubric,
+  type PostHook,
+  type PreHook,
+  Rubric,
+  type RubricState,
+  type ScoreContext,
+} from "./env/rubric.js";
+export type { ChatEndpointOptions } from "./env/rubrics/chat-endpoint.js";
+export { type DiscountingOptions, ExponentialDiscounting } from "./env/rubrics/discounting.js";
+export { Gate } from "./env/rubrics/gate.js";
+export { LLMJudge, type LLMJudgeOptions } from "./env/rubrics/llm-judge.js";
+export { RubricDict } from "./env/rubrics/rubric-dict.js";
+export { RubricList } from "./env/rubrics/rubric-list.js";
+export { Sequential } from "./env/rubrics/sequential.js";
+export { type TrajectoryOptions, TrajectoryRubric, type TrajectoryStep } from "./env/rubrics/trajectory.js";
+export { WeightedSum } from "./env/rubrics/weighted-sum.js";
+export {
+  createSeededSampler,
+  createShuffledSampler,
+  createWeightedSampler,
+  type Sampler,
+} from "./env/samplers.js";
+export { createTasks, type ListedTasks, type TaskList } from "./env/task-lists.js";
 export type { Task, TaskProvider, TaskSplit } from "./env/tasks.js";
 export type { CallToolAction, ToolObservation } from "./env/tool-schemas.js";
 export {
@@ -49,6 +76,7 @@ export {
   type ErrorCode,
   OpenEnvError,
   RemoteError,
+  RubricError,
   ToolError,
   type ToolErrorType,
   type ValidationIssue,

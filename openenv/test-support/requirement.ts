@@ -72,6 +72,18 @@ export function requireTextarena(): Promise<Component> {
   });
 }
 
+/** A bubblewrap that may make namespaces here: `BUBBLEWRAP`, else the one on the PATH. */
+export function requireBubblewrap(): Promise<Component> {
+  return find({
+    name: "bubblewrap",
+    variable: "BUBBLEWRAP",
+    candidates: ["bwrap"],
+    args: ["--unshare-all", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "echo", "isolated"],
+    expected: /^isolated$/,
+    what: "a bubblewrap that can isolate a process here",
+  });
+}
+
 interface Search {
   name: string;
   variable: string;

@@ -1,8 +1,10 @@
 import type { MaybePromise } from "../util/types.js";
 import type { Action, Contract, ObservationInput, ResetFields, StateInput } from "./contract.js";
-import type { TaskProvider } from "./tasks.js";
+import { manage } from "./managed-environment.js";
+import type { Rubric } from "./rubric.js";
+import type { Task, TaskProvider } from "./tasks.js";
 import type { CallToolAction } from "./tool-schemas.js";
-import type { ToolCall, ToolHandlers, Tools, ToolTransition } from "./tools.js";
+import type { ToolCall, ToolContext, ToolHandlers, Tools, ToolTransition } from "./tools.js";
 
 export type { MaybePromise } from "../util/types.js";
 
@@ -29,7 +31,29 @@ export type ResetRequest<C extends Contract = Contract> = ResetFields<C> &
     readonly episodeId: string;
     readonly split: string | undefined;
     readonly index: number | undefined;
-  };
+  } & TaskOf<C>;
+
+/** A contract may have a reset option called `task` when the environment has no task provider. */
+type TaskOf<C extends Contract> = "task" extends keyof ResetFields<C>
+  ? unknown
+  : {
+      /** What `index` of `split` names, from the definition's `tasks`; undefined without an index or a provider. */
+      readonly task?: Task | undefined;
+    };
+
+/** What a rubric scores: every action, and where the contract declares tools their calls by a step. */
+export type ScoredAction<C extends Contract = Contract> =
+  | Action<C>
+  | ([keyof C["tools"]] extends [never] ? never : CallToolAction);
+
+/** What a rubric sees of a step: the observation as the environment returned it, and what goes with it. */
+export type ScoredObservation<C extends Contract = Contract> = ObservationInput<C> & {
+  /** What the step returned as its own reward; null without. */
+  readonly reward: number | boolean | null;
+  readonly done: boolean;
+  /** Has `truncated: true` where the episode was cut off. */
+  readonly metadata: Readonly<Record<string, unknown>>;
+};
 
 /** What reset and step return. An illegal move is an observation, not an exception. */
 export interface Transition<C extends Contract = Contract> {
@@ -48,13 +72,18 @@ export interface Transition<C extends Contract = Contract> {
 export type Transform<C extends Contract = Contract> = (transition: Transition<C>) => Transition<C>;
 
 interface Episodes<C extends Contract> {
+  /**
+   * Scores every step: its score is the reward. It sees the reward that the step returned, as `observation.reward`. Reset
+   * with the environment. Has to be there when the factory returns.
+   */
+  rubric?: Rubric<ScoredAction<C>, ScoredObservation<C>> | undefined;
   reset(request: ResetRequest<C>): MaybePromise<Transition<C>>;
   /** What the contract's `state` declares; `episode_id` and `step_count` are added by the server. */
   state?(): MaybePromise<StateInput<C>>;
   /** Called once, whatever ended the session. */
   close?(): MaybePromise<void>;
   /** Rewards a call of a tool by a step, or ends the episode. It is not told of calls that are no steps. */
-  afterTool?(call: ToolCall): MaybePromise<ToolTransition>;
+  afterTool?(call: ToolCall, context: ToolContext): MaybePromise<ToolTransition>;
 }
 
 interface Steps<C extends Contract> {
@@ -85,8 +114,10 @@ export interface EnvironmentOptions<C extends Contract = Contract> {
   stepBeforeReset?: "error" | "allow";
   /** The seed of reset fixes the episode: the same seed and actions give the same answers. `checkEnvironment` checks it. */
   seeded?: boolean;
-  /** Serves the Task API and gives `split` and `index` of reset a meaning. */
+  /** Serves the Task API, and gives reset the `task` that its `split` and `index` name. */
   tasks?: TaskProvider;
+  /** Adds `metadata.rubric_scores` to every step: the score of each named rubric, null where it was not asked. */
+  rubricScores?: boolean;
   /** Applied in order to what reset and step return, before validation. */
   transforms?: Transform<C>[];
   /** Markdown shown to users. */
@@ -126,7 +157,7 @@ const definitionMark: unique symbol = Symbol.for("openenv.environment") as never
 
 /**
  * Joins a contract and the factory that makes one isolated session a call.
- * @throws TypeError when it is given an instance instead of a factory.
+ * @throws TypeError when it is given an instance instead of a factory, or a reset option takes the place of the task.
  * @example defineEnvironment(counter, () => new CounterEnvironment());
  */
 export function defineEnvironment<C extends Contract, E extends Made<C>>(
@@ -135,12 +166,17 @@ export function defineEnvironment<C extends Contract, E extends Made<C>>(
   options: EnvironmentOptions<C> = {},
 ): EnvironmentDefinition<C> {
   checkFactory(factory);
+  if (options.tasks !== undefined && "task" in contract.reset.shape) {
+    throw new TypeError(
+      `The reset option "task" is taken: with a task provider, reset is given the task under that name.`,
+    );
+  }
   return {
     ...options,
     contract,
     supportsConcurrentSessions: options.supportsConcurrentSessions ?? true,
     stepBeforeReset: options.stepBeforeReset ?? "error",
-    create: factory as unknown as () => MaybePromise<Environment<C>>,
+    create: manage(factory as Parameters<typeof manage>[0], options) as () => MaybePromise<Environment<C>>,
     [definitionMark]: true,
   };
 }

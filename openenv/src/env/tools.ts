@@ -55,6 +55,11 @@ export interface ToolCall {
   readonly error: ToolErrorBody | undefined;
 }
 
+/** False for a call that failed by no fault of the agent, which is no ground for a reward, not even one of zero. */
+export function isAgentsDoing({ error }: { error: ToolErrorBody | null | undefined }): boolean {
+  return error == null || error.error_type === "invalid_args" || error.error_type === "tool_not_found";
+}
+
 /** What a step that called a tool gave, beside what the tool itself told. */
 export interface ToolTransition {
   /** Default 0; null when the tool failed by no fault of the agent. */

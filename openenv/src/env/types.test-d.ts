@@ -8,8 +8,19 @@ import {
   type ResetInput,
   type State,
 } from "./contract.js";
-import { defineEnvironment, type Environment, type ResetRequest, type StepContext } from "./environment.js";
+import {
+  defineEnvironment,
+  type Environment,
+  type ResetRequest,
+  type ScoredObservation,
+  type StepContext,
+} from "./environment.js";
 import { bytes, datetime, image } from "./fields.js";
+import { Rubric } from "./rubric.js";
+import { Gate } from "./rubrics/gate.js";
+import { Sequential } from "./rubrics/sequential.js";
+import { WeightedSum } from "./rubrics/weighted-sum.js";
+import type { Task } from "./tasks.js";
 import { defineTools } from "./tools.js";
 import { composeTransforms, type Transform } from "./transform.js";
 
@@ -79,6 +90,25 @@ class Declared implements Environment<Counter> {
   }
 }
 defineEnvironment(counter, () => new Declared(), { transforms: [(transition) => transition] });
+
+// A rubric that fits the contract, or anything, is the environment's; in reset there is the task.
+class Fits extends Rubric<Action<Counter>, ScoredObservation<Counter>> {
+  override forward({ amount }: Action<Counter>, { count, done, reward }: ScoredObservation<Counter>) {
+    return done && reward === null ? amount : count;
+  }
+}
+class Misfit extends Rubric<{ text: string }> {
+  override forward = () => 1;
+}
+const fits = new Fits();
+fits.addPreHook((_rubric, { amount }) => void amount);
+const rewarded = { reset: () => ({ observation: { count: 0 } }), step: () => ({ observation: { count: 0 } }) };
+for (const rubric of [fits, new Gate(fits), new Sequential(), new WeightedSum([fits, new Gate(fits)], [0.5, 0.5])]) {
+  defineEnvironment(counter, () => ({ ...rewarded, rubric }));
+}
+// @ts-expect-error a rubric for other actions
+defineEnvironment(counter, () => ({ ...rewarded, rubric: new Misfit() }));
+proves<Same<ResetRequest<Counter>["task"], Task | undefined>>();
 
 // @ts-expect-error an instance is no factory
 defineEnvironment(counter, new Plain());

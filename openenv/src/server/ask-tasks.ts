@@ -1,4 +1,4 @@
-import { normaliseSplit, type TaskProvider, type TaskSplit } from "../env/tasks.js";
+import { NoSuchTaskError, normaliseSplit, type TaskProvider, type TaskSplit } from "../env/tasks.js";
 import { stringifyJson } from "../protocol/json.js";
 import { describeError, toError } from "./failure.js";
 import type { Runtime } from "./runtime.js";
@@ -28,6 +28,7 @@ export async function askTasks<K extends keyof TaskProvider>(
     return { value: JSON.parse(stringifyJson(value)) as unknown };
   } catch (error) {
     if (error instanceof RangeError) return NO_SUCH_TASK;
+    if (error instanceof NoSuchTaskError) return { status: 400, message: error.message };
     log.warn({ err: toError(error) }, `the task provider failed in ${method}`);
     return { status: 500, message: describeError(error, mode) };
   }

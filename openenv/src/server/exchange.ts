@@ -100,7 +100,7 @@ export class Exchange extends Call implements Task<ServerMessage> {
   }
 
   #toolCalled(request: ToolRequest, outcome: ToolOutcome): Reply {
-    const told = this.#session.instance.afterTool?.(toToolCall(request, outcome)) ?? {};
+    const told = this.#session.instance.afterTool?.(toToolCall(request, outcome), this) ?? {};
     return this.#finish("step", told, (more) => this.#stepped(toTransition(request, outcome, more), "tool"));
   }
 

@@ -8,7 +8,7 @@ import type { Mode } from "./types.js";
 export function describeError(error: unknown, mode: Mode): string {
   const { message, name } = toError(error);
   if (mode === "production" && !isEnvError(error)) return "the environment failed; the server's log has the cause";
-  return message || name;
+  return mode === "production" ? message || name : (message || name) + causeInRubric(error);
 }
 
 /** The error itself, or one that can be read: anything can be thrown, also what throws when it is looked at. */
@@ -21,7 +21,7 @@ export function toError(error: unknown): Error {
   }
 }
 
-const SPOKEN: readonly unknown[] = ["ENV_FAILED", "TOOL_FAILED"] satisfies ErrorCode[];
+const SPOKEN: readonly unknown[] = ["ENV_FAILED", "RUBRIC_FAILED", "TOOL_FAILED"] satisfies ErrorCode[];
 
 /** Also for an error of another copy of this package, as a bundled environment may bring one. */
 function isEnvError(error: unknown): boolean {
@@ -29,5 +29,17 @@ function isEnvError(error: unknown): boolean {
     return SPOKEN.includes((error as { code?: unknown } | undefined)?.code);
   } catch {
     return false;
+  }
+}
+
+/** What broke inside of a rubric, which its own message keeps from clients in production. */
+function causeInRubric(error: unknown): string {
+  try {
+    const { code, message, cause } = error as { code?: unknown; message: string; cause?: unknown };
+    if (code !== "RUBRIC_FAILED" || cause === undefined) return "";
+    const inner = toError(cause).message;
+    return message.includes(inner) ? "" : `: ${inner}`;
+  } catch {
+    return "";
   }
 }

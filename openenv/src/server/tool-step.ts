@@ -1,7 +1,7 @@
 import type { Transition } from "../env/environment.js";
 import type { ToolSet } from "../env/tool-set.js";
-import type { ToolCall, ToolTransition } from "../env/tools.js";
-import type { ToolErrorBody, ToolOutcome } from "../protocol/tools.js";
+import { isAgentsDoing, type ToolCall, type ToolTransition } from "../env/tools.js";
+import type { ToolOutcome } from "../protocol/tools.js";
 import type { ToolRequest } from "./tool-call.js";
 
 /** What a `list_tools` step gives. */
@@ -11,16 +11,12 @@ export function listTools({ summaries }: ToolSet): Transition {
 
 /** What a `call_tool` step gives, with what the environment has to say about the call. */
 export function toTransition({ name }: ToolRequest, { result, error }: ToolOutcome, more: ToolTransition): Transition {
-  const { reward = isMerited(error) ? 0 : null } = more;
+  // An agent's own fault earns nothing.
+  const { reward = isAgentsDoing({ error }) ? 0 : null } = more;
   return { ...more, reward, observation: { tool_name: name, result, error } };
 }
 
 /** The call as the environment is told of it. */
 export function toToolCall({ name, given }: ToolRequest, { result, error }: ToolOutcome): ToolCall {
   return { name, arguments: given, result: result?.data, error: error ?? undefined };
-}
-
-/** An agent's own fault earns nothing. That of others says nothing about the agent: no reward, not even one of zero. */
-function isMerited(error: ToolErrorBody | null): boolean {
-  return error === null || error.error_type === "invalid_args" || error.error_type === "tool_not_found";
 }

@@ -87,7 +87,7 @@ async function answer<K extends keyof TaskProvider>(
     return sendJson(response, 404, { detail: `unknown environment '${clip(asked, 100)}'; this is '${name}'` });
   }
   const found = await askTasks(context.runtime, method, args);
-  if ("value" in found) return sendJson(response, 200, render(found.value));
+  if ("value" in found) return sendJson(response, 200, render(found.value), context.runtime.maxAnswerBytes);
   if (found.status === 500) return sendFailure(response, { code: "EXECUTION_ERROR", message: found.message });
   sendJson(response, found.status, { detail: found.message });
 }

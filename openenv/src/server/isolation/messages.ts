@@ -34,7 +34,9 @@ export type FromHost =
   | { type: "failure"; id: number; error: PackedError };
 
 /** An error without its class, which does not cross. */
-export type PackedError = { name: string; message: string; stack: string; more: ErrorMembers } | { thrown: string };
+export type PackedError =
+  | { name: string; message: string; stack: string; more: ErrorMembers; cause: PackedError | undefined }
+  | { thrown: string };
 
 /** What tells errors apart that are otherwise alike. */
 interface ErrorMembers {
@@ -42,18 +44,28 @@ interface ErrorMembers {
   errorType?: string;
 }
 
-export function packError(error: unknown): PackedError {
+/** More causes than these of one error stay behind. */
+const MAX_CAUSES = 4;
+
+export function packError(error: unknown, causes = MAX_CAUSES): PackedError {
   if (!(error instanceof Error)) return { thrown: String(error) };
-  const { code, errorType } = error as { code?: unknown; errorType?: unknown };
+  const { code, errorType, cause } = error as { code?: unknown; errorType?: unknown; cause?: unknown };
   const more: ErrorMembers = {};
   if (typeof code === "string") more.code = code;
   if (typeof errorType === "string") more.errorType = errorType;
-  return { name: error.name, message: error.message, stack: error.stack ?? "", more };
+  return {
+    name: error.name,
+    message: error.message,
+    stack: error.stack ?? "",
+    more,
+    cause: cause instanceof Error && causes > 0 ? packError(cause, causes - 1) : undefined,
+  };
 }
 
-/** What was thrown in the host: an Error with the same name, message, stack, code and type, or the text of what was none. */
+/** What was thrown in the host: an Error with the same name, message, stack, code, type and cause, or the text of what was none. */
 export function unpackError(packed: PackedError): unknown {
   if ("thrown" in packed) return packed.thrown;
-  const { name, message, stack, more } = packed;
-  return Object.assign(new Error(message), { name, stack, ...more });
+  const { name, message, stack, more, cause } = packed;
+  const error = new Error(message, cause && { cause: unpackError(cause) });
+  return Object.assign(error, { name, stack, ...more });
 }

@@ -84,7 +84,8 @@ export class RemoteEnvironment implements Environment, Tenant {
         this.#call({ method: "tool", input: { name, input } satisfies HostedToolCall, signal });
     this.tools = Object.fromEntries(names.map((name) => [name, handler(name)]));
     if (!hasAfterTool) return;
-    this.afterTool = async (call) => (await this.#call({ method: "afterTool", input: call })) as ToolTransition;
+    this.afterTool = async (call, { signal }) =>
+      (await this.#call({ method: "afterTool", input: call, signal })) as ToolTransition;
   }
 
   async state(): Promise<Record<string, unknown>> {

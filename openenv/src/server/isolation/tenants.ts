@@ -47,9 +47,9 @@ export class Tenants {
     const environment = this.#environments.get(session);
     if (environment === undefined) throw new Error(`session ${session} has no environment here`);
     if (method === "state") return crossable((await environment.state?.()) ?? {});
-    if (method === "afterTool") return crossable(await environment.afterTool?.(input as ToolCall));
     const call = new Call(context ?? (input as ResetRequest));
     this.#calls.set(id, call);
+    if (method === "afterTool") return crossable(await environment.afterTool?.(input as ToolCall, call));
     if (method === "tool") {
       const { name, input: given } = input as HostedToolCall;
       return crossable(await environment.tools?.[name]?.(given as never, call));

@@ -31,9 +31,9 @@ export interface ConnectionParts {
   socket: Socket;
   protocol: SocketProtocol;
   sessions: Sessions;
+  limits: ConnectionLimits;
   /** The upgrade carried the orchestrator's token. */
   orchestrator: boolean;
-  limits: ConnectionLimits;
 }
 
 /**

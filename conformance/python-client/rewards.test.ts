@@ -1,0 +1,44 @@
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { expect, test } from "vitest";
+import { startCommand } from "../../openenv/test-support/command-line.js";
+import { requirePython } from "../../openenv/test-support/requirement.js";
+
+const python = await requirePython();
+
+test.skipIf(!python.available)(
+  "the released Python client plays a task and gets its rewards from a rubric",
+  async () => {
+    const file = fileURLToPath(new URL("./rewarded.ts", import.meta.url));
+    await using command = startCommand(["serve", file, "--port", "0"], { cwd: import.meta.dirname });
+    const [, url = ""] = await command.printed(/ at (http:\S+)/);
+    const script = join(import.meta.dirname, "rewards.py");
+    const { stdout } = await promisify(execFile)(python.path, [script, url]);
+    const observed = (question: string, right: boolean, scores?: object) => ({
+      question,
+      right,
+      metadata: scores ? { rubric_scores: scores } : {},
+    });
+    const scores = (gate: number, sum: number | null, right: number | null, share: number | null) => ({
+      rubric_0: gate,
+      "rubric_0.rubric": gate,
+      rubric_1: sum,
+      "rubric_1.right": right,
+      "rubric_1.share": share,
+    });
+    expect(JSON.parse(stdout)).toEqual([
+      expect.stringMatching(/no task 2 in the split "train": it has 2, 0 to 1.*EXECUTION_ERROR/),
+      expect.stringMatching(/no split "dev"; there are: "train", "test".*EXECUTION_ERROR/),
+      [observed("2 + 3", false), null, false],
+      [observed("", true, scores(1, 0.5, 1, 0)), 0.5, false],
+      [observed("", false, scores(0, null, null, null)), 0, false],
+      expect.stringMatching(/the rubric rubric_0\.rubric failed.*EXECUTION_ERROR/),
+      // The share counts all four steps, also the one behind the closed gate and the one that failed.
+      [observed("", true, scores(1, 0.75, 1, 0.5)), 0.75, true],
+      [observed("", false, scores(1, 0, 0, 0)), 0, false],
+    ]);
+  },
+  60_000,
+);

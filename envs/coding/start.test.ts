@@ -1,0 +1,83 @@
+/** What a server of this environment says when it starts, and who may start it. */
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { ConfigError } from "openenv-ts";
+import { connect } from "openenv-ts/client";
+import { describe, expect, test } from "vitest";
+import { startCommand } from "../../openenv/test-support/command-line.js";
+import { requireBubblewrap } from "../../openenv/test-support/requirement.js";
+import { coding } from "./models.js";
+import { prepareCoding } from "./test-support/sessions.js";
+
+const bubblewrap = await requireBubblewrap();
+const TIME_LIMIT = { timeout: 60_000 };
+const folder = import.meta.dirname;
+const APP = join(folder, "dist/server/app.js");
+const NOBODY = 65_534;
+
+describe("without bubblewrap", TIME_LIMIT, () => {
+  const env = { SANDBOX_BUBBLEWRAP: "no-such-bubblewrap" };
+
+  test("a server does not start, and says what would be missing and how to allow it", async () => {
+    await using running = startCommand(["serve", folder, "--port", "0"], { cwd: folder, env });
+    expect(await running.exited).toBe(2);
+    expect(running.stderr).toContain("no-such-bubblewrap cannot isolate programs here");
+    expect(running.stderr).toContain("ALLOW_WEAK_SANDBOX=1");
+    expect(running.stderr).toContain("read the files");
+  });
+
+  test("ALLOW_WEAK_SANDBOX=1 starts it, with a warning of what programs can do", async () => {
+    const weak = { ...env, ALLOW_WEAK_SANDBOX: "1" };
+    await using running = startCommand(["serve", folder, "--port", "0"], { cwd: folder, env: weak });
+    const [, url = ""] = await running.printed(/at (http:\/\/[\w.:]+)/);
+    expect(running.stderr).toContain("Programs run WITHOUT a sandbox");
+    expect(running.stderr).toContain("use the network");
+    await using session = await connect(url, coding);
+    await session.reset();
+    const told = await session.step({ code: "import os\nprint(os.environ.get('ALLOW_WEAK_SANDBOX'), os.listdir())" });
+    expect(told.observation).toEqual({ stdout: "None []\n", stderr: "", exit_code: 0 });
+  });
+
+  test("another value of it allows nothing", async () => {
+    await expect(prepareCoding({ ...env, ALLOW_WEAK_SANDBOX: "yes" })).rejects.toThrow(ConfigError);
+  });
+
+  test("a bubblewrap that fails is as none", async () => {
+    await expect(prepareCoding({ SANDBOX_BUBBLEWRAP: "false" })).rejects.toThrow(/false cannot isolate programs here/);
+  });
+});
+
+test("a Python that is not there is an error that names the variable", async () => {
+  await expect(prepareCoding({ SANDBOX_PYTHON: "no-such-python" })).rejects.toThrow(/no-such-python.*SANDBOX_PYTHON/);
+});
+
+describe.skipIf(!bubblewrap.available)("with bubblewrap", TIME_LIMIT, () => {
+  test("a server says nothing of weakness and serves programs", async () => {
+    await using running = startCommand(["serve", folder, "--port", "0"], { cwd: folder });
+    const [, url = ""] = await running.printed(/at (http:\/\/[\w.:]+)/);
+    expect(running.stderr).not.toContain("WITHOUT");
+    await using session = await connect(url, coding);
+    await session.reset();
+    expect((await session.step({ code: "print(6 * 7)" })).observation.stdout).toBe("42\n");
+  });
+
+  const mayRead = spawnSync(process.execPath, ["--check", APP], { uid: NOBODY, gid: NOBODY }).status === 0;
+  test.skipIf(process.getuid?.() !== 0 || !mayRead)("an ordinary user may start it as well", async () => {
+    const env = { PATH: process.env["PATH"], PORT: "0", SANDBOX_BUBBLEWRAP: bubblewrap.path, SANDBOX_PROCESSES: "32" };
+    const server = spawn(process.execPath, [APP], { uid: NOBODY, gid: NOBODY, cwd: "/", env });
+    try {
+      let printed = "";
+      for await (const chunk of server.stdout) if ((printed += chunk).includes("\n")) break;
+      await using session = await connect(/http:\S+/.exec(printed)?.[0] ?? "", coding);
+      await session.reset();
+      const code = "import os\nprint(os.getpid(), os.path.exists('/etc/passwd'))\nfor _ in range(200): os.fork()";
+      const { observation } = await session.step({ code });
+      expect(observation.stdout).toContain("1 False\n");
+      expect((await session.step({ code: "console.log(1)", language: "javascript" })).observation.stdout).toBe("1\n");
+    } finally {
+      server.kill("SIGTERM");
+      await once(server, "exit");
+    }
+  });
+});

@@ -1,0 +1,22 @@
+import { readFileSync, statSync } from "node:fs";
+import { basename, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseJsonl } from "../env/jsonl.js";
+import type { TaskList } from "../env/task-lists.js";
+import { ConfigError } from "../errors.js";
+
+/**
+ * Tasks of a JSON Lines file, for {@link createTasks}; a path counts from the working directory. The file is read on first
+ * use, its tasks are parsed when they are asked for.
+ * @throws ConfigError at once when there is no such file.
+ */
+export function readJsonl(file: string | URL): TaskList {
+  const path = resolve(file instanceof URL ? fileURLToPath(file) : file);
+  if (statSync(path, { throwIfNoEntry: false })?.isFile() !== true) {
+    throw new ConfigError(
+      `There is no file ${path}; name it from this module: new URL("./tasks.jsonl", import.meta.url).`,
+    );
+  }
+  // Clients see what is wrong with a line, but no path of this machine.
+  return parseJsonl(() => readFileSync(path), basename(path));
+}
