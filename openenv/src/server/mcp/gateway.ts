@@ -57,6 +57,9 @@ export class McpGateway implements McpDoor {
     try {
       value = body === undefined ? undefined : parse(body);
       const isNew = exchange.request.headers["mcp-session-id"] === undefined;
+      if (isNew && value !== undefined && this.#context.runtime.tools === undefined) {
+        throw new RpcError(RPC_ERRORS.internal, "Environment does not support MCP: it declares no tools");
+      }
       if (isNew && isSessionless(exchange.request, value)) return await this.#answerAlone({ ...exchange, value });
       if (isNew && isInitializeRequest(value)) return await this.#open({ ...exchange, value });
       await this.#find(exchange).handle({ ...exchange, value });
@@ -73,10 +76,7 @@ export class McpGateway implements McpDoor {
   /** One MCP session is one environment session: a new one, or the one that the header names. */
   async #open(exchange: Parsed): Promise<void> {
     const { request, response, context, value } = exchange;
-    const { sessions, runtime } = context;
-    if (runtime.tools === undefined) {
-      throw new RpcError(RPC_ERRORS.internal, "Environment does not support MCP: it declares no tools");
-    }
+    const { sessions } = context;
     const named = namedSession(exchange);
     const joined = named?.explicit ? findSession(exchange, named) : undefined;
     if (joined === undefined && forwardToRoom(exchange, JSON.stringify(value))) return;
@@ -91,14 +91,16 @@ export class McpGateway implements McpDoor {
       else sessions.end(session, "closed by its MCP client");
     };
     const peer = new McpPeer({ session, server: renderServer(session.runtime, { session }), onClosed: leave });
-    // Who joins a session that another one has joined takes over: that one may have gone without a word.
-    session.peer?.end();
+    // Who joins a session that has a client takes over: that one may have gone without a word.
+    const before = session.peer;
     session.peer = peer;
+    before?.end();
     this.#peers.add(peer);
     if (context.rights.isOrchestrator(request.headers)) session.held = session.orchestrated = true;
     await peer.connect();
     await peer.handle(exchange);
-    if (!peer.initialised || response.destroyed) await peer.close();
+    const isGone = response.closed && !response.writableFinished;
+    if (!peer.initialised || isGone) await peer.close();
   }
 
   async #openSession({ response, context: { sessions } }: Exchange): Promise<Session> {

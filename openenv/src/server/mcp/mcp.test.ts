@@ -109,6 +109,8 @@ describe("both kinds of client at one address", () => {
   test("an environment without tools says so and opens nothing", async () => {
     const { server } = await start({}, { bare: true });
     await expect(open(server)).rejects.toMatchObject({ code: -32603 });
+    const modern = await send(server.url, { ...rpc, method: "tools/list" }, { "mcp-protocol-version": "2026-07-28" });
+    expect(await modern.json()).toMatchObject({ error: { code: -32603 } });
     expect(server.capacity().active_sessions).toBe(0);
   });
 

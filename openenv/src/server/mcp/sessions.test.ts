@@ -17,6 +17,17 @@ describe("a client of real MCP with a session", () => {
     expect(await client.ping()).toEqual({});
   });
 
+  test("is answered with server-sent events, and a notification with nothing", async () => {
+    const { server } = await start();
+    const session = await initialize(server.url);
+    const initialized = { jsonrpc: "2.0", method: "notifications/initialized" };
+    const accepted = await send(server.url, initialized, session);
+    expect([accepted.status, await accepted.text()]).toEqual([202, ""]);
+    const answer = await send(server.url, { ...rpc, method: "ping" }, session);
+    expect(answer.headers.get("content-type")).toBe("text/event-stream");
+    expect(await answer.text()).toBe('event: message\ndata: {"jsonrpc":"2.0","id":1,"result":{}}\n\n');
+  });
+
   test("lists the tools with their schemas", async () => {
     const { server } = await start();
     const { tools } = await (await open(server)).client.listTools();
@@ -186,6 +197,16 @@ describe("a client of real MCP with a session", () => {
     await transport.terminateSession();
     expect([active(), log.created]).toEqual([1, 1]);
     expect(await socket.ask({ type: "reset", data: {} })).toMatchObject({ type: "observation" });
+  });
+
+  test("takes over from another one whose session it names, and the session goes on", async () => {
+    const { server, log, active } = await start();
+    const first = await open(server);
+    await first.client.callTool({ name: "tally" });
+    const id = first.transport.sessionId ?? "";
+    const second = await open(server, { headers: { "openenv-session": id } });
+    expect(await second.client.callTool({ name: "tally" })).toMatchObject({ structuredContent: { result: 2 } });
+    expect([active(), log.created, log.closed]).toEqual([1, 1, 0]);
   });
 
   test("ends with the session, whoever ends that", async () => {
