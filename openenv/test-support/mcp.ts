@@ -1,5 +1,5 @@
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
-import { afterEach } from "vitest";
+import { afterEach, expect } from "vitest";
 import { defineEnvironment } from "../src/index.js";
 import { serve } from "../src/serve.js";
 import type { RunningServer, ServeOptions } from "../src/server/types.js";
@@ -70,4 +70,16 @@ export async function initialize(url: string): Promise<{ "mcp-session-id": strin
   const response = await send(url, INITIALIZE);
   await response.text();
   return { "mcp-session-id": response.headers.get("mcp-session-id") ?? "" };
+}
+
+/** Opens the stream of a session and cuts it; one that was cut before may take the server a moment to notice. */
+export async function openAndCutStream(url: string, headers: Record<string, string>): Promise<void> {
+  const open = async () => {
+    const cut = new AbortController();
+    const stream = { headers: { accept: "text/event-stream", ...headers }, signal: cut.signal };
+    const { status, headers: answered } = await fetch(`${url}/mcp`, stream);
+    cut.abort();
+    return [status, answered.get("content-type")];
+  };
+  await expect.poll(open, { timeout: 5_000 }).toEqual([200, "text/event-stream"]);
 }

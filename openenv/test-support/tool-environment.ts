@@ -28,12 +28,13 @@ export interface DeskLog {
   created: number;
   closed: number;
   hanging: number;
+  pauses: number;
   aborted: number;
 }
 
 /** An environment with tools only; its second tally ends the episode. */
 export function defineDesk(options: EnvironmentOptions<typeof contract> = {}) {
-  const log: DeskLog = { created: 0, closed: 0, hanging: 0, aborted: 0 };
+  const log: DeskLog = { created: 0, closed: 0, hanging: 0, pauses: 0, aborted: 0 };
   const environment = defineEnvironment(
     contract,
     () => {
@@ -67,7 +68,10 @@ export function defineDesk(options: EnvironmentOptions<typeof contract> = {}) {
               });
             });
           },
-          pause: () => new Promise((resolve) => setTimeout(() => resolve("rested"), 50)),
+          pause: () => {
+            log.pauses++;
+            return new Promise((resolve) => setTimeout(() => resolve("rested"), 50));
+          },
           nest: () => {
             let nested: unknown = 1;
             for (let depth = 0; depth < 500; depth++) nested = [nested];

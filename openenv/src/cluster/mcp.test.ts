@@ -1,7 +1,7 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { createProject, startCommand } from "../../test-support/command-line.js";
-import { useMcp } from "../../test-support/mcp.js";
+import { until } from "../../test-support/fleet.js";
+import { openAndCutStream, useMcp } from "../../test-support/mcp.js";
 
 const { open } = useMcp();
 
@@ -28,12 +28,14 @@ test("workers answer an MCP session where it lives and open it where there is ro
   const [, url = ""] = await command.printed(/at (http:\S+)/);
   // Each request comes in on a connection of its own, so on any worker.
   const headers = { connection: "close" };
-  const opened = [];
-  for (let i = 0; i < 4; i++) {
-    opened.push(await open({ url }, { headers }));
-    // What the workers know of one another is some milliseconds old.
-    await sleep(100);
-  }
+  const opened: Awaited<ReturnType<typeof open>>[] = [];
+  // What the workers know of one another is some milliseconds old.
+  const openAnother = () =>
+    open({ url }, { headers }).then(
+      (client) => opened.push(client),
+      () => 0,
+    );
+  await until(async () => (await openAnother()) === 4);
   await expect(open({ url }, { headers })).rejects.toMatchObject({
     data: { code: "CAPACITY_REACHED", active_sessions: 4, max_sessions: 4 },
   });
@@ -50,19 +52,12 @@ test("workers answer an MCP session where it lives and open it where there is ro
 
   const session = { "mcp-session-id": opened[0]?.transport.sessionId ?? "" };
   await opened[0]?.client.close();
-  for (let i = 0; i < 6; i++) {
-    const cut = new AbortController();
-    const stream = { ...headers, ...session, accept: "text/event-stream" };
-    const response = await fetch(`${url}/mcp`, { headers: stream, signal: cut.signal });
-    expect([response.status, response.headers.get("content-type")]).toEqual([200, "text/event-stream"]);
-    cut.abort();
-    await sleep(50);
-  }
+  for (let i = 0; i < 6; i++) await openAndCutStream(url, { ...headers, ...session });
   const ended = await fetch(`${url}/mcp`, { method: "DELETE", headers: { ...headers, ...session } });
   expect(ended.status).toBe(200);
   for (let i = 0; i < 3; i++) {
     const late = await fetch(`${url}/mcp`, { headers: { ...headers, ...session, accept: "text/event-stream" } });
     expect(late.status).toBe(404);
   }
-  await open({ url }, { headers });
+  await until(async () => (await openAnother()) === 5);
 });
