@@ -28,7 +28,10 @@ const FIRST_DELAY_MS = 500;
 const MAX_BODY_BYTES = 4 * 1024 * 1024;
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** @throws RangeError for an option that cannot work; a key is never repeated. */
+/**
+ * Returns what asks a language model behind an OpenAI-compatible API for an answer, with a time limit and retries.
+ * @throws RangeError for an option that cannot work; a key is never repeated.
+ */
 export function createChatEndpoint(options: ChatEndpointOptions): AskChat {
   const { model, timeoutMs = 60_000, retries = 3, request } = options;
   const address = addressOf(options.url);
