@@ -1,3 +1,4 @@
+export { type AskChat, type ChatEndpointOptions, type ChatMessage, createChatEndpoint } from "./env/chat-endpoint.js";
 export {
   type Action,
   type ActionInput,
@@ -37,7 +38,6 @@ export {
   type RubricState,
   type ScoreContext,
 } from "./env/rubric.js";
-export type { ChatEndpointOptions } from "./env/rubrics/chat-endpoint.js";
 export { type DiscountingOptions, ExponentialDiscounting } from "./env/rubrics/discounting.js";
 export { Gate } from "./env/rubrics/gate.js";
 export { LLMJudge, type LLMJudgeOptions } from "./env/rubrics/llm-judge.js";

@@ -1,4 +1,6 @@
 import { readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { counterModule, createProject, runCommand, startCommand } from "../../../test-support/command-line.js";
@@ -124,7 +126,39 @@ describe("openenv collect", () => {
     expect(read(counter.file).map(({ episode }) => episode)).toEqual([0, 1]);
   });
 
+  test("has a language model choose, and tells it what does not fit", async () => {
+    const asked: { messages: { role: string; content: string }[]; authorization: string | undefined }[] = [];
+    const model = createServer((request, response) => {
+      let body = "";
+      request.setEncoding("utf8").on("data", (chunk: string) => (body += chunk));
+      request.on("end", () => {
+        const { messages } = JSON.parse(body) as (typeof asked)[number];
+        asked.push({ messages, authorization: request.headers.authorization });
+        const content = ['I think: {"amount": "much"}', "No idea.", 'Well then:\n```json\n{"amount": 10}\n```'][
+          asked.length - 1
+        ];
+        response.setHeader("content-type", "application/json");
+        response.end(JSON.stringify({ choices: [{ message: { content }, finish_reason: "stop" }] }));
+      });
+    });
+    await new Promise<void>((resolve) => model.listen(0, "127.0.0.1", resolve));
+    const endpoint = `http://127.0.0.1:${(model.address() as AddressInfo).port}/v1`;
+    await using counter = await startCounter();
+    const args = ["collect", counter.url, "-n", "1", "--endpoint", endpoint, "--model", "small"];
+    const { code, stdout, stderr } = await runCommand(args, { cwd: counter.dir, env: { OPENAI_API_KEY: "sk-hidden" } });
+    model.close();
+    expect([code, stderr]).toEqual([0, ""]);
+    expect(read(counter.file)[0]?.steps.map(({ action }) => action)).toEqual([{ amount: 10 }]);
+    expect(asked.map(({ authorization }) => authorization)).toEqual(Array(3).fill("Bearer sk-hidden"));
+    expect(asked[0]?.messages[0]?.content).toContain('"amount"');
+    expect(asked[1]?.messages.at(-1)?.content).toMatch(/does not fit: amount/);
+    expect(asked[2]?.messages.at(-1)?.content).toMatch(/no JSON object/);
+    expect(stdout + readFileSync(counter.file, "utf8")).not.toContain("hidden");
+  });
+
   test.each([
+    [["--endpoint", "http://127.0.0.1:9/v1"], /name of a model/],
+    [["--model", "small"], /--model needs its --endpoint/],
     [["-n", "0"], /Give a whole number from 1 on/],
     [["--policy", "missing.ts"], /missing\.ts/],
     [["--reset", "[1]"], /Give a JSON object/],

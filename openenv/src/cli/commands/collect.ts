@@ -1,7 +1,10 @@
 import type { Command } from "commander";
 import { connect } from "../../connect.js";
+import type { Policy } from "../../env/policy.js";
+import { ConfigError } from "../../errors.js";
 import type { JsonObject } from "../../protocol/messages.js";
 import { collect } from "../collect/collect.js";
+import { createModelPolicy } from "../collect/model-policy.js";
 import { loadPolicy, randomPolicy } from "../collect/policy.js";
 import { jsonObject, wholeNumber } from "../option-values.js";
 import { exit, print, printError, printNote, printProgress } from "../output.js";
@@ -18,6 +21,7 @@ Exit codes: 0 all episodes are there, 1 some failed, 2 wrong usage, 130 interrup
 Examples:
   openenv collect http://localhost:8000 -n 100 -o episodes.jsonl
   openenv collect http://localhost:8000 --policy policy.ts --parallel 32
+  openenv collect http://localhost:8000 --endpoint http://localhost:11434/v1 --model qwen3
   openenv collect http://localhost:8000 --split train -n 500`;
 
 interface CollectFlags {
@@ -28,6 +32,8 @@ interface CollectFlags {
   maxSteps: number;
   retries: number;
   policy?: string;
+  endpoint?: string;
+  model?: string;
   split?: string;
   reset: JsonObject;
   json?: boolean;
@@ -43,6 +49,8 @@ export function configureCollect(command: Command): void {
     .option("--max-steps <number>", "steps after which an episode is broken off", wholeNumber(1), 1000)
     .option("--retries <number>", "how often a failed episode is played again", wholeNumber(0), 2)
     .option("--policy <file>", "module whose default export chooses actions: (turn) => action")
+    .option("--endpoint <url>", "have a language model choose: base URL of an OpenAI-compatible API")
+    .option("--model <name>", "its name there; the key is taken from OPENAI_API_KEY")
     .option("--split <name>", "play the tasks of this split in turn")
     .option("--reset <json>", "more data for every reset", jsonObject, {})
     .option("--json", "print the summary as JSON")
@@ -52,8 +60,8 @@ export function configureCollect(command: Command): void {
 
 async function run(url: string, flags: CollectFlags): Promise<void> {
   const { episodes, output, parallel, seed, maxSteps, retries, split, reset } = flags;
-  const policy = flags.policy === undefined ? randomPolicy : await loadPolicy(flags.policy);
   const { action: actionSchema } = await readSchemas(url);
+  const policy = await choosePolicy(flags, actionSchema);
   const { environment, tasks } = await ask(url, split);
   const interrupt = new AbortController();
   process.once("SIGINT", () => interrupt.abort());
@@ -84,6 +92,19 @@ async function run(url: string, flags: CollectFlags): Promise<void> {
   print(flags.json ? JSON.stringify(summary) : text);
   if (failed > 0) printNote(`${failed} failed; run the command again to play them.`);
   exit(interrupt.signal.aborted ? INTERRUPTED : failed > 0 ? 1 : 0);
+}
+
+async function choosePolicy({ policy, endpoint, model }: CollectFlags, schema: JsonObject): Promise<Policy> {
+  if (policy !== undefined && endpoint !== undefined) throw new ConfigError("Give --policy or --endpoint, not both.");
+  if (endpoint === undefined && model !== undefined) throw new ConfigError("--model needs its --endpoint.");
+  if (policy !== undefined) return loadPolicy(policy);
+  if (endpoint === undefined) return randomPolicy;
+  const apiKey = process.env["OPENAI_API_KEY"];
+  try {
+    return await createModelPolicy({ url: endpoint, model: model ?? "", ...(apiKey && { apiKey }) }, schema);
+  } catch (error) {
+    throw new ConfigError((error as Error).message, { cause: error });
+  }
 }
 
 /** What the environment is called, and how many tasks a split has. */

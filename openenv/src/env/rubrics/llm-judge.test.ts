@@ -68,7 +68,7 @@ describe("a reply that is no score is an error", () => {
     ["garbage", (response) => sayText(response, "lorem ipsum"), /reply has no score/],
     ["two numbers", (response) => sayText(response, "0.2 or 0.9"), /reply has no score/],
     ["a refusal in words", (response) => sayText(response, "I'm sorry, I can't help with that."), /reply has no score/],
-    ["a refusal", (response) => sayText(response, null, { message: { refusal: "No." } }), /the judge refused/],
+    ["a refusal", (response) => sayText(response, null, { message: { refusal: "No." } }), /the model refused/],
     ["an answer that was cut off", (response) => sayText(response, "0.", { finish_reason: "length" }), /"length"/],
     ["a filtered one", (response) => sayText(response, "", { finish_reason: "content_filter" }), /broke off/],
     ["no text", (response) => sayText(response, null), /without a text/],
@@ -108,7 +108,7 @@ describe("trouble with the endpoint", () => {
   test("that stays is an error after the tries asked for", async () => {
     await using server = await startChatServer((response) => sayStatus(response, 503, KEY, { "retry-after": "0" }));
     const error = await failureOf(judgeAt(server.url, { retries: 2 }));
-    expect(error.message).toBe("the rubric LLMJudge failed: the judge answered status 503 (3 tries)");
+    expect(error.message).toBe("the rubric LLMJudge failed: the model answered status 503 (3 tries)");
     expect(server.requests).toHaveLength(3);
     expect(everything(error)).not.toContain(KEY);
   });
@@ -151,7 +151,7 @@ describe("trouble with the endpoint", () => {
     const scoring = Promise.resolve(judgeAt(server.url).score({}, {}, { signal: controller.signal }));
     await waitFor(() => server.requests.length === 1);
     controller.abort();
-    await expect(scoring).rejects.toThrow("the judge was given up");
+    await expect(scoring).rejects.toThrow("the model was given up");
     await waitFor(() => server.givenUp === 1);
   });
 });

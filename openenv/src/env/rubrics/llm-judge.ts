@@ -1,6 +1,6 @@
 import { EnvError } from "../../errors.js";
+import { type AskChat, type ChatEndpointOptions, type ChatMessage, createChatEndpoint } from "../chat-endpoint.js";
 import { Rubric, type ScoreContext } from "../rubric.js";
-import { type AskChat, type ChatEndpointOptions, type ChatMessage, createChatEndpoint } from "./chat-endpoint.js";
 import { parseScore } from "./judge-score.js";
 
 /** What a judge is asked, and where. */

@@ -1,5 +1,5 @@
-import { EnvError } from "../../errors.js";
-import { isObject } from "../../util/is-object.js";
+import { EnvError } from "../errors.js";
+import { isObject } from "../util/is-object.js";
 
 /** Where a model is asked, and for how long. */
 export interface ChatEndpointOptions {
@@ -28,12 +28,15 @@ const FIRST_DELAY_MS = 500;
 const MAX_BODY_BYTES = 4 * 1024 * 1024;
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** @throws RangeError for an option that cannot work; a key is never repeated. */
+/**
+ * Returns what asks a language model behind an OpenAI-compatible API for an answer, with a time limit and retries.
+ * @throws RangeError for an option that cannot work; a key is never repeated.
+ */
 export function createChatEndpoint(options: ChatEndpointOptions): AskChat {
   const { model, timeoutMs = 60_000, retries = 3, request } = options;
   const address = addressOf(options.url);
   const headers = { "content-type": "application/json", ...authorization(options.apiKey) };
-  if (typeof model !== "string" || model === "") throw new RangeError("A judge needs the name of a model.");
+  if (typeof model !== "string" || model === "") throw new RangeError("Give the name of a model.");
   if (!(timeoutMs > 0 && timeoutMs <= MAX_TIMER_MS)) throw new RangeError("timeoutMs must be a number above 0.");
   if (!(Number.isInteger(retries) && retries >= 0)) throw new RangeError("retries must be a whole number from 0 on.");
 
@@ -45,8 +48,8 @@ export function createChatEndpoint(options: ChatEndpointOptions): AskChat {
     for (let failures = 0; ; failures++) {
       const answer = await attempt(address, { ...init, signal: either, redirect: "manual" });
       if ("text" in answer) return answer.text;
-      if (signal?.aborted) throw new EnvError("the judge was given up: nobody waits for its score");
-      if (timeout.aborted) throw new EnvError(`the judge did not answer within ${timeoutMs / 1000} s${before}`);
+      if (signal?.aborted) throw new EnvError("the model was given up: nobody waits for its answer");
+      if (timeout.aborted) throw new EnvError(`the model did not answer within ${timeoutMs / 1000} s${before}`);
       before = `; before, it ${answer.reason}`;
       if (!answer.again || failures >= retries) throw failureOf(answer, failures, options.apiKey);
       await pause(answer.afterMs ?? FIRST_DELAY_MS * 2 ** failures * (1 + Math.random()), either);
@@ -120,9 +123,9 @@ async function readBody({ body }: Response): Promise<string> {
 /** The client is told no word of what the other side said: that may hold the prompt or parts of the key. */
 function failureOf({ reason, detail }: Failure, retried: number, apiKey: string | undefined): EnvError {
   const tries = retried > 0 ? ` (${retried + 1} tries)` : "";
-  if (detail === undefined) return new EnvError(`the judge ${reason}${tries}`);
+  if (detail === undefined) return new EnvError(`the model ${reason}${tries}`);
   const said = (apiKey ? detail.replaceAll(apiKey, "***") : detail).slice(0, 500);
-  return new EnvError(`the judge ${reason}${tries}`, { cause: new Error(said) });
+  return new EnvError(`the model ${reason}${tries}`, { cause: new Error(said) });
 }
 
 /** Seconds or a date. */
@@ -150,7 +153,7 @@ function pause(ms: number, signal: AbortSignal): Promise<void> {
 function addressOf(given: string): string {
   const url = URL.canParse(given) ? new URL(given) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol) || url.username !== "" || url.password !== "") {
-    throw new RangeError("A judge's url must be like https://host/v1; a key belongs into apiKey.");
+    throw new RangeError("The url of a model must be like https://host/v1; a key belongs into apiKey.");
   }
   url.pathname = `${url.pathname.replace(/\/+$/, "")}/chat/completions`;
   return url.href;
@@ -159,7 +162,7 @@ function addressOf(given: string): string {
 function authorization(apiKey: string | undefined): Record<string, string> {
   if (apiKey === undefined || apiKey === "") return {};
   if (!/^[\x21-\x7e]+$/.test(apiKey)) {
-    throw new RangeError("The judge's apiKey has blanks or other characters that no header can carry.");
+    throw new RangeError("The apiKey has blanks or other characters that no header can carry.");
   }
   return { authorization: `Bearer ${apiKey}` };
 }

@@ -1,0 +1,71 @@
+import { compileActionCheck } from "../../client/generic.js";
+import { type ChatEndpointOptions, type ChatMessage, createChatEndpoint } from "../../env/chat-endpoint.js";
+import type { Policy, Turn } from "../../env/policy.js";
+import { EnvError } from "../../errors.js";
+import type { JsonObject } from "../../protocol/messages.js";
+import { isObject } from "../../util/is-object.js";
+
+/** Answers without an action that fits after which an episode has failed. */
+const TRIES = 3;
+/** Braces at either end of an answer that an object may begin or end with. */
+const MAX_PLACES = 20;
+
+/**
+ * Asks a language model for each action and keeps the conversation of one episode. What does not fit the schema is told
+ * to the model, and no step is made of it.
+ * @throws RangeError for an option that cannot work.
+ */
+export async function createModelPolicy(options: ChatEndpointOptions, actionSchema: JsonObject): Promise<Policy> {
+  const ask = createChatEndpoint(options);
+  const check = await compileActionCheck(actionSchema);
+  return async ({ memory, observation, reward, step }) => {
+    const messages = (memory["messages"] ??= [instruction(actionSchema)]) as ChatMessage[];
+    messages.push({ role: "user", content: tell({ observation, reward, step }) });
+    for (let attempt = 0; attempt < TRIES; attempt++) {
+      const content = await ask(messages);
+      messages.push({ role: "assistant", content });
+      const action = findObject(content);
+      const issues = action === undefined ? [] : check(action);
+      if (action !== undefined && issues.length === 0) return action;
+      const wrong = issues.map(({ loc, msg }) => `${loc.join(".")}: ${msg}`).join("; ");
+      const what = action === undefined ? "There is no JSON object in this." : `This does not fit: ${wrong}.`;
+      messages.push({ role: "user", content: `${what} Answer with one JSON object that fits the schema.` });
+    }
+    throw new EnvError(`the model gave no action that fits the schema in ${TRIES} answers`);
+  };
+}
+
+function instruction(schema: JsonObject): ChatMessage {
+  const content =
+    "You act in an environment and want as much reward as you can get. You are told what you observe; answer with your " +
+    `next action as one JSON object and nothing else. It has to fit this JSON Schema: ${JSON.stringify(schema)}`;
+  return { role: "system", content };
+}
+
+function tell({ observation, reward, step }: Pick<Turn, "observation" | "reward" | "step">): string {
+  const earned = step === 0 || reward === null ? "" : `\nYour last action earned ${reward}.`;
+  return `${JSON.stringify(observation)}${earned}`;
+}
+
+/** The first object of an answer that may explain itself, or put it into a fence. */
+function findObject(text: string): JsonObject | undefined {
+  for (const start of placesOf("{", text)) {
+    for (const end of placesOf("}", text).reverse()) {
+      if (end <= start) break;
+      try {
+        const value: unknown = JSON.parse(text.slice(start, end + 1));
+        if (isObject(value)) return value;
+      } catch {
+        // Shorter, then further on.
+      }
+    }
+  }
+  return undefined;
+}
+
+/** Of a text with many the first ones and the last: it would take for ever to try all. */
+function placesOf(brace: string, text: string): number[] {
+  const places: number[] = [];
+  for (let at = text.indexOf(brace); at >= 0; at = text.indexOf(brace, at + 1)) places.push(at);
+  return places.length <= 2 * MAX_PLACES ? places : [...places.slice(0, MAX_PLACES), ...places.slice(-MAX_PLACES)];
+}
