@@ -21,7 +21,7 @@ await runSuite({
   notes: (bench) => [
     "One run, the subjects in turn, each round, two workers each; values are medians, ratios medians of the rounds' ratios. " +
       "The client is on the same machine and takes its part of the two cores.",
-    "Control: `node:http` and `ws` in two processes that accept from one shared handle; JSON in and out, no sessions, no " +
+    "Control: `node:http` and `ws` in two processes that accept from one shared handle; JSON in and out, the same answers, no sessions, no " +
       "validation, no capacity. Python: the reference under uvicorn with two workers and plain methods, as it asks for them; " +
       "`python async` is its best case, an environment with asynchronous ones.",
     "A burst is measured by `openenv bench`, each by a server of its own that has played the same burst once before; a " +

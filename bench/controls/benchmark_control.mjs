@@ -1,6 +1,6 @@
 /**
  * `PORT=0 WORKERS=2 node benchmark_control.mjs`: the least that can play a burst. Worker processes that accept from one
- * shared handle, node:http and ws, JSON in and out; no sessions, no validation, no capacity.
+ * shared handle, node:http and ws, JSON in and out, the same answers; no sessions, no validation, no capacity.
  */
 import cluster from "node:cluster";
 import { randomBytes } from "node:crypto";
@@ -44,8 +44,8 @@ function accept(ws) {
 
 function answer(ws, session_hash, waited_seconds) {
   const where = { host_url: hostname(), pid: process.pid, timestamp: Date.now() / 1000 };
-  const observation = { metadata: {}, session_hash, waited_seconds, ...where };
-  ws.send(
-    JSON.stringify({ type: "observation", data: { observation, reward: 1 / (1 + waited_seconds), done: false } }),
-  );
+  const metadata = { waited: waited_seconds };
+  const observation = { ...where, session_hash, waited_seconds, metadata };
+  const data = { observation, reward: 1 / (1 + waited_seconds), done: false, metadata };
+  ws.send(JSON.stringify({ type: "observation", data }));
 }

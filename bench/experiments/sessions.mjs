@@ -2,6 +2,8 @@ import { runSessions } from "openenv-ts/bench";
 import { echoWorkload, measureRate, rateTargets } from "../rate.mjs";
 
 const CONNECTIONS = 32;
+/** A session runs more code than a step, each part of it seldom: a compiler takes its time. */
+const WARM_UP_SECONDS = 3;
 
 export const title = "whole sessions";
 
@@ -12,7 +14,7 @@ export async function run(bench) {
     (subject) =>
       bench.withServer(subject, "echo", async (server) => {
         const options = { url: server.url, connections: CONNECTIONS, workload: echoWorkload };
-        await runSessions(options, 1);
+        await runSessions(options, WARM_UP_SECONDS);
         return measureRate(bench, { subject, server, work: () => runSessions(options, seconds) });
       }),
   );

@@ -4,6 +4,7 @@ import { isObject } from "../../util/is-object.js";
 import type { McpDoor, ServerContext } from "../context.js";
 import { answerRpc, renderRpc } from "../rpc.js";
 import { readBody } from "./body.js";
+import { forwardToRoom } from "./control.js";
 import { namedSession } from "./http-session.js";
 import { sendStatus, sendText } from "./respond.js";
 import type { Exchange, Route } from "./router.js";
@@ -20,6 +21,7 @@ async function post(exchange: Exchange): Promise<void> {
   const isMcp = speaksMcp(request.headers);
   const value = isMcp ? undefined : parseOrNull(body);
   if (forwardToOwner(exchange, isMcp ? mcpSession(exchange) : sessionOf(value), body)) return;
+  if (createsSession(value) && forwardToRoom(exchange, body)) return;
   if (isMcp) return (await doorOf(context)).handle({ ...pick(exchange), body });
   await answerPlainly(exchange, value);
 }
@@ -84,6 +86,11 @@ function forwardToOwner({ request, response, context }: Exchange, session: strin
 function mcpSession(exchange: Exchange): string {
   const id = exchange.request.headers["mcp-session-id"];
   return typeof id === "string" ? id : (namedSession(exchange)?.id ?? "");
+}
+
+/** A plain request for a new session, which any server of the fleet can open. */
+function createsSession(value: unknown): boolean {
+  return isObject(value) && value["method"] === "openenv/session/create";
 }
 
 /** The session that a plain request names; empty for none. */
