@@ -29,6 +29,7 @@ await runSuite({
     "CPU-seconds are those of all processes of the server, the supervisor too, as the operating system counts them.",
     "Isolation: eight sessions that step fifty times a second, each in a host of its own; `looping` is while one more " +
       "session is in an endless loop, for as many cores as there are but one.",
+    "Six times `python async` in steps is more than the bare control reaches: sockets and JSON alone take longer than that.",
     ...bench.remarks,
     ...(bench.quick ? ["A quick run: few rounds."] : []),
   ],
