@@ -4,9 +4,9 @@ import { createReadStream, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { interleave, readServerUse } from "openenv-ts/bench";
+import { readServerUse } from "openenv-ts/bench";
+import { Bench } from "./bench.mjs";
 import { CLI, startFleet } from "./fleets.mjs";
-import { findPython } from "./servers.mjs";
 
 const CAPACITY = "20000";
 const PYTHON = ["--workers", "2", "--timeout-worker-healthcheck", "60"];
@@ -20,33 +20,10 @@ const FLEETS = {
 };
 
 /** What every experiment about several workers gets. */
-export class FleetBench {
-  quick;
-  python = findPython();
+export class FleetBench extends Bench {
   subjects = Object.keys(FLEETS).filter((subject) => !(this.python.missing && subject.startsWith("python")));
   /** What a reader has to know beside the rows. */
   remarks = [];
-
-  constructor({ quick }) {
-    this.quick = quick;
-  }
-
-  close() {}
-
-  /** One `measure(subject)` for each subject and round, in turn; `rounds` by subject, what cannot run is left out. */
-  interleave(rounds, measure) {
-    const asked = Object.entries(rounds).filter(([subject]) => this.subjects.includes(subject));
-    const measured = asked.map(([subject, times]) => [
-      subject,
-      async (round) => {
-        if (round >= times) return null;
-        const value = await measure(subject);
-        process.stderr.write(`  ${subject} ${value?.toPrecision(4)}\n`);
-        return value;
-      },
-    ]);
-    return interleave(Math.max(...Object.values(rounds)), Object.fromEntries(measured));
-  }
 
   /** Runs `work(server)` with a fresh server of a subject. */
   async withFleet(subject, work, { env = {}, args = [] } = {}) {

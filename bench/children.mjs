@@ -1,0 +1,48 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+
+const START_TIMEOUT_MS = 90_000;
+const STOP_TIMEOUT_MS = 20_000;
+
+const running = new Set();
+process.once("exit", () => {
+  for (const child of running) child.kill("SIGKILL");
+});
+for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.exit(130));
+
+/**
+ * Starts a server in a process that ends with this one, and resolves when `findPort` finds the port in what it has
+ * printed. `onText` gets all that it prints.
+ */
+export async function startChild([file, ...args], { findPort, env = {}, onText = () => {} }) {
+  const child = spawn(file, args, { env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "pipe"] });
+  running.add(child);
+  child.once("exit", () => running.delete(child));
+  const port = await readPort(child, findPort, onText);
+  return { pid: child.pid, port, url: `http://127.0.0.1:${port}`, close: () => stop(child) };
+}
+
+function readPort(child, findPort, onText) {
+  const timer = setTimeout(() => child.kill("SIGKILL"), START_TIMEOUT_MS);
+  return new Promise((resolve, reject) => {
+    let text = "";
+    const read = (part) => {
+      onText(part);
+      text = (text + part).slice(-10_000);
+      const port = findPort(text);
+      if (port) resolve(Number(port));
+    };
+    for (const stream of [child.stdout, child.stderr]) stream.setEncoding("utf8").on("data", read);
+    child.once("error", reject);
+    child.once("exit", (code, signal) => reject(new Error(`ended before it listened (${signal ?? code})\n${text}`)));
+  }).finally(() => clearTimeout(timer));
+}
+
+async function stop(child) {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const ended = once(child, "exit");
+  child.kill("SIGTERM");
+  const timer = setTimeout(() => child.kill("SIGKILL"), STOP_TIMEOUT_MS);
+  await ended;
+  clearTimeout(timer);
+}
