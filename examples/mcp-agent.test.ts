@@ -1,15 +1,10 @@
-import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import type { ChatMessage, ChatTool, WantedCall } from "./chat.js";
 import { scriptedPolicy } from "./mcp-agent/scripted.js";
-
-const BIN = fileURLToPath(new URL("../openenv/bin/openenv.js", import.meta.url));
-const MAIN = fileURLToPath(new URL("mcp-agent/main.ts", import.meta.url));
-const KEY = "key-of-the-test";
+import { KEY, runAgent } from "./run-agent.js";
 
 interface Request {
   model: string;
@@ -20,7 +15,7 @@ interface Request {
 describe("the agent with tools and a model", () => {
   test("is offered the tools, is told what it does wrong, and solves its tasks", { timeout: 60_000 }, async () => {
     await using endpoint = await startEndpoint();
-    const { code, stdout, stderr } = await runAgent({ OPENAI_BASE_URL: endpoint.url, EPISODES: "2" });
+    const { code, stdout, stderr } = await run({ OPENAI_BASE_URL: endpoint.url, EPISODES: "2" });
     expect(code, stderr).toBe(0);
     expect(stdout).toBe("small-model earned 2 in 2 episodes, with 9.0 calls on average\n");
     const [first, second] = endpoint.requests;
@@ -37,14 +32,14 @@ describe("the agent with tools and a model", () => {
 
   test("fails when the endpoint does, instead of counting a lost episode", async () => {
     await using endpoint = await startEndpoint(401);
-    const { code, stdout, stderr } = await runAgent({ OPENAI_BASE_URL: endpoint.url });
+    const { code, stdout, stderr } = await run({ OPENAI_BASE_URL: endpoint.url });
     expect(code).not.toBe(0);
     expect(stderr).toContain("the endpoint answered 401");
     expect(stdout + stderr).not.toContain(KEY);
   });
 
   test("says what is missing when a server is named and no endpoint", async () => {
-    const { code, stderr } = await runAgent({ OPENAI_BASE_URL: "", TOOLS_URL: "http://127.0.0.1:9" });
+    const { code, stderr } = await run({ OPENAI_BASE_URL: "", TOOLS_URL: "http://127.0.0.1:9" });
     expect(code).not.toBe(0);
     expect(stderr).toContain("name a model's OPENAI_BASE_URL");
   });
@@ -80,18 +75,6 @@ function withoutMistakes(messages: ChatMessage[]): ChatMessage[] {
   return messages.filter((message) => message.role !== "tool" || message.tool_call_id.startsWith("call-"));
 }
 
-function runAgent(variables: Record<string, string>): Promise<{ code: unknown; stdout: string; stderr: string }> {
-  const env = {
-    ...process.env,
-    OPENAI_MODEL: "small-model",
-    OPENAI_API_KEY: KEY,
-    TOOLS_URL: "",
-    EPISODES: "",
-    ...variables,
-  };
-  return new Promise((resolve) => {
-    execFile(process.execPath, [BIN, "run", MAIN], { env, timeout: 30_000 }, (error, stdout, stderr) =>
-      resolve({ code: error === null ? 0 : error.code, stdout, stderr }),
-    );
-  });
+function run(variables: Record<string, string>): ReturnType<typeof runAgent> {
+  return runAgent("mcp-agent", { TOOLS_URL: "", EPISODES: "", ...variables });
 }

@@ -1,19 +1,14 @@
-import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { createServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
-import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
+import { KEY, runAgent } from "./run-agent.js";
 import { scriptedPolicy } from "./wordle-agent/scripted.js";
-
-const BIN = fileURLToPath(new URL("../openenv/bin/openenv.js", import.meta.url));
-const MAIN = fileURLToPath(new URL("wordle-agent/main.ts", import.meta.url));
-const KEY = "key-of-the-test";
 
 describe("the wordle agent with a model", () => {
   test("plays whole games over chat completions, and outlasts what passes", { timeout: 60_000 }, async () => {
     await using endpoint = await startEndpoint((nth) => (nth === 1 ? 503 : nth === 3 ? 429 : 200));
-    const { code, stdout, stderr } = await runAgent({ OPENAI_BASE_URL: endpoint.url, GAMES: "3" });
+    const { code, stdout, stderr } = await run({ OPENAI_BASE_URL: endpoint.url, GAMES: "3" });
     expect(code, stderr).toBe(0);
     expect(stdout).toMatch(/^small-model solved [23] of 3 games, in \d\.\d moves on average$/m);
 
@@ -33,7 +28,7 @@ describe("the wordle agent with a model", () => {
     ["stays down", 500, 3, "the endpoint answered 500"],
   ])("fails when the endpoint %s, instead of counting a lost game", async (_, status, asked, message) => {
     await using endpoint = await startEndpoint(() => status);
-    const { code, stdout, stderr } = await runAgent({ OPENAI_BASE_URL: endpoint.url });
+    const { code, stdout, stderr } = await run({ OPENAI_BASE_URL: endpoint.url });
     expect(code).not.toBe(0);
     expect(endpoint.requests).toHaveLength(asked);
     expect(stderr).toContain(message);
@@ -41,7 +36,7 @@ describe("the wordle agent with a model", () => {
   });
 
   test("says what is missing when the endpoint is named and the model is not", async () => {
-    const { code, stderr } = await runAgent({ OPENAI_BASE_URL: "http://127.0.0.1:1/v1", OPENAI_MODEL: "" });
+    const { code, stderr } = await run({ OPENAI_BASE_URL: "http://127.0.0.1:1/v1", OPENAI_MODEL: "" });
     expect(code).not.toBe(0);
     expect(stderr).toContain("name the model in OPENAI_MODEL");
   });
@@ -83,18 +78,6 @@ async function think(messages: Request["body"]["messages"]): Promise<string> {
   return guess;
 }
 
-function runAgent(variables: Record<string, string>): Promise<{ code: unknown; stdout: string; stderr: string }> {
-  const env = {
-    ...process.env,
-    OPENAI_MODEL: "small-model",
-    OPENAI_API_KEY: KEY,
-    WORDLE_URL: "",
-    GAMES: "",
-    ...variables,
-  };
-  return new Promise((resolve) => {
-    execFile(process.execPath, [BIN, "run", MAIN], { env, timeout: 30_000 }, (error, stdout, stderr) =>
-      resolve({ code: error === null ? 0 : error.code, stdout, stderr }),
-    );
-  });
+function run(variables: Record<string, string>): ReturnType<typeof runAgent> {
+  return runAgent("wordle-agent", { WORDLE_URL: "", GAMES: "", ...variables });
 }
