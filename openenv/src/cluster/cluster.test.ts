@@ -45,6 +45,21 @@ describe("several workers behind one address", () => {
     }
   }, 60_000);
 
+  test("create a session over POST /mcp while one of them has room, whoever is asked", async () => {
+    await using fleet = await startFleet({ WORKERS: "2", MAX_CONCURRENT_ENVS: "3" });
+    const create = async () => {
+      const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "openenv/session/create", params: {} });
+      const response = await fetch(`${fleet.url}/mcp`, { method: "POST", headers: { connection: "close" }, body });
+      return (await response.json()) as Record<string, unknown>;
+    };
+    for (let i = 0; i < 6; i++) {
+      expect(await create()).toMatchObject({ result: { session_id: expect.stringMatching(/^w\d-/) } });
+      await until(async () => (await fleet.capacity()).active_sessions === i + 1);
+      await sleep(60);
+    }
+    expect(await create()).toMatchObject({ error: { code: -32000, data: { active_sessions: 6, max_sessions: 6 } } });
+  }, 60_000);
+
   test("answer a session over HTTP, /mcp and an attached socket where it lives, whoever is asked", async () => {
     await using fleet = await startFleet({ WORKERS: "3" });
     const headers = { "content-type": "application/json", connection: "close" };
