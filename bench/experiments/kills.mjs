@@ -20,15 +20,16 @@ export async function run({ kills }) {
     await playAll(fleet.url, 1);
     await cameTrue(isIdle);
     const before = countAll(fleet);
-    const seen = { finished: 0, wrong: 0, lost: 0, lostElsewhere: 0, serving: new Set(), killed: new Set() };
+    const seen = createRecord();
     const lanes = playAll(fleet.url, Number.POSITIVE_INFINITY, seen);
-    while (seen.killed.size < kills) {
+    while (seen.kills < kills) {
       if (!(await cameTrue(() => seen.serving.size > 1))) throw new Error("no two workers serve any more");
       const [pid] = seen.serving;
       seen.serving.delete(pid);
-      seen.killed.add(pid);
+      seen.killed.set(pid, performance.now());
       process.kill(pid, "SIGKILL");
-      if (seen.killed.size % 50 === 0) process.stderr.write(`  ${seen.killed.size} killed\n`);
+      seen.kills++;
+      if (seen.kills % 50 === 0) process.stderr.write(`  ${seen.kills} killed\n`);
     }
     seen.stopping = true;
     await lanes;
@@ -39,6 +40,11 @@ export async function run({ kills }) {
   } finally {
     await fleet.close();
   }
+}
+
+/** `killed` has the time of the last kill of a process id: the system gives ids out again. */
+function createRecord() {
+  return { kills: 0, finished: 0, wrong: 0, lost: 0, lostElsewhere: 0, serving: new Set(), killed: new Map() };
 }
 
 function countAll(fleet) {
@@ -61,10 +67,10 @@ function rowsOf(seen, before, after) {
   };
   const none = { limit: "at most", value: 0 };
   return [
-    row("kills", "workers killed under load", "kills", seen.killed.size),
+    row("kills", "workers killed under load", "kills", seen.kills),
     row("kills-told", "of them told in the log and replaced", "kills", after.told, {
       limit: "at least",
-      value: seen.killed.size,
+      value: seen.kills,
     }),
     row("kills-finished", "sessions played to their end meanwhile", "sessions", seen.finished),
     row("kills-lost", "sessions that ended with their worker", "sessions", seen.lost),
@@ -91,7 +97,7 @@ function rowsOf(seen, before, after) {
 }
 
 /** Sessions in lanes, one after the other: `rounds` in each, or until `seen.stopping`. */
-function playAll(url, rounds, seen = { serving: new Set(), killed: new Set() }) {
+function playAll(url, rounds, seen = createRecord()) {
   const lane = async (_, index) => {
     for (let round = 0; round < rounds && !seen.stopping; round++)
       await play(`${url.replace("http", "ws")}/ws`, seen, index);
@@ -100,6 +106,8 @@ function playAll(url, rounds, seen = { serving: new Set(), killed: new Set() }) 
 }
 
 async function play(url, seen, lane) {
+  const began = performance.now();
+  const wasKilled = (pid) => seen.killed.get(pid) >= began;
   const ws = new WebSocket(url, { perMessageDeflate: false });
   // What went wrong is said by "close", which follows.
   ws.on("error", () => {});
@@ -116,14 +124,14 @@ async function play(url, seen, lane) {
     if (answer === undefined) {
       if (pid === 0) return;
       seen.lost++;
-      if (!seen.killed.has(pid)) seen.lostElsewhere++;
+      if (!wasKilled(pid)) seen.lostElsewhere++;
       return;
     }
     const { type, data } = JSON.parse(answer);
     pid ||= data.observation?.pid ?? 0;
     const right = type === "observation" && data.observation.pid === pid;
     if (!right || (turn > 0 && data.observation.waited_seconds !== wait)) seen.wrong++;
-    if (pid > 0 && !seen.killed.has(pid)) seen.serving.add(pid);
+    if (pid > 0 && !wasKilled(pid)) seen.serving.add(pid);
   }
   await sleep(1);
   ws.close();

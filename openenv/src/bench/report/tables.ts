@@ -70,7 +70,7 @@ export function renderThroughput(rows: readonly NamedThroughput[]): string {
 /** Milliseconds in the unit that reads best. */
 export function seconds(milliseconds: number | null): string {
   if (milliseconds === null) return "–";
-  if (milliseconds >= 10_000) return `${(milliseconds / 1000).toFixed(1)} s`;
+  if (milliseconds >= 10_000) return `${Number((milliseconds / 1000).toFixed(1))} s`;
   if (milliseconds >= 1000) return `${Number((milliseconds / 1000).toFixed(2))} s`;
   if (milliseconds >= 10 || milliseconds === 0) return `${Math.round(milliseconds)} ms`;
   return `${milliseconds.toPrecision(2)} ms`;
