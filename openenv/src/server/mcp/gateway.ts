@@ -90,17 +90,22 @@ export class McpGateway implements McpDoor {
       if (session.attached) session.closeOnDetach = true;
       else sessions.end(session, "closed by its MCP client");
     };
-    const peer = new McpPeer({ session, server: renderServer(session.runtime, { session }), onClosed: leave });
+    const server = renderServer(session.runtime, { session });
+    const peer = new McpPeer({ session, owned, server, onClosed: leave });
     // Who joins a session that has a client takes over: that one may have gone without a word.
     const before = session.peer;
     session.peer = peer;
     before?.end();
     this.#peers.add(peer);
     if (context.rights.isOrchestrator(request.headers)) session.held = session.orchestrated = true;
-    await peer.connect();
-    await peer.handle(exchange);
-    const isGone = response.closed && !response.writableFinished;
-    if (!peer.initialised || isGone) await peer.close();
+    let isIn = false;
+    try {
+      await peer.connect();
+      await peer.handle(exchange);
+      isIn = peer.initialised && (response.writableFinished || !response.closed);
+    } finally {
+      if (!isIn) await peer.close();
+    }
   }
 
   async #openSession({ response, context: { sessions } }: Exchange): Promise<Session> {
