@@ -62,7 +62,7 @@ export class McpGateway implements McpDoor {
       }
       if (isNew && isSessionless(exchange.request, value)) return await this.#answerAlone({ ...exchange, value });
       if (isNew && isInitializeRequest(value)) return await this.#open({ ...exchange, value });
-      await this.#find(exchange).handle({ ...exchange, value });
+      await this.#find(exchange, value).handle({ ...exchange, value });
     } catch (error) {
       refuse({ ...exchange, value }, error);
     }
@@ -118,9 +118,17 @@ export class McpGateway implements McpDoor {
   }
 
   /** @throws RpcError when the session is not there any more, which tells a client to begin a new one. */
-  #find({ request, context }: Exchange): McpPeer {
+  #find({ request, context }: Exchange, value: unknown): McpPeer {
     const id = request.headers["mcp-session-id"];
     if (typeof id !== "string") {
+      if (isObject(value) && value["method"] === "initialize") {
+        const wanted = "protocolVersion, capabilities and clientInfo {name, version}";
+        throw new HttpError(
+          400,
+          RPC_ERRORS.invalidParams,
+          `Invalid params: initialize needs an id, and in params ${wanted}`,
+        );
+      }
       throw new HttpError(400, RPC_ERRORS.server, "Bad Request: initialize first, then send its Mcp-Session-Id header");
     }
     const peer = context.sessions.find(id)?.peer;
