@@ -65,7 +65,7 @@ async function run(url: string, flags: CollectFlags): Promise<void> {
   const { environment, tasks } = await ask(url, split);
   const interrupt = new AbortController();
   process.once("SIGINT", () => interrupt.abort());
-  const { records, failed } = await collect({
+  const { played, failed } = await collect({
     url,
     environment,
     actionSchema,
@@ -81,14 +81,14 @@ async function run(url: string, flags: CollectFlags): Promise<void> {
       ...reset,
     }),
     signal: interrupt.signal,
-    onEpisode: (_record, done) => printProgress(`${done} of ${episodes} episodes`),
+    onEpisode: (done) => printProgress(`${done} of ${episodes} episodes`),
     onFailure: (episode, error) => printError(`episode ${episode}: ${error instanceof Error ? error.message : error}`),
   });
-  const steps = records.reduce((sum, record) => sum + record.steps.length, 0);
-  const rewards = records.map(({ total_reward }) => total_reward);
-  const mean = rewards.length === 0 ? null : rewards.reduce((sum, value) => sum + value, 0) / rewards.length;
-  const summary = { output, episodes: records.length, failed, steps, mean_total_reward: mean };
-  const text = `${records.length} episodes, ${steps} steps, mean total reward ${mean?.toPrecision(4) ?? "-"}: ${output}`;
+  const steps = played.reduce((sum, episode) => sum + episode.steps, 0);
+  const earned = played.reduce((sum, { total_reward }) => sum + total_reward, 0);
+  const mean = played.length === 0 ? null : earned / played.length;
+  const summary = { output, episodes: played.length, failed, steps, mean_total_reward: mean };
+  const text = `${played.length} episodes, ${steps} steps, mean total reward ${mean?.toPrecision(4) ?? "-"}: ${output}`;
   print(flags.json ? JSON.stringify(summary) : text);
   if (failed > 0) printNote(`${failed} failed; run the command again to play them.`);
   exit(interrupt.signal.aborted ? INTERRUPTED : failed > 0 ? 1 : 0);
