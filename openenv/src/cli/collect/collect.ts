@@ -103,15 +103,15 @@ async function playPatiently(
 /** A file goes on only with what it was begun with: the mixture would look like one collection. */
 function checkSame({ environment, output, resetOf }: Collection, { episode, ...record }: EpisodeSummary): void {
   const asked = JSON.stringify(sorted(resetOf(episode)));
-  const same = record.environment === environment && JSON.stringify(sorted(record.reset)) === asked;
-  if (same) return;
-  const theirs = `${record.environment} with ${JSON.stringify(record.reset)}`;
+  const found = JSON.stringify(sorted(record.reset));
+  if (record.environment === environment && found === asked) return;
+  const theirs = `${record.environment} with ${found}`;
   throw new ConfigError(
     `${output} has episode ${episode} of ${theirs}, and now ${environment} with ${asked} is asked for: ` +
       "give another --output, or the options of the first run.",
   );
 }
 
-function sorted(value: object): [string, unknown][] {
-  return Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1));
+function sorted(value: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }

@@ -6,6 +6,7 @@ import type { JsonObject } from "../../protocol/messages.js";
 import { collect } from "../collect/collect.js";
 import { createModelPolicy } from "../collect/model-policy.js";
 import { loadPolicy, randomPolicy } from "../collect/policy.js";
+import { offeredActions } from "../offered-actions.js";
 import { jsonObject, wholeNumber } from "../option-values.js";
 import { exit, print, printError, printNote, printProgress } from "../output.js";
 import { readSchemas } from "../read-schemas.js";
@@ -60,7 +61,7 @@ export function configureCollect(command: Command): void {
 
 async function run(url: string, flags: CollectFlags): Promise<void> {
   const { episodes, output, parallel, seed, maxSteps, retries, split, reset } = flags;
-  const { action: actionSchema } = await readSchemas(url);
+  const actionSchema = offeredActions(await readSchemas(url));
   const policy = await choosePolicy(flags, actionSchema);
   const { environment, tasks } = await ask(url, split);
   const interrupt = new AbortController();
