@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { INITIALIZE, initialize, rpc, send, useMcp } from "../../../test-support/mcp.js";
 import { waitFor } from "../../../test-support/servers.js";
+import { DESK_TOOLS } from "../../../test-support/tool-environment.js";
 
 const { start, open } = useMcp();
 
@@ -9,7 +10,7 @@ describe("a client of the revision without sessions", () => {
     const { server, log, active } = await start();
     const { client, transport } = await open(server, { revision: "newest" });
     expect([client.getNegotiatedProtocolVersion(), transport.sessionId]).toEqual(["2026-07-28", undefined]);
-    expect((await client.listTools()).tools).toHaveLength(8);
+    expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(DESK_TOOLS);
     expect(log.created).toBe(0);
     for (let round = 0; round < 2; round++) {
       expect(await client.callTool({ name: "tally" })).toMatchObject({ structuredContent: { result: 1 } });

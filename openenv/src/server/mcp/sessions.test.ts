@@ -131,7 +131,7 @@ describe("a client of real MCP with a session", () => {
     await waitFor(() => log.hanging === 1);
     cancel.abort(new Error("no more"));
     expect(await call).toContain("no more");
-    await waitFor(() => log.aborted === 1);
+    await waitFor(() => log.aborted.length === 1);
     expect(await client.ping()).toEqual({});
   });
 
