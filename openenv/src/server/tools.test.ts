@@ -1,12 +1,8 @@
 import { describe, expect, test, vi } from "vitest";
-import * as z from "zod";
 import { useServers, waitFor } from "../../test-support/servers.js";
 import type { TestSocket } from "../../test-support/socket.js";
 import { defineDesk } from "../../test-support/tool-environment.js";
-import type { EnvClient } from "../client/env-client.js";
 import { connect } from "../connect.js";
-import { defineContract, defineEnvironment, defineTools } from "../index.js";
-import { checkEnvironment, renderCheckReport } from "../testing/index.js";
 
 const { start, open } = useServers();
 
@@ -214,89 +210,5 @@ describe("the time of a call", () => {
     await left;
     await waitFor(() => log.aborted.length === 2);
     expect(log.aborted).toEqual([expect.stringContaining("within 0.02 s"), "the client has left"]);
-  });
-});
-
-describe("an environment with tools only", () => {
-  const tools = defineTools({
-    guess: { description: "Guesses.", input: z.object({ letter: z.string().length(1) }), output: z.boolean() },
-  });
-  const define = (guess: (letter: string) => boolean) =>
-    defineEnvironment(
-      defineContract({ name: "guess_env", observation: z.object({ hint: z.string() }), tools }),
-      () => ({
-        reset: () => ({ observation: { hint: "a vowel" } }),
-        tools: { guess: ({ letter }) => guess(letter) },
-      }),
-    );
-
-  test("keeps the promises of every environment: finite rewards, and a reset that fits its schema", async () => {
-    const report = await checkEnvironment(define((letter) => letter === "a"));
-    expect(report.passed, renderCheckReport(report)).toBe(true);
-    expect(report.checks.find(({ id }) => id === "tools_answer")?.status).toBe("passed");
-  });
-
-  test("shows in a reset what it declares, and refuses anything else", async () => {
-    await using env = await connect(define(() => true));
-    expect((await env.reset()).observation).toMatchObject({ hint: "a vowel" });
-    const { observation } = await env.step({ tool_name: "guess", arguments: { letter: "a" } });
-    expect(observation).toMatchObject({ tool_name: "guess", result: { data: true }, error: null });
-    expect(observation).not.toHaveProperty("hint");
-  });
-
-  test("whose factory forgets a handler is told which one", async () => {
-    const { contract } = define(() => true);
-    const forgetful = defineEnvironment(contract, () => ({ reset: () => ({ observation: {} }), tools: {} as never }));
-    await expect(connect(forgetful)).rejects.toMatchObject({
-      code: "FACTORY_ERROR",
-      message: expect.stringMatching(/tools\.guess\(\)/),
-    });
-  });
-});
-
-describe("tools beside an action", () => {
-  const contract = defineContract({
-    name: "both_env",
-    action: z.object({ amount: z.int() }),
-    observation: z.object({ count: z.int() }),
-    tools: defineTools({ peek: { description: "Tells the count.", output: z.int() } }),
-  });
-  const environment = defineEnvironment(contract, () => {
-    let count = 0;
-    return {
-      reset: () => ({ observation: { count } }),
-      step: ({ amount }) => ({ observation: { count: (count += amount) }, reward: amount }),
-      tools: { peek: () => count },
-    };
-  });
-
-  test("leave the action and its schema as they are, and both are steps", async () => {
-    expect(Object.keys(contract.schemas().action["properties"] as object)).toEqual(["metadata", "amount"]);
-    const socket = await open(await start({}, { environment }));
-    await socket.ask(RESET);
-    expect(await socket.ask({ type: "step", data: { amount: 2 } })).toMatchObject({
-      data: { observation: { count: 2 }, reward: 2 },
-    });
-    expect(await socket.ask(call("peek"))).toMatchObject({ data: { observation: { result: { data: 2 } }, reward: 0 } });
-    expect(await socket.ask({ type: "state" })).toMatchObject({ data: { step_count: 2 } });
-    expect(await socket.ask({ type: "step", data: { type: "other", amount: 1 } })).toMatchObject({
-      data: { code: "VALIDATION_ERROR" },
-    });
-  });
-
-  test("are let through by a client that checks the action, with a contract and without", async () => {
-    const server = await start({}, { environment });
-    for (const env of [await connect(server.url, contract), await connect(server.url)] as EnvClient[]) {
-      await using client = env;
-      await client.reset();
-      const { observation } = await client.step({ type: "call_tool", tool_name: "peek", arguments: {} });
-      expect(observation).toMatchObject({ tool_name: "peek", result: { data: 0 } });
-      await expect(client.step({ amount: "many" })).rejects.toMatchObject({ code: "VALIDATION_ERROR" });
-    }
-  });
-
-  test("keep the promises of every environment", async () => {
-    const report = await checkEnvironment(environment);
-    expect(report.passed, renderCheckReport(report)).toBe(true);
   });
 });
