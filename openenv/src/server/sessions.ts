@@ -191,8 +191,7 @@ export class Sessions {
     for (const session of this.#byId.values()) {
       const { attached, peer, busy, lastActivityAt } = session;
       const limit = peer?.silent ? Math.min(timeout, FIRST_USE_MS) : timeout;
-      if (attached || peer?.connected || busy || now - lastActivityAt < limit) continue;
-      this.end(session, "timed out");
+      if (!attached && !peer?.connected && !busy && now - lastActivityAt >= limit) this.end(session, "timed out");
     }
   }
 
