@@ -137,6 +137,7 @@ const LONGEST_ROLE = 24;
  * the halves of another, so brackets are followed as they open and close.
  */
 function withoutRoles(move: string): string {
+  if (!/\[(?:GAME|Player)/.test(move)) return move;
   const kept: string[] = [];
   const open: number[] = [];
   for (const letter of move) {

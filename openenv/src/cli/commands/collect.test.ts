@@ -33,6 +33,24 @@ export default defineEnvironment(defineContract({ name: "desk_env", tools }), ()
 }));
 `;
 
+const QUIZ = `
+import { createTasks, defineContract, defineEnvironment } from "openenv-ts";
+import * as z from "zod";
+const contract = defineContract({
+  name: "quiz_env",
+  action: z.object({ n: z.int() }),
+  observation: z.object({ n: z.int() }),
+});
+export default defineEnvironment(
+  contract,
+  () => ({
+    reset: ({ task }) => ({ observation: { n: Number(task?.["n"]) } }),
+    step: ({ n }) => ({ observation: { n }, reward: 1, done: true }),
+  }),
+  { tasks: createTasks({ train: [{ n: 5 }, { n: 6 }], none: [] }) },
+);
+`;
+
 const read = (file: string) => readFileSync(file, "utf8").trimEnd().split("\n").map(parseEpisode);
 
 async function startCounter(files: Record<string, string> = {}, amount?: string) {
@@ -177,6 +195,19 @@ describe("openenv collect", () => {
       const added = action["tool_name"] === "add";
       expect([observation["error"] === null, reward]).toEqual([added, added ? 0 : null]);
     }
+  });
+
+  test("plays the tasks of a split in turn, and none of one that is empty", async () => {
+    await using counter = await startCounter({ "quiz.ts": QUIZ });
+    await using server = startCommand(["serve", "quiz.ts", "--port", "0"], { cwd: counter.dir });
+    const [, url = ""] = await server.printed(/at (http:\S+)/);
+    const collect = (split: string) => runCommand(["collect", url, "-n", "5", "--split", split], { cwd: counter.dir });
+    expect(await collect("none")).toMatchObject({ code: 2, stderr: expect.stringContaining("nothing to play") });
+    expect(await collect("nope")).toMatchObject({ stderr: expect.stringContaining('there are: "train", "none"') });
+    expect((await collect("train")).code).toBe(0);
+    const episodes = read(counter.file).toSorted((a, b) => a.episode - b.episode);
+    expect(episodes.map(({ start }) => start.observation["n"])).toEqual([5, 6, 5, 6, 5]);
+    expect(episodes.map(({ reset }) => [reset["split"], reset["index"]]).at(-1)).toEqual(["train", 0]);
   });
 
   test("has a language model choose, and tells it what does not fit", async () => {

@@ -112,5 +112,8 @@ async function choosePolicy({ policy, endpoint, model }: CollectFlags, schema: J
 async function ask(url: string, split: string | undefined): Promise<{ environment: string; tasks: number }> {
   await using env = await connect(url);
   const { name } = await env.metadata();
-  return { environment: name, tasks: split === undefined ? 0 : await env.tasks.count(split) };
+  const tasks = split === undefined ? 0 : await env.tasks.count(split);
+  if (split !== undefined && tasks < 1)
+    throw new ConfigError(`The split "${split}" is empty: there is nothing to play.`);
+  return { environment: name, tasks };
 }
