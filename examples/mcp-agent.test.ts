@@ -17,15 +17,16 @@ describe("the agent with tools and a model", () => {
     await using endpoint = await startEndpoint();
     const { code, stdout, stderr } = await run({ OPENAI_BASE_URL: endpoint.url, EPISODES: "2" });
     expect(code, stderr).toBe(0);
-    expect(stdout).toBe("small-model earned 2 in 2 episodes, with 9.0 calls on average\n");
+    expect(stdout).toBe("small-model earned 2 in 2 episodes, with 10.0 calls on average\n");
     const [first, second] = endpoint.requests;
     expect(first?.tools[1]).toMatchObject({
       type: "function",
       function: { name: "weigh", parameters: { type: "object", required: ["name"] } },
     });
-    expect(second?.messages.slice(-2)).toMatchObject([
+    expect(second?.messages.slice(-3)).toMatchObject([
       { role: "tool", tool_call_id: "a", content: "The arguments are not JSON." },
       { role: "tool", tool_call_id: "b", content: expect.stringContaining("wrong arguments") },
+      { role: "tool", tool_call_id: "c", content: "The arguments are not a JSON object." },
     ]);
     expect(stdout + stderr).not.toContain(KEY);
   });
@@ -45,7 +46,7 @@ describe("the agent with tools and a model", () => {
   });
 });
 
-/** Speaks chat completions with tool calls; its model makes two mistakes, then does as the script. */
+/** Speaks chat completions with tool calls; its model makes three mistakes, then does as the script. */
 async function startEndpoint(status = 200) {
   const requests: Request[] = [];
   const server = createServer(async (request, response) => {
@@ -69,7 +70,11 @@ async function startEndpoint(status = 200) {
 const wrong = (id: string, given: string): WantedCall => {
   return { id, type: "function", function: { name: "weigh", arguments: given } };
 };
-const MISTAKES = { role: "assistant", content: "Well.", tool_calls: [wrong("a", "{"), wrong("b", '{"box":1}')] };
+const MISTAKES = {
+  role: "assistant",
+  content: "Well.",
+  tool_calls: [wrong("a", "{"), wrong("b", '{"box":1}'), wrong("c", "[1]")],
+};
 
 function withoutMistakes(messages: ChatMessage[]): ChatMessage[] {
   return messages.filter((message) => message.role !== "tool" || message.tool_call_id.startsWith("call-"));

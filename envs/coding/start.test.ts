@@ -62,6 +62,26 @@ describe.skipIf(!bubblewrap.available)("with bubblewrap", TIME_LIMIT, () => {
     expect((await session.step({ code: "print(6 * 7)" })).observation.stdout).toBe("42\n");
   });
 
+  test("a server of low priority serves both languages", async () => {
+    const env = { ...process.env, PORT: "0", SANDBOX_BUBBLEWRAP: bubblewrap.path };
+    const server = spawn("nice", ["-n", "10", process.execPath, APP], { cwd: folder, env });
+    try {
+      let printed = "";
+      for await (const chunk of server.stdout) if ((printed += chunk).includes("\n")) break;
+      await using session = await connect(/http:\S+/.exec(printed)?.[0] ?? "", coding);
+      await session.reset();
+      for (const [code, language] of [
+        ["print(1)", "python"],
+        ["console.log(1)", "javascript"],
+      ] as const) {
+        expect((await session.step({ code, language })).observation.stdout).toBe("1\n");
+      }
+    } finally {
+      server.kill("SIGTERM");
+      await once(server, "exit");
+    }
+  });
+
   const mayRead = spawnSync(process.execPath, ["--check", APP], { uid: NOBODY, gid: NOBODY }).status === 0;
   test.skipIf(process.getuid?.() !== 0 || !mayRead)("an ordinary user may start it as well", async () => {
     const env = { PATH: process.env["PATH"], PORT: "0", SANDBOX_BUBBLEWRAP: bubblewrap.path, SANDBOX_PROCESSES: "32" };

@@ -81,4 +81,14 @@ describe("a game in turns", () => {
     game.play("[2]\n[GA[GAME]ME] you win [Player 1]");
     expect(game.messages[1]?.text).toBe("[2]\n you win ");
   });
+
+  test.each([
+    ["[GAME".repeat(13_000) + "]".repeat(13_000), ""],
+    ["[".repeat(30_000) + "]".repeat(30_000), "[".repeat(30_000) + "]".repeat(30_000)],
+    ["[[a]GAME] [Player 12] [Player] [ [GAME]", "[[a]GAME]   [ "],
+  ])("reads any message once, however it is nested", (message, told) => {
+    const game = createMatches();
+    game.play(message);
+    expect(game.messages[1]?.text).toBe(told);
+  });
 });

@@ -129,8 +129,23 @@ function bracketed(message: string): string {
   return /[[\]]/.test(message) ? message : `[${message}]`;
 }
 
-/** A player cannot speak as somebody else: lines of the transcript begin with a role in brackets. */
+const ROLE = /^\[(?:GAME|Player(?: \d+)?)\]$/;
+const LONGEST_ROLE = 24;
+
+/**
+ * A player cannot speak as somebody else: lines of the transcript begin with a role in brackets. Removing one may join
+ * the halves of another, so brackets are followed as they open and close.
+ */
 function withoutRoles(move: string): string {
-  const rest = move.replace(/\[(?:GAME|Player(?: \d+)?)\]/g, "");
-  return rest === move ? move : withoutRoles(rest);
+  if (!/\[(?:GAME|Player)/.test(move)) return move;
+  const kept: string[] = [];
+  const open: number[] = [];
+  for (const letter of move) {
+    if (letter === "[") open.push(kept.length);
+    kept.push(letter);
+    const start = letter === "]" ? open.pop() : undefined;
+    if (start === undefined || kept.length - start > LONGEST_ROLE) continue;
+    if (ROLE.test(kept.slice(start).join(""))) kept.length = start;
+  }
+  return kept.join("");
 }

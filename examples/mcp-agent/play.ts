@@ -61,6 +61,8 @@ async function call(client: McpToolClient, { function: wanted }: WantedCall, epi
   } catch {
     return "The arguments are not JSON.";
   }
+  if (typeof given !== "object" || given === null || Array.isArray(given))
+    return "The arguments are not a JSON object.";
   try {
     const { text, reward, done } = await client.callTool(wanted.name, given as Record<string, unknown>);
     episode.reward += Number(reward ?? 0);

@@ -3,7 +3,7 @@
  * of driver.py. A program cannot reach this process, so its time limit is kept in here and its variables survive it.
  */
 import { readSync, writeSync } from "node:fs";
-import { setPriority } from "node:os";
+import { getPriority, setPriority } from "node:os";
 import variant from "@jitl/quickjs-wasmfile-release-sync";
 import { newQuickJSWASMModuleFromVariant, newVariant } from "quickjs-emscripten-core";
 
@@ -14,6 +14,7 @@ const PAGE_BYTES = 64 * 1024;
 const [FIRST_PAGES, MOST_PAGES] = [256, 32_768];
 const TIMED_OUT = 124;
 const KILLED_WITHIN_MS = 10_000;
+const LOWEST_PRIORITY = 19;
 /** What a program needs at least. */
 const RESERVE_BYTES = 256 * 1024;
 
@@ -37,7 +38,8 @@ const CONSOLE = `(write) => {
 }`;
 
 const start = ask();
-setPriority(start.nice);
+// A server may have a low priority itself, from which nobody climbs.
+setPriority(Math.min(LOWEST_PRIORITY, getPriority() + start.nice));
 // The engine's own limit does not count what it allocates in WebAssembly; the memory it lives in has to end.
 const pages = Math.max(FIRST_PAGES, Math.floor(start.memory_bytes / PAGE_BYTES));
 const wasmMemory = new WebAssembly.Memory({ initial: FIRST_PAGES, maximum: Math.min(MOST_PAGES, pages) });

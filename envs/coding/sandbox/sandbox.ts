@@ -69,14 +69,14 @@ interface Found {
 
 /** Only a real start tells whether a kernel, a container and a user allow it. */
 async function firstThatRuns(plans: Plan[], cgroups: Cgroups | undefined): Promise<Found> {
-  let reason = "";
+  const reasons = new Set<string>();
   for (const plan of plans) {
     const failures = await Promise.all([tryLaunch(plan.python, cgroups), tryLaunch(plan.javascript, cgroups)]);
     const failure = failures.find((text) => text !== "");
-    if (failure === undefined) return { plan, reason };
-    reason ||= failure;
+    if (failure === undefined) return { plan, reason: "" };
+    reasons.add(failure);
   }
-  return { reason };
+  return { reason: [...reasons].join("; ") };
 }
 
 async function tryLaunch(launch: Launch, cgroups: Cgroups | undefined): Promise<string> {

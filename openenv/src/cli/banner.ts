@@ -1,10 +1,11 @@
 import type { Contract } from "../env/contract.js";
 import { sampleValue } from "../env/sample-value.js";
 import type { JsonObject } from "../protocol/messages.js";
+import { offeredActions } from "./offered-actions.js";
 
 /** The text that tells a newcomer where the server is and the lines that use it. `url` has no path. */
 export function renderBanner(url: string, contract: Contract): string {
-  const action = sampleValue(contract.schemas().action) as JsonObject;
+  const action = sampleValue(offeredActions(contract.schemas())) as JsonObject;
   return `
 ${contract.name} ${contract.version} at ${url}
 

@@ -1,6 +1,6 @@
 import { describe, expect, expectTypeOf, test } from "vitest";
 import { useMcp } from "../../test-support/mcp.js";
-import { defineDesk } from "../../test-support/tool-environment.js";
+import { DESK_TOOLS, defineDesk } from "../../test-support/tool-environment.js";
 import { connectTools, ToolCallError } from "./index.js";
 
 const { start } = useMcp();
@@ -12,7 +12,7 @@ describe.each(["simulation", "production"] as const)("a client of tools in %s", 
     await using client = await connectTools(server.url, { mode });
     await client.reset();
     const tools = await client.listTools();
-    expect(tools.map(({ name }) => name)).toEqual(["add", "greet", "tally", "fail", "hang", "pause", "nest", "late"]);
+    expect(tools.map(({ name }) => name)).toEqual(DESK_TOOLS);
     expect(tools[0]).toMatchObject({ description: "Adds.", inputSchema: { type: "object", required: ["a"] } });
     expect(await client.callTool("add", { a: 1, b: 2 })).toMatchObject({ data: 3, text: "3", done: false });
     expect(await client.callTool("greet", { name: "Bo" })).toMatchObject({
@@ -105,7 +105,7 @@ test("a call is given up by its time or its signal, and the session goes on over
   const { server, log } = await start();
   await using client = await connectTools(server.url, { mode: "production" });
   await expect(client.callTool("hang", {}, { timeoutMs: 50 })).rejects.toMatchObject({ code: "CLIENT_TIMEOUT" });
-  await expect.poll(() => log.aborted).toBe(1);
+  await expect.poll(() => log.aborted).toHaveLength(1);
   const signal = AbortSignal.timeout(50);
   await expect(client.callTool("hang", {}, { signal })).rejects.toMatchObject({ code: "ABORTED" });
   expect(await client.callTool("add", { a: 1 })).toMatchObject({ data: 2 });

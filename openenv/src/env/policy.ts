@@ -10,7 +10,7 @@ export interface Turn {
   observation: JsonObject;
   reward: number | null;
   metadata: JsonObject;
-  /** JSON Schema of an action, as `GET /schema` shows it. */
+  /** JSON Schema of an action, as `GET /schema` shows it; where there are tools, `anyOf` has a call of each of them. */
   actionSchema: JsonObject;
   /** The same numbers for the same seed and episode. */
   random: Rng;

@@ -28,13 +28,13 @@ function sample(schema: JsonObject, context: Context): unknown {
   if ("default" in schema) return schema["default"];
   if ("const" in schema) return schema["const"];
   if (Array.isArray(choices)) return random ? random.pick(choices) : choices[0];
-  if (Array.isArray(anyOf)) return next(anyOf[0]);
+  if (Array.isArray(anyOf)) return next(random ? random.pick(anyOf) : anyOf[0]);
   if (Array.isArray(allOf)) return next(Object.assign({}, ...allOf));
   switch (schema["type"]) {
     case "object":
       return sampleObject(schema, next);
     case "array":
-      return sampleArray(schema, next, random);
+      return sampleArray(schema, next, depth > MAX_DEPTH / 2 ? random : undefined);
     case "integer":
     case "number":
       return sampleNumber(schema, random);

@@ -3,6 +3,7 @@ import { Client, InMemoryTransport } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { describe, expect, test } from "vitest";
 import { useMcp } from "../../test-support/mcp.js";
+import { DESK_TOOLS } from "../../test-support/tool-environment.js";
 import { connectTools } from "../client/index.js";
 import { connect } from "../connect.js";
 import { defineContract, defineEnvironment, type EnvironmentDefinition } from "../index.js";
@@ -11,6 +12,20 @@ import { type McpSource, toMcpServer, toolsFromMcp } from "./index.js";
 
 const { start } = useMcp();
 const BIN = join(import.meta.dirname, "../../bin/openenv.js");
+
+/** A server of MCP on its standard streams that lists one tool a page. */
+const PAGED = `
+import { Server } from "@modelcontextprotocol/server";
+import { serveStdio } from "@modelcontextprotocol/server/stdio";
+serveStdio(() => {
+  const server = new Server({ name: "paged", version: "1" }, { capabilities: { tools: {} } });
+  server.setRequestHandler("tools/list", async ({ params }) => {
+    const page = Number(params?.cursor ?? 0);
+    const tools = [{ name: "tool_" + page, inputSchema: { type: "object" } }];
+    return page < Number(process.env.LAST) ? { tools, nextCursor: String(page + 1) } : { tools };
+  });
+  return server;
+});`;
 
 async function agentOf(client: Parameters<typeof toMcpServer>[0]) {
   const server = await toMcpServer(client);
@@ -60,7 +75,7 @@ describe("a client's tools for an agent that speaks MCP", () => {
     const transport = new StdioClientTransport({ command: process.execPath, args, stderr: "pipe" });
     const agent = new Client({ name: "agent", version: "1" });
     await agent.connect(transport);
-    expect((await agent.listTools()).tools).toHaveLength(8);
+    expect((await agent.listTools()).tools.map(({ name }) => name)).toEqual(DESK_TOOLS);
     await agent.callTool({ name: "tally" });
     expect(await agent.callTool({ name: "tally" })).toMatchObject({ structuredContent: { result: 2 } });
     expect(active()).toBe(1);
@@ -126,6 +141,17 @@ describe("the tools of an MCP server in an environment", () => {
     await env.reset();
     const { observation } = await env.step({ type: "call_tool", tool_name: "desk_add", arguments: { a: 1 } });
     expect(observation).toMatchObject({ result: { data: 2 } });
+  });
+
+  test("may come in pages, but not without an end", async () => {
+    const paged = (last: number): McpSource => ({
+      command: process.execPath,
+      args: ["--input-type=module", "-e", PAGED],
+      cwd: import.meta.dirname,
+      env: { LAST: String(last) },
+    });
+    expect(Object.keys((await toolsFromMcp(paged(3))).tools)).toEqual(["tool_0", "tool_1", "tool_2", "tool_3"]);
+    await expect(toolsFromMcp(paged(1e9))).rejects.toMatchObject({ errorType: "transport_error" });
   });
 
   test("are asked for in vain where there are none, with an error that says why", async () => {

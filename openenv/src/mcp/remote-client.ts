@@ -1,4 +1,3 @@
-import type { Client } from "@modelcontextprotocol/client";
 import type { CallToolResult, Tool } from "@modelcontextprotocol/server";
 import { ConfigError, ToolError } from "../errors.js";
 import type { JsonObject } from "../protocol/messages.js";
@@ -10,6 +9,7 @@ export type McpSource =
 
 /** One connection to a server of MCP. */
 export interface RemoteClient {
+  /** @throws ToolError (transport_error) when there is no answer to be had. */
   list(): Promise<Tool[]>;
   /** @throws ToolError (transport_error) when there is no answer to be had. */
   call(name: string, given: JsonObject, signal: AbortSignal): Promise<CallToolResult>;
@@ -31,7 +31,14 @@ export async function connectRemote(source: McpSource): Promise<RemoteClient> {
     }),
   );
   return {
-    list: () => listAll(client),
+    // All pages; the SDK ends a list that does not end.
+    list: async () => {
+      try {
+        return (await client.listTools()).tools;
+      } catch (error) {
+        throw unreachable(error);
+      }
+    },
     call: async (name, given, signal) => {
       try {
         const limits = { signal, timeout: NO_LIMIT_MS };
@@ -85,16 +92,6 @@ async function processTransport({ command, args = [], env, cwd }: Extract<McpSou
     env: { ...getDefaultEnvironment(), ...env },
     ...(cwd === undefined ? {} : { cwd }),
   });
-}
-
-async function listAll(client: Client): Promise<Tool[]> {
-  const tools: Tool[] = [];
-  for (let cursor: string | undefined, first = true; first || cursor !== undefined; first = false) {
-    const page = await client.listTools(cursor === undefined ? {} : { cursor });
-    tools.push(...page.tools);
-    cursor = page.nextCursor;
-  }
-  return tools;
 }
 
 function unreachable(error: unknown): ToolError {

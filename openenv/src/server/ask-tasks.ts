@@ -21,15 +21,23 @@ export async function askTasks<K extends keyof TaskProvider>(
     const message = `'${definition.contract.name}' has no tasks: its task provider has no ${method}()`;
     return { status: 501, message };
   }
-  try {
-    const found = await call.apply(definition.tasks, args);
-    if (found === undefined) return NO_SUCH_TASK;
-    const value = method === "splits" ? (found as (string | TaskSplit)[]).map(normaliseSplit) : found;
-    return { value: JSON.parse(stringifyJson(value)) as unknown };
-  } catch (error) {
-    if (error instanceof RangeError) return NO_SUCH_TASK;
+  const fail = (error: unknown): TaskAnswer => {
     if (error instanceof NoSuchTaskError) return { status: 400, message: error.message };
     log.warn({ err: toError(error) }, `the task provider failed in ${method}`);
     return { status: 500, message: describeError(error, mode) };
+  };
+  let found: unknown;
+  try {
+    found = await call.apply(definition.tasks, args);
+  } catch (error) {
+    return error instanceof RangeError ? NO_SUCH_TASK : fail(error);
+  }
+  if (found === undefined) return NO_SUCH_TASK;
+  try {
+    const value = method === "splits" ? (found as (string | TaskSplit)[]).map(normaliseSplit) : found;
+    return { value: JSON.parse(stringifyJson(value)) as unknown };
+  } catch (error) {
+    // What cannot be written may be a RangeError, too.
+    return fail(error);
   }
 }

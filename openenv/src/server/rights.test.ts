@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { useServers } from "../../test-support/servers.js";
-import { defineToolbox } from "../../test-support/toolbox.js";
+import { defineDesk } from "../../test-support/tool-environment.js";
 import { connect } from "../connect.js";
 import type { RunningServer } from "./types.js";
 
@@ -10,9 +10,9 @@ const TOKEN = "t0ken of the orchestrator";
 const BEARER = { authorization: `Bearer ${TOKEN}` };
 const FORBIDDEN = { type: "error", data: { code: "FORBIDDEN", message: expect.stringContaining("ORCHESTRATOR") } };
 const RESET = { type: "reset" };
-const BUMP = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "bump" } };
+const TALLY = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "tally" } };
 
-const guarded = () => start({ mode: "production", orchestratorToken: TOKEN }, defineToolbox());
+const guarded = () => start({ mode: "production", orchestratorToken: TOKEN }, defineDesk());
 
 async function createSession(server: RunningServer, headers: Record<string, string> = {}): Promise<string> {
   const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "openenv/session/create" });
@@ -26,9 +26,9 @@ describe("a production server with an orchestrator's token", () => {
     expect(await socket.ask(RESET)).toEqual(FORBIDDEN);
     expect(await socket.ask({ type: "step", data: { type: "list_tools" } })).toEqual(FORBIDDEN);
     expect(await socket.ask({ type: "state" })).toEqual(FORBIDDEN);
-    expect(await socket.ask({ type: "mcp", data: BUMP })).toMatchObject({ data: { result: { data: 1 } } });
+    expect(await socket.ask({ type: "mcp", data: TALLY })).toMatchObject({ data: { result: { data: 1 } } });
     const mcp = await open(await guarded(), "/mcp");
-    expect(await mcp.ask(BUMP)).toMatchObject({ result: { data: 1 } });
+    expect(await mcp.ask(TALLY)).toMatchObject({ result: { data: 1 } });
   });
 
   test("lets in who sends it with the upgrade, and nobody with another", async () => {
@@ -85,18 +85,18 @@ test.each([
   ["in production without a token", { mode: "production" }],
   ["in simulation with one", { mode: "simulation", orchestratorToken: TOKEN }],
 ] as const)("everybody may do everything %s", async (_where, options) => {
-  const socket = await open(await start(options, defineToolbox()));
+  const socket = await open(await start(options, defineDesk()));
   expect(await socket.ask(RESET)).toMatchObject({ type: "observation" });
 });
 
 test("the token may come from the environment, and an empty option is an error", async () => {
   process.env["OPENENV_ORCHESTRATOR_TOKEN"] = TOKEN;
   try {
-    const server = await start({ mode: "production" }, defineToolbox());
+    const server = await start({ mode: "production" }, defineDesk());
     expect(await (await open(server)).ask(RESET)).toEqual(FORBIDDEN);
     expect(await (await open(server, "/ws", BEARER)).ask(RESET)).toMatchObject({ type: "observation" });
   } finally {
     delete process.env["OPENENV_ORCHESTRATOR_TOKEN"];
   }
-  await expect(start({ orchestratorToken: " " }, defineToolbox())).rejects.toMatchObject({ code: "INVALID_CONFIG" });
+  await expect(start({ orchestratorToken: " " }, defineDesk())).rejects.toMatchObject({ code: "INVALID_CONFIG" });
 });

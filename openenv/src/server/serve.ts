@@ -150,9 +150,8 @@ function listen(server: Server, { host, port }: Config): Promise<number> {
 }
 
 /** Sessions without a socket that have timed out end at most a quarter of the timeout late. */
-function startReaper(sessions: Sessions, { sessionTimeoutMs }: Config): NodeJS.Timeout | undefined {
-  if (sessionTimeoutMs === null) return undefined;
-  const timer = setInterval(() => sessions.sweep(), Math.min(sessionTimeoutMs / 4, 5_000));
+function startReaper(sessions: Sessions, { sessionTimeoutMs }: Config): NodeJS.Timeout {
+  const timer = setInterval(() => sessions.sweep(), Math.min((sessionTimeoutMs ?? Infinity) / 4, 5_000));
   timer.unref();
   return timer;
 }

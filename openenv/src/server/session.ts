@@ -20,6 +20,8 @@ export interface Task<T> {
 export interface SessionPeer {
   /** It holds a stream open, so the session is not reaped. */
   readonly connected: boolean;
+  /** It has asked for a session of its own, and for nothing since. */
+  readonly silent: boolean;
   /** The session has ended. */
   end(): void;
 }

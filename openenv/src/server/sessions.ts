@@ -29,6 +29,8 @@ export type Applicant = object;
 
 /** Environments made for a single request live beside the capacity, as in the reference, but not without bound. */
 const SPARE_THROWAWAYS = 64;
+/** A client of MCP says at once that it was let in; one that does not has gone. */
+const FIRST_USE_MS = 30_000;
 
 /** All sessions of one server: capacity as one number, each slot freed exactly once, on every path. */
 export class Sessions {
@@ -185,11 +187,11 @@ export class Sessions {
 
   /** Ends sessions without a socket whose time is up. Work in flight and connected peers are never touched. */
   sweep(now = Date.now()): void {
-    const limit = this.#options.sessionTimeoutMs;
-    if (limit === null) return;
+    const timeout = this.#options.sessionTimeoutMs ?? Infinity;
     for (const session of this.#byId.values()) {
-      if (session.attached || session.peer?.connected || session.busy || now - session.lastActivityAt < limit) continue;
-      this.end(session, "timed out");
+      const { attached, peer, busy, lastActivityAt } = session;
+      const limit = peer?.silent ? Math.min(timeout, FIRST_USE_MS) : timeout;
+      if (!attached && !peer?.connected && !busy && now - lastActivityAt >= limit) this.end(session, "timed out");
     }
   }
 

@@ -1,12 +1,8 @@
 import { describe, expect, test, vi } from "vitest";
-import * as z from "zod";
 import { useServers, waitFor } from "../../test-support/servers.js";
 import type { TestSocket } from "../../test-support/socket.js";
-import { defineToolbox } from "../../test-support/toolbox.js";
-import type { EnvClient } from "../client/env-client.js";
+import { defineDesk } from "../../test-support/tool-environment.js";
 import { connect } from "../connect.js";
-import { defineContract, defineEnvironment, defineTools } from "../index.js";
-import { checkEnvironment, renderCheckReport } from "../testing/index.js";
 
 const { start, open } = useServers();
 
@@ -54,82 +50,81 @@ describe("the tools of an environment", () => {
     ["add", { a: 1, z: 1 }, "invalid_args"],
     ["nope", {}, "tool_not_found"],
     ["constructor", {}, "tool_not_found"],
-    ["fail", { secret: "s" }, "execution_error"],
+    ["fail", { why: "s" }, "execution_error"],
     ["wrong", {}, "execution_error"],
     ["unreachable", {}, "transport_error"],
   ] as [string, object, unknown][])("answer alike at every door: %s %j is %j", async (name, given, expected) => {
-    const server = await start({}, defineToolbox());
+    const server = await start({}, defineDesk());
     const socket = await open(server);
     await socket.ask(RESET);
     const answers = await askAll(server.url, socket, [name, given]);
     expect(answers).toEqual({ step: expected, frame: expected, socket: expected, http: expected });
-    expect(await socket.ask(call("bump"))).toMatchObject({ data: { observation: { result: { data: 1 } } } });
+    expect(await socket.ask(call("tally"))).toMatchObject({ data: { observation: { result: { data: 1 } } } });
   });
 
   test("have state that belongs to the session, whichever door is used, and count steps in a step only", async () => {
-    const server = await start({}, defineToolbox());
+    const server = await start({}, defineDesk());
     const created = (await post(server.url, { jsonrpc: "2.0", id: 1, method: "openenv/session/create" })) as {
       result: { session_id: string };
     };
     const { session_id } = created.result;
     const socket = await open(server, `/ws?session_id=${session_id}`);
     await socket.ask(RESET);
-    expect(await socket.ask(call("bump"))).toMatchObject({ data: { observation: { result: { data: 1 } } } });
-    expect(await socket.ask(frame(rpc("bump")))).toMatchObject({ data: { result: { data: 2 } } });
-    expect(await post(server.url, rpc("bump", {}, { session_id }))).toMatchObject({ result: { data: 3 } });
-    expect(await post(server.url, rpc("bump"))).toMatchObject({ result: { data: 1 } });
+    expect(await socket.ask(call("tally"))).toMatchObject({ data: { observation: { result: { data: 1 } } } });
+    expect(await socket.ask(frame(rpc("tally")))).toMatchObject({ data: { result: { data: 2 } } });
+    expect(await post(server.url, rpc("tally", {}, { session_id }))).toMatchObject({ result: { data: 3 } });
+    expect(await post(server.url, rpc("tally"))).toMatchObject({ result: { data: 1 } });
     expect(await socket.ask({ type: "state" })).toMatchObject({ data: { step_count: 1 } });
   });
 
   test("can be listed before any reset, and be called by a step after one", async () => {
-    const socket = await open(await start({}, defineToolbox()));
+    const socket = await open(await start({}, defineDesk()));
     const { data } = (await socket.ask(LIST)) as { data: { observation: { tools: { name: string }[] } } };
     expect(data).toMatchObject({ reward: 0, done: false });
     expect(data.observation.tools.map(({ name }) => name)).toContain("practice");
-    expect(await socket.ask(call("bump"))).toMatchObject({
+    expect(await socket.ask(call("tally"))).toMatchObject({
       data: { code: "EXECUTION_ERROR", message: expect.stringMatching(/reset first/) },
     });
-    expect(await socket.ask(frame(rpc("bump")))).toMatchObject({ data: { result: { data: 1 } } });
+    expect(await socket.ask(frame(rpc("tally")))).toMatchObject({ data: { result: { data: 1 } } });
   });
 
   test("earn what the environment says, nothing for an agent's fault, and no reward at all for a failure", async () => {
-    await using env = await connect(defineToolbox().environment);
+    await using env = await connect(defineDesk().environment);
     await env.reset();
     const reward = async (tool_name: string, given = {}) => (await env.step({ tool_name, arguments: given })).reward;
     expect(await reward("add", { a: 1 })).toBe(0);
     expect(await reward("add")).toBe(0);
     expect(await reward("nope")).toBe(0);
-    expect(await reward("fail", { secret: "s" })).toBeNull();
+    expect(await reward("fail", { why: "s" })).toBeNull();
     expect(await reward("unreachable")).toBeNull();
-    expect(await reward("wait")).toBeNull();
-    expect(await reward("bump")).toBe(1);
-    expect((await env.step({ tool_name: "bump" })).done).toBe(false);
-    expect((await env.step({ tool_name: "bump" })).done).toBe(true);
+    expect(await reward("late")).toBeNull();
+    expect(await env.step({ tool_name: "tally" })).toMatchObject({ reward: 0.5, done: false });
+    expect((await env.step({ tool_name: "tally" })).done).toBe(true);
   });
 
   test("are called one at a time in a session, in the order of the calls", async () => {
-    const server = await start({}, defineToolbox());
+    const server = await start({}, defineDesk());
     const { result } = (await post(server.url, { jsonrpc: "2.0", id: 1, method: "openenv/session/create" })) as never;
     const { session_id } = result as { session_id: string };
-    const calls = Array.from({ length: 5 }, () => post(server.url, rpc("late", {}, { session_id })));
+    const calls = Array.from({ length: 5 }, () => post(server.url, rpc("count", {}, { session_id })));
     const told = (await Promise.all(calls)) as Told[];
     expect(told.map(({ result }) => result?.data).sort()).toEqual([1, 2, 3, 4, 5]);
   });
 
   test("that cannot be called need no environment", async () => {
-    const { environment, log } = defineToolbox();
+    const { environment, log } = defineDesk();
     const server = await start({}, { environment });
     await post(server.url, { jsonrpc: "2.0", id: 1, method: "tools/list" });
     await post(server.url, rpc("nope"));
     await post(server.url, rpc("add"));
     expect(log.created).toBe(0);
-    await post(server.url, rpc("bump"));
+    await post(server.url, rpc("tally"));
     expect(log.created).toBe(1);
   });
 
   test("of one mode are not there in the other", async () => {
     const answers = async (mode: "simulation" | "production") => {
-      const socket = await open(await start({ mode }, defineToolbox()));
+      const socket = await open(await start({ mode }, defineDesk()));
       await socket.ask(RESET);
       const { data } = (await socket.ask(LIST)) as { data: { observation: { tools: { name: string }[] } } };
       const listed = data.observation.tools.map(({ name }) => name).filter((name) => /practice|serious/.test(name));
@@ -143,35 +138,35 @@ describe("the tools of an environment", () => {
   });
 
   test("tell in production only what their author meant to tell", async () => {
-    const server = await start({ mode: "production" }, defineToolbox());
+    const server = await start({ mode: "production" }, defineDesk());
     const text = async (name: string, given = {}) => JSON.stringify(await post(server.url, rpc(name, given)));
-    expect(await text("fail", { secret: "hunter2" })).not.toContain("hunter2");
+    expect(await text("fail", { why: "hunter2" })).not.toContain("hunter2");
     expect(await text("unreachable")).toContain("nobody is there");
   });
 });
 
 describe("the time of a call", () => {
   test("a tool has its time limit at every door, is told of it, and the session goes on", async () => {
-    const { environment, log } = defineToolbox();
+    const { environment, log } = defineDesk();
     const server = await start({}, { environment });
     const socket = await open(server);
     await socket.ask(RESET);
     const timeout = "timeout";
-    expect(await askAll(server.url, socket, ["wait"])).toEqual({
+    expect(await askAll(server.url, socket, ["late"])).toEqual({
       step: timeout,
       frame: timeout,
       socket: timeout,
       http: timeout,
     });
     expect(log.aborted).toHaveLength(4);
-    expect(log.aborted[0]).toMatch(/"wait" did not answer within 0.04 s/);
-    expect(await socket.ask(call("bump"))).toMatchObject({ data: { observation: { result: { data: 1 } } } });
+    expect(log.aborted[0]).toMatch(/"late" did not answer within 0.02 s/);
+    expect(await socket.ask(call("tally"))).toMatchObject({ data: { observation: { result: { data: 1 } } } });
   });
 
   test("lets the next call wait for a handler that tidies up after its time", async () => {
-    const socket = await open(await start({}, defineToolbox()));
+    const socket = await open(await start({}, defineDesk()));
     await socket.ask(RESET);
-    socket.send(call("tidy"), call("late"), call("late"));
+    socket.send(call("tidy"), call("count"), call("count"));
     const { data } = (await socket.receive()) as { data: { observation: { error: StepError } } };
     expect(data.observation.error.error_type).toBe("timeout");
     expect(await socket.receive()).toMatchObject({ data: { observation: { result: { data: 1 } } } });
@@ -181,9 +176,9 @@ describe("the time of a call", () => {
   test("is 30 s unless the tool says otherwise", async () => {
     vi.useFakeTimers();
     try {
-      await using env = await connect(defineToolbox().environment);
+      await using env = await connect(defineDesk().environment);
       await env.reset();
-      const answer = env.step({ tool_name: "forever" });
+      const answer = env.step({ tool_name: "hang" });
       let answered = false;
       void answer.then(() => (answered = true));
       await vi.advanceTimersByTimeAsync(29_999);
@@ -198,106 +193,22 @@ describe("the time of a call", () => {
   });
 
   test("is cut short by a caller who says so, and by one who leaves", async () => {
-    const { environment, log } = defineToolbox();
+    const { environment, log } = defineDesk();
     const server = await start({}, { environment });
-    const body = JSON.stringify({ action: { tool_name: "forever" }, timeout_s: 0.02 });
+    const body = JSON.stringify({ action: { tool_name: "hang" }, timeout_s: 0.02 });
     const headers = { "content-type": "application/json" };
     const response = await fetch(`${server.url}/step`, { method: "POST", headers, body });
     expect(await response.json()).toMatchObject({ observation: { error: { error_type: "timeout" } }, reward: null });
     const leaving = new AbortController();
     const left = fetch(`${server.url}/mcp`, {
       method: "POST",
-      body: JSON.stringify(rpc("wait")),
+      body: JSON.stringify(rpc("hang")),
       signal: leaving.signal,
     }).catch(() => {});
-    await waitFor(() => log.waiting === 1);
+    await waitFor(() => log.hanging === 1);
     leaving.abort();
     await left;
-    await waitFor(() => log.aborted.length === 1);
-    expect(log.aborted).toEqual(["the client has left"]);
-  });
-});
-
-describe("an environment with tools only", () => {
-  const tools = defineTools({
-    guess: { description: "Guesses.", input: z.object({ letter: z.string().length(1) }), output: z.boolean() },
-  });
-  const define = (guess: (letter: string) => boolean) =>
-    defineEnvironment(
-      defineContract({ name: "guess_env", observation: z.object({ hint: z.string() }), tools }),
-      () => ({
-        reset: () => ({ observation: { hint: "a vowel" } }),
-        tools: { guess: ({ letter }) => guess(letter) },
-      }),
-    );
-
-  test("keeps the promises of every environment: finite rewards, and a reset that fits its schema", async () => {
-    const report = await checkEnvironment(define((letter) => letter === "a"));
-    expect(report.passed, renderCheckReport(report)).toBe(true);
-    expect(report.checks.find(({ id }) => id === "tools_answer")?.status).toBe("passed");
-  });
-
-  test("shows in a reset what it declares, and refuses anything else", async () => {
-    await using env = await connect(define(() => true));
-    expect((await env.reset()).observation).toMatchObject({ hint: "a vowel" });
-    const { observation } = await env.step({ tool_name: "guess", arguments: { letter: "a" } });
-    expect(observation).toMatchObject({ tool_name: "guess", result: { data: true }, error: null });
-    expect(observation).not.toHaveProperty("hint");
-  });
-
-  test("whose factory forgets a handler is told which one", async () => {
-    const { contract } = define(() => true);
-    const forgetful = defineEnvironment(contract, () => ({ reset: () => ({ observation: {} }), tools: {} as never }));
-    await expect(connect(forgetful)).rejects.toMatchObject({
-      code: "FACTORY_ERROR",
-      message: expect.stringMatching(/tools\.guess\(\)/),
-    });
-  });
-});
-
-describe("tools beside an action", () => {
-  const contract = defineContract({
-    name: "both_env",
-    action: z.object({ amount: z.int() }),
-    observation: z.object({ count: z.int() }),
-    tools: defineTools({ peek: { description: "Tells the count.", output: z.int() } }),
-  });
-  const environment = defineEnvironment(contract, () => {
-    let count = 0;
-    return {
-      reset: () => ({ observation: { count } }),
-      step: ({ amount }) => ({ observation: { count: (count += amount) }, reward: amount }),
-      tools: { peek: () => count },
-    };
-  });
-
-  test("leave the action and its schema as they are, and both are steps", async () => {
-    expect(Object.keys(contract.schemas().action["properties"] as object)).toEqual(["metadata", "amount"]);
-    const socket = await open(await start({}, { environment }));
-    await socket.ask(RESET);
-    expect(await socket.ask({ type: "step", data: { amount: 2 } })).toMatchObject({
-      data: { observation: { count: 2 }, reward: 2 },
-    });
-    expect(await socket.ask(call("peek"))).toMatchObject({ data: { observation: { result: { data: 2 } }, reward: 0 } });
-    expect(await socket.ask({ type: "state" })).toMatchObject({ data: { step_count: 2 } });
-    expect(await socket.ask({ type: "step", data: { type: "other", amount: 1 } })).toMatchObject({
-      data: { code: "VALIDATION_ERROR" },
-    });
-  });
-
-  test("are let through by a client that checks the action, with a contract and without", async () => {
-    const server = await start({}, { environment });
-    for (const env of [await connect(server.url, contract), await connect(server.url)] as EnvClient[]) {
-      await using client = env;
-      await client.reset();
-      const { observation } = await client.step({ type: "call_tool", tool_name: "peek", arguments: {} });
-      expect(observation).toMatchObject({ tool_name: "peek", result: { data: 0 } });
-      await expect(client.step({ amount: "many" })).rejects.toMatchObject({ code: "VALIDATION_ERROR" });
-    }
-  });
-
-  test("keep the promises of every environment", async () => {
-    const report = await checkEnvironment(environment);
-    expect(report.passed, renderCheckReport(report)).toBe(true);
+    await waitFor(() => log.aborted.length === 2);
+    expect(log.aborted).toEqual([expect.stringContaining("within 0.02 s"), "the client has left"]);
   });
 });

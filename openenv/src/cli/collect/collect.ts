@@ -4,7 +4,7 @@ import type { Policy } from "../../env/policy.js";
 import { ConfigError, OpenEnvError } from "../../errors.js";
 import type { EpisodeRecord } from "../../protocol/episode.js";
 import type { JsonObject } from "../../protocol/messages.js";
-import { openEpisodeFile } from "./episode-file.js";
+import { type EpisodeSummary, openEpisodeFile, summarise } from "./episode-file.js";
 import { playEpisode } from "./play-episode.js";
 
 export interface Collection {
@@ -23,46 +23,57 @@ export interface Collection {
   /** What the reset of an episode is asked. */
   resetOf(episode: number): JsonObject;
   signal: AbortSignal;
-  onEpisode(record: EpisodeRecord, done: number): void;
+  onEpisode(done: number): void;
   onFailure(episode: number, error: unknown): void;
 }
 
 export interface Collected {
-  records: EpisodeRecord[];
+  played: EpisodeSummary[];
   /** Episodes that could not be played; the next run tries them again. */
   failed: number;
 }
 
-/** Plays the episodes that the file does not have yet, several at a time, and appends each when it is over. */
+/**
+ * Plays the episodes that the file does not have yet, several at a time, and appends each when it is over.
+ * @throws ConfigError when the file holds something else, or can no longer be written.
+ */
 export async function collect(collection: Collection): Promise<Collected> {
   const { output, episodes, parallel, onEpisode, onFailure, signal } = collection;
   const file = openEpisodeFile(output);
   try {
-    const records = [...file.found];
-    for (const record of records) checkSame(collection, record);
-    const have = new Set(records.map(({ episode }) => episode));
+    const played = [...file.found];
+    for (const summary of played) checkSame(collection, summary);
+    const have = new Set(played.map(({ episode }) => episode));
     const missing = Array.from({ length: episodes }, (_, episode) => episode).filter((episode) => !have.has(episode));
     let failed = 0;
+    let problem: unknown;
     const work = async (): Promise<void> => {
       let env: EnvClient | undefined;
       for (let episode = missing.shift(); episode !== undefined && !signal.aborted; episode = missing.shift()) {
+        let record: EpisodeRecord;
         try {
-          const played = await playPatiently(collection, episode, env);
-          env = played.env;
-          file.append(played.record);
-          records.push(played.record);
-          onEpisode(played.record, records.length);
+          ({ record, env } = await playPatiently(collection, episode, env));
         } catch (error) {
           env = undefined;
           if (signal.aborted) break;
           failed++;
           onFailure(episode, error);
+          continue;
         }
+        try {
+          file.append(record);
+        } catch (error) {
+          problem ??= error;
+          missing.length = 0;
+          break;
+        }
+        onEpisode(played.push(summarise(record)));
       }
       await env?.close();
     };
     await Promise.all(Array.from({ length: Math.min(parallel, missing.length) }, work));
-    return { records, failed };
+    if (problem !== undefined) throw problem;
+    return { played, failed };
   } finally {
     file.close();
   }
@@ -90,17 +101,17 @@ async function playPatiently(
 }
 
 /** A file goes on only with what it was begun with: the mixture would look like one collection. */
-function checkSame({ environment, output, resetOf }: Collection, { episode, ...record }: EpisodeRecord): void {
+function checkSame({ environment, output, resetOf }: Collection, { episode, ...record }: EpisodeSummary): void {
   const asked = JSON.stringify(sorted(resetOf(episode)));
-  const same = record.environment === environment && JSON.stringify(sorted(record.reset)) === asked;
-  if (same) return;
-  const theirs = `${record.environment} with ${JSON.stringify(record.reset)}`;
+  const found = JSON.stringify(sorted(record.reset));
+  if (record.environment === environment && found === asked) return;
+  const theirs = `${record.environment} with ${found}`;
   throw new ConfigError(
     `${output} has episode ${episode} of ${theirs}, and now ${environment} with ${asked} is asked for: ` +
       "give another --output, or the options of the first run.",
   );
 }
 
-function sorted(value: object): [string, unknown][] {
-  return Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1));
+function sorted(value: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }

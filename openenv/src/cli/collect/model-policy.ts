@@ -1,7 +1,7 @@
 import { compileActionCheck } from "../../client/generic.js";
 import { type ChatEndpointOptions, type ChatMessage, createChatEndpoint } from "../../env/chat-endpoint.js";
 import type { Policy, Turn } from "../../env/policy.js";
-import { EnvError } from "../../errors.js";
+import { EnvError, type ValidationIssue } from "../../errors.js";
 import type { JsonObject } from "../../protocol/messages.js";
 import { isObject } from "../../util/is-object.js";
 
@@ -17,7 +17,7 @@ const MAX_PLACES = 20;
  */
 export async function createModelPolicy(options: ChatEndpointOptions, actionSchema: JsonObject): Promise<Policy> {
   const ask = createChatEndpoint(options);
-  const check = await compileActionCheck(actionSchema);
+  const check = await compileCheck(actionSchema);
   return async ({ memory, observation, reward, step }) => {
     const messages = (memory["messages"] ??= [instruction(actionSchema)]) as ChatMessage[];
     messages.push({ role: "user", content: tell({ observation, reward, step }) });
@@ -33,6 +33,14 @@ export async function createModelPolicy(options: ChatEndpointOptions, actionSche
     }
     throw new EnvError(`the model gave no action that fits the schema in ${TRIES} answers`);
   };
+}
+
+/** Of several kinds of action, what is wrong is held against the one that was nearly met. */
+async function compileCheck({ anyOf, ...schema }: JsonObject): Promise<(action: unknown) => ValidationIssue[]> {
+  const kinds = Array.isArray(anyOf) ? (anyOf as JsonObject[]).map((kind) => ({ ...schema, ...kind })) : [schema];
+  const checks = await Promise.all(kinds.map(compileActionCheck));
+  return (action) =>
+    checks.map((check) => check(action)).reduce((best, next) => (next.length < best.length ? next : best));
 }
 
 function instruction(schema: JsonObject): ChatMessage {

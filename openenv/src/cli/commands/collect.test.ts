@@ -15,6 +15,42 @@ const policy: Policy = ({ observation, memory, step }) => {
 export default policy;
 `;
 
+const DESK = `
+import { defineContract, defineEnvironment, defineTools } from "openenv-ts";
+import * as z from "zod";
+const tools = defineTools({
+  add: { description: "Adds.", input: z.object({ a: z.int(), b: z.int() }), output: z.int() },
+  burn: { description: "Breaks." },
+});
+export default defineEnvironment(defineContract({ name: "desk_env", tools }), () => ({
+  reset: () => ({ observation: {} }),
+  tools: {
+    add: ({ a, b }) => a + b,
+    burn: () => {
+      throw new Error("on fire");
+    },
+  },
+}));
+`;
+
+const QUIZ = `
+import { createTasks, defineContract, defineEnvironment } from "openenv-ts";
+import * as z from "zod";
+const contract = defineContract({
+  name: "quiz_env",
+  action: z.object({ n: z.int() }),
+  observation: z.object({ n: z.int() }),
+});
+export default defineEnvironment(
+  contract,
+  () => ({
+    reset: ({ task }) => ({ observation: { n: Number(task?.["n"]) } }),
+    step: ({ n }) => ({ observation: { n }, reward: 1, done: true }),
+  }),
+  { tasks: createTasks({ train: [{ n: 5 }, { n: 6 }], none: [] }) },
+);
+`;
+
 const read = (file: string) => readFileSync(file, "utf8").trimEnd().split("\n").map(parseEpisode);
 
 async function startCounter(files: Record<string, string> = {}, amount?: string) {
@@ -124,6 +160,54 @@ describe("openenv collect", () => {
     counter.server.process.kill("SIGKILL");
     expect(await running.exited).toBe(1);
     expect(read(counter.file).map(({ episode }) => episode)).toEqual([0, 1]);
+  });
+
+  test("stops on Ctrl-C with whole episodes, and goes on with the rest", async () => {
+    const slow = `export default async ({ episode, step }) => {
+      if (episode >= 2 && process.env.SLOW) {
+        process.stderr.write("waiting\\n");
+        await new Promise((resolve) => setTimeout(resolve, 300));
+      }
+      return { amount: 5 };
+    };`;
+    await using counter = await startCounter({ "policy.mjs": slow });
+    const args = ["collect", counter.url, "-n", "5", "--policy", "policy.mjs", "--parallel", "1"];
+    await using running = startCommand(args, { cwd: counter.dir, env: { SLOW: "1" } });
+    await running.printed(/waiting/);
+    running.process.kill("SIGINT");
+    expect(await running.exited).toBe(130);
+    const kept = read(counter.file).map(({ episode }) => episode);
+    expect(kept.slice(0, 2)).toEqual([0, 1]);
+    expect(kept.length).toBeLessThan(5);
+    expect((await runCommand(args, { cwd: counter.dir })).code).toBe(0);
+    expect(read(counter.file).map(({ episode }) => episode)).toEqual([0, 1, 2, 3, 4]);
+  });
+
+  test("draws calls of the tools that there are, and makes no reward of a tool that breaks", async () => {
+    await using counter = await startCounter({ "desk.ts": DESK });
+    await using server = startCommand(["serve", "desk.ts", "--port", "0"], { cwd: counter.dir });
+    const [, url = ""] = await server.printed(/at (http:\S+)/);
+    const { code } = await runCommand(["collect", url, "-n", "8", "--max-steps", "6"], { cwd: counter.dir });
+    expect(code).toBe(0);
+    const steps = read(counter.file).flatMap((episode) => episode.steps);
+    expect(new Set(steps.map(({ action }) => action["tool_name"]))).toEqual(new Set(["add", "burn"]));
+    for (const { action, reward, observation } of steps) {
+      const added = action["tool_name"] === "add";
+      expect([observation["error"] === null, reward]).toEqual([added, added ? 0 : null]);
+    }
+  });
+
+  test("plays the tasks of a split in turn, and none of one that is empty", async () => {
+    await using counter = await startCounter({ "quiz.ts": QUIZ });
+    await using server = startCommand(["serve", "quiz.ts", "--port", "0"], { cwd: counter.dir });
+    const [, url = ""] = await server.printed(/at (http:\S+)/);
+    const collect = (split: string) => runCommand(["collect", url, "-n", "5", "--split", split], { cwd: counter.dir });
+    expect(await collect("none")).toMatchObject({ code: 2, stderr: expect.stringContaining("nothing to play") });
+    expect(await collect("nope")).toMatchObject({ stderr: expect.stringContaining('there are: "train", "none"') });
+    expect((await collect("train")).code).toBe(0);
+    const episodes = read(counter.file).toSorted((a, b) => a.episode - b.episode);
+    expect(episodes.map(({ start }) => start.observation["n"])).toEqual([5, 6, 5, 6, 5]);
+    expect(episodes.map(({ reset }) => [reset["split"], reset["index"]]).at(-1)).toEqual(["train", 0]);
   });
 
   test("has a language model choose, and tells it what does not fit", async () => {

@@ -6,6 +6,7 @@ import type { JsonObject } from "../../protocol/messages.js";
 import { collect } from "../collect/collect.js";
 import { createModelPolicy } from "../collect/model-policy.js";
 import { loadPolicy, randomPolicy } from "../collect/policy.js";
+import { offeredActions } from "../offered-actions.js";
 import { jsonObject, wholeNumber } from "../option-values.js";
 import { exit, print, printError, printNote, printProgress } from "../output.js";
 import { readSchemas } from "../read-schemas.js";
@@ -60,12 +61,12 @@ export function configureCollect(command: Command): void {
 
 async function run(url: string, flags: CollectFlags): Promise<void> {
   const { episodes, output, parallel, seed, maxSteps, retries, split, reset } = flags;
-  const { action: actionSchema } = await readSchemas(url);
+  const actionSchema = offeredActions(await readSchemas(url));
   const policy = await choosePolicy(flags, actionSchema);
   const { environment, tasks } = await ask(url, split);
   const interrupt = new AbortController();
   process.once("SIGINT", () => interrupt.abort());
-  const { records, failed } = await collect({
+  const { played, failed } = await collect({
     url,
     environment,
     actionSchema,
@@ -81,14 +82,14 @@ async function run(url: string, flags: CollectFlags): Promise<void> {
       ...reset,
     }),
     signal: interrupt.signal,
-    onEpisode: (_record, done) => printProgress(`${done} of ${episodes} episodes`),
+    onEpisode: (done) => printProgress(`${done} of ${episodes} episodes`),
     onFailure: (episode, error) => printError(`episode ${episode}: ${error instanceof Error ? error.message : error}`),
   });
-  const steps = records.reduce((sum, record) => sum + record.steps.length, 0);
-  const rewards = records.map(({ total_reward }) => total_reward);
-  const mean = rewards.length === 0 ? null : rewards.reduce((sum, value) => sum + value, 0) / rewards.length;
-  const summary = { output, episodes: records.length, failed, steps, mean_total_reward: mean };
-  const text = `${records.length} episodes, ${steps} steps, mean total reward ${mean?.toPrecision(4) ?? "-"}: ${output}`;
+  const steps = played.reduce((sum, episode) => sum + episode.steps, 0);
+  const earned = played.reduce((sum, { total_reward }) => sum + total_reward, 0);
+  const mean = played.length === 0 ? null : earned / played.length;
+  const summary = { output, episodes: played.length, failed, steps, mean_total_reward: mean };
+  const text = `${played.length} episodes, ${steps} steps, mean total reward ${mean?.toPrecision(4) ?? "-"}: ${output}`;
   print(flags.json ? JSON.stringify(summary) : text);
   if (failed > 0) printNote(`${failed} failed; run the command again to play them.`);
   exit(interrupt.signal.aborted ? INTERRUPTED : failed > 0 ? 1 : 0);
@@ -111,5 +112,8 @@ async function choosePolicy({ policy, endpoint, model }: CollectFlags, schema: J
 async function ask(url: string, split: string | undefined): Promise<{ environment: string; tasks: number }> {
   await using env = await connect(url);
   const { name } = await env.metadata();
-  return { environment: name, tasks: split === undefined ? 0 : await env.tasks.count(split) };
+  const tasks = split === undefined ? 0 : await env.tasks.count(split);
+  if (split !== undefined && tasks < 1)
+    throw new ConfigError(`The split "${split}" is empty: there is nothing to play.`);
+  return { environment: name, tasks };
 }

@@ -12,7 +12,7 @@ export interface LLMJudgeOptions<A = unknown, O = unknown> extends ChatEndpointO
   prompt: string | ((action: A, observation: O) => string);
   /** The system message; default none. */
   system?: string;
-  /** Reads the score out of a reply: undefined when there is none. Default: `0.7`, `7/10`, `70%`, the last that is called a score. */
+  /** Reads the score out of a reply: undefined when there is none. Default: `0.7`, `7/10`, `70%`, the one that is called a score or the only one. */
   parse?: (reply: string) => number | undefined;
 }
 

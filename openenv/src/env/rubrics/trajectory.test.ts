@@ -186,6 +186,41 @@ describe("exponential discounting", () => {
     expect(asked).toBe(1);
   });
 
+  test.each([
+    [Number.NaN, "the rubric Broken gave NaN"],
+    [Promise.resolve(Number.NaN), "the rubric Broken gave NaN"],
+    [new Error("unlucky"), "the rubric Broken failed"],
+  ])("gives no step a reward when the episode has no score: %s", async (given, message) => {
+    class Broken extends ExponentialDiscounting {
+      override scoreTrajectory() {
+        if (given instanceof Error) throw given;
+        return given;
+      }
+    }
+    const rubric = new Broken();
+    await expect((async () => rubric.score({}, { done: true }))()).rejects.toThrow(message);
+    const rewards = (async () => rubric.computeStepRewards())();
+    await expect(rewards).rejects.toMatchObject({ code: "RUBRIC_FAILED", message: expect.stringContaining(message) });
+  });
+
+  test("takes no score that comes after a reset for one of the next episode", async () => {
+    const scores: ((score: number) => void)[] = [];
+    class Slow extends ExponentialDiscounting {
+      override scoreTrajectory() {
+        return new Promise<number>((resolve) => scores.push(resolve));
+      }
+    }
+    const rubric = new Slow();
+    const late = rubric.score({}, { done: true });
+    rubric.reset();
+    rubric.forward({}, { done: false }, {});
+    scores[0]?.(5);
+    expect(await late).toBe(5);
+    const rewards = rubric.computeStepRewards();
+    scores[1]?.(1);
+    expect(await rewards).toEqual([1]);
+  });
+
   test("keeps gamma in its state and refuses one outside [0, 1]", () => {
     const rubric = new Outcome(0.5, 1);
     const other = new Outcome(undefined, 1);

@@ -3,6 +3,7 @@ import { snapshot } from "../../util/snapshot.js";
 import { isThenable } from "../../util/thenable.js";
 import type { MaybePromise } from "../../util/types.js";
 import { Rubric, type ScoreContext } from "../rubric.js";
+import { failureOf, notFinite } from "../rubric-failure.js";
 
 /** A copy of one step of an episode. */
 export interface TrajectoryStep<A = unknown, O = unknown> {
@@ -41,7 +42,10 @@ export abstract class TrajectoryRubric<A = unknown, O = unknown> extends Rubric<
   /** The score of an episode. Called when an observation is `done`. */
   abstract scoreTrajectory(trajectory: readonly TrajectoryStep<A, O>[], context: ScoreContext): MaybePromise<number>;
 
-  /** One reward a step of this episode, for training on it afterwards: by default what each step was given. */
+  /**
+   * One reward a step of this episode, for training on it afterwards: by default what each step was given.
+   * @throws RubricError, or rejects with it, when the episode has no score.
+   */
   computeStepRewards(): MaybePromise<number[]> {
     if (this.#steps.length === 0) return [];
     return this.withFinalScore((score) =>
@@ -57,15 +61,37 @@ export abstract class TrajectoryRubric<A = unknown, O = unknown> extends Rubric<
   override forward(action: A, observation: O, context: ScoreContext): MaybePromise<number> {
     this.#record(action, observation);
     if ((observation as { done?: unknown } | null)?.done !== true) return this.#intermediateReward;
-    const score = this.scoreTrajectory(this.#steps, context);
-    if (!isThenable(score)) return (this.#final = score);
-    return score.then((value) => (this.#final = value));
+    const steps = this.#steps;
+    const keep = (score: number): number => {
+      // One that comes late, after a reset, is not of this episode.
+      if (this.#steps === steps && Number.isFinite(score)) this.#final = score;
+      return score;
+    };
+    const score = this.scoreTrajectory(steps, context);
+    return isThenable(score) ? score.then(keep) : keep(score);
   }
 
   /** Goes on with the score of the episode, which is computed now when the episode is not done or was not scored. */
   protected withFinalScore<T>(next: (score: number) => T): MaybePromise<T> {
-    const score = this.#final ?? this.scoreTrajectory(this.#steps, {});
+    const score = this.#final ?? this.#scoreAfterwards();
     return isThenable(score) ? score.then(next) : next(score);
+  }
+
+  /** Outside of `score`, which would see to errors. */
+  #scoreAfterwards(): MaybePromise<number> {
+    const check = (score: number): number => {
+      if (Number.isFinite(score)) return score;
+      throw notFinite(this, score);
+    };
+    const fail = (error: unknown): never => {
+      throw failureOf(this, error);
+    };
+    try {
+      const score = this.scoreTrajectory(this.#steps, {});
+      return isThenable(score) ? score.then(check).then(undefined, fail) : check(score);
+    } catch (error) {
+      return fail(error);
+    }
   }
 
   protected override skipped(action: A, observation: O): void {

@@ -4,7 +4,7 @@ import { type AddressInfo, connect } from "node:net";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import * as z from "zod";
 import { waitFor } from "../../../test-support/servers.js";
-import { defineContract, defineEnvironment } from "../../index.js";
+import { createTasks, defineContract, defineEnvironment } from "../../index.js";
 import { ByteBudget } from "../byte-budget.js";
 import type { ServerContext } from "../context.js";
 import { Descriptors } from "../descriptors.js";
@@ -29,6 +29,7 @@ const environment = defineEnvironment(
     reset: () => ({ observation: { text: "" } }),
     step: ({ size }) => ({ observation: { text: "x".repeat(size) } }),
   }),
+  { tasks: createTasks({ train: [{ text: "short" }, { text: "x".repeat(500) }] }) },
 );
 
 let port: number;
@@ -72,9 +73,9 @@ async function hang(bytes: number) {
   return socket;
 }
 
-function post(body: string): Promise<Response> {
+function post(body: string, path = "/step"): Promise<Response> {
   const headers = { "content-type": "application/json" };
-  return fetch(`http://127.0.0.1:${port}/step`, { method: "POST", headers, body });
+  return fetch(`http://127.0.0.1:${port}${path}`, { method: "POST", headers, body });
 }
 
 test("bodies that are more bytes together than their budget are refused, and the budget comes back", async () => {
@@ -115,4 +116,20 @@ test("an answer over the limit is an error, not an answer", async () => {
     body: JSON.stringify({ jsonrpc: "2.0", id: "y".repeat(300), method: "openenv/session/create" }),
   });
   expect(await rpc.json()).toMatchObject({ id: "y".repeat(300), error: { code: -32603 } });
+});
+
+test("tasks over the limit are an error, and smaller ones still come", async () => {
+  const wanted: [path: string, body: string, status: number][] = [
+    ["task", '{"split":"train","index":0}', 200],
+    ["task", '{"split":"train","index":1}', 500],
+    ["tasks", '{"split":"train"}', 500],
+    ["task_range", '{"split":"train","stop":1}', 200],
+    ["task_range", '{"split":"train"}', 500],
+  ];
+  for (const [path, body, status] of wanted) {
+    const response = await post(body, `/text_env/${path}`);
+    const answer = (await response.json()) as { detail?: string };
+    expect([path, response.status]).toEqual([path, status]);
+    if (status === 500) expect(answer.detail).toContain("larger than 200 bytes");
+  }
 });

@@ -62,7 +62,7 @@ export class McpGateway implements McpDoor {
       }
       if (isNew && isSessionless(exchange.request, value)) return await this.#answerAlone({ ...exchange, value });
       if (isNew && isInitializeRequest(value)) return await this.#open({ ...exchange, value });
-      await this.#find(exchange).handle({ ...exchange, value });
+      await this.#find(exchange, value).handle({ ...exchange, value });
     } catch (error) {
       refuse({ ...exchange, value }, error);
     }
@@ -90,17 +90,22 @@ export class McpGateway implements McpDoor {
       if (session.attached) session.closeOnDetach = true;
       else sessions.end(session, "closed by its MCP client");
     };
-    const peer = new McpPeer({ session, server: renderServer(session.runtime, { session }), onClosed: leave });
+    const server = renderServer(session.runtime, { session });
+    const peer = new McpPeer({ session, owned, server, onClosed: leave });
     // Who joins a session that has a client takes over: that one may have gone without a word.
     const before = session.peer;
     session.peer = peer;
     before?.end();
     this.#peers.add(peer);
     if (context.rights.isOrchestrator(request.headers)) session.held = session.orchestrated = true;
-    await peer.connect();
-    await peer.handle(exchange);
-    const isGone = response.closed && !response.writableFinished;
-    if (!peer.initialised || isGone) await peer.close();
+    let isIn = false;
+    try {
+      await peer.connect();
+      await peer.handle(exchange);
+      isIn = peer.initialised && (response.writableFinished || !response.closed);
+    } finally {
+      if (!isIn) await peer.close();
+    }
   }
 
   async #openSession({ response, context: { sessions } }: Exchange): Promise<Session> {
@@ -113,9 +118,17 @@ export class McpGateway implements McpDoor {
   }
 
   /** @throws RpcError when the session is not there any more, which tells a client to begin a new one. */
-  #find({ request, context }: Exchange): McpPeer {
+  #find({ request, context }: Exchange, value: unknown): McpPeer {
     const id = request.headers["mcp-session-id"];
     if (typeof id !== "string") {
+      if (isObject(value) && value["method"] === "initialize") {
+        const wanted = "protocolVersion, capabilities and clientInfo {name, version}";
+        throw new HttpError(
+          400,
+          RPC_ERRORS.invalidParams,
+          `Invalid params: initialize needs an id, and in params ${wanted}`,
+        );
+      }
       throw new HttpError(400, RPC_ERRORS.server, "Bad Request: initialize first, then send its Mcp-Session-Id header");
     }
     const peer = context.sessions.find(id)?.peer;

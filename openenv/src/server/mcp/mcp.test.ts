@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { INITIALIZE, initialize, rpc, send, useMcp } from "../../../test-support/mcp.js";
 import { waitFor } from "../../../test-support/servers.js";
+import { DESK_TOOLS } from "../../../test-support/tool-environment.js";
 
 const { start, open } = useMcp();
 
@@ -9,7 +10,7 @@ describe("a client of the revision without sessions", () => {
     const { server, log, active } = await start();
     const { client, transport } = await open(server, { revision: "newest" });
     expect([client.getNegotiatedProtocolVersion(), transport.sessionId]).toEqual(["2026-07-28", undefined]);
-    expect((await client.listTools()).tools).toHaveLength(8);
+    expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(DESK_TOOLS);
     expect(log.created).toBe(0);
     for (let round = 0; round < 2; round++) {
       expect(await client.callTool({ name: "tally" })).toMatchObject({ structuredContent: { result: 1 } });
@@ -78,12 +79,37 @@ describe("both kinds of client at one address", () => {
       [INITIALIZE, { "content-type": "text/plain" }, 415, -32000],
       [{ ...rpc, method: "tools/list" }, { "mcp-protocol-version": "2026-07-28" }, 400, -32602],
       [INITIALIZE, { "openenv-session": "gone" }, 404, -32001],
+      [{ ...INITIALIZE, params: {} }, {}, 400, -32602],
+      [[INITIALIZE], {}, 400, -32000],
     ];
     for (const [body, headers, status, code] of cases) {
       const response = await send(server.url, body, headers);
       expect([response.status, await response.json()]).toMatchObject([status, { error: { code } }]);
     }
     expect(active()).toBe(0);
+  });
+
+  test("a revision of MCP that is not known is told which ones are", async () => {
+    const { server } = await start();
+    const unknown = "2099-01-01";
+    const params = { ...INITIALIZE.params, protocolVersion: unknown };
+    const begun = await send(server.url, { ...INITIALIZE, params });
+    expect(await begun.text()).toContain('"protocolVersion":"2025-11-25"');
+    const session = { "mcp-session-id": begun.headers.get("mcp-session-id") ?? "" };
+    const header = { "mcp-protocol-version": unknown };
+    const inSession = await send(server.url, { ...rpc, method: "ping" }, { ...session, ...header });
+    expect([inSession.status, await inSession.text()]).toEqual([
+      400,
+      expect.stringContaining("2025-11-25, 2025-06-18"),
+    ]);
+    expect((await send(server.url, { ...rpc, method: "ping" }, session)).status).toBe(200);
+    const _meta = {
+      "io.modelcontextprotocol/protocolVersion": unknown,
+      "io.modelcontextprotocol/clientInfo": { name: "x", version: "1" },
+      "io.modelcontextprotocol/clientCapabilities": {},
+    };
+    const alone = await send(server.url, { ...rpc, method: "tools/list", params: { _meta } }, header);
+    expect([alone.status, await alone.json()]).toMatchObject([400, { error: { data: { supported: ["2026-07-28"] } } }]);
   });
 
   test("a page of a foreign origin gets nowhere", async () => {

@@ -5,6 +5,8 @@ import { answerWith, type Incoming } from "./web-exchange.js";
 
 export interface McpPeerParts {
   session: Session;
+  /** The session was opened for this client and ends with it. */
+  owned: boolean;
   server: Server;
   /** The client has deleted its MCP session, or was never let in. */
   onClosed(): void;
@@ -15,6 +17,7 @@ export class McpPeer implements SessionPeer {
   readonly #parts: McpPeerParts;
   readonly #transport: WebStandardStreamableHTTPServerTransport;
   #streams = 0;
+  #requests = 0;
 
   constructor(parts: McpPeerParts) {
     this.#parts = parts;
@@ -29,6 +32,10 @@ export class McpPeer implements SessionPeer {
     return this.#streams > 0;
   }
 
+  get silent(): boolean {
+    return this.#parts.owned && this.#requests < 2;
+  }
+
   /** The client was let in. */
   get initialised(): boolean {
     return this.#transport.sessionId !== undefined;
@@ -40,6 +47,7 @@ export class McpPeer implements SessionPeer {
 
   async handle(incoming: Incoming): Promise<void> {
     const { request, response } = incoming;
+    this.#requests++;
     if (request.method === "GET") this.#watch(response);
     await answerWith((asked, options) => this.#transport.handleRequest(asked, options), incoming);
   }

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { INITIALIZE, initialize, MCP_ACCEPT, openAndCutStream, rpc, send, useMcp } from "../../../test-support/mcp.js";
 import { waitFor } from "../../../test-support/servers.js";
 import { openTestSocket } from "../../../test-support/socket.js";
@@ -131,7 +131,7 @@ describe("a client of real MCP with a session", () => {
     await waitFor(() => log.hanging === 1);
     cancel.abort(new Error("no more"));
     expect(await call).toContain("no more");
-    await waitFor(() => log.aborted === 1);
+    await waitFor(() => log.aborted.length === 1);
     expect(await client.ping()).toEqual({});
   });
 
@@ -145,6 +145,23 @@ describe("a client of real MCP with a session", () => {
     expect(await client.ping()).toEqual({});
     await client.close();
     await waitFor(() => active() === 0);
+  });
+
+  test.each([900, null])("that vanishes as soon as it was let in has 30 s, whatever the timeout: %s", async (limit) => {
+    vi.useFakeTimers({ toFake: ["Date", "setInterval", "clearInterval"] });
+    try {
+      const { server, log, active } = await start({ sessionTimeout: limit });
+      const [silent, talking] = [await initialize(server.url), await initialize(server.url)];
+      await (await send(server.url, { jsonrpc: "2.0", method: "notifications/initialized" }, talking)).text();
+      vi.advanceTimersByTime(29_000);
+      expect(active()).toBe(2);
+      vi.advanceTimersByTime(6_000);
+      expect([active(), log.closed]).toEqual([1, 1]);
+      const asked = [silent, talking].map((session) => send(server.url, { ...rpc, method: "ping" }, session));
+      expect((await Promise.all(asked)).map(({ status }) => status)).toEqual([404, 200]);
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   test("can open its stream again after it was cut", async () => {

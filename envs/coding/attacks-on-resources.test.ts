@@ -1,0 +1,100 @@
+/** Programs that take all there is of the machine: time, memory, processes, files, output. */
+import { describe, expect, test } from "vitest";
+import { requireBubblewrap } from "../../openenv/test-support/requirement.js";
+import { COUNT_OTHERS, useAttacker } from "./test-support/attack.js";
+import { openSession, prepareCoding } from "./test-support/sessions.js";
+
+const bubblewrap = await requireBubblewrap();
+
+describe.skipIf(!bubblewrap.available)("a program that wants too much", { timeout: 60_000 }, () => {
+  const { attack, run } = useAttacker();
+
+  test("a fork bomb is stopped at its time limit, and all of it is gone", async () => {
+    const bomb = "import os\nwhile True:\n  try: os.fork()\n  except OSError: pass";
+    const told = await attack(bomb);
+    expect(told).toMatchObject({ outcome: "timeout", exit_code: 124, state_lost: true, reward: 0 });
+    expect((await run(COUNT_OTHERS)).stdout).toBe("0\n");
+  });
+
+  test("a fork bomb that fails leaves nothing behind for the next step", async () => {
+    const told = await attack("import os\nwhile True: os.fork()");
+    expect(told.outcome).toMatch(/error|timeout/);
+    expect((await run(COUNT_OTHERS)).stdout).toBe("0\n");
+  });
+
+  test("threads have a limit", async () => {
+    const told = await attack(
+      "import threading, time\nfor _ in range(1000): threading.Thread(target=time.sleep, args=(1,), daemon=True).start()",
+    );
+    expect(told.stderr).toContain("can't start new thread");
+  });
+
+  test("an endless loop is stopped, and the answer says what is lost", async () => {
+    const told = await attack("print('began')\nwhile True: pass");
+    expect(told).toMatchObject({ stdout: "began\n", exit_code: 124, outcome: "timeout", state_lost: true });
+    expect(told.stderr).toContain("longer than 3 s");
+    expect(told.stderr).toContain("variables and imports are lost");
+    expect((await run("kept")).stderr).toContain("NameError");
+  });
+
+  test("an endless loop that ignores every signal and error is stopped", async () => {
+    const code = `import signal
+for number in range(1, 65):
+  try: signal.signal(number, signal.SIG_IGN)
+  except (OSError, ValueError): pass
+while True:
+  try:
+    while True: pass
+  except BaseException: pass`;
+    expect((await attack(code)).outcome).toBe("timeout");
+  });
+
+  test("an allocation of 1 GB fails, and the session keeps its variables", async () => {
+    const told = await attack("block = bytearray(1 << 30)");
+    expect(told).toMatchObject({ exit_code: 1, outcome: "error", state_lost: false });
+    expect(told.stderr).toContain("MemoryError");
+    expect((await run("print(kept)")).stdout).toBe("kept\n");
+  });
+
+  test("an allocation by many processes does not take the machine's memory", async () => {
+    const code = `import os, time
+for _ in range(20):
+  if os.fork() == 0:
+    block = bytearray(100 << 20)
+    time.sleep(1)
+    os._exit(0)
+for _ in range(20):
+  try: os.wait()
+  except ChildProcessError: break`;
+    const told = await attack(code);
+    expect(["ok", "error", "died", "timeout"]).toContain(told.outcome);
+  });
+
+  test("files have a size, and so have all files together", async () => {
+    const one = await attack("with open('big', 'wb') as f: f.write(bytes(100 << 20))");
+    expect(one.stderr).toMatch(/File too large|No space left/);
+    const code = `for n in range(10):
+  with open(f'part{n}', 'wb') as f: f.write(bytes(20 << 20))`;
+    expect((await attack(code)).stderr).toContain("No space left");
+    expect((await attack("open('/dev/shm/x', 'wb').write(bytes(100 << 20))")).stderr).toMatch(/too large|No space/);
+  });
+});
+
+describe.skipIf(!bubblewrap.available)("1 GB of output", { timeout: 120_000 }, () => {
+  test("is cut, and the server's memory stays bounded while it reads", async () => {
+    const { environment } = await prepareCoding({ SANDBOX_TIMEOUT: "90" });
+    await using session = await openSession(environment);
+    await session.run("1");
+    let most = 0;
+    const before = process.memoryUsage().rss;
+    const timer = setInterval(() => (most = Math.max(most, process.memoryUsage().rss)), 20);
+    const code = "import os\nfor _ in range(1 << 14): os.write(1, b'x' * 65536)\nprint('the end')";
+    const told = await session.run(code);
+    clearInterval(timer);
+    expect(told).toMatchObject({ truncated: true, outcome: "ok", exit_code: 0 });
+    expect(told.stdout.length).toBeLessThan(10_200);
+    expect(told.stdout).toMatch(/^x+\n\[\.\.\. more than 10\d+ bytes left out \.\.\.\]\nx+the end\n$/);
+    expect(most - before).toBeLessThan(256 * 1024 * 1024);
+    expect((await session.run("print(1)")).stdout).toBe("1\n");
+  });
+});
