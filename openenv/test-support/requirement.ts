@@ -156,7 +156,10 @@ async function find(search: Search): Promise<Component> {
   return { available: false, path: "", reason };
 }
 
-async function answers(path: string, { args = [], ask = (file) => run(file, args), expected }: Search): Promise<boolean> {
+async function answers(
+  path: string,
+  { args = [], ask = (file) => run(file, args), expected }: Search,
+): Promise<boolean> {
   try {
     return expected.test((await ask(path)).trim());
   } catch {
