@@ -6,7 +6,15 @@ import type { Environment, EnvironmentDefinition } from "../env/environment.js";
 import { rng } from "../env/rng.js";
 import type { JsonObject } from "../protocol/messages.js";
 import type { ToolErrorBody, ToolSummary } from "../protocol/tools.js";
-import { ADVICE, isolated, type Player, resetResets, SEED, seedHonoured, withSession } from "./checks/behaviour.js";
+import {
+  ADVICE,
+  DEFAULT_SEED,
+  isolated,
+  type Player,
+  resetResets,
+  seedHonoured,
+  withSession,
+} from "./checks/behaviour.js";
 import { collectWith, type Exchange } from "./collect-episode.js";
 import { rewardProblems, schemaProblems, stateProblems } from "./graders.js";
 import { type CheckDefinition, type CheckReport, CheckSkip, demand, runChecks } from "./report.js";
@@ -38,6 +46,7 @@ export function checkEnvironment<C extends Contract>(
     open: () => connect(definition) as unknown as Promise<EnvClient>,
     actions: (options.actions as JsonObject[] | undefined) ?? sampleActions(action, tools, SAMPLES),
     reset: (options.reset as JsonObject | undefined) ?? {},
+    seed: DEFAULT_SEED,
     seeded: definition.seeded === true,
     ignore: [],
   };
@@ -68,7 +77,7 @@ function checksOf(subject: Subject): CheckDefinition[] {
 }
 
 function collect(subject: Subject): Promise<Exchange[]> {
-  const plan = { reset: { ...subject.reset, seed: SEED, episodeId: "checked" }, actions: subject.actions };
+  const plan = { reset: { ...subject.reset, seed: subject.seed, episodeId: "checked" }, actions: subject.actions };
   return withSession(subject, (env) => collectWith(env, plan));
 }
 
@@ -103,7 +112,7 @@ async function toolsAnswer(subject: Subject): Promise<void> {
     await env.reset(subject.reset);
     const { observation: list } = await env.step({ type: "list_tools" });
     const offered = list["tools"] as ToolSummary[];
-    const random = rng(SEED);
+    const random = rng(subject.seed);
     const ajv = new Ajv2020({ strict: false, validateFormats: false });
     for (const tool of offered) {
       const call = sampleCall(tool, random);

@@ -6,7 +6,7 @@ import { connect } from "../connect.js";
 import { ConnectionError, RemoteError } from "../errors.js";
 import type { JsonObject } from "../protocol/messages.js";
 import { isObject } from "../util/is-object.js";
-import { ADVICE, isFull, isolated, resetResets, seedHonoured } from "./checks/behaviour.js";
+import { ADVICE, DEFAULT_SEED, isFull, isolated, resetResets, seedHonoured } from "./checks/behaviour.js";
 import { type Endpoints, endpointChecks, type Standard } from "./checks/endpoints.js";
 import { fetchJson, type HttpAnswer } from "./checks/fetch-json.js";
 import { type Crowd, capacityRefusal, nothingLeft, workersAgree } from "./checks/sessions.js";
@@ -20,6 +20,11 @@ export interface CheckServerOptions extends ConnectOptions {
   actions?: readonly JsonObject[];
   /** The environment's own reset options. */
   reset?: JsonObject;
+  /** Seed of the episodes, default 7, and id of the one that is looked at, default `checked`. */
+  seed?: number;
+  episodeId?: string;
+  /** Milliseconds for that whole episode; default no limit but that of each answer. */
+  episodeTimeoutMs?: number;
   /** Least and greatest reward of a step, where they are declared. */
   rewardRange?: readonly [number, number];
   /** True: the seed must decide the episode. False: it need not. Default: the same seed must give the same episode. */
@@ -58,7 +63,7 @@ const PATIENCE_MS = 2_000;
  * @example renderCheckReport(await checkServer("http://localhost:8000"));
  */
 export async function checkServer(url: string | URL, options: CheckServerOptions = {}): Promise<ServerReport> {
-  const { timeoutMs = DEFAULT_TIMEOUT_MS, httpTimeoutMs = HTTP_TIMEOUT_MS, signal } = options;
+  const { timeoutMs = DEFAULT_TIMEOUT_MS, httpTimeoutMs = HTTP_TIMEOUT_MS, seed = DEFAULT_SEED, signal } = options;
   const address = parseAddress(url);
   const headers = requestHeaders(options);
   const limits = { headers, timeoutMs: Math.min(timeoutMs, httpTimeoutMs), signal };
@@ -73,7 +78,8 @@ export async function checkServer(url: string | URL, options: CheckServerOptions
     timeoutMs,
     rewardRange: options.rewardRange,
     open: () => openSession(url, options, PATIENCE_MS),
-    plan: { reset: { ...options.reset, seed: 1, episode_id: "checked" }, actions },
+    episodeTimeoutMs: options.episodeTimeoutMs,
+    plan: { reset: { ...options.reset, seed, episode_id: options.episodeId ?? "checked" }, actions },
     reset: options.reset ?? {},
   };
   const report = await runChecks(
@@ -129,10 +135,11 @@ function makeCrowd(
   options: CheckServerOptions,
   { ask, actions }: { ask: Ask; actions: readonly JsonObject[] },
 ): Crowd {
-  const { other, reset = {}, seeded, ignore = [], maxHeld = MAX_HELD, rounds = ROUNDS } = options;
+  const { other, reset = {}, seed = DEFAULT_SEED, seeded, ignore = [], maxHeld = MAX_HELD, rounds = ROUNDS } = options;
   return {
     actions,
     reset,
+    seed,
     seeded,
     ignore,
     maxHeld,

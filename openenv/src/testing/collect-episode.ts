@@ -23,6 +23,8 @@ export interface CollectOptions {
   headers: Record<string, string>;
   /** Milliseconds for the connection and for each answer. */
   timeoutMs: number;
+  /** Milliseconds for the whole episode. */
+  episodeTimeoutMs?: number | undefined;
 }
 
 /** A message and a whole episode that are larger say that something is wrong with a server. Bytes. */
@@ -113,7 +115,11 @@ interface BareLine {
 }
 
 /** A socket without compression and extensions: what any client of the protocol would see. */
-async function openLine(url: string, { headers, timeoutMs }: CollectOptions): Promise<BareLine> {
+async function openLine(
+  url: string,
+  { headers, timeoutMs, episodeTimeoutMs = Infinity }: CollectOptions,
+): Promise<BareLine> {
+  const deadline = Date.now() + episodeTimeoutMs;
   const socket = new WebSocket(url, {
     headers,
     perMessageDeflate: false,
@@ -139,7 +145,9 @@ async function openLine(url: string, { headers, timeoutMs }: CollectOptions): Pr
   socket.on("close", (code) => take(new Error(`the socket was closed with ${code}`)));
   const next = (where: string): Promise<string> =>
     new Promise((resolve, reject) => {
-      const timer = setTimeout(() => settle(new Error(`no answer came within ${timeoutMs} ms`)), timeoutMs);
+      const left = Math.max(0, deadline - Date.now());
+      const late = left < timeoutMs ? `the episode took longer than ${episodeTimeoutMs} ms` : silent(timeoutMs);
+      const timer = setTimeout(() => settle(new Error(late)), Math.min(timeoutMs, left));
       const settle = (frame: string | Error): void => {
         clearTimeout(timer);
         waiting = undefined;
@@ -167,6 +175,10 @@ async function openLine(url: string, { headers, timeoutMs }: CollectOptions): Pr
       setTimeout(() => socket.terminate(), CLOSE_MS).unref();
     },
   };
+}
+
+function silent(timeoutMs: number): string {
+  return `no answer came within ${timeoutMs} ms`;
 }
 
 const CLOSE_MS = 1_000;

@@ -11,6 +11,8 @@ export interface Check {
   /** What was promised, and what was seen instead, where both are plain values. */
   expected?: unknown;
   actual?: unknown;
+  /** How long it took; 0 when it was not made. */
+  durationMs: number;
 }
 
 export interface CheckReport {
@@ -48,7 +50,7 @@ class CheckFailure extends Error {
 /** Why a check does not apply. */
 export class CheckSkip extends Error {}
 
-/** Runs the checks one after the other, but for those whose id is in `leaveOut`; a failed one keeps none but those that need it from being run. */
+/** Runs the checks one after the other, but for `leaveOut`; one that fails stops only those that need it. */
 export async function runChecks(
   target: string,
   definitions: readonly CheckDefinition[],
@@ -58,23 +60,27 @@ export async function runChecks(
   for (const definition of definitions) {
     const { id, description, needs } = definition;
     const unmet = needs !== undefined && checks.find((check) => check.id === needs)?.status !== "passed";
-    if (leaveOut.includes(id)) checks.push({ id, description, status: "skipped", detail: "it was left out" });
-    else if (unmet) checks.push({ id, description, status: "skipped", detail: `${needs} did not pass` });
-    else checks.push(await runCheck(definition));
+    const reason = leaveOut.includes(id) ? "it was left out" : unmet ? `${needs} did not pass` : undefined;
+    if (reason === undefined) checks.push(await runCheck(definition));
+    else checks.push({ id, description, status: "skipped", detail: reason, durationMs: 0 });
   }
   return { target, passed: checks.every(({ status }) => status !== "failed"), checks };
 }
 
 async function runCheck({ id, description, remedy, run }: CheckDefinition): Promise<Check> {
+  const start = performance.now();
+  const end = (outcome: Pick<Check, "status" | "detail" | "remedy" | "expected" | "actual">): Check => {
+    return { id, description, ...outcome, durationMs: performance.now() - start };
+  };
   try {
     await run();
-    return { id, description, status: "passed" };
+    return end({ status: "passed" });
   } catch (error) {
-    if (error instanceof CheckSkip) return { id, description, status: "skipped", detail: error.message };
+    if (error instanceof CheckSkip) return end({ status: "skipped", detail: error.message });
     const isPlain = error instanceof CheckFailure || error instanceof OpenEnvError;
     const detail = isPlain ? error.message : `unexpected failure: ${String(error)}`;
     const facts = error instanceof CheckFailure ? error.facts : {};
-    return { id, description, status: "failed", detail, ...(remedy !== undefined && { remedy }), ...facts };
+    return end({ status: "failed", detail, ...(remedy !== undefined && { remedy }), ...facts });
   }
 }
 

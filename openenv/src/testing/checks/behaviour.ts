@@ -11,14 +11,16 @@ export interface Player {
   actions: readonly JsonObject[];
   /** The environment's own reset options. */
   reset: JsonObject;
+  seed: number;
   /** True: the seed decides the episode. False: it does not. Undefined: it is not known. */
   seeded: boolean | undefined;
   /** Paths that differ by nature, such as `observation.seen_at`. */
   ignore: readonly string[];
 }
 
-export const SEED = 7;
-const OTHER_SEEDS = [1, 2, 3, 4, 5];
+export const DEFAULT_SEED = 7;
+/** How many other seeds may give the same episode before the seed is said to decide nothing. */
+const OTHER_SEEDS = 5;
 
 export const ADVICE = {
   isolated: "Keep what belongs to a session inside the factory, not in the module.",
@@ -39,9 +41,9 @@ export function play(player: Player, env: EnvClient, seed: number): Promise<Epis
 export async function isolated(player: Player): Promise<void> {
   await withSession(player, async (quiet) => {
     await using busy = await openSecond(player);
-    await quiet.reset({ ...player.reset, seed: SEED, episodeId: "quiet" });
+    await quiet.reset({ ...player.reset, seed: player.seed, episodeId: "quiet" });
     const before = await quiet.state();
-    await play(player, busy, SEED + 1);
+    await play(player, busy, player.seed + 1);
     const difference = firstDifference(before, await quiet.state());
     demand(difference === undefined, `another session changed ${difference}`);
   });
@@ -63,7 +65,7 @@ export function isFull(error: unknown): error is RemoteError {
 
 export async function resetResets(player: Player): Promise<void> {
   await withSession(player, async (env) => {
-    const options = { ...player.reset, seed: SEED, episodeId: "same" };
+    const options = { ...player.reset, seed: player.seed, episodeId: "same" };
     const begin = async () => ({ ...(await env.reset(options)), state: await env.state() });
     const first = await begin();
     for (const action of player.actions) if ((await env.step(action)).done) break;
@@ -82,15 +84,17 @@ export async function resetResets(player: Player): Promise<void> {
 export async function seedHonoured(player: Player): Promise<void> {
   if (player.seeded === false) throw new CheckSkip("the environment does not declare `seeded: true`");
   const fresh = (seed: number): Promise<Episode> => withSession(player, (env) => play(player, env, seed));
-  const reference = await fresh(SEED);
-  const difference = differenceOf(player, reference, await fresh(SEED));
-  demand(difference === undefined, `two episodes with seed ${SEED} and the same actions differ first in ${difference}`);
+  const { seed } = player;
+  const reference = await fresh(seed);
+  const difference = differenceOf(player, reference, await fresh(seed));
+  demand(difference === undefined, `two episodes with seed ${seed} and the same actions differ first in ${difference}`);
   if (player.seeded !== true) return;
-  for (const seed of OTHER_SEEDS) if (differenceOf(player, reference, await fresh(seed)) !== undefined) return;
-  const seeds = [SEED, ...OTHER_SEEDS].join(", ");
+  for (let nth = 1; nth <= OTHER_SEEDS; nth++) {
+    if (differenceOf(player, reference, await fresh(seed + nth)) !== undefined) return;
+  }
   demand(
     false,
-    `seeds ${seeds} all give the same episode with these actions: use the seed, or give actions that show what it decides`,
+    `seeds ${seed} to ${seed + OTHER_SEEDS} all give the same episode with these actions: use the seed, or give actions that show what it decides`,
   );
 }
 

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { EnvClient } from "../../client/env-client.js";
 import { RemoteError } from "../../errors.js";
 import { CheckSkip, demand } from "../report.js";
-import { differenceOf, isFull, type Player, play, SEED } from "./behaviour.js";
+import { differenceOf, isFull, type Player, play } from "./behaviour.js";
 
 /** A server that is asked for many sessions. */
 export interface Crowd extends Player {
@@ -34,13 +34,16 @@ export async function workersAgree(crowd: Crowd): Promise<void> {
   try {
     if (crowd.openOther) sessions.push(await crowd.openOther());
     if (sessions.length < 2) throw new CheckSkip("the server takes one session at a time, and there is no other one");
-    const episodes = await Promise.all(sessions.map((env) => play(crowd, env, SEED)));
+    const episodes = await Promise.all(sessions.map((env) => play(crowd, env, crowd.seed)));
     const [first = [], ...others] = episodes;
     for (const [nth, other] of others.entries()) {
       const difference = differenceOf(crowd, first, other);
       const isOther = crowd.openOther !== undefined && nth === others.length - 1;
       const where = isOther ? "two workers" : "two sessions at the same time";
-      demand(difference === undefined, `with seed ${SEED} and the same actions ${where} differ first in ${difference}`);
+      demand(
+        difference === undefined,
+        `with seed ${crowd.seed} and the same actions ${where} differ first in ${difference}`,
+      );
     }
   } finally {
     await closeAll(sessions);
@@ -68,7 +71,7 @@ export async function capacityRefusal(crowd: Crowd): Promise<void> {
     });
     const [first] = sessions;
     demand(first !== undefined, "not one session could be opened");
-    const harmed = await failureOf(first.reset({ ...crowd.reset, seed: SEED }));
+    const harmed = await failureOf(first.reset({ ...crowd.reset, seed: crowd.seed }));
     demand(harmed === undefined, `after the refusal a session that was open failed: ${String(harmed)}`);
     await sessions.pop()?.close();
     const late = await crowd.open().catch((error: unknown) => error);

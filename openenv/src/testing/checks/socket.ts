@@ -11,6 +11,7 @@ export interface SocketSubject {
   address: ServerAddress;
   headers: Record<string, string>;
   timeoutMs: number;
+  episodeTimeoutMs: number | undefined;
   /** What `GET /schema` tells. */
   schema: JsonObject;
   rewardRange: readonly [number, number] | undefined;
@@ -94,7 +95,7 @@ function judge(problems: readonly string[]): void {
 
 async function metadataTaken({ open, plan, reset }: SocketSubject): Promise<void> {
   await using env = await open();
-  await env.reset({ ...reset, seed: 1 });
+  await env.reset({ ...reset });
   const [action = {}] = plan.actions;
   const answer = await env.step(action, { metadata: { [MARK]: "kept" } }).catch((error: unknown) => error);
   demand(!(answer instanceof Error), `an action with metadata was refused: ${String(answer)}`);
