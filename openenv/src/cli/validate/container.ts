@@ -93,15 +93,19 @@ function renderRights({ resources }: Validation): string[] {
   ];
 }
 
-/** Whether a container can reach another one's port: `unclear` for anything but a connection and a refusal by the network. */
-export async function reaches(from: Container, to: Container, signal: AbortSignal): Promise<"yes" | "no" | "unclear"> {
+/** Whether a container can reach the port of another one that answers: `silence` where what it sends is lost. */
+export async function reaches(from: Container, to: Container, signal: AbortSignal): Promise<Reach> {
   const script =
-    `const socket = require("net").connect({ host: ${JSON.stringify(to.address)}, port: ${PORT}, timeout: 3000 });` +
-    `socket.on("connect", () => end("connected")).on("error", ({ code }) => end(code)).on("timeout", () => end("timeout"));` +
+    `const socket = require("net").connect({ host: ${JSON.stringify(to.address)}, port: ${PORT}, timeout: ${PROBE_MS} });` +
+    `socket.on("connect", () => end("connected")).on("error", ({ code }) => end(code)).on("timeout", () => end("silence"));` +
     `function end(what) { process.stdout.write(what); process.exit(); }`;
-  const said = await docker(["exec", from.name, "node", "-e", script], { timeoutMs: COMMAND_MS, signal }).catch(
-    () => "",
-  );
+  const command = { timeoutMs: COMMAND_MS, signal };
+  const said = await docker(["exec", from.name, "node", "-e", script], command).catch(() => "");
   if (said === "connected") return "yes";
+  if (said === "silence") return "silence";
   return ["ENETUNREACH", "EHOSTUNREACH"].includes(said) ? "no" : "unclear";
 }
+
+export type Reach = "yes" | "no" | "silence" | "unclear";
+
+const PROBE_MS = 2_000;
