@@ -65,15 +65,24 @@ export async function startContainer({ image, validation, env, offline, signal }
     const variables = Object.entries(env).flatMap(([key, value]) => ["--env", `${key}=${value}`]);
     const rights = renderRights(validation);
     await docker(["run", "--detach", "--name", name, ...labels, ...rights, ...network, ...variables, image], command);
-    const logs = (): Promise<string> =>
-      docker(["logs", "--tail", "200", name], { timeoutMs: COMMAND_MS }).catch(String);
+    const asked = { timeoutMs: COMMAND_MS, withErrors: true };
+    const logs = (): Promise<string> => docker(["logs", "--tail", "200", name], asked).catch(String);
     start.running({ logs });
     const format = "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}";
     address = await docker(["inspect", "--format", format, name], command);
     const published = offline ? `${address}:${PORT}` : await docker(["port", name, `${PORT}/tcp`], command);
-    return { url: `http://${published.split("\n")[0]}`, logs };
+    return { url: `http://${published.split("\n")[0]}`, logs, ended: (until) => waitForEnd(name, until) };
   });
   return { ...started, name, address };
+}
+
+/** Never resolves while it runs, nor once nobody waits any longer. */
+async function waitForEnd(name: string, signal: AbortSignal): Promise<string> {
+  try {
+    return `the container exited with code ${await docker(["wait", name], { timeoutMs: START_MS, signal })}`;
+  } catch {
+    return new Promise(() => {});
+  }
 }
 
 /** What is gone already is no failure. */
