@@ -124,6 +124,31 @@ export const ERRORS = {
     meaning: "A rubric could not score a step; on the wire it is EXECUTION_ERROR.",
     remedy: "Mask the step, never count it as zero; the message names the rubric, the server's log has the cause.",
   },
+  PROVIDER_UNAVAILABLE: {
+    boundary: "provider",
+    meaning: "What a provider works with is not there: no container engine answers, or it may not be used.",
+    remedy: "Start or install it, or get the permission; the message names it. Or choose another provider.",
+  },
+  SOURCE_NOT_FOUND: {
+    boundary: "provider",
+    meaning: "The image, folder or repository that was to be started does not exist, or cannot be read.",
+    remedy: "Check its name and, for a private one, that you are logged in.",
+  },
+  START_FAILED: {
+    boundary: "provider",
+    meaning: "An environment that a provider started ended at once, or does not work; nothing of it is left.",
+    remedy: "Read the last lines of its log: the message ends with them, `logs` has more.",
+  },
+  START_TIMEOUT: {
+    boundary: "provider",
+    meaning: "An environment did not answer a reset over its WebSocket within `timeoutMs`; nothing of it is left.",
+    remedy: "Read the message: it says what it waited for. Raise `timeoutMs` if it only needs longer.",
+  },
+  RELEASE_FAILED: {
+    boundary: "provider",
+    meaning: "A part of what a provider started could not be removed.",
+    remedy: "`openenv ps` shows what is left, `openenv prune` removes it.",
+  },
   INVALID_CONFIG: {
     boundary: "configuration",
     meaning: "An option, a variable or a file the server was started with is wrong.",
@@ -228,6 +253,21 @@ export class RubricError extends EnvError {
   constructor(rubric: string, reason: string, options?: ErrorOptions) {
     super(`the rubric ${rubric} ${reason}`, options);
     this.rubric = rubric;
+  }
+}
+
+/**
+ * A provider could not start an environment, or not end it; nothing of a failed start is left. The message ends with the
+ * last lines that the environment wrote.
+ */
+export class ProviderError extends OpenEnvError {
+  readonly outcome = "lost" as const;
+  /** The end of its log, at most 64 KB; empty when nothing was written. */
+  readonly logs: string;
+
+  constructor(code: ErrorCode, message: string, { logs = "", ...options }: ErrorOptions & { logs?: string } = {}) {
+    super(code, message, options);
+    this.logs = logs;
   }
 }
 

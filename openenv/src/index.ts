@@ -75,6 +75,7 @@ export {
   ERRORS,
   type ErrorCode,
   OpenEnvError,
+  ProviderError,
   RemoteError,
   RubricError,
   ToolError,

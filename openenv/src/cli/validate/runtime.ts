@@ -1,0 +1,116 @@
+import { parseAddress } from "../../client/address.js";
+import { ConfigError, ProviderError } from "../../errors.js";
+import { processProvider } from "../../providers/process/process-provider.js";
+import type { Started } from "../../providers/provider.js";
+import { fetchJson } from "../../testing/checks/fetch-json.js";
+import { type CheckServerOptions, checkServer } from "../../testing/index.js";
+import { runChecks } from "../../testing/report.js";
+import { findEnvironment } from "../find-environment.js";
+import { loadEnvironment } from "../load-environment.js";
+import { declarationChecks } from "./declarations.js";
+import { type Result, toResult } from "./package-report.js";
+import { checkContainer } from "./runtime-container.js";
+import { type RuntimePlan, readRuntimePlan } from "./runtime-plan.js";
+import { fromCheck, joinResults } from "./runtime-results.js";
+import type { Declared, ValidateOptions } from "./validate-options.js";
+
+export interface RuntimeOutcome {
+  results: Result[];
+  /** Whether a server was started, or should have been. */
+  attempted: boolean;
+}
+
+/** Sessions at once: enough to see that one too many is refused. */
+const CAPACITY = 4;
+const START_MS = 30_000;
+const ANSWER_MS = 60_000;
+
+/** Starts the package's server with Node, twice, and in a container where one is declared, and checks what runs. */
+export async function checkRuntime(dir: string, declared: Declared, options: ValidateOptions): Promise<RuntimeOutcome> {
+  const start = performance.now();
+  const startup = (status: Result["status"], evidence: string, remediation: string | null = null): RuntimeOutcome => ({
+    results: [
+      toResult("runtime.startup", status, evidence.split("\n"), {
+        remediation,
+        duration_s: (performance.now() - start) / 1000,
+      }),
+    ],
+    attempted: status !== "skip",
+  });
+  const { execution } = declared.validation;
+  if (execution?.requires_credentials) return startup("skip", "the server needs credentials, which are not handed out");
+  if (declared.manifest.runtime !== "node") {
+    return startup("skip", `the runtime is ${declared.manifest.runtime}: start the server and validate it with --url`);
+  }
+  try {
+    const plan = execution && (await readRuntimePlan(dir, execution.probe_path));
+    await using first = await startServer(dir, declared, options);
+    await using second = await startServer(dir, declared, options);
+    options.onProgress("playing episodes");
+    const work: Work = { declared, plan, options };
+    const checking = checkingOptions(second, work);
+    const results = await checkProcess(first, work, checking);
+    if (options.skipBuild) return { results: joinResults(results, []), attempted: true };
+    const { signal, onProgress } = options;
+    const inContainer = await checkContainer({ dir, declared, checking, signal, onProgress });
+    return { results: joinResults(results, inContainer), attempted: true };
+  } catch (error) {
+    if (options.signal.aborted) throw error;
+    if (error instanceof ConfigError) return startup("fail", error.message, "Correct what the message names.");
+    if (error instanceof ProviderError) return startup("fail", error.message, "Try it: openenv serve");
+    throw error;
+  }
+}
+
+async function startServer(dir: string, { manifest }: Declared, options: ValidateOptions): Promise<Started> {
+  const file = findEnvironment(dir);
+  const { supportsConcurrentSessions } = await loadEnvironment(file);
+  options.onProgress("starting the server");
+  return processProvider().start({
+    directory: file,
+    env: {
+      ...manifest.variables,
+      LOG_LEVEL: "warn",
+      MAX_CONCURRENT_ENVS: String(supportsConcurrentSessions ? CAPACITY : 1),
+    },
+    timeoutMs: START_MS,
+    signal: options.signal,
+  });
+}
+
+interface Work {
+  declared: Declared;
+  plan: RuntimePlan | undefined;
+  options: ValidateOptions;
+}
+
+async function checkProcess(
+  first: Started,
+  { declared, options }: Work,
+  checking: CheckServerOptions,
+): Promise<Result[]> {
+  const { checks } = await checkServer(first.url, checking);
+  const { http } = parseAddress(first.url);
+  const ask = (path: string, body?: unknown) => fetchJson(http(path), { headers: {}, timeoutMs: ANSWER_MS }, body);
+  const more = await runChecks(first.url, declarationChecks(declared.validation, ask), options.leaveOut);
+  return [...checks, ...more.checks].map(fromCheck);
+}
+
+function checkingOptions(second: Started, { declared, plan, options }: Work): CheckServerOptions {
+  const { reward, resources, varies } = declared.validation;
+  const episodeTimeoutMs = resources.episode_timeout_s * 1000;
+  const actions = plan?.actions ?? options.actions;
+  return {
+    other: second.url,
+    rewardRange: reward.range,
+    ignore: [...varies, ...options.ignore],
+    leaveOut: options.leaveOut,
+    rounds: options.rounds,
+    maxHeld: CAPACITY + 1,
+    timeoutMs: Math.min(ANSWER_MS, episodeTimeoutMs),
+    episodeTimeoutMs,
+    signal: options.signal,
+    ...(actions && { actions }),
+    ...(plan && { reset: plan.reset.options, seed: plan.reset.seed, episodeId: plan.reset.episode_id }),
+  };
+}

@@ -1,0 +1,259 @@
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import * as api from "./api.js";
+import { serveGit } from "./git-http.js";
+import { type Change, createRepository } from "./repository.js";
+
+export type { Space } from "./api.js";
+
+export interface HubRequest {
+  method: string;
+  path: string;
+  authorization: string | undefined;
+}
+
+/** Bytes and text by path; a link is a symbolic link to its target. */
+export type Files = Record<string, string | Buffer | { link: string }>;
+
+export interface SpaceOptions {
+  private?: boolean;
+  sdk?: string;
+  stage?: string;
+  host?: string;
+}
+
+/** A status with the Hub's kind of body, or `"drop"`: the connection breaks in the middle of the request. */
+export type Failure = "drop" | { status: number; error?: string; headers?: Record<string, string> };
+
+export interface Hub extends AsyncDisposable {
+  /** For `HF_ENDPOINT`. */
+  readonly url: string;
+  /** May write to what `author` and the organisation `crew` own. */
+  readonly token: string;
+  /** Belongs to `reader`, may write nothing. */
+  readonly readToken: string;
+  readonly requests: readonly HubRequest[];
+  addSpace(id: string, files: Files, options?: SpaceOptions): Promise<api.Space>;
+  space(id: string): api.Space | undefined;
+  /** Requests whose `METHOD /path` matches fail, `times` of them (default: all). */
+  fail(match: RegExp, failure: Failure, times?: number): void;
+  /** Ends every failure that was switched on. */
+  recover(): void;
+}
+
+/**
+ * A real server that speaks the Hub's API for Spaces as its own libraries use it, with git repositories behind it and
+ * their clone over HTTP. Like the Hub it answers 401 for a Space that an anonymous caller may not see.
+ */
+export async function startHub(): Promise<Hub> {
+  const dir = await mkdtemp(join(tmpdir(), "hub-"));
+  const accounts = new Map<string, api.Account>([
+    ["hf_author", { name: "author", orgs: ["crew"], role: "write" }],
+    ["hf_reader", { name: "reader", orgs: [], role: "read" }],
+  ]);
+  const spaces = new Map<string, api.Space>();
+  const requests: HubRequest[] = [];
+  const failures: { match: RegExp; failure: Failure; left: number }[] = [];
+
+  async function addSpace(id: string, files: Files, options: SpaceOptions = {}): Promise<api.Space> {
+    const name = `${id.replaceAll("/", "+")}.git`;
+    const repository = await createRepository(join(dir, name));
+    const changes = Object.entries(files).map(([path, content]): Change => {
+      if (typeof content === "string" || Buffer.isBuffer(content)) return { path, content: Buffer.from(content) };
+      return { path, content: Buffer.from(content.link), link: true };
+    });
+    await repository.commit("refs/heads/main", undefined, "initial commit", changes);
+    const space: api.Space = {
+      id,
+      repository,
+      private: options.private ?? false,
+      sdk: options.sdk ?? "docker",
+      stage: options.stage ?? "RUNNING",
+      hardware: "cpu-basic",
+      host: options.host ?? `https://${api.subdomain(id)}.hf.space`,
+      secrets: {},
+      variables: {},
+      pulls: [],
+      large: new Map(),
+      async files(revision = "main") {
+        const entries = (await repository.tree(revision)).filter(({ type }) => type === "file");
+        const read = async (path: string) => [path, String(await repository.read(revision, path))];
+        return Object.fromEntries(await Promise.all(entries.map(({ path }) => read(path))));
+      },
+    };
+    spaces.set(id, space);
+    return space;
+  }
+
+  function account(request: IncomingMessage): api.Account | undefined {
+    const [kind, value = ""] = (request.headers.authorization ?? "").split(" ");
+    if (!value) return undefined;
+    const token = kind === "Basic" ? (Buffer.from(value, "base64").toString().split(":")[1] ?? "") : value;
+    const found = accounts.get(token);
+    if (!found) throw new api.Refusal(401, "Invalid username or password.");
+    return found;
+  }
+
+  function visible(id: string, caller: api.Account | undefined): api.Space {
+    const space = spaces.get(id);
+    const owner = id.split("/")[0] ?? "";
+    if (space && (!space.private || caller?.name === owner || caller?.orgs.includes(owner))) return space;
+    if (!caller) throw new api.Refusal(401, "Invalid username or password.");
+    throw new api.Refusal(404, "Repository not found", { code: "RepoNotFound" });
+  }
+
+  function mustWrite(id: string, caller: api.Account | undefined): void {
+    const owner = id.split("/")[0] ?? "";
+    if (!caller) throw new api.Refusal(401, "Invalid username or password.");
+    const own = caller.name === owner || caller.orgs.includes(owner);
+    if (caller.role === "write" && own) return;
+    throw new api.Refusal(403, `You don't have the rights to create or change a space under the namespace "${owner}"`);
+  }
+
+  async function answer(request: IncomingMessage, response: ServerResponse, url: URL): Promise<unknown> {
+    const method = request.method ?? "GET";
+    const caller = account(request);
+    const git = /^\/spaces\/([^/]+\/[^/]+?)(?:\.git)?\/(info\/refs|git-upload-pack)$/.exec(url.pathname);
+    if (git) {
+      const space = visible(git[1] ?? "", caller);
+      const call = { dir: space.repository.dir, path: `/${git[2]}`, query: url.search.slice(1) };
+      await serveGit(request, response, call);
+      return undefined;
+    }
+    const body = await readBody(request);
+    const call: api.Call = { origin: url.origin, query: url.searchParams, body };
+    if (url.pathname === "/api/whoami-v2") {
+      if (!caller) throw new api.Refusal(401, "Invalid username or password.");
+      return api.whoAmI(caller);
+    }
+    if (url.pathname === "/api/validate-yaml") return { errors: [], warnings: [] };
+    if (method === "POST" && url.pathname === "/api/repos/create") return await create(call, caller);
+    const inApi = /^\/api\/spaces\/([^/]+\/[^/]+)(?:\/([^/]+)\/?(.*))?$/.exec(url.pathname);
+    if (inApi) {
+      const handler = api.SPACE_ROUTES[`${method} ${inApi[2] ?? ""}`];
+      if (!handler) throw new api.Refusal(404, "Not Found");
+      const space = visible(inApi[1] ?? "", caller);
+      if (method !== "GET" && inApi[2] !== "paths-info" && url.searchParams.get("create_pr") !== "1") {
+        mustWrite(space.id, caller);
+      }
+      return await handler(space, inApi[3] ?? "", call);
+    }
+    const batch = /^\/spaces\/(.+)\.git\/info\/lfs\/objects\/batch$/.exec(url.pathname);
+    if (batch) return api.lfsBatch(visible(batch[1] ?? "", caller), call);
+    const upload = /^\/lfs\/([^/]+\/[^/]+)\/([0-9a-f]{64})$/.exec(url.pathname);
+    const target = upload && spaces.get(upload[1] ?? "");
+    if (target) return api.storeLarge(target, upload[2] ?? "", body) ?? {};
+    const file = /^\/spaces\/([^/]+\/[^/]+)\/(resolve|raw)\/(.+)$/.exec(url.pathname);
+    if (file) {
+      const found = await api.resolveFile(visible(file[1] ?? "", caller), file[3] ?? "", file[2] === "raw");
+      sendFile(request, response, found);
+      return undefined;
+    }
+    throw new api.Refusal(404, "Not Found");
+  }
+
+  async function create(call: api.Call, caller: api.Account | undefined): Promise<unknown> {
+    const wanted = api.parse(call.body) as Record<string, unknown>;
+    const id = `${wanted["organization"] ?? caller?.name}/${wanted["name"]}`;
+    mustWrite(id, caller);
+    const made = { url: `${call.origin}/spaces/${id}`, name: id, id };
+    if (spaces.has(id)) throw new api.Refusal(409, "You already created this space repo", { more: made });
+    const files = { ".gitattributes": "*.tgz filter=lfs diff=lfs merge=lfs -text\n", "README.md": "# New\n" };
+    const isPrivate = wanted["private"] === true || wanted["visibility"] === "private";
+    const space = await addSpace(id, files, { private: isPrivate, sdk: String(wanted["sdk"]), stage: "NO_APP_FILE" });
+    if (typeof wanted["hardware"] === "string") space.hardware = wanted["hardware"];
+    return made;
+  }
+
+  const server = createServer((request, response) => {
+    const url = new URL(request.url ?? "/", origin());
+    const name = `${request.method} ${url.pathname}`;
+    requests.push({
+      method: request.method ?? "",
+      path: url.pathname,
+      authorization: request.headers.authorization,
+    });
+    response.setHeader("x-request-id", `request-${requests.length}`);
+    const failing = failures.find(({ match, left }) => left > 0 && match.test(name));
+    if (failing) {
+      failing.left--;
+      return breakOff(failing.failure, request, response);
+    }
+    answer(request, response, url)
+      .then((body) => body !== undefined && sendJson(response, 200, body))
+      .catch((error: unknown) => {
+        const refusal = error instanceof api.Refusal ? error : new api.Refusal(500, String(error));
+        if (refusal.code) response.setHeader("x-error-code", refusal.code);
+        if (refusal.status === 401) response.setHeader("www-authenticate", 'Basic realm="Authentication required"');
+        sendJson(response, refusal.status, { ...refusal.more, error: refusal.message });
+      });
+  });
+  const origin = () => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    url: origin(),
+    token: "hf_author",
+    readToken: "hf_reader",
+    requests,
+    addSpace,
+    space: (id) => spaces.get(id),
+    fail: (match, failure, times = Number.POSITIVE_INFINITY) => {
+      failures.push({ match, failure, left: times });
+    },
+    recover: () => {
+      failures.length = 0;
+    },
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, "close");
+      await rm(dir, { recursive: true, force: true, maxRetries: 5 });
+    },
+  };
+}
+
+function breakOff(failure: Failure, request: IncomingMessage, response: ServerResponse): void {
+  if (failure === "drop") {
+    // After the first bytes of the body, as a connection that breaks does.
+    request.once("data", () => request.socket.destroy()).once("end", () => request.socket.destroy());
+    return;
+  }
+  for (const [name, value] of Object.entries(failure.headers ?? {})) response.setHeader(name, value);
+  request.resume();
+  sendJson(response, failure.status, { error: failure.error ?? `the Hub says ${failure.status}` });
+}
+
+function sendJson(response: ServerResponse, status: number, body: unknown): void {
+  if (response.headersSent) return void response.end();
+  response.writeHead(status, { "content-type": "application/json; charset=utf-8" });
+  response.end(JSON.stringify(body));
+}
+
+function sendFile(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { commit, content }: { commit: string; content: Buffer },
+): void {
+  const range = /^bytes=(\d+)-(\d*)$/.exec(request.headers.range ?? "");
+  const from = Number(range?.[1] ?? 0);
+  const to = range?.[2] ? Number(range[2]) : content.length - 1;
+  response.writeHead(range && content.length > 0 ? 206 : 200, {
+    "content-type": "application/octet-stream",
+    "x-repo-commit": commit,
+    etag: `"${commit}-${content.length}"`,
+    "accept-ranges": "bytes",
+    "content-range": `bytes ${from}-${to}/${content.length}`,
+  });
+  response.end(request.method === "HEAD" ? undefined : content.subarray(from, to + 1));
+}
+
+async function readBody(request: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks);
+}
