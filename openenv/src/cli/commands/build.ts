@@ -6,6 +6,7 @@ import { findManifest } from "../../manifest/read-manifest.js";
 import { buildImage, DOCKERFILES } from "../image/build-image.js";
 import { measureStart } from "../image/measure-start.js";
 import { abortOnSignals } from "../interrupt.js";
+import { repeatable } from "../option-values.js";
 import { exit, print, printProgress } from "../output.js";
 
 const EXAMPLES = `
@@ -33,7 +34,7 @@ export function configureBuild(command: Command): void {
     .argument("[dir]", "folder of the environment", ".")
     .option("-t, --tag <name>", "name of the image (default openenv-<name of the environment>)")
     .option("-f, --file <path>", "the Dockerfile")
-    .option("--build-arg <name=value>", "variable of the build; can be repeated", collectText, [])
+    .option("--build-arg <name=value>", "variable of the build; can be repeated", repeatable, [])
     .option("--no-cache", "build every layer again")
     .option("--json", "print image, size in bytes and times in seconds as JSON")
     .addHelpText("after", EXAMPLES)
@@ -83,10 +84,6 @@ export function imageName(name: string): string {
     .replaceAll(/[^a-z0-9]+/g, "-")
     .replaceAll(/^-|-$/g, "");
   return `openenv-${allowed || "environment"}`;
-}
-
-function collectText(value: string, before: string[]): string[] {
-  return [...before, value];
 }
 
 function secondsSince(begun: number): number {
