@@ -22,12 +22,13 @@ const MAY_IMPORT = {
   server: SERVER_SIDE,
   cluster: SERVER_SIDE,
   client: ["protocol", ...EVERYONE],
-  providers: ["client", "protocol", ...EVERYONE],
+  manifest: ["protocol", ...EVERYONE],
+  providers: ["client", "manifest", "protocol", ...EVERYONE],
   mcp: ["client", "env", "protocol", ...EVERYONE],
   edge: ALL_PARTS,
   bench: ["edge", ...ALL_PARTS],
-  testing: ["edge", ...ALL_PARTS],
-  cli: ["bench", "testing", "mcp", "edge", ...ALL_PARTS],
+  testing: ["manifest", "edge", ...ALL_PARTS],
+  cli: ["bench", "testing", "mcp", "manifest", "edge", ...ALL_PARTS],
 };
 const EDGES = ["index.ts", "connect.ts", "connect-in-process.ts", "serve.ts"];
 const PRINTER = "cli/output.ts";

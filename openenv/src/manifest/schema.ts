@@ -1,0 +1,43 @@
+import * as z from "zod";
+import { validationBlock } from "./validation-block.js";
+
+/** Every field of `openenv.yaml`. Other fields at the top level are let through, as the Python package does. */
+export const manifestSchema = z.object({
+  spec_version: z.literal(1).default(1).describe("version of this format"),
+  name: z
+    .string()
+    .regex(/^[A-Za-z][A-Za-z0-9_-]{0,95}$/, "a letter, then letters, digits, _ or -, at most 96 in all")
+    .describe("the environment's name; the Space and the image are called after it"),
+  version: z.string().min(1).optional().describe("version of the environment; in quotes"),
+  description: z.string().optional().describe("one sentence for catalogues"),
+  type: z.string().default("space").describe("what it is published as"),
+  runtime: z.string().default("node").describe("node, or fastapi for a Python environment"),
+  environment: relativePath().optional().describe("module whose export is the environment, from this folder on"),
+  app: z.string().optional().describe("application of a Python environment (server.app:app); not read here"),
+  port: z.int().min(1).max(65_535).default(8000).describe("port of the server, also in its image"),
+  action: z.string().optional().describe("class of the actions in the Python package, where it is not <Name>Action"),
+  observation: z.string().optional().describe("class of the observations, where it is not <Name>Observation"),
+  variables: z
+    .record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, "letters, digits and _"), variableValue())
+    .default({})
+    .describe("public variables of a server, given to a Space and, where they are unset, to `openenv serve`"),
+  validation: validationBlock.optional().describe("what `openenv validate` holds the environment to"),
+});
+
+/** A manifest with its defaults. Fields have the names they have in the file. */
+export type Manifest = z.output<typeof manifestSchema>;
+
+/** The name of the file in an environment's folder. */
+export const MANIFEST_FILE = "openenv.yaml";
+
+/** A repository of somebody else must not name files outside of it. */
+function relativePath() {
+  return z
+    .string()
+    .min(1)
+    .refine((path) => !/^([\\/]|[A-Za-z]:)/.test(path) && !path.split(/[\\/]/).includes(".."), "a path in this folder");
+}
+
+function variableValue() {
+  return z.union([z.string(), z.number(), z.boolean()], "text, a number, true or false").transform(String);
+}
