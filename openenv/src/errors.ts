@@ -134,6 +134,11 @@ export const ERRORS = {
     meaning: "The image, folder or repository that was to be started does not exist, or cannot be read.",
     remedy: "Check its name and, for a private one, that you are logged in.",
   },
+  SPACE_NOT_RUNNING: {
+    boundary: "provider",
+    meaning: "A Space that was to be used where it runs is asleep, paused, being built or broken.",
+    remedy: "Wake it on its page, or start its image on your own machine with its `owner/name`.",
+  },
   START_FAILED: {
     boundary: "provider",
     meaning: "An environment that a provider started ended at once, or does not work; nothing of it is left.",
