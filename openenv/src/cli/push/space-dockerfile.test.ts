@@ -2,6 +2,9 @@ import { expect, test } from "vitest";
 import { ConfigError } from "../../errors.js";
 import { renderSpaceDockerfile } from "./space-dockerfile.js";
 
+/** A variable of the Dockerfile, not of this file. */
+const variable = (name: string) => `$\{${name}}`;
+
 test("the interface is switched on, once", async () => {
   const text = await renderSpaceDockerfile('FROM node:20-slim\nCMD ["node", "app.js"]\n');
   expect(text).toBe('FROM node:20-slim\nCMD ["node", "app.js"]\nENV ENABLE_WEB_INTERFACE=true\n');
@@ -29,12 +32,12 @@ test.each([
   ],
   [
     "the image is a variable",
-    "ARG BASE=node:20\nARG OTHER=x\nFROM node:22 AS build\nFROM ${BASE} AS last\n",
-    "ARG BASE=base:1\nARG OTHER=x\nFROM node:22 AS build\nFROM ${BASE} AS last\n",
+    `ARG BASE=node:20\nARG OTHER=x\nFROM node:22 AS build\nFROM ${variable("BASE")} AS last\n`,
+    `ARG BASE=base:1\nARG OTHER=x\nFROM node:22 AS build\nFROM ${variable("BASE")} AS last\n`,
   ],
   [
     "a part of the image is a variable",
-    "ARG VERSION=20\nFROM node:${VERSION}-slim\n",
+    `ARG VERSION=20\nFROM node:${variable("VERSION")}-slim\n`,
     "ARG VERSION=20\nFROM base:1\n",
   ],
   ["the variable has no value", "ARG BASE\nFROM $BASE\n", "ARG BASE\nFROM base:1\n"],
