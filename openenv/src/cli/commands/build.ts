@@ -56,11 +56,7 @@ async function build(target: string, { tag: givenTag, file, buildArg, cache, jso
   const image = await buildImage({ dir, name, tag, file, buildArgs: buildArg, noCache: !cache, signal, onStep });
   const buildSeconds = secondsSince(begun);
   printProgress(`starting ${tag}`);
-  const startSeconds = await measureStart(tag, {
-    env: manifest?.variables ?? {},
-    port: manifest?.port ?? 8000,
-    signal,
-  });
+  const startSeconds = await measureStart(tag, { env: manifest?.variables ?? {}, signal });
 
   const result = {
     tag,
