@@ -5,7 +5,11 @@ export function renderTypeScriptTypes(types: ClientTypes): string {
   return [
     renderInterface(types.action, "sent", "What an agent sends in a step."),
     renderInterface(types.observation, "received", "What reset and step show, beside reward, done and metadata."),
-    renderInterface(types.state, "received", "What the environment tells about an episode, beside its id and its steps."),
+    renderInterface(
+      types.state,
+      "received",
+      "What the environment tells about an episode, beside its id and its steps.",
+    ),
     ...types.models.map((model) => renderInterface(model, "both", "")),
   ].join("\n\n");
 }
@@ -14,7 +18,9 @@ export function renderTypeScriptTypes(types: ClientTypes): string {
 type Direction = "sent" | "received" | "both";
 
 function renderInterface(model: Model, direction: Direction, otherwise: string): string {
-  const lines = model.fields.map((field) => `${renderComment(field.description, "  ")}  ${renderField(field, direction)}`);
+  const lines = model.fields.map(
+    (field) => `${renderComment(field.description, "  ")}  ${renderField(field, direction)}`,
+  );
   if (model.extra === "allow") lines.push("  [key: string]: unknown;");
   const comment = renderComment(model.description || otherwise, "");
   // A type instead of an interface: one without an index signature still is a JSON object.

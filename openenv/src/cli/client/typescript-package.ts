@@ -7,11 +7,7 @@ import type { ClientTypes } from "./types.js";
 export const TYPESCRIPT_MARK = "// Written by `openenv client typescript`; a change is lost when it is run again.";
 
 /** The code of the package: plain JavaScript with its types, so that nobody has to build it. */
-export function renderTypeScriptPackage(
-  types: ClientTypes,
-  schemas: SchemaBody,
-  names: Names,
-): Record<string, string> {
+export function renderTypeScriptPackage(types: ClientTypes, schemas: SchemaBody, names: Names): Record<string, string> {
   const { prefix, module } = names;
   const { action, observation, state } = types;
   const { tools, ...parts } = schemas;
