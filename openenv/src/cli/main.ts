@@ -46,6 +46,16 @@ const COMMANDS: readonly CommandEntry[] = [
     configure: async (command) => (await import("./commands/mcp.js")).configureMcp(command),
   },
   {
+    name: "build",
+    summary: "build the image of an environment",
+    configure: async (command) => (await import("./commands/build.js")).configureBuild(command),
+  },
+  {
+    name: "push",
+    summary: "publish an environment as a Space of the Hub",
+    configure: async (command) => (await import("./commands/push.js")).configurePush(command),
+  },
+  {
     name: "bench",
     summary: "measure how many sessions servers hold and how fast they step",
     configure: async (command) => (await import("./commands/bench.js")).configureBench(command),

@@ -4,8 +4,8 @@ import { fileURLToPath } from "node:url";
 import type { ServeOptions } from "../server/types.js";
 import { BundleError, bundle, describePath } from "./bundle.js";
 import { exit, printError, printNote } from "./output.js";
+import type { ChildReady, ChildTask } from "./serve-child.js";
 import { createSourceWatcher } from "./source-watcher.js";
-import type { ChildReady, ChildTask } from "./watch-child.js";
 
 /**
  * Serves a module in a child process and replaces that process when a source file changes. Once it has
@@ -15,7 +15,7 @@ import type { ChildReady, ChildTask } from "./watch-child.js";
 export async function serveAndWatch(file: string, options: ServeOptions): Promise<void> {
   const sources = createSourceWatcher();
   sources.follow((await bundle(file)).inputs);
-  let child = startChild({ file, options, announce: true });
+  let child = startChild({ target: file, options, announce: true });
   endWithSignals(() => child);
 
   const started = await child.started;
@@ -29,7 +29,7 @@ export async function serveAndWatch(file: string, options: ServeOptions): Promis
     await sources.changed();
     if (!(await compiles())) continue;
     await child.stop();
-    child = startChild({ file, options: { ...options, port: started.port }, announce: false });
+    child = startChild({ target: file, options: { ...options, port: started.port }, announce: false });
     child.started.then((ready) => ready && printNote("Restarted after a change."));
     noteUnaskedEnd(child);
   }
@@ -63,7 +63,7 @@ interface Child {
 const KILL_AFTER_MS = 15_000;
 
 function startChild(task: ChildTask): Child {
-  const script = fileURLToPath(new URL("./watch-child.js", import.meta.url));
+  const script = fileURLToPath(new URL("./serve-child.js", import.meta.url));
   const running = fork(script, [JSON.stringify(task)]);
   const exited = once(running, "exit").then(([code]) => (code as number | null) ?? 1);
   const ready = once(running, "message").then(([message]) => message as ChildReady);

@@ -1,11 +1,11 @@
 /** What runs, before it is known to be ready. */
 export interface Acquired {
-  /** Where it will answer. */
-  url: string;
+  /** Where it will answer; of several, the first that answers a reset is taken. */
+  url: string | readonly string[];
   /** The last lines that it wrote; also asked for once it has ended. */
   logs(): Promise<string>;
-  /** Resolves with why (`the container exited with code 3`) when it ends by itself; otherwise never. */
-  ended?: Promise<string>;
+  /** Resolves with why (`The container exited with code 3`) when it ends by itself; `signal` ends the watching. */
+  ended?(signal: AbortSignal): Promise<string>;
   /** Headers of the readiness check, for what answers only to those who carry a token. */
   headers?: Readonly<Record<string, string>>;
 }
@@ -14,6 +14,8 @@ export interface Acquired {
 export interface Start {
   /** Aborted when the time is up or the caller gives up: whatever waits takes it. */
   readonly signal: AbortSignal;
+  /** True once the start has failed: what is released then need not end in order. */
+  readonly failed: boolean;
   /**
    * Undoes what was just acquired. Run in reverse order, each once: at `close()`, or when the start fails. It takes no
    * signal: what was begun is undone also when the time is up.

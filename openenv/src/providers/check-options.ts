@@ -21,7 +21,7 @@ const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 export function checkSpec(provider: string, spec: StartSpec): void {
   const where = `The ${provider} provider`;
   refuseUnknown(`A start with ${where.toLowerCase()}`, spec, [...SOURCES, ...OPTIONS]);
-  const given = SOURCES.filter((source) => (spec as Partial<Record<string, unknown>>)[source] !== undefined);
+  const given = SOURCES.filter((source) => spec[source as keyof StartSpec] !== undefined);
   if (given.length !== 1) throw new ConfigError(`${where} starts one thing: give one of ${SOURCES.join(", ")}.`);
   const { timeoutMs, env = {} } = spec;
   if (timeoutMs !== undefined && !(timeoutMs > 0 && timeoutMs <= MAX_TIMEOUT_MS)) {

@@ -6,35 +6,29 @@ import type { ReceivedMessage } from "../protocol/link.js";
 import type { Acquired } from "./acquired.js";
 
 /**
- * Resolves once a reset over the WebSocket was answered: `GET /health` may answer long before, or without, that. An
- * answer that refuses this reset (it wants options, a right or a free place) is one.
+ * Returns the URL at which a reset over the WebSocket was answered: `GET /health` may answer long before, or without,
+ * that. An answer that refuses this reset (it wants options, a right or a free place) is one.
  * @throws ProviderError when what was started ends, when its environment cannot be made, or when the signal is aborted:
  * then with what was seen last.
  */
-export async function waitReady(acquired: Acquired, signal: AbortSignal): Promise<void> {
-  const end = new AbortController();
-  let seen = "";
-  const ended = acquired.ended?.then((reason): never => {
-    throw new ProviderError("START_FAILED", `${capitalise(reason)} before it answered a reset.`);
+export async function waitReady(acquired: Acquired, signal: AbortSignal): Promise<string> {
+  const done = new AbortController();
+  const both = AbortSignal.any([signal, done.signal]);
+  const { url, headers = {} } = acquired;
+  const tries = [url].flat().map(async (one) => {
+    const seen = await poll(one, headers, both);
+    if (seen === undefined) return one;
+    throw signal.aborted ? await notReady(one, seen) : new Error("another was first");
   });
-  const both = AbortSignal.any([signal, end.signal]);
-  const poll = async (): Promise<void> => {
-    for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 1.5, LAST_PAUSE_MS)) {
-      try {
-        return check(await reset(acquired, both));
-      } catch (error) {
-        if (error instanceof ProviderError) throw error;
-        if (signal.aborted) throw await notReady(acquired, seen);
-        seen = (error as Error).message;
-      }
-      await sleep(pause, undefined, { signal: both }).catch(() => {});
-      if (end.signal.aborted) return;
-    }
-  };
+  const end = acquired.ended?.(both).then((reason): never => {
+    throw new ProviderError("START_FAILED", `${reason} before it answered a reset.`);
+  });
   try {
-    await Promise.race([poll(), ...(ended ? [ended] : [])]);
+    return await Promise.race([firstAnswer(tries), ...(end ? [end] : [])]);
   } finally {
-    end.abort();
+    done.abort();
+    await Promise.allSettled(tries);
+    end?.catch(() => {});
   }
 }
 
@@ -44,26 +38,56 @@ const LAST_PAUSE_MS = 250;
 const TRY_MS = 10_000;
 const HEALTH_WAIT_MS = 1_000;
 
-async function reset({ url, headers = {} }: Acquired, signal: AbortSignal): Promise<ReceivedMessage> {
-  const link = await openConnection(parseAddress(url).socket({}), {
-    headers: { ...headers },
-    timeoutMs: TRY_MS,
-    signal,
-  });
-  let stop: (() => void) | undefined;
+/** The first that is answered; when none is, the most telling of the failures. */
+async function firstAnswer(tries: readonly Promise<string>[]): Promise<string> {
+  try {
+    return await Promise.any(tries);
+  } catch (error) {
+    const { errors } = error as { errors: unknown[] };
+    throw errors.find((one) => one instanceof ProviderError && one.code === "START_FAILED") ?? errors[0];
+  }
+}
+
+/** Resolves with nothing once there was an answer, and with what was seen last when the signal is aborted. */
+async function poll(
+  url: string,
+  headers: Readonly<Record<string, string>>,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  let seen = "nothing answered";
+  for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 1.5, LAST_PAUSE_MS)) {
+    try {
+      return check(await reset(url, headers, signal));
+    } catch (error) {
+      if (error instanceof ProviderError) throw error;
+      if (signal.aborted) return seen;
+      seen = (error as Error).message;
+    }
+    await sleep(pause, undefined, { signal }).catch(() => {});
+  }
+}
+
+async function reset(
+  url: string,
+  headers: Readonly<Record<string, string>>,
+  signal: AbortSignal,
+): Promise<ReceivedMessage> {
+  const options = { headers: { ...headers }, timeoutMs: TRY_MS, signal };
+  const link = await openConnection(parseAddress(url).socket({}), options);
+  let stop = (): void => {};
   const stopped = new Promise<never>((_, reject) => {
-    stop = () => reject(new ConnectionError("ABORTED", "the socket opened, and the reset was not answered"));
+    stop = () => reject(new ConnectionError("ABORTED", "the socket opened, but the reset was not answered"));
     signal.addEventListener("abort", stop, { once: true });
   });
   try {
     return await Promise.race([link.request({ type: "reset", data: {} }), stopped]);
   } finally {
-    if (stop) signal.removeEventListener("abort", stop);
+    signal.removeEventListener("abort", stop);
     await link.close();
   }
 }
 
-function check({ type, data }: ReceivedMessage): void {
+function check({ type, data }: ReceivedMessage): undefined {
   if (type !== "error" || data["code"] !== "FACTORY_ERROR") return;
   throw new ProviderError(
     "START_FAILED",
@@ -71,16 +95,12 @@ function check({ type, data }: ReceivedMessage): void {
   );
 }
 
-async function notReady({ url }: Acquired, seen: string): Promise<ProviderError> {
+async function notReady(url: string, seen: string): Promise<ProviderError> {
   const { http } = parseAddress(url);
   const healthy = await fetch(http("/health"), { signal: AbortSignal.timeout(HEALTH_WAIT_MS) }).then(
     ({ ok }) => ok,
     () => false,
   );
   const health = healthy ? "GET /health is answered, but /ws is not: " : "";
-  return new ProviderError("START_TIMEOUT", health + (seen || "nothing answered").replace(/\.$/, ""));
-}
-
-function capitalise(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
+  return new ProviderError("START_TIMEOUT", health + seen.replace(/\.$/, ""));
 }

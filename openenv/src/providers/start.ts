@@ -22,7 +22,7 @@ export async function startEnvironment(
   const { timeoutMs = DEFAULT_START_TIMEOUT_MS, signal, onProgress } = spec;
   const limit = createLimit(timeoutMs, signal);
   const releases = createReleases();
-  const attempt: Attempt = { provider, spec, limit, stage: "beginning", source: undefined };
+  const attempt: Attempt = { provider, spec, limit, stage: "beginning", source: undefined, failed: false };
   const progress = (stage: string): void => {
     attempt.stage = stage;
     onProgress?.(stage);
@@ -32,12 +32,20 @@ export async function startEnvironment(
   };
   try {
     limit.signal.throwIfAborted();
-    const work = acquire({ signal: limit.signal, onRelease: releases.add, progress, running });
+    const work = acquire({
+      signal: limit.signal,
+      get failed() {
+        return attempt.failed;
+      },
+      onRelease: releases.add,
+      progress,
+      running,
+    });
     const acquired = await endedInTime(work, limit);
     running(acquired);
     progress("waiting for the answer to a reset");
-    await waitReady(acquired, limit.signal);
-    return createStarted(acquired, spec, releases);
+    const url = await waitReady(acquired, limit.signal);
+    return createStarted({ ...acquired, url }, spec, releases);
   } catch (error) {
     throw await failStart(error, attempt, releases);
   } finally {
@@ -58,6 +66,7 @@ interface Attempt {
   limit: Limit;
   stage: string;
   source: Pick<Acquired, "logs"> | undefined;
+  failed: boolean;
 }
 
 async function endedInTime(work: Promise<Acquired>, limit: Limit): Promise<Acquired> {
@@ -69,7 +78,7 @@ async function endedInTime(work: Promise<Acquired>, limit: Limit): Promise<Acqui
   }
 }
 
-function createStarted(acquired: Acquired, spec: StartSpec, releases: Releases): Started {
+function createStarted(acquired: Acquired & { url: string }, spec: StartSpec, releases: Releases): Started {
   let closing: Promise<void> | undefined;
   const close = (): Promise<void> => {
     closing ??= releases.run().then((failures) => {
@@ -96,6 +105,7 @@ function leftOver(failures: readonly Error[]): Error {
 
 /** Reads the log before anything is removed, releases, and says what happened. */
 async function failStart(error: unknown, attempt: Attempt, releases: Releases): Promise<Error> {
+  attempt.failed = true;
   const logs = await readLogs(attempt);
   const failures = await releases.run();
   if (error instanceof ConfigError && failures.length === 0) return error;

@@ -1,11 +1,13 @@
 import type { RunningServer, ServeOptions } from "../server/types.js";
 import { renderBanner } from "./banner.js";
+import { findEnvironment } from "./find-environment.js";
 import { exit, print, reportError } from "./output.js";
 import { serveModule } from "./serve-module.js";
 
-/** What the watching process hands to the serving one. */
+/** What the watching process, or the process provider, hands to the serving one. */
 export interface ChildTask {
-  file: string;
+  /** Folder or module of the environment. */
+  target: string;
   options: ServeOptions;
   /** Print the URLs and how to use them: the first time only. */
   announce: boolean;
@@ -18,7 +20,7 @@ export interface ChildReady {
 
 let server: RunningServer | undefined;
 
-/** The watching process asks for the end, or is itself gone: nothing may be left behind. */
+/** Whoever started this asks for the end, or is itself gone: nothing may be left behind. */
 async function end(): Promise<void> {
   await server?.close();
   process.exit(0);
@@ -27,8 +29,8 @@ async function end(): Promise<void> {
 process.once("disconnect", end);
 if (!process.connected) await end();
 try {
-  const { file, options, announce } = JSON.parse(process.argv[2] ?? "") as ChildTask;
-  server = await serveModule(file, options);
+  const { target, options, announce } = JSON.parse(process.argv[2] ?? "") as ChildTask;
+  server = await serveModule(findEnvironment(target), options);
   if (announce) print(renderBanner(server.url, server.environment.contract));
   process.send?.({ port: server.port } satisfies ChildReady);
 } catch (error) {

@@ -1,0 +1,60 @@
+import { randomBytes } from "node:crypto";
+import type { StartOptions } from "../provider.js";
+import type { ImageConfig } from "./image.js";
+import { renderLabels } from "./labels.js";
+import type { ContainerSettings } from "./options.js";
+
+/** Where a server listens that says nothing about it. */
+const USUAL_PORTS = [8000, 7860];
+const MAX_PORTS = 8;
+/** A log that is never read must not fill the disk; and it can be read back, whatever the engine's default is. */
+const LOG_CONFIG = { Type: "json-file", Config: { "max-size": "10m", "max-file": "2" } };
+
+/**
+ * The ports inside the container at which its server may listen, the likeliest first: the one that was named, `PORT`, what
+ * the image exposes, 8000, 7860.
+ */
+export function portCandidates(
+  { containerPort }: ContainerSettings,
+  image: ImageConfig,
+  env: StartOptions["env"],
+): number[] {
+  if (containerPort !== undefined) return [containerPort];
+  const named = Number(env?.["PORT"] ?? image.env["PORT"]);
+  const all = [...(named > 0 && named < 65_536 ? [named] : []), ...image.exposed, ...USUAL_PORTS];
+  return [...new Set(all)].slice(0, MAX_PORTS);
+}
+
+/** `openenv-<image>-<random>`, as a name that an engine takes. */
+export function containerName(image: string): string {
+  const [base = ""] = (image.split("/").at(-1) ?? "").split(/[:@]/);
+  return `openenv-${base.replaceAll(/[^\w.-]/g, "-").slice(0, 40)}-${randomBytes(4).toString("hex")}`;
+}
+
+export interface ContainerSpec {
+  image: string;
+  env: StartOptions["env"];
+  ports: readonly number[];
+  settings: ContainerSettings;
+}
+
+/** The body of `POST /containers/create`. */
+export function renderContainer({ image, env = {}, ports, settings }: ContainerSpec): Record<string, unknown> {
+  const published = settings.network === "host" ? [] : ports;
+  const binding = (index: number) => ({
+    HostIp: settings.publishOn,
+    // One port was asked for: it belongs to the likeliest, the others get free ones.
+    HostPort: settings.port > 0 && index === 0 ? String(settings.port) : "",
+  });
+  return {
+    Image: image,
+    Env: Object.entries(env).map(([name, value]) => `${name}=${value}`),
+    Labels: { ...settings.labels, ...renderLabels("docker", image) },
+    ExposedPorts: Object.fromEntries(published.map((port) => [`${port}/tcp`, {}])),
+    HostConfig: {
+      PortBindings: Object.fromEntries(published.map((port, index) => [`${port}/tcp`, [binding(index)]])),
+      LogConfig: LOG_CONFIG,
+      ...settings.host,
+    },
+  };
+}

@@ -1,0 +1,151 @@
+import { ConfigError, ProviderError } from "../../errors.js";
+import type { Acquired, Start } from "../acquired.js";
+import { refuseReplicas, refuseSource } from "../check-options.js";
+import { guard } from "../guard.js";
+import type { Provider, Started, StartSpec } from "../provider.js";
+import { startEnvironment } from "../start.js";
+import { type EngineAddress, findEngine } from "./connection.js";
+import { containerName, portCandidates, renderContainer } from "./container.js";
+import { createEngine, type Engine, EngineError } from "./engine.js";
+import { obtainImage } from "./image.js";
+import { readContainerLogs } from "./logs.js";
+import { type ContainerSettings, type DockerProviderOptions, parseOptions } from "./options.js";
+import { removeContainer } from "./sweep.js";
+
+/**
+ * Starts an image as a container of the engine that the docker command would use, its port on 127.0.0.1. The port inside
+ * is the one at which a reset is answered. The container has only the variables of its image and of `env`, and is
+ * stopped and removed by `close()`, and when this process ends, whatever ends that.
+ * @throws ConfigError for an option that it does not have or that is wrong.
+ * @example
+ * await using server = await dockerProvider({ memory: "512m", cpus: 1 }).start({ image: "echo-env" });
+ * await using env = await connect(server.url, echo);
+ */
+export function dockerProvider(options: DockerProviderOptions = {}): Provider {
+  const settings = parseOptions(options);
+  return { name: NAME, start: (spec) => startContainer(spec, settings) };
+}
+
+const NAME = "docker";
+/** What the server gets to end in order. */
+const STOP_SECONDS = "3";
+
+function startContainer(spec: StartSpec, settings: ContainerSettings): Promise<Started> {
+  refuseReplicas(NAME, spec);
+  if (!("image" in spec)) {
+    refuseSource(
+      NAME,
+      "an image",
+      "build one from the folder (`openenv build`), or use processProvider() or uvProvider()",
+    );
+  }
+  const { image, env } = spec;
+  return startEnvironment(NAME, spec, async (start) => {
+    const address = findEngine(process.env);
+    checkReach(address, settings);
+    const engine = createEngine(address);
+    const config = await obtainImage(engine, image, { pull: settings.pull, platform: settings.platform, start });
+    const ports = portCandidates(settings, config, env);
+    const name = containerName(image);
+    start.progress(`creating a container of ${image}`);
+    start.onRelease(guard({ module: SWEEP, make: "createDockerSweeper", options: address }));
+    start.onRelease(() => removeContainer(engine, name));
+    // Without the signal: what is given up half-way might be made all the same, after its removal.
+    await create(engine, name, { body: renderContainer({ image, env, ports, settings }), platform: settings.platform });
+    start.running({ logs: () => readContainerLogs(engine, name) });
+    start.progress(`starting the container ${name}`);
+    await engine.ask("POST", `/containers/${name}/start`, { signal: start.signal }).catch(refused);
+    start.onRelease(() => stop(engine, name, start));
+    return {
+      url: await findUrls({ engine, name, ports, settings, start }),
+      logs: () => readContainerLogs(engine, name),
+      ended: (signal) => waitForEnd(engine, name, signal),
+    } satisfies Acquired;
+  });
+}
+
+const SWEEP = new URL("./sweep.js", import.meta.url).href;
+
+/** An engine on another machine publishes ports there, and its loopback is not ours. */
+function checkReach({ name, host }: EngineAddress, { publishOn }: ContainerSettings): void {
+  const isLocal = host === undefined || ["localhost", "127.0.0.1", "::1"].includes(host);
+  if (isLocal || !publishOn.startsWith("127.")) return;
+  throw new ConfigError(
+    `The engine ${name} is on another machine, whose 127.0.0.1 cannot be reached from here: name an address of that ` +
+      "machine with `publishOn`. Everybody who reaches that address reaches the environment.",
+  );
+}
+
+async function create(
+  engine: Engine,
+  name: string,
+  { body, platform }: { body: unknown; platform: string | undefined },
+): Promise<void> {
+  await engine.ask("POST", "/containers/create", { query: { name, platform }, body }).catch(refused);
+}
+
+/** What the engine does not do, in its own words. */
+function refused(error: unknown): never {
+  if (!(error instanceof EngineError)) throw error;
+  const taken = /port is already allocated|address already in use/.test(error.message);
+  const advice = taken ? " Leave `port` out to get a free one." : "";
+  const text = `The container cannot be started: ${error.message.replace(/\.$/, "")}.${advice}`;
+  throw new ProviderError("START_FAILED", text, { cause: error });
+}
+
+async function stop(engine: Engine, name: string, start: Start): Promise<void> {
+  // A failed start has nobody to wait for.
+  if (start.failed) return;
+  await engine.ask("POST", `/containers/${name}/stop`, { query: { t: STOP_SECONDS } }).catch((error: unknown) => {
+    if (!(error instanceof EngineError)) throw error;
+  });
+}
+
+interface Inspected {
+  State: { Running: boolean; OOMKilled: boolean; ExitCode: number; Error: string };
+  NetworkSettings: { Ports?: Record<string, { HostIp: string; HostPort: string }[] | null> | null };
+}
+
+interface Published {
+  engine: Engine;
+  name: string;
+  ports: readonly number[];
+  settings: ContainerSettings;
+  start: Start;
+}
+
+async function findUrls({ engine, name, ports, settings, start }: Published): Promise<string[]> {
+  const { publishOn, network } = settings;
+  const remote = engine.address.host;
+  if (network === "host") return ports.map((port) => `http://${remote ?? "127.0.0.1"}:${port}`);
+  const { NetworkSettings: found } = await engine.ask<Inspected>("GET", `/containers/${name}/json`, {
+    signal: start.signal,
+  });
+  const host = ["0.0.0.0", "::", ""].includes(publishOn) ? (remote ?? "127.0.0.1") : publishOn;
+  const published = ports.flatMap((port) => found.Ports?.[`${port}/tcp`]?.[0]?.HostPort ?? []);
+  if (published.length === 0) throw await noPort(engine, name, start);
+  return published.map((port) => `http://${host.includes(":") ? `[${host}]` : host}:${port}`);
+}
+
+/** A container that has ended publishes nothing any more; some networks never do. */
+async function noPort(engine: Engine, name: string, { signal }: Start): Promise<ProviderError> {
+  const { State: state } = await engine.ask<Inspected>("GET", `/containers/${name}/json`, { signal });
+  const text = state.Running ? "Its network publishes no port on this machine" : describeEnd(state);
+  return new ProviderError("START_FAILED", `${text}.`);
+}
+
+function describeEnd({ OOMKilled, ExitCode: code, Error: reason }: Inspected["State"]): string {
+  if (OOMKilled) return "The container was killed because it wanted more memory than it may have";
+  return `The container exited with code ${code}${reason && ` (${reason})`}`;
+}
+
+async function waitForEnd(engine: Engine, name: string, signal: AbortSignal): Promise<string> {
+  try {
+    await engine.ask("POST", `/containers/${name}/wait`, { signal });
+    const { State: state } = await engine.ask<Inspected>("GET", `/containers/${name}/json`, { signal });
+    return describeEnd(state);
+  } catch (error) {
+    if (signal.aborted) return new Promise(() => {});
+    throw error;
+  }
+}

@@ -1,0 +1,63 @@
+import { stat } from "node:fs/promises";
+import { dirname, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { ConfigError, ProviderError } from "../../errors.js";
+import { refuseReplicas, refuseSource, refuseUnknown } from "../check-options.js";
+import type { Provider, StartSpec } from "../provider.js";
+import { startEnvironment } from "../start.js";
+import { launch } from "./launch.js";
+
+export interface ProcessProviderOptions {
+  /** The port to listen on, of 127.0.0.1; default a free one. */
+  port?: number | undefined;
+}
+
+/**
+ * Starts the environment of a folder or module with Node, as `openenv serve` does, in a process of its own on
+ * 127.0.0.1. It has the variables of this process, without those that place a server (`HOST`, `PORT`, `WORKERS`), and
+ * those of `env`. The process and all that it starts end with `close()` and with this process, whatever ends that.
+ * @throws ConfigError for an option it does not have.
+ * @example
+ * await using server = await processProvider().start({ directory: "envs/echo" });
+ * await using env = await connect(server.url, echo);
+ */
+export function processProvider(options: ProcessProviderOptions = {}): Provider {
+  refuseUnknown("processProvider()", options, ["port"]);
+  const { port = 0 } = options;
+  if (!Number.isInteger(port) || port < 0 || port > 65_535) {
+    throw new ConfigError(`port is ${port}; give a whole number from 0 (a free one) to 65535.`);
+  }
+  return { name: NAME, start: (spec) => startProcess(spec, port) };
+}
+
+const NAME = "process";
+/** Where a server of the caller's own is placed, which is not where this one goes. */
+const OF_CALLER = ["HOST", "PORT", "WORKERS", "OPENENV_WORKER_NUMBER", "npm_command"];
+const SCRIPT = fileURLToPath(new URL("../../cli/serve-child.js", import.meta.url));
+
+async function startProcess(spec: StartSpec, port: number) {
+  refuseReplicas(NAME, spec);
+  if (!("directory" in spec)) {
+    refuseSource(NAME, "a folder or a module", "use dockerProvider() for an image, fromHub() for a repository");
+  }
+  const target = resolve(spec.directory);
+  return startEnvironment(NAME, spec, async (start) => {
+    const found = await stat(target).catch(() => undefined);
+    if (!found) throw new ProviderError("SOURCE_NOT_FOUND", `There is no file or folder ${target}; check the path.`);
+    start.progress(`starting ${target}`);
+    const task = { target, options: { host: "127.0.0.1", port }, announce: false };
+    const child = await launch(start, {
+      provider: NAME,
+      source: target,
+      command: process.execPath,
+      args: [SCRIPT, JSON.stringify(task)],
+      cwd: found.isDirectory() ? target : dirname(target),
+      env: { ...process.env, ...Object.fromEntries(OF_CALLER.map((name) => [name, undefined])), ...spec.env },
+      channel: true,
+    });
+    const ready = (await child.message(start.signal)) as { port: number };
+    const url = `http://127.0.0.1:${ready.port}`;
+    child.noteUrl(url);
+    return { url, logs: child.logs, ended: child.ended };
+  });
+}
