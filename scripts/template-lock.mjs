@@ -36,7 +36,8 @@ function walk(packages, row, from, found, { dev, optional }) {
   for (const kind of KINDS) {
     for (const name of Object.keys(row[kind] ?? {})) {
       const path = lookUp(packages, from, name);
-      const isOptional = optional || kind === "optionalDependencies" || row.peerDependenciesMeta?.[name]?.optional === true;
+      const isOptional =
+        optional || kind === "optionalDependencies" || row.peerDependenciesMeta?.[name]?.optional === true;
       // An optional peer comes with whoever asks for it.
       if (path === undefined || (kind === "peerDependencies" && isOptional)) continue;
       const known = found.get(path);

@@ -11,6 +11,11 @@ interface CommandEntry {
 
 const COMMANDS: readonly CommandEntry[] = [
   {
+    name: "init",
+    summary: "make a new environment, with clients for TypeScript and Python",
+    configure: async (command) => (await import("./commands/init.js")).configureInit(command),
+  },
+  {
     name: "serve",
     summary: "serve an environment over HTTP and WebSocket",
     configure: async (command) => (await import("./commands/serve.js")).configureServe(command),
@@ -24,6 +29,11 @@ const COMMANDS: readonly CommandEntry[] = [
     name: "schema",
     summary: "show or compare the schemas of environments",
     configure: async (command) => (await import("./commands/schema.js")).configureSchema(command),
+  },
+  {
+    name: "client",
+    summary: "write a typed client package for Python or TypeScript",
+    configure: async (command) => (await import("./commands/client.js")).configureClient(command),
   },
   {
     name: "collect",

@@ -18,7 +18,7 @@ const EXAMPLE = "my-env";
 const TAKEN = new Set(
   (
     "and as assert async await break case class continue def del elif else except finally for from global if import in " +
-    "is lambda match nonlocal not or pass raise return try type while with yield none true false " +
+    "is lambda match nonlocal not null off on or pass raise return try type while with yield none true false yes no " +
     "abc array ast asyncio base64 builtins code collections copy dataclasses datetime email enum functools http io " +
     "json logging math os pathlib pydantic queue random re select server signal site socket statistics string struct " +
     "sys test tests threading time token tokenize typing types uuid " +
