@@ -16,6 +16,8 @@ const URLS = (hub: Hub, id: string, app: string) => ({
   health: `https://${app}.hf.space/health`,
 });
 
+/** Each push validates, which starts servers. */
+vi.setConfig({ testTimeout: 180_000 });
 const python = await requirePython();
 const BIN = join(import.meta.dirname, "../../../bin/openenv.js");
 /** Runs a command on a terminal of its own, types a line when it asks for something, and prints what it shows. */
