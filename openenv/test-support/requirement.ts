@@ -84,6 +84,18 @@ export function requireBubblewrap(): Promise<Component> {
   });
 }
 
+/** A docker command whose engine answers: `OPENENV_DOCKER`, else `docker`. */
+export function requireDocker(): Promise<Component> {
+  return find({
+    name: "docker",
+    variable: "OPENENV_DOCKER",
+    candidates: ["docker"],
+    args: ["version", "--format", "{{.Server.Version}}"],
+    expected: /^\d+\./,
+    what: "a docker command with an engine that answers",
+  });
+}
+
 interface Search {
   name: string;
   variable: string;
