@@ -6,7 +6,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { connect } from "openenv-ts/client";
-import { closeSpares, dockerProvider, fromDockerImage } from "openenv-ts/providers";
+import {
+  closeSpares,
+  dockerProvider,
+  fromDockerImage,
+  type Provider,
+  type Started,
+  type StartSpec,
+} from "openenv-ts/providers";
 import { checkProvider, renderCheckReport } from "openenv-ts/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { buildImage, listContainers, SERVERS, type TestImage } from "../../../test-support/images.js";
@@ -61,6 +68,7 @@ describe.skipIf(!docker.available)("containers", () => {
       works: { image: image.counter, env: { HELLO: "world" } },
       actions: [{ amount: 1 }],
       writes: "hello world",
+      unavailable: withoutEngine,
       broken: {
         "no such image": { spec: { image: "127.0.0.1:1/nowhere" }, code: "SOURCE_NOT_FOUND" },
         "exits at once": { spec: spec("ends"), code: "START_FAILED", message: /code 3[\s\S]*nothing to do here/ },
@@ -292,6 +300,18 @@ describe("options", () => {
     await expect(fromDockerImage("any", { nonsense: 1 } as never)).rejects.toThrow(/"nonsense"/);
   });
 });
+
+function withoutEngine(): Provider {
+  const start = async (spec: StartSpec): Promise<Started> => {
+    process.env["DOCKER_HOST"] = "tcp://127.0.0.1:1";
+    try {
+      return await dockerProvider().start(spec);
+    } finally {
+      delete process.env["DOCKER_HOST"];
+    }
+  };
+  return { name: "docker", start };
+}
 
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");
