@@ -11,7 +11,7 @@ export interface StartTask {
 
 const made = new Map<string, Promise<Provider>>();
 
-/** Run in the other thread. The same recipe gives the same provider, which is what shares spares. */
+/** Run in the other thread. The same recipe gives the same provider, which is what shares spares. @public */
 export async function startTask({ provider, spec, prewarm }: StartTask): Promise<Started> {
   const key = JSON.stringify(provider);
   const making = made.get(key) ?? (runRecipe(provider) as Promise<Provider>);
