@@ -13,7 +13,7 @@ import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { test } from "vitest";
 
-/** `path` is the executable, empty when the component is not available; `reason` says why it is not. */
+/** `path` is the executable (or what the function says), empty when it is not available; `reason` says why it is not. */
 export interface Component {
   available: boolean;
   path: string;
@@ -84,6 +84,42 @@ export function requireBubblewrap(): Promise<Component> {
   });
 }
 
+/** A uv: `OPENENV_UV`, else the one on the PATH. */
+export function requireUv(): Promise<Component> {
+  return find({
+    name: "uv",
+    variable: "OPENENV_UV",
+    candidates: ["uv"],
+    args: ["--version"],
+    expected: /^uv \d/,
+    what: "uv",
+  });
+}
+
+/** A Docker engine that is a swarm manager; `path` is the command that asks it: `OPENENV_SWARM`, else `docker`. */
+export function requireSwarm(): Promise<Component> {
+  return find({
+    name: "swarm",
+    variable: "OPENENV_SWARM",
+    candidates: ["docker"],
+    args: ["info", "-f", "{{.Swarm.LocalNodeState}} {{.Swarm.ControlAvailable}}"],
+    expected: /^active true$/,
+    what: "the docker command of a swarm manager",
+  });
+}
+
+/** A registry of images that a push needs no login for; `path` is its `host:port`: `OPENENV_REGISTRY`. */
+export function requireRegistry(): Promise<Component> {
+  return find({
+    name: "registry",
+    variable: "OPENENV_REGISTRY",
+    candidates: ["127.0.0.1:5000"],
+    ask: async (host) => String((await fetch(`http://${host}/v2/`, { signal: AbortSignal.timeout(5_000) })).status),
+    expected: /^200$/,
+    what: "a registry of images",
+  });
+}
+
 /** A docker command whose engine answers: `OPENENV_DOCKER`, else `docker`. */
 export function requireDocker(): Promise<Component> {
   return find({
@@ -100,7 +136,10 @@ interface Search {
   name: string;
   variable: string;
   candidates: string[];
-  args: string[];
+  /** Arguments of the candidate, which is an executable. */
+  args?: string[];
+  /** How a candidate is asked that is none. */
+  ask?: (candidate: string) => Promise<string>;
   expected: RegExp;
   what: string;
 }
@@ -117,13 +156,19 @@ async function find(search: Search): Promise<Component> {
   return { available: false, path: "", reason };
 }
 
-async function answers(path: string, search: Search): Promise<boolean> {
+async function answers(
+  path: string,
+  { args = [], ask = (file) => run(file, args), expected }: Search,
+): Promise<boolean> {
   try {
-    const { stdout } = await promisify(execFile)(path, search.args, { timeout: 20_000 });
-    return search.expected.test(stdout.trim());
+    return expected.test((await ask(path)).trim());
   } catch {
     return false;
   }
+}
+
+async function run(file: string, args: string[]): Promise<string> {
+  return (await promisify(execFile)(file, args, { timeout: 20_000 })).stdout;
 }
 
 function report(name: string, reason: string): void {
