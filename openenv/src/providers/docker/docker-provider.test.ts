@@ -17,9 +17,10 @@ import {
 import { checkProvider, renderCheckReport } from "openenv-ts/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { buildImage, listContainers, SERVERS, type TestImage } from "../../../test-support/images.js";
-import { requireDocker } from "../../../test-support/requirement.js";
+import { requireDocker, requireRegistry } from "../../../test-support/requirement.js";
 
 const docker = await requireDocker();
+const registry = await requireRegistry();
 const run = promisify(execFile);
 const OWN = `openenv.pid=${process.pid}`;
 
@@ -99,6 +100,30 @@ describe.skipIf(!docker.available)("containers", () => {
     await using started = await dockerProvider().start({ image: image[name] });
     await using env = await connect(started.url);
     expect((await env.reset()).observation).toMatchObject({ count: 0 });
+  });
+
+  test.skipIf(!registry.available)("an image that is missing is pulled, and says how far it is", async () => {
+    const remote = `${registry.path}/${image.counter}:1`;
+    for (const args of [
+      ["tag", image.counter, remote],
+      ["push", remote],
+      ["image", "rm", remote],
+    ]) {
+      await run(docker.path, args);
+    }
+    const stages: string[] = [];
+    try {
+      const onProgress = (stage: string) => stages.push(stage);
+      await using started = await dockerProvider().start({ image: remote, onProgress });
+      await using env = await connect(started.url);
+      expect((await env.reset()).observation).toMatchObject({ count: 0 });
+      expect(stages[0]).toBe(`pulling ${remote}`);
+      await (await dockerProvider({ pull: "always" }).start({ image: remote })).close();
+    } finally {
+      await run(docker.path, ["image", "rm", "--force", remote]);
+    }
+    const unknown = dockerProvider().start({ image: `${registry.path}/nowhere:1` });
+    await expect(unknown).rejects.toMatchObject({ code: "SOURCE_NOT_FOUND" });
   });
 
   test("a container is published on the loopback address only", async () => {
