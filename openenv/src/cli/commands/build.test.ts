@@ -2,7 +2,7 @@ import { cp, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { createProject, type Project, runCommand, startCommand } from "../../../test-support/command-line.js";
-import { createNpmImage, docker, inspectImage } from "../../../test-support/images.js";
+import { createNpmImage, docker, inspectImage } from "../../../test-support/npm-image.js";
 import { createPublishable } from "../../../test-support/publishable.js";
 import { requireDocker } from "../../../test-support/requirement.js";
 import { connect } from "../../client/index.js";
@@ -11,6 +11,7 @@ import { dockerProvider } from "../../providers/index.js";
 import { stageSpace } from "../push/stage-space.js";
 
 const ECHO = join(import.meta.dirname, "../../../../envs/echo");
+const BASE = "node:20-slim";
 const LIMIT_BYTES = 25e6;
 /** Packages are fetched, and other tests run. */
 const TIME_LIMIT = { timeout: 600_000 };
@@ -23,15 +24,12 @@ describe.skipIf(!engine.available)("the image of the echo environment", TIME_LIM
   let npm: string;
   let result: { tag: string; image: string; bytes: number; build_seconds: number; start_seconds: number };
   const build = (...args: string[]) =>
-    runCommand(
-      ["build", dir, "-t", tag, "--build-arg", `BUILD_BASE=${npm}`, "--build-arg", `BASE=${engine.path}`, ...args],
-      {
-        cwd: project.dir,
-      },
-    );
+    runCommand(["build", dir, "-t", tag, "--build-arg", `BUILD_BASE=${npm}`, "--build-arg", `BASE=${BASE}`, ...args], {
+      cwd: project.dir,
+    });
 
   beforeAll(async () => {
-    npm = await createNpmImage(engine.path);
+    npm = await createNpmImage(BASE);
     project = await createProject();
     dir = join(project.dir, "echo-env");
     expect(await runCommand(["init", "echo-env"], { cwd: project.dir })).toMatchObject({ code: 0 });
@@ -50,7 +48,7 @@ describe.skipIf(!engine.available)("the image of the echo environment", TIME_LIM
   });
 
   test("is at most 25 MB larger than its base, and build says so", async () => {
-    const [image, base] = [await inspectImage(tag), await inspectImage(engine.path)];
+    const [image, base] = [await inspectImage(tag), await inspectImage(BASE)];
     expect(result).toMatchObject({ tag, image: image.Id, bytes: image.Size });
     expect(image.Size - base.Size).toBeLessThanOrEqual(LIMIT_BYTES);
     expect(result.build_seconds).toBeGreaterThan(0);
@@ -95,7 +93,7 @@ describe.skipIf(!engine.available)("the image of the echo environment", TIME_LIM
   });
 
   test("is the one of plain docker build", async () => {
-    const args = ["--build-arg", `BUILD_BASE=${npm}`, "--build-arg", `BASE=${engine.path}`];
+    const args = ["--build-arg", `BUILD_BASE=${npm}`, "--build-arg", `BASE=${BASE}`];
     await docker("build", "-q", "-f", join(dir, "server/Dockerfile"), "-t", `${tag}-plain`, ...args, dir);
     expect((await inspectImage(`${tag}-plain`)).RootFS).toEqual((await inspectImage(tag)).RootFS);
   });
@@ -111,7 +109,7 @@ describe.skipIf(!engine.available)("the image of the echo environment", TIME_LIM
   });
 
   test("is built from what push publishes, also with another base", async () => {
-    await using space = await stageSpace({ dir, manifest: await readManifest(dir), base: engine.path });
+    await using space = await stageSpace({ dir, manifest: await readManifest(dir), base: BASE });
     await docker("build", "-q", "-t", `${tag}-space`, "--build-arg", `BUILD_BASE=${npm}`, space.dir);
     expect((await inspectImage(`${tag}-space`)).Config.Env).toContain("ENABLE_WEB_INTERFACE=true");
     await using server = await dockerProvider({ pull: "never" }).start({ image: `${tag}-space` });
@@ -127,7 +125,7 @@ describe.skipIf(!engine.available)("a build that fails", TIME_LIMIT, () => {
     ["the image ends at once", 'CMD ["node", "-e", "console.log(`told`); process.exit(4)"]', /exited[\s\S]*told/],
   ];
   test.each(cases)("is one clear error and leaves no container: %s", async (_case, line, text) => {
-    await using project = await createPublishable({ "server/Dockerfile": `FROM ${engine.path}\n${line}\n` });
+    await using project = await createPublishable({ "server/Dockerfile": `FROM ${BASE}\n${line}\n` });
     const tag = `openenv-test-broken:${process.pid}`;
     const { code, stdout, stderr } = await runCommand(["build", "-t", tag], { cwd: project.dir });
     expect([code, stdout]).toEqual([1, ""]);
@@ -139,7 +137,7 @@ describe.skipIf(!engine.available)("a build that fails", TIME_LIMIT, () => {
 
   test("Ctrl-C ends the build and what it was running", async () => {
     const mark = `openenv-test-sleep-${process.pid}`;
-    const dockerfile = `FROM ${engine.path}\nRUN sleep 600 && echo ${mark}\n`;
+    const dockerfile = `FROM ${BASE}\nRUN sleep 600 && echo ${mark}\n`;
     await using project = await createPublishable({ "server/Dockerfile": dockerfile });
     await using running = startCommand(["build"], { cwd: project.dir });
     const containers = async () => (await docker("ps", "--no-trunc", "--format", "{{.Command}}")).includes(mark);
