@@ -5,3 +5,4 @@ export type { DockerProviderOptions } from "./docker/options.js";
 export { type ProcessProviderOptions, processProvider } from "./process/process-provider.js";
 export type { Provider, Started, StartOptions, StartSource, StartSpec } from "./provider.js";
 export { startEnvironment } from "./start.js";
+export { type UvProviderOptions, uvProvider } from "./uv/uv-provider.js";
