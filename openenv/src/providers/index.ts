@@ -5,4 +5,6 @@ export type { DockerProviderOptions } from "./docker/options.js";
 export { type ProcessProviderOptions, processProvider } from "./process/process-provider.js";
 export type { Provider, Started, StartOptions, StartSource, StartSpec } from "./provider.js";
 export { startEnvironment } from "./start.js";
+export type { SwarmProviderOptions } from "./swarm/options.js";
+export { type SwarmProvider, type SwarmStarted, swarmProvider } from "./swarm/swarm-provider.js";
 export { type UvProviderOptions, uvProvider } from "./uv/uv-provider.js";

@@ -15,7 +15,7 @@ const LOG_CONFIG = { Type: "json-file", Config: { "max-size": "10m", "max-file":
  * the image exposes, 8000, 7860.
  */
 export function portCandidates(
-  { containerPort }: ContainerSettings,
+  { containerPort }: Pick<ContainerSettings, "containerPort">,
   image: ImageConfig,
   env: StartOptions["env"],
 ): number[] {
