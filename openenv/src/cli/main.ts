@@ -36,6 +36,16 @@ const COMMANDS: readonly CommandEntry[] = [
     configure: async (command) => (await import("./commands/mcp.js")).configureMcp(command),
   },
   {
+    name: "ps",
+    summary: "show what providers have started and that still runs",
+    configure: async (command) => (await import("./commands/ps.js")).configurePs(command),
+  },
+  {
+    name: "prune",
+    summary: "remove what was started by somebody who is gone",
+    configure: async (command) => (await import("./commands/prune.js")).configurePrune(command),
+  },
+  {
     name: "bench",
     summary: "measure how many sessions servers hold and how fast they step",
     configure: async (command) => (await import("./commands/bench.js")).configureBench(command),
