@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
@@ -8,8 +8,6 @@ const run = promisify(execFile);
 
 export interface PythonProject extends AsyncDisposable {
   readonly dir: string;
-  /** Every file by its path, for a repository. */
-  files(): Promise<Record<string, string>>;
 }
 
 /** What the Python package's own `openenv init echo_env` makes: an environment that echoes a message. */
@@ -19,12 +17,35 @@ export async function createPythonProject(python: string): Promise<PythonProject
   const dir = join(parent, "echo_env");
   return {
     dir,
-    async files() {
-      const entries = await readdir(dir, { recursive: true, withFileTypes: true });
-      const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
-      const texts = files.map(async (file) => [file.slice(dir.length + 1), await readFile(file, "utf8")] as const);
-      return Object.fromEntries(await Promise.all(texts));
-    },
     [Symbol.asyncDispose]: () => rm(parent, { recursive: true, force: true }),
   };
 }
+
+/** A Python environment of two packages, which starts in a second: it echoes each action. */
+export const SMALL_PYTHON_PROJECT: Readonly<Record<string, string>> = {
+  "pyproject.toml": `[project]
+name = "small"
+version = "1"
+requires-python = ">=3.10"
+dependencies = ["uvicorn", "websockets"]
+`,
+  "openenv.yaml": "spec_version: 1\nname: small\nruntime: fastapi\napp: small:app\n",
+  "small.py": `
+import json
+
+async def app(scope, receive, send):
+    if scope["type"] == "http":
+        await send({"type": "http.response.start", "status": 404, "headers": []})
+        await send({"type": "http.response.body", "body": b"{}"})
+    if scope["type"] != "websocket":
+        return
+    await receive()
+    await send({"type": "websocket.accept"})
+    while (message := await receive())["type"] == "websocket.receive":
+        frame = json.loads(message["text"])
+        if frame["type"] == "close":
+            return await send({"type": "websocket.close", "code": 1000})
+        data = {"observation": frame.get("data", {}), "reward": None, "done": False}
+        await send({"type": "websocket.send", "text": json.dumps({"type": "observation", "data": data})})
+`,
+};

@@ -1,6 +1,7 @@
 import type { ClientContract, GenericContract } from "../client/contract.js";
 import { ConfigError, ConnectionError, ProviderError } from "../errors.js";
 import { readHubToken } from "../util/hub-account.js";
+import { settled } from "../util/settled.js";
 import { refuseReplicas, refuseUnknown } from "./check-options.js";
 import { connectStarted, type StartedClient } from "./connect-started.js";
 import { dockerProvider } from "./docker/docker-provider.js";
@@ -55,9 +56,8 @@ export async function fromHub<C extends ClientContract = GenericContract>(
   refuseUnknown("fromHub()", options, KNOWN);
   if (/^https?:\/\//.test(repo)) return useRunning(repo, options);
   const id = parseSpaceId(repo);
-  const { contract, connect = {}, prewarm = 0, signal } = options;
-  const { started } = await startOwn(id, { ...options, prewarm });
-  return connectStarted(started, contract, { ...connect, signal });
+  const { contract, connect = {}, ...start } = options;
+  return connectStarted(await startOwn(id, start), contract, { ...connect, signal: start.signal });
 }
 
 /** The name that the Python package has for it. */
@@ -67,56 +67,83 @@ export const fromEnv = fromHub;
 const DEFAULTS = { docker: dockerProvider(), node: processProvider(), python: uvProvider() };
 const DEFAULT_REGISTRY = "registry.hf.space";
 
-async function startOwn(id: string, options: HubOptions & { prewarm: number }): Promise<{ started: Started }> {
-  const { provider, prewarm, useDocker = true, replicas, env, onProgress, signal } = options;
+type OwnOptions = Omit<HubOptions, "contract" | "connect">;
+
+async function startOwn(id: string, options: OwnOptions): Promise<Started> {
+  const { provider, prewarm = 0, useDocker = true, replicas, env, onProgress, signal } = options;
   const { timeoutMs = DEFAULT_START_TIMEOUT_MS } = options;
-  if (!(provider ?? DEFAULTS.docker).hasReplicas) refuseReplicas((provider ?? DEFAULTS.docker).name, { replicas });
-  const imageOf = useDocker ? namer(options) : undefined;
+  checkWay(id, options);
   const deadline = Date.now() + timeoutMs;
-  const limit = createLimit(timeoutMs, signal);
-  let found: { space: Space; source: StartSource; usual: Provider };
-  try {
-    found = await limit.race(find(id, { imageOf, options, limit }));
-  } catch (error) {
-    throw explainEnd(error, id, limit);
-  } finally {
-    limit.end();
-  }
-  const { space, source, usual } = found;
+  const { space, source, usual } = await findInTime(id, options, timeoutMs);
   const rest = { env, replicas, onProgress, signal, timeoutMs: Math.max(1, deadline - Date.now()) };
   try {
-    return { started: await startSpared(provider ?? usual, { ...source, ...rest }, prewarm) };
+    return await startSpared(provider ?? usual, { ...source, ...rest }, prewarm);
   } catch (error) {
     throw useDocker ? withLogin(error, space, options) : error;
   }
 }
 
-interface Search {
-  imageOf: ((id: string) => string) | undefined;
-  options: HubOptions;
-  limit: Limit;
+/** @throws ConfigError when the options do not go together, before anything is asked. */
+function checkWay(id: string, { useDocker = true, provider, ...options }: OwnOptions): void {
+  const { name, hasReplicas } = provider ?? (useDocker ? DEFAULTS.docker : DEFAULTS.node);
+  if (!hasReplicas) refuseReplicas(name, options);
+  if (useDocker) {
+    imageOf(id, options);
+    if (!RUNS_FOLDERS.includes(name)) return;
+    throw new ConfigError(`The ${name} provider starts no image; add useDocker: false to run the repository with it.`);
+  }
+  if (RUNS_IMAGES.includes(name)) {
+    throw new ConfigError(`The ${name} provider starts images; leave it out, or leave out useDocker: false.`);
+  }
+  const ofImage = (["tag", "registry"] as const).filter((option) => options[option] !== undefined);
+  if (ofImage.length > 0) throw new ConfigError(`${ofImage.join(", ")}: the image is not used; leave it out.`);
 }
 
-async function find(id: string, { imageOf, options, limit }: Search) {
-  const { token = readHubToken(), onProgress } = options;
-  onProgress?.(`asking the Hub about ${id}`);
-  const space = await findSpace(id, { token, signal: limit.signal });
-  if (imageOf) {
-    mustHaveImage(space);
-    return { space, source: { image: imageOf(id) }, usual: DEFAULTS.docker };
+const RUNS_FOLDERS = ["process", "uv"];
+const RUNS_IMAGES = ["docker", "swarm"];
+
+interface Found {
+  space: Space;
+  source: StartSource;
+  /** Starts it unless told otherwise. */
+  usual: Provider;
+}
+
+async function findInTime(id: string, options: OwnOptions, timeoutMs: number): Promise<Found> {
+  const limit = createLimit(timeoutMs, options.signal);
+  const work = find(id, options, limit.signal);
+  try {
+    return await limit.race(work);
+  } catch (error) {
+    // It removes what it has brought so far.
+    await settled(work, GIVE_UP_MS);
+    throw explainEnd(error, id, limit);
+  } finally {
+    limit.end();
   }
-  const { dir, runtime } = await checkOut({ space, token }, { signal: limit.signal, progress: onProgress });
+}
+
+const GIVE_UP_MS = 5_000;
+
+async function find(id: string, options: OwnOptions, signal: AbortSignal): Promise<Found> {
+  const { token = readHubToken(), onProgress, useDocker = true } = options;
+  onProgress?.(`asking the Hub about ${id}`);
+  const space = await findSpace(id, { token, signal });
+  if (useDocker) {
+    mustHaveImage(space);
+    return { space, source: { image: imageOf(id, options) }, usual: DEFAULTS.docker };
+  }
+  const { dir, runtime } = await checkOut({ space, token }, { signal, progress: onProgress });
   return { space, source: { directory: dir }, usual: DEFAULTS[runtime] };
 }
 
-/** Checks the parts of an image's name before anything is asked. */
-function namer({ tag = "latest", registry = DEFAULT_REGISTRY }: HubOptions): (id: string) => string {
+function imageOf(id: string, { tag = "latest", registry = DEFAULT_REGISTRY }: OwnOptions): string {
   if (!/^\w[\w.-]{0,127}$/.test(tag))
     throw new ConfigError(`tag is ${JSON.stringify(tag)}; it is no version of an image.`);
   if (!/^[A-Za-z0-9.-]+(:\d+)?(\/[a-z0-9._-]+)*$/.test(registry)) {
     throw new ConfigError(`registry is ${JSON.stringify(registry)}; give host or host:port.`);
   }
-  return (id) => `${registry}/${spaceSubdomain(id)}:${tag}`;
+  return `${registry}/${spaceSubdomain(id)}:${tag}`;
 }
 
 function explainEnd(error: unknown, id: string, { reason, timeoutMs }: Limit): unknown {
@@ -126,7 +153,7 @@ function explainEnd(error: unknown, id: string, { reason, timeoutMs }: Limit): u
   return new ProviderError("START_TIMEOUT", message, { cause: error });
 }
 
-function withLogin(error: unknown, { id, private: isPrivate }: Space, { registry = DEFAULT_REGISTRY }: HubOptions) {
+function withLogin(error: unknown, { id, private: isPrivate }: Space, { registry = DEFAULT_REGISTRY }: OwnOptions) {
   if (!(error instanceof ProviderError) || error.code !== "SOURCE_NOT_FOUND") return error;
   const reason = isPrivate ? `The Space ${id} is private: \`docker login ${registry}\` with your name and token. ` : "";
   const instead = "Or run its repository without a container: useDocker: false.";

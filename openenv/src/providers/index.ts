@@ -4,6 +4,7 @@ export { connectStarted, type StartedClient } from "./connect-started.js";
 export { dockerProvider } from "./docker/docker-provider.js";
 export type { DockerProviderOptions } from "./docker/options.js";
 export { type FromOptions, fromDockerImage } from "./from-docker-image.js";
+export { fromEnv, fromHub, type HubOptions } from "./from-hub.js";
 export { closeSpares, startSpared } from "./prewarm.js";
 export { type ProcessProviderOptions, processProvider } from "./process/process-provider.js";
 export type { Provider, Recipe, Started, StartOptions, StartSource, StartSpec } from "./provider.js";

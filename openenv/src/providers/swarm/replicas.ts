@@ -10,8 +10,8 @@ export interface ReplicasOptions {
   name: string;
   /** The node that the engine is. */
   node: string;
-  /** Ports inside at which the server may listen. */
-  ports: readonly number[];
+  /** Ports inside at which the server may listen, at this moment. */
+  ports(): readonly number[];
   /** Told which replicas take sessions, whenever that changes. */
   use(backends: readonly Backend[]): void;
 }
@@ -22,7 +22,7 @@ export interface Replicas {
    * Resolves when so many are ready, and no others run.
    * @throws ProviderError START_FAILED when one has ended meanwhile, START_TIMEOUT when the signal ends it.
    */
-  waitFor(count: number, signal: AbortSignal): Promise<void>;
+  waitFor(count: number, signal: AbortSignal, progress?: (stage: string) => void): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -55,7 +55,11 @@ export function createReplicas({ engine, name, node, ports, use }: ReplicasOptio
 
   async function tryTask(task: Task): Promise<void> {
     const host = hosts.get(task.NodeID);
-    const published = await publishedPorts(engine, task, { own: task.NodeID === node, ports, signal: stop.signal });
+    const published = await publishedPorts(engine, task, {
+      own: task.NodeID === node,
+      ports: ports(),
+      signal: stop.signal,
+    });
     const url = published.map((port) => `http://${host}:${port}`);
     if (host === undefined || url.length === 0) return;
     // Not longer than until it is looked again: it may have ended, or be replaced.
@@ -86,9 +90,10 @@ export function createReplicas({ engine, name, node, ports, use }: ReplicasOptio
   let following: Promise<void> | undefined;
 
   return {
-    async waitFor(count, signal) {
+    async waitFor(count, signal, progress) {
       const before = new Set((await listTasks(engine, name, signal)).filter(hasEnded).map(({ ID }) => ID));
       if (!following) before.clear();
+      let told = "";
       for (;;) {
         const tasks = await look();
         const running = tasks.filter(isRunning);
@@ -97,7 +102,10 @@ export function createReplicas({ engine, name, node, ports, use }: ReplicasOptio
         if (ended)
           throw new ProviderError("START_FAILED", `${describeEnd(ended)} before all replicas answered a reset.`);
         if (broken) throw broken;
-        if (signal.aborted) throw late(ready.size, count, tasks);
+        const stage = describeWait(ready.size, count, tasks);
+        if (signal.aborted) throw new ProviderError("START_TIMEOUT", `It ended while ${stage}.`);
+        if (stage !== told) progress?.(stage);
+        told = stage;
         await sleep(POLL_MS, undefined, { signal }).catch(() => {});
       }
       following ??= follow();
@@ -137,10 +145,10 @@ function describeEnd({ Status: { State, Err, ContainerStatus } }: Task): string 
   return `A replica exited with code ${ContainerStatus.ExitCode}`;
 }
 
-function late(ready: number, count: number, tasks: readonly Task[]): ProviderError {
+function describeWait(ready: number, count: number, tasks: readonly Task[]): string {
   const waiting = tasks.find(({ DesiredState, Status }) => DesiredState === "running" && Status.State !== "running");
   const why = waiting ? `; one is ${waiting.Status.State}${waiting.Status.Err ? ` (${waiting.Status.Err})` : ""}` : "";
-  return new ProviderError("START_TIMEOUT", `${ready} of ${count} replicas are ready${why}`);
+  return `waiting for replicas, of which ${ready} of ${count} are ready${why}`;
 }
 
 function listTasks(engine: Engine, service: string, signal: AbortSignal): Promise<Task[]> {

@@ -46,9 +46,11 @@ export function renderService({ name, image, env = {}, ports, count, settings }:
       Monitor: MONITOR_SECONDS * SECOND,
     },
     RollbackConfig: { Parallelism: 1, Order: "start-first", FailureAction: "pause", Monitor: SECOND },
-    EndpointSpec: {
-      // Each replica has a port of its own: through the swarm's common one, each connection may land on another replica.
-      Ports: ports.map((TargetPort) => ({ Protocol: "tcp", TargetPort, PublishMode: "host" })),
-    },
+    EndpointSpec: renderEndpoint(ports),
   };
+}
+
+/** Each replica has a port of its own: through the swarm's common one, each connection may land on another replica. */
+export function renderEndpoint(ports: readonly number[]): Record<string, unknown> {
+  return { Ports: ports.map((TargetPort) => ({ Protocol: "tcp", TargetPort, PublishMode: "host" })) };
 }

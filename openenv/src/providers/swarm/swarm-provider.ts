@@ -7,11 +7,11 @@ import { obtainImage } from "../docker/image.js";
 import { readLogs } from "../docker/logs.js";
 import { registryAuth } from "../docker/registry-auth.js";
 import { guard } from "../guard.js";
-import type { Provider, Started, StartSpec } from "../provider.js";
+import { DEFAULT_START_TIMEOUT_MS, type Provider, type Started, type StartSpec } from "../provider.js";
 import { startEnvironment } from "../start.js";
 import { createBalancer } from "./balancer.js";
 import { parseOptions, type ServiceSettings, type SwarmProviderOptions } from "./options.js";
-import { createReplicas, type Replicas } from "./replicas.js";
+import { createReplicas } from "./replicas.js";
 import { renderService } from "./service.js";
 import { removeService } from "./sweep.js";
 import { updateService } from "./update.js";
@@ -41,7 +41,8 @@ export interface SwarmProvider extends Provider {
  */
 export function swarmProvider(options: SwarmProviderOptions = {}): SwarmProvider {
   const settings = parseOptions(options);
-  return { name: NAME, hasReplicas: true, start: (spec) => startService(spec, settings) };
+  const recipe = { module: import.meta.url, make: "swarmProvider", options };
+  return { name: NAME, recipe, hasReplicas: true, start: (spec) => startService(spec, settings) };
 }
 
 const NAME = "swarm";
@@ -52,13 +53,13 @@ async function startService(spec: StartSpec, settings: ServiceSettings): Promise
   }
   const { image, env } = spec;
   const count = parseReplicas(spec);
-  let service: { engine: Engine; name: string; replicas: Replicas } | undefined;
+  let exchange: ((image: string, signal: AbortSignal) => Promise<void>) | undefined;
   const started = await startEnvironment(NAME, spec, async (start) => {
     const address = findEngine(process.env);
     const engine = createEngine(address);
     const node = await findNode(engine, start.signal);
     const config = await obtainImage(engine, image, { pull: settings.pull, platform: undefined, start });
-    const ports = portCandidates(settings, config, env);
+    let ports = portCandidates(settings, config, env);
     const name = containerName(image);
     const logs = () => readLogs(engine, `/services/${name}/logs`);
     start.progress(`creating a service of ${image}`);
@@ -69,23 +70,27 @@ async function startService(spec: StartSpec, settings: ServiceSettings): Promise
     start.running({ logs });
     const balancer = await createBalancer(settings.port);
     start.onRelease(() => balancer.close());
-    const replicas = createReplicas({ engine, name, node, ports, use: balancer.use });
+    const replicas = createReplicas({ engine, name, node, ports: () => ports, use: balancer.use });
     start.onRelease(() => replicas.close());
-    start.progress(`waiting for ${count} replicas`);
-    await replicas.waitFor(count, start.signal);
-    service = { engine, name, replicas };
+    await replicas.waitFor(count, start.signal, start.progress);
+    exchange = async (next, signal) => {
+      const found = await obtainImage(engine, next, {
+        pull: settings.pull,
+        platform: undefined,
+        start: { ...start, signal },
+      });
+      // Those of the old image too: it may be restored.
+      ports = [...new Set([...portCandidates(settings, found, env), ...ports])];
+      await updateService({ engine, name, image: next, ports, signal });
+      await replicas.waitFor(count, signal);
+    };
     return { url: balancer.url, logs };
   });
-  return Object.assign(started, {
-    update: async (next: string, { timeoutMs = UPDATE_TIMEOUT_MS } = {}) => {
-      const { engine, name, replicas } = service as NonNullable<typeof service>;
-      await updateService({ engine, name, image: next, signal: AbortSignal.timeout(timeoutMs) });
-      await replicas.waitFor(count, AbortSignal.timeout(timeoutMs));
-    },
-  });
+  const update: SwarmStarted["update"] = async (next, { timeoutMs = DEFAULT_START_TIMEOUT_MS } = {}) =>
+    exchange?.(next, AbortSignal.timeout(timeoutMs));
+  return Object.assign(started, { update });
 }
 
-const UPDATE_TIMEOUT_MS = 120_000;
 const SWEEP = new URL("./sweep.js", import.meta.url).href;
 
 const DEFAULT_REPLICAS = 2;

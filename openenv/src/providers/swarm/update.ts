@@ -2,12 +2,15 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { ProviderError } from "../../errors.js";
 import { type Engine, EngineError } from "../docker/engine.js";
 import { registryAuth } from "../docker/registry-auth.js";
+import { renderEndpoint } from "./service.js";
 
 interface Update {
   engine: Engine;
   /** Of the service. */
   name: string;
   image: string;
+  /** Ports inside at which its server, or the one before, may listen. */
+  ports: readonly number[];
   signal: AbortSignal;
 }
 
@@ -17,7 +20,7 @@ const POLL_MS = 250;
  * Gives a service another image and resolves when every replica was exchanged.
  * @throws ProviderError START_FAILED when the engine restored the old one, START_TIMEOUT when the signal ends the waiting.
  */
-export async function updateService({ engine, name, image, signal }: Update): Promise<void> {
+export async function updateService({ engine, name, image, ports, signal }: Update): Promise<void> {
   const { Version: version, Spec: spec } = await inspect(engine, name);
   const template = spec.TaskTemplate;
   const body = {
@@ -28,6 +31,7 @@ export async function updateService({ engine, name, image, signal }: Update): Pr
       // The same image again is an update too: its tag may name another one now.
       ForceUpdate: (template.ForceUpdate ?? 0) + 1,
     },
+    EndpointSpec: renderEndpoint(ports),
   };
   const auth = await registryAuth(image, process.env);
   try {
@@ -43,7 +47,7 @@ export async function updateService({ engine, name, image, signal }: Update): Pr
   await waitForEnd({ engine, name, image, signal });
 }
 
-async function waitForEnd({ engine, name, image, signal }: Update): Promise<void> {
+async function waitForEnd({ engine, name, image, signal }: Omit<Update, "ports">): Promise<void> {
   for (;;) {
     const { UpdateStatus: status } = await inspect(engine, name);
     if (status?.State === "completed") return;

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { startHub } from "../../../test-support/hub/hub-server.js";
-import { createPythonProject, type PythonProject } from "../../../test-support/python-project.js";
+import { createPythonProject, type PythonProject, SMALL_PYTHON_PROJECT } from "../../../test-support/python-project.js";
 import { requirePython, requireUv } from "../../../test-support/requirement.js";
 import { connect } from "../../connect.js";
 import { uvProvider } from "./uv-provider.js";
@@ -53,15 +53,16 @@ describe.skipIf(!python.available || !uv.available)("an environment of the Pytho
     await expect(fetch(`${server.url}/health`)).rejects.toThrow("fetch failed");
     expect(await records()).toEqual([]);
   });
+});
 
-  test("is started by its git URL", { timeout: timeoutMs }, async () => {
+describe.skipIf(!uv.available)("a git repository", () => {
+  test("is cloned and started with the application of its manifest", { timeout: timeoutMs }, async () => {
     await using hub = await startHub();
-    await hub.addSpace("author/echo_env", await project.files());
-    await using server = await uvProvider().start({ git: `${hub.url}/spaces/author/echo_env`, timeoutMs });
-    const env = await connect(server.url);
+    await hub.addSpace("author/small", SMALL_PYTHON_PROJECT);
+    await using server = await uvProvider().start({ git: `${hub.url}/spaces/author/small`, timeoutMs });
+    await using env = await connect(server.url);
     await env.reset();
-    expect(await env.step({ message: "cloned" })).toMatchObject({ observation: { echoed_message: "cloned" } });
-    await env.close();
+    expect(await env.step({ message: "cloned" })).toMatchObject({ observation: { message: "cloned" } });
   });
 });
 

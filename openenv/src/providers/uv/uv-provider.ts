@@ -35,7 +35,8 @@ export function uvProvider(options: UvProviderOptions = {}): Provider {
     throw new ConfigError(`port is ${port}; give a whole number from 0 (a free one) to 65535.`);
   }
   if (app !== undefined) checkApp(app);
-  return { name: NAME, start: (spec) => startWithUv(spec, { port, app }) };
+  const recipe = { module: import.meta.url, make: "uvProvider", options };
+  return { name: NAME, recipe, start: (spec) => startWithUv(spec, { port, app }) };
 }
 
 const NAME = "uv";
