@@ -1,12 +1,19 @@
 import { execFile } from "node:child_process";
 import { once } from "node:events";
-import { chmod, mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { connect } from "openenv-ts/client";
-import { closeSpares, dockerProvider, fromDockerImage } from "openenv-ts/providers";
+import {
+  closeSpares,
+  dockerProvider,
+  fromDockerImage,
+  type Provider,
+  type Started,
+  type StartSpec,
+} from "openenv-ts/providers";
 import { checkProvider, renderCheckReport } from "openenv-ts/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { buildImage, listContainers, SERVERS, type TestImage } from "../../../test-support/images.js";
@@ -14,7 +21,6 @@ import { requireDocker } from "../../../test-support/requirement.js";
 
 const docker = await requireDocker();
 const run = promisify(execFile);
-const NOBODY = 65_534;
 const OWN = `openenv.pid=${process.pid}`;
 
 describe.skipIf(!docker.available)("containers", () => {
@@ -48,7 +54,7 @@ describe.skipIf(!docker.available)("containers", () => {
     expect(await listContainers(docker.path, OWN)).toEqual([]);
   });
 
-  const inspect = async (): Promise<Record<string, never>> => {
+  const inspect = async (): Promise<{ HostConfig: { PortBindings: Record<string, { HostIp: string }[]> } }> => {
     const [id = ""] = await listContainers(docker.path, OWN);
     const [found] = JSON.parse((await run(docker.path, ["inspect", id])).stdout);
     return found;
@@ -61,6 +67,7 @@ describe.skipIf(!docker.available)("containers", () => {
       works: { image: image.counter, env: { HELLO: "world" } },
       actions: [{ amount: 1 }],
       writes: "hello world",
+      unavailable: withoutEngine,
       broken: {
         "no such image": { spec: { image: "127.0.0.1:1/nowhere" }, code: "SOURCE_NOT_FOUND" },
         "exits at once": { spec: spec("ends"), code: "START_FAILED", message: /code 3[\s\S]*nothing to do here/ },
@@ -96,10 +103,7 @@ describe.skipIf(!docker.available)("containers", () => {
 
   test("a container is published on the loopback address only", async () => {
     await using _ = await dockerProvider().start({ image: image.counter });
-    const { HostConfig: host } = await inspect();
-    const bindings = Object.values(
-      (host as { PortBindings: Record<string, { HostIp: string }[]> }).PortBindings,
-    ).flat();
+    const bindings = Object.values((await inspect()).HostConfig.PortBindings).flat();
     expect(new Set(bindings.map(({ HostIp }) => HostIp))).toEqual(new Set(["127.0.0.1"]));
   });
 
@@ -221,77 +225,17 @@ describe.skipIf(!docker.available)("containers", () => {
   }
 });
 
-describe("without an engine", () => {
-  afterEach(() => {
-    delete process.env["DOCKER_HOST"];
-  });
-
-  test("nobody at the address is one clear error", async () => {
-    process.env["DOCKER_HOST"] = "unix:///nonesuch/docker.sock";
-    await expect(dockerProvider().start({ image: "any" })).rejects.toMatchObject({
-      code: "PROVIDER_UNAVAILABLE",
-      message: expect.stringMatching(/No container engine answers at unix:.*DOCKER_HOST.*processProvider/s),
-    });
-  });
-
-  test("an address over SSH says what to do", async () => {
-    process.env["DOCKER_HOST"] = "ssh://me@elsewhere";
-    await expect(dockerProvider().start({ image: "any" })).rejects.toThrow(/forward the socket/);
-  });
-
-  test("an engine on another machine wants an address there", async () => {
-    process.env["DOCKER_HOST"] = "tcp://192.0.2.1:2375";
-    await expect(dockerProvider().start({ image: "any" })).rejects.toThrow(/publishOn/);
-  });
-
-  test.skipIf(process.getuid?.() !== 0)(
-    "a socket that the user may not use is told from one that is not there",
-    async () => {
-      const folder = await mkdtemp(join(tmpdir(), "openenv-socket-"));
-      const path = join(folder, "docker.sock");
-      const server = createServer().listen(path);
-      await once(server, "listening");
-      await chmod(folder, 0o755);
-      await chmod(path, 0o600);
-      process.env["DOCKER_HOST"] = `unix://${path}`;
-      process.seteuid?.(NOBODY);
-      try {
-        await expect(dockerProvider().start({ image: "any" })).rejects.toMatchObject({
-          code: "PROVIDER_UNAVAILABLE",
-          message: expect.stringContaining("No permission to use the container engine"),
-        });
-      } finally {
-        process.seteuid?.(0);
-        server.close();
-        await rm(folder, { recursive: true });
-      }
-    },
-  );
-});
-
-describe("options", () => {
-  test.each([
-    [{ memry: "1g" }, /dockerProvider\(\) has no option "memry"; it has port/],
-    [{ memory: "lots" }, /memory is lots/],
-    [{ memory: "1m" }, /6m and more/],
-    [{ cpus: 0 }, /cpus is 0/],
-    [{ gpus: 0 }, /gpus is 0/],
-    [{ port: 70_000 }, /port is 70000/],
-    [{ volumes: ["/data"] }, /The volume \/data is none/],
-    [{ network: "none" }, /cannot be reached/],
-    [{ labels: { "openenv.owner": "me" } }, /is taken/],
-    [{ pull: "sometimes" }, /pull is sometimes/],
-  ])("%j is refused", (options, message) => {
-    expect(() => dockerProvider(options as object)).toThrow(message);
-  });
-
-  test("what is no image is refused with the provider that takes it", async () => {
-    await expect(dockerProvider().start({ directory: "." })).rejects.toThrow(/processProvider/);
-    await expect(dockerProvider().start({ image: "any", replicas: 2 })).rejects.toThrow(/no replicas/);
-    await expect(dockerProvider().start({ image: "any", nonsense: 1 } as never)).rejects.toThrow(/"nonsense"/);
-    await expect(fromDockerImage("any", { nonsense: 1 } as never)).rejects.toThrow(/"nonsense"/);
-  });
-});
+function withoutEngine(): Provider {
+  const start = async (spec: StartSpec): Promise<Started> => {
+    process.env["DOCKER_HOST"] = "tcp://127.0.0.1:1";
+    try {
+      return await dockerProvider().start(spec);
+    } finally {
+      delete process.env["DOCKER_HOST"];
+    }
+  };
+  return { name: "docker", start };
+}
 
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");
