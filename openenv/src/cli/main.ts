@@ -36,6 +36,11 @@ const COMMANDS: readonly CommandEntry[] = [
     configure: async (command) => (await import("./commands/client.js")).configureClient(command),
   },
   {
+    name: "validate",
+    summary: "check a package or a running server",
+    configure: async (command) => (await import("./commands/validate.js")).configureValidate(command),
+  },
+  {
     name: "collect",
     summary: "play episodes and write them to a file",
     configure: async (command) => (await import("./commands/collect.js")).configureCollect(command),

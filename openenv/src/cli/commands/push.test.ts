@@ -1,10 +1,13 @@
 /** The real library against a Hub of the tests' own: the public one cannot be asked to keep what tests publish. */
+import { execFile } from "node:child_process";
 import { mkdir, readdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { expect, test, vi } from "vitest";
 import { runCommand, startCommand } from "../../../test-support/command-line.js";
 import { type Hub, startHub } from "../../../test-support/hub/hub-server.js";
 import { createPublishable } from "../../../test-support/publishable.js";
+import { requirePython } from "../../../test-support/requirement.js";
 
 const URLS = (hub: Hub, id: string, app: string) => ({
   page: `${hub.url}/spaces/${id}`,
@@ -13,6 +16,31 @@ const URLS = (hub: Hub, id: string, app: string) => ({
   health: `https://${app}.hf.space/health`,
 });
 
+const python = await requirePython();
+const BIN = join(import.meta.dirname, "../../../bin/openenv.js");
+/** Runs a command on a terminal of its own, types a line when it asks for something, and prints what it shows. */
+const TERMINAL = `
+import fcntl, os, pty, struct, sys, termios
+line, *command = sys.argv[1:]
+pid, terminal = pty.fork()
+if pid == 0:
+    fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 200, 0, 0))
+    os.execv(command[0], command)
+shown, typed = b"", False
+while True:
+    try:
+        chunk = os.read(terminal, 4096)
+    except OSError:
+        break
+    if not chunk:
+        break
+    shown += chunk
+    if b"Token" in shown and not typed:
+        typed = True
+        os.write(terminal, line.encode() + b"\\r")
+sys.stdout.buffer.write(shown)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+`;
 const WAIT = { timeout: 20_000 };
 
 interface PushOptions {
@@ -132,6 +160,18 @@ test("the token is that of a login when HF_TOKEN is not set; without one it is s
   const wrong = await push(hub, [], { env: { HF_TOKEN: "sk-not-one" } });
   expect(wrong).toMatchObject({ code: 2, stderr: expect.stringContaining("begins with hf_") });
   expect(wrong.stderr).not.toContain("sk-not-one");
+});
+
+test.skipIf(!python.available)("on a terminal the token is asked for, and not shown", async () => {
+  await using hub = await startHub();
+  await using project = await createPublishable();
+  const script = await project.write(".cache/terminal.py", TERMINAL);
+  const env = { ...process.env, HF_ENDPOINT: hub.url, HF_TOKEN: "", HF_HOME: project.dir };
+  const args = [script, hub.token, process.execPath, BIN, "push"];
+  const { stdout } = await promisify(execFile)(python.path, args, { cwd: project.dir, env });
+  expect(stdout).toContain("Token that may write");
+  expect(stdout).toContain("Published the Space author/counter_env");
+  expect(stdout).not.toContain(hub.token);
 });
 
 test.each([

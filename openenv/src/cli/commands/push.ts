@@ -7,20 +7,20 @@ import { spaceSubdomain } from "../../providers/hub/space-id.js";
 import { hubEndpoint } from "../../util/hub-account.js";
 import { abortOnSignals } from "../interrupt.js";
 import { repeatable } from "../option-values.js";
-import { exit, print, printNote, printProgress } from "../output.js";
+import { exit, print, printError, printNote, printProgress } from "../output.js";
 import { findToken } from "../push/find-token.js";
 import { createHubSpace, readLogin } from "../push/hub-space.js";
 import { parseSettings } from "../push/settings.js";
 import { chooseSpace } from "../push/space-name.js";
 import { type StagedSpace, stageSpace } from "../push/stage-space.js";
-import { validateBeforePush } from "../push/validate.js";
+import { findProblems } from "../push/validate.js";
 
 const EXAMPLES = `
 Validates the environment, prepares a Docker Space with its web interface, and uploads it in one commit. The variables of
 openenv.yaml are set too. The token is HF_TOKEN, else that of \`hf auth login\`, else asked for. Files that .gitignore
 names, and files with secrets (.env, keys), are not uploaded.
 
-Exit codes: 0 done, 1 failed, 2 wrong usage or an environment that is not fit to be published.
+Exit codes: 0 done, 1 failed or not fit to be published, 2 wrong usage.
 
 Examples:
   openenv push
@@ -79,9 +79,14 @@ async function push(flags: PushFlags): Promise<void> {
   const { owner, name } = chooseSpace({ repoId: flags.repoId, namespace: flags.namespace, name: manifest.name });
   const signal = abortOnSignals();
 
-  printProgress("validating");
-  await validateBeforePush(dir, { signal });
   await using staged = await stageSpace({ dir, manifest, base });
+  const problems = await findProblems(dir, { signal, onProgress: (line) => printProgress(`validating: ${line}`) });
+  if (problems.length > 0) {
+    printError(
+      `${name} is not fit to be published; see openenv validate.\n${problems.map((line) => `  ${line}`).join("\n")}`,
+    );
+    return end(staged, 1);
+  }
   if (staged.secret.length > 0) {
     printNote(`Not published, as they hold secrets: ${staged.secret.join(", ")}. Give their values with --secret.`);
   }
@@ -124,9 +129,9 @@ function refuseSettingsOfPull({ createPr, private: isPrivate, hardware, secret, 
 }
 
 /** The process ends before a disposal would run. */
-async function end(staged: StagedSpace): Promise<void> {
+async function end(staged: StagedSpace, code = 0): Promise<void> {
   await staged[Symbol.asyncDispose]();
-  exit(0);
+  exit(code);
 }
 
 function describe({ paths, bytes }: StagedSpace) {

@@ -1,6 +1,6 @@
 import { ConfigError } from "../../errors.js";
 import { hubEndpoint, hubTokenFile, readHubToken } from "../../util/hub-account.js";
-import { isInteractive } from "../output.js";
+import { isInteractive, printNote } from "../output.js";
 
 /**
  * The user's token for the Hub: `HF_TOKEN`, else that of a login, else what is typed on a terminal.
@@ -21,6 +21,7 @@ export async function findToken({ canAsk }: { canAsk: boolean }): Promise<string
 
 async function askToken(): Promise<string | undefined> {
   const { isCancel, password } = await import("@clack/prompts");
+  printNote("No token for the Hub: HF_TOKEN is not set, and nobody is logged in.");
   const message = `Token that may write (${hubEndpoint()}/settings/tokens)`;
   const answer = await password({ message, validate: (text) => findProblem(text ?? "") });
   return isCancel(answer) ? undefined : answer;
