@@ -154,6 +154,16 @@ export const ERRORS = {
     meaning: "A part of what a provider started could not be removed.",
     remedy: "`openenv ps` shows what is left, `openenv prune` removes it.",
   },
+  BUILD_FAILED: {
+    boundary: "publication",
+    meaning: "The image of an environment could not be built.",
+    remedy: "Read the last lines of the build: the message ends with them.",
+  },
+  HUB_FAILED: {
+    boundary: "publication",
+    meaning: "The Hub refused a request, or the connection to it broke; `status` is what it answered.",
+    remedy: "The message says what to do; a push that broke off can be run again.",
+  },
   INVALID_CONFIG: {
     boundary: "configuration",
     meaning: "An option, a variable or a file the server was started with is wrong.",

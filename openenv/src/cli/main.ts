@@ -11,6 +11,11 @@ interface CommandEntry {
 
 const COMMANDS: readonly CommandEntry[] = [
   {
+    name: "init",
+    summary: "make a new environment, with clients for TypeScript and Python",
+    configure: async (command) => (await import("./commands/init.js")).configureInit(command),
+  },
+  {
     name: "serve",
     summary: "serve an environment over HTTP and WebSocket",
     configure: async (command) => (await import("./commands/serve.js")).configureServe(command),
@@ -24,6 +29,16 @@ const COMMANDS: readonly CommandEntry[] = [
     name: "schema",
     summary: "show or compare the schemas of environments",
     configure: async (command) => (await import("./commands/schema.js")).configureSchema(command),
+  },
+  {
+    name: "client",
+    summary: "write a typed client package for Python or TypeScript",
+    configure: async (command) => (await import("./commands/client.js")).configureClient(command),
+  },
+  {
+    name: "validate",
+    summary: "check a package or a running server",
+    configure: async (command) => (await import("./commands/validate.js")).configureValidate(command),
   },
   {
     name: "collect",
@@ -44,6 +59,16 @@ const COMMANDS: readonly CommandEntry[] = [
     name: "prune",
     summary: "remove what was started by somebody who is gone",
     configure: async (command) => (await import("./commands/prune.js")).configurePrune(command),
+  },
+  {
+    name: "build",
+    summary: "build the image of an environment",
+    configure: async (command) => (await import("./commands/build.js")).configureBuild(command),
+  },
+  {
+    name: "push",
+    summary: "publish an environment as a Space of the Hub",
+    configure: async (command) => (await import("./commands/push.js")).configurePush(command),
   },
   {
     name: "bench",

@@ -3,13 +3,22 @@ import type { EnvClient } from "../client/env-client.js";
 import { connect } from "../connect.js";
 import type { ActionInput, Contract, ResetInput } from "../env/contract.js";
 import type { Environment, EnvironmentDefinition } from "../env/environment.js";
-import { type Rng, rng } from "../env/rng.js";
-import { sampleValue } from "../env/sample-value.js";
+import { rng } from "../env/rng.js";
 import type { JsonObject } from "../protocol/messages.js";
 import type { ToolErrorBody, ToolSummary } from "../protocol/tools.js";
-import { type Episode, playEpisode } from "./episode.js";
-import { firstDifference } from "./first-difference.js";
+import {
+  ADVICE,
+  DEFAULT_SEED,
+  isolated,
+  type Player,
+  resetResets,
+  seedHonoured,
+  withSession,
+} from "./checks/behaviour.js";
+import { collectWith, type Exchange } from "./collect-episode.js";
+import { rewardProblems, schemaProblems, stateProblems } from "./graders.js";
 import { type CheckDefinition, type CheckReport, CheckSkip, demand, runChecks } from "./report.js";
+import { sampleActions, sampleCall } from "./sample-actions.js";
 
 export interface CheckEnvironmentOptions<C extends Contract = Contract> {
   /** What is played; default: eight actions sampled from the action schema, always the same. */
@@ -18,8 +27,6 @@ export interface CheckEnvironmentOptions<C extends Contract = Contract> {
   reset?: ResetInput<C>;
 }
 
-const SEED = 7;
-const OTHER_SEEDS = [1, 2, 3, 4, 5];
 const SAMPLES = 8;
 
 /**
@@ -33,150 +40,79 @@ export function checkEnvironment<C extends Contract>(
   options: CheckEnvironmentOptions<C> = {},
 ): Promise<CheckReport> {
   const definition = environment as unknown as EnvironmentDefinition;
+  const { action, tools = [] } = definition.contract.schemas();
   const subject: Subject = {
     definition,
-    actions: (options.actions as JsonObject[] | undefined) ?? sampleActions(definition.contract),
-    resetOptions: (options.reset as JsonObject | undefined) ?? {},
+    open: () => connect(definition) as unknown as Promise<EnvClient>,
+    actions: (options.actions as JsonObject[] | undefined) ?? sampleActions(action, tools, SAMPLES),
+    reset: (options.reset as JsonObject | undefined) ?? {},
+    seed: DEFAULT_SEED,
+    seeded: definition.seeded === true,
+    ignore: [],
   };
   return runChecks(definition.contract.name, checksOf(subject));
 }
 
-function sampleActions({ schemas, toolsOnly }: Contract): JsonObject[] {
-  const random = rng(SEED);
-  const { action, tools = [] } = schemas();
-  const sample = (nth: number): JsonObject => {
-    const tool = toolsOnly ? tools[nth % tools.length] : undefined;
-    return tool === undefined ? (sampleValue(action, random) as JsonObject) : sampleCall(tool, random);
-  };
-  return Array.from({ length: SAMPLES }, (_, nth) => sample(nth));
-}
-
-function sampleCall({ name, input_schema }: ToolSummary, random: Rng): JsonObject {
-  return { type: "call_tool", tool_name: name, arguments: sampleValue(input_schema, random) };
-}
-
-interface Subject {
+interface Subject extends Player {
   definition: EnvironmentDefinition;
-  actions: readonly JsonObject[];
-  resetOptions: JsonObject;
 }
 
 function checksOf(subject: Subject): CheckDefinition[] {
-  const check = (id: string, description: string, run: (subject: Subject) => Promise<void>) => ({
+  const check = (id: string, description: string, run: (subject: Subject) => Promise<void>, remedy?: string) => ({
     id,
     description,
+    ...(remedy !== undefined && { remedy }),
     run: () => run(subject),
   });
   return [
     check("answers", "reset, step and state answer, and rewards of steps are finite numbers", answers),
     check("schemas_hold", "observations and states fit the published schemas", schemasHold),
     check("episode_id", "the given episode id is taken over and steps are counted", episodeId),
-    check("isolated", "one session does not change another", isolated),
-    check("reset_resets", "a second reset begins as the first did", resetResets),
-    check("seed_honoured", "the same seed and actions give the same episode", seedHonoured),
+    check("isolated", "one session does not change another", isolatedSessions, ADVICE.isolated),
+    check("reset_resets", "a second reset begins as the first did", resetResets, ADVICE.resetResets),
+    check("seed_honoured", "the same seed and actions give the same episode", seedHonoured, ADVICE.seeded),
     check("tools_answer", "tools are listed, take what their schemas say, and unknown ones are refused", toolsAnswer),
     check("close_works", "close fails at no time: before a reset, after it, during a step", closeWorks),
   ];
 }
 
-const open = ({ definition }: Subject): Promise<EnvClient> => connect(definition) as unknown as Promise<EnvClient>;
-
-async function withSession<T>(subject: Subject, use: (env: EnvClient) => Promise<T>): Promise<T> {
-  await using env = await open(subject);
-  return await use(env);
+function collect(subject: Subject): Promise<Exchange[]> {
+  const plan = { reset: { ...subject.reset, seed: subject.seed, episodeId: "checked" }, actions: subject.actions };
+  return withSession(subject, (env) => collectWith(env, plan));
 }
 
-const play = (subject: Subject, env: EnvClient, seed: number): Promise<Episode> =>
-  playEpisode(env, { ...subject.resetOptions, seed }, subject.actions);
-
 async function answers(subject: Subject): Promise<void> {
-  const episode = await withSession(subject, (env) => play(subject, env, SEED));
-  demand(episode.length > 1, "the episode was done at its reset: no step could be taken");
-  for (const [index, { reward }] of episode.entries()) {
-    const fits = typeof reward === "number" || typeof reward === "boolean" || (reward === null && index === 0);
-    demand(fits, `step ${index} gave the reward ${reward}: return a finite number from step`);
-  }
+  const exchanges = await collect(subject);
+  const stepped = exchanges.some(({ operation }) => operation === "step");
+  demand(stepped, "the episode was done at its reset: no step could be taken");
+  const [problem] = rewardProblems(exchanges);
+  demand(problem === undefined, `${problem}: return a finite number from step`);
 }
 
 async function schemasHold(subject: Subject): Promise<void> {
-  const { observation, reset_observation, state } = subject.definition.contract.schemas();
-  const ajv = new Ajv2020({ strict: false, validateFormats: false });
-  const observationFits = ajv.compile(observation);
-  const firstFits = ajv.compile(reset_observation);
-  const stateFits = ajv.compile(state);
-  await withSession(subject, async (env) => {
-    for (const [index, step] of (await play(subject, env, SEED)).entries()) {
-      const seen = { ...(step.observation as JsonObject), reward: step.reward, done: step.done };
-      const where = index === 0 ? "reset" : `step ${index}`;
-      const fits = index === 0 ? firstFits : observationFits;
-      demand(fits(seen), `${where}: the observation ${ajv.errorsText(fits.errors)}`);
-    }
-    demand(stateFits(await env.state()), `the state ${ajv.errorsText(stateFits.errors)}`);
-  });
+  const schemas: object = subject.definition.contract.schemas();
+  const [problem] = schemaProblems(await collect(subject), schemas as JsonObject);
+  demand(problem === undefined, `${problem}`);
 }
 
 async function episodeId(subject: Subject): Promise<void> {
-  await withSession(subject, async (env) => {
-    await env.reset({ ...subject.resetOptions, episodeId: "checked" });
-    const { episode_id, step_count } = await env.state();
-    demand(episode_id === "checked", `the state names the episode ${episode_id} instead of "checked"`);
-    demand(step_count === 0, `step_count is ${step_count} right after a reset`);
-    await env.step(subject.actions[0] ?? {});
-    const after = await env.state();
-    demand(after.step_count === 1, `step_count is ${after.step_count} after one step`);
-  });
+  const [problem] = stateProblems(await collect(subject));
+  demand(problem === undefined, `${problem}`);
 }
 
-async function isolated(subject: Subject): Promise<void> {
+async function isolatedSessions(subject: Subject): Promise<void> {
   if (!subject.definition.supportsConcurrentSessions) throw new CheckSkip("it supports one session at a time");
-  await withSession(subject, (quiet) =>
-    withSession(subject, async (busy) => {
-      await quiet.reset({ ...subject.resetOptions, seed: SEED, episodeId: "quiet" });
-      const before = await quiet.state();
-      await play(subject, busy, SEED + 1);
-      const difference = firstDifference(before, await quiet.state());
-      const advice = "keep what belongs to a session inside the factory, not in the module";
-      demand(difference === undefined, `another session changed ${difference}: ${advice}`);
-    }),
-  );
-}
-
-async function resetResets(subject: Subject): Promise<void> {
-  await withSession(subject, async (env) => {
-    const options = { ...subject.resetOptions, seed: SEED, episodeId: "same" };
-    const begin = async () => ({ ...(await env.reset(options)), state: await env.state() });
-    const first = await begin();
-    for (const action of subject.actions) if ((await env.step(action)).done) break;
-    const second = await begin();
-    demand(second.state.step_count === 0, `step_count is ${second.state.step_count} after a reset`);
-    demand(!second.done, "the second reset says that the episode is done");
-    if (subject.definition.seeded !== true) return;
-    const difference = firstDifference(first.observation, second.observation);
-    demand(difference === undefined, `after a reset with the same seed the observation differs in ${difference}`);
-  });
-}
-
-async function seedHonoured(subject: Subject): Promise<void> {
-  if (subject.definition.seeded !== true) throw new CheckSkip("the environment does not declare `seeded: true`");
-  const fresh = (seed: number): Promise<Episode> => withSession(subject, (env) => play(subject, env, seed));
-  const reference = await fresh(SEED);
-  const difference = firstDifference(reference, await fresh(SEED));
-  demand(difference === undefined, `two episodes with seed ${SEED} differ first in ${difference}: draw from rng(seed)`);
-  for (const seed of OTHER_SEEDS) if (firstDifference(reference, await fresh(seed)) !== undefined) return;
-  demand(
-    false,
-    `seeds ${[SEED, ...OTHER_SEEDS].join(", ")} all give the same episode with these actions: use the seed, or pass \`actions\` that show what it decides`,
-  );
+  await isolated(subject);
 }
 
 async function toolsAnswer(subject: Subject): Promise<void> {
   const { tools } = subject.definition.contract.schemas();
   if (tools === undefined) throw new CheckSkip("the contract has no tools");
   await withSession(subject, async (env) => {
-    await env.reset(subject.resetOptions);
+    await env.reset(subject.reset);
     const { observation: list } = await env.step({ type: "list_tools" });
     const offered = list["tools"] as ToolSummary[];
-    const random = rng(SEED);
+    const random = rng(subject.seed);
     const ajv = new Ajv2020({ strict: false, validateFormats: false });
     for (const tool of offered) {
       const call = sampleCall(tool, random);
@@ -196,17 +132,17 @@ async function toolsAnswer(subject: Subject): Promise<void> {
 
 async function closeWorks(subject: Subject): Promise<void> {
   const failures: unknown[] = [];
-  const watched = { ...subject, definition: watchClose(subject.definition, (error) => failures.push(error)) };
+  const watched = watchClose(subject.definition, (error) => failures.push(error));
   const closeAfter = async (when: string, use: (env: EnvClient) => Promise<unknown>): Promise<void> => {
-    const env = await open(watched);
+    const env = (await connect(watched)) as unknown as EnvClient;
     await use(env);
     await env.close();
     demand(failures.length === 0, `close ${when} threw ${failures[0]}: end only what there is`);
   };
   await closeAfter("before any reset", async () => {});
-  await closeAfter("after a reset", (env) => env.reset(subject.resetOptions));
+  await closeAfter("after a reset", (env) => env.reset(subject.reset));
   await closeAfter("during a step", async (env) => {
-    await env.reset(subject.resetOptions);
+    await env.reset(subject.reset);
     env.step(subject.actions[0] ?? {}).catch(() => {});
     await new Promise((resolve) => setTimeout(resolve));
   });

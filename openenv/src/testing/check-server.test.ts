@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { defineCounter } from "../../test-support/counter.js";
 import { startScriptedServer } from "../../test-support/scripted-server.js";
 import { serve } from "../serve.js";
-import { checkServer } from "./check-server.js";
+import { type CheckServerOptions, checkServer } from "./check-server.js";
 import { renderCheckReport } from "./report.js";
 
 describe("checkServer", () => {
@@ -25,7 +25,15 @@ describe("checkServer", () => {
       const { port } = bare.address() as AddressInfo;
       const report = await checkServer(`http://127.0.0.1:${port}`);
       const failed = report.checks.filter(({ status }) => status === "failed").map(({ id }) => id);
-      expect(failed).toEqual(["metadata", "schema", "openapi", "mcp", "episode", "bad_input", "isolated"]);
+      expect(failed).toEqual([
+        "openapi_version_available",
+        "metadata_endpoint",
+        "schema_endpoint",
+        "mcp_endpoint",
+        "mode_endpoint_consistency",
+        "episode",
+      ]);
+      expect(report.checks.find(({ id }) => id === "episode")?.detail).toMatch(/the WebSocket \/ws does not open/);
     } finally {
       bare.close();
     }
@@ -60,59 +68,191 @@ describe("checkServer", () => {
     }
   });
 
+  test("passes a server of somebody else that keeps the protocol", async () => {
+    await using server = await startForeignServer();
+    const report = await checkServer(server.url);
+    expect(report, renderCheckReport(report)).toMatchObject({
+      passed: true,
+      standard: { version: "1.0.0", mode: "simulation" },
+    });
+    expect(report.checks.filter(({ status }) => status === "skipped")).toEqual([]);
+  });
+
   test.each([
-    ["nothing", {}],
-    ["sessions", { isolated: /another session changed total: 0 and \d+/ }],
-    ["step_count", { episode: /step_count is 5 after 4 steps/ }],
-    ["refusal", { bad_input: /after the refusal the session does not go on: .*was lost/ }],
-    ["validation", { bad_input: /an action with an unknown field was answered with undefined/ }],
-    ["answers", { health: /"status":"ill"/, mcp: /no object: \[\]/, metadata: /answered \{"name":1\}/ }],
-  ] as const)("finds what is broken about a server of somebody else: %s", async (broken, expected) => {
-    await using server = await startForeignServer(broken);
-    const { checks } = await checkServer(server.url);
+    ["openapi_version_available", /\/openapi.json answered 200 \{"info":1/],
+    ["health_endpoint", /"status":"ill"/],
+    ["metadata_endpoint", /answered 200 \{"name":1\}/],
+    ["schema_endpoint", /has no object state/],
+    ["mcp_endpoint", /POST \/mcp answered 200 \[\]/],
+    ["mode_endpoint_consistency", /only \/reset, \/step of/],
+    ["episode", /step on \/ws was answered with the error EXECUTION_ERROR: no/],
+    ["rewards", /^step 1 gave the reward null; step 2/],
+    ["schemas_hold", /^reset breaks the schema in total: must be integer/],
+    ["episode_id", /the state after step 1 has the step_count 2 after 1 steps/],
+    ["metadata", /^reset has other metadata in the observation than beside it: note: 1 and 2/],
+    ["bad_input", /after the refusal the session does not go on: .*was lost/],
+    ["isolated", /another session changed total: 0 and \d+/],
+    ["reset_resets", /differs in seen: 0 and 1/],
+    ["seed_honoured", /differ first in 0\.observation\.seen: \d+ and \d+/],
+    ["workers_agree", /two sessions at the same time differ first in 0\.observation\.seen: 1 and 2/],
+    ["capacity", /does not tell active_sessions and max_sessions/],
+    ["nothing_left", /session \d+ of 12, one after the other, was refused/],
+  ] as const)("finds in a server of somebody else that %s is broken, says so, and nothing else", async (id, detail) => {
+    await using server = await startForeignServer(id);
+    const { checks } = await checkServer(server.url, { rounds: ROUNDS });
     const failed = checks.filter(({ status }) => status === "failed");
-    expect(Object.fromEntries(failed.map(({ id, detail }) => [id, detail]))).toEqual(
-      Object.fromEntries(Object.entries(expected).map(([id, detail]) => [id, expect.stringMatching(detail)])),
-    );
+    expect(failed).toMatchObject([{ id, detail: expect.stringMatching(detail), remedy: expect.any(String) }]);
+  });
+
+  test.each([
+    ["validation", "bad_input", /an action with an unknown field was answered with undefined/],
+    ["code", "capacity", /session 5 was refused with the code FULL/],
+    ["list", "nothing_left", /12 of 12 sessions are still there/],
+    ["recursion", "schemas_hold", /timed out/],
+    ["silence", "episode", /no answer came within 300 ms/],
+    ["binary", "episode", /a binary frame came/],
+    ["type", "episode", /answered with the type "state"/],
+  ] as const)(
+    "finds other ways to break it: %s",
+    async (broken, id, detail) => {
+      await using server = await startForeignServer(broken);
+      const { checks } = await checkServer(server.url, {
+        rounds: ROUNDS,
+        timeoutMs: broken === "silence" ? 300 : 10_000,
+      });
+      expect(checks.filter(({ status }) => status === "failed")).toMatchObject([
+        { id, detail: expect.stringMatching(detail) },
+      ]);
+    },
+    30_000,
+  );
+
+  test("compares with another server, leaves out what differs by nature, and what it is told to", async () => {
+    await using one = await startForeignServer();
+    await using other = await startForeignServer("other");
+    const failed = async (options: CheckServerOptions) =>
+      (await checkServer(one.url, { rounds: 3, ...options })).checks.filter(({ status }) => status === "failed");
+    expect(await failed({ other: other.url })).toMatchObject([
+      {
+        id: "workers_agree",
+        detail: expect.stringMatching(/two workers differ first in 0\.observation\.seen: 0 and 9/),
+      },
+    ]);
+    expect(await failed({ other: other.url, ignore: ["observation.seen"] })).toEqual([]);
+    expect(await failed({ other: other.url, leaveOut: ["workers_agree"] })).toEqual([]);
+    expect(await failed({ other: other.url, seeded: false })).toEqual([]);
+  });
+
+  test("holds rewards against the declared range, and asks of a seeded environment that the seed matters", async () => {
+    await using server = await startForeignServer();
+    const { checks } = await checkServer(server.url, { rounds: 3, rewardRange: [0, 0.5], seeded: true });
+    expect(checks.filter(({ status }) => status === "failed")).toMatchObject([
+      { id: "rewards", detail: expect.stringMatching(/the reward 1, outside 0 to 0.5/) },
+      { id: "seed_honoured", detail: expect.stringMatching(/all give the same episode/) },
+    ]);
+  });
+
+  test("says of a server with room for one session what cannot be seen", async () => {
+    await using server = await serve(defineCounter().environment, {
+      port: 0,
+      logLevel: "silent",
+      maxConcurrentEnvs: 1,
+    });
+    const report = await checkServer(server.url, { rounds: 5 });
+    expect(report.passed, renderCheckReport(report)).toBe(true);
+    expect(report.checks.filter(({ status }) => status === "skipped")).toMatchObject([
+      { id: "isolated", detail: "the server takes one session at a time" },
+      { id: "workers_agree" },
+    ]);
   });
 });
 
+const CAPACITY = 4;
+const LEAKS_FROM = 20;
+/** Enough to fill the server with what leaks. */
+const ROUNDS = 12;
+
 /** A small server that is not of this package and keeps the protocol, but for what is `broken`. */
-function startForeignServer(broken: string) {
-  const whole = broken !== "answers";
-  const action = { type: "object", properties: { amount: { type: "integer" } }, required: ["amount"] };
-  const schema = { action, observation: { type: "object" }, state: { type: "object" } };
-  const shared = { total: 0 };
+function startForeignServer(broken = "nothing") {
+  const action = {
+    type: "object",
+    properties: { amount: { type: "integer" }, metadata: { type: "object" } },
+    required: ["amount"],
+  };
+  const observation = {
+    type: "object",
+    properties: {
+      total: { type: "integer" },
+      ...(broken === "recursion" && { hard: { type: "string", pattern: "^(a+)+$" } }),
+    },
+  };
+  const shared = { total: 0, opened: 0, open: 0 };
   return startScriptedServer(
     async (peer) => {
-      const own = broken === "sessions" ? shared : { total: 0 };
-      let [episode_id, step_count]: [unknown, number] = [null, 0];
-      const observe = (): void =>
-        peer.send({ type: "observation", data: { observation: { total: own.total }, reward: 1, done: false } });
+      if (shared.open >= CAPACITY) {
+        const numbers = broken === "capacity" ? {} : { active_sessions: shared.open, max_sessions: CAPACITY };
+        const code = broken === "code" ? "FULL" : "CAPACITY_REACHED";
+        peer.send({ type: "error", data: { code, message: "full", ...numbers } });
+        return peer.socket.close(1000);
+      }
+      const nth = ++shared.opened;
+      const place = ++shared.open;
+      void peer.closed.then(() => {
+        if (broken !== "nothing_left" || nth < LEAKS_FROM) shared.open--;
+      });
+      const own = { total: 0 };
+      let [episode_id, step_count, resets]: [unknown, number, number] = [null, 0, 0];
+      const seen: Record<string, () => number> = {
+        reset_resets: () => resets,
+        seed_honoured: () => nth,
+        workers_agree: () => place,
+        other: () => 9,
+      };
+      const observe = (reward: number | null): void => {
+        const total = broken === "schemas_hold" ? "many" : own.total;
+        const hard = broken === "recursion" ? { hard: `${"a".repeat(40)}!` } : {};
+        const metadata = { note: 1 };
+        const shown = { total, seen: (seen[broken] ?? (() => 0))(), ...hard, metadata };
+        const beside = broken === "metadata" ? { note: 2 } : metadata;
+        const frame = { type: "observation", data: { observation: shown, reward, done: false, metadata: beside } };
+        if (broken === "binary") peer.socket.send(Buffer.from(JSON.stringify(frame)), { binary: true });
+        else if (broken !== "silence") peer.send(broken === "type" ? { ...frame, type: "state" } : frame);
+      };
       for (;;) {
         const { type, data = {} } = (await peer.receive()) as { type: string; data?: Record<string, unknown> };
         if (type === "state") {
-          peer.send({ type: "state", data: { episode_id, step_count, total: own.total } });
+          peer.send({
+            type: "state",
+            data: { episode_id, step_count, total: broken === "isolated" ? shared.total : own.total },
+          });
         } else if (type === "reset") {
-          [episode_id, step_count] = [data["episode_id"] ?? null, broken === "step_count" ? 1 : 0];
-          own.total = 0;
-          observe();
+          [episode_id, step_count] = [data["episode_id"] ?? null, 0];
+          own.total = shared.total = 0;
+          observe(null);
+          resets++;
+        } else if (type === "step" && broken === "episode") {
+          peer.send({ type: "error", data: { code: "EXECUTION_ERROR", message: "no" } });
         } else if (type === "step" && (Number.isInteger(data["amount"]) || broken === "validation")) {
           own.total += Number(data["amount"]);
-          step_count++;
-          observe();
+          shared.total += Number(data["amount"]);
+          step_count += broken === "episode_id" ? 2 : 1;
+          observe(broken === "rewards" ? null : 1);
         } else if (type === "step") {
           peer.send({ type: "error", data: { code: "VALIDATION_ERROR", message: "Invalid message", errors: [] } });
-          if (broken === "refusal") peer.socket.close();
+          if (broken === "bad_input") peer.socket.close();
         }
       }
     },
     {
-      "/health": { status: whole ? "healthy" : "ill" },
-      "/metadata": whole ? { name: "foreign_env", description: "Adds up." } : { name: 1 },
-      "/schema": schema,
-      "/openapi.json": { info: { version: "1" }, paths: {} },
-      "/mcp": whole ? { jsonrpc: "2.0", id: null } : [],
+      "/health": { status: broken === "health_endpoint" ? "ill" : "healthy" },
+      "/metadata": broken === "metadata_endpoint" ? { name: 1 } : { name: "foreign_env", description: "Adds up." },
+      "/schema": { action, observation, state: broken === "schema_endpoint" ? null : { type: "object" } },
+      "/openapi.json": {
+        info: broken === "openapi_version_available" ? 1 : { version: "1.0.0" },
+        paths: { "/reset": {}, "/step": {}, ...(broken !== "mode_endpoint_consistency" && { "/state": {} }) },
+      },
+      "/mcp": broken === "mcp_endpoint" ? [] : { jsonrpc: "2.0", id: null },
+      ...(broken === "list" && { "/sessions": { toJSON: () => ({ sessions: Array(shared.opened).fill({}) }) } }),
     },
   );
 }

@@ -1,156 +1,192 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { parseAddress } from "../client/address.js";
 import type { EnvClient } from "../client/env-client.js";
-import { createHttpClient, type HttpClient } from "../client/http.js";
 import { type ConnectOptions, DEFAULT_TIMEOUT_MS, requestHeaders } from "../client/options.js";
 import { connect } from "../connect.js";
-import { rng } from "../env/rng.js";
-import { sampleValue } from "../env/sample-value.js";
-import { RemoteError } from "../errors.js";
+import { ConnectionError, RemoteError } from "../errors.js";
 import type { JsonObject } from "../protocol/messages.js";
 import { isObject } from "../util/is-object.js";
-import { playEpisode } from "./episode.js";
-import { firstDifference } from "./first-difference.js";
-import { type CheckDefinition, type CheckReport, demand, runChecks } from "./report.js";
+import { ADVICE, DEFAULT_SEED, isFull, isolated, resetResets, seedHonoured } from "./checks/behaviour.js";
+import { type Endpoints, endpointChecks, type Standard } from "./checks/endpoints.js";
+import { fetchJson, type HttpAnswer } from "./checks/fetch-json.js";
+import { type Crowd, capacityRefusal, nothingLeft, workersAgree } from "./checks/sessions.js";
+import { type SocketSubject, socketChecks } from "./checks/socket.js";
+import { askTools } from "./checks/tools.js";
+import { type CheckDefinition, type CheckReport, runChecks } from "./report.js";
+import { sampleActions } from "./sample-actions.js";
 
 export interface CheckServerOptions extends ConnectOptions {
-  /** What is played; default: actions sampled from the server's action schema. */
+  /** What is played; default: four actions sampled from the server's action schema. */
   actions?: readonly JsonObject[];
   /** The environment's own reset options. */
   reset?: JsonObject;
+  /** Seed of the episodes, default 7, and id of the one that is looked at, default `checked`. */
+  seed?: number;
+  episodeId?: string;
+  /** Milliseconds for that whole episode; default no limit but that of each answer. */
+  episodeTimeoutMs?: number;
+  /** Least and greatest reward of a step, where they are declared. */
+  rewardRange?: readonly [number, number];
+  /** True: the seed must decide the episode. False: it need not. Default: the same seed must give the same episode. */
+  seeded?: boolean;
+  /** Paths that differ by nature and are not compared, such as `observation.seen_at`. */
+  ignore?: readonly string[];
+  /** Another server, or worker, of the same environment; the same seed must give the same episode on both. */
+  other?: string | URL;
+  /** Milliseconds an HTTP route may take; default 5,000, never more than `timeoutMs`. */
+  httpTimeoutMs?: number;
+  /** Most sessions that are open at once; default 128. A greater capacity than that is not tried out. */
+  maxHeld?: number;
+  /** Sessions that come and go to see what they leave; default 100. */
+  rounds?: number;
+  /** Ids of checks that are not made. */
+  leaveOut?: readonly string[];
+}
+
+export interface ServerReport extends CheckReport {
+  /** `info.version` of `/openapi.json`, and the mode that its paths show. */
+  standard: Standard;
 }
 
 const SAMPLES = 4;
+const HTTP_TIMEOUT_MS = 5_000;
+const MAX_HELD = 128;
+const ROUNDS = 100;
+/** How long a slot may take to be free once its session was closed. */
+const PATIENCE_MS = 2_000;
 
 /**
- * Checks a running server, of this package or of another, as a trainer would use it: over HTTP and `/ws`. `url` is what
- * `connect` takes.
+ * Checks a running server, of this package or of another, as a validator and a trainer use it: its HTTP routes, an
+ * episode on `/ws`, many sessions at once. `url` is what `connect` takes. It fills the server up to its capacity, or to
+ * `maxHeld` sessions, for a moment.
  * @throws ConnectionError when there is no server at the URL.
  * @example renderCheckReport(await checkServer("http://localhost:8000"));
  */
-export async function checkServer(url: string | URL, options: CheckServerOptions = {}): Promise<CheckReport> {
-  const { actions, reset = {}, ...connecting } = options;
+export async function checkServer(url: string | URL, options: CheckServerOptions = {}): Promise<ServerReport> {
+  const { timeoutMs = DEFAULT_TIMEOUT_MS, httpTimeoutMs = HTTP_TIMEOUT_MS, seed = DEFAULT_SEED, signal } = options;
   const address = parseAddress(url);
-  const http = createHttpClient(address, {
-    headers: requestHeaders(connecting),
-    timeoutMs: connecting.timeoutMs ?? DEFAULT_TIMEOUT_MS,
-    signal: connecting.signal,
+  const headers = requestHeaders(options);
+  const limits = { headers, timeoutMs: Math.min(timeoutMs, httpTimeoutMs), signal };
+  const ask = (path: string, body?: unknown): Promise<HttpAnswer> => fetchJson(address.http(path), limits, body);
+  const schema = await askSchema(ask);
+  const actions = options.actions ?? (await sample(schema, ask));
+  const standard: Standard = { version: "unknown", mode: "unknown" };
+  const subject: SocketSubject = {
+    address,
+    schema,
+    headers,
+    timeoutMs,
+    rewardRange: options.rewardRange,
+    open: () => openSession(url, options, PATIENCE_MS),
+    episodeTimeoutMs: options.episodeTimeoutMs,
+    plan: { reset: { ...options.reset, seed, episode_id: options.episodeId ?? "checked" }, actions },
+    reset: options.reset ?? {},
+  };
+  const report = await runChecks(
+    address.base,
+    [
+      ...endpointChecks({ ask, standard }),
+      ...socketChecks(subject),
+      ...crowdChecks(makeCrowd(url, options, { ask, actions })),
+    ],
+    options.leaveOut,
+  );
+  return { ...report, standard };
+}
+
+function crowdChecks(crowd: Crowd): CheckDefinition[] {
+  const check = (id: string, description: string, remedy: string, run: (crowd: Crowd) => Promise<void>) => ({
+    id,
+    description,
+    remedy,
+    // Where one seed gives two episodes there is nothing to compare.
+    needs: id === "workers_agree" ? "seed_honoured" : "episode",
+    run: () => run(crowd),
   });
-  const schema = await askSchema(http);
-  const random = rng(1);
-  const sample = (): JsonObject =>
-    sampleValue(isObject(schema["action"]) ? schema["action"] : {}, random) as JsonObject;
-  const open = (more: ConnectOptions = {}): Promise<EnvClient> => connect(url, { ...connecting, ...more });
-  const played = actions ?? Array.from({ length: SAMPLES }, sample);
-  return runChecks(address.base, checksOf({ http, open, schema, actions: played, reset }));
-}
-
-interface Subject {
-  http: HttpClient;
-  open(more?: ConnectOptions): Promise<EnvClient>;
-  schema: JsonObject;
-  actions: readonly JsonObject[];
-  reset: JsonObject;
-}
-
-function checksOf(subject: Subject): CheckDefinition[] {
   return [
-    { id: "health", description: "GET /health is 200 and healthy", run: () => health(subject) },
-    { id: "metadata", description: "GET /metadata has name and description", run: () => metadata(subject) },
-    { id: "schema", description: "GET /schema has action, observation and state", run: () => schemas(subject) },
-    {
-      id: "openapi",
-      description: "GET /openapi.json has a version and a consistent mode",
-      run: () => openapi(subject),
-    },
-    { id: "mcp", description: "POST /mcp speaks JSON-RPC", run: () => mcp(subject) },
-    { id: "episode", description: "an episode can be played on /ws", run: () => episode(subject) },
-    {
-      id: "bad_input",
-      description: "an invalid action is refused and the session lives on",
-      run: () => badInput(subject),
-    },
-    { id: "isolated", description: "one session does not change another", run: () => isolated(subject) },
+    check("isolated", "one session does not change another", ADVICE.isolated, isolated),
+    check("reset_resets", "a second reset begins as the first did", ADVICE.resetResets, resetResets),
+    check("seed_honoured", "the same seed and actions give the same episode", ADVICE.seeded, seedHonoured),
+    check(
+      "workers_agree",
+      "the same seed and actions give the same episode in every session and on every worker",
+      `${ADVICE.seeded} What all sessions share must be the same in each process.`,
+      workersAgree,
+    ),
+    check(
+      "capacity",
+      "a session too many is refused with CAPACITY_REACHED, and the others go on",
+      "Accept the socket, send one error frame CAPACITY_REACHED with active_sessions and max_sessions, close with 1000; free the slot when a session ends.",
+      capacityRefusal,
+    ),
+    check(
+      "nothing_left",
+      "sessions that have come and gone leave nothing",
+      "End the session, close its environment and free its slot when its socket closes, on every path.",
+      nothingLeft,
+    ),
   ];
 }
 
-/** What `GET /schema` tells; nothing when it is refused, which a check says later. */
-async function askSchema(http: HttpClient): Promise<JsonObject> {
+type Ask = Endpoints["ask"];
+
+function makeCrowd(
+  url: string | URL,
+  options: CheckServerOptions,
+  { ask, actions }: { ask: Ask; actions: readonly JsonObject[] },
+): Crowd {
+  const { other, reset = {}, seed = DEFAULT_SEED, seeded, ignore = [], maxHeld = MAX_HELD, rounds = ROUNDS } = options;
+  return {
+    actions,
+    reset,
+    seed,
+    seeded,
+    ignore,
+    maxHeld,
+    rounds,
+    open: () => openSession(url, options, PATIENCE_MS),
+    openNow: () => openSession(url, options, 0),
+    openOther: other === undefined ? undefined : () => openSession(other, options, PATIENCE_MS),
+    countSessions: async () => {
+      const { status, body } = await ask("/sessions");
+      const sessions = isObject(body) ? body["sessions"] : undefined;
+      return status === 200 && Array.isArray(sessions) ? sessions.length : undefined;
+    },
+  };
+}
+
+/** What `GET /schema` tells; nothing when the answer is no such thing, which a check says later. */
+async function askSchema(ask: Ask): Promise<JsonObject> {
   try {
-    const schema = await http.get("/schema");
-    return isObject(schema) ? schema : {};
+    const { body } = await ask("/schema");
+    return isObject(body) ? body : {};
   } catch (error) {
-    if (error instanceof RemoteError) return {};
+    if (error instanceof ConnectionError && error.code === "PROTOCOL_ERROR") return {};
     throw error;
   }
 }
 
-async function ask(answer: Promise<unknown>): Promise<JsonObject> {
-  const body = await answer;
-  demand(isObject(body), `the answer is no object: ${show(body)}`);
-  return body;
+async function sample({ action }: JsonObject, ask: Ask): Promise<JsonObject[]> {
+  const schema = isObject(action) ? action : {};
+  return sampleActions(schema, await askTools(schema, ask), SAMPLES);
 }
 
-async function health({ http }: Subject): Promise<void> {
-  const body = await ask(http.get("/health"));
-  demand(body["status"] === "healthy", `/health answered ${show(body)}`);
-}
-
-async function metadata({ http }: Subject): Promise<void> {
-  const body = await ask(http.get("/metadata"));
-  const fits = typeof body["name"] === "string" && typeof body["description"] === "string";
-  demand(fits, `/metadata answered ${show(body)}`);
-}
-
-async function schemas({ schema }: Subject): Promise<void> {
-  for (const part of ["action", "observation", "state"]) {
-    demand(isObject(schema[part]), `GET /schema tells no object "${part}"`);
+/**
+ * Opens a session that the server has really granted: a refusal comes only after the handshake.
+ * @throws RemoteError CAPACITY_REACHED when there is no room within `patienceMs`.
+ */
+async function openSession(url: string | URL, options: ConnectOptions, patienceMs: number): Promise<EnvClient> {
+  for (const deadline = Date.now() + patienceMs; ; await sleep(25)) {
+    // The schemas are checked apart, and bad input must reach the server.
+    const env = await connect(url, { ...options, check: false });
+    const answer: unknown = await env.state().catch((error: unknown) => error);
+    // Errors of an environment are for a check to tell; a code that is nobody's is a refusal too.
+    if (!isFull(answer) && !isStrange(answer)) return env;
+    await env.close();
+    if (!isFull(answer) || Date.now() >= deadline) throw answer;
   }
 }
 
-async function openapi({ http }: Subject): Promise<void> {
-  const { info, paths } = await ask(http.get("/openapi.json"));
-  demand(isObject(info) && typeof info["version"] === "string", "/openapi.json has no info.version");
-  const present = ["/reset", "/step", "/state"].filter((path) => isObject(paths) && path in paths);
-  demand(present.length === 0 || present.length === 3, `only ${present.join(", ")} of /reset, /step and /state exist`);
-}
-
-async function mcp({ http }: Subject): Promise<void> {
-  const body = await ask(http.post("/mcp", {}));
-  demand(body["jsonrpc"] === "2.0", `POST /mcp answered ${show(body)}`);
-}
-
-function show(body: unknown): string {
-  return JSON.stringify(body).slice(0, 200);
-}
-
-async function episode(subject: Subject): Promise<void> {
-  await using env = await subject.open();
-  const played = await playEpisode(env, { ...subject.reset, seed: 1, episodeId: "checked" }, subject.actions);
-  const { episode_id, step_count } = await env.state();
-  demand(episode_id === "checked", `the state names the episode ${episode_id} instead of the given "checked"`);
-  demand(step_count === played.length - 1, `step_count is ${step_count} after ${played.length - 1} steps`);
-}
-
-async function badInput(subject: Subject): Promise<void> {
-  // Without a check of its own the client sends what does not fit.
-  await using env = await subject.open({ check: false });
-  await env.reset({ ...subject.reset });
-  const refusal = await env.step({ "no such field": true }).then(
-    () => undefined,
-    (error: unknown) => error,
-  );
-  demand(refusal instanceof RemoteError, `an action with an unknown field was answered with ${String(refusal)}`);
-  demand(refusal.wireCode === "VALIDATION_ERROR", `it was answered with the code ${refusal.wireCode}`);
-  const after: unknown = await env.state().catch((error: unknown) => error);
-  demand(!(after instanceof Error), `after the refusal the session does not go on: ${after}`);
-}
-
-async function isolated(subject: Subject): Promise<void> {
-  await using quiet = await subject.open();
-  await using busy = await subject.open();
-  await quiet.reset({ ...subject.reset, seed: 1, episodeId: "quiet" });
-  const before = await quiet.state();
-  await playEpisode(busy, { ...subject.reset, seed: 2 }, subject.actions);
-  const difference = firstDifference(before, await quiet.state());
-  demand(difference === undefined, `another session changed ${difference}`);
+function isStrange(error: unknown): boolean {
+  return error instanceof RemoteError && error.code === "PROTOCOL_ERROR";
 }

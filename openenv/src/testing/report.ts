@@ -1,11 +1,18 @@
 import { OpenEnvError } from "../errors.js";
 
-/** One thing that was looked at. `detail` says what was seen when it failed, and how to mend it. */
+/** One thing that was looked at. `detail` says what was seen when it failed, or why it was skipped. */
 export interface Check {
   id: string;
   description: string;
   status: "passed" | "failed" | "skipped";
   detail?: string;
+  /** How to mend what failed. */
+  remedy?: string;
+  /** What was promised, and what was seen instead, where both are plain values. */
+  expected?: unknown;
+  actual?: unknown;
+  /** How long it took; 0 when it was not made. */
+  durationMs: number;
 }
 
 export interface CheckReport {
@@ -18,41 +25,80 @@ export interface CheckReport {
 export interface CheckDefinition {
   id: string;
   description: string;
+  remedy?: string;
+  /** The check without which this one says nothing: it is skipped unless that one passed. */
+  needs?: string;
   run(): Promise<void>;
 }
 
+/** Plain values that say more than a sentence. */
+interface Facts {
+  expected?: unknown;
+  actual?: unknown;
+}
+
 /** What was seen where something else was promised. */
-class CheckFailure extends Error {}
+class CheckFailure extends Error {
+  readonly facts: Facts;
+
+  constructor(message: string, facts: Facts) {
+    super(message);
+    this.facts = facts;
+  }
+}
 
 /** Why a check does not apply. */
 export class CheckSkip extends Error {}
 
-/** Runs the checks one after the other; one that fails does not keep the next from being run. */
-export async function runChecks(target: string, definitions: readonly CheckDefinition[]): Promise<CheckReport> {
+/** Runs the checks one after the other, but for `leaveOut`; one that fails stops only those that need it. */
+export async function runChecks(
+  target: string,
+  definitions: readonly CheckDefinition[],
+  leaveOut: readonly string[] = [],
+): Promise<CheckReport> {
   const checks: Check[] = [];
-  for (const { id, description, run } of definitions) {
-    try {
-      await run();
-      checks.push({ id, description, status: "passed" });
-    } catch (error) {
-      if (error instanceof CheckSkip) {
-        checks.push({ id, description, status: "skipped", detail: error.message });
-        continue;
-      }
-      const isPlain = error instanceof CheckFailure || error instanceof OpenEnvError;
-      const detail = isPlain ? error.message : `unexpected failure: ${String(error)}`;
-      checks.push({ id, description, status: "failed", detail });
-    }
+  for (const definition of definitions) {
+    const { id, description, needs } = definition;
+    const unmet = needs !== undefined && checks.find((check) => check.id === needs)?.status !== "passed";
+    const reason = leaveOut.includes(id) ? "it was left out" : unmet ? `${needs} did not pass` : undefined;
+    if (reason === undefined) checks.push(await runCheck(definition));
+    else checks.push({ id, description, status: "skipped", detail: reason, durationMs: 0 });
   }
   return { target, passed: checks.every(({ status }) => status !== "failed"), checks };
 }
 
-/** The report as lines of text, one a check. */
+async function runCheck({ id, description, remedy, run }: CheckDefinition): Promise<Check> {
+  const start = performance.now();
+  const end = (outcome: Pick<Check, "status" | "detail" | "remedy" | "expected" | "actual">): Check => {
+    return { id, description, ...outcome, durationMs: performance.now() - start };
+  };
+  try {
+    await run();
+    return end({ status: "passed" });
+  } catch (error) {
+    if (error instanceof CheckSkip) return end({ status: "skipped", detail: error.message });
+    const isPlain = error instanceof CheckFailure || error instanceof OpenEnvError;
+    const detail = isPlain ? error.message : `unexpected failure: ${String(error)}`;
+    const facts = error instanceof CheckFailure ? error.facts : {};
+    return end({ status: "failed", detail, ...(remedy !== undefined && { remedy }), ...facts });
+  }
+}
+
+/** The report as lines of text: one a check, and below one that failed how to mend it. */
 export function renderCheckReport({ target, checks }: CheckReport): string {
-  const lines = checks.map(({ id, status, detail }) => `  ${status.padEnd(7)} ${id}${detail ? `: ${detail}` : ""}`);
+  const lines = checks.flatMap(({ id, status, detail, remedy }) => [
+    `  ${status.padEnd(7)} ${id}${detail ? `: ${detail}` : ""}`,
+    ...(remedy ? [`          ${remedy}`] : []),
+  ]);
   return [target, ...lines].join("\n");
 }
 
-export function demand(condition: boolean, message: string): asserts condition {
-  if (!condition) throw new CheckFailure(message);
+export function demand(condition: boolean, message: string, facts: Facts = {}): asserts condition {
+  if (!condition) throw new CheckFailure(message, facts);
+}
+
+/** A value, short enough for a sentence. */
+export function show(value: unknown): string {
+  const text = JSON.stringify(value) ?? "nothing";
+  return text.length > 200 ? `${text.slice(0, 200)}…` : text;
 }

@@ -26,8 +26,11 @@ export interface SpaceOptions {
   host?: string;
 }
 
-/** A status with the Hub's kind of body, or `"drop"`: the connection breaks in the middle of the request. */
-export type Failure = "drop" | { status: number; error?: string; headers?: Record<string, string>; body?: unknown };
+/** A status with the Hub's kind of body, or `"drop"`: the connection breaks in the middle of the request; `"hang"`: no answer comes. */
+export type Failure =
+  | "drop"
+  | "hang"
+  | { status: number; error?: string; headers?: Record<string, string>; body?: unknown };
 
 export interface Hub extends AsyncDisposable {
   /** For `HF_ENDPOINT`. */
@@ -228,6 +231,7 @@ function breakOff(failure: Failure, request: IncomingMessage, response: ServerRe
     request.once("data", () => request.socket.destroy()).once("end", () => request.socket.destroy());
     return;
   }
+  if (failure === "hang") return void request.resume();
   for (const [name, value] of Object.entries(failure.headers ?? {})) response.setHeader(name, value);
   request.resume();
   sendJson(response, failure.status, failure.body ?? { error: failure.error ?? `the Hub says ${failure.status}` });

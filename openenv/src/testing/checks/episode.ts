@@ -1,5 +1,5 @@
-import type { EnvClient } from "../client/env-client.js";
-import type { JsonObject } from "../protocol/messages.js";
+import type { EnvClient } from "../../client/env-client.js";
+import type { JsonObject } from "../../protocol/messages.js";
 
 /** What one episode showed: the reset and each step, without what differs by nature. */
 export type Episode = { observation: unknown; reward: unknown; done: boolean; metadata: unknown }[];

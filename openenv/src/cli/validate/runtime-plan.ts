@@ -1,0 +1,74 @@
+import { readFile, realpath, stat } from "node:fs/promises";
+import { join, sep } from "node:path";
+import * as z from "zod";
+import { ConfigError } from "../../errors.js";
+import { isDeeperThan } from "../../protocol/json.js";
+import { isObject } from "../../util/is-object.js";
+
+const MAX_BYTES = 65_536;
+const MAX_DEPTH = 32;
+
+const data = z.record(z.string(), z.unknown());
+const plan = z.strictObject({
+  plan_schema_version: z.literal("1"),
+  reset: z.strictObject({
+    episode_id: z.string().min(1).max(128),
+    seed: z
+      .int()
+      .min(0)
+      .max(2 ** 32 - 1),
+    options: data
+      .default({})
+      .refine(
+        (options) => !("episode_id" in options) && !("seed" in options),
+        "no episode_id and no seed: they stand beside",
+      ),
+  }),
+  actions: z.array(data).min(1).max(100),
+});
+
+/** The episode that a package wants to be judged by: a reset and 1 to 100 actions. */
+export type RuntimePlan = z.output<typeof plan>;
+
+/**
+ * Reads the plan of `validation.execution.probe_path`, a JSON file of the package.
+ * @throws ConfigError that names the field, for one that is missing, outside of the package, too large or wrong.
+ */
+export async function readRuntimePlan(dir: string, path: string): Promise<RuntimePlan> {
+  const fail = (what: string): never => {
+    throw new ConfigError(`The runtime plan ${path} ${what}.`);
+  };
+  const root = await realpath(dir);
+  const file = await realpath(join(dir, path)).catch(() => fail("is missing; write it, or correct probe_path"));
+  if (!file.startsWith(root + sep)) fail("lies outside of the package");
+  const found = await stat(file);
+  if (!found.isFile()) fail("is no file");
+  if (found.size > MAX_BYTES) fail(`is larger than ${MAX_BYTES} bytes`);
+  let value: unknown;
+  try {
+    value = JSON.parse(await readFile(file, "utf8"));
+  } catch (error) {
+    fail(`is no JSON: ${(error as Error).message}`);
+  }
+  if (isDeeperThan(value, MAX_DEPTH)) fail(`nests deeper than ${MAX_DEPTH} levels`);
+  const parsed = plan.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const problems = parsed.error.issues.map(({ path: at, message }) => `${at.join(".") || "(root)"}: ${message}`);
+  return fail(`is wrong: ${problems.slice(0, 5).join("; ")}`);
+}
+
+/**
+ * Reads the actions that a user gives: a list of objects, or a runtime plan.
+ * @throws ConfigError that says what such a file is.
+ */
+export async function readActions(file: string): Promise<Record<string, unknown>[]> {
+  let value: unknown;
+  try {
+    value = JSON.parse(await readFile(file, "utf8"));
+  } catch (error) {
+    throw new ConfigError(`${file} cannot be read as JSON: ${(error as Error).message}`);
+  }
+  const actions = isObject(value) ? value["actions"] : value;
+  if (Array.isArray(actions) && actions.length > 0 && actions.every(isObject)) return actions;
+  throw new ConfigError(`${file} holds no actions; write a list of objects: [{"amount": 1}, {"amount": 2}].`);
+}

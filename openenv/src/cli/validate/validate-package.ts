@@ -1,0 +1,153 @@
+import { ConfigError } from "../../errors.js";
+import { readManifest } from "../../manifest/read-manifest.js";
+import type { Manifest } from "../../manifest/schema.js";
+import {
+  judge,
+  LEVEL_NUMBERS,
+  normalise,
+  type PackageReport,
+  type Result,
+  toResult,
+  UNCHECKED,
+} from "./package-report.js";
+import { digestPackage, recognisePackage } from "./package-source.js";
+import { type Bounds, findPolicy, LEVELS, type Level, type Policy } from "./policy.js";
+import { checkRuntime } from "./runtime.js";
+
+export interface ValidateOptions {
+  level: Level;
+  policy: string | undefined;
+  /** Builds no image: the server runs as a process only. */
+  skipBuild: boolean;
+  /** Played instead of sampled ones, where the package has no plan. */
+  actions: readonly Record<string, unknown>[] | undefined;
+  ignore: readonly string[];
+  leaveOut: readonly string[];
+  rounds: number;
+  signal: AbortSignal;
+  onProgress(line: string): void;
+}
+
+/**
+ * Validates the package in a folder, level by level.
+ * @throws ConfigError for a folder that is no package, PolicyError for a policy that is none.
+ */
+export async function validatePackage(dir: string, options: ValidateOptions): Promise<PackageReport> {
+  const policy = findPolicy(options.policy, options.level);
+  await recognisePackage(dir);
+  const { digest, manifest, results } = await checkStatic(dir, policy.bounds);
+  const levels: Level[] = ["static"];
+  if (options.level !== "static") {
+    if (manifest?.validation !== undefined && digest !== "") {
+      const runtime = await checkRuntime(dir, { manifest, validation: manifest.validation }, options);
+      results.push(...runtime.results);
+      if (runtime.attempted) levels.push("runtime");
+      await checkUnchanged(dir, digest, results);
+    }
+    results.push(...listSkipped(policy, options.level, { results, manifest }));
+  }
+  return {
+    report_schema_version: options.level !== "static" || manifest?.validation?.execution ? "2" : "1",
+    target: dir,
+    source_digest: digest,
+    signature: "openenv.yaml",
+    manifest: manifest ? normalise(manifest) : null,
+    policy_version: policy.version,
+    lane: "local",
+    levels_run: levels.map((level) => LEVEL_NUMBERS[level]),
+    results,
+    verdict: judge(results, policy),
+  };
+}
+
+interface Static {
+  /** Empty when the files could not be read. */
+  digest: string;
+  manifest: Manifest | undefined;
+  results: Result[];
+}
+
+async function checkStatic(dir: string, bounds: Bounds): Promise<Static> {
+  const start = performance.now();
+  const result = (status: Result["status"], evidence: readonly string[], more: Partial<Result> = {}) =>
+    toResult("static.manifest", status, evidence, { ...more, duration_s: (performance.now() - start) / 1000 });
+  let digest = "";
+  try {
+    digest = await digestPackage(dir);
+  } catch (error) {
+    return { digest, manifest: undefined, results: [result("error", [(error as Error).message])] };
+  }
+  let manifest: Manifest | undefined;
+  try {
+    manifest = await readManifest(dir);
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    const more = { remediation: "Correct these lines of openenv.yaml." };
+    return { digest, manifest, results: [result("fail", error.message.split("\n"), more)] };
+  }
+  const { validation } = manifest;
+  if (validation === undefined) {
+    const evidence = ["openenv.yaml has no block `validation`"];
+    return { digest, manifest, results: [result("fail", evidence, { remediation: WRITE_BLOCK })] };
+  }
+  const problems = boundProblems(validation, bounds);
+  const { reward, resources } = validation;
+  const measured = {
+    oracle_tolerance: reward.oracle_tolerance,
+    floor_margin: reward.floor_margin,
+    variance_tolerance: reward.variance_tolerance ?? null,
+    episode_timeout_s: resources.episode_timeout_s,
+    bounds,
+  };
+  const more = { measured, ...(problems.length > 0 && { remediation: "Declare values within these bounds." }) };
+  const evidence = problems.length > 0 ? problems : ["the manifest is valid and within the bounds of the policy"];
+  return { digest, manifest, results: [result(problems.length > 0 ? "fail" : "pass", evidence, more)] };
+}
+
+const WRITE_BLOCK =
+  "Add validation: with reward {range, floor_margin}, resources {cpu, memory_mb, disk_mb, episode_timeout_s}, " +
+  "capabilities {verifier} and types {tags}; docs/guide/validate.md has an example.";
+
+function boundProblems({ reward, resources }: NonNullable<Manifest["validation"]>, bounds: Bounds): string[] {
+  const above = (name: string, value: number | null | undefined, most: number): string[] =>
+    (value ?? 0) > most ? [`${name} is ${value}, above the most that is allowed, ${most}`] : [];
+  return [
+    ...above("reward.oracle_tolerance", reward.oracle_tolerance, bounds.max_oracle_tolerance),
+    ...(reward.floor_margin < bounds.min_floor_margin
+      ? [`reward.floor_margin is ${reward.floor_margin}, below the least that is allowed, ${bounds.min_floor_margin}`]
+      : []),
+    ...above("reward.variance_tolerance", reward.variance_tolerance, bounds.max_variance_tolerance),
+    ...above("resources.episode_timeout_s", resources.episode_timeout_s, bounds.max_episode_timeout_s),
+  ];
+}
+
+/** What was checked must be what the digest names. */
+async function checkUnchanged(dir: string, digest: string, results: Result[]): Promise<void> {
+  if ((await digestPackage(dir).catch(() => "")) === digest) return;
+  const startup = results.findIndex(({ check_id }) => check_id === "runtime.startup");
+  results.splice(
+    Math.max(startup, 0),
+    startup < 0 ? 0 : 1,
+    toResult("runtime.startup", "error", ["the package's files changed while it was validated"], {
+      remediation: "Validate again; a server must not write into its own package.",
+    }),
+  );
+}
+
+/** A report names every check of the policy, also those that nobody makes yet. */
+function listSkipped(
+  { severities }: Policy,
+  level: Level,
+  { results, manifest }: { results: readonly Result[]; manifest: Manifest | undefined },
+): Result[] {
+  const made = new Set(results.map(({ check_id }) => check_id));
+  const asked = LEVELS.slice(0, LEVELS.indexOf(level) + 1);
+  const capabilities = manifest?.validation?.capabilities;
+  const reason = capabilities ? UNCHECKED : "the manifest is not valid";
+  return [...severities.keys()]
+    .filter((id) => !made.has(id) && asked.some((name) => id.startsWith(`${name}.`)))
+    .filter((id) => capabilities?.rubric_tree !== false || !OF_RUBRICS.includes(id))
+    .map((id) => toResult(id, "skip", [reason]));
+}
+
+const OF_RUBRICS = ["runtime.rubric_introspectable", "runtime.reward_attribution"];

@@ -1,0 +1,120 @@
+import type { EnvClient } from "../../client/env-client.js";
+import { RemoteError } from "../../errors.js";
+import type { JsonObject } from "../../protocol/messages.js";
+import { firstDifference } from "../first-difference.js";
+import { CheckSkip, demand } from "../report.js";
+import { type Episode, playEpisode } from "./episode.js";
+
+/** What every environment promises, wherever it runs: over a socket or in this process. */
+export interface Player {
+  open(): Promise<EnvClient>;
+  actions: readonly JsonObject[];
+  /** The environment's own reset options. */
+  reset: JsonObject;
+  seed: number;
+  /** True: the seed decides the episode. False: it does not. Undefined: it is not known. */
+  seeded: boolean | undefined;
+  /** Paths that differ by nature, such as `observation.seen_at`. */
+  ignore: readonly string[];
+}
+
+export const DEFAULT_SEED = 7;
+/** How many other seeds may give the same episode before the seed is said to decide nothing. */
+const OTHER_SEEDS = 5;
+
+export const ADVICE = {
+  isolated: "Keep what belongs to a session inside the factory, not in the module.",
+  resetResets: "Set every field of the environment in reset, not only when it is made.",
+  seeded: "Draw everything that is random from rng(seed), and let nothing else in: no clock, no Math.random.",
+} as const;
+
+export async function withSession<T>({ open }: Player, use: (env: EnvClient) => Promise<T>): Promise<T> {
+  await using env = await open();
+  return await use(env);
+}
+
+export function play(player: Player, env: EnvClient, seed: number): Promise<Episode> {
+  return playEpisode(env, { ...player.reset, seed }, player.actions);
+}
+
+/** Another session plays while one waits. */
+export async function isolated(player: Player): Promise<void> {
+  await withSession(player, async (quiet) => {
+    await using busy = await openSecond(player);
+    await quiet.reset({ ...player.reset, seed: player.seed, episodeId: "quiet" });
+    const before = await quiet.state();
+    await play(player, busy, player.seed + 1);
+    const difference = firstDifference(before, await quiet.state());
+    demand(difference === undefined, `another session changed ${difference}`);
+  });
+}
+
+/** @throws CheckSkip where there is no second session to be had. */
+export async function openSecond({ open }: Player): Promise<EnvClient> {
+  try {
+    return await open();
+  } catch (error) {
+    if (isFull(error)) throw new CheckSkip("the server takes one session at a time");
+    throw error;
+  }
+}
+
+export function isFull(error: unknown): error is RemoteError {
+  return error instanceof RemoteError && error.wireCode === "CAPACITY_REACHED";
+}
+
+export async function resetResets(player: Player): Promise<void> {
+  await withSession(player, async (env) => {
+    const options = { ...player.reset, seed: player.seed, episodeId: "same" };
+    const begin = async () => ({ ...(await env.reset(options)), state: await env.state() });
+    const first = await begin();
+    for (const action of player.actions) if ((await env.step(action)).done) break;
+    const second = await begin();
+    demand(second.state.step_count === 0, `step_count is ${second.state.step_count} after a reset`);
+    demand(!second.done, "the second reset says that the episode is done");
+    if (player.seeded === false) return;
+    const [one, other] = [first, second].map(({ observation }) => without([{ observation }], player.ignore));
+    const difference = firstDifference(one, other, "");
+    const path = difference?.replace(/^0\.observation\./, "");
+    demand(difference === undefined, `after a reset with the same seed the observation differs in ${path}`);
+  });
+}
+
+/** Two sessions, one after the other, with the same seed; and where the seed is said to matter, with others. */
+export async function seedHonoured(player: Player): Promise<void> {
+  if (player.seeded === false) throw new CheckSkip("the environment does not declare `seeded: true`");
+  const fresh = (seed: number): Promise<Episode> => withSession(player, (env) => play(player, env, seed));
+  const { seed } = player;
+  const reference = await fresh(seed);
+  const difference = differenceOf(player, reference, await fresh(seed));
+  demand(difference === undefined, `two episodes with seed ${seed} and the same actions differ first in ${difference}`);
+  if (player.seeded !== true) return;
+  for (let nth = 1; nth <= OTHER_SEEDS; nth++) {
+    if (differenceOf(player, reference, await fresh(seed + nth)) !== undefined) return;
+  }
+  demand(
+    false,
+    `seeds ${seed} to ${seed + OTHER_SEEDS} all give the same episode with these actions: use the seed, or give actions that show what it decides`,
+  );
+}
+
+/** Where two episodes differ first, as `3.observation.rolled: 1 and 2`: in the answer to the third step. */
+export function differenceOf({ ignore }: Player, one: Episode, other: Episode): string | undefined {
+  return firstDifference(without(one, ignore), without(other, ignore));
+}
+
+/** A copy of each entry without these paths. */
+function without(entries: readonly object[], paths: readonly string[]): JsonObject[] {
+  if (paths.length === 0) return entries as JsonObject[];
+  return entries.map((entry) => {
+    const copy = structuredClone(entry) as JsonObject;
+    for (const path of paths) remove(copy, path.split("."));
+    return copy;
+  });
+}
+
+function remove(value: unknown, [key = "", ...rest]: readonly string[]): void {
+  if (typeof value !== "object" || value === null) return;
+  if (rest.length === 0) delete (value as JsonObject)[key];
+  else remove((value as JsonObject)[key], rest);
+}
