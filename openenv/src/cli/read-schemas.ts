@@ -13,7 +13,7 @@ import { loadEnvironment } from "./load-environment.js";
  */
 export async function readSchemas(source: string): Promise<SchemaBody> {
   if (isUrl(source)) return parseSchemas(await download(source, "schema"), source);
-  const file = findEnvironment(source);
+  const file = await findEnvironment(source);
   if (!file.endsWith(".json")) return (await loadEnvironment(file)).contract.schemas();
   return parseSchemas(await readFile(file, "utf8"), source);
 }

@@ -3,6 +3,7 @@ import { findEngine } from "./docker/connection.js";
 import { createDockerSweeper } from "./docker/sweep.js";
 import type { Leftover, Sweeper } from "./leftover.js";
 import { createProcessSweeper } from "./process/sweep.js";
+import { createSwarmSweeper } from "./swarm/sweep.js";
 
 export interface Leftovers {
   found: Leftover[];
@@ -11,7 +12,11 @@ export interface Leftovers {
 }
 
 /** One for each place where providers start something. */
-const SWEEPERS: readonly (() => Sweeper)[] = [createProcessSweeper, () => createDockerSweeper(findEngine(process.env))];
+const SWEEPERS: readonly (() => Sweeper)[] = [
+  createProcessSweeper,
+  () => createDockerSweeper(findEngine(process.env)),
+  () => createSwarmSweeper(findEngine(process.env)),
+];
 
 /** All that any provider has started and that still runs, the oldest first: by its label or record, and nothing else. */
 export async function findLeftovers(): Promise<Leftovers> {
@@ -21,7 +26,7 @@ export async function findLeftovers(): Promise<Leftovers> {
       return await create().list();
     } catch (error) {
       if (!(error instanceof ProviderError) || error.code !== "PROVIDER_UNAVAILABLE") throw error;
-      unasked.push(error.message);
+      if (!unasked.includes(error.message)) unasked.push(error.message);
       return [];
     }
   };

@@ -2,6 +2,7 @@ import type { ActionInput, Observation } from "openenv-ts";
 import { type ConnectOptions, connect, type EnvClient } from "openenv-ts/client";
 import { contract } from "./models.js";
 
+export { ConnectionError, RemoteError } from "openenv-ts/client";
 export { contract } from "./models.js";
 
 export type CounterGameAction = ActionInput<typeof contract>;

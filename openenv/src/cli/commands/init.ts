@@ -4,7 +4,7 @@ import { ConfigError } from "../../errors.js";
 import { describePath } from "../bundle.js";
 import { createEnvironment } from "../init/create-environment.js";
 import { type Names, parseName } from "../names.js";
-import { exit, print } from "../output.js";
+import { exit, isInteractive, print } from "../output.js";
 
 const INTERRUPTED = 130;
 
@@ -50,7 +50,7 @@ async function run(given: string | undefined, { outputDir, json }: InitFlags): P
 }
 
 async function ask(): Promise<string | undefined> {
-  if (!process.stdin.isTTY || !process.stdout.isTTY) {
+  if (!isInteractive()) {
     throw new ConfigError("Give the environment a name: openenv init my-env");
   }
   const { askName } = await import("../init/ask-name.js");

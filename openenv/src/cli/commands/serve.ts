@@ -1,14 +1,16 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import type { ServeOptions } from "../../server/types.js";
+import { applyPort, applyVariables } from "../apply-manifest.js";
 import { renderBanner } from "../banner.js";
 import { endWithParent } from "../end-with-parent.js";
-import { ENVIRONMENT_PLACES, findEnvironment } from "../find-environment.js";
+import { ENVIRONMENT_PLACES, locateEnvironment } from "../find-environment.js";
 import { secondsAboveZero, wholeNumber } from "../option-values.js";
 import { print } from "../output.js";
 import { serveModule } from "../serve-module.js";
 
 const EXAMPLES = `
-A folder's environment is the first of ${ENVIRONMENT_PLACES.join(", ")}
+A folder's environment is the one that its openenv.yaml names, else the first of
+${ENVIRONMENT_PLACES.join(", ")}
 (.ts, .mts, .js, .mjs). Its default export is what defineEnvironment returns.
 
 Examples:
@@ -80,7 +82,11 @@ export function configureServe(command: Command): void {
 
 async function serveTarget(target: string, { watch, reload, ...options }: ServeFlags): Promise<void> {
   endWithParent();
-  const file = findEnvironment(target);
+  const { file, manifest } = await locateEnvironment(target);
+  if (manifest) {
+    applyVariables(manifest);
+    applyPort(manifest);
+  }
   if (options.sessionTimeout === Number.POSITIVE_INFINITY) options.sessionTimeout = null;
   if (watch || reload) {
     const { serveAndWatch } = await import("../watch.js");
