@@ -1,8 +1,6 @@
-/** Hands out the names of classes, each once. */
+/** Hands out the names of classes. */
 export interface ModelNames {
-  /** The name, or one like it where it is taken. */
-  take(wanted: string): string;
-  /** As `take`, but the same definition gets the same name again. */
+  /** A name as like the wanted one as can be; the same definition gets the same name again. */
   share(wanted: string, definition: string): { name: string; isNew: boolean };
 }
 
@@ -17,20 +15,14 @@ const TAKEN = [
 export function createModelNames(taken: readonly string[]): ModelNames {
   const used = new Set([...TAKEN, ...taken]);
   const shared = new Map<string, string>();
-  const take = (wanted: string): string => {
-    let name = wanted;
-    for (let i = 2; used.has(name); i++) name = `${wanted}${i}`;
-    used.add(name);
-    return name;
-  };
   return {
-    take,
     share(wanted, definition) {
-      const key = `${wanted} ${definition}`;
-      const known = shared.get(key);
+      const known = shared.get(definition);
       if (known !== undefined) return { name: known, isNew: false };
-      const name = take(wanted);
-      shared.set(key, name);
+      let name = wanted;
+      for (let i = 2; used.has(name); i++) name = `${wanted}${i}`;
+      used.add(name);
+      shared.set(definition, name);
       return { name, isNew: true };
     },
   };

@@ -20,7 +20,7 @@ export function readTypes(schemas: SchemaBody, prefix: string): ClientTypes {
   const models: Model[] = [];
   const names = createModelNames([...["Env", "Action", "Observation", "State"].map((part) => prefix + part)]);
   const read = (part: keyof typeof BASE_FIELDS, root: unknown): Model => {
-    const reader = createReader(asNode(root), names, models);
+    const reader = createReader(asNode(root), { part, names, models });
     const model = reader.model(asNode(root), prefix + pascal(part), 0);
     const base: readonly string[] = BASE_FIELDS[part];
     return { ...model, fields: model.fields.filter(({ name }) => !base.includes(name)) };
@@ -47,7 +47,20 @@ interface Reader {
   model(schema: Node, name: string, depth: number): Model;
 }
 
-function createReader(root: Node, names: ModelNames, models: Model[]): Reader {
+interface Reading {
+  part: string;
+  names: ModelNames;
+  models: Model[];
+}
+
+interface ClassUse {
+  definition: string;
+  depth: number;
+  /** Where it is called by one. */
+  reference?: string;
+}
+
+function createReader(root: Node, { part, names, models }: Reading): Reader {
   /** What a reference stands for, once it is known; while its object is read it is known already, as it may go round. */
   const known = new Map<string, Type>();
 
@@ -114,9 +127,8 @@ function createReader(root: Node, names: ModelNames, models: Model[]): Reader {
     if (Object.keys(asNode(given["properties"])).length === 0) {
       return { kind: "map", values: typeOf(asNode(given["additionalProperties"]), `${name}Value`, depth + 1) };
     }
-    const free = names.take(name);
-    models.push(model(given, free, depth));
-    return { kind: "model", name: free };
+    // Equal objects of one part are one class, called after where the first stands.
+    return classOf(given, name, { definition: `${part} ${definitionOf(given, root)}`, depth });
   }
 
   function referenced(reference: string, depth: number): Type {
@@ -131,10 +143,16 @@ function createReader(root: Node, names: ModelNames, models: Model[]): Reader {
       known.set(reference, type);
       return type;
     }
-    const shared = names.share(pascal(lastStep(reference)), definitionOf(target, root));
-    known.set(reference, { kind: "model", name: shared.name });
-    if (shared.isNew) models.push(model(target, shared.name, depth));
-    return { kind: "model", name: shared.name };
+    const name = pascal(lastStep(reference));
+    return classOf(target, name, { reference, definition: `${name} ${definitionOf(target, root)}`, depth });
+  }
+
+  function classOf(given: Node, wanted: string, { reference, definition, depth }: ClassUse): Type {
+    const { name, isNew } = names.share(wanted, definition);
+    const type: Type = { kind: "model", name };
+    if (reference !== undefined) known.set(reference, type);
+    if (isNew) models.push(model(given, name, depth));
+    return type;
   }
 
   return { model };
