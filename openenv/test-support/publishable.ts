@@ -4,13 +4,18 @@ import { counterModule, createProject, type Project } from "./command-line.js";
 
 const TEMPLATE = join(import.meta.dirname, "../templates/env");
 
-export const MANIFEST = `spec_version: 1
+const MANIFEST = `spec_version: 1
 name: counter_env
 description: Counts.
 environment: server/environment.ts
 port: 8000
 variables:
   TARGET: 10
+validation:
+  reward: { range: [0, 1], floor_margin: 0.1 }
+  resources: { cpu: 1, memory_mb: 256, disk_mb: 256, episode_timeout_s: 60 }
+  capabilities: { verifier: { kind: reward_channel } }
+  types: { tags: [test] }
 `;
 
 /** A project with what a Space needs, besides these files. */

@@ -51,6 +51,16 @@ const COMMANDS: readonly CommandEntry[] = [
     configure: async (command) => (await import("./commands/mcp.js")).configureMcp(command),
   },
   {
+    name: "ps",
+    summary: "show what providers have started and that still runs",
+    configure: async (command) => (await import("./commands/ps.js")).configurePs(command),
+  },
+  {
+    name: "prune",
+    summary: "remove what was started by somebody who is gone",
+    configure: async (command) => (await import("./commands/prune.js")).configurePrune(command),
+  },
+  {
     name: "build",
     summary: "build the image of an environment",
     configure: async (command) => (await import("./commands/build.js")).configureBuild(command),

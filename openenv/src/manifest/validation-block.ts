@@ -95,6 +95,7 @@ export const validationBlock = z
       .nullable()
       .optional()
       .describe("where tasks come from"),
+    varies: names.describe("paths that differ between equal episodes by nature, such as observation.timestamp"),
     execution: execution.optional().describe("how the server is started for a probe"),
   })
   .refine(({ capabilities, judge }) => capabilities.llm_judged === Boolean(judge), {

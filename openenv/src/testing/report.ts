@@ -28,7 +28,8 @@ export interface CheckDefinition {
   remedy?: string;
   /** The check without which this one says nothing: it is skipped unless that one passed. */
   needs?: string;
-  run(): Promise<void>;
+  /** `note` takes down what is told also when the check passes. */
+  run(note: (facts: Facts) => void): Promise<void>;
 }
 
 /** Plain values that say more than a sentence. */
@@ -69,17 +70,18 @@ export async function runChecks(
 
 async function runCheck({ id, description, remedy, run }: CheckDefinition): Promise<Check> {
   const start = performance.now();
+  const noted: Facts = {};
   const end = (outcome: Pick<Check, "status" | "detail" | "remedy" | "expected" | "actual">): Check => {
     return { id, description, ...outcome, durationMs: performance.now() - start };
   };
   try {
-    await run();
-    return end({ status: "passed" });
+    await run((facts) => Object.assign(noted, facts));
+    return end({ status: "passed", ...noted });
   } catch (error) {
     if (error instanceof CheckSkip) return end({ status: "skipped", detail: error.message });
     const isPlain = error instanceof CheckFailure || error instanceof OpenEnvError;
     const detail = isPlain ? error.message : `unexpected failure: ${String(error)}`;
-    const facts = error instanceof CheckFailure ? error.facts : {};
+    const facts = error instanceof CheckFailure ? { ...noted, ...error.facts } : noted;
     return end({ status: "failed", detail, ...(remedy !== undefined && { remedy }), ...facts });
   }
 }

@@ -80,6 +80,14 @@ async function push(flags: PushFlags): Promise<void> {
   const signal = abortOnSignals();
 
   await using staged = await stageSpace({ dir, manifest, base });
+  if (staged.secret.length > 0) {
+    printNote(`Not published, as they hold secrets: ${staged.secret.join(", ")}. Give their values with --secret.`);
+  }
+  const settings = { variables, secrets: Object.keys(secrets) };
+  // Asked for before the validation takes its time.
+  const token = flags.dryRun ? undefined : await findToken({ canAsk: !json });
+  const user = token === undefined ? "<login>" : await readLogin({ token, signal });
+  const id = `${owner ?? user}/${name}`;
   const problems = await findProblems(dir, { signal, onProgress: (line) => printProgress(`validating: ${line}`) });
   if (problems.length > 0) {
     printError(
@@ -87,19 +95,12 @@ async function push(flags: PushFlags): Promise<void> {
     );
     return end(staged, 1);
   }
-  if (staged.secret.length > 0) {
-    printNote(`Not published, as they hold secrets: ${staged.secret.join(", ")}. Give their values with --secret.`);
-  }
-  const settings = { variables, secrets: Object.keys(secrets) };
-  if (flags.dryRun) {
-    const id = `${owner ?? "<login>"}/${name}`;
+  if (token === undefined) {
     print(json ? JSON.stringify({ repo_id: id, ...settings, ...describe(staged) }) : renderPlan(id, staged, settings));
     return end(staged);
   }
 
-  const login = { token: await findToken({ canAsk: !json }), signal };
-  const id = `${owner ?? (await readLogin(login))}/${name}`;
-  const space = createHubSpace(id, login);
+  const space = createHubSpace(id, { token, signal });
   const made = !createPr && (await space.create({ private: flags.private ?? false }));
   if (flags.private && !createPr && !made)
     printNote(`${id} is there already; --private makes only a new Space private.`);

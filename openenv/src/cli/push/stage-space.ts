@@ -46,9 +46,9 @@ export async function stageSpace({ dir, manifest, base }: StageOptions): Promise
       await cp(join(dir, path), join(staged, path), { errorOnExist: true });
     }
     for (const [path, text] of Object.entries(written)) await writeFile(join(staged, path), text);
-    const isMoved = paths.includes("server/Dockerfile") && !paths.includes("Dockerfile");
-    if (isMoved) await rm(join(staged, "server/Dockerfile"));
-    const kept = isMoved ? paths.filter((path) => path !== "server/Dockerfile") : paths;
+    // Two of them would be edited apart.
+    await rm(join(staged, "server/Dockerfile"), { force: true });
+    const kept = paths.filter((path) => path !== "server/Dockerfile");
     const all = [...new Set([...kept, ...Object.keys(written)])].sort();
     return { dir: staged, paths: all, bytes, secret, [Symbol.asyncDispose]: remove };
   } catch (error) {

@@ -71,8 +71,8 @@ export function renderRunningReport(report: RunningReport): string {
   const lines = criteria.flatMap(({ id, passed, skipped, details, remediation, expected, actual }) => [
     `  ${skipped ? "SKIP" : passed ? "PASS" : "FAIL"}  ${id}${skipped ? `: ${details}` : ""}`,
     ...(passed ? [] : [`        ${details}`]),
-    ...(expected === undefined ? [] : [`        expected: ${JSON.stringify(expected)}`]),
-    ...(actual === undefined ? [] : [`        actual: ${JSON.stringify(actual)}`]),
+    ...(passed || expected === undefined ? [] : [`        expected: ${JSON.stringify(expected)}`]),
+    ...(passed || actual === undefined ? [] : [`        actual: ${JSON.stringify(actual)}`]),
     ...(remediation === undefined ? [] : [`        to mend it: ${remediation}`]),
   ]);
   return [

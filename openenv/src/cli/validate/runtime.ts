@@ -4,13 +4,15 @@ import type { Manifest } from "../../manifest/schema.js";
 import { processProvider } from "../../providers/process/process-provider.js";
 import type { Started } from "../../providers/provider.js";
 import { fetchJson } from "../../testing/checks/fetch-json.js";
-import { type Check, type CheckServerOptions, checkServer } from "../../testing/index.js";
+import { type CheckServerOptions, checkServer } from "../../testing/index.js";
 import { runChecks } from "../../testing/report.js";
 import { findEnvironment } from "../find-environment.js";
 import { loadEnvironment } from "../load-environment.js";
 import { declarationChecks } from "./declarations.js";
 import { type Result, toResult } from "./package-report.js";
+import { checkContainer } from "./runtime-container.js";
 import { type RuntimePlan, readRuntimePlan } from "./runtime-plan.js";
+import { fromCheck, joinResults } from "./runtime-results.js";
 import type { ValidateOptions } from "./validate-package.js";
 
 export interface Declared {
@@ -24,22 +26,12 @@ export interface RuntimeOutcome {
   attempted: boolean;
 }
 
-/** Ids of the policy for checks that have another name where there is no policy. */
-const IDS: Record<string, string> = {
-  episode: "startup",
-  rewards: "reward_well_formed",
-  schemas_hold: "observation_schema",
-  episode_id: "state_contract",
-  isolated: "episode_isolation",
-  seed_honoured: "seed_control",
-  workers_agree: "episode_determinism",
-};
 /** Sessions at once: enough to see that one too many is refused. */
 const CAPACITY = 4;
 const START_MS = 30_000;
 const ANSWER_MS = 60_000;
 
-/** Starts the package's server with Node, twice, and makes the checks of a running server. */
+/** Starts the package's server with Node, twice, and in a container where one is declared, and checks what runs. */
 export async function checkRuntime(dir: string, declared: Declared, options: ValidateOptions): Promise<RuntimeOutcome> {
   const start = performance.now();
   const startup = (status: Result["status"], evidence: string, remediation: string | null = null): RuntimeOutcome => ({
@@ -61,8 +53,13 @@ export async function checkRuntime(dir: string, declared: Declared, options: Val
     await using first = await startServer(dir, declared, options);
     await using second = await startServer(dir, declared, options);
     options.onProgress("playing episodes");
-    const results = await checkRunning(first, second, { declared, plan, options });
-    return { results, attempted: true };
+    const work: Work = { declared, plan, options };
+    const checking = checkingOptions(second, work);
+    const results = await checkProcess(first, work, checking);
+    if (options.skipBuild) return { results: joinResults(results, []), attempted: true };
+    const { signal, onProgress } = options;
+    const inContainer = await checkContainer({ dir, declared, checking, signal, onProgress });
+    return { results: joinResults(results, inContainer), attempted: true };
   } catch (error) {
     if (options.signal.aborted) throw error;
     if (error instanceof ConfigError) return startup("fail", error.message, "Correct what the message names.");
@@ -93,14 +90,26 @@ interface Work {
   options: ValidateOptions;
 }
 
-async function checkRunning(first: Started, second: Started, { declared, plan, options }: Work): Promise<Result[]> {
-  const { reward, resources } = declared.validation;
+async function checkProcess(
+  first: Started,
+  { declared, options }: Work,
+  checking: CheckServerOptions,
+): Promise<Result[]> {
+  const { checks } = await checkServer(first.url, checking);
+  const { http } = parseAddress(first.url);
+  const ask = (path: string, body?: unknown) => fetchJson(http(path), { headers: {}, timeoutMs: ANSWER_MS }, body);
+  const more = await runChecks(first.url, declarationChecks(declared.validation, ask), options.leaveOut);
+  return [...checks, ...more.checks].map(fromCheck);
+}
+
+function checkingOptions(second: Started, { declared, plan, options }: Work): CheckServerOptions {
+  const { reward, resources, varies } = declared.validation;
   const episodeTimeoutMs = resources.episode_timeout_s * 1000;
   const actions = plan?.actions ?? options.actions;
-  const checking: CheckServerOptions = {
+  return {
     other: second.url,
     rewardRange: reward.range,
-    ignore: options.ignore,
+    ignore: [...varies, ...options.ignore],
     leaveOut: options.leaveOut,
     rounds: options.rounds,
     maxHeld: CAPACITY + 1,
@@ -110,23 +119,4 @@ async function checkRunning(first: Started, second: Started, { declared, plan, o
     ...(actions && { actions }),
     ...(plan && { reset: plan.reset.options, seed: plan.reset.seed, episodeId: plan.reset.episode_id }),
   };
-  const { checks } = await checkServer(first.url, checking);
-  const { http } = parseAddress(first.url);
-  const ask = (path: string, body?: unknown) => fetchJson(http(path), { headers: {}, timeoutMs: ANSWER_MS }, body);
-  const more = await runChecks(first.url, declarationChecks(declared.validation, ask), options.leaveOut);
-  const results = [...checks, ...more.checks].map(fromCheck);
-  // Whatever else is seen, it is the start that everything stands on.
-  const order = ({ check_id }: Result): number => (check_id === "runtime.startup" ? 0 : 1);
-  return results.sort((a, b) => order(a) - order(b));
 }
-
-function fromCheck({ id, description, status, detail, remedy, expected, actual, durationMs }: Check): Result {
-  const facts = { ...(expected !== undefined && { expected }), ...(actual !== undefined && { actual }) };
-  return toResult(`runtime.${IDS[id] ?? id}`, STATUSES[status], [detail ?? description], {
-    measured: facts,
-    remediation: remedy ?? null,
-    duration_s: durationMs / 1000,
-  });
-}
-
-const STATUSES = { passed: "pass", failed: "fail", skipped: "skip" } as const;

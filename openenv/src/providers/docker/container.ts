@@ -11,17 +11,18 @@ const MAX_PORTS = 8;
 const LOG_CONFIG = { Type: "json-file", Config: { "max-size": "10m", "max-file": "2" } };
 
 /**
- * The ports inside the container at which its server may listen, the likeliest first: the one that was named, `PORT`, what
- * the image exposes, 8000, 7860.
+ * The ports inside the container at which its server may listen, the likeliest first: the one that was named, else `PORT`
+ * and what the image exposes; and 8000 and 7860 unless one of them is among these. Each that is published costs time.
  */
 export function portCandidates(
-  { containerPort }: ContainerSettings,
+  { containerPort }: Pick<ContainerSettings, "containerPort">,
   image: ImageConfig,
   env: StartOptions["env"],
 ): number[] {
   if (containerPort !== undefined) return [containerPort];
   const named = Number(env?.["PORT"] ?? image.env["PORT"]);
-  const all = [...(named > 0 && named < 65_536 ? [named] : []), ...image.exposed, ...USUAL_PORTS];
+  const told = [...(named > 0 && named < 65_536 ? [named] : []), ...image.exposed];
+  const all = told.some((port) => USUAL_PORTS.includes(port)) ? told : [...told, ...USUAL_PORTS];
   return [...new Set(all)].slice(0, MAX_PORTS);
 }
 

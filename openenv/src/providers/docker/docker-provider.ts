@@ -23,14 +23,15 @@ import { removeContainer } from "./sweep.js";
  */
 export function dockerProvider(options: DockerProviderOptions = {}): Provider {
   const settings = parseOptions(options);
-  return { name: NAME, start: (spec) => startContainer(spec, settings) };
+  const recipe = { module: import.meta.url, make: "dockerProvider", options };
+  return { name: NAME, recipe, start: (spec) => startContainer(spec, settings) };
 }
 
 const NAME = "docker";
 /** What the server gets to end in order. */
 const STOP_SECONDS = "3";
 
-function startContainer(spec: StartSpec, settings: ContainerSettings): Promise<Started> {
+async function startContainer(spec: StartSpec, settings: ContainerSettings): Promise<Started> {
   refuseReplicas(NAME, spec);
   if (!("image" in spec)) {
     refuseSource(

@@ -56,15 +56,28 @@ export async function findSpace(id: string, { token, signal }: HubAccess): Promi
   }
 }
 
-/** @throws ProviderError SPACE_NOT_RUNNING that says what to do, unless the Space answers or is about to. */
+/** @throws ProviderError SOURCE_NOT_FOUND when the Hub has no image of the Space to start. */
+export function mustHaveImage({ id, sdk, stage }: Space): void {
+  const page = `${hubEndpoint()}/spaces/${id}`;
+  if (sdk !== "docker") {
+    const message = `The Space ${id} is made with ${sdk || "no SDK"}, not with Docker: it is no environment.`;
+    throw new ProviderError("SOURCE_NOT_FOUND", message);
+  }
+  if (!["BUILD_ERROR", "CONFIG_ERROR", "NO_APP_FILE", "BUILDING"].includes(stage)) return;
+  const message = `The Space ${id} has no image yet (${stage}). See ${page}?logs=build, or use useDocker: false.`;
+  throw new ProviderError("SOURCE_NOT_FOUND", message);
+}
+
+/** @throws ProviderError SPACE_NOT_RUNNING that says what to do, unless the Space answers. */
 export function mustRun({ id, stage, problem }: Space): void {
-  if (stage.startsWith("RUNNING") || stage === "APP_STARTING") return;
+  if (stage.startsWith("RUNNING")) return;
   const page = `${hubEndpoint()}/spaces/${id}`;
   const own = `or start it on your own machine: fromHub("${id}")`;
   const reasons: Record<string, string> = {
     SLEEPING: `is asleep. Open ${page} to wake it, ${own}`,
     PAUSED: `is paused. Its owner can restart it at ${page}/settings, ${own}`,
     STOPPED: `is stopped. Its owner can restart it at ${page}/settings, ${own}`,
+    APP_STARTING: "is starting. Try again in a minute",
     BUILDING: `is being built. Try again when ${page} shows it running`,
   };
   const other = `is not running (${stage || "no stage"}${problem && `: ${problem}`}). See its log at ${page}?logs=container`;

@@ -1,0 +1,213 @@
+import { readdirSync } from "node:fs";
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { counterModule, createProject, type Project, runCommand } from "../../../test-support/command-line.js";
+import type { PackageReport, Result } from "../validate/package-report.js";
+
+const ENVS = join(import.meta.dirname, "../../../../envs");
+const LIMIT = { timeout: 90_000 };
+/** Few sessions come and go: that a hundred do is tested where it costs no process. */
+const FEW = ["--sessions", "5"];
+
+const MANIFEST = `name: counter_env
+version: "1.0"
+validation:
+  reward: { range: [0, 1], floor_margin: 0.1 }
+  resources: { cpu: 1, memory_mb: 256, disk_mb: 64, episode_timeout_s: 60 }
+  capabilities:
+    verifier: { kind: reward_channel }
+  types: { tags: [game] }
+`;
+const PLAN = {
+  plan_schema_version: "1",
+  reset: { episode_id: "probe-1", seed: 3, options: {} },
+  actions: [{ amount: 1 }, { amount: 2 }],
+};
+
+function createPackage(files: Record<string, string> = {}): Promise<Project> {
+  return createProject({ "openenv.yaml": MANIFEST, "server/environment.ts": counterModule(), ...files });
+}
+
+async function validate(project: Project, ...args: string[]) {
+  const { code, stdout, stderr } = await runCommand(["validate", "--json", ...args], { cwd: project.dir });
+  const report = (stdout ? JSON.parse(stdout) : undefined) as PackageReport | undefined;
+  const of = (id: string): Result | undefined => report?.results.find(({ check_id }) => check_id === id);
+  const failed = report?.results.filter(({ status }) => status === "fail" || status === "error");
+  return { code, stderr, report, of, failed };
+}
+
+describe("openenv validate <folder>", () => {
+  test.each(readdirSync(ENVS))("passes the environment %s", LIMIT, async (name) => {
+    // What keeps programs apart is not what is validated here.
+    const where = { cwd: join(ENVS, name), env: { ALLOW_WEAK_SANDBOX: "1" } };
+    const { code, stdout } = await runCommand(["validate", "--skip-build", "--json", ...FEW], where);
+    const { results, verdict, levels_run } = JSON.parse(stdout) as PackageReport;
+    expect(results.filter(({ status }) => status === "fail" || status === "error")).toEqual([]);
+    expect({ code, verdict, levels_run }).toEqual({ code: 0, verdict: "warn", levels_run: [1, 2] });
+    const made = results.filter(({ status }) => status === "pass").map(({ check_id }) => check_id);
+    expect(made).toEqual(
+      expect.arrayContaining(["runtime.startup", "runtime.episode_determinism", "runtime.capacity"]),
+    );
+  });
+
+  test("has a report of the known shape, which also goes to a file", LIMIT, async () => {
+    await using project = await createPackage();
+    const { code, report, of } = await validate(project, "--output", "report.json", ...FEW);
+    expect(code).toBe(0);
+    expect(report).toMatchObject({
+      report_schema_version: "2",
+      target: ".",
+      source_digest: expect.stringMatching(/^[0-9a-f]{64}$/),
+      signature: "openenv.yaml",
+      manifest: { manifest_schema_version: "1", name: "counter_env", version: "1.0", judge: null },
+      policy_version: "v2",
+      lane: "local",
+      levels_run: [1, 2],
+      verdict: "warn",
+    });
+    expect(of("static.manifest")).toMatchObject({ status: "pass", measured: { floor_margin: 0.1 } });
+    expect(of("semantic.oracle_max")).toMatchObject({ status: "skip", evidence: ["not checked by this version"] });
+    expect(of("runtime.network_policy")).toMatchObject({
+      status: "skip",
+      evidence: [expect.stringMatching(/execution/)],
+    });
+    expect(JSON.parse(await readFile(join(project.dir, "report.json"), "utf8"))).toEqual(report);
+  });
+
+  test("stops at the static level when it is told to, and says the verdict in words", async () => {
+    await using project = await createPackage();
+    const { code, stdout } = await runCommand(["validate", "--level", "static"], { cwd: project.dir });
+    expect(stdout).toMatch(
+      /openenv.yaml, policy v1, levels static\)\n {2}PASS {2}static.manifest .*\nVerdict: PASS\n$/,
+    );
+    expect(code).toBe(0);
+  });
+
+  test("plays the plan of the package", LIMIT, async () => {
+    const manifest = `${MANIFEST}  execution: {}\n`;
+    const plan = JSON.stringify(PLAN);
+    await using project = await createPackage({ "openenv.yaml": manifest, "validation/runtime.json": plan });
+    const { report, failed } = await validate(project, "--skip-build", ...FEW);
+    expect(failed).toEqual([]);
+    expect(report).toMatchObject({ report_schema_version: "2", manifest: { manifest_schema_version: "2" } });
+    // An action that the contract refuses shows that it is this one that is played.
+    await writeFile(join(project.dir, "validation/runtime.json"), plan.replace('"amount":2', '"amount":"x"'));
+    expect((await validate(project, "--skip-build", ...FEW)).failed).toMatchObject([
+      { check_id: "runtime.startup", evidence: [expect.stringMatching(/step on \/ws .* VALIDATION_ERROR/)] },
+    ]);
+  });
+});
+
+describe("each thing that is wrong with a package fails its own check", () => {
+  const counting = (step: string, more = "") =>
+    counterModule().replace("let count: number = 0;", `let count: number = 0; ${more}`).replace("reward: 1", step);
+
+  test.each([
+    ["rewards that are none", counting("reward: null"), "reward_well_formed", /step 1 gave the reward null/],
+    ["rewards out of range", counting("reward: 7"), "reward_well_formed", /the reward 7, outside 0 to 1/],
+    ["chance", counting("reward: Math.random()"), "seed_control", /differ first in 1\.reward: 0\.\d+ and 0\.\d+/],
+    [
+      "what differs between processes",
+      counting("reward: 1 / process.pid"),
+      "episode_determinism",
+      /two workers differ first in 1\.reward/,
+    ],
+    [
+      "state that sessions share",
+      counterModule()
+        .replace("export default", "let all = 0;\nexport default")
+        .replace("observation: z.object", "state: z.object({ all: z.int() }), observation: z.object")
+        .replace("reset: () =>", "state: () => ({ all }), reset: () =>")
+        .replace("step: ({ amount }) => (", "step: ({ amount }) => (all++, "),
+      "episode_isolation",
+      /another session changed all: \d+ and \d+/,
+    ],
+    [
+      "a reset that does not reset",
+      counterModule().replace("count: (count = 0)", "count"),
+      "reset_resets",
+      /differs in count: 0 and \d+/,
+    ],
+    ["code that does not compile", "export default {", "startup", /environment\.ts:1/],
+    [
+      "an environment that always fails",
+      counterModule("(() => { throw new Error('broken') })()"),
+      "startup",
+      /step on \/ws was answered with the error EXECUTION_ERROR/,
+    ],
+  ])("%s", LIMIT, async (_, module, check, evidence) => {
+    await using project = await createPackage({ "server/environment.ts": module });
+    const { code, failed } = await validate(project, ...FEW);
+    expect(failed).toMatchObject([
+      {
+        check_id: `runtime.${check}`,
+        evidence: expect.arrayContaining([expect.stringMatching(evidence)]),
+        remediation: expect.any(String),
+      },
+    ]);
+    expect(code).toBe(1);
+  });
+
+  test("tools and tasks that are not those declared", LIMIT, async () => {
+    const declared = `verifier: { kind: reward_channel }
+    declared_tools: [look]
+    declared_task_count: { train: 3 }`;
+    const manifest = MANIFEST.replace("verifier: { kind: reward_channel }", declared);
+    await using project = await createPackage({ "openenv.yaml": manifest });
+    expect((await validate(project, ...FEW)).failed).toMatchObject([
+      { check_id: "runtime.tool_declaration_accuracy", evidence: ['declared are ["look"], there are []'] },
+      { check_id: "runtime.task_declaration_accuracy" },
+    ]);
+  });
+
+  test("a server that writes into its own package", LIMIT, async () => {
+    const writing = counterModule().replace(
+      "export default",
+      'import { writeFileSync } from "node:fs";\nexport default',
+    );
+    const module = writing.replace("reset: () =>", 'reset: () => (writeFileSync("note.txt", "1"), true) &&');
+    await using project = await createPackage({ "server/environment.ts": module });
+    expect((await validate(project, ...FEW)).failed).toMatchObject([
+      {
+        check_id: "runtime.startup",
+        status: "error",
+        evidence: ["the package's files changed while it was validated"],
+      },
+    ]);
+  });
+});
+
+describe("openenv validate has exit codes", () => {
+  test.each([
+    ["2 for a folder that is no package", {}, [], 2, /has no openenv.yaml/],
+    ["2 for one that could be two", { "openenv.yaml": MANIFEST, "task.toml": "" }, [], 2, /openenv.yaml and task.toml/],
+    [
+      "2 for one with tasks in front matter",
+      { "openenv.yaml": MANIFEST, "task.md": "---\na: 1\n---\n" },
+      [],
+      2,
+      /task.md/,
+    ],
+    ["2 for a folder that is not there", {}, ["nowhere"], 2, /There is no folder nowhere/],
+    ["2 for a level that is none", {}, ["--level", "deep"], 2, /static, runtime, semantic/],
+    ["2 for a folder and a URL", {}, ["here", "--url", "http://127.0.0.1:1"], 2, /not both/],
+    ["2 for two URLs", {}, ["http://127.0.0.1:2", "--url", "http://127.0.0.1:1"], 2, /Two servers/],
+    ["2 for actions that are none", {}, ["--actions", "package.json"], 2, /holds no actions/],
+    ["3 for a policy that is none", { "openenv.yaml": MANIFEST }, ["--policy", "v9"], 3, /There is no policy v9/],
+    ["3 for a policy without the level", { "openenv.yaml": MANIFEST }, ["--policy", "v1"], 3, /only --level static/],
+    [
+      "3 for a report that cannot be written",
+      { "openenv.yaml": MANIFEST },
+      ["--level", "static", "--output", "no/r"],
+      3,
+      /ENOENT/,
+    ],
+    ["1 for a URL where nobody is", {}, ["--url", "http://127.0.0.1:9"], 1, /127.0.0.1:9/],
+  ])("%s", async (_, files, args, expected, message) => {
+    await using project = await createProject(files as Record<string, string>);
+    const { code, stdout, stderr } = await runCommand(["validate", ...args], { cwd: project.dir });
+    expect(stderr).toMatch(message);
+    expect({ code, stdout, stacks: /\n\s+at /.test(stderr) }).toEqual({ code: expected, stdout: "", stacks: false });
+  });
+});

@@ -1,0 +1,59 @@
+import { type CheckServerOptions, checkServer } from "../../testing/index.js";
+import { buildImage, type Container, reaches, startContainer } from "./container.js";
+import { hasEngine } from "./docker-command.js";
+import { type Result, toResult } from "./package-report.js";
+import type { Declared } from "./runtime.js";
+import { fromCheck } from "./runtime-results.js";
+
+export interface ContainerWork {
+  dir: string;
+  declared: Declared;
+  /** As for the process, but for what the container is compared with. */
+  checking: CheckServerOptions;
+  signal: AbortSignal;
+  onProgress(line: string): void;
+}
+
+const NETWORK = "runtime.network_policy";
+/** Two workers, as a deployed server has several; together they take as many sessions as the process does. */
+const VARIABLES = { LOG_LEVEL: "warn", WORKERS: "2", MAX_CONCURRENT_ENVS: "2" };
+
+/** Builds the image that the package declares, starts it and makes the same checks; and says what its network allows. */
+export async function checkContainer(work: ContainerWork): Promise<Result[]> {
+  const { dir, declared, checking, signal, onProgress } = work;
+  const { execution, network } = declared.validation;
+  if (execution === undefined) return [toResult(NETWORK, "skip", ["the manifest has no block `validation.execution`"])];
+  if (!(await hasEngine(signal))) return [toResult(NETWORK, "skip", ["no Docker engine answers here"])];
+  if (network.mode === "allowlist") {
+    return [toResult(NETWORK, "skip", ["an allowlist cannot be kept here: validate where the network is enforced"])];
+  }
+  onProgress("building the image");
+  await using image = await buildImage(dir, execution, signal);
+  const offline = network.mode === "no-network";
+  const task = { image: image.id, validation: declared.validation, signal };
+  const env = { ...declared.manifest.variables, ...VARIABLES };
+  onProgress("starting the container");
+  await using subject = await startContainer({ ...task, env, offline });
+  await using sink = await startContainer({ ...task, env: { ...env, WORKERS: "1" }, offline: false });
+  onProgress("playing episodes in the container");
+  const { checks } = await checkServer(subject.url, checking);
+  return [...checks.map(fromCheck).map(inContainer), await checkNetwork(subject, sink, work)];
+}
+
+function inContainer(result: Result): Result {
+  return { ...result, evidence: result.evidence.map((line) => `in the container: ${line}`) };
+}
+
+async function checkNetwork(subject: Container, sink: Container, { declared, signal }: ContainerWork): Promise<Result> {
+  const start = performance.now();
+  const { mode } = declared.validation.network;
+  const reached = await reaches(subject, sink, signal);
+  const more = { measured: { declared: mode, reached }, duration_s: (performance.now() - start) / 1000 };
+  if (reached === "unclear")
+    return toResult(NETWORK, "skip", ["what the container reaches could not be measured"], more);
+  if ((reached === "yes") === (mode === "public")) {
+    return toResult(NETWORK, "pass", ["what the container reaches is what is declared"], more);
+  }
+  const evidence = `the network is declared ${mode}, and another container was ${reached === "yes" ? "" : "not "}reached`;
+  return toResult(NETWORK, "fail", [evidence], { ...more, remediation: "Declare the network that the server has." });
+}

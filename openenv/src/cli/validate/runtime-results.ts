@@ -1,0 +1,37 @@
+import type { Check } from "../../testing/index.js";
+import { type Result, toResult } from "./package-report.js";
+
+/** Ids of the policy for checks that have another name where there is no policy. */
+const IDS: Record<string, string> = {
+  episode: "startup",
+  rewards: "reward_well_formed",
+  schemas_hold: "observation_schema",
+  episode_id: "state_contract",
+  isolated: "episode_isolation",
+  seed_honoured: "seed_control",
+  workers_agree: "episode_determinism",
+};
+const STATUSES = { passed: "pass", failed: "fail", skipped: "skip" } as const;
+
+export function fromCheck({ id, description, status, detail, remedy, expected, actual, durationMs }: Check): Result {
+  const facts = { ...(expected !== undefined && { expected }), ...(actual !== undefined && { actual }) };
+  return toResult(`runtime.${IDS[id] ?? id}`, STATUSES[status], [detail ?? description], {
+    measured: facts,
+    remediation: remedy ?? null,
+    duration_s: durationMs / 1000,
+  });
+}
+
+const WEIGHT = { skip: 0, pass: 1, fail: 2, error: 3 } as const;
+
+/** One result a check: the worse one where it was made twice, and one that was made before one that was skipped. */
+export function joinResults(first: readonly Result[], second: readonly Result[]): Result[] {
+  const joined = new Map(first.map((result) => [result.check_id, result]));
+  for (const result of second) {
+    const known = joined.get(result.check_id);
+    if (known === undefined || WEIGHT[result.status] > WEIGHT[known.status]) joined.set(result.check_id, result);
+  }
+  // Everything stands on the start.
+  const order = ({ check_id }: Result): number => (check_id === "runtime.startup" ? 0 : 1);
+  return [...joined.values()].sort((a, b) => order(a) - order(b));
+}
