@@ -4,7 +4,7 @@ import { renderTypeScriptTypes } from "./render-typescript.js";
 import type { ClientTypes } from "./types.js";
 
 /** What the first line of a generated file says; one without it is never overwritten. */
-export const TYPESCRIPT_MARK = "// Written by `openenv client typescript`; a change is lost when it is run again.";
+const TYPESCRIPT_MARK = "// Written by `openenv client typescript`; a change is lost when it is run again.";
 
 /** The code of the package: plain JavaScript with its types, so that nobody has to build it. */
 export function renderTypeScriptPackage(types: ClientTypes, schemas: SchemaBody, names: Names): Record<string, string> {

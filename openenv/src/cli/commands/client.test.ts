@@ -94,7 +94,16 @@ describe("openenv client typescript", TIME_LIMIT, () => {
     const run = (file: string, args: string[]) => promisify(execFile)(file, args, { cwd: consumer });
     await run("npm", ["install", "--prefer-offline", "--no-audit", "--no-fund", "./counter-env-client"]);
     expect(await readdir(join(consumer, "node_modules/openenv-ts"))).not.toContain("src");
-    const options = ["--strict", "--target", "es2022", "--lib", "es2023,esnext.disposable,dom", "--types", ""];
+    const options = [
+      "--ignoreConfig",
+      "--strict",
+      "--target",
+      "es2022",
+      "--lib",
+      "es2023,esnext.disposable,dom",
+      "--types",
+      "",
+    ];
     const tsc = join(ROOT, "node_modules/typescript/bin/tsc");
     await run(process.execPath, [tsc, "--module", "nodenext", ...options, "play.mts"]);
     expect(JSON.parse((await run(process.execPath, ["play.mjs"])).stdout)).toEqual([2, "counter_env", 1]);

@@ -96,7 +96,16 @@ describe("npm start serves it", TIME_LIMIT, () => {
     await npm(consumer, "install", `git+file://${dir}`, ...NPM);
     await expect(readFile(join(consumer, "node_modules/openenv-ts/package.json"))).rejects.toThrow("ENOENT");
     const tsc = join(dir, "node_modules/typescript/bin/tsc");
-    const options = ["--strict", "--target", "es2022", "--lib", "es2023,esnext.disposable,dom", "--types", ""];
+    const options = [
+      "--ignoreConfig",
+      "--strict",
+      "--target",
+      "es2022",
+      "--lib",
+      "es2023,esnext.disposable,dom",
+      "--types",
+      "",
+    ];
     await promisify(execFile)(process.execPath, [tsc, "--module", "nodenext", ...options, "play.mts"], {
       cwd: consumer,
     });
@@ -104,22 +113,27 @@ describe("npm start serves it", TIME_LIMIT, () => {
     expect(JSON.parse(stdout)).toEqual([1, "You won."]);
   });
 
-  test.skipIf(!python.available)("to a Python that installed it with pip from git", async () => {
-    await using venv = await createVenv(python.path);
-    await venv.install(`git+file://${dir}`);
-    const script = `
+  test.skipIf(!python.available)(
+    "to a Python that installed it with pip from git, where AutoEnv finds it by its name",
+    async () => {
+      await using venv = await createVenv(python.path);
+      await venv.install(`git+file://${dir}`);
+      const script = `
 import json
+from openenv.auto import AutoAction
 from star_map import StarMapAction, StarMapEnv
+assert AutoAction.from_env("star_map") is StarMapAction
 with StarMapEnv(base_url=${JSON.stringify(url)}).sync() as env:
     result = env.reset(seed=7)
     while not result.done:
         result = env.step(StarMapAction(amount=1))
     print(json.dumps([result.reward, result.observation.message, len(env.state().history), env.state().step_count]))
 `;
-    const told = (await runPython(venv.python, script, home)) as unknown[];
-    expect(told.slice(0, 2)).toEqual([1, "You won."]);
-    expect(told[2]).toBe(told[3]);
-  });
+      const told = (await runPython(venv.python, script, home)) as unknown[];
+      expect(told.slice(0, 2)).toEqual([1, "You won."]);
+      expect(told[2]).toBe(told[3]);
+    },
+  );
 });
 
 interface Lock {
@@ -147,7 +161,8 @@ async function npm(cwd: string, ...args: string[]): Promise<{ stdout: string }> 
 
 /** Without the settings that an npm around the tests hands down. */
 function cleanEnv(): NodeJS.ProcessEnv {
-  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^npm_|^VITEST|^NODE_ENV$/i.test(name)));
+  const kept = Object.entries(process.env).filter(([name]) => !/^npm_|^VITEST|^NODE_ENV$|^FORCE_COLOR$/i.test(name));
+  return { ...Object.fromEntries(kept), NO_COLOR: "1" };
 }
 
 interface Started extends AsyncDisposable {
