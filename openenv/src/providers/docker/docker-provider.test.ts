@@ -162,6 +162,25 @@ describe.skipIf(!docker.available)("containers", () => {
     expect(started.url).toBe(`http://127.0.0.1:${port}`);
   });
 
+  test("on the host's network somebody else's server is not taken for the container", async () => {
+    const holder = createServer().listen(0, "127.0.0.1");
+    await once(holder, "listening");
+    const { port } = holder.address() as { port: number };
+    try {
+      const provider = dockerProvider({ network: "host", containerPort: port });
+      await expect(provider.start({ image: image.counter })).rejects.toThrow(/is taken/);
+    } finally {
+      holder.close();
+    }
+  });
+
+  test("a port of the host is given to the one port inside, and not to several", async () => {
+    const port = await freePort();
+    await using started = await dockerProvider({ port, containerPort: 8000 }).start({ image: image.counter });
+    expect(started.url).toBe(`http://127.0.0.1:${port}`);
+    await expect(dockerProvider({ port }).start({ image: image.counter })).rejects.toThrow(/containerPort/);
+  });
+
   test("the values of secret variables are not in the error", async () => {
     const env = { HELLO: "hf_secretvalue", HF_TOKEN: "hf_secretvalue" };
     await using started = await dockerProvider().start({ image: image.counter, env });
