@@ -15,7 +15,7 @@ const LOG_CONFIG = { Type: "json-file", Config: { "max-size": "10m", "max-file":
  * and what the image exposes; and 8000 and 7860 unless one of them is among these. Each that is published costs time.
  */
 export function portCandidates(
-  { containerPort, port }: Pick<ContainerSettings, "containerPort" | "port">,
+  { containerPort, port = 0 }: Pick<ContainerSettings, "containerPort"> & { port?: number },
   image: ImageConfig,
   env: StartOptions["env"],
 ): number[] {
