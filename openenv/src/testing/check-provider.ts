@@ -3,7 +3,7 @@ import { ConfigError, OpenEnvError, ProviderError } from "../errors.js";
 import type { JsonObject } from "../protocol/messages.js";
 import { findLeftovers } from "../providers/find-leftovers.js";
 import type { Provider, Started, StartSpec } from "../providers/provider.js";
-import { playEpisode } from "./episode.js";
+import { playEpisode } from "./checks/episode.js";
 import { endCaller, startCaller } from "./provider-caller.js";
 import { type CheckDefinition, type CheckReport, CheckSkip, demand, runChecks } from "./report.js";
 
