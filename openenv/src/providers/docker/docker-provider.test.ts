@@ -17,9 +17,10 @@ import {
 import { checkProvider, renderCheckReport } from "openenv-ts/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { buildImage, listContainers, SERVERS, type TestImage } from "../../../test-support/images.js";
-import { requireDocker } from "../../../test-support/requirement.js";
+import { requireDocker, requireRegistry } from "../../../test-support/requirement.js";
 
 const docker = await requireDocker();
+const registry = await requireRegistry();
 const run = promisify(execFile);
 const OWN = `openenv.pid=${process.pid}`;
 
@@ -101,6 +102,30 @@ describe.skipIf(!docker.available)("containers", () => {
     expect((await env.reset()).observation).toMatchObject({ count: 0 });
   });
 
+  test.skipIf(!registry.available)("an image that is missing is pulled, and says how far it is", async () => {
+    const remote = `${registry.path}/${image.counter}:1`;
+    for (const args of [
+      ["tag", image.counter, remote],
+      ["push", remote],
+      ["image", "rm", remote],
+    ]) {
+      await run(docker.path, args);
+    }
+    const stages: string[] = [];
+    try {
+      const onProgress = (stage: string) => stages.push(stage);
+      await using started = await dockerProvider().start({ image: remote, onProgress });
+      await using env = await connect(started.url);
+      expect((await env.reset()).observation).toMatchObject({ count: 0 });
+      expect(stages[0]).toBe(`pulling ${remote}`);
+      await (await dockerProvider({ pull: "always" }).start({ image: remote })).close();
+    } finally {
+      await run(docker.path, ["image", "rm", "--force", remote]);
+    }
+    const unknown = dockerProvider().start({ image: `${registry.path}/nowhere:1` });
+    await expect(unknown).rejects.toMatchObject({ code: "SOURCE_NOT_FOUND" });
+  });
+
   test("a container is published on the loopback address only", async () => {
     await using _ = await dockerProvider().start({ image: image.counter });
     const bindings = Object.values((await inspect()).HostConfig.PortBindings).flat();
@@ -135,6 +160,25 @@ describe.skipIf(!docker.available)("containers", () => {
     const port = String(await freePort());
     await using started = await provider.start({ image: image.counter, env: { PORT: port } });
     expect(started.url).toBe(`http://127.0.0.1:${port}`);
+  });
+
+  test("on the host's network somebody else's server is not taken for the container", async () => {
+    const holder = createServer().listen(0, "127.0.0.1");
+    await once(holder, "listening");
+    const { port } = holder.address() as { port: number };
+    try {
+      const provider = dockerProvider({ network: "host", containerPort: port });
+      await expect(provider.start({ image: image.counter })).rejects.toThrow(/is taken/);
+    } finally {
+      holder.close();
+    }
+  });
+
+  test("a port of the host is given to the one port inside, and not to several", async () => {
+    const port = await freePort();
+    await using started = await dockerProvider({ port, containerPort: 8000 }).start({ image: image.counter });
+    expect(started.url).toBe(`http://127.0.0.1:${port}`);
+    await expect(dockerProvider({ port }).start({ image: image.counter })).rejects.toThrow(/containerPort/);
   });
 
   test("the values of secret variables are not in the error", async () => {
