@@ -74,7 +74,7 @@ function writeConsumer(names) {
 
 async function attempt(args) {
   try {
-    await promisify(execFile)(process.execPath, args, { cwd: consumer, timeout: 20_000 });
+    await promisify(execFile)(process.execPath, args, { cwd: consumer, timeout: 120_000 });
   } catch (error) {
     problems.push(`${args.join(" ")}\n${error.stdout}${error.stderr}`);
   }
