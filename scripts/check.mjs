@@ -15,6 +15,7 @@ const STEPS = {
   "layers and cycles": ["scripts/checks/layers.mjs"],
   "neutral entries": ["scripts/checks/neutral.mjs"],
   "generated docs": ["scripts/docs.mjs", "--check"],
+  "lock file of new environments": ["scripts/template-lock.mjs", "--check"],
   "files of the repository": ["scripts/checks/files.mjs"],
 };
 

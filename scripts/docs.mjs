@@ -4,13 +4,19 @@ import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { renderApi } from "./docs/api.mjs";
 import { renderErrors } from "./docs/errors.mjs";
+import { renderManifest } from "./docs/manifest.mjs";
 import { ROOT } from "./root.mjs";
 import { setup } from "./setup.mjs";
 
 await setup();
 const { ERRORS } = await import(pathToFileURL(join(ROOT, "openenv/dist/errors.js")).href);
+const { manifestSchema } = await import(pathToFileURL(join(ROOT, "openenv/dist/manifest/schema.js")).href);
 const api = renderApi(join(ROOT, "openenv"));
-const pages = { "docs/reference/errors.md": renderErrors(ERRORS), "docs/reference/api.md": api.page };
+const pages = {
+  "docs/reference/errors.md": renderErrors(ERRORS),
+  "docs/reference/api.md": api.page,
+  "docs/reference/manifest.md": renderManifest(manifestSchema),
+};
 const problems = [...api.problems];
 
 for (const [page, text] of Object.entries(pages)) {

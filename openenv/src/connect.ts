@@ -1,12 +1,9 @@
+import { connectTo } from "./client/connect-to.js";
 import type { ClientContract } from "./client/contract.js";
-import { createEnvClient, type EnvClient } from "./client/env-client.js";
+import type { EnvClient } from "./client/env-client.js";
 import type { ConnectOptions } from "./client/options.js";
-import { prepare } from "./client/prepare.js";
-import { createSession } from "./client/session.js";
-import { createTaskClient } from "./client/tasks.js";
 import type { Contract } from "./env/contract.js";
 import type { EnvironmentDefinition } from "./env/environment.js";
-import type { MetadataBody } from "./protocol/http.js";
 
 /**
  * Opens one session of an environment: of a server, typed by a contract or generic from its `/schema`,
@@ -38,20 +35,4 @@ export async function connect(
     return connectInProcess(target, second as ConnectOptions);
   }
   return "schemas" in second ? connectTo(target, second, third) : connectTo(target, undefined, second);
-}
-
-async function connectTo(
-  url: string | URL,
-  contract: ClientContract | undefined,
-  options: ConnectOptions,
-): Promise<EnvClient> {
-  const { base, http, open, shape, timeoutMs } = await prepare(url, contract, options);
-  return createEnvClient({
-    url: base,
-    session: await createSession(open, options.signal),
-    shape,
-    tasks: createTaskClient(http),
-    metadata: async () => (await http.get("/metadata")) as MetadataBody,
-    timeoutMs,
-  });
 }

@@ -134,6 +134,11 @@ export const ERRORS = {
     meaning: "The image, folder or repository that was to be started does not exist, or cannot be read.",
     remedy: "Check its name and, for a private one, that you are logged in.",
   },
+  SPACE_NOT_RUNNING: {
+    boundary: "provider",
+    meaning: "A Space that was to be used where it runs is asleep, paused, being built or broken.",
+    remedy: "Wake it on its page, or start its image on your own machine with its `owner/name`.",
+  },
   START_FAILED: {
     boundary: "provider",
     meaning: "An environment that a provider started ended at once, or does not work; nothing of it is left.",
@@ -148,6 +153,16 @@ export const ERRORS = {
     boundary: "provider",
     meaning: "A part of what a provider started could not be removed.",
     remedy: "`openenv ps` shows what is left, `openenv prune` removes it.",
+  },
+  BUILD_FAILED: {
+    boundary: "publication",
+    meaning: "The image of an environment could not be built.",
+    remedy: "Read the last lines of the build: the message ends with them.",
+  },
+  HUB_FAILED: {
+    boundary: "publication",
+    meaning: "The Hub refused a request, or the connection to it broke; `status` is what it answered.",
+    remedy: "The message says what to do; a push that broke off can be run again.",
   },
   INVALID_CONFIG: {
     boundary: "configuration",

@@ -96,18 +96,6 @@ export function requireUv(): Promise<Component> {
   });
 }
 
-/** A Docker engine; `path` is an image that it has, with Node 20 and no entry point: `OPENENV_BASE_IMAGE`. */
-export function requireDocker(): Promise<Component> {
-  return find({
-    name: "docker",
-    variable: "OPENENV_BASE_IMAGE",
-    candidates: ["openenv-base:local", "node:20-slim"],
-    ask: (image) => run("docker", ["image", "inspect", "-f", "{{.Os}}", image]),
-    expected: /^linux$/,
-    what: "an image of a Docker engine that answers",
-  });
-}
-
 /** A Docker engine that is a swarm manager; `path` is the command that asks it: `OPENENV_SWARM`, else `docker`. */
 export function requireSwarm(): Promise<Component> {
   return find({
@@ -129,6 +117,18 @@ export function requireRegistry(): Promise<Component> {
     ask: async (host) => String((await fetch(`http://${host}/v2/`, { signal: AbortSignal.timeout(5_000) })).status),
     expected: /^200$/,
     what: "a registry of images",
+  });
+}
+
+/** A docker command whose engine answers: `OPENENV_DOCKER`, else `docker`. */
+export function requireDocker(): Promise<Component> {
+  return find({
+    name: "docker",
+    variable: "OPENENV_DOCKER",
+    candidates: ["docker"],
+    args: ["version", "--format", "{{.Server.Version}}"],
+    expected: /^\d+\./,
+    what: "a docker command with an engine that answers",
   });
 }
 

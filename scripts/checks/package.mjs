@@ -10,6 +10,8 @@ import { promisify } from "node:util";
 import { ROOT } from "../root.mjs";
 
 const USELESS = /\.test(-d)?\.|\.tsbuildinfo$|\.map$|test-support|(^|\/)\./;
+/** A template has tests and dotfiles of its own, but nothing that working on it leaves behind. */
+const USELESS_IN_TEMPLATE = /\/(node_modules|dist|build|\.openenv|__pycache__)\/|\.tsbuildinfo$/;
 const RESOLUTIONS = { nodenext: "nodenext", bundler: "preserve" };
 
 const consumer = realpathSync(mkdtempSync(join(tmpdir(), "openenv-consumer-")));
@@ -37,7 +39,10 @@ async function install() {
   const pack = ["pack", "--json", "--silent", "--pack-destination", consumer];
   const { stdout } = await promisify(execFile)("npm", pack, { cwd: join(ROOT, "openenv") });
   const [{ name, filename, files }] = JSON.parse(stdout);
-  for (const { path } of files) if (USELESS.test(path)) problems.push(`the tarball contains ${path}`);
+  for (const { path } of files) {
+    const useless = path.startsWith("templates/") ? USELESS_IN_TEMPLATE : USELESS;
+    if (useless.test(path)) problems.push(`the tarball contains ${path}`);
+  }
   for (const file of ["README.md", "LICENSE"]) {
     if (!files.some(({ path }) => path === file)) problems.push(`the tarball lacks ${file}`);
   }

@@ -3,6 +3,7 @@ const BOUNDARIES = {
   connection: "The connection failed",
   environment: "The author's code failed",
   provider: "A provider failed",
+  publication: "Building or publishing failed",
   configuration: "The configuration is wrong",
 };
 

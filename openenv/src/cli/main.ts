@@ -11,6 +11,11 @@ interface CommandEntry {
 
 const COMMANDS: readonly CommandEntry[] = [
   {
+    name: "init",
+    summary: "make a new environment, with clients for TypeScript and Python",
+    configure: async (command) => (await import("./commands/init.js")).configureInit(command),
+  },
+  {
     name: "serve",
     summary: "serve an environment over HTTP and WebSocket",
     configure: async (command) => (await import("./commands/serve.js")).configureServe(command),
@@ -26,6 +31,11 @@ const COMMANDS: readonly CommandEntry[] = [
     configure: async (command) => (await import("./commands/schema.js")).configureSchema(command),
   },
   {
+    name: "client",
+    summary: "write a typed client package for Python or TypeScript",
+    configure: async (command) => (await import("./commands/client.js")).configureClient(command),
+  },
+  {
     name: "validate",
     summary: "check a package or a running server",
     configure: async (command) => (await import("./commands/validate.js")).configureValidate(command),
@@ -39,6 +49,26 @@ const COMMANDS: readonly CommandEntry[] = [
     name: "mcp",
     summary: "give the tools of an environment to an agent over standard input and output",
     configure: async (command) => (await import("./commands/mcp.js")).configureMcp(command),
+  },
+  {
+    name: "ps",
+    summary: "show what providers have started and that still runs",
+    configure: async (command) => (await import("./commands/ps.js")).configurePs(command),
+  },
+  {
+    name: "prune",
+    summary: "remove what was started by somebody who is gone",
+    configure: async (command) => (await import("./commands/prune.js")).configurePrune(command),
+  },
+  {
+    name: "build",
+    summary: "build the image of an environment",
+    configure: async (command) => (await import("./commands/build.js")).configureBuild(command),
+  },
+  {
+    name: "push",
+    summary: "publish an environment as a Space of the Hub",
+    configure: async (command) => (await import("./commands/push.js")).configurePush(command),
   },
   {
     name: "bench",

@@ -37,3 +37,8 @@ export function jsonObject(text: string): JsonObject {
   }
   throw new InvalidArgumentError("Give a JSON object.");
 }
+
+/** Gathers the values of an option that may be given several times; its default is an empty list. */
+export function repeatable(value: string, before: string[]): string[] {
+  return [...before, value];
+}

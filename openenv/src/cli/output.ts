@@ -33,6 +33,11 @@ export function reportError(error: unknown): number {
   return error instanceof ConfigError ? 2 : 1;
 }
 
+/** True when a person can be asked: input and output are a terminal. */
+export function isInteractive(): boolean {
+  return process.stdin.isTTY === true && process.stdout.isTTY === true;
+}
+
 /** Ends the process, whatever is still open in it, once standard output has taken everything. */
 export function exit(code: number): void {
   process.stdout.write("", () => process.exit(code));

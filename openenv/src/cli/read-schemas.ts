@@ -3,6 +3,7 @@ import { ConfigError } from "../errors.js";
 import type { SchemaBody } from "../protocol/http.js";
 import { parseJson } from "../protocol/json.js";
 import { isObject } from "../util/is-object.js";
+import { download, isUrl } from "./download.js";
 import { findEnvironment } from "./find-environment.js";
 import { loadEnvironment } from "./load-environment.js";
 
@@ -11,38 +12,10 @@ import { loadEnvironment } from "./load-environment.js";
  * @throws ConfigError when it cannot be read or is no such thing.
  */
 export async function readSchemas(source: string): Promise<SchemaBody> {
-  if (/^[a-z]+:\/\//i.test(source)) return parseSchemas(await download(source), source);
-  const file = findEnvironment(source);
+  if (isUrl(source)) return parseSchemas(await download(source, "schema"), source);
+  const file = await findEnvironment(source);
   if (!file.endsWith(".json")) return (await loadEnvironment(file)).contract.schemas();
   return parseSchemas(await readFile(file, "utf8"), source);
-}
-
-const TIMEOUT_MS = 10_000;
-
-async function download(source: string): Promise<string> {
-  const url = schemaUrl(source);
-  let response: Response;
-  try {
-    response = await fetch(url, { signal: AbortSignal.timeout(TIMEOUT_MS) });
-    if (response.ok) return await response.text();
-  } catch (error) {
-    const reason = error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error);
-    throw new ConfigError(`No answer from ${url} (${reason}); check that the server runs.`);
-  }
-  throw new ConfigError(`${url} answered ${response.status}; give the base URL of an OpenEnv server.`);
-}
-
-function schemaUrl(source: string): URL {
-  let url: URL;
-  try {
-    url = new URL(source.replace(/^ws/i, "http"));
-  } catch {
-    throw new ConfigError(`${source} is no URL; write http://host:port.`);
-  }
-  if (!/^https?:$/.test(url.protocol))
-    throw new ConfigError(`${source} is no URL of a server; write http://host:port.`);
-  url.pathname = url.pathname.replace(/\/(ws|schema)?\/?$/, "/schema");
-  return url;
 }
 
 function parseSchemas(text: string, source: string): SchemaBody {

@@ -1,6 +1,7 @@
 import type { RunningServer, ServeOptions } from "../server/types.js";
+import { applyVariables } from "./apply-manifest.js";
 import { renderBanner } from "./banner.js";
-import { findEnvironment } from "./find-environment.js";
+import { locateEnvironment } from "./find-environment.js";
 import { exit, print, reportError } from "./output.js";
 import { serveModule } from "./serve-module.js";
 
@@ -30,7 +31,9 @@ process.once("disconnect", end);
 if (!process.connected) await end();
 try {
   const { target, options, announce } = JSON.parse(process.argv[2] ?? "") as ChildTask;
-  server = await serveModule(findEnvironment(target), options);
+  const { file, manifest } = await locateEnvironment(target);
+  if (manifest) applyVariables(manifest);
+  server = await serveModule(file, options);
   if (announce) print(renderBanner(server.url, server.environment.contract));
   process.send?.({ port: server.port } satisfies ChildReady);
 } catch (error) {

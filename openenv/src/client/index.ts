@@ -17,4 +17,5 @@ export { type ConnectToolsOptions, connectTools, type McpToolClient } from "./mc
 export { ToolCallError, type ToolCallResult, type ToolInfo } from "./mcp-result.js";
 export type { CallOptions, ConnectOptions, StepOptions } from "./options.js";
 export type { EpisodeState, FailedResult, StepResult } from "./result.js";
+export { contractFromSchemas, type SchemaContract, type SchemaTypes } from "./schema-contract.js";
 export type { TaskClient, TaskSplitInfo } from "./tasks.js";

@@ -13,10 +13,13 @@ export const manifestSchema = z.object({
   type: z.string().default("space").describe("what it is published as"),
   runtime: z.string().default("node").describe("node, or fastapi for a Python environment"),
   environment: relativePath().optional().describe("module whose export is the environment, from this folder on"),
-  app: z.string().optional().describe("application of a Python environment (server.app:app); not read here"),
+  app: z.string().optional().describe("application of a Python environment: server.app:app"),
   port: z.int().min(1).max(65_535).default(8000).describe("port of the server, also in its image"),
-  action: z.string().optional().describe("class of the actions in the Python package, where it is not <Name>Action"),
-  observation: z.string().optional().describe("class of the observations, where it is not <Name>Observation"),
+  action: z
+    .string()
+    .optional()
+    .describe("class of the actions in the Python package, where it is not called after the name"),
+  observation: z.string().optional().describe("class of the observations, as above"),
   variables: z
     .record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, "letters, digits and _"), variableValue())
     .default({})

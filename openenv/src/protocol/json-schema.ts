@@ -25,7 +25,8 @@ const NAMED = new Set(["properties", "$defs", "definitions", "patternProperties"
 const DATA = new Set(["const", "default"]);
 const SETS = new Set(["required", "enum", "type"]);
 
-function canonicalSchema(schema: unknown): string {
+/** As {@link canonicalSchemas}, of one schema. */
+export function canonicalSchema(schema: unknown): string {
   if (Array.isArray(schema)) return `[${schema.map(canonicalSchema).join(",")}]`;
   if (typeof schema !== "object" || schema === null) return JSON.stringify(schema) ?? "null";
   return sortedObject(schema, (key, value) => {

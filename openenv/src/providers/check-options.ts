@@ -1,5 +1,5 @@
 import { ConfigError } from "../errors.js";
-import type { StartSpec } from "./provider.js";
+import type { StartOptions, StartSpec } from "./provider.js";
 
 /**
  * Refuses what an options object has beside the names it may have: a misspelt limit must not start without it.
@@ -35,7 +35,7 @@ export function checkSpec(provider: string, spec: StartSpec): void {
 }
 
 /** For a provider that starts one and no more. @throws ConfigError when the spec asks for replicas. */
-export function refuseReplicas(provider: string, spec: StartSpec): void {
+export function refuseReplicas(provider: string, spec: StartOptions): void {
   if (spec.replicas === undefined) return;
   throw new ConfigError(
     `The ${provider} provider starts one environment and has no replicas; leave the option out, or use swarmProvider().`,

@@ -2,15 +2,7 @@ import { spawn } from "node:child_process";
 import type { Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { OWNER } from "./owner.js";
-
-/** What the guard looks through when its owner is gone: a module and the sweeper that it makes. */
-export interface GuardTask {
-  /** URL of a module of this package. */
-  module: string;
-  /** Its export: a function that takes `options` and returns a sweeper. */
-  make: string;
-  options: unknown;
-}
+import type { Recipe } from "./provider.js";
 
 /** The line that ends the guard; input that ends without it means that the owner is gone. */
 export const DONE = "done";
@@ -21,12 +13,13 @@ const told = new Set<string>();
 
 /**
  * Has a process of its own remove what this one starts, should this one end without doing so: by an exit, a crash,
- * Ctrl-C or `kill -9`. The guard lives as long as something runs. Returns what says that it is closed.
+ * Ctrl-C or `kill -9`. The guard lives as long as something runs. `sweeper` makes what
+ * it looks through then. Returns what says that it is closed.
  */
-export function guard(task: GuardTask): () => void {
+export function guard(sweeper: Recipe): () => void {
   watched++;
   input ??= startGuard();
-  const line = `${JSON.stringify(task)}\n`;
+  const line = `${JSON.stringify(sweeper)}\n`;
   if (!told.has(line)) input.write(line);
   told.add(line);
   let ended = false;

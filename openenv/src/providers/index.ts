@@ -1,7 +1,14 @@
 export { ConfigError, type ErrorCode, OpenEnvError, ProviderError } from "../errors.js";
 export type { Acquired, Start } from "./acquired.js";
+export { connectStarted, type StartedClient } from "./connect-started.js";
 export { dockerProvider } from "./docker/docker-provider.js";
 export type { DockerProviderOptions } from "./docker/options.js";
+export { type FromOptions, fromDockerImage } from "./from-docker-image.js";
+export { fromEnv, fromHub, type HubOptions } from "./from-hub.js";
+export { closeSpares, startSpared } from "./prewarm.js";
 export { type ProcessProviderOptions, processProvider } from "./process/process-provider.js";
-export type { Provider, Started, StartOptions, StartSource, StartSpec } from "./provider.js";
+export type { Provider, Recipe, Started, StartOptions, StartSource, StartSpec } from "./provider.js";
 export { startEnvironment } from "./start.js";
+export type { SwarmProviderOptions } from "./swarm/options.js";
+export { type SwarmProvider, type SwarmStarted, swarmProvider } from "./swarm/swarm-provider.js";
+export { type UvProviderOptions, uvProvider } from "./uv/uv-provider.js";

@@ -7,12 +7,24 @@ export interface Provider {
   readonly name: string;
   /** True for one that starts several behind one URL; the others refuse `replicas`. */
   readonly hasReplicas?: boolean;
+  /** How another thread or process makes the same one: what blocks (`openenv-ts/sync`) needs it. */
+  readonly recipe?: Recipe;
   /**
    * Starts an environment and resolves once a reset over its WebSocket was answered.
    * @throws ConfigError for what this provider cannot start or an option it does not know, ProviderError with the last
    * lines of the log when the start fails; then nothing of it is left.
    */
   start(spec: StartSpec): Promise<Started>;
+}
+
+/** A call that another thread or process can make as well. */
+export interface Recipe {
+  /** URL of a module. */
+  module: string;
+  /** The name of the function that the module exports. */
+  make: string;
+  /** Its one argument; plain data. */
+  options: unknown;
 }
 
 /** What to start, and the options that every provider has. */

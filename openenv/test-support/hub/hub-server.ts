@@ -26,8 +26,11 @@ export interface SpaceOptions {
   host?: string;
 }
 
-/** A status with the Hub's kind of body, or `"drop"`: the connection breaks in the middle of the request. */
-export type Failure = "drop" | { status: number; error?: string; headers?: Record<string, string> };
+/** A status with the Hub's kind of body, or `"drop"`: the connection breaks in the middle of the request; `"hang"`: no answer comes. */
+export type Failure =
+  | "drop"
+  | "hang"
+  | { status: number; error?: string; headers?: Record<string, string>; body?: unknown };
 
 export interface Hub extends AsyncDisposable {
   /** For `HF_ENDPOINT`. */
@@ -37,11 +40,15 @@ export interface Hub extends AsyncDisposable {
   /** Belongs to `reader`, may write nothing. */
   readonly readToken: string;
   readonly requests: readonly HubRequest[];
+  /** Empties the list of requests. */
+  forget(): void;
   addSpace(id: string, files: Files, options?: SpaceOptions): Promise<api.Space>;
   space(id: string): api.Space | undefined;
   /** Requests whose `METHOD /path` matches fail, `times` of them (default: all). */
   fail(match: RegExp, failure: Failure, times?: number): void;
-  /** Ends every failure that was switched on. */
+  /** Requests whose `METHOD /path` matches are answered with this, whatever there is. */
+  answer(match: RegExp, body: unknown): void;
+  /** Ends every failure and answer that was switched on. */
   recover(): void;
 }
 
@@ -200,10 +207,16 @@ export async function startHub(): Promise<Hub> {
     token: "hf_author",
     readToken: "hf_reader",
     requests,
+    forget: () => {
+      requests.length = 0;
+    },
     addSpace,
     space: (id) => spaces.get(id),
     fail: (match, failure, times = Number.POSITIVE_INFINITY) => {
       failures.push({ match, failure, left: times });
+    },
+    answer: (match, body) => {
+      failures.push({ match, failure: { status: 200, body }, left: Number.POSITIVE_INFINITY });
     },
     recover: () => {
       failures.length = 0;
@@ -223,9 +236,10 @@ function breakOff(failure: Failure, request: IncomingMessage, response: ServerRe
     request.once("data", () => request.socket.destroy()).once("end", () => request.socket.destroy());
     return;
   }
+  if (failure === "hang") return void request.resume();
   for (const [name, value] of Object.entries(failure.headers ?? {})) response.setHeader(name, value);
   request.resume();
-  sendJson(response, failure.status, { error: failure.error ?? `the Hub says ${failure.status}` });
+  sendJson(response, failure.status, failure.body ?? { error: failure.error ?? `the Hub says ${failure.status}` });
 }
 
 function sendJson(response: ServerResponse, status: number, body: unknown): void {

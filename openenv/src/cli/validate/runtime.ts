@@ -63,7 +63,7 @@ export async function checkRuntime(dir: string, declared: Declared, options: Val
 }
 
 async function startServer(dir: string, { manifest }: Declared, options: ValidateOptions): Promise<Started> {
-  const file = findEnvironment(dir);
+  const file = await findEnvironment(dir);
   const { supportsConcurrentSessions } = await loadEnvironment(file);
   options.onProgress("starting the server");
   return processProvider().start({

@@ -1,6 +1,21 @@
-import { ConnectionError, ContractMismatchError, type ErrorCode, RemoteError } from "../../errors.js";
+import type { MessagePort } from "node:worker_threads";
+import {
+  ConfigError,
+  ConnectionError,
+  ContractMismatchError,
+  type ErrorCode,
+  ProviderError,
+  RemoteError,
+} from "../../errors.js";
 
-/** What the thread is started with. */
+/** What every thread is started with; `flag` is 1 while an answer is there. */
+export interface ThreadData {
+  port: MessagePort;
+  flag: Int32Array;
+  setup: unknown;
+}
+
+/** What the thread of a client is started with. */
 export interface WorkerSetup {
   url: string;
   options: Record<string, unknown>;
@@ -19,6 +34,8 @@ export type Answer = { value: unknown } | { error: PackedError };
 type PackedError =
   | { kind: "remote"; wireCode: string; message: string; details: Record<string, unknown> }
   | { kind: "connection"; code: ErrorCode; message: string; cause: unknown }
+  | { kind: "provider"; code: ErrorCode; message: string; logs: string }
+  | { kind: "config"; message: string }
   | { kind: "other"; error: unknown };
 
 export function packError(error: unknown): PackedError {
@@ -29,11 +46,17 @@ export function packError(error: unknown): PackedError {
     const cause = error.cause instanceof Error ? new Error(error.cause.message) : undefined;
     return { kind: "connection", code: error.code, message: error.message, cause };
   }
+  if (error instanceof ProviderError) {
+    return { kind: "provider", code: error.code, message: error.message, logs: error.logs };
+  }
+  if (error instanceof ConfigError) return { kind: "config", message: error.message };
   return { kind: "other", error: error instanceof Error ? error : new Error(String(error)) };
 }
 
 export function unpackError(packed: PackedError): unknown {
   if (packed.kind === "remote") return new RemoteError(packed.wireCode, packed.message, packed.details);
   if (packed.kind === "connection") return new ConnectionError(packed.code, packed.message, { cause: packed.cause });
+  if (packed.kind === "provider") return new ProviderError(packed.code, packed.message, { logs: packed.logs });
+  if (packed.kind === "config") return new ConfigError(packed.message);
   return packed.error;
 }

@@ -1,29 +1,15 @@
 /** The thread of a blocking client: an ordinary client, driven by the calls that come through a port. */
-import { type MessagePort, workerData } from "node:worker_threads";
+import { workerData } from "node:worker_threads";
 import type { EnvClient, TaskClient } from "../index.js";
 import type { ConnectOptions } from "../options.js";
-import { type Answer, type Call, packError, type WorkerSetup } from "./wire.js";
+import { answerCalls } from "./answer-calls.js";
+import type { ThreadData, WorkerSetup } from "./wire.js";
 
-const { port, flag, setup } = workerData as { port: MessagePort; flag: Int32Array; setup: WorkerSetup };
+const setup = (workerData as ThreadData).setup as WorkerSetup;
 const options = setup.options as ConnectOptions;
 let client: EnvClient | undefined;
 
-port.on("message", async ({ method, args }: Call) => {
-  let answer: Answer;
-  try {
-    answer = { value: await perform(method, args) };
-  } catch (error) {
-    answer = { error: packError(error) };
-  }
-  port.postMessage(answer);
-  wake();
-});
-wake();
-
-function wake(): void {
-  Atomics.store(flag, 0, 1);
-  Atomics.notify(flag, 0);
-}
+answerCalls(perform);
 
 async function perform(method: string, args: unknown[]): Promise<unknown> {
   if (method === "schema") return fetchServerSchema();

@@ -4,10 +4,14 @@ const LINES = "1000";
 const MAX_BYTES = 1024 * 1024;
 
 /** The last lines that a container wrote, both streams in the order in which they came. */
-export async function readContainerLogs(engine: Engine, container: string): Promise<string> {
+export function readContainerLogs(engine: Engine, container: string): Promise<string> {
+  return readLogs(engine, `/containers/${container}/logs`);
+}
+
+/** The last lines of a log that the engine keeps. */
+export async function readLogs(engine: Engine, path: string): Promise<string> {
   const query = { stdout: "1", stderr: "1", tail: LINES };
-  const bytes = await engine.read(`/containers/${container}/logs`, { query, maxBytes: MAX_BYTES });
-  return splitFrames(bytes);
+  return splitFrames(await engine.read(path, { query, maxBytes: MAX_BYTES }));
 }
 
 const HEADER_BYTES = 8;

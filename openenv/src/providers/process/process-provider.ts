@@ -3,7 +3,7 @@ import { dirname, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { ConfigError, ProviderError } from "../../errors.js";
 import { refuseReplicas, refuseSource, refuseUnknown } from "../check-options.js";
-import type { Provider, StartSpec } from "../provider.js";
+import type { Provider, Started, StartSpec } from "../provider.js";
 import { startEnvironment } from "../start.js";
 import { launch } from "./launch.js";
 
@@ -27,7 +27,8 @@ export function processProvider(options: ProcessProviderOptions = {}): Provider 
   if (!Number.isInteger(port) || port < 0 || port > 65_535) {
     throw new ConfigError(`port is ${port}; give a whole number from 0 (a free one) to 65535.`);
   }
-  return { name: NAME, start: (spec) => startProcess(spec, port) };
+  const recipe = { module: import.meta.url, make: "processProvider", options };
+  return { name: NAME, recipe, start: (spec) => startProcess(spec, port) };
 }
 
 const NAME = "process";
@@ -35,7 +36,7 @@ const NAME = "process";
 const OF_CALLER = ["HOST", "PORT", "WORKERS", "OPENENV_WORKER_NUMBER", "npm_command"];
 const SCRIPT = fileURLToPath(new URL("../../cli/serve-child.js", import.meta.url));
 
-async function startProcess(spec: StartSpec, port: number) {
+async function startProcess(spec: StartSpec, port: number): Promise<Started> {
   refuseReplicas(NAME, spec);
   if (!("directory" in spec)) {
     refuseSource(NAME, "a folder or a module", "use dockerProvider() for an image, fromHub() for a repository");

@@ -20,7 +20,7 @@ export interface ProcessRecord {
 }
 
 /** Of one user on one machine: `OPENENV_STATE_DIR`, else as the XDG specification says. */
-export function recordsDir(): string {
+function recordsDir(): string {
   const state = process.env["XDG_STATE_HOME"] || join(homedir(), ".local", "state");
   return join(process.env["OPENENV_STATE_DIR"] || join(state, "openenv"), "processes");
 }

@@ -1,0 +1,53 @@
+import { execFile } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { build } from "esbuild";
+import { ECHO } from "./process.mjs";
+
+const DOCKERFILE = `FROM node:20-slim
+COPY server.mjs /app/server.mjs
+ENV HOST=0.0.0.0
+EXPOSE 8000
+CMD ["node", "/app/server.mjs"]
+`;
+
+/** The docker command's answer. */
+export async function docker(...args) {
+  return (await promisify(execFile)("docker", args)).stdout.trim();
+}
+
+/** What `work` returns, which is given the name of an image of the echo environment. */
+export async function withImage(work) {
+  const name = await buildEcho();
+  try {
+    return await work(name);
+  } finally {
+    await docker("image", "rm", "--force", name);
+  }
+}
+
+/** All the code is in one file. */
+async function buildEcho() {
+  const context = await mkdtemp(join(tmpdir(), "openenv-bench-"));
+  const name = `openenv-bench-${randomBytes(4).toString("hex")}`;
+  try {
+    await build({
+      entryPoints: [`${ECHO}server/app.js`],
+      outfile: join(context, "server.mjs"),
+      bundle: true,
+      format: "esm",
+      platform: "node",
+      target: "node20",
+      // Packages of CommonJS ask for builtins.
+      banner: { js: 'import { createRequire } from "node:module"; const require = createRequire("/");' },
+    });
+    await writeFile(join(context, "Dockerfile"), DOCKERFILE);
+    await docker("build", "--quiet", "--tag", name, context);
+  } finally {
+    await rm(context, { recursive: true });
+  }
+  return name;
+}

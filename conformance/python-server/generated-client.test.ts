@@ -1,0 +1,64 @@
+/** The clients that `openenv client` makes of the released Python server, in both languages. */
+import { execFile } from "node:child_process";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { runCommand } from "../../openenv/test-support/command-line.js";
+import { runPython } from "../../openenv/test-support/python-package.js";
+import { requirePython } from "../../openenv/test-support/requirement.js";
+import { type PythonServer, startPythonServer } from "./start-server.js";
+
+const python = await requirePython();
+/** The Python package alone takes seconds to load. */
+const TIME_LIMIT = { timeout: 180_000 };
+/** Inside the repository, so that `import "openenv-ts"` resolves. */
+const SCRATCH = join(import.meta.dirname, "../../.cache");
+
+describe.skipIf(!python.available)("a client made of a Python server", TIME_LIMIT, () => {
+  let server: PythonServer;
+  let dir: string;
+  beforeAll(async () => {
+    dir = await mkdtemp(join(SCRATCH, "generated-"));
+    server = await startPythonServer(python.path, 4);
+  }, TIME_LIMIT.timeout);
+  afterAll(async () => {
+    await server?.[Symbol.asyncDispose]();
+    await rm(dir, { recursive: true, force: true });
+  });
+
+  it("plays a typed episode in Python", async () => {
+    const args = ["client", "python", "--url", server.url, "-o", "python", "--name", "my-env"];
+    expect(await runCommand(args, { cwd: dir })).toMatchObject({ code: 0, stderr: "" });
+    const script = `
+import json
+from my_env import MyAction, MyEnv, MyObservation
+with MyEnv(base_url="${server.url}").sync() as env:
+    first = env.reset(start=1)
+    assert isinstance(first.observation, MyObservation)
+    result = env.step(MyAction(amount=3))
+    try:
+        MyAction(amount=101)
+    except ValueError as error:
+        refused = error.errors()[0]["loc"]
+    print(json.dumps([result.observation.count, result.reward, result.observation.seen_at.year > 2000, refused]))
+`;
+    expect(await runPython(python.path, script, join(dir, "python"))).toEqual([4, 3, true, ["amount"]]);
+  });
+
+  it("plays a typed episode in TypeScript, and compares the schemas", async () => {
+    const args = ["client", "typescript", "--url", server.url, "-o", "typescript"];
+    expect(await runCommand(args, { cwd: dir })).toMatchObject({ code: 0, stderr: "" });
+    const declared = await readFile(join(dir, "typescript/index.d.ts"), "utf8");
+    expect(declared).toContain("export declare const CounterEnv:");
+    expect(declared).toContain("  /** How much to add */\n  amount: number;\n  wait_seconds?: number;\n");
+    const play = `
+      const { CounterEnv } = await import("./typescript/index.js");
+      const env = await CounterEnv.connect("${server.url}");
+      await env.reset({ start: 1 });
+      console.log(JSON.stringify((await env.step({ amount: 3 })).observation.count));
+      await env.close();`;
+    const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", play], { cwd: dir });
+    expect(JSON.parse(stdout)).toBe(4);
+  });
+});

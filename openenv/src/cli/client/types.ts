@@ -1,0 +1,50 @@
+/** What the schemas of an environment say, in terms that every language of a client has. */
+export interface ClientTypes {
+  action: Model;
+  observation: Model;
+  state: Model;
+  /** Objects inside of those three, each after the ones it is made of, where they do not go round. */
+  models: Model[];
+}
+
+/** An object. */
+export interface Model {
+  name: string;
+  description: string;
+  fields: Field[];
+  /** What becomes of fields beside those. */
+  extra: "allow" | "ignore" | "forbid";
+}
+
+export interface Field {
+  /** As it is on the wire. */
+  name: string;
+  type: Type;
+  required: boolean;
+  /** There only where the schema has one. */
+  default?: { value: unknown };
+  description: string;
+  limits: Limits;
+}
+
+/** Bounds of a number, or of the length of a text or list. */
+export interface Limits {
+  ge?: number;
+  gt?: number;
+  le?: number;
+  lt?: number;
+  min_length?: number;
+  max_length?: number;
+}
+
+export type Scalar = string | number | boolean | null;
+
+export type Type =
+  | { kind: "any" | "null" | "boolean" | "integer" | "number" | "string" }
+  | { kind: "format"; format: "date-time" | "date" | "uuid" }
+  | { kind: "literal"; values: Scalar[] }
+  | { kind: "list"; items: Type }
+  | { kind: "tuple"; items: Type[] }
+  | { kind: "map"; values: Type }
+  | { kind: "union"; members: Type[] }
+  | { kind: "model"; name: string };

@@ -1,0 +1,114 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { processProvider } from "openenv-ts/providers";
+import { expect, test } from "vitest";
+import { counterModule, createProject, type Project, runCommand } from "../../../test-support/command-line.js";
+import { buildImage, SERVERS } from "../../../test-support/images.js";
+import { requireDocker } from "../../../test-support/requirement.js";
+
+const docker = await requireDocker();
+const PACKAGE = join(import.meta.dirname, "../../..");
+
+interface Row {
+  id: string;
+  provider: string;
+  source: string;
+  url: string | null;
+  owner: { pid: number; alive: boolean };
+}
+
+test("what a live process has started is shown, and prune leaves it alone", async () => {
+  await using project = await createProject({ "environment.ts": counterModule() });
+  await using started = await processProvider().start({ directory: project.dir });
+  const rows = (await list(project)).filter(({ owner }) => owner.pid === process.pid);
+  expect(rows).toMatchObject([{ provider: "process", source: project.dir, url: started.url, owner: { alive: true } }]);
+  const { stdout } = await runCommand(["ps"], { cwd: project.dir });
+  expect(stdout).toMatch(/^ID +PROVIDER +SOURCE +URL +AGE +OWNER/);
+  await runCommand(["prune"], { cwd: project.dir });
+  expect((await fetch(`${started.url}/health`)).ok).toBe(true);
+});
+
+test("a process whose caller and guard were killed is shown as left, and removed by prune", async () => {
+  await using project = await createProject({ "environment.mjs": STUBBORN });
+  const pid = await killCaller(`processProvider().start({ directory: ${JSON.stringify(project.dir)} })`);
+  await expectPruned(project, pid, "process");
+});
+
+test.skipIf(!docker.available)("a container whose caller and guard were killed is removed by prune", async () => {
+  await using project = await createProject();
+  await using image = await buildImage(docker.path, SERVERS.counter);
+  const pid = await killCaller(`dockerProvider().start({ image: ${JSON.stringify(image.name)} })`);
+  await expectPruned(project, pid, "docker");
+});
+
+test("an engine that does not answer is a note, and the processes are shown", async () => {
+  await using project = await createProject();
+  const env = { DOCKER_HOST: "unix:///nonesuch.sock", OPENENV_STATE_DIR: project.dir };
+  const { code, stdout, stderr } = await runCommand(["ps"], { cwd: project.dir, env });
+  expect([code, stdout]).toEqual([0, "Nothing runs that a provider has started.\n"]);
+  expect(stderr).toMatch(/not asked: No container engine answers/);
+});
+
+test.each(["ps", "prune"])("%s has help with examples", async (name) => {
+  await using project = await createProject();
+  const { code, stdout } = await runCommand([name, "--help"], { cwd: project.dir });
+  expect([code, stdout]).toEqual([0, expect.stringMatching(new RegExp(`Examples:\\n {2}openenv ${name}`))]);
+});
+
+/** Does not end when it is asked, nor when whoever started it is gone. */
+const STUBBORN = `${counterModule().replace(/: number/g, "")}
+  process.on("SIGTERM", () => {});
+  setInterval(() => process.removeAllListeners("disconnect"), 1);
+`;
+
+/** Starts something in a process and kills that, with its guard so that nobody is left to remove it. Returns its number. */
+async function killCaller(start: string): Promise<number> {
+  const script = `
+    import { dockerProvider, processProvider } from "openenv-ts/providers";
+    await ${start};
+    console.log("started");
+    setInterval(() => {}, 1000);
+  `;
+  const child = spawn(process.execPath, ["--input-type=module", "--eval", script], {
+    cwd: PACKAGE,
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  await once(child.stdout, "data");
+  const pid = child.pid as number;
+  for (const guard of findGuards(pid)) process.kill(guard, "SIGKILL");
+  child.kill("SIGKILL");
+  await once(child, "exit");
+  return pid;
+}
+
+function findGuards(parent: number): number[] {
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .filter((pid) => {
+      try {
+        const isChild = readFileSync(`/proc/${pid}/stat`, "utf8").includes(`) S ${parent} `);
+        return isChild && readFileSync(`/proc/${pid}/cmdline`, "utf8").includes("guard-process");
+      } catch {
+        return false;
+      }
+    })
+    .map(Number);
+}
+
+async function expectPruned(project: Project, pid: number, provider: string): Promise<void> {
+  const left = async (): Promise<Row[]> => (await list(project)).filter(({ owner }) => owner.pid === pid);
+  const [row] = await left();
+  expect(row).toMatchObject({ provider, owner: { alive: false } });
+  const { code, stdout } = await runCommand(["prune", "--dry-run"], { cwd: project.dir });
+  expect([code, stdout]).toEqual([0, expect.stringContaining(row?.id ?? "none")]);
+  expect(await left()).toHaveLength(1);
+  expect((await runCommand(["prune"], { cwd: project.dir })).code).toBe(0);
+  expect(await left()).toEqual([]);
+}
+
+async function list(project: Project): Promise<Row[]> {
+  const { stdout } = await runCommand(["ps", "--json"], { cwd: project.dir });
+  return JSON.parse(stdout) as Row[];
+}

@@ -1,0 +1,24 @@
+import type { Command } from "commander";
+import { findLeftovers } from "../../providers/find-leftovers.js";
+import { exit, print, printNote } from "../output.js";
+import { renderJson, renderLeftovers } from "../render-leftovers.js";
+
+const EXAMPLES = `
+Shown is what fromDockerImage(), fromHub() and the providers of openenv-ts/providers have started and not yet ended:
+the processes of this user, and the containers of the engine that the docker command would use.
+"gone" as owner means that whoever started it has ended: \`openenv prune\` removes it.
+
+Examples:
+  openenv ps
+  openenv ps --json`;
+
+export function configurePs(command: Command): void {
+  command.option("--json", "print the list as JSON").addHelpText("after", EXAMPLES).action(list);
+}
+
+async function list({ json }: { json?: boolean }): Promise<void> {
+  const { found, unasked } = await findLeftovers();
+  for (const reason of unasked) printNote(`not asked: ${reason}`);
+  print(json ? renderJson(found) : renderLeftovers(found, "Nothing runs that a provider has started."));
+  exit(0);
+}

@@ -1,0 +1,69 @@
+import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
+import { describe, expect, test } from "vitest";
+import { counterModule, createProject, runCommand, startCommand } from "../../../test-support/command-line.js";
+
+const URL_LINE = /at (http:\/\/127\.0\.0\.1:(\d+))/;
+/** What a step adds is a variable. */
+const module = counterModule("amount * Number(process.env.FACTOR)");
+
+function manifest(...lines: string[]): string {
+  return ["name: counter_env", ...lines, ""].join("\n");
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, "close");
+  return port;
+}
+
+async function countOf(url: string | undefined): Promise<unknown> {
+  const body = JSON.stringify({ action: { amount: 2 } });
+  const headers = { "content-type": "application/json" };
+  const answer = await fetch(`${url}/step`, { method: "POST", headers, body });
+  return ((await answer.json()) as { observation: { count: unknown } }).observation.count;
+}
+
+describe("an environment", () => {
+  test("is served as the manifest of its folder says: module, variables, but not on every address", async () => {
+    const text = manifest("environment: game/main.ts", "variables: { FACTOR: 3, HOST: 0.0.0.0 }");
+    await using project = await createProject({ "game/main.ts": module, "openenv.yaml": text, "environment.ts": "" });
+    await using running = startCommand(["serve", "--port", "0"], { cwd: project.dir });
+    const [, url] = await running.printed(URL_LINE);
+    expect(await countOf(url)).toBe(6);
+  });
+
+  test("listens where the manifest says, unless PORT or --port says another", async () => {
+    const wanted = await freePort();
+    const text = manifest(`port: ${wanted}`);
+    await using project = await createProject({ "environment.ts": module, "openenv.yaml": text });
+    await using first = startCommand(["serve"], { cwd: project.dir, env: { FACTOR: "1", PORT: "" } });
+    expect((await first.printed(URL_LINE))[2]).toBe(String(wanted));
+    await using second = startCommand(["serve"], { cwd: project.dir, env: { FACTOR: "1", PORT: "0" } });
+    expect((await second.printed(URL_LINE))[2]).not.toBe(String(wanted));
+  });
+
+  test("has the variables of the process before those of the manifest, also when it is watched", async () => {
+    const text = manifest("variables: { FACTOR: 3, LOG_LEVEL: silent }");
+    await using project = await createProject({ "environment.ts": module, "openenv.yaml": text });
+    const options = { cwd: project.dir, env: { FACTOR: "5" } };
+    await using running = startCommand(["serve", "--watch", "--port", "0"], options);
+    const [, url] = await running.printed(URL_LINE);
+    expect(await countOf(url)).toBe(10);
+  });
+});
+
+test.each([
+  ["port: many", /openenv\.yaml:2: port must be a number, and is "many"/],
+  ["environment: missing.ts", /There is no file missing\.ts, which openenv\.yaml names as the environment; correct it/],
+  ["environment: ../environment.ts", /openenv\.yaml:2: environment must be a path in this folder/],
+])("a manifest with %s is one line and exit code 2", async (line, message) => {
+  await using project = await createProject({ "environment.ts": module, "openenv.yaml": manifest(line) });
+  const { code, stdout, stderr } = await runCommand(["serve", "--port", "0"], { cwd: project.dir });
+  expect(stderr).toMatch(message);
+  expect(stderr.trim().split("\n")).toHaveLength(1);
+  expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+});

@@ -1,0 +1,193 @@
+/** What `openenv init` makes, in the hands of its author and of those who install it from git; outside of this repository. */
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { runCommand } from "../../../test-support/command-line.js";
+import { createVenv, runPython } from "../../../test-support/python-package.js";
+import { requirePython } from "../../../test-support/requirement.js";
+
+const python = await requirePython();
+/** npm and pip install for real. */
+const TIME_LIMIT = { timeout: 300_000 };
+const NPM = ["--no-audit", "--no-fund", "--prefer-offline", "--loglevel=error"];
+
+let home: string;
+let dir: string;
+
+beforeAll(async () => {
+  home = await mkdtemp(join(tmpdir(), "openenv-init-"));
+  const { code, stderr } = await runCommand(["init", "star-map"], { cwd: home });
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  dir = join(home, "star-map");
+  await git("init", "--quiet");
+  await git("add", "--all");
+  await git("-c", "user.name=author", "-c", "user.email=author@example.org", "commit", "--quiet", "-m", "first");
+  await npm(dir, "ci", ...NPM);
+}, TIME_LIMIT.timeout);
+afterAll(() => rm(home, { recursive: true, force: true, maxRetries: 5 }));
+
+describe("an environment as it was made", TIME_LIMIT, () => {
+  test("installs from its lock file, and nothing that git sees changes", async () => {
+    expect(await git("status", "--porcelain")).toBe("");
+    const lock = JSON.parse(await readFile(join(dir, "node_modules/.package-lock.json"), "utf8")) as Lock;
+    expect(lock.packages["node_modules/openenv-ts"]?.resolved).toMatch(/^file:vendor\/openenv-ts-.*\.tgz$/);
+  });
+
+  test("passes its tests", async () => {
+    const { stdout } = await npm(dir, "test");
+    expect(stdout).toMatch(/Tests\s+3 passed/);
+  });
+
+  test("compiles to what its image runs", async () => {
+    await npm(dir, "run", "build");
+    await using server = start(dir, process.execPath, ["dist/server/app.js"], { PORT: "0" });
+    const [, url = ""] = await server.printed(/star_map at (http:\S+)/);
+    expect(await (await fetch(`${url}/health`)).json()).toEqual({ status: "healthy" });
+  });
+
+  test("restarts with npm run dev when a file changes", async () => {
+    await using server = start(dir, "npm", ["run", "dev", "--", "--port", "0"]);
+    await server.printed(/Watching server\/environment\.ts/);
+    const file = join(dir, "server/environment.ts");
+    const text = await readFile(file, "utf8");
+    await writeFile(file, text.replace("You won.", "You have won."));
+    await server.printed(/Restarted after a change/);
+    await writeFile(file, text);
+  });
+
+  test("passes openenv validate", async () => {
+    const { stdout } = await npm(dir, "exec", "--", "openenv", "validate", "--json");
+    expect(JSON.parse(stdout)).toMatchObject({ verdict: expect.stringMatching(/PASS|WARN/i) });
+  });
+
+  test("writes the same Python client again", async () => {
+    await npm(dir, "run", "client");
+    expect(await git("status", "--porcelain")).toBe("");
+  });
+});
+
+describe("npm start serves it", TIME_LIMIT, () => {
+  let server: Started;
+  let url: string;
+  beforeAll(async () => {
+    server = start(dir, "npm", ["start", "--", "--port", "0"]);
+    [, url = ""] = await server.printed(/star_map \S+ at (http:\S+)/);
+  }, TIME_LIMIT.timeout);
+  afterAll(() => server?.[Symbol.asyncDispose]());
+
+  test("to a TypeScript package that installed it with npm from git, with types", async () => {
+    const consumer = await folder("npm-consumer", {
+      "package.json": '{ "name": "consumer", "private": true, "type": "module" }',
+      "play.mts": `import { type StarMapAction, StarMapEnv } from "star-map";
+        const env = await StarMapEnv.connect(${JSON.stringify(url)});
+        let result = await env.reset({ seed: 7 });
+        const action: StarMapAction = { amount: 1 };
+        while (!result.done) result = await env.step(action);
+        const message: string = result.observation.message;
+        console.log(JSON.stringify([result.reward, message]));
+        await env.close();
+        // @ts-expect-error there is no such field
+        export const other = result.observation.other;`,
+    });
+    await npm(consumer, "install", `git+file://${dir}`, ...NPM);
+    await expect(readFile(join(consumer, "node_modules/openenv-ts/package.json"))).rejects.toThrow("ENOENT");
+    const tsc = join(dir, "node_modules/typescript/bin/tsc");
+    const options = [
+      "--ignoreConfig",
+      "--strict",
+      "--target",
+      "es2022",
+      "--lib",
+      "es2023,esnext.disposable,dom",
+      "--types",
+      "",
+    ];
+    await promisify(execFile)(process.execPath, [tsc, "--module", "nodenext", ...options, "play.mts"], {
+      cwd: consumer,
+    });
+    const { stdout } = await promisify(execFile)(process.execPath, ["play.mjs"], { cwd: consumer });
+    expect(JSON.parse(stdout)).toEqual([1, "You won."]);
+  });
+
+  test.skipIf(!python.available)(
+    "to a Python that installed it with pip from git, where AutoEnv finds it by its name",
+    async () => {
+      await using venv = await createVenv(python.path);
+      await venv.install(`git+file://${dir}`);
+      const script = `
+import json
+from openenv.auto import AutoAction
+from star_map import StarMapAction, StarMapEnv
+assert AutoAction.from_env("star_map") is StarMapAction
+with StarMapEnv(base_url=${JSON.stringify(url)}).sync() as env:
+    result = env.reset(seed=7)
+    while not result.done:
+        result = env.step(StarMapAction(amount=1))
+    print(json.dumps([result.reward, result.observation.message, len(env.state().history), env.state().step_count]))
+`;
+      const told = (await runPython(venv.python, script, home)) as unknown[];
+      expect(told.slice(0, 2)).toEqual([1, "You won."]);
+      expect(told[2]).toBe(told[3]);
+    },
+  );
+});
+
+interface Lock {
+  packages: Record<string, { resolved?: string }>;
+}
+
+async function folder(name: string, files: Record<string, string>): Promise<string> {
+  const path = await mkdtemp(join(home, `${name}-`));
+  for (const [file, text] of Object.entries(files)) await writeFile(join(path, file), text);
+  return path;
+}
+
+async function git(...args: string[]): Promise<string> {
+  return (await promisify(execFile)("git", args, { cwd: dir })).stdout;
+}
+
+async function npm(cwd: string, ...args: string[]): Promise<{ stdout: string }> {
+  try {
+    return await promisify(execFile)("npm", args, { cwd, env: cleanEnv(), maxBuffer: 16 * 1024 * 1024 });
+  } catch (error) {
+    const { stdout, stderr } = error as { stdout: string; stderr: string };
+    throw new Error(`npm ${args.join(" ")}\n${stdout}${stderr}`);
+  }
+}
+
+/** Without the settings that an npm around the tests hands down. */
+function cleanEnv(): NodeJS.ProcessEnv {
+  const kept = Object.entries(process.env).filter(([name]) => !/^npm_|^VITEST|^NODE_ENV$|^FORCE_COLOR$/i.test(name));
+  return { ...Object.fromEntries(kept), NO_COLOR: "1" };
+}
+
+interface Started extends AsyncDisposable {
+  printed(pattern: RegExp): Promise<RegExpExecArray>;
+}
+
+/** A command with all that it starts, in a process group of its own. */
+function start(cwd: string, file: string, args: string[], env: Record<string, string> = {}): Started {
+  const child = spawn(file, args, { cwd, env: { ...cleanEnv(), ...env }, detached: true });
+  let text = "";
+  for (const stream of [child.stdout, child.stderr]) stream.setEncoding("utf8").on("data", (part) => (text += part));
+  const exited = once(child, "close");
+  return {
+    async printed(pattern) {
+      for (let ended = false; ; ) {
+        const match = pattern.exec(text);
+        if (match) return match;
+        if (ended) throw new Error(`ended without ${pattern}:\n${text}`);
+        const news = [child.stdout, child.stderr].map((stream) => once(stream, "data"));
+        await Promise.race([...news, exited.then(() => (ended = true))]);
+      }
+    },
+    async [Symbol.asyncDispose]() {
+      if (child.exitCode === null && child.pid !== undefined) process.kill(-child.pid, "SIGTERM");
+      await exited;
+    },
+  };
+}

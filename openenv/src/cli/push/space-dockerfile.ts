@@ -1,0 +1,59 @@
+import type { Dockerfile, From } from "dockerfile-ast";
+import { ConfigError } from "../../errors.js";
+
+export interface SpaceDockerfileOptions {
+  /** Image to start from instead. */
+  base?: string | undefined;
+}
+
+interface Range {
+  start: { line: number; character: number };
+  end: { line: number; character: number };
+}
+
+/**
+ * Returns the Dockerfile as a Space needs it: with the web interface, and with another base image if one is given. That
+ * replaces what the last stage starts from, over the stages that it builds on; the others keep theirs, so one that
+ * compiles still finds its compiler.
+ * @throws ConfigError for a Dockerfile without FROM, or a base that is no image name.
+ */
+export async function renderSpaceDockerfile(text: string, { base }: SpaceDockerfileOptions = {}): Promise<string> {
+  const { DockerfileParser } = await import("dockerfile-ast");
+  const dockerfile = DockerfileParser.parse(text);
+  const last = dockerfile.getFROMs().at(-1);
+  if (last === undefined) throw new ConfigError("The Dockerfile has no FROM; name the image it starts from.");
+  const place = base === undefined ? undefined : findBase(dockerfile, rootOf(last, dockerfile));
+  const replaced = base === undefined || !place ? text : replace(text, place, checkImage(base));
+  const hasInterface = dockerfile.getENVs().some((env) => {
+    return env.getProperties().some((property) => property.getName() === "ENABLE_WEB_INTERFACE");
+  });
+  return hasInterface ? replaced : `${replaced.trimEnd()}\nENV ENABLE_WEB_INTERFACE=true\n`;
+}
+
+/** The FROM at the end of a chain of stages that build on one another. */
+function rootOf(from: From, dockerfile: Dockerfile): From {
+  const froms = dockerfile.getFROMs();
+  const earlier = froms.slice(0, froms.indexOf(from));
+  const parent = earlier.findLast((other) => other.getBuildStage()?.toLowerCase() === from.getImage()?.toLowerCase());
+  return parent === undefined ? from : rootOf(parent, dockerfile);
+}
+
+/** Where the image of a stage is named: in the variable that it comes from, else in its FROM. */
+function findBase(dockerfile: Dockerfile, root: From): Range | null {
+  const variable = /^\$(?:\{(\w+)(?::?[-+].*)?\}|(\w+))$/.exec(root.getImage() ?? "");
+  const name = variable?.[1] ?? variable?.[2];
+  const argument = dockerfile.getInitialARGs().findLast((arg) => name && arg.getProperty()?.getName() === name);
+  return argument?.getProperty()?.getValueRange() ?? root.getImageRange();
+}
+
+function replace(text: string, { start, end }: Range, by: string): string {
+  const lines = text.split("\n");
+  const line = lines[start.line] ?? "";
+  lines[start.line] = line.slice(0, start.character) + by + line.slice(end.character);
+  return lines.join("\n");
+}
+
+function checkImage(base: string): string {
+  if (/^[a-z0-9][\w.:/@-]*$/i.test(base)) return base;
+  throw new ConfigError(`${JSON.stringify(base)} is no image; write a name such as node:24-slim.`);
+}

@@ -1,0 +1,41 @@
+import { connectTo } from "../client/connect-to.js";
+import type { ClientContract, GenericContract } from "../client/contract.js";
+import type { EnvClient } from "../client/env-client.js";
+import type { ConnectOptions } from "../client/options.js";
+import type { Started } from "./provider.js";
+
+/** A client of an environment that was started for it: its `close()` ends both. */
+export interface StartedClient<C extends ClientContract = GenericContract> extends EnvClient<C> {
+  /** The last lines that the environment wrote; at most 64 KB. */
+  logs(): Promise<string>;
+}
+
+/** Connects to what was started, and ends it when that fails. What was started belongs to the client from now on. */
+export async function connectStarted<C extends ClientContract>(
+  started: Started,
+  contract: C | undefined,
+  options: ConnectOptions,
+): Promise<StartedClient<C>> {
+  try {
+    const client = (await connectTo(started.url, contract, options)) as unknown as EnvClient<C>;
+    return owning(client, started);
+  } catch (error) {
+    await started.close();
+    throw error;
+  }
+}
+
+function owning<C extends ClientContract>(client: EnvClient<C>, started: Started): StartedClient<C> {
+  let closing: Promise<void> | undefined;
+  const close = (): Promise<void> => {
+    closing ??= client.close().finally(() => started.close());
+    return closing;
+  };
+  // The getters of the client stay getters.
+  return Object.defineProperties({} as StartedClient<C>, {
+    ...Object.getOwnPropertyDescriptors(client),
+    logs: { value: () => started.logs(), enumerable: true },
+    close: { value: close, enumerable: true },
+    [Symbol.asyncDispose]: { value: close },
+  });
+}

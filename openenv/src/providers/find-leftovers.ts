@@ -1,0 +1,35 @@
+import { ProviderError } from "../errors.js";
+import { findEngine } from "./docker/connection.js";
+import { createDockerSweeper } from "./docker/sweep.js";
+import type { Leftover, Sweeper } from "./leftover.js";
+import { createProcessSweeper } from "./process/sweep.js";
+import { createSwarmSweeper } from "./swarm/sweep.js";
+
+export interface Leftovers {
+  found: Leftover[];
+  /** Why somebody could not be asked. */
+  unasked: string[];
+}
+
+/** One for each place where providers start something. */
+const SWEEPERS: readonly (() => Sweeper)[] = [
+  createProcessSweeper,
+  () => createDockerSweeper(findEngine(process.env)),
+  () => createSwarmSweeper(findEngine(process.env)),
+];
+
+/** All that any provider has started and that still runs, the oldest first: by its label or record, and nothing else. */
+export async function findLeftovers(): Promise<Leftovers> {
+  const unasked: string[] = [];
+  const ask = async (create: () => Sweeper): Promise<Leftover[]> => {
+    try {
+      return await create().list();
+    } catch (error) {
+      if (!(error instanceof ProviderError) || error.code !== "PROVIDER_UNAVAILABLE") throw error;
+      if (!unasked.includes(error.message)) unasked.push(error.message);
+      return [];
+    }
+  };
+  const found = (await Promise.all(SWEEPERS.map(ask))).flat();
+  return { found: found.sort((a, b) => (a.startedAt < b.startedAt ? -1 : 1)), unasked };
+}

@@ -1,0 +1,155 @@
+import { existsSync } from "node:fs";
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { type Files, type Hub, startHub } from "../../../test-support/hub/hub-server.js";
+import { findSpace } from "../hub/find-space.js";
+import { checkOut } from "./checkout.js";
+import { parseGitUrl } from "./git-source.js";
+
+const PYTHON: Files = { "pyproject.toml": "[project]\n", "server/app.py": "" };
+let hub: Hub;
+let cache: string;
+beforeEach(async () => {
+  hub = await startHub();
+  cache = await mkdtemp(join(tmpdir(), "cache-"));
+  vi.stubEnv("HF_ENDPOINT", hub.url);
+  vi.stubEnv("OPENENV_CACHE", cache);
+});
+afterEach(async () => {
+  vi.unstubAllEnvs();
+  await hub[Symbol.asyncDispose]();
+  await rm(cache, { recursive: true, force: true });
+});
+
+const signal = AbortSignal.timeout(60_000);
+const fromSpace = async (id: string, token?: string) =>
+  checkOut({ space: await findSpace(id, { token }), token }, { signal });
+const fromGit = (path: string) => checkOut({ git: parseGitUrl(`${hub.url}/spaces/${path}`) }, { signal });
+
+/** What is in the cache besides finished checkouts. */
+async function leftOver(): Promise<string[]> {
+  const all = await readdir(cache, { recursive: true });
+  return all.filter((path) => path.includes("new-"));
+}
+
+describe("a Space's repository", () => {
+  test("is downloaded once for a commit, and again for the next", async () => {
+    const { repository } = await hub.addSpace("author/one", PYTHON);
+    const first = await fromSpace("author/one");
+    expect(first.runtime).toBe("python");
+    const asked = hub.requests.length;
+    expect(await fromSpace("author/one")).toEqual(first);
+    expect(hub.requests.length).toBe(asked + 1);
+    const change = { path: "server/app.py", content: Buffer.from("changed") };
+    await repository.commit("refs/heads/main", await repository.resolve("main"), "second", [change]);
+    const second = await fromSpace("author/one");
+    expect(await readFile(join(second.dir, "server/app.py"), "utf8")).toBe("changed");
+    expect(await readFile(join(first.dir, "server/app.py"), "utf8")).toBe("");
+  });
+
+  test("comes with its large and its empty files", async () => {
+    const space = await hub.addSpace("author/one", PYTHON);
+    const { uploadFiles } = await import("@huggingface/hub");
+    const bytes = Buffer.alloc(70_000, 1).fill(0, 100, 200);
+    const files = [{ path: "vendor/a.tgz", content: new Blob([bytes]) }];
+    await uploadFiles({ hubUrl: hub.url, accessToken: hub.token, repo: { type: "space", name: space.id }, files });
+    const { dir } = await fromSpace("author/one");
+    expect(await readFile(join(dir, "vendor/a.tgz"))).toEqual(bytes);
+    expect(await readFile(join(dir, "server/app.py"), "utf8")).toBe("");
+  });
+
+  test("that is private needs the token, which is sent to the Hub only", async () => {
+    await hub.addSpace("author/own", PYTHON, { private: true });
+    await expect(fromSpace("author/own")).rejects.toMatchObject({ code: "SOURCE_NOT_FOUND" });
+    expect(await fromSpace("author/own", hub.token)).toMatchObject({ runtime: "python" });
+  });
+
+  test.each(["../escape.txt", "a/../../escape.txt", "/tmp/escape.txt", ".git/hooks/post-checkout"])(
+    "with the path %s is refused, and nothing of it is kept",
+    async (path) => {
+      await hub.addSpace("author/bad", PYTHON);
+      const entry = { type: "file", oid: "0".repeat(40), size: 1, path };
+      hub.answer(/\/tree\//, [entry]);
+      await expect(fromSpace("author/bad")).rejects.toThrow("leads out of its folder");
+      expect(await leftOver()).toEqual([]);
+      expect(existsSync("/tmp/escape.txt")).toBe(false);
+    },
+  );
+
+  test("whose download breaks leaves nothing, and can be tried again", async () => {
+    await hub.addSpace("author/one", PYTHON);
+    hub.fail(/resolve/, "drop", 1);
+    await expect(fromSpace("author/one")).rejects.toMatchObject({ code: "PROVIDER_UNAVAILABLE" });
+    expect(await leftOver()).toEqual([]);
+    expect(await fromSpace("author/one")).toMatchObject({ runtime: "python" });
+  });
+
+  test("that is no environment, or has a wrong manifest, is named", async () => {
+    await hub.addSpace("author/none", { "index.html": "" });
+    await expect(fromSpace("author/none")).rejects.toThrow("neither a package.json nor a pyproject.toml");
+    await hub.addSpace("author/wrong", { ...PYTHON, "openenv.yaml": "name: a\nport: many\n" });
+    await expect(fromSpace("author/wrong")).rejects.toThrow("openenv.yaml:2");
+  });
+
+  test("whose packages cannot be installed says why", async () => {
+    const dependencies = { "openenv-ts": "file:vendor/none.tgz" };
+    await hub.addSpace("author/broken", { "package.json": JSON.stringify({ dependencies }) });
+    await expect(fromSpace("author/broken")).rejects.toThrow(/npm install failed:[\s\S]*none\.tgz/);
+    expect(await leftOver()).toEqual([]);
+  });
+});
+
+describe("a git repository", () => {
+  test("is cloned by its URL, at a branch, a tag or a commit", async () => {
+    const { repository } = await hub.addSpace("author/one", PYTHON);
+    const main = await repository.resolve("main");
+    const changes = [{ path: "server/app.py", content: Buffer.from("on a branch") }];
+    await repository.commit("refs/heads/other", main, "branch", changes);
+    const { dir } = await fromGit("author/one");
+    expect(dir.endsWith(String(main))).toBe(true);
+    expect(existsSync(join(dir, ".git"))).toBe(false);
+    const other = await fromGit("author/one#other");
+    expect(await readFile(join(other.dir, "server/app.py"), "utf8")).toBe("on a branch");
+    expect(await fromGit(`author/one#${main}`)).toEqual({ dir, runtime: "python" });
+  });
+
+  test("that is missing, or has no such branch, is named", async () => {
+    await expect(fromGit("author/none")).rejects.toThrow(/git cannot clone http.*author\/none/);
+    await hub.addSpace("author/one", PYTHON);
+    await expect(fromGit("author/one#none")).rejects.toThrow(/git cannot clone none of .*couldn't find remote ref/);
+  });
+
+  test.each(["../../outside", "/etc/passwd", "nowhere"])("with a link to %s is refused", async (link) => {
+    await hub.addSpace("author/bad", { ...PYTHON, "server/data": { link } });
+    await expect(fromGit("author/bad")).rejects.toThrow('"server/data", which leads out of its folder');
+    expect(await leftOver()).toEqual([]);
+  });
+
+  test("whose files are in Git LFS says that it is needed", async () => {
+    const pointer = `version https://git-lfs.github.com/spec/v1\noid sha256:${"0".repeat(64)}\nsize 7\n`;
+    await hub.addSpace("author/one", { ...PYTHON, "a.tgz": pointer });
+    await expect(fromGit("author/one")).rejects.toThrow("a.tgz is kept in Git LFS; install git-lfs");
+  });
+
+  test("is given up with its signal", async () => {
+    await hub.addSpace("author/one", PYTHON);
+    const git = parseGitUrl(`${hub.url}/spaces/author/one`);
+    await expect(checkOut({ git }, { signal: AbortSignal.abort(new Error("enough")) })).rejects.toThrow("enough");
+    expect(await leftOver()).toEqual([]);
+  });
+
+  test.each([
+    ["file:///etc", "is no repository to clone"],
+    ["ssh://host/repo", "is no repository to clone"],
+    ["ext::sh -c id", "is no repository to clone"],
+    ["git@host:repo.git", "is no repository to clone"],
+    ["http://example.com/repo.git", "is no repository to clone"],
+    ["https://user:secret@example.com/repo.git", "Leave the name and password out of https://example.com"],
+    ["https://example.com/repo.git#--upload-pack=id", "is no branch, tag or commit"],
+    ["https://example.com/repo.git#a/../b", "is no branch, tag or commit"],
+  ])("%s is refused", (url, reason) => {
+    expect(() => parseGitUrl(url)).toThrow(reason);
+  });
+});

@@ -1,0 +1,110 @@
+import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
+import { mkdir, mkdtemp, rename, rm } from "node:fs/promises";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { ProviderError } from "../../errors.js";
+import type { Space } from "../hub/find-space.js";
+import { cloneInto } from "./clone.js";
+import type { GitSource } from "./git-source.js";
+import { runTool } from "./run-tool.js";
+
+export type RepositorySource = { space: Space; token: string | undefined } | { git: GitSource };
+
+/** An environment's repository on this machine, with its packages when it is one of Node. */
+export interface Checkout {
+  dir: string;
+  runtime: "node" | "python";
+}
+
+export interface CheckoutOptions {
+  signal: AbortSignal;
+  progress?: ((stage: string) => void) | undefined;
+}
+
+/**
+ * Brings one commit of a repository into the cache folder, installs the packages of a Node environment and returns where
+ * it is. A commit that is there already is used as it is; one that is not finished is never seen by others.
+ * @throws ProviderError when it is not to be had, leads out of its folder, is no environment, or cannot be installed;
+ * ConfigError for its manifest.
+ */
+export async function checkOut(source: RepositorySource, options: CheckoutOptions): Promise<Checkout> {
+  const name = "space" in source ? source.space.id : source.git.url;
+  const folder = join(cacheFolder(), "repositories", slug(name));
+  if ("space" in source) {
+    const known = join(folder, source.space.sha);
+    if (existsSync(known)) return await describe(known, name);
+  }
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const work = await mkdtemp(join(folder, "new-"));
+  try {
+    const commit = await bring(source, work, options);
+    const place = join(folder, commit);
+    if (!existsSync(place)) {
+      const { runtime } = await describe(work, name);
+      if (runtime === "node") await install(work, options);
+      await moveTo(place, work);
+    }
+    return await describe(place, name);
+  } finally {
+    await rm(work, { recursive: true, force: true, maxRetries: 3 });
+  }
+}
+
+/** Where checkouts are kept: `OPENENV_CACHE`, else `openenv` in the user's cache folder. Each can be deleted at any time. */
+export function cacheFolder(): string {
+  return process.env["OPENENV_CACHE"] || join(process.env["XDG_CACHE_HOME"] || join(homedir(), ".cache"), "openenv");
+}
+
+async function bring(source: RepositorySource, work: string, { signal, progress }: CheckoutOptions): Promise<string> {
+  if ("git" in source) {
+    progress?.(`cloning ${source.git.url}`);
+    return await cloneInto(work, source.git, signal);
+  }
+  const { space, token } = source;
+  progress?.(`downloading the Space ${space.id}`);
+  const { downloadSpace } = await import("../hub/download-space.js");
+  await downloadSpace(space, work, { token, signal });
+  return space.sha;
+}
+
+/** The image builds with the scripts of its dependencies, and not with those of the folder itself; so does this. */
+async function install(dir: string, { signal, progress }: CheckoutOptions): Promise<void> {
+  progress?.("installing its packages");
+  const npm = (...args: string[]): Promise<string> =>
+    runTool("npm", [...args, "--no-audit", "--no-fund", "--loglevel=error"], {
+      cwd: dir,
+      signal,
+      missing: "Install npm, which comes with Node.",
+    });
+  const command = existsSync(join(dir, "package-lock.json")) ? "ci" : "install";
+  await npm(command, "--omit=dev", "--ignore-scripts");
+  await npm("rebuild");
+}
+
+async function describe(dir: string, name: string): Promise<Checkout> {
+  const has = (file: string): boolean => existsSync(join(dir, file));
+  // Loaded here: what only connects needs neither YAML nor zod.
+  const { findManifest } = await import("../../manifest/read-manifest.js");
+  const manifest = await findManifest(dir);
+  const python = has("pyproject.toml") && (!has("package.json") || manifest?.runtime === "fastapi");
+  if (python || has("package.json")) return { dir, runtime: python ? "python" : "node" };
+  throw new ProviderError(
+    "SOURCE_NOT_FOUND",
+    `${name} is no environment: it has neither a package.json nor a pyproject.toml at its top.`,
+  );
+}
+
+/** Another process may have brought the same commit in the meantime. */
+async function moveTo(place: string, work: string): Promise<void> {
+  try {
+    await rename(work, place);
+  } catch (error) {
+    if (!existsSync(place)) throw error;
+  }
+}
+
+function slug(name: string): string {
+  const readable = name.replace(/^[a-z+]+:\/\//, "").replace(/[^A-Za-z0-9]+/g, "-");
+  return `${readable.slice(0, 60)}-${createHash("sha256").update(name).digest("hex").slice(0, 12)}`;
+}

@@ -1,0 +1,182 @@
+import { once } from "node:events";
+import { request as askBackend, createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { type AddressInfo, connect, type Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import { createSessionOwners, nameOfNew, namesOf } from "./session-owners.js";
+
+/** One of the servers behind the address. */
+export interface Backend {
+  id: string;
+  host: string;
+  port: number;
+}
+
+export interface Balancer extends AsyncDisposable {
+  /** `http://127.0.0.1:port`. */
+  readonly url: string;
+  /** From now on these take what is new; sockets of one that is not among them go on until it ends them. */
+  use(backends: readonly Backend[]): void;
+  close(): Promise<void>;
+}
+
+/**
+ * One address on this machine in front of several servers. A socket stays with the server that took it; a request that
+ * names a session goes to the server that opened it; everything else goes to the one with the fewest sockets.
+ */
+export async function createBalancer(port = 0): Promise<Balancer> {
+  const owners = createSessionOwners();
+  const sockets = new Map<string, number>();
+  const open = new Set<Duplex>();
+  let backends: readonly Backend[] = [];
+  let turn = 0;
+
+  /** Those to try, the best first; only the owner of a session that is named. */
+  function choose(request: IncomingMessage, body?: string): Backend[] {
+    const owner = owners.find(namesOf(request, body));
+    const known = backends.find(({ id }) => id === owner);
+    if (known) return [known];
+    turn++;
+    const inTurn = backends.map((_, index) => backends[(index + turn) % backends.length] as Backend);
+    return inTurn.sort((a, b) => (sockets.get(a.id) ?? 0) - (sockets.get(b.id) ?? 0));
+  }
+
+  const server = createServer(async (request, response) => {
+    const body = await readBody(request).catch(() => undefined);
+    if (body === undefined) return void respond(response, 413, "the body is larger than 16 MiB");
+    for (const backend of choose(request, body.toString("latin1"))) {
+      if (await forward({ request, response, body }, backend, owners.remember)) return;
+    }
+    respond(response, 503, "none of the replicas answers; try again");
+  });
+  server.on("upgrade", async (request: IncomingMessage, client: Socket, head: Buffer) => {
+    client.on("error", () => client.destroy());
+    for (const backend of choose(request)) {
+      // Counted before it is open: those of one burst must not all go to the same.
+      count(sockets, backend.id, 1);
+      const upstream = await dial(backend);
+      if (!upstream || client.destroyed) {
+        count(sockets, backend.id, -1);
+        upstream?.destroy();
+        continue;
+      }
+      upstream.once("close", () => count(sockets, backend.id, -1));
+      join(client, upstream);
+      for (const socket of [client, upstream]) {
+        open.add(socket);
+        socket.once("close", () => open.delete(socket));
+      }
+      upstream.write(renderHead(request));
+      upstream.write(head);
+      return;
+    }
+    client.end("HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\ncontent-length: 0\r\n\r\n");
+  });
+  server.listen(port, "127.0.0.1");
+  await once(server, "listening");
+  const close = async (): Promise<void> => {
+    if (!server.listening) return;
+    const closed = once(server, "close");
+    server.close();
+    server.closeAllConnections();
+    for (const socket of open) socket.destroy();
+    await closed;
+  };
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    use: (next) => {
+      backends = [...next];
+      owners.keep(next.map(({ id }) => id));
+    },
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+const MAX_BODY_BYTES = 16 * 1024 * 1024;
+const DIAL_MS = 2_000;
+
+interface Exchange {
+  request: IncomingMessage;
+  response: ServerResponse;
+  body: Buffer;
+}
+
+/** False when the server does not take the connection, so that another one can be asked. */
+function forward(exchange: Exchange, { id, host, port }: Backend, remember: (name: string, id: string) => void) {
+  const { request, response, body } = exchange;
+  const { method, url, headers } = request;
+  const { connection: _own, "keep-alive": _too, "transfer-encoding": _chunked, ...onward } = headers;
+  const length = { "content-length": String(body.length) };
+  return new Promise<boolean>((resolve) => {
+    const ask = askBackend({ host, port, agent: false, method, path: url, headers: { ...onward, ...length } });
+    let connected = false;
+    ask.once("socket", (socket) => socket.once("connect", () => (connected = true)));
+    ask.once("response", (answer) => {
+      nameOfNew(request, answer, (name) => remember(name, id));
+      response.writeHead(answer.statusCode ?? 502, answer.headers);
+      response.flushHeaders();
+      answer.pipe(response);
+      answer.once("error", () => response.destroy());
+      resolve(true);
+    });
+    ask.once("error", () => {
+      if (connected && !response.headersSent) respond(response, 502, "the replica ended before it answered");
+      else if (connected) response.destroy();
+      resolve(connected);
+    });
+    response.once("close", () => ask.destroy());
+    ask.end(body);
+  });
+}
+
+function dial({ host, port }: Backend): Promise<Socket | undefined> {
+  return new Promise((resolve) => {
+    const socket = connect({ host, port, noDelay: true });
+    const give = (result: Socket | undefined): void => {
+      clearTimeout(timer);
+      if (!result) socket.destroy();
+      resolve(result);
+    };
+    const timer = setTimeout(() => give(undefined), DIAL_MS);
+    socket.once("connect", () => give(socket));
+    socket.on("error", () => give(undefined));
+  });
+}
+
+function join(client: Socket, upstream: Socket): void {
+  client.setNoDelay(true);
+  client.pipe(upstream);
+  upstream.pipe(client);
+  client.once("close", () => upstream.destroy());
+  upstream.once("close", () => client.destroy());
+}
+
+/** The request as it came: the handshake is between the two ends. */
+function renderHead({ method, url, rawHeaders }: IncomingMessage): string {
+  const lines = [`${method} ${url} HTTP/1.1`];
+  for (let at = 0; at < rawHeaders.length; at += 2) lines.push(`${rawHeaders[at]}: ${rawHeaders[at + 1]}`);
+  return `${lines.join("\r\n")}\r\n\r\n`;
+}
+
+async function readBody(request: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > MAX_BODY_BYTES) throw new RangeError("too large");
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+function respond(response: ServerResponse, status: number, detail: string): void {
+  if (response.headersSent) return;
+  response.writeHead(status, { "content-type": "application/json", connection: "close" });
+  response.end(JSON.stringify({ detail }));
+}
+
+function count(counts: Map<string, number>, id: string, change: number): void {
+  const next = (counts.get(id) ?? 0) + change;
+  if (next > 0) counts.set(id, next);
+  else counts.delete(id);
+}

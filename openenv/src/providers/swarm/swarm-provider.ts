@@ -1,0 +1,129 @@
+import { ConfigError, ProviderError } from "../../errors.js";
+import { refuseSource } from "../check-options.js";
+import { findEngine } from "../docker/connection.js";
+import { containerName, portCandidates } from "../docker/container.js";
+import { createEngine, type Engine, EngineError } from "../docker/engine.js";
+import { obtainImage } from "../docker/image.js";
+import { readLogs } from "../docker/logs.js";
+import { registryAuth } from "../docker/registry-auth.js";
+import { guard } from "../guard.js";
+import { DEFAULT_START_TIMEOUT_MS, type Provider, type Started, type StartSpec } from "../provider.js";
+import { startEnvironment } from "../start.js";
+import { createBalancer } from "./balancer.js";
+import { parseOptions, type ServiceSettings, type SwarmProviderOptions } from "./options.js";
+import { createReplicas } from "./replicas.js";
+import { renderService } from "./service.js";
+import { removeService } from "./sweep.js";
+import { updateService } from "./update.js";
+
+/** A service, which can be given another version of its image while it runs. */
+export interface SwarmStarted extends Started {
+  /**
+   * Exchanges the replicas one after the other for those of another image; a new one answers a reset before it gets
+   * sessions. Sessions of an old one end with it. When the new image does not run, the old one is restored.
+   * @throws ProviderError START_FAILED when it was restored, START_TIMEOUT after `timeoutMs` (default 120,000).
+   */
+  update(image: string, options?: { timeoutMs?: number }): Promise<void>;
+}
+
+export interface SwarmProvider extends Provider {
+  start(spec: StartSpec): Promise<SwarmStarted>;
+}
+
+/**
+ * Starts an image as a service of a Docker swarm: `replicas` of it (default 2), all ready, behind one URL on 127.0.0.1 of
+ * this process. A session stays where it was opened. A replica that ends is replaced. The service is removed by
+ * `close()`, and when this process ends, whatever ends that.
+ * @throws ConfigError for an option that it does not have or that is wrong.
+ * @example
+ * await using server = await swarmProvider().start({ image: "echo-env", replicas: 4 });
+ * await using env = await connect(server.url, echo);
+ */
+export function swarmProvider(options: SwarmProviderOptions = {}): SwarmProvider {
+  const settings = parseOptions(options);
+  const recipe = { module: import.meta.url, make: "swarmProvider", options };
+  return { name: NAME, recipe, hasReplicas: true, start: (spec) => startService(spec, settings) };
+}
+
+const NAME = "swarm";
+
+async function startService(spec: StartSpec, settings: ServiceSettings): Promise<SwarmStarted> {
+  if (!("image" in spec)) {
+    refuseSource(NAME, "an image", "build one from the folder (`openenv build`), or use processProvider()");
+  }
+  const { image, env } = spec;
+  const { containerPort } = settings;
+  const count = parseReplicas(spec);
+  let exchange: ((image: string, signal: AbortSignal) => Promise<void>) | undefined;
+  const started = await startEnvironment(NAME, spec, async (start) => {
+    const address = findEngine(process.env);
+    const engine = createEngine(address);
+    const node = await findNode(engine, start.signal);
+    const config = await obtainImage(engine, image, { pull: settings.pull, platform: undefined, start });
+    let ports = portCandidates({ containerPort }, config, env);
+    const name = containerName(image);
+    const logs = () => readLogs(engine, `/services/${name}/logs`);
+    start.progress(`creating a service of ${image}`);
+    start.onRelease(guard({ module: SWEEP, make: "createSwarmSweeper", options: address }));
+    start.onRelease(() => removeService(engine, name));
+    // Without the signal: what is given up half-way might be made all the same, after its removal.
+    await create(engine, image, renderService({ name, image, env, ports, count, settings }));
+    start.running({ logs });
+    const balancer = await createBalancer(settings.port);
+    start.onRelease(() => balancer.close());
+    const replicas = createReplicas({ engine, name, node, ports: () => ports, use: balancer.use });
+    start.onRelease(() => replicas.close());
+    await replicas.waitFor(count, start.signal, start.progress);
+    exchange = async (next, signal) => {
+      const found = await obtainImage(engine, next, {
+        pull: settings.pull,
+        platform: undefined,
+        start: { ...start, signal },
+      });
+      // Those of the old image too: it may be restored.
+      ports = [...new Set([...portCandidates({ containerPort }, found, env), ...ports])];
+      await updateService({ engine, name, image: next, ports, signal });
+      await replicas.waitFor(count, signal);
+    };
+    return { url: balancer.url, logs };
+  });
+  const update: SwarmStarted["update"] = async (next, { timeoutMs = DEFAULT_START_TIMEOUT_MS } = {}) =>
+    exchange?.(next, AbortSignal.timeout(timeoutMs));
+  return Object.assign(started, { update });
+}
+
+const SWEEP = new URL("./sweep.js", import.meta.url).href;
+
+const DEFAULT_REPLICAS = 2;
+const MAX_REPLICAS = 1_000;
+
+function parseReplicas({ replicas = DEFAULT_REPLICAS }: StartSpec): number {
+  if (Number.isInteger(replicas) && replicas >= 1 && replicas <= MAX_REPLICAS) return replicas;
+  throw new ConfigError(`replicas is ${replicas}; give a whole number from 1 to ${MAX_REPLICAS}.`);
+}
+
+/** The node of the swarm that the engine is. @throws ProviderError PROVIDER_UNAVAILABLE when it manages none. */
+async function findNode(engine: Engine, signal: AbortSignal): Promise<string> {
+  const { Swarm: swarm } = await engine.ask<EngineInfo>("GET", "/info", { signal });
+  if (swarm?.LocalNodeState === "active" && swarm.ControlAvailable) return swarm.NodeID;
+  const what = swarm?.LocalNodeState === "active" ? "is a worker of a swarm, not a manager" : "is in no swarm";
+  throw new ProviderError(
+    "PROVIDER_UNAVAILABLE",
+    `The engine ${engine.address.name} ${what}. \`docker swarm init\` makes it the manager of a new one; or name a manager with DOCKER_HOST.`,
+  );
+}
+
+interface EngineInfo {
+  Swarm?: { LocalNodeState: string; ControlAvailable: boolean; NodeID: string };
+}
+
+async function create(engine: Engine, image: string, body: unknown): Promise<void> {
+  const auth = await registryAuth(image, process.env);
+  const headers = auth === undefined ? {} : { "x-registry-auth": auth };
+  try {
+    await engine.ask("POST", "/services/create", { body, headers });
+  } catch (error) {
+    if (!(error instanceof EngineError)) throw error;
+    throw new ProviderError("START_FAILED", `The service cannot be made: ${error.message}.`, { cause: error });
+  }
+}

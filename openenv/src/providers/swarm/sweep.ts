@@ -1,0 +1,57 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { EngineAddress } from "../docker/connection.js";
+import { createEngine, type Engine, EngineError } from "../docker/engine.js";
+import { MARK, readLabels } from "../docker/labels.js";
+import { removeContainer } from "../docker/sweep.js";
+import type { Leftover, Sweeper } from "../leftover.js";
+
+/** Finds the services of a swarm that carry our label, whoever started them; none where there is no swarm. */
+export function createSwarmSweeper(address: EngineAddress): Sweeper {
+  const engine = createEngine(address);
+  return {
+    async list() {
+      const query = { filters: JSON.stringify({ label: [MARK] }) };
+      const found = await engine.ask<Listed[]>("GET", "/services", { query }).catch(none);
+      return found.map((service) => describe(engine, service));
+    },
+  };
+}
+
+/** Removes a service and waits until its containers are gone; nothing happens when it is. */
+export async function removeService(engine: Engine, name: string): Promise<void> {
+  await engine.ask("DELETE", `/services/${name}`).catch((error: unknown) => {
+    if (!(error instanceof EngineError) || error.status !== 404) throw error;
+  });
+  const deadline = Date.now() + GRACE_MS;
+  for (;;) {
+    const containers = await listContainers(engine, name);
+    if (containers.length === 0) return;
+    // What does not end by itself, and of this node what was still being made.
+    if (Date.now() > deadline) await Promise.all(containers.map(({ Id }) => removeContainer(engine, Id)));
+    await sleep(POLL_MS);
+  }
+}
+
+const POLL_MS = 100;
+const GRACE_MS = 10_000;
+
+interface Listed {
+  ID: string;
+  Spec: { Name: string; Labels: Record<string, string> };
+}
+
+function describe(engine: Engine, { ID, Spec: { Name, Labels } }: Listed): Leftover {
+  return { id: ID.slice(0, 12), url: undefined, ...readLabels(Labels), remove: () => removeService(engine, Name) };
+}
+
+function listContainers(engine: Engine, name: string): Promise<{ Id: string }[]> {
+  const query = { all: "1", filters: JSON.stringify({ label: [`com.docker.swarm.service.name=${name}`] }) };
+  return engine.ask<{ Id: string }[]>("GET", "/containers/json", { query });
+}
+
+const NO_MANAGER = 503;
+
+function none(error: unknown): Listed[] {
+  if (error instanceof EngineError && error.status === NO_MANAGER) return [];
+  throw error;
+}

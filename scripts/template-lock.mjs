@@ -1,0 +1,74 @@
+/**
+ * Writes package-lock.json of what `openenv init` makes: the part of this repository's lock that its dependencies need,
+ * so that `npm ci` of a new environment installs what is tested here. `--check` fails when it is stale.
+ */
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { ROOT } from "./root.mjs";
+
+const FILE = join(ROOT, "openenv/templates/env/package-lock.json");
+const KINDS = ["dependencies", "optionalDependencies", "peerDependencies"];
+
+if (process.argv[1] === import.meta.filename) {
+  const text = renderTemplateLock(read("package-lock.json"), read("openenv/templates/env/package.json"));
+  if (!process.argv.includes("--check")) writeFileSync(FILE, text);
+  else if (readFileSync(FILE, "utf8") !== text) {
+    process.stdout.write("openenv/templates/env/package-lock.json is stale: npm run platforms\n");
+    process.exitCode = 1;
+  }
+}
+
+/** The text of the lock of a package whose dependencies are all in `lock`. */
+export function renderTemplateLock(lock, manifest) {
+  const { name, version, dependencies, devDependencies, engines } = manifest;
+  const found = new Map();
+  walk(lock.packages, { dependencies }, "", found, { dev: false, optional: false });
+  walk(lock.packages, { dependencies: devDependencies }, "", found, { dev: true, optional: false });
+  const rows = [...found].map(([path, { row, dev, optional }]) => [place(path), flagged(row, dev, optional)]);
+  const packages = Object.fromEntries(rows.sort(([a], [b]) => a.localeCompare(b, "en")));
+  const root = { name, version, dependencies, devDependencies, engines };
+  const whole = { name, version, lockfileVersion: 3, requires: true, packages: { "": root, ...packages } };
+  return `${JSON.stringify(whole, null, 2)}\n`;
+}
+
+/** Follows what a row depends on, as Node looks packages up; what production needs is not only for development. */
+function walk(packages, row, from, found, { dev, optional }) {
+  for (const kind of KINDS) {
+    for (const name of Object.keys(row[kind] ?? {})) {
+      const path = lookUp(packages, from, name);
+      const isOptional =
+        optional || kind === "optionalDependencies" || row.peerDependenciesMeta?.[name]?.optional === true;
+      // An optional peer comes with whoever asks for it.
+      if (path === undefined || (kind === "peerDependencies" && isOptional)) continue;
+      const known = found.get(path);
+      const now = { dev: dev && (known?.dev ?? true), optional: isOptional && (known?.optional ?? true) };
+      if (known && known.dev === now.dev && known.optional === now.optional) continue;
+      const target = packages[path].link ? { ...packages[packages[path].resolved], link: true } : packages[path];
+      found.set(path, { row: target, ...now });
+      walk(packages, target, target.link ? packages[path].resolved : path, found, { dev, optional: isOptional });
+    }
+  }
+}
+
+function lookUp(packages, from, name) {
+  for (let folder = from; ; ) {
+    const path = folder === "" ? `node_modules/${name}` : `${folder}/node_modules/${name}`;
+    if (path in packages) return path;
+    if (folder === "") return undefined;
+    folder = folder.slice(0, Math.max(0, folder.lastIndexOf("/node_modules/")));
+  }
+}
+
+/** A package of this repository is one like any other there. */
+function place(path) {
+  return path.replace(/^openenv\//, "node_modules/openenv-ts/");
+}
+
+function flagged({ link: _link, devDependencies: _dev, resolved: _resolved, name: _name, ...row }, dev, optional) {
+  const { dev: _was, optional: _wasOptional, devOptional: _wasBoth, peer: _peer, ...rest } = row;
+  return { ...rest, ...(dev && { dev }), ...(optional && { optional }) };
+}
+
+function read(file) {
+  return JSON.parse(readFileSync(join(ROOT, file), "utf8"));
+}
