@@ -12,7 +12,7 @@ import { requirePython } from "../../openenv/test-support/requirement.js";
 import { counter } from "../environments/counter.js";
 
 const python = await requirePython();
-const LIMIT = { timeout: 120_000 };
+const LIMIT = { timeout: 300_000 };
 const HTTP_CHECKS = [
   "openapi_version_available",
   "health_endpoint",
@@ -145,6 +145,6 @@ say = lambda folder: json.loads(run_validation(Path(folder), max_level=Level.STA
 /** One answer for each target, in one process: the import alone takes seconds. */
 async function askPython<T>(how: string, targets: readonly string[]): Promise<T[]> {
   const script = `import json, sys\n${how}\nprint(json.dumps([say(target) for target in sys.argv[1:]]))`;
-  const { stdout } = await promisify(execFile)(python.path, ["-c", script, ...targets], { timeout: 110_000 });
+  const { stdout } = await promisify(execFile)(python.path, ["-c", script, ...targets], { timeout: 280_000 });
   return JSON.parse(stdout.trim().split("\n").at(-1) ?? "") as T[];
 }

@@ -1,12 +1,11 @@
 import type { ClientContract, GenericContract } from "./client/contract.js";
 import type { SyncConnectOptions } from "./client/sync/types.js";
-import { ConfigError } from "./errors.js";
 import { refuseUnknown } from "./providers/check-options.js";
 import { dockerProvider } from "./providers/docker/docker-provider.js";
 import type { FromOptions } from "./providers/from-docker-image.js";
 import { connectStartedSync, type StartedSyncClient } from "./providers/sync/connect-started-sync.js";
 import { startSync } from "./providers/sync/start-sync.js";
-import { renderStart } from "./providers/sync/start-task.js";
+import { recipeOf, renderStart } from "./providers/sync/start-task.js";
 
 export type { StartedSyncClient };
 
@@ -41,12 +40,7 @@ export function fromDockerImageSync<C extends ClientContract = GenericContract>(
 ): StartedSyncClient<C> {
   refuseUnknown("fromDockerImageSync()", options, KNOWN);
   const { contract, provider = dockerProvider(), prewarm = 0, connect = {}, ...start } = options;
-  const { name, recipe } = provider;
-  if (!recipe) {
-    throw new ConfigError(
-      `The ${name} provider has no \`recipe\`, so a blocking call cannot make it in its thread; use fromDockerImage().`,
-    );
-  }
-  const started = startSync(renderStart({ provider: recipe, spec: { image, ...start }, prewarm }), start.timeoutMs);
+  const task = { provider: recipeOf(provider, "fromDockerImage()"), spec: { image, ...start }, prewarm };
+  const started = startSync(renderStart(task), start.timeoutMs);
   return connectStartedSync(started, contract, connect);
 }

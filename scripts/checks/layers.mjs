@@ -30,7 +30,14 @@ const MAY_IMPORT = {
   testing: ["manifest", "edge", ...ALL_PARTS],
   cli: ["bench", "testing", "mcp", "manifest", "edge", ...ALL_PARTS],
 };
-const EDGES = ["index.ts", "connect.ts", "connect-in-process.ts", "from-docker-image-sync.ts", "serve.ts"];
+const EDGES = [
+  "index.ts",
+  "connect.ts",
+  "connect-in-process.ts",
+  "from-docker-image-sync.ts",
+  "from-hub-sync.ts",
+  "serve.ts",
+];
 const PRINTER = "cli/output.ts";
 
 if (process.argv[1] === import.meta.filename) {

@@ -54,10 +54,14 @@ export async function fromHub<C extends ClientContract = GenericContract>(
   options: HubOptions<C> = {},
 ): Promise<StartedClient<C>> {
   refuseUnknown("fromHub()", options, KNOWN);
-  if (/^https?:\/\//.test(repo)) return useRunning(repo, options);
-  const id = parseSpaceId(repo);
-  const { contract, connect = {}, ...start } = options;
-  return connectStarted(await startOwn(id, start), contract, { ...connect, signal: start.signal });
+  const { contract, connect = {}, ...hub } = options;
+  const { token, ...started } = await startFromHub(repo, hub);
+  try {
+    // Only a private Space is told who asks.
+    return await connectStarted(started, contract, { ...(token && { token }), ...connect, signal: hub.signal });
+  } catch (error) {
+    throw explainConnect(error, repo);
+  }
 }
 
 /** The name that the Python package has for it. */
@@ -67,9 +71,20 @@ export const fromEnv = fromHub;
 const DEFAULTS = { docker: dockerProvider(), node: processProvider(), python: uvProvider() };
 const DEFAULT_REGISTRY = "registry.hf.space";
 
-type OwnOptions = Omit<HubOptions, "contract" | "connect">;
+/** Those of {@link HubOptions} that are not about the connection. */
+export type HubStartOptions = Omit<HubOptions, "contract" | "connect">;
 
-async function startOwn(id: string, options: OwnOptions): Promise<Started> {
+export interface HubStarted extends Started {
+  /** What a private Space that runs wants to be told. */
+  token?: string | undefined;
+}
+
+/** Starts what a `owner/name` or URL names, or finds where it runs. @throws as `fromHub`. */
+export async function startFromHub(repo: string, options: HubStartOptions): Promise<HubStarted> {
+  return /^https?:\/\//.test(repo) ? useRunning(repo, options) : startOwn(parseSpaceId(repo), options);
+}
+
+async function startOwn(id: string, options: HubStartOptions): Promise<Started> {
   const { provider, prewarm = 0, useDocker = true, replicas, env, onProgress, signal } = options;
   const { timeoutMs = DEFAULT_START_TIMEOUT_MS } = options;
   checkWay(id, options);
@@ -84,7 +99,7 @@ async function startOwn(id: string, options: OwnOptions): Promise<Started> {
 }
 
 /** @throws ConfigError when the options do not go together, before anything is asked. */
-function checkWay(id: string, { useDocker = true, provider, ...options }: OwnOptions): void {
+function checkWay(id: string, { useDocker = true, provider, ...options }: HubStartOptions): void {
   const { name, hasReplicas } = provider ?? (useDocker ? DEFAULTS.docker : DEFAULTS.node);
   if (!hasReplicas) refuseReplicas(name, options);
   if (useDocker) {
@@ -109,7 +124,7 @@ interface Found {
   usual: Provider;
 }
 
-async function findInTime(id: string, options: OwnOptions, timeoutMs: number): Promise<Found> {
+async function findInTime(id: string, options: HubStartOptions, timeoutMs: number): Promise<Found> {
   const limit = createLimit(timeoutMs, options.signal);
   const work = find(id, options, limit.signal);
   try {
@@ -125,7 +140,7 @@ async function findInTime(id: string, options: OwnOptions, timeoutMs: number): P
 
 const GIVE_UP_MS = 5_000;
 
-async function find(id: string, options: OwnOptions, signal: AbortSignal): Promise<Found> {
+async function find(id: string, options: HubStartOptions, signal: AbortSignal): Promise<Found> {
   const { token = readHubToken(), onProgress, useDocker = true } = options;
   onProgress?.(`asking the Hub about ${id}`);
   const space = await findSpace(id, { token, signal });
@@ -137,7 +152,7 @@ async function find(id: string, options: OwnOptions, signal: AbortSignal): Promi
   return { space, source: { directory: dir }, usual: DEFAULTS[runtime] };
 }
 
-function imageOf(id: string, { tag = "latest", registry = DEFAULT_REGISTRY }: OwnOptions): string {
+function imageOf(id: string, { tag = "latest", registry = DEFAULT_REGISTRY }: HubStartOptions): string {
   if (!/^\w[\w.-]{0,127}$/.test(tag))
     throw new ConfigError(`tag is ${JSON.stringify(tag)}; it is no version of an image.`);
   if (!/^[A-Za-z0-9.-]+(:\d+)?(\/[a-z0-9._-]+)*$/.test(registry)) {
@@ -153,15 +168,19 @@ function explainEnd(error: unknown, id: string, { reason, timeoutMs }: Limit): u
   return new ProviderError("START_TIMEOUT", message, { cause: error });
 }
 
-function withLogin(error: unknown, { id, private: isPrivate }: Space, { registry = DEFAULT_REGISTRY }: OwnOptions) {
+function withLogin(
+  error: unknown,
+  { id, private: isPrivate }: Space,
+  { registry = DEFAULT_REGISTRY }: HubStartOptions,
+) {
   if (!(error instanceof ProviderError) || error.code !== "SOURCE_NOT_FOUND") return error;
   const reason = isPrivate ? `The Space ${id} is private: \`docker login ${registry}\` with your name and token. ` : "";
   const instead = "Or run its repository without a container: useDocker: false.";
   return new ProviderError(error.code, `${error.message} ${reason}${instead}`, { cause: error });
 }
 
-async function useRunning<C extends ClientContract>(url: string, options: HubOptions<C>): Promise<StartedClient<C>> {
-  const { contract, connect = {}, signal, token = readHubToken() } = options;
+async function useRunning(url: string, options: HubStartOptions): Promise<HubStarted> {
+  const { signal, token = readHubToken() } = options;
   const ofStart = OF_START.filter((name) => options[name] !== undefined);
   if (ofStart.length > 0) {
     const example = spaceOfPage(url) ?? "owner/name";
@@ -172,19 +191,19 @@ async function useRunning<C extends ClientContract>(url: string, options: HubOpt
   const id = spaceOfPage(url);
   const space = id === undefined ? undefined : await findSpace(id, { token, signal });
   if (space) mustRun(space);
-  const running: Started = {
+  return {
     url: space?.url ?? url,
+    token: space?.private ? token : undefined,
     logs: async () => "",
     close: async () => {},
     [Symbol.asyncDispose]: async () => {},
   };
-  // Only a private Space is told who asks.
-  const access = space?.private && token ? { token } : {};
-  try {
-    return await connectStarted(running, contract, { ...access, ...connect, signal });
-  } catch (error) {
-    if (space || !(error instanceof ConnectionError) || error.code !== "CONNECTION_FAILED") throw error;
-    const advice = "A Space that is asleep, paused or private does not answer; the URL of its page says which it is.";
-    throw new ConnectionError(error.code, `${error.message} ${advice}`, { cause: error });
-  }
+}
+
+/** For the host of a Space, of which nothing else is known. */
+export function explainConnect(error: unknown, repo: string): unknown {
+  const isHost = /^https?:/.test(repo) && spaceOfPage(repo) === undefined;
+  if (!isHost || !(error instanceof ConnectionError) || error.code !== "CONNECTION_FAILED") return error;
+  const advice = "A Space that is asleep, paused or private does not answer; the URL of its page says which it is.";
+  return new ConnectionError(error.code, `${error.message} ${advice}`, { cause: error });
 }

@@ -23,8 +23,9 @@ export interface CheckProviderOptions {
 }
 
 /**
- * Checks a provider on the real thing: starts, plays, ends, fails and is killed, and looks each time for what is left. What
- * runs elsewhere of the same provider is not touched. Takes a minute, and as long as each of `broken` takes to fail.
+ * Checks a provider on the real thing: starts, plays, ends, fails and is killed, and looks each time for what is left.
+ * What other processes have started is not touched; this one must have nothing else running. Takes a minute, and as long
+ * as each of `broken` takes to fail.
  * @example
  * renderCheckReport(await checkProvider({ create: dockerProvider, works: { image: "echo" }, broken: {} }));
  */

@@ -40,6 +40,8 @@ export interface Hub extends AsyncDisposable {
   /** Belongs to `reader`, may write nothing. */
   readonly readToken: string;
   readonly requests: readonly HubRequest[];
+  /** Empties the list of requests. */
+  forget(): void;
   addSpace(id: string, files: Files, options?: SpaceOptions): Promise<api.Space>;
   space(id: string): api.Space | undefined;
   /** Requests whose `METHOD /path` matches fail, `times` of them (default: all). */
@@ -205,6 +207,9 @@ export async function startHub(): Promise<Hub> {
     token: "hf_author",
     readToken: "hf_reader",
     requests,
+    forget: () => {
+      requests.length = 0;
+    },
     addSpace,
     space: (id) => spaces.get(id),
     fail: (match, failure, times = Number.POSITIVE_INFINITY) => {

@@ -135,6 +135,23 @@ describe.skipIf(!engine.available)("a build that fails", TIME_LIMIT, () => {
     await docker("rmi", "--force", tag).catch(() => {});
   });
 
+  test("-f, --build-arg and --no-cache reach docker, also when the image then does not start", async () => {
+    const dockerfile = `FROM ${BASE}\nARG MARK=none\nRUN echo $MARK > /mark; cat /dev/urandom | head -c 8 > /random\n`;
+    await using project = await createPublishable({ "other/Dockerfile": `${dockerfile}CMD ["node", "-e", "0"]\n` });
+    const tag = `openenv-test-options:${process.pid}`;
+    const args = ["build", "-t", tag, "-f", "other/Dockerfile", "--build-arg", "MARK=given"];
+    const layersOf = async (...more: string[]) => {
+      const { code, stderr } = await runCommand([...args, ...more], { cwd: project.dir });
+      expect([code, stderr]).toEqual([1, expect.stringContaining(`error: ${tag} is built, but does not work: `)]);
+      return (await inspectImage(tag)).RootFS.Layers;
+    };
+    const first = await layersOf();
+    expect(await docker("run", "--rm", tag, "cat", "/mark")).toBe("given");
+    expect(await layersOf()).toEqual(first);
+    expect(await layersOf("--no-cache")).not.toEqual(first);
+    await docker("rmi", "--force", tag);
+  });
+
   test("Ctrl-C ends the build and what it was running", async () => {
     const mark = `openenv-test-sleep-${process.pid}`;
     const dockerfile = `FROM ${BASE}\nRUN sleep 600 && echo ${mark}\n`;

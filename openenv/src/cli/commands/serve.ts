@@ -3,6 +3,7 @@ import type { ServeOptions } from "../../server/types.js";
 import { applyPort, applyVariables } from "../apply-manifest.js";
 import { renderBanner } from "../banner.js";
 import { endWithParent } from "../end-with-parent.js";
+import { fetchTarget } from "../fetch-target.js";
 import { ENVIRONMENT_PLACES, locateEnvironment } from "../find-environment.js";
 import { secondsAboveZero, wholeNumber } from "../option-values.js";
 import { print } from "../output.js";
@@ -13,9 +14,15 @@ A folder's environment is the one that its openenv.yaml names, else the first of
 ${ENVIRONMENT_PLACES.join(", ")}
 (.ts, .mts, .js, .mjs). Its default export is what defineEnvironment returns.
 
+A Space (owner/name) or a git repository (https://…, a branch, tag or commit after a #) is
+fetched into the cache folder, its packages are installed, and it is served from there: its
+code runs with your rights.
+
 Examples:
   openenv serve
   openenv serve envs/echo --port 9000
+  openenv serve openenv/echo_env
+  openenv serve https://github.com/owner/name.git#v1.2
   openenv serve server/environment.ts --watch
   openenv serve --host 0.0.0.0 --max-concurrent-envs 500 --log-level warn`;
 
@@ -26,7 +33,7 @@ interface ServeFlags extends ServeOptions {
 
 export function configureServe(command: Command): void {
   command
-    .argument("[target]", "folder or module of the environment", ".")
+    .argument("[target]", "folder or module of the environment, a Space or a git URL", ".")
     .option("--port <number>", "port to listen on, 0 for a free one (PORT, default 8000)", wholeNumber(0, 65535))
     .option("--host <address>", "address to listen on (HOST, default 127.0.0.1)")
     .option("--max-concurrent-envs <number>", "sessions at once (MAX_CONCURRENT_ENVS)", wholeNumber(1))
@@ -82,7 +89,7 @@ export function configureServe(command: Command): void {
 
 async function serveTarget(target: string, { watch, reload, ...options }: ServeFlags): Promise<void> {
   endWithParent();
-  const { file, manifest } = await locateEnvironment(target);
+  const { file, manifest } = await locateEnvironment(await fetchTarget(target));
   if (manifest) {
     applyVariables(manifest);
     applyPort(manifest);

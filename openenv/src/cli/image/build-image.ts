@@ -70,7 +70,7 @@ export function findDockerfile(dir: string, file?: string): string {
 }
 
 /** `Step 3/20 : RUN npm ci` of the older builder, `#7 [build 2/3] RUN npm ci` of BuildKit. */
-export function parseStep(line: string): string | undefined {
+function parseStep(line: string): string | undefined {
   const [, count, text] = /^Step (\d+\/\d+) : (.*)$/.exec(line) ?? /^#\d+ \[(.*\d+\/\d+)\] (.*)$/.exec(line) ?? [];
   return count === undefined ? undefined : `${count} ${text}`;
 }

@@ -1,4 +1,6 @@
+import { ProviderError } from "../../errors.js";
 import { dockerProvider } from "../../providers/docker/docker-provider.js";
+import type { Started } from "../../providers/provider.js";
 
 export interface StartCheck {
   env: Readonly<Record<string, string>>;
@@ -11,6 +13,17 @@ export interface StartCheck {
  */
 export async function measureStart(image: string, { env, signal }: StartCheck): Promise<number> {
   const begun = performance.now();
-  await using _started = await dockerProvider({ pull: "never" }).start({ image, env, signal });
+  await using _started = await start(image, { env, signal });
   return Math.round((performance.now() - begun) / 10) / 100;
+}
+
+async function start(image: string, check: StartCheck): Promise<Started> {
+  try {
+    return await dockerProvider({ pull: "never" }).start({ image, ...check });
+  } catch (error) {
+    check.signal.throwIfAborted();
+    if (!(error instanceof ProviderError)) throw error;
+    const { code, message, logs } = error;
+    throw new ProviderError(code, `${image} is built, but does not work: ${message}`, { logs, cause: error });
+  }
 }

@@ -2,7 +2,7 @@ import { OpenEnvError } from "../../errors.js";
 import { hubEndpoint } from "../../util/hub-account.js";
 
 /** The Hub refused a request, or broke it off. `status` is what it answered, undefined without an answer. */
-export class HubError extends OpenEnvError {
+class HubError extends OpenEnvError {
   readonly status: number | undefined;
 
   constructor(message: string, status: number | undefined, cause: unknown) {

@@ -21,8 +21,8 @@ afterEach(async () => {
   await hub[Symbol.asyncDispose]();
 });
 
-async function upload(): Promise<void> {
-  await using project = await createPublishable();
+async function upload(files: Record<string, string> = {}): Promise<void> {
+  await using project = await createPublishable(files);
   await using staged = await stageSpace({ dir: project.dir, manifest: await readManifest(project.dir) });
   await open().upload(staged, { asPullRequest: false, onProgress: () => {} });
 }
@@ -66,6 +66,20 @@ test("an upload that breaks off leaves the Space as it was, and can be done agai
   expect(await hub.space(ID)?.files()).toEqual({});
   await upload();
   expect(await hub.space(ID)?.files()).toHaveProperty("Dockerfile");
+});
+
+test("files keep their paths and contents: deep, empty, binary for the Hub, with signs of URLs in their names", async () => {
+  const files = {
+    "a/b/c/d/e/f/deep.txt": "deep",
+    "empty.txt": "",
+    "data/ä b#1%20?.txt": "odd",
+    "vendor/zero.bin": "a\0b",
+  };
+  await upload(files);
+  const stored = await hub.space(ID)?.files();
+  expect(stored).toMatchObject({ "a/b/c/d/e/f/deep.txt": "deep", "empty.txt": "", "data/ä b#1%20?.txt": "odd" });
+  expect(stored?.["vendor/zero.bin"]).toContain("git-lfs");
+  expect([...(hub.space(ID)?.large.values() ?? [])].map(String)).toEqual(["a\0b"]);
 });
 
 test("a Hub that cannot be reached is named", async () => {

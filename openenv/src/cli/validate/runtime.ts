@@ -1,6 +1,5 @@
 import { parseAddress } from "../../client/address.js";
 import { ConfigError, ProviderError } from "../../errors.js";
-import type { Manifest } from "../../manifest/schema.js";
 import { processProvider } from "../../providers/process/process-provider.js";
 import type { Started } from "../../providers/provider.js";
 import { fetchJson } from "../../testing/checks/fetch-json.js";
@@ -13,12 +12,7 @@ import { type Result, toResult } from "./package-report.js";
 import { checkContainer } from "./runtime-container.js";
 import { type RuntimePlan, readRuntimePlan } from "./runtime-plan.js";
 import { fromCheck, joinResults } from "./runtime-results.js";
-import type { ValidateOptions } from "./validate-package.js";
-
-export interface Declared {
-  manifest: Manifest;
-  validation: NonNullable<Manifest["validation"]>;
-}
+import type { Declared, ValidateOptions } from "./validate-options.js";
 
 export interface RuntimeOutcome {
   results: Result[];

@@ -13,20 +13,7 @@ import {
 import { digestPackage, recognisePackage } from "./package-source.js";
 import { type Bounds, findPolicy, LEVELS, type Level, type Policy } from "./policy.js";
 import { checkRuntime } from "./runtime.js";
-
-export interface ValidateOptions {
-  level: Level;
-  policy: string | undefined;
-  /** Builds no image: the server runs as a process only. */
-  skipBuild: boolean;
-  /** Played instead of sampled ones, where the package has no plan. */
-  actions: readonly Record<string, unknown>[] | undefined;
-  ignore: readonly string[];
-  leaveOut: readonly string[];
-  rounds: number;
-  signal: AbortSignal;
-  onProgress(line: string): void;
-}
+import type { ValidateOptions } from "./validate-options.js";
 
 /**
  * Validates the package in a folder, level by level.

@@ -15,14 +15,16 @@ const LOG_CONFIG = { Type: "json-file", Config: { "max-size": "10m", "max-file":
  * and what the image exposes; and 8000 and 7860 unless one of them is among these. Each that is published costs time.
  */
 export function portCandidates(
-  { containerPort }: Pick<ContainerSettings, "containerPort">,
+  { containerPort, port = 0 }: Pick<ContainerSettings, "containerPort"> & { port?: number },
   image: ImageConfig,
   env: StartOptions["env"],
 ): number[] {
   if (containerPort !== undefined) return [containerPort];
   const named = Number(env?.["PORT"] ?? image.env["PORT"]);
   const told = [...(named > 0 && named < 65_536 ? [named] : []), ...image.exposed];
-  const all = told.some((port) => USUAL_PORTS.includes(port)) ? told : [...told, ...USUAL_PORTS];
+  // The one port of the host that was asked for can only stand for one inside.
+  const isClear = port > 0 && new Set(told).size === 1;
+  const all = isClear || told.some((one) => USUAL_PORTS.includes(one)) ? told : [...told, ...USUAL_PORTS];
   return [...new Set(all)].slice(0, MAX_PORTS);
 }
 
@@ -42,18 +44,14 @@ export interface ContainerSpec {
 /** The body of `POST /containers/create`. */
 export function renderContainer({ image, env = {}, ports, settings }: ContainerSpec): Record<string, unknown> {
   const published = settings.network === "host" ? [] : ports;
-  const binding = (index: number) => ({
-    HostIp: settings.publishOn,
-    // One port was asked for: it belongs to the likeliest, the others get free ones.
-    HostPort: settings.port > 0 && index === 0 ? String(settings.port) : "",
-  });
+  const binding = { HostIp: settings.publishOn, HostPort: settings.port > 0 ? String(settings.port) : "" };
   return {
     Image: image,
     Env: Object.entries(env).map(([name, value]) => `${name}=${value}`),
     Labels: { ...settings.labels, ...renderLabels("docker", image) },
     ExposedPorts: Object.fromEntries(published.map((port) => [`${port}/tcp`, {}])),
     HostConfig: {
-      PortBindings: Object.fromEntries(published.map((port, index) => [`${port}/tcp`, [binding(index)]])),
+      PortBindings: Object.fromEntries(published.map((port) => [`${port}/tcp`, [binding]])),
       LogConfig: LOG_CONFIG,
       ...settings.host,
     },

@@ -55,7 +55,11 @@ describe.skipIf(!docker.available)("containers", () => {
     expect(await listContainers(docker.path, OWN)).toEqual([]);
   });
 
-  const inspect = async (): Promise<{ HostConfig: { PortBindings: Record<string, { HostIp: string }[]> } }> => {
+  interface Inspected {
+    HostConfig: { PortBindings: Record<string, { HostIp: string }[]> };
+    Config: { Env: string[] };
+  }
+  const inspect = async (): Promise<Inspected> => {
     const [id = ""] = await listContainers(docker.path, OWN);
     const [found] = JSON.parse((await run(docker.path, ["inspect", id])).stdout);
     return found;
@@ -155,11 +159,39 @@ describe.skipIf(!docker.available)("containers", () => {
     }
   });
 
+  test("the container has the variables of its image and those of env", async () => {
+    process.env["OPENENV_OF_THE_CALLER"] = "secret";
+    await using _ = await dockerProvider().start({ image: image.exposed, env: { HELLO: "world" } });
+    delete process.env["OPENENV_OF_THE_CALLER"];
+    const names = (await inspect()).Config.Env.map((entry) => entry.split("=")[0]);
+    expect(names).toEqual(expect.arrayContaining(["HELLO", "PORT", "PATH"]));
+    expect(names).not.toContain("OPENENV_OF_THE_CALLER");
+  });
+
   test("on the host's network the port is found as well", async () => {
     const provider = dockerProvider({ network: "host" });
     const port = String(await freePort());
     await using started = await provider.start({ image: image.counter, env: { PORT: port } });
     expect(started.url).toBe(`http://127.0.0.1:${port}`);
+  });
+
+  test("on the host's network somebody else's server is not taken for the container", async () => {
+    const holder = createServer().listen(0, "127.0.0.1");
+    await once(holder, "listening");
+    const { port } = holder.address() as { port: number };
+    try {
+      const provider = dockerProvider({ network: "host", containerPort: port });
+      await expect(provider.start({ image: image.counter })).rejects.toThrow(/is taken/);
+    } finally {
+      holder.close();
+    }
+  });
+
+  test("a port of the host is given to the one port inside, and not to several", async () => {
+    const port = await freePort();
+    await using started = await dockerProvider({ port, containerPort: 8000 }).start({ image: image.counter });
+    expect(started.url).toBe(`http://127.0.0.1:${port}`);
+    await expect(dockerProvider({ port }).start({ image: image.counter })).rejects.toThrow(/containerPort/);
   });
 
   test("the values of secret variables are not in the error", async () => {

@@ -1,3 +1,4 @@
+import { connect as connectTcp } from "node:net";
 import { ConfigError, ProviderError } from "../../errors.js";
 import type { Acquired, Start } from "../acquired.js";
 import { refuseReplicas, refuseSource } from "../check-options.js";
@@ -46,7 +47,7 @@ async function startContainer(spec: StartSpec, settings: ContainerSettings): Pro
     checkReach(address, settings);
     const engine = createEngine(address);
     const config = await obtainImage(engine, image, { pull: settings.pull, platform: settings.platform, start });
-    const ports = portCandidates(settings, config, env);
+    const ports = await choosePorts(settings, portCandidates(settings, config, env));
     const name = containerName(image);
     start.progress(`creating a container of ${image}`);
     start.onRelease(guard({ module: SWEEP, make: "createDockerSweeper", options: address }));
@@ -66,6 +67,31 @@ async function startContainer(spec: StartSpec, settings: ContainerSettings): Pro
 }
 
 const SWEEP = new URL("./sweep.js", import.meta.url).href;
+
+/** What else listens on the host's network must not be taken for the container; and one port cannot stand for several. */
+async function choosePorts({ network, port }: ContainerSettings, candidates: readonly number[]): Promise<number[]> {
+  if (network !== "host") {
+    if (port === 0 || candidates.length === 1) return [...candidates];
+    throw new ConfigError(
+      `The image may listen on ${candidates.join(", ")}: with \`port\`, name the one inside with \`containerPort\`.`,
+    );
+  }
+  const taken = await Promise.all(candidates.map(isTaken));
+  const free = candidates.filter((_, index) => !taken[index]);
+  if (free.length > 0) return free;
+  throw new ProviderError(
+    "START_FAILED",
+    `On the host's network port ${candidates.join(", ")} is taken; name a free one with PORT in \`env\`.`,
+  );
+}
+
+function isTaken(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connectTcp({ host: "127.0.0.1", port });
+    socket.once("connect", () => resolve(true)).once("error", () => resolve(false));
+    socket.once("connect", () => socket.destroy());
+  });
+}
 
 /** An engine on another machine publishes ports there, and its loopback is not ours. */
 function checkReach({ name, host }: EngineAddress, { publishOn }: ContainerSettings): void {

@@ -4,7 +4,6 @@ import { mkdir, mkdtemp, rename, rm } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { ProviderError } from "../../errors.js";
-import { findManifest } from "../../manifest/read-manifest.js";
 import type { Space } from "../hub/find-space.js";
 import { cloneInto } from "./clone.js";
 import type { GitSource } from "./git-source.js";
@@ -85,6 +84,8 @@ async function install(dir: string, { signal, progress }: CheckoutOptions): Prom
 
 async function describe(dir: string, name: string): Promise<Checkout> {
   const has = (file: string): boolean => existsSync(join(dir, file));
+  // Loaded here: what only connects needs neither YAML nor zod.
+  const { findManifest } = await import("../../manifest/read-manifest.js");
   const manifest = await findManifest(dir);
   const python = has("pyproject.toml") && (!has("package.json") || manifest?.runtime === "fastapi");
   if (python || has("package.json")) return { dir, runtime: python ? "python" : "node" };

@@ -52,6 +52,7 @@ async function startService(spec: StartSpec, settings: ServiceSettings): Promise
     refuseSource(NAME, "an image", "build one from the folder (`openenv build`), or use processProvider()");
   }
   const { image, env } = spec;
+  const { containerPort } = settings;
   const count = parseReplicas(spec);
   let exchange: ((image: string, signal: AbortSignal) => Promise<void>) | undefined;
   const started = await startEnvironment(NAME, spec, async (start) => {
@@ -59,7 +60,7 @@ async function startService(spec: StartSpec, settings: ServiceSettings): Promise
     const engine = createEngine(address);
     const node = await findNode(engine, start.signal);
     const config = await obtainImage(engine, image, { pull: settings.pull, platform: undefined, start });
-    let ports = portCandidates(settings, config, env);
+    let ports = portCandidates({ containerPort }, config, env);
     const name = containerName(image);
     const logs = () => readLogs(engine, `/services/${name}/logs`);
     start.progress(`creating a service of ${image}`);
@@ -80,7 +81,7 @@ async function startService(spec: StartSpec, settings: ServiceSettings): Promise
         start: { ...start, signal },
       });
       // Those of the old image too: it may be restored.
-      ports = [...new Set([...portCandidates(settings, found, env), ...ports])];
+      ports = [...new Set([...portCandidates({ containerPort }, found, env), ...ports])];
       await updateService({ engine, name, image: next, ports, signal });
       await replicas.waitFor(count, signal);
     };

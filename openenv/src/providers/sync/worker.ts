@@ -1,7 +1,9 @@
 /** The thread that holds what blocking calls have started. */
 import { answerCalls } from "../../client/sync/answer-calls.js";
+import type { HubStarted } from "../from-hub.js";
 import type { Recipe, Started } from "../provider.js";
 import { runRecipe } from "../run-recipe.js";
+import type { StartAnswer } from "./start-sync.js";
 
 const running = new Map<number, Started>();
 let last = 0;
@@ -16,9 +18,9 @@ answerCalls(async (method, args) => {
   return started.close();
 });
 
-async function start(recipe: Recipe): Promise<{ id: number; url: string }> {
-  const started = (await runRecipe(recipe)) as Started;
+async function start(recipe: Recipe): Promise<StartAnswer> {
+  const started = (await runRecipe(recipe)) as HubStarted;
   last++;
   running.set(last, started);
-  return { id: last, url: started.url };
+  return { id: last, url: started.url, token: started.token };
 }

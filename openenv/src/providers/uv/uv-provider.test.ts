@@ -1,12 +1,13 @@
 import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
+import { connect } from "openenv-ts/client";
+import { uvProvider } from "openenv-ts/providers";
+import { checkProvider, renderCheckReport } from "openenv-ts/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { startHub } from "../../../test-support/hub/hub-server.js";
 import { createPythonProject, type PythonProject, SMALL_PYTHON_PROJECT } from "../../../test-support/python-project.js";
 import { requirePython, requireUv } from "../../../test-support/requirement.js";
-import { connect } from "../../connect.js";
-import { uvProvider } from "./uv-provider.js";
 
 const python = await requirePython();
 const uv = await requireUv();
@@ -25,7 +26,7 @@ afterEach(async () => {
   await rm(scratch, { recursive: true, force: true });
 });
 
-async function writeProject(files: Record<string, string>): Promise<string> {
+async function writeProject(files: Readonly<Record<string, string>>): Promise<string> {
   for (const [name, text] of Object.entries(files)) await writeFile(join(scratch, name), text);
   return scratch;
 }
@@ -52,6 +53,23 @@ describe.skipIf(!python.available || !uv.available)("an environment of the Pytho
     await server.close();
     await expect(fetch(`${server.url}/health`)).rejects.toThrow("fetch failed");
     expect(await records()).toEqual([]);
+  });
+});
+
+describe.skipIf(!uv.available)("the provider", () => {
+  test("keeps the promises of every provider", { timeout: timeoutMs }, async () => {
+    const directory = await writeProject(SMALL_PYTHON_PROJECT);
+    const report = await checkProvider({
+      create: uvProvider,
+      works: { directory, timeoutMs: 60_000 },
+      actions: [{ message: "hello" }],
+      writes: "Uvicorn running",
+      broken: {
+        "no such folder": { spec: { directory: join(scratch, "none") }, code: "SOURCE_NOT_FOUND" },
+        "no such repository": { spec: { git: "https://127.0.0.1:1/none" }, code: "SOURCE_NOT_FOUND" },
+      },
+    });
+    expect(report.passed, renderCheckReport(report)).toBe(true);
   });
 });
 

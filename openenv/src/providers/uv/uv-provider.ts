@@ -4,7 +4,6 @@ import type { AddressInfo } from "node:net";
 import { createServer } from "node:net";
 import { join, resolve } from "node:path";
 import { ConfigError, ProviderError } from "../../errors.js";
-import { findManifest } from "../../manifest/read-manifest.js";
 import { refuseReplicas, refuseSource, refuseUnknown } from "../check-options.js";
 import { launch } from "../process/launch.js";
 import type { Provider, Started, StartSpec } from "../provider.js";
@@ -49,7 +48,7 @@ async function startWithUv(spec: StartSpec, options: Required<UvProviderOptions>
   return startEnvironment(NAME, spec, async (start) => {
     const dir = git ? (await checkOut({ git }, start)).dir : resolve((spec as { directory: string }).directory);
     mustBePython(dir);
-    const app = options.app ?? checkApp((await findManifest(dir))?.app ?? DEFAULT_APP);
+    const app = options.app ?? checkApp(await readApp(dir));
     const port = String(options.port || (await findFreePort()));
     start.progress(`uv prepares and starts ${dir}`);
     const child = await launch(start, {
@@ -74,6 +73,12 @@ function mustBePython(dir: string): void {
   const what = existsSync(dir) ? `no pyproject.toml in ${dir}` : `no folder ${dir}`;
   const node = existsSync(join(dir, "package.json")) ? " It is an environment of Node: use processProvider()." : "";
   throw new ProviderError("SOURCE_NOT_FOUND", `There is ${what}; name the folder of a Python environment.${node}`);
+}
+
+async function readApp(dir: string): Promise<string> {
+  // Loaded here: what only connects needs neither YAML nor zod.
+  const { findManifest } = await import("../../manifest/read-manifest.js");
+  return (await findManifest(dir))?.app ?? DEFAULT_APP;
 }
 
 /** It becomes an argument of uvicorn, and may come from somebody else's manifest. */

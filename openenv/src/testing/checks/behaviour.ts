@@ -50,7 +50,7 @@ export async function isolated(player: Player): Promise<void> {
 }
 
 /** @throws CheckSkip where there is no second session to be had. */
-export async function openSecond({ open }: Player): Promise<EnvClient> {
+async function openSecond({ open }: Player): Promise<EnvClient> {
   try {
     return await open();
   } catch (error) {
