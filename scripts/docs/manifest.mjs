@@ -1,5 +1,3 @@
-import * as z from "zod";
-
 /** The page of every field of openenv.yaml, from its schema. */
 export function renderManifest(schema) {
   return `# openenv.yaml
@@ -18,12 +16,12 @@ function rowsOf(schema, prefix) {
     const path = `${prefix}${name}`;
     const given = value === undefined ? (optional ? "" : "**required**") : `\`${JSON.stringify(value)}\``;
     const row = `| \`${path}\` | ${describe(field, inner)} | ${given} |\n`;
-    return [row, ...(inner instanceof z.ZodObject ? rowsOf(inner, `${path}.`) : [])];
+    return [row, ...(inner.def.type === "object" ? rowsOf(inner, `${path}.`) : [])];
   });
 }
 
 function describe(field, inner) {
-  const choices = inner instanceof z.ZodEnum ? inner.options : inner instanceof z.ZodLiteral ? [...inner.values] : [];
+  const choices = inner.def.type === "enum" ? inner.options : [];
   const text = field.description ?? inner.description ?? "";
   return choices.length > 1 ? `${text}: ${choices.map((choice) => `\`${choice}\``).join(", ")}` : text;
 }
@@ -34,8 +32,8 @@ function unwrap(field) {
   let value;
   let optional = false;
   for (;;) {
-    if (inner instanceof z.ZodDefault) value = inner.def.defaultValue;
-    else if (inner instanceof z.ZodOptional || inner instanceof z.ZodNullable) optional = true;
+    if (inner.def.type === "default") value = inner.def.defaultValue;
+    else if (["optional", "nullable"].includes(inner.def.type)) optional = true;
     else return { inner, value, optional };
     inner = inner.unwrap();
   }

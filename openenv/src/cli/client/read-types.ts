@@ -11,12 +11,14 @@ const BASE_FIELDS = {
   observation: ["done", "reward", "metadata"],
   state: ["episode_id", "step_count"],
 } as const;
-/** Schemas of somebody else may be nested without end. */
+/** Schemas of somebody else may be nested without end, by themselves or by what they refer to. */
 const MAX_DEPTH = 64;
+const MAX_JSON_DEPTH = 256;
 const MAX_DESCRIPTION = 500;
 
 /** Reads the schemas of `GET /schema`, whoever wrote them; what they do not say, or say in a way of their own, is "any". */
-export function readTypes(schemas: SchemaBody, prefix: string): ClientTypes {
+export function readTypes(given: SchemaBody, prefix: string): ClientTypes {
+  const schemas = prune(given, 0) as SchemaBody;
   const models: Model[] = [];
   const names = createModelNames([...["Env", "Action", "Observation", "State"].map((part) => prefix + part)]);
   const read = (part: keyof typeof BASE_FIELDS, root: unknown): Model => {
@@ -30,6 +32,13 @@ export function readTypes(schemas: SchemaBody, prefix: string): ClientTypes {
   const isSame = canonicalSchema(schemas.observation) === canonicalSchema(schemas.reset_observation);
   const observation = isSame ? step : either(step, read("observation", schemas.reset_observation));
   return { action, observation, state: read("state", schemas.state), models };
+}
+
+function prune(value: unknown, depth: number): unknown {
+  if (typeof value !== "object" || value === null) return value;
+  if (depth > MAX_JSON_DEPTH) return {};
+  if (Array.isArray(value)) return value.map((item) => prune(item, depth + 1));
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, prune(member, depth + 1)]));
 }
 
 /** One class for what reset and step show: a field that one of them may lack may be lacking. */

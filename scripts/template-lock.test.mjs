@@ -1,0 +1,50 @@
+import { expect, test } from "vitest";
+import { renderTemplateLock } from "./template-lock.mjs";
+
+const manifest = {
+  name: "game",
+  version: "0.1.0",
+  dependencies: { "openenv-ts": "1" },
+  devDependencies: { tester: "1" },
+};
+const lock = {
+  packages: {
+    "": { name: "workspace" },
+    "node_modules/openenv-ts": { resolved: "openenv", link: true },
+    openenv: {
+      name: "openenv-ts",
+      version: "1",
+      dependencies: { deep: "1", shared: "1" },
+      devDependencies: { unneeded: "1" },
+      peerDependencies: { heavy: "1" },
+      peerDependenciesMeta: { heavy: { optional: true } },
+    },
+    "openenv/node_modules/deep": { version: "2", optionalDependencies: { "deep-linux": "2" } },
+    "node_modules/deep": { version: "1" },
+    "node_modules/deep-linux": { version: "2", os: ["linux"], dev: true, optional: true },
+    "node_modules/shared": { version: "1", dev: true },
+    "node_modules/tester": { version: "1", dev: true, dependencies: { shared: "1", runner: "1" } },
+    "node_modules/tester/node_modules/runner": { version: "3", dev: true, dependencies: { shared: "1" } },
+    "node_modules/unneeded": { version: "1", dev: true },
+    "node_modules/heavy": { version: "1" },
+  },
+};
+
+test("the lock of the template has what its dependencies need, where Node looks for it, and nothing else", () => {
+  const { packages, ...head } = JSON.parse(renderTemplateLock(lock, manifest));
+  expect(head).toEqual({ name: "game", version: "0.1.0", lockfileVersion: 3, requires: true });
+  expect(packages).toEqual({
+    "": manifest,
+    "node_modules/deep-linux": { version: "2", os: ["linux"], optional: true },
+    "node_modules/openenv-ts": {
+      version: "1",
+      dependencies: { deep: "1", shared: "1" },
+      peerDependencies: { heavy: "1" },
+      peerDependenciesMeta: { heavy: { optional: true } },
+    },
+    "node_modules/openenv-ts/node_modules/deep": { version: "2", optionalDependencies: { "deep-linux": "2" } },
+    "node_modules/shared": { version: "1" },
+    "node_modules/tester": { version: "1", dev: true, dependencies: { shared: "1", runner: "1" } },
+    "node_modules/tester/node_modules/runner": { version: "3", dev: true, dependencies: { shared: "1" } },
+  });
+});
