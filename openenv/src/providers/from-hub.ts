@@ -64,7 +64,7 @@ export async function fromHub<C extends ClientContract = GenericContract>(
   }
 }
 
-/** The name that the Python package has for it. */
+/** The name that the Python package has for it. @alias */
 export const fromEnv = fromHub;
 
 /** One for all calls, so that they share their spares. */
