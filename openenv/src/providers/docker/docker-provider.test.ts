@@ -55,7 +55,11 @@ describe.skipIf(!docker.available)("containers", () => {
     expect(await listContainers(docker.path, OWN)).toEqual([]);
   });
 
-  const inspect = async (): Promise<{ HostConfig: { PortBindings: Record<string, { HostIp: string }[]> } }> => {
+  interface Inspected {
+    HostConfig: { PortBindings: Record<string, { HostIp: string }[]> };
+    Config: { Env: string[] };
+  }
+  const inspect = async (): Promise<Inspected> => {
     const [id = ""] = await listContainers(docker.path, OWN);
     const [found] = JSON.parse((await run(docker.path, ["inspect", id])).stdout);
     return found;
@@ -153,6 +157,15 @@ describe.skipIf(!docker.available)("containers", () => {
     } finally {
       await rm(folder, { recursive: true });
     }
+  });
+
+  test("the container has the variables of its image and those of env", async () => {
+    process.env["OPENENV_OF_THE_CALLER"] = "secret";
+    await using _ = await dockerProvider().start({ image: image.exposed, env: { HELLO: "world" } });
+    delete process.env["OPENENV_OF_THE_CALLER"];
+    const names = (await inspect()).Config.Env.map((entry) => entry.split("=")[0]);
+    expect(names).toEqual(expect.arrayContaining(["HELLO", "PORT", "PATH"]));
+    expect(names).not.toContain("OPENENV_OF_THE_CALLER");
   });
 
   test("on the host's network the port is found as well", async () => {

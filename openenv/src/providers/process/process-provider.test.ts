@@ -1,6 +1,8 @@
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { createServer } from "node:net";
+import { join } from "node:path";
 import { connect } from "openenv-ts/client";
 import { processProvider } from "openenv-ts/providers";
 import { checkProvider, renderCheckReport } from "openenv-ts/testing";
@@ -115,6 +117,8 @@ test("what the environment has started ends with it", async () => {
   await until(() => !isRunning(pid));
 });
 
+const PACKAGE = join(import.meta.dirname, "../../..");
+
 function isRunning(pid: number): boolean {
   try {
     return !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
@@ -122,6 +126,31 @@ function isRunning(pid: number): boolean {
     return false;
   }
 }
+
+test.each([
+  ["an exception that nobody catches", 'setTimeout(() => { throw new Error("crash"); }, 10);', 1],
+  ["an exit", "process.exit(7);", 7],
+  ["its end without close()", "", 0],
+])("%s of the caller leaves nothing", async (_how, ending, code) => {
+  await using project = await createProject({ "environment.mjs": WITH_VARIABLE });
+  const script = `
+    import { processProvider } from "openenv-ts/providers";
+    const started = await processProvider().start({ directory: ${JSON.stringify(project.dir)} });
+    console.log(started.url);
+    ${ending}`;
+  const args = ["--input-type=module", "--eval", script];
+  const caller = spawn(process.execPath, args, { cwd: PACKAGE, stdio: ["ignore", "pipe", "ignore"] });
+  let url = "";
+  caller.stdout.on("data", (text) => (url += text));
+  expect((await once(caller, "close"))[0]).toBe(code);
+  expect(url).toMatch(/^http/);
+  await until(() =>
+    fetch(`${url.trim()}/health`).then(
+      () => false,
+      () => true,
+    ),
+  );
+});
 
 test("what it cannot start is refused with the provider that can", async () => {
   await expect(processProvider().start({ image: "echo" })).rejects.toThrow(/dockerProvider/);
