@@ -60,7 +60,7 @@ describe("a Space's repository", () => {
     expect(await readFile(join(dir, "server/app.py"), "utf8")).toBe("");
   });
 
-  test("that is private needs the token, which is sent to the Hub only", async () => {
+  test("that is private needs the token", async () => {
     await hub.addSpace("author/own", PYTHON, { private: true });
     await expect(fromSpace("author/own")).rejects.toMatchObject({ code: "SOURCE_NOT_FOUND" });
     expect(await fromSpace("author/own", hub.token)).toMatchObject({ runtime: "python" });
