@@ -50,5 +50,5 @@ export function fromHubSync<C extends ClientContract = GenericContract>(
   }
 }
 
-/** The name that the Python package has for it. */
+/** The name that the Python package has for it. @alias */
 export const fromEnvSync = fromHubSync;

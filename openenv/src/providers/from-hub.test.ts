@@ -143,6 +143,11 @@ describe("a Space's repository", () => {
     120_000,
   );
 
+  test("of another host is one for a provider", async () => {
+    const elsewhere = await fails("https://example.com/author/echo.git#main");
+    expect(elsewhere).toMatchObject({ code: "INVALID_CONFIG", message: expect.stringContaining("{ git }") });
+  });
+
   test("is given up with the deadline, the download included", async () => {
     await hub.addSpace("author/small", SMALL_PYTHON_PROJECT);
     const late = await fails("author/small", { useDocker: false, timeoutMs: 1 });
@@ -288,6 +293,7 @@ describe("a Space that cannot be had", () => {
       [{ useDocker: false, tag: "v2" }, /tag/],
       [{ provider: processProvider() }, /useDocker: false/],
       [{ tag: "a b" }, /tag is "a b"/],
+      [{ timeoutMs: -1 }, /timeoutMs is -1/],
       [{ registry: "host/../x y" }, /registry is/],
     ];
     for (const [options, text] of refused) {

@@ -2,7 +2,7 @@ import type { ClientContract, GenericContract } from "../client/contract.js";
 import { ConfigError, ConnectionError, ProviderError } from "../errors.js";
 import { readHubToken } from "../util/hub-account.js";
 import { settled } from "../util/settled.js";
-import { refuseReplicas, refuseUnknown } from "./check-options.js";
+import { checkSpec, refuseReplicas, refuseUnknown } from "./check-options.js";
 import { connectStarted, type StartedClient } from "./connect-started.js";
 import { dockerProvider } from "./docker/docker-provider.js";
 import type { FromOptions } from "./from-docker-image.js";
@@ -31,14 +31,20 @@ const OF_START = [
   "provider",
   "prewarm",
   "env",
-  "timeoutMs",
   "replicas",
   "onProgress",
   "useDocker",
   "tag",
   "registry",
 ] as const satisfies readonly (keyof HubOptions)[];
-const KNOWN = [...OF_START, "contract", "connect", "signal", "token"] as const satisfies readonly (keyof HubOptions)[];
+const KNOWN = [
+  ...OF_START,
+  "contract",
+  "connect",
+  "signal",
+  "timeoutMs",
+  "token",
+] as const satisfies readonly (keyof HubOptions)[];
 
 /**
  * Opens one session of an environment on the Hub. With `owner/name` a copy of your own is started: its image in a
@@ -64,7 +70,7 @@ export async function fromHub<C extends ClientContract = GenericContract>(
   }
 }
 
-/** The name that the Python package has for it. */
+/** The name that the Python package has for it. @alias */
 export const fromEnv = fromHub;
 
 /** One for all calls, so that they share their spares. */
@@ -81,6 +87,11 @@ export interface HubStarted extends Started {
 
 /** Starts what a `owner/name` or URL names, or finds where it runs. @throws as `fromHub`. */
 export async function startFromHub(repo: string, options: HubStartOptions): Promise<HubStarted> {
+  if (/\.git(#.*)?$/.test(repo) && spaceOfPage(repo) === undefined) {
+    throw new ConfigError(
+      `${repo} is no Space: start the repository with processProvider() or uvProvider() and { git }.`,
+    );
+  }
   return /^https?:\/\//.test(repo) ? useRunning(repo, options) : startOwn(parseSpaceId(repo), options);
 }
 
@@ -89,7 +100,7 @@ async function startOwn(id: string, options: HubStartOptions): Promise<Started> 
   const { timeoutMs = DEFAULT_START_TIMEOUT_MS } = options;
   checkWay(id, options);
   const deadline = Date.now() + timeoutMs;
-  const { space, source, usual } = await findInTime(id, options, timeoutMs);
+  const { space, source, usual } = await inTime(id, options, (limit) => find(id, options, limit));
   const rest = { env, replicas, onProgress, signal, timeoutMs: Math.max(1, deadline - Date.now()) };
   try {
     return await startSpared(provider ?? usual, { ...source, ...rest }, prewarm);
@@ -101,6 +112,8 @@ async function startOwn(id: string, options: HubStartOptions): Promise<Started> 
 /** @throws ConfigError when the options do not go together, before anything is asked. */
 function checkWay(id: string, { useDocker = true, provider, ...options }: HubStartOptions): void {
   const { name, hasReplicas } = provider ?? (useDocker ? DEFAULTS.docker : DEFAULTS.node);
+  const { env, timeoutMs, replicas } = options;
+  checkSpec(name, { image: id, env, timeoutMs, replicas });
   if (!hasReplicas) refuseReplicas(name, options);
   if (useDocker) {
     imageOf(id, options);
@@ -124,14 +137,16 @@ interface Found {
   usual: Provider;
 }
 
-async function findInTime(id: string, options: HubStartOptions, timeoutMs: number): Promise<Found> {
-  const limit = createLimit(timeoutMs, options.signal);
-  const work = find(id, options, limit.signal);
+/** @throws ProviderError when the time is up, once what was begun is undone. */
+async function inTime<T>(id: string, options: HubStartOptions, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const { timeoutMs = DEFAULT_START_TIMEOUT_MS, signal } = options;
+  const limit = createLimit(timeoutMs, signal);
+  const doing = work(limit.signal);
   try {
-    return await limit.race(work);
+    return await limit.race(doing);
   } catch (error) {
     // It removes what it has brought so far.
-    await settled(work, GIVE_UP_MS);
+    await settled(doing, GIVE_UP_MS);
     throw explainEnd(error, id, limit);
   } finally {
     limit.end();
@@ -180,7 +195,7 @@ function withLogin(
 }
 
 async function useRunning(url: string, options: HubStartOptions): Promise<HubStarted> {
-  const { signal, token = readHubToken() } = options;
+  const { token = readHubToken() } = options;
   const ofStart = OF_START.filter((name) => options[name] !== undefined);
   if (ofStart.length > 0) {
     const example = spaceOfPage(url) ?? "owner/name";
@@ -189,7 +204,8 @@ async function useRunning(url: string, options: HubStartOptions): Promise<HubSta
     );
   }
   const id = spaceOfPage(url);
-  const space = id === undefined ? undefined : await findSpace(id, { token, signal });
+  const ask = (signal: AbortSignal) => findSpace(id as string, { token, signal });
+  const space = id === undefined ? undefined : await inTime(id, options, ask);
   if (space) mustRun(space);
   return {
     url: space?.url ?? url,

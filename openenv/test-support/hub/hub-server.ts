@@ -8,8 +8,6 @@ import * as api from "./api.js";
 import { serveGit } from "./git-http.js";
 import { type Change, createRepository } from "./repository.js";
 
-export type { Space } from "./api.js";
-
 export interface HubRequest {
   method: string;
   path: string;

@@ -6,9 +6,10 @@ import { join } from "node:path";
 import { connect } from "openenv-ts/client";
 import { processProvider } from "openenv-ts/providers";
 import { checkProvider, renderCheckReport } from "openenv-ts/testing";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { counterModule, createProject } from "../../../test-support/command-line.js";
 import { until } from "../../../test-support/fleet.js";
+import { startHub } from "../../../test-support/hub/hub-server.js";
 
 test("it keeps the promises of every provider", async () => {
   await using project = await createProject({
@@ -36,6 +37,21 @@ test("it keeps the promises of every provider", async () => {
   });
   expect(report.passed, renderCheckReport(report)).toBe(true);
 }, 180_000);
+
+test("a git repository is cloned, its packages are installed, and it is started", async () => {
+  await using hub = await startHub();
+  await using project = await createProject();
+  // In the project, so that a repository without packages finds ours.
+  vi.stubEnv("OPENENV_CACHE", `${project.dir}/cache`);
+  onTestFinished(() => void vi.unstubAllEnvs());
+  await hub.addSpace("author/counter", { "package.json": '{ "type": "module" }', "environment.ts": counterModule() });
+  await using started = await processProvider().start({ git: `${hub.url}/spaces/author/counter` });
+  await using env = await connect(started.url);
+  expect((await env.reset()).observation).toEqual({ count: 0 });
+  await hub.addSpace("author/python", { "pyproject.toml": "" });
+  const python = processProvider().start({ git: `${hub.url}/spaces/author/python` });
+  await expect(python).rejects.toThrow("use uvProvider()");
+}, 120_000);
 
 const FAILING_FACTORY = counterModule().replace("let count", 'throw new Error("no key");\n let count');
 

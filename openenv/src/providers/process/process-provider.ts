@@ -2,8 +2,11 @@ import { stat } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { ConfigError, ProviderError } from "../../errors.js";
+import type { Start } from "../acquired.js";
 import { refuseReplicas, refuseSource, refuseUnknown } from "../check-options.js";
 import type { Provider, Started, StartSpec } from "../provider.js";
+import { checkOut } from "../repository/checkout.js";
+import { type GitSource, parseGitUrl } from "../repository/git-source.js";
 import { startEnvironment } from "../start.js";
 import { launch } from "./launch.js";
 
@@ -13,7 +16,7 @@ export interface ProcessProviderOptions {
 }
 
 /**
- * Starts the environment of a folder or module with Node, as `openenv serve` does, in a process of its own on
+ * Starts the environment of a folder, module or git repository with Node, as `openenv serve` does, in a process of its own on
  * 127.0.0.1. It has the variables of this process, without those that place a server (`HOST`, `PORT`, `WORKERS`), and
  * those of `env`. The process and all that it starts end with `close()` and with this process, whatever ends that.
  * @throws ConfigError for an option it does not have.
@@ -38,18 +41,18 @@ const SCRIPT = fileURLToPath(new URL("../../cli/serve-child.js", import.meta.url
 
 async function startProcess(spec: StartSpec, port: number): Promise<Started> {
   refuseReplicas(NAME, spec);
-  if (!("directory" in spec)) {
-    refuseSource(NAME, "a folder or a module", "use dockerProvider() for an image, fromHub() for a repository");
-  }
-  const target = resolve(spec.directory);
+  if ("image" in spec)
+    refuseSource(NAME, "a folder, a module or a git repository", "use dockerProvider() for an image");
+  const git = "git" in spec ? parseGitUrl(spec.git) : undefined;
   return startEnvironment(NAME, spec, async (start) => {
+    const target = git ? await fetchNode(git, start) : resolve((spec as { directory: string }).directory);
     const found = await stat(target).catch(() => undefined);
     if (!found) throw new ProviderError("SOURCE_NOT_FOUND", `There is no file or folder ${target}; check the path.`);
     start.progress(`starting ${target}`);
     const task = { target, options: { host: "127.0.0.1", port }, announce: false };
     const child = await launch(start, {
       provider: NAME,
-      source: target,
+      source: git?.url ?? target,
       command: process.execPath,
       args: [SCRIPT, JSON.stringify(task)],
       cwd: found.isDirectory() ? target : dirname(target),
@@ -61,4 +64,10 @@ async function startProcess(spec: StartSpec, port: number): Promise<Started> {
     child.noteUrl(url);
     return { url, logs: child.logs, ended: child.ended };
   });
+}
+
+async function fetchNode(git: GitSource, start: Start): Promise<string> {
+  const { dir, runtime } = await checkOut({ git }, start);
+  if (runtime === "node") return dir;
+  throw new ProviderError("SOURCE_NOT_FOUND", `${git.url} is an environment of Python: use uvProvider().`);
 }

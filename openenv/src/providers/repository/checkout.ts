@@ -52,7 +52,7 @@ export async function checkOut(source: RepositorySource, options: CheckoutOption
 }
 
 /** Where checkouts are kept: `OPENENV_CACHE`, else `openenv` in the user's cache folder. Each can be deleted at any time. */
-export function cacheFolder(): string {
+function cacheFolder(): string {
   return process.env["OPENENV_CACHE"] || join(process.env["XDG_CACHE_HOME"] || join(homedir(), ".cache"), "openenv");
 }
 

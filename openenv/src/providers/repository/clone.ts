@@ -5,11 +5,13 @@ import type { GitSource } from "./git-source.js";
 import { refuseEscapingLinks } from "./place-inside.js";
 import { runTool } from "./run-tool.js";
 
-/** Nothing but the transports that are asked for, no program of a repository's, no question on the terminal. */
+/** Nothing but the transport that is asked for, no program of a repository's, no question on the terminal. */
 const SAFE = [
-  ...["-c", "protocol.allow=never", "-c", "protocol.https.allow=always", "-c", "protocol.http.allow=always"],
+  ...["-c", "protocol.allow=never", "-c", "protocol.https.allow=always"],
   ...["-c", "core.hooksPath=/dev/null", "-c", "fetch.fsckObjects=true", "-c", "advice.detachedHead=false"],
 ];
+/** Not for the others: an answer over https could lead there. */
+const PLAIN = ["-c", "protocol.http.allow=always"];
 const ENV = { GIT_TERMINAL_PROMPT: "0", GIT_LFS_SKIP_SMUDGE: "0" };
 
 /**
@@ -19,7 +21,12 @@ const ENV = { GIT_TERMINAL_PROMPT: "0", GIT_LFS_SKIP_SMUDGE: "0" };
  */
 export async function cloneInto(dir: string, { url, ref }: GitSource, signal: AbortSignal): Promise<string> {
   const git = (...args: string[]): Promise<string> =>
-    runTool("git", [...SAFE, ...args], { cwd: dir, env: ENV, signal, missing: "Install git." });
+    runTool("git", [...SAFE, ...(url.startsWith("http:") ? PLAIN : []), ...args], {
+      cwd: dir,
+      env: ENV,
+      signal,
+      missing: "Install git.",
+    });
   try {
     await git("init", "--quiet");
     await git("fetch", "--quiet", "--depth", "1", "--no-tags", "--end-of-options", url, ref ?? "HEAD");

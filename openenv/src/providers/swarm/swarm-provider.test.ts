@@ -39,7 +39,7 @@ describe.skipIf(!swarm.available)("services", () => {
   }, 120_000);
   afterAll(async () => {
     for (const built of images) await built[Symbol.asyncDispose]();
-  }, 60_000);
+  }, 300_000);
   afterEach(async () => {
     expect(await services()).toEqual([]);
   });
@@ -82,7 +82,7 @@ describe.skipIf(!swarm.available)("services", () => {
       expect(observation).toEqual({ count: index + 1, hello: name });
     }
     for (const { env } of sessions) await env.close();
-  }, 60_000);
+  }, 300_000);
 
   test("a replica that ends is replaced, and only its sessions are lost", async () => {
     await using server = await swarmProvider().start({ image: image.named, replicas: 2 });
@@ -100,7 +100,7 @@ describe.skipIf(!swarm.available)("services", () => {
     }
     expect(seen.size).toBe(3);
     await second.env.close();
-  }, 60_000);
+  }, 300_000);
 
   test("a rolling update exchanges every replica, and one that does not run is taken back", async () => {
     await using server = await swarmProvider().start({ image: image.named, replicas: 2 });
@@ -117,7 +117,7 @@ describe.skipIf(!swarm.available)("services", () => {
     const { env, name } = await ask(server.url);
     expect(name).toMatch(/second$/);
     await env.close();
-  }, 180_000);
+  }, 300_000);
 
   test("limits, labels and variables reach the service; fromDockerImage removes it", async () => {
     const provider = swarmProvider({ memory: "128m", cpus: 0.5, labels: { team: "blue" } });
@@ -131,7 +131,7 @@ describe.skipIf(!swarm.available)("services", () => {
     });
     await env.close();
     expect(await docker("ps", "-aq", "--filter", `label=com.docker.swarm.service.id=${inspected.ID}`)).toEqual([]);
-  }, 60_000);
+  }, 300_000);
 });
 
 test.each([0, 1.5, -1, 100_000])("%d replicas are refused", async (replicas) => {
