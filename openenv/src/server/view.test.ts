@@ -108,7 +108,11 @@ describe("views of observations", () => {
       "[0].runs[0].tone",
     ],
     ["an action that is no object", { actions: () => [{ label: "a", action: "go" as never }] }, "[0].action"],
-    ["a function in an action", { actions: () => [{ label: "a", action: { to: () => 1 } as never }] }, "has no JSON form"],
+    [
+      "a function in an action",
+      { actions: () => [{ label: "a", action: { to: () => 1 } as never }] },
+      "has no JSON form",
+    ],
     [
       "too many parts",
       { render: () => Array.from({ length: 257 }, () => ({ kind: "text" as const, runs: [] })) },
