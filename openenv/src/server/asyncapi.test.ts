@@ -9,7 +9,7 @@ import type { AsyncApi } from "./asyncapi.js";
 import type { RunningServer, ServeOptions } from "./types.js";
 
 const { start, open } = useServers();
-const SCHEMA = specs.schemasWithoutId["3.0.0"];
+const SCHEMA = specs.schemasWithoutId["3.0.0"] as object;
 
 const nested = defineEnvironment(
   defineContract({
