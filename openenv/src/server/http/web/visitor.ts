@@ -54,12 +54,11 @@ async function play(exchange: Exchange, body: JsonObject, message: Move): Promis
   if (known === undefined && forwardToRoom(exchange, JSON.stringify(body))) return;
   const session = known ?? (await sessions.openNamed());
   const reply = await dispatch(session, message, givenUpWith(exchange));
-  note(session, message, reply);
-  if (known !== undefined) return send(exchange, session, reply);
-  const isOver = reply.type === "error" || exchange.response.closed;
+  const isOver = known === undefined && (reply.type === "error" || exchange.response.closed);
   if (isOver) sessions.end(session, "its first request failed");
-  else sessions.markUnclaimed(session);
+  else if (known === undefined) sessions.markUnclaimed(session);
   send(exchange, isOver ? null : session, reply);
+  note(session, message, reply);
 }
 
 function note(session: Session, message: Move, reply: ServerMessage): void {
