@@ -34,7 +34,7 @@ try {
   const { file, manifest } = await locateEnvironment(target);
   if (manifest) applyVariables(manifest);
   server = await serveModule(file, options);
-  if (announce) print(renderBanner(server.url, server.environment.contract));
+  if (announce) print(renderBanner(server));
   process.send?.({ port: server.port } satisfies ChildReady);
 } catch (error) {
   exit(reportError(error));
