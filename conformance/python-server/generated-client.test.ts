@@ -11,7 +11,7 @@ import { type PythonServer, startPythonServer } from "./start-server.js";
 
 const python = await requirePython();
 /** The Python package alone takes seconds to load. */
-const TIME_LIMIT = { timeout: 180_000 };
+const TIME_LIMIT = { timeout: 300_000 };
 /** Inside the repository, so that `import "openenv-ts"` resolves. */
 const SCRATCH = join(import.meta.dirname, "../../.cache");
 

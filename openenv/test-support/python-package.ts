@@ -32,7 +32,7 @@ export async function runPython(python: string, script: string, cwd: string): Pr
     PYTHONDONTWRITEBYTECODE: "1",
     PYTHONWARNINGS: "error::UserWarning:pydantic",
   };
-  const { stdout } = await promisify(execFile)(python, ["-c", script], { cwd, env, timeout: 150_000 });
+  const { stdout } = await promisify(execFile)(python, ["-c", script], { cwd, env, timeout: 280_000 });
   return JSON.parse(stdout.trim().split("\n").at(-1) ?? "");
 }
 

@@ -14,7 +14,7 @@ import { renderPythonPackage } from "./python-package.js";
 import { readTypes } from "./read-types.js";
 
 const python = await requirePython();
-const TIME_LIMIT = { timeout: 180_000 };
+const TIME_LIMIT = { timeout: 300_000 };
 
 const point = z.object({ x: z.number(), y: z.number().nullable() });
 const tree = z.object({
