@@ -23,7 +23,7 @@ await runSuite({
     "Kills: `openenv serve --workers 3`, 32 sockets that play whole sessions all the time; each kill is SIGKILL to a " +
       "worker that has just answered. Every answer is checked; a session that is lost must be one of a killed worker.",
     "Soak: `openenv serve --workers 2`, sessions that step with pauses and others that come and go; memory is the resident " +
-      "set of supervisor and workers at the end of each minute, nothing is collected by force.",
+      "set of supervisor and workers, looked at every two seconds, the least of each minute; nothing is collected by force.",
   ],
 });
 
