@@ -1,0 +1,181 @@
+import {
+  type ArrayFieldItemTemplateProps,
+  type ArrayFieldTemplateProps,
+  canExpand,
+  type FieldTemplateProps,
+  type MultiSchemaFieldTemplateProps,
+  type ObjectFieldTemplateProps,
+  type OptionalDataControlsTemplateProps,
+  type WrapIfAdditionalTemplateProps,
+} from "@rjsf/utils";
+import type { ReactNode } from "react";
+import { Icon } from "../parts/icon.js";
+import { IconButton } from "../parts/icon-button.js";
+import { typeHint } from "./type-hint.js";
+
+/** How the parts of a form look; one label, its type, the input, its description, its errors. */
+export const templates = {
+  FieldTemplate: Field,
+  ObjectFieldTemplate: ObjectGroup,
+  ArrayFieldTemplate: ArrayGroup,
+  ArrayFieldItemTemplate: ArrayItem,
+  MultiSchemaFieldTemplate: Union,
+  OptionalDataControlsTemplate: OptionalControls,
+  WrapIfAdditionalTemplate: Additional,
+  DescriptionFieldTemplate: () => null,
+};
+
+function Field(props: FieldTemplateProps) {
+  const { id, label, required, schema, rawDescription, children, rawErrors, hidden, displayLabel } = props;
+  if (hidden) return <div hidden>{children}</div>;
+  const isGroup = ["object", "array"].includes(String([schema.type].flat()[0])) && !displayLabel;
+  const errors = <Errors id={id} errors={rawErrors} />;
+  const hint = rawDescription ? (
+    <p className="hint" id={`${id}__description`}>
+      {rawDescription}
+    </p>
+  ) : null;
+  const field = displayLabel ? (
+    <div className="field">
+      <div className="label-row">
+        <label htmlFor={id}>{label}</label>
+        <span className="type">{[typeHint(schema), required ? "required" : ""].filter(Boolean).join(", ")}</span>
+      </div>
+      {children}
+      {hint}
+      {errors}
+    </div>
+  ) : (
+    <>
+      {children}
+      {isGroup ? null : hint}
+      {errors}
+    </>
+  );
+  const Wrap = props.registry.templates.WrapIfAdditionalTemplate;
+  return <Wrap {...props}>{field}</Wrap>;
+}
+
+function Errors({ id, errors }: { id: string; errors: string[] | undefined }) {
+  if (!errors?.length) return null;
+  return (
+    <div className="err" id={`${id}__error`}>
+      <Icon name="alert" />
+      <span>{[...new Set(errors)].join(" ")}</span>
+    </div>
+  );
+}
+
+function ObjectGroup(props: ObjectFieldTemplateProps) {
+  const { title, description, properties, fieldPathId, schema, uiSchema, formData, required, optionalDataControl } = props;
+  const isRoot = fieldPathId.path.length === 0;
+  const fields = (
+    <div className={isRoot ? "stack stack--form" : "group group--nested"}>
+      {properties.filter(({ hidden }) => !hidden).map(({ content }) => content)}
+      {canExpand(schema, uiSchema, formData) ? <AddButton label="Add field" onClick={props.onAddProperty} /> : null}
+      {properties.length === 0 && isRoot ? <p className="hint">Nothing to fill in.</p> : null}
+    </div>
+  );
+  if (isRoot) return fields;
+  return (
+    <Group id={fieldPathId.$id} title={title} type={required ? "object, required" : "object, optional"} description={description}>
+      {optionalDataControl}
+      {optionalDataControl && properties.length === 0 ? null : fields}
+    </Group>
+  );
+}
+
+function ArrayGroup({ title, items, schema, canAdd, onAddClick, fieldPathId, required, optionalDataControl }: ArrayFieldTemplateProps) {
+  const noun = title.replace(/s$/, "").toLowerCase() || "item";
+  const type = [typeHint(schema), required ? "required" : ""].filter(Boolean).join(", ");
+  return (
+    <Group id={fieldPathId.$id} title={title} type={type} description={schema.description}>
+      <div className="group">
+        {optionalDataControl}
+        {items}
+        {canAdd ? <AddButton label={`Add ${noun}`} onClick={() => onAddClick()} /> : null}
+      </div>
+    </Group>
+  );
+}
+
+function ArrayItem({ children, index, buttonsProps }: ArrayFieldItemTemplateProps) {
+  const { hasRemove, hasMoveUp, hasMoveDown, onRemoveItem, onMoveUpItem, onMoveDownItem } = buttonsProps;
+  return (
+    <div className="item">
+      <span className="idx">{index}</span>
+      <div className="item__field">{children}</div>
+      <div className="item__tools">
+        {hasMoveUp ? <IconButton icon="up" label={`Move item ${index} up`} onClick={onMoveUpItem} /> : null}
+        {hasMoveDown ? <IconButton icon="down" label={`Move item ${index} down`} onClick={onMoveDownItem} /> : null}
+        {hasRemove ? <IconButton icon="close" label={`Remove item ${index}`} onClick={onRemoveItem} /> : null}
+      </div>
+    </div>
+  );
+}
+
+function Union({ selector, optionSchemaField, schema }: MultiSchemaFieldTemplateProps) {
+  return (
+    <div className="union" data-kind={schema.oneOf ? "oneOf" : "anyOf"}>
+      {selector}
+      {optionSchemaField}
+    </div>
+  );
+}
+
+function OptionalControls({ id, label, onAddClick, onRemoveClick }: OptionalDataControlsTemplateProps) {
+  if (onAddClick) return <AddButton id={id} label={`Fill in ${label.toLowerCase()}`} onClick={() => onAddClick()} />;
+  if (!onRemoveClick) return null;
+  return <IconButton id={id} icon="close" label={`Leave out ${label}`} className="group__out" onClick={onRemoveClick} />;
+}
+
+/** A field that the visitor has named. */
+function Additional({ id, label, schema, children, onKeyRenameBlur, onRemoveProperty }: WrapIfAdditionalTemplateProps) {
+  if (!("__additional_property" in schema)) return <>{children}</>;
+  return (
+    <div className="pair">
+      <input
+        className="input input--mono"
+        id={`${id}-key`}
+        aria-label={`Name of the field ${label}`}
+        defaultValue={label}
+        onBlur={onKeyRenameBlur}
+      />
+      <div className="item__field">{children}</div>
+      <IconButton icon="close" label={`Remove ${label}`} onClick={onRemoveProperty} />
+    </div>
+  );
+}
+
+interface GroupProps {
+  id: string;
+  title: string;
+  type: string;
+  description: ReactNode;
+  children: ReactNode;
+}
+
+function Group({ id, title, type, description, children }: GroupProps) {
+  return (
+    <fieldset className="field" id={id} tabIndex={-1}>
+      <legend className="sr">{title}</legend>
+      <div className="label-row" aria-hidden="true">
+        <span>{title}</span>
+        <span className="type">{type}</span>
+      </div>
+      {description ? <div className="hint">{description}</div> : null}
+      {children}
+    </fieldset>
+  );
+}
+
+function AddButton({ id, label, onClick }: { id?: string; label: string; onClick(): void }) {
+  return (
+    <div>
+      <button type="button" id={id} className="btn btn--ghost btn--sm flush" onClick={onClick}>
+        <Icon name="plus" />
+        {label}
+      </button>
+    </div>
+  );
+}
