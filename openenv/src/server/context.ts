@@ -24,6 +24,13 @@ export interface McpDoor {
   goAway(): void;
 }
 
+export interface WebSettings {
+  /** Markdown. */
+  readonly readme: string | null;
+  /** `owner/name` on Hugging Face Spaces. */
+  readonly spaceId: string | null;
+}
+
 /** What the transports of one server work with. */
 export interface ServerContext {
   readonly runtime: Runtime;
@@ -37,6 +44,8 @@ export interface ServerContext {
   /** Shared by what waits on sockets: frames for their turn, answers for a slow reader. */
   readonly backlog: ByteBudget;
   readonly descriptors: Descriptors;
+  /** What the web interface is told beside the environment; undefined when it is off. */
+  readonly web: WebSettings | undefined;
   /** The other servers behind the same address. */
   readonly fleet: Fleet | undefined;
   /** Loaded with the first client that speaks real MCP. */

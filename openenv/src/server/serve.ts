@@ -66,11 +66,12 @@ export async function serveHere(
     bodies: new ByteBudget(Math.max(BODIES_BYTES, config.maxMessageBytes)),
     backlog: new ByteBudget(BACKLOG_BYTES),
     descriptors: new Descriptors(log),
+    web: config.webInterface ? config : undefined,
     requests: 0,
     draining: false,
   };
   const sockets = createSocketServer(context);
-  const handle = createRouter(context, createRoutes(config.mode));
+  const handle = createRouter(context, createRoutes(config));
   const server = createServer({ noDelay: true }, (request, response) => handle(request, response));
   server.on("connection", (socket: Socket) => context.descriptors.guard(socket));
   server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {

@@ -48,10 +48,14 @@ beforeEach(async () => {
     bodies,
     backlog: new ByteBudget(BUDGET),
     descriptors: new Descriptors(silentLog),
+    web: undefined,
     requests: 0,
     draining: false,
   };
-  const server = createServer(createRouter(context, createRoutes("simulation"))).listen(0, "127.0.0.1");
+  const server = createServer(createRouter(context, createRoutes({ mode: "simulation", webInterface: false }))).listen(
+    0,
+    "127.0.0.1",
+  );
   await once(server, "listening");
   port = (server.address() as AddressInfo).port;
   close = async () => {

@@ -1,9 +1,10 @@
 import type { ManyMessage } from "../../protocol/batch.js";
 import { type BinaryCodec, loadBinary } from "../../protocol/binary.js";
 import { parseJson } from "../../protocol/json.js";
-import type { ServerMessage } from "../../protocol/messages.js";
+import type { Extension, ServerMessage } from "../../protocol/messages.js";
 import { isThenable } from "../../util/thenable.js";
 import { dispatch } from "../dispatch.js";
+import type { ExchangeOptions } from "../exchange.js";
 import { checkFrame, errorMessage, invalidMessage, readWith } from "../frame.js";
 import type { Runtime } from "../runtime.js";
 import type { Sessions } from "../sessions.js";
@@ -31,10 +32,7 @@ export function createFrameProtocol(runtime: Runtime, sessions: Sessions): Socke
   /** Null when the peer asked to close. */
   const respond = (conversation: Conversation, parse: Parse, format: string): MaybePromise<Reply> | null => {
     const { extensions, batch, session } = conversation;
-    const options =
-      extensions.length === 0
-        ? plain
-        : { sessions, timing: extensions.includes("timing"), warnings: extensions.includes("warnings") };
+    const options = extensions.length === 0 ? plain : { sessions, ...optionsOf(extensions) };
     if (batch === undefined) {
       const message = readWith(parse, { format, check: checkFrame });
       if (message.type === "close") return null;
@@ -96,6 +94,11 @@ export function createFrameProtocol(runtime: Runtime, sessions: Sessions): Socke
     },
     refuse: (refusal) => JSON.stringify({ type: "error", data: refusal.data }),
   };
+}
+
+function optionsOf(extensions: Conversation["extensions"]): ExchangeOptions {
+  const has = (name: Extension): boolean => extensions.includes(name);
+  return { timing: has("timing"), warnings: has("warnings"), view: has("view") };
 }
 
 function noOwnSession(): Reply {

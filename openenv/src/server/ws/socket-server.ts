@@ -3,7 +3,8 @@ import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { WebSocket, WebSocketServer } from "ws";
-import { CLOSE_CODES, EXTENSIONS, EXTENSIONS_KEY } from "../../protocol/messages.js";
+import { CLOSE_CODES, EXTENSIONS, EXTENSIONS_KEY, type Extension } from "../../protocol/messages.js";
+import { VIEW_KEY } from "../../protocol/web.js";
 import type { Registry } from "../../util/registry.js";
 import type { ServerContext } from "../context.js";
 import { Connection } from "./connection.js";
@@ -127,11 +128,16 @@ function parseTarget(url: string, protocols: Record<string, SocketProtocol>): Ta
   if (protocol === undefined) return undefined;
   if (mark < 0) return { protocol, sessionId: null, extensions: [] };
   const query = new URLSearchParams(url.slice(mark));
-  const asked = (query.get(EXTENSIONS_KEY) ?? "").split(",");
-  const extensions = path === "/ws" ? EXTENSIONS.filter((name) => asked.includes(name)) : [];
+  const extensions = path === "/ws" ? askedFor(query) : [];
   // An empty id counts as absent, as in the reference; only /ws attaches.
   const sessionId = path === "/ws" ? query.get("session_id") || null : null;
   return { protocol, sessionId, extensions };
+}
+
+function askedFor(query: URLSearchParams): Extension[] {
+  const asked = (query.get(EXTENSIONS_KEY) ?? "").split(",");
+  const extensions: Extension[] = EXTENSIONS.filter((name) => asked.includes(name));
+  return query.get(VIEW_KEY) === "1" ? [...extensions, "view"] : extensions;
 }
 
 function refuse(socket: Duplex, status: string, reason: string): void {
