@@ -10,7 +10,9 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     emptyOutDir: true,
-    chunkSizeWarningLimit: 700,
+    rolldownOptions: {
+      checks: { moduleLevelDirective: false },
+    },
   },
   // The client's way to Node's sockets is never taken in a browser.
   resolve: { alias: { ws: `${import.meta.dirname}/src/server/no-ws.ts` } },

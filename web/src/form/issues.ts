@@ -3,7 +3,16 @@ import type { RJSFSchema, RJSFValidationError } from "@rjsf/utils";
 import { isObject } from "../../../openenv/src/util/is-object.js";
 
 /** Keywords that only pass on what a deeper one has found. */
-const WRAPPERS = ["properties", "items", "prefixItems", "allOf", "$ref", "$dynamicRef", "patternProperties", "contains"];
+const WRAPPERS = [
+  "properties",
+  "items",
+  "prefixItems",
+  "allOf",
+  "$ref",
+  "$dynamicRef",
+  "patternProperties",
+  "contains",
+];
 const UNION = /^(.*?\/(?:anyOf|oneOf))\/(\d+)(?:\/|$)/;
 
 /** What a validator has found, as sentences at the fields they are about: of a union, the choice that fits best. */
@@ -42,7 +51,10 @@ function depthOf(union: string): number {
 function pickDeeper(branch: OutputUnit[]): OutputUnit[] {
   const inner = branch.map((unit) => ({ ...unit, keywordLocation: unit.keywordLocation.replace(UNION, "$1-$2/") }));
   const picked = inner.some((unit) => UNION.test(unit.keywordLocation)) ? pickBranches(inner) : inner;
-  return picked.map((unit) => ({ ...unit, keywordLocation: unit.keywordLocation.replace(/(anyOf|oneOf)-(\d+)\//g, "$1/$2/") }));
+  return picked.map((unit) => ({
+    ...unit,
+    keywordLocation: unit.keywordLocation.replace(/(anyOf|oneOf)-(\d+)\//g, "$1/$2/"),
+  }));
 }
 
 /** A branch whose fixed value is another one was not meant. */
@@ -142,7 +154,10 @@ function pointerKeys(pointer: string): string[] {
 }
 
 function valueAt(value: unknown, keys: readonly string[]): unknown {
-  return keys.reduce<unknown>((at, key) => (typeof at === "object" ? (at as Record<string, unknown> | null)?.[key] : undefined), value);
+  return keys.reduce<unknown>(
+    (at, key) => (typeof at === "object" ? (at as Record<string, unknown> | null)?.[key] : undefined),
+    value,
+  );
 }
 
 function renderKey(key: string): string {

@@ -29,7 +29,16 @@ const UI = {
 const DEFAULTS = { emptyObjectFields: "populateAllDefaults" } as const;
 
 /** A form made from a JSON Schema. It is told what is wrong on leaving a field and on sending, never while typing. */
-export default function SchemaForm({ id, schema, value, issues, onChange, onSend, onInvalid, children }: SchemaFormProps) {
+export default function SchemaForm({
+  id,
+  schema,
+  value,
+  issues,
+  onChange,
+  onSend,
+  onInvalid,
+  children,
+}: SchemaFormProps) {
   const shown = useMemo(() => prepareSchema(schema), [schema]);
   const errors = useMemo(() => toErrors(issues), [issues]);
   const sendLongText = (event: KeyboardEvent<HTMLDivElement>): void => {

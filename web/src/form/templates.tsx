@@ -67,7 +67,8 @@ function Errors({ id, errors }: { id: string; errors: string[] | undefined }) {
 }
 
 function ObjectGroup(props: ObjectFieldTemplateProps) {
-  const { title, description, properties, fieldPathId, schema, uiSchema, formData, required, optionalDataControl } = props;
+  const { title, description, properties, fieldPathId, schema, uiSchema, formData, required, optionalDataControl } =
+    props;
   const isRoot = fieldPathId.path.length === 0;
   const fields = (
     <div className={isRoot ? "stack stack--form" : "group group--nested"}>
@@ -78,14 +79,28 @@ function ObjectGroup(props: ObjectFieldTemplateProps) {
   );
   if (isRoot) return fields;
   return (
-    <Group id={fieldPathId.$id} title={title} type={required ? "object, required" : "object, optional"} description={description}>
+    <Group
+      id={fieldPathId.$id}
+      title={title}
+      type={required ? "object, required" : "object, optional"}
+      description={description}
+    >
       {optionalDataControl}
       {optionalDataControl && properties.length === 0 ? null : fields}
     </Group>
   );
 }
 
-function ArrayGroup({ title, items, schema, canAdd, onAddClick, fieldPathId, required, optionalDataControl }: ArrayFieldTemplateProps) {
+function ArrayGroup({
+  title,
+  items,
+  schema,
+  canAdd,
+  onAddClick,
+  fieldPathId,
+  required,
+  optionalDataControl,
+}: ArrayFieldTemplateProps) {
   const noun = title.replace(/s$/, "").toLowerCase() || "item";
   const type = [typeHint(schema), required ? "required" : ""].filter(Boolean).join(", ");
   return (
@@ -126,7 +141,9 @@ function Union({ selector, optionSchemaField, schema }: MultiSchemaFieldTemplate
 function OptionalControls({ id, label, onAddClick, onRemoveClick }: OptionalDataControlsTemplateProps) {
   if (onAddClick) return <AddButton id={id} label={`Fill in ${label.toLowerCase()}`} onClick={() => onAddClick()} />;
   if (!onRemoveClick) return null;
-  return <IconButton id={id} icon="close" label={`Leave out ${label}`} className="group__out" onClick={onRemoveClick} />;
+  return (
+    <IconButton id={id} icon="close" label={`Leave out ${label}`} className="group__out" onClick={onRemoveClick} />
+  );
 }
 
 /** A field that the visitor has named. */

@@ -28,4 +28,4 @@ function span(least: number | undefined, most: number | undefined, unit = ""): s
   return low === undefined ? `, up to ${high}${unit}` : `, ${low}–${high}${unit}`;
 }
 
-const BIG = 100_000;
+const BIG = 10_000;

@@ -8,8 +8,8 @@ import {
   toErrorSchema,
   unwrapErrorHandler,
   type ValidationData,
-  validationDataMerge,
   type ValidatorType,
+  validationDataMerge,
 } from "@rjsf/utils";
 import { explainIssues } from "./issues.js";
 

@@ -6,7 +6,21 @@ const LONG_TEXT = 200;
 
 /** One line; also numbers, dates and whatever else a browser has an input for. */
 export function Input(props: BaseInputTemplateProps) {
-  const { id, value, schema, options, type, required, disabled, readonly, autofocus, onChange, onBlur, onFocus, rawErrors } = props;
+  const {
+    id,
+    value,
+    schema,
+    options,
+    type,
+    required,
+    disabled,
+    readonly,
+    autofocus,
+    onChange,
+    onBlur,
+    onFocus,
+    rawErrors,
+  } = props;
   const { step, min, max, ...input } = getInputProps(schema, type, options);
   const isNumber = input.type === "number";
   return (
@@ -54,11 +68,24 @@ function placeholderOf(preset: unknown, examples: unknown): string | undefined {
 function Text(props: WidgetProps) {
   const isLong = (props.schema.maxLength ?? 0) > LONG_TEXT || /code|text|program|content/i.test(props.name ?? "");
   const wide = isLong && String(props.value ?? "").match(/\n/) !== null;
-  if (props.schema.format === undefined && (wide || /code|program|script/i.test(props.name ?? ""))) return <Area {...props} />;
+  if (props.schema.format === undefined && (wide || /code|program|script/i.test(props.name ?? "")))
+    return <Area {...props} />;
   return <Input {...(props as unknown as BaseInputTemplateProps)} />;
 }
 
-function Area({ id, value, required, disabled, readonly, options, onChange, onBlur, onFocus, rawErrors, schema }: WidgetProps) {
+function Area({
+  id,
+  value,
+  required,
+  disabled,
+  readonly,
+  options,
+  onChange,
+  onBlur,
+  onFocus,
+  rawErrors,
+  schema,
+}: WidgetProps) {
   return (
     <textarea
       className="input input--mono"
@@ -80,7 +107,21 @@ function Area({ id, value, required, disabled, readonly, options, onChange, onBl
   );
 }
 
-function Select({ id, value, options, required, disabled, readonly, multiple, schema, onChange, onBlur, rawErrors, label, hideLabel }: WidgetProps) {
+function Select({
+  id,
+  value,
+  options,
+  required,
+  disabled,
+  readonly,
+  multiple,
+  schema,
+  onChange,
+  onBlur,
+  rawErrors,
+  label,
+  hideLabel,
+}: WidgetProps) {
   const choices = (options.enumOptions ?? []) as EnumOptionsType[];
   const same = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
   if (multiple) {
@@ -95,7 +136,9 @@ function Select({ id, value, options, required, disabled, readonly, multiple, sc
               disabled={disabled || readonly}
               checked={chosen.some((item) => same(item, choice.value))}
               onChange={({ target }) =>
-                onChange(target.checked ? [...chosen, choice.value] : chosen.filter((item) => !same(item, choice.value)))
+                onChange(
+                  target.checked ? [...chosen, choice.value] : chosen.filter((item) => !same(item, choice.value)),
+                )
               }
             />
             {choice.label}

@@ -58,7 +58,10 @@ function renderText(text: string): ReactNode {
 
 function fitsInline(value: object): boolean {
   const items = Object.values(value);
-  if (items.length > 12 || items.some((item) => typeof item === "object" && item !== null && Object.keys(item).length > 0)) {
+  if (
+    items.length > 12 ||
+    items.some((item) => typeof item === "object" && item !== null && Object.keys(item).length > 0)
+  ) {
     return false;
   }
   if (items.some((item) => typeof item === "string" && item.length > INLINE_LENGTH)) return false;

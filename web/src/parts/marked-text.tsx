@@ -1,6 +1,6 @@
 import type { TextRun, ViewPart } from "../../../openenv/src/protocol/web.js";
-import { Picture } from "./picture-view.js";
 import { pictureOf } from "./picture.js";
+import { Picture } from "./picture-view.js";
 
 /** What the author's `render` made: text nodes and pictures, nothing else. */
 export function ViewParts({ parts }: { parts: readonly ViewPart[] }) {

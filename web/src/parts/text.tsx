@@ -29,7 +29,8 @@ export function Text({ text }: { text: string }) {
       ) : null}
       {open && text.length > MOST_LENGTH ? (
         <p className="hint">
-          Only the first {MOST_LENGTH.toLocaleString("en")} characters are shown. Export the timeline to have all of them.
+          Only the first {MOST_LENGTH.toLocaleString("en")} characters are shown. Export the timeline to have all of
+          them.
         </p>
       ) : null}
     </>

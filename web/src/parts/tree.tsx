@@ -3,6 +3,8 @@ import { count } from "./format.js";
 import { describeValue, Value } from "./value.js";
 
 const MOST_ENTRIES = 100;
+/** So few are opened at once. */
+const FEW_ENTRIES = 2;
 
 /** An object or a list, one line an entry; what is inside an entry is made when it is opened. */
 export function Tree({ value, label }: { value: object; label: string }) {
@@ -13,7 +15,7 @@ export function Tree({ value, label }: { value: object; label: string }) {
       {entries.slice(0, shown).map(([key, item]) => (
         <li key={key}>
           {isBranch(item) ? (
-            <Branch name={key} value={item} label={`${label}.${key}`} />
+            <Branch name={key} value={item} label={`${label}.${key}`} startsOpen={entries.length <= FEW_ENTRIES} />
           ) : (
             <>
               <span className="k">{key}:</span> <Value value={item} label={`${label}.${key}`} />
@@ -32,8 +34,15 @@ export function Tree({ value, label }: { value: object; label: string }) {
   );
 }
 
-function Branch({ name, value, label }: { name: string; value: object; label: string }) {
-  const [open, setOpen] = useState(false);
+interface BranchProps {
+  name: string;
+  value: object;
+  label: string;
+  startsOpen: boolean;
+}
+
+function Branch({ name, value, label, startsOpen }: BranchProps) {
+  const [open, setOpen] = useState(startsOpen);
   return (
     <details open={open} onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
       <summary>

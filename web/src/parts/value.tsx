@@ -51,7 +51,10 @@ function LongList({ items }: { items: readonly unknown[] }) {
     <>
       <p className="mono list">
         <span className="muted">[</span>
-        {items.slice(0, shown).map((item) => JSON.stringify(item)).join(", ")}
+        {items
+          .slice(0, shown)
+          .map((item) => JSON.stringify(item))
+          .join(", ")}
         <span className="muted">{left > 0 ? ", …]" : "]"}</span>
       </p>
       {left > 0 ? (

@@ -40,7 +40,8 @@ export function toolErrorOf(observation: JsonObject | null): { type: string; mes
   const error = observation["error"];
   if (isObject(error)) return { type: String(error["error_type"]), message: String(error["message"]) };
   const result = observation["result"];
-  if (isObject(result) && result["is_error"] === true) return { type: "tool_error", message: "The tool reported a failure" };
+  if (isObject(result) && result["is_error"] === true)
+    return { type: "tool_error", message: "The tool reported a failure" };
   return undefined;
 }
 

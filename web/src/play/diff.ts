@@ -30,7 +30,13 @@ export function diffValues(before: unknown, after: unknown): Diff {
 }
 
 function comparable({ action, observation, reward, done, failure, kind }: Step) {
-  return { action: kind === "reset" ? { reset: action } : action, observation, reward, done, error: failure?.message ?? null };
+  return {
+    action: kind === "reset" ? { reset: action } : action,
+    observation,
+    reward,
+    done,
+    error: failure?.message ?? null,
+  };
 }
 
 function compare(before: unknown, after: unknown, path: string, diff: Diff): void {

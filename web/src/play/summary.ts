@@ -62,7 +62,12 @@ function withoutStandard(observation: JsonObject): JsonObject {
 }
 
 function firstLine(text: string): string {
-  return clip(text.slice(0, 4 * LENGTH).trim().replace(/\s*\n\s*/g, " · "));
+  return clip(
+    text
+      .slice(0, 4 * LENGTH)
+      .trim()
+      .replace(/\s*\n\s*/g, " · "),
+  );
 }
 
 function clip(text: string): string {

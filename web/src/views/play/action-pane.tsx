@@ -39,7 +39,15 @@ export function ActionPane({ play, shown, schema, draft, hasTools }: ActionPaneP
     focused.current = true;
     void loadForm.then(() => setTimeout(focusFirstField));
   }, [draft.schema]);
-  const button = <SendButton form={FORM_ID} verb={draft.tool === null ? "Send" : "Call"} play={play} shown={shown} invalid={invalid} />;
+  const button = (
+    <SendButton
+      form={FORM_ID}
+      verb={draft.tool === null ? "Send" : "Call"}
+      play={play}
+      shown={shown}
+      invalid={invalid}
+    />
+  );
   return (
     <section className="pane pane--act" aria-labelledby="act-h">
       <header className="pane__head">
@@ -93,7 +101,10 @@ export function ActionPane({ play, shown, schema, draft, hasTools }: ActionPaneP
 const NO_ISSUES: never[] = [];
 
 /** The places that the server names are those of the action; the form of a tool shows its arguments. */
-function issuesFor(issues: readonly { type: string; loc: (string | number)[]; msg: string }[] | undefined, tool: string | null) {
+function issuesFor(
+  issues: readonly { type: string; loc: (string | number)[]; msg: string }[] | undefined,
+  tool: string | null,
+) {
   if (!issues?.length) return NO_ISSUES;
   if (tool === null) return issues;
   return issues.filter(({ loc }) => loc[0] === "arguments").map((issue) => ({ ...issue, loc: issue.loc.slice(1) }));

@@ -59,7 +59,9 @@ export function ConnectionNotice({ info, play, shown }: ConnectionNoticeProps) {
       actions={<Reconnect play={play} label="Reconnect now" />}
     >
       {wasOpen ? `At ${formatTime(endedAt)}: ${end.reason}. ` : `${end.reason} `}
-      {latest ? `Episode ${latest.index + 1} ended there, its ${count(latest.steps, "step")} ${latest.steps === 1 ? "is" : "are"} kept. ` : ""}
+      {latest
+        ? `Episode ${latest.index + 1} ended there, its ${count(latest.steps, "step")} ${latest.steps === 1 ? "is" : "are"} kept. `
+        : ""}
       A new connection is a new session. {next}
     </Notice>
   );

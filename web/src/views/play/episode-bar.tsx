@@ -117,4 +117,3 @@ export function StatusBadge({ episode }: { episode: Episode | undefined }) {
       return <span className="badge badge--wait">Cut off</span>;
   }
 }
-

@@ -93,7 +93,12 @@ export function ResetOptions({ info, play, free, onClose }: ResetOptionsProps) {
               <div className="field">
                 <label htmlFor="f-split">Split</label>
                 <div className="select">
-                  <select className="input" id="f-split" value={split} onChange={({ target }) => setSplit(target.value)}>
+                  <select
+                    className="input"
+                    id="f-split"
+                    value={split}
+                    onChange={({ target }) => setSplit(target.value)}
+                  >
                     <option value="">None</option>
                     {tasks.splits.map(({ name }) => (
                       <option key={name}>{name}</option>

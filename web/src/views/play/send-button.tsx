@@ -35,7 +35,11 @@ export function SendButton({ form, verb, play, shown, invalid }: SendButtonProps
           {counts ? `Waiting ${(waited / 1000).toFixed(1)} s` : verb}
           {counts ? null : <kbd>↵</kbd>}
         </button>
-        <span id={`${form}-hint`} className={invalid > 0 ? "err" : "hint keys"} role={invalid > 0 ? "alert" : undefined}>
+        <span
+          id={`${form}-hint`}
+          className={invalid > 0 ? "err" : "hint keys"}
+          role={invalid > 0 ? "alert" : undefined}
+        >
           {invalid > 0
             ? `${invalid} ${invalid === 1 ? "field" : "fields"} to correct`
             : !connected

@@ -12,9 +12,9 @@ import type { Play, PlaySnapshot } from "../../play/play.js";
 import { STANDARD } from "../../play/summary.js";
 import type { Step } from "../../play/timeline.js";
 import { Block } from "./block.js";
-import { DoneNotice, FailureNotice } from "./step-notices.js";
 import { Fields } from "./fields.js";
 import { RewardParts } from "./reward-parts.js";
+import { DoneNotice, FailureNotice } from "./step-notices.js";
 import type { Draft } from "./use-draft.js";
 
 interface StepBodyProps {

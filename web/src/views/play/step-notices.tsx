@@ -80,7 +80,12 @@ export function DoneNotice({ play, shown, step }: StepNoticeProps) {
         title={`Done after ${count(episode.steps, "step")}`}
         actions={
           <>
-            <button type="button" className="btn btn--primary btn--sm" aria-disabled={!free || undefined} onClick={reset({})}>
+            <button
+              type="button"
+              className="btn btn--primary btn--sm"
+              aria-disabled={!free || undefined}
+              onClick={reset({})}
+            >
               Reset<kbd>R</kbd>
             </button>
             {Object.keys(again).length > 0 ? (

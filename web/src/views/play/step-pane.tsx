@@ -10,8 +10,8 @@ import { summarizeAction } from "../../play/summary.js";
 import { DiffView } from "./diff-view.js";
 import { EmptyStep } from "./empty-step.js";
 import { RawFrames } from "./raw-frames.js";
-import { StepBody } from "./step-body.js";
 import { STEP_TAB_EVENT, type StepTab } from "./shortcuts.js";
+import { StepBody } from "./step-body.js";
 import type { Draft } from "./use-draft.js";
 
 const PANEL = "step-panel";

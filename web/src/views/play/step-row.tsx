@@ -1,3 +1,4 @@
+import type { TextRun } from "../../../../openenv/src/protocol/web.js";
 import { formatMs, formatReward, formatTime } from "../../parts/format.js";
 import { renderRun } from "../../parts/marked-text.js";
 import { isFailed, summarizeAction, summarizeObservation } from "../../play/summary.js";
@@ -6,6 +7,7 @@ import { StatusBadge } from "./episode-bar.js";
 
 /** Marks that a row has place for. */
 const MOST_MARKS = 8;
+const LONGEST_MARK = 3;
 
 interface RowProps {
   row: Row;
@@ -53,6 +55,10 @@ export function RowShown({ row, timeline, selected, onSelect }: RowProps) {
   );
 }
 
+function isMark({ tone, text }: TextRun): boolean {
+  return tone !== undefined && text.trim().length <= LONGEST_MARK;
+}
+
 function EpisodeHead({ timeline, index }: { timeline: Timeline; index: number }) {
   const episode = timeline.episodes[index];
   if (!episode) return null;
@@ -72,8 +78,17 @@ function EpisodeHead({ timeline, index }: { timeline: Timeline; index: number })
 }
 
 function Summary({ step, before }: { step: Step; before: Step | undefined }) {
-  const runs = step.view?.parts.flatMap((part) => (part.kind === "text" ? part.runs : [])) ?? [];
-  const marks = runs.filter(({ tone }) => tone !== undefined);
-  if (marks.length === 0 || step.failure) return <>{summarizeObservation(step, before)}</>;
-  return <>{marks.slice(-MOST_MARKS).map(renderRun)}</>;
+  const parts = step.view?.parts.flatMap((part) => (part.kind === "text" ? [part.runs] : [])) ?? [];
+  const at = parts.findLastIndex((runs) => runs.some(isMark));
+  if (at < 0 || step.failure) return <>{summarizeObservation(step, before)}</>;
+  const marks = parts[at]?.filter(isMark).slice(0, MOST_MARKS) ?? [];
+  const rest = parts
+    .slice(at + 1)
+    .flat()
+    .map(({ text }) => text);
+  return (
+    <>
+      {marks.map((run, index) => renderRun({ ...run, text: run.text.trim() }, index))} {rest.join(" ").slice(0, 80)}
+    </>
+  );
 }

@@ -26,7 +26,9 @@ interface Choice {
 /** The tools, and the environment's own action where it has one. One tab stop; arrows choose, Enter goes to the form. */
 export function ToolList({ tools, info, draft, again }: ToolListProps) {
   const [search, setSearch] = useState("");
-  const own: Choice[] = info.tools_only ? [] : [{ tool: null, name: "action", description: "The action of this environment" }];
+  const own: Choice[] = info.tools_only
+    ? []
+    : [{ tool: null, name: "action", description: "The action of this environment" }];
   const all: Choice[] = [...own, ...tools.map(({ name, description }) => ({ tool: name, name, description }))];
   const wanted = search.trim().toLowerCase();
   const choices = all.filter(({ name, description }) => `${name} ${description}`.toLowerCase().includes(wanted));

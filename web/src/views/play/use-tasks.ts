@@ -17,7 +17,8 @@ export function useTasks(there: boolean): Tasks {
     load(controller.signal).then(
       (splits) => setTasks({ splits, problem: undefined }),
       (error: Error) => {
-        if (!controller.signal.aborted) setTasks({ splits: [], problem: `The tasks could not be read: ${error.message}` });
+        if (!controller.signal.aborted)
+          setTasks({ splits: [], problem: `The tasks could not be read: ${error.message}` });
       },
     );
     return () => controller.abort();
@@ -31,7 +32,10 @@ async function load(signal: AbortSignal): Promise<Tasks["splits"]> {
   const splits = await ask<{ name: string }[]>(`${prefix}/splits`, { signal });
   return Promise.all(
     splits.map(async (split) => {
-      const { num_tasks } = await ask<{ num_tasks?: number }>(`${prefix}/num_tasks`, { body: { split: split.name }, signal });
+      const { num_tasks } = await ask<{ num_tasks?: number }>(`${prefix}/num_tasks`, {
+        body: { split: split.name },
+        signal,
+      });
       return { name: split.name, count: num_tasks };
     }),
   );
