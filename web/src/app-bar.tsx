@@ -6,6 +6,7 @@ import { IconButton } from "./parts/icon-button.js";
 import type { ConnectionState } from "./play/connection.js";
 import type { Play } from "./play/play.js";
 import { switchTheme } from "./theme.js";
+import { SHORTCUTS_EVENT } from "./views/play/shortcuts.js";
 import { VIEWS } from "./views.js";
 
 interface AppBarProps {
@@ -40,7 +41,7 @@ export function AppBar({ info, current, play }: AppBarProps) {
           className="btn btn--ghost btn--icon btn--sm hide-sm"
           aria-label="Keyboard shortcuts"
           title="Keyboard shortcuts"
-          onClick={() => document.dispatchEvent(new CustomEvent("openenv:shortcuts"))}
+          onClick={() => document.dispatchEvent(new CustomEvent(SHORTCUTS_EVENT))}
         >
           <kbd>?</kbd>
         </button>

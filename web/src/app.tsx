@@ -2,6 +2,7 @@ import { Suspense, useEffect, useState, useSyncExternalStore } from "react";
 import { AppBar } from "./app-bar.js";
 import { Notice } from "./parts/notice.js";
 import { Play } from "./play/play.js";
+import { ShortcutsDialog } from "./shortcuts-dialog.js";
 import { useInfo } from "./use-info.js";
 import { VIEWS } from "./views.js";
 
@@ -48,6 +49,7 @@ export function App() {
             )
           : null}
       </div>
+      <ShortcutsDialog />
     </>
   );
 }

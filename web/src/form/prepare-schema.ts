@@ -19,10 +19,26 @@ export function prepareSchema(schema: JsonObject): RJSFSchema {
 function simplify(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(simplify);
   if (!isObject(schema)) return schema;
-  const copy = Object.fromEntries(
+  const copy: JsonObject = Object.fromEntries(
     Object.entries(schema).map(([key, value]) => [key, KEPT.includes(key) ? value : simplify(value)]),
   );
+  if (isObject(copy["properties"])) copy["properties"] = withTitles(copy["properties"]);
   return mergeNull(copy);
+}
+
+/** A field without a title is called by its name. */
+function withTitles(properties: JsonObject): JsonObject {
+  return Object.fromEntries(
+    Object.entries(properties).map(([name, field]) => [
+      name,
+      isObject(field) && field["title"] === undefined ? { ...field, title: titleOf(name) } : field,
+    ]),
+  );
+}
+
+function titleOf(name: string): string {
+  const words = name.replaceAll("_", " ").trim();
+  return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
 /** Values, not schemas. */

@@ -22,6 +22,8 @@ export interface SchemaFormProps {
   children?: ReactNode;
 }
 
+/** Without children the form would add a button of its own. */
+const NOTHING = <span hidden />;
 const UI = {
   "ui:submitButtonOptions": { norender: true },
   "ui:globalOptions": { enableOptionalDataFieldForType: ["object" as const] },
@@ -47,7 +49,6 @@ export default function SchemaForm({
     (document.getElementById(id) as HTMLFormElement | null)?.requestSubmit();
   };
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: keys of the fields inside
     <div onKeyDown={sendLongText}>
       <Form
         id={id}
@@ -69,7 +70,7 @@ export default function SchemaForm({
         onSubmit={({ formData }) => onSend((formData ?? {}) as JsonObject)}
         onError={(found) => onInvalid(new Set(found.map(({ property }) => property)).size)}
       >
-        {children ?? <></>}
+        {children ?? NOTHING}
       </Form>
     </div>
   );

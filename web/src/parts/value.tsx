@@ -9,6 +9,7 @@ import { Tree } from "./tree.js";
 
 /** Objects and lists that are written out at once, in characters of JSON. */
 const WRITTEN_OUT = 600;
+const LONG_TEXT = 160;
 const FIRST_ITEMS = 20;
 const MORE_ITEMS = 100;
 
@@ -76,6 +77,8 @@ function isSmall(value: object): boolean {
   let budget = WRITTEN_OUT;
   const visit = (item: unknown, depth: number): void => {
     budget -= typeof item === "string" ? item.length + 2 : 6;
+    // Text of several lines is read as text, not between quotes.
+    if (typeof item === "string" && (item.length > LONG_TEXT || item.trim().includes("\n"))) budget = -1;
     if (budget < 0 || typeof item !== "object" || item === null) return;
     if (depth > 4) budget = -1;
     for (const [key, inner] of Object.entries(item)) {

@@ -3,23 +3,27 @@ import type { WebInfo } from "../../../../openenv/src/protocol/web.js";
 import { CopyButton } from "../../parts/copy-button.js";
 import { formatReward } from "../../parts/format.js";
 import { Icon } from "../../parts/icon.js";
+import { Menu } from "../../parts/menu.js";
 import type { Play, PlaySnapshot } from "../../play/play.js";
 import type { Episode } from "../../play/timeline.js";
 import { ResetOptions } from "./reset-options.js";
+import type { Files } from "./use-files.js";
 
 interface EpisodeBarProps {
   info: WebInfo;
   play: Play;
   shown: PlaySnapshot;
+  files: Files;
 }
 
 /** Reset, and the facts of the episode. */
-export function EpisodeBar({ info, play, shown }: EpisodeBarProps) {
+export function EpisodeBar({ info, play, shown, files }: EpisodeBarProps) {
   const [options, setOptions] = useState(false);
   const timeline = play.shown();
   const selected = timeline.steps[shown.selected];
   const episode = shown.imported && selected ? timeline.episodes[selected.episode] : timeline.episodes.at(-1);
   const free = shown.connection.status === "connected" && !shown.pending;
+  const hasSteps = shown.timeline.steps.length > 0;
   const done = episode?.status === "done" && !shown.imported;
   return (
     <section className="episode" aria-label="Episode">
@@ -51,7 +55,34 @@ export function EpisodeBar({ info, play, shown }: EpisodeBarProps) {
       <StatusBadge episode={episode} />
       {episode ? <Facts episode={episode} hasTasks={info.tasks} /> : null}
       <span className="grow" />
+      <Menu label="More: import, export" className="only-md">
+        <FileButtons files={files} hasSteps={hasSteps} />
+      </Menu>
+      <div className="files hide-md">
+        <FileButtons files={files} hasSteps={hasSteps} />
+      </div>
     </section>
+  );
+}
+
+function FileButtons({ files, hasSteps }: { files: Files; hasSteps: boolean }) {
+  return (
+    <>
+      <button type="button" className="btn btn--ghost" onClick={files.choose}>
+        <Icon name="open" />
+        Import
+      </button>
+      <button
+        type="button"
+        className="btn btn--ghost"
+        aria-disabled={hasSteps ? undefined : true}
+        title={hasSteps ? undefined : "There is nothing to export yet"}
+        onClick={files.save}
+      >
+        <Icon name="save" />
+        Export
+      </button>
+    </>
   );
 }
 

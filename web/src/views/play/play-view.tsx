@@ -1,15 +1,20 @@
-import { useState, useSyncExternalStore } from "react";
+import { useEffect, useState, useSyncExternalStore } from "react";
 import { Segments } from "../../parts/segments.js";
 import { useSchema } from "../../use-schema.js";
 import type { ViewProps } from "../../views.js";
 import { ActionPane } from "./action-pane.js";
+import { Announcer } from "./announcer.js";
 import { ConnectionNotice } from "./connection-notice.js";
 import { EpisodeBar } from "./episode-bar.js";
+import { ImportedNotice } from "./imported-notice.js";
+import { ReplayPane } from "./replay-pane.js";
+import { useShortcuts } from "./shortcuts.js";
 import { StatePane } from "./state-pane.js";
 import { StepPane } from "./step-pane.js";
 import { TimelinePane } from "./timeline-pane.js";
 import { ToolList } from "./tool-list.js";
 import { useDraft } from "./use-draft.js";
+import { useFiles } from "./use-files.js";
 
 type Part = "step" | "timeline" | "state";
 
@@ -20,12 +25,27 @@ export default function PlayView({ info, play }: ViewProps) {
   const tools = schema.schema?.tools ?? [];
   const draft = useDraft(info, schema.schema);
   const [part, setPart] = useState<Part>("step");
+  const [replaying, setReplaying] = useState(false);
+  const files = useFiles(info, play, shown);
+  useShortcuts(play, files, () => !document.getElementById("main")?.closest("[hidden]"));
+  useEffect(() => {
+    if (!shown.imported) setReplaying(false);
+  }, [shown.imported]);
+  useScrollToAnswer(shown.timeline.steps.length, setPart);
   const step = play.shown().steps[shown.selected];
   const hasTools = tools.length > 0;
   return (
     <>
-      <EpisodeBar info={info} play={play} shown={shown} />
+      <EpisodeBar info={info} play={play} shown={shown} files={files} />
       <ConnectionNotice info={info} play={play} shown={shown} />
+      <ImportedNotice
+        play={play}
+        shown={shown}
+        files={files}
+        replaying={replaying}
+        onReplay={() => setReplaying(true)}
+      />
+      <Announcer shown={shown} />
       <main className={`play ${hasTools ? "play--tools" : ""}`} id="main" tabIndex={-1} data-part={part}>
         {hasTools ? <ToolList tools={tools} info={info} draft={draft} again={schema.load} /> : null}
         <ActionPane play={play} shown={shown} schema={schema} draft={draft} hasTools={hasTools} />
@@ -41,10 +61,23 @@ export default function PlayView({ info, play }: ViewProps) {
             onSelect={setPart}
           />
         </div>
-        <StepPane info={info} play={play} shown={shown} draft={draft} tools={tools} />
+        {shown.imported && replaying ? (
+          <ReplayPane imported={shown.imported} onClose={() => setReplaying(false)} />
+        ) : (
+          <StepPane info={info} play={play} shown={shown} draft={draft} tools={tools} />
+        )}
         <TimelinePane play={play} shown={shown} hasTools={hasTools} />
         <StatePane play={play} shown={shown} />
       </main>
     </>
   );
+}
+
+/** On a small screen the answer is brought into view once it is there. */
+function useScrollToAnswer(steps: number, show: (part: Part) => void): void {
+  useEffect(() => {
+    if (steps === 0 || !matchMedia("(max-width: 47.49em)").matches) return;
+    show("step");
+    requestAnimationFrame(() => document.getElementById("step-h")?.scrollIntoView({ block: "nearest" }));
+  }, [steps, show]);
 }

@@ -6,7 +6,6 @@ export function QuickActions({ play, shown }: { play: Play; shown: PlaySnapshot 
   if (actions.length === 0) return null;
   const free = shown.connection.status === "connected" && !shown.pending;
   return (
-    // biome-ignore lint/a11y/useSemanticElements: a fieldset is for fields
     <div className="quick" role="group" aria-label="Actions at one click">
       {actions.map(({ label, action }, at) => (
         <button

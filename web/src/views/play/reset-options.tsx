@@ -57,7 +57,6 @@ export function ResetOptions({ info, play, free, onClose }: ResetOptionsProps) {
   };
   const count = tasks.splits.find(({ name }) => name === split)?.count;
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: keys of the fields inside
     <div className="pop__panel" role="dialog" aria-labelledby="reset-h" onKeyDown={onKeyDown}>
       <header>
         <h2 id="reset-h">Reset options</h2>

@@ -82,7 +82,8 @@ export function plotOptions(latest: RefObject<Latest>, size: { width: number; he
 function rangeOf(low: number, high: number): [number, number] {
   const least = Math.min(0, low ?? 0);
   const most = Math.max(0, high ?? 0);
-  const room = (most - least || 1) * 0.08;
+  if (least === most) return [0, 1];
+  const room = (most - least) * 0.08;
   return [least === 0 ? 0 : least - room, most + room];
 }
 

@@ -41,7 +41,12 @@ export default function RewardPlot({ timeline, selected, onSelect }: RewardPlotP
       plot.current = undefined;
     };
   }, []);
-  useEffect(() => plot.current?.setData(data), [data]);
+  useEffect(() => {
+    plot.current?.setData(data);
+    // The numbers at the axis are other ones although its range may be the same.
+    plot.current?.redraw(true, true);
+  }, [data]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the drawing reads it
   useEffect(() => plot.current?.redraw(false), [selected]);
   const last = timeline.episodes.at(-1);
   const summary = `Reward of each step and cumulative reward, ${timeline.episodes.length} episodes. Episode ${

@@ -24,7 +24,6 @@ export function StatePane({ play, shown }: { play: Play; shown: PlaySnapshot }) 
           Refresh<kbd>S</kbd>
         </button>
       </header>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard */}
       <div className="pane__body scroll" tabIndex={0} role="region" aria-labelledby="state-h">
         {state?.failure ? (
           <Notice tone="bad" title="The state could not be read">

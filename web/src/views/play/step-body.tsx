@@ -122,7 +122,14 @@ function CallBadge({ error }: { error: boolean }) {
 function resultOf(observation: JsonObject): JsonObject {
   const { result } = observation;
   if (!isObject(result)) return {};
-  return Object.fromEntries(Object.entries(result).filter(([, value]) => value !== null));
+  const { content, ...others } = result;
+  const [only, ...more] = Array.isArray(content) ? content : [];
+  const text = more.length === 0 && isObject(only) && only["type"] === "text" ? only["text"] : content;
+  return Object.fromEntries(
+    Object.entries({ content: text, ...others }).filter(
+      ([key, value]) => value !== null && !(key === "data" && JSON.stringify(value) === JSON.stringify(text)),
+    ),
+  );
 }
 
 function withoutStandard(observation: JsonObject): JsonObject {

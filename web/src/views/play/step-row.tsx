@@ -31,8 +31,6 @@ export function RowShown({ row, timeline, selected, onSelect }: RowProps) {
   const step = timeline.steps[row.step];
   if (!step) return null;
   return (
-    // biome-ignore lint/a11y/useKeyWithClickEvents: the list has the keys
-    // biome-ignore lint/a11y/useFocusableInteractive: the list has the focus
     <div
       id={`step-${step.index}`}
       role="option"

@@ -83,7 +83,6 @@ export function ToolList({ tools, info, draft, again }: ToolListProps) {
           onKeyDown={onKeyDown}
         >
           {choices.map((choice) => (
-            // biome-ignore lint/a11y/useKeyWithClickEvents: the list has the keys
             <li
               key={choice.name}
               id={idOf(choice)}
