@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { ServerView } from "../protocol/web.js";
 import type { ByteBudget } from "./byte-budget.js";
 import type { Descriptors } from "./descriptors.js";
 import type { Fleet } from "./fleet.js";
@@ -6,6 +7,7 @@ import type { Origins } from "./origins.js";
 import type { Rights } from "./rights.js";
 import type { Runtime } from "./runtime.js";
 import type { Sessions } from "./sessions.js";
+import type { Gauge } from "./statistics/gauge.js";
 
 /** A request of a client of real MCP. */
 export interface McpRequest {
@@ -46,6 +48,10 @@ export interface ServerContext {
   readonly descriptors: Descriptors;
   /** What the web interface is told beside the environment; undefined when it is off. */
   readonly web: WebSettings | undefined;
+  readonly limits: ServerView["limits"];
+  readonly gauge: Gauge;
+  /** WebSockets that are open. */
+  openSockets(): number;
   /** The other servers behind the same address. */
   readonly fleet: Fleet | undefined;
   /** Loaded with the first client that speaks real MCP. */

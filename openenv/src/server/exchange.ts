@@ -55,7 +55,10 @@ export class Exchange extends Call implements Task<ServerMessage> {
     if (this.#options.timing === true) this.#startedAt = performance.now();
     const message = this.#message;
     try {
-      if (message.type === "step") return this.#step(message.data);
+      if (message.type === "step") {
+        this.#session.runtime.statistics.beginStep();
+        return this.#step(message.data);
+      }
       return message.type === "reset" ? this.#reset(message.data ?? {}) : this.#state();
     } catch (error) {
       return this.fail(message.type, error);
@@ -66,7 +69,6 @@ export class Exchange extends Call implements Task<ServerMessage> {
   fail(method: Method, error: unknown): ServerMessage {
     const { runtime, id } = this.#session;
     const cause = toError(error);
-    runtime.counters.errors++;
     if (this.aborted === undefined) {
       runtime.log.warn({ err: cause, session: id }, `the environment failed in ${method}`);
     } else {
@@ -111,8 +113,9 @@ export class Exchange extends Call implements Task<ServerMessage> {
 
   #stepped(transition: Transition, kind: Kind = "step"): Reply {
     this.#session.stepCount++;
-    this.#session.runtime.counters.steps++;
-    return this.#observation(kind, transition);
+    const reply = this.#observation(kind, transition);
+    this.#session.runtime.statistics.endStep();
+    return reply;
   }
 
   #reset(data: JsonObject): Reply {
@@ -138,8 +141,7 @@ export class Exchange extends Call implements Task<ServerMessage> {
       },
     };
     return this.#finish("reset", this.#session.instance.reset(request), (transition: Transition) => {
-      this.#session.episodeId = episodeId;
-      this.#session.stepCount = 0;
+      this.#session.beginEpisode(episodeId);
       return this.#observation("reset", transition);
     });
   }
@@ -156,8 +158,13 @@ export class Exchange extends Call implements Task<ServerMessage> {
   /** Goes on with what the environment returned, at once when it is there. */
   #finish<T>(method: Method, returned: T | PromiseLike<T>, next: (this: Exchange, value: T) => Reply): Reply {
     if (!isThenable(returned)) return next.call(this, returned);
+    const { statistics } = this.#session.runtime;
+    const began = statistics.stepBegan;
     return Promise.resolve(returned)
-      .then((value) => next.call(this, value))
+      .then((value) => {
+        statistics.resumeStep(began);
+        return next.call(this, value);
+      })
       .catch((error: unknown) => this.fail(method, error));
   }
 
@@ -217,8 +224,8 @@ export class Exchange extends Call implements Task<ServerMessage> {
 
   #countNonFinite(method: Method, count: number): void {
     if (count === 0) return;
-    const { counters, log } = this.#session.runtime;
-    counters.nonFinite += count;
+    const { statistics, log } = this.#session.runtime;
+    statistics.nonFinite += count;
     log.warn({ session: this.#session.id, count }, `${method} returned NaN or infinities; they were sent as null`);
   }
 }

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { EnvironmentDefinition } from "../env/environment.js";
 import { isEnvironmentDefinition } from "../env/environment.js";
 import { ConfigError } from "../errors.js";
+import type { ServerView } from "../protocol/web.js";
 import { ByteBudget } from "./byte-budget.js";
 import { type Config, readConfig } from "./config.js";
 import type { ServerContext } from "./context.js";
@@ -21,6 +22,8 @@ import { createOrigins } from "./origins.js";
 import { createRights } from "./rights.js";
 import { createRuntime } from "./runtime.js";
 import { Sessions } from "./sessions.js";
+import { Gauge } from "./statistics/gauge.js";
+import { makeReport } from "./statistics/report.js";
 import type { RunningServer, ServeOptions } from "./types.js";
 import { createSocketServer } from "./ws/socket-server.js";
 
@@ -67,6 +70,9 @@ export async function serveHere(
     backlog: new ByteBudget(BACKLOG_BYTES),
     descriptors: new Descriptors(log),
     web: config.webInterface ? config : undefined,
+    limits: limitsOf(config),
+    gauge: new Gauge(runtime.statistics),
+    openSockets: () => sockets.open,
     requests: 0,
     draining: false,
   };
@@ -109,6 +115,7 @@ export async function serveHere(
     await isolated?.close();
     listeningPorts().delete(port);
     context.descriptors.close();
+    context.gauge.close();
     log.close();
   };
   const stopSignals = options.handleSignals === true ? onSignals(close, log) : () => {};
@@ -119,6 +126,7 @@ export async function serveHere(
   await fleet?.join({
     load: () => context.sessions.load(),
     list: () => context.sessions.list(),
+    report: (maxSessions) => makeReport(context, maxSessions),
     upgrade: sockets.take,
     handle: (request, response) => handle(request, response, true),
     retire: async (limitMs) => {
@@ -140,6 +148,15 @@ export async function serveHere(
     sessions: async () => (fleet === undefined ? context.sessions.list() : await fleet.sessions()),
     close,
     [Symbol.asyncDispose]: close,
+  };
+}
+
+function limitsOf({ sessionTimeoutMs, isolation, maxMessageBytes, queueTimeoutMs }: Config): ServerView["limits"] {
+  return {
+    session_timeout_s: sessionTimeoutMs === null ? null : sessionTimeoutMs / 1000,
+    step_timeout_s: isolation?.stepTimeoutMs === undefined ? null : isolation.stepTimeoutMs / 1000,
+    max_message_bytes: maxMessageBytes,
+    queue_timeout_s: queueTimeoutMs / 1000,
   };
 }
 

@@ -1,5 +1,6 @@
 import type { Environment } from "../env/environment.js";
 import type { SessionInfo } from "../protocol/http.js";
+import type { ServerViewSession } from "../protocol/web.js";
 import { settled } from "../util/settled.js";
 import { isThenable } from "../util/thenable.js";
 import type { Call } from "./call.js";
@@ -45,6 +46,9 @@ export class Session {
   stepCount = 0;
   /** Null until the first reset. */
   episodeId: string | null = null;
+  episodes = 0;
+  /** How its client came in. */
+  client: ServerViewSession["client"] = "http";
   /** Requests can name it by its id. */
   named = false;
   /** A socket serves this session; it is not reaped. */
@@ -63,6 +67,7 @@ export class Session {
   onEnded: ((reason: string) => void) | undefined;
   #id: string | undefined;
   #instance: Environment | undefined;
+  #earlierSteps = 0;
   #call: Call | undefined;
   #running: PromiseLike<unknown> | undefined;
   #rest: PromiseLike<unknown> | undefined;
@@ -119,6 +124,13 @@ export class Session {
     return call;
   }
 
+  beginEpisode(id: string): void {
+    this.#earlierSteps += this.stepCount;
+    this.stepCount = 0;
+    this.episodes++;
+    this.episodeId = id;
+  }
+
   /** Has the next call wait for what one that was given up still does, but not for ever. */
   linger(rest: PromiseLike<unknown>): void {
     this.#rest = rest;
@@ -139,6 +151,14 @@ export class Session {
       episode_id: this.episodeId,
       attached: this.attached,
     };
+  }
+
+  /** As {@link info}, with what operators watch. */
+  view(worker: number): ServerViewSession {
+    const { client, episodes } = this;
+    const busyFor = (Date.now() - this.lastActivityAt) / 1000;
+    const steps = this.#earlierSteps + this.stepCount;
+    return { ...this.info(), client, busy_s: this.busy ? busyFor : null, episodes, steps, worker };
   }
 
   #start<T>(task: Task<T>): T | Promise<T> {

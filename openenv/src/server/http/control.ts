@@ -27,7 +27,7 @@ function reset(exchange: Exchange): Promise<void> {
     const checked = exchange.context.runtime.validator.reset(body);
     if (!checked.ok)
       return sendInvalid(
-        exchange.response,
+        exchange,
         checked.issues.map((issue) => ({ ...issue, loc: ["body", ...issue.loc] })),
       );
     if (forwardToRoom(exchange, JSON.stringify(body))) return;
@@ -43,14 +43,14 @@ function reset(exchange: Exchange): Promise<void> {
 function step(exchange: Exchange): Promise<void> {
   return withBody(exchange, async (body) => {
     if (body === undefined) {
-      return sendInvalid(exchange.response, [{ type: "missing", loc: ["body"], msg: "Field required", input: null }]);
+      return sendInvalid(exchange, [{ type: "missing", loc: ["body"], msg: "Field required", input: null }]);
     }
     const fields = new BodyFields(body);
     const message = { type: "step", data: fields.object("action") } as const;
     const timeout = fields.optionalPositive("timeout_s");
     const timeoutMs = timeout === undefined ? undefined : timeout * 1000;
     const options = { timeoutMs, requestId: fields.optionalString("request_id", 255) };
-    if (fields.issues.length > 0) return sendInvalid(exchange.response, fields.issues);
+    if (fields.issues.length > 0) return sendInvalid(exchange, fields.issues);
     const named = namedSession(exchange);
     if (named !== undefined) {
       const session = findSession(exchange, named);
@@ -95,11 +95,9 @@ function send(exchange: Exchange, session: Session | null, reply: ServerMessage)
   markSession(exchange, session);
   if (reply.type === "error") {
     const { errors } = reply.data;
-    if (errors === undefined) return sendFailure(response, reply.data);
-    return sendInvalid(
-      response,
-      errors.map((issue) => ({ ...issue, loc: bodyPath(exchange, issue.loc) })),
-    );
+    if (errors === undefined) return sendFailure(exchange, reply.data, session ?? undefined);
+    const detail = errors.map((issue) => ({ ...issue, loc: bodyPath(exchange, issue.loc) }));
+    return sendInvalid(exchange, detail, session ?? undefined);
   }
   const body = reply.type === "observation" ? httpObservation(reply.data) : reply.data;
   sendJson(response, 200, body, context.runtime.maxAnswerBytes);
@@ -147,7 +145,7 @@ function refusable(handler: (exchange: Exchange) => Promise<void>): Handler {
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       markSession(exchange, null);
-      sendFailure(exchange.response, error.data);
+      sendFailure(exchange, error.data);
     }
   };
 }

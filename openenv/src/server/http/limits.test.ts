@@ -13,6 +13,7 @@ import { createOrigins } from "../origins.js";
 import { createRights } from "../rights.js";
 import { createRuntime } from "../runtime.js";
 import { Sessions } from "../sessions.js";
+import { Gauge } from "../statistics/gauge.js";
 import { createRouter } from "./router.js";
 import { createRoutes } from "./routes.js";
 
@@ -49,6 +50,9 @@ beforeEach(async () => {
     backlog: new ByteBudget(BUDGET),
     descriptors: new Descriptors(silentLog),
     web: undefined,
+    limits: { session_timeout_s: null, step_timeout_s: null, max_message_bytes: 80_000, queue_timeout_s: 30 },
+    gauge: new Gauge(runtime.statistics),
+    openSockets: () => 0,
     requests: 0,
     draining: false,
   };

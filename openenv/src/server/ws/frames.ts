@@ -10,7 +10,7 @@ import type { Runtime } from "../runtime.js";
 import type { Sessions } from "../sessions.js";
 import { answerBatch, checkBatchFrame, isBatchMessage } from "./batch-frames.js";
 import { createByteReader } from "./byte-fields.js";
-import { type Answer, binaryWriter, renderAnswer, type Write, writeText } from "./format.js";
+import { type Answer, binaryWriter, mendReply, type Write, writeText } from "./format.js";
 import type { Conversation, SocketProtocol } from "./protocol.js";
 
 type Reply = ServerMessage | ManyMessage;
@@ -26,7 +26,22 @@ export function createFrameProtocol(runtime: Runtime, sessions: Sessions): Socke
   const render = (conversation: Conversation, reply: Reply, write: Write): Answer => {
     const { extensions } = conversation;
     const confirmed = extensions.length === 0 || conversation.answered ? reply : { ...reply, openenv: { extensions } };
-    return renderAnswer(confirmed, write, runtime.maxAnswerBytes);
+    const maxBytes = runtime.maxAnswerBytes;
+    try {
+      const answer = write(confirmed, maxBytes);
+      countErrors(conversation, confirmed);
+      return answer;
+    } catch (error) {
+      const mended = mendReply(confirmed, error, { write, maxBytes });
+      countErrors(conversation, mended);
+      return write(mended, Number.POSITIVE_INFINITY);
+    }
+  };
+
+  const countErrors = ({ batch, session }: Conversation, reply: Reply): void => {
+    if (reply.type === "error") runtime.statistics.countError(reply.data, batch ? undefined : session);
+    if (reply.type !== "many") return;
+    for (const item of reply.data.items) if (item.type === "error") runtime.statistics.countError(item.data);
   };
 
   /** Null when the peer asked to close. */
@@ -77,6 +92,7 @@ export function createFrameProtocol(runtime: Runtime, sessions: Sessions): Socke
   };
 
   return {
+    client: "websocket",
     answer: (conversation, text) => answer(conversation, () => parseJson(text), JSON_FRAMES),
     binary(conversation, data) {
       if (!conversation.answered || !conversation.extensions.includes("binary")) {
@@ -92,7 +108,10 @@ export function createFrameProtocol(runtime: Runtime, sessions: Sessions): Socke
         (error: unknown) => failed(conversation, error),
       );
     },
-    refuse: (refusal) => JSON.stringify({ type: "error", data: refusal.data }),
+    refuse({ data }) {
+      runtime.statistics.countError(data);
+      return JSON.stringify({ type: "error", data });
+    },
   };
 }
 

@@ -99,7 +99,7 @@ export function createSocketServer(context: ServerContext): SocketServer {
       for (const ws of heartbeat.peers()) ws.connection.goAway();
     },
     get open() {
-      return heartbeat.peers().length;
+      return heartbeat.size;
     },
     async cut() {
       for (const ws of heartbeat.peers()) ws.close(CLOSE_CODES.restart, "the server is shutting down");

@@ -4,7 +4,8 @@ import type { WebInfo } from "../../../protocol/web.js";
 import { packageVersion } from "../../../util/package-version.js";
 import type { WebSettings } from "../../context.js";
 import { renderMetadata } from "../../metadata.js";
-import { isOperator } from "../operator.js";
+import { askAll, renderView } from "../../statistics/view.js";
+import { forOperators, isOperator } from "../operator.js";
 import { sendJson } from "../respond.js";
 import type { Exchange, Route } from "../router.js";
 import { Assets } from "./assets.js";
@@ -21,6 +22,7 @@ export const WEB_ROUTES: Record<string, Route> = {
   "/web/": { GET: asset },
   "/web/info": { GET: info },
   "/web/metadata": { GET: metadata },
+  "/web/server": { GET: forOperators(server) },
 };
 
 /** Built with the package. */
@@ -66,6 +68,16 @@ async function info(exchange: Exchange): Promise<void> {
   };
   response.setHeader("cache-control", "no-store");
   sendJson(response, 200, body);
+}
+
+const DEFAULT_SESSIONS = 200;
+const MAX_SESSIONS = 1_000;
+
+async function server({ request, response, context }: Exchange): Promise<void> {
+  const asked = Number(new URL(request.url ?? "/", "http://localhost").searchParams.get("limit") ?? DEFAULT_SESSIONS);
+  const limit = Number.isInteger(asked) ? Math.min(Math.max(asked, 0), MAX_SESSIONS) : DEFAULT_SESSIONS;
+  response.setHeader("cache-control", "no-store");
+  sendJson(response, 200, renderView(await askAll(context, limit), context, limit));
 }
 
 /** The routes are there only with it. */

@@ -1,0 +1,62 @@
+import type { ErrorData, WireCode } from "../../protocol/messages.js";
+import type { ServerViewError } from "../../protocol/web.js";
+import { clip } from "../../util/clip.js";
+import type { Session } from "../session.js";
+import { Histogram } from "./histogram.js";
+
+/** Errors that are kept to be looked at. */
+export const MAX_RECENT = 50;
+const MAX_MESSAGE = 500;
+
+/** What happened on one server since its start. Steps pass here: counting one allocates nothing. */
+export class Statistics {
+  /** Sessions that were opened. */
+  sessions = 0;
+  steps = 0;
+  /** NaN and infinities that went out as null. */
+  nonFinite = 0;
+  /** Steps that succeeded, from their start to their answer without the wire. */
+  readonly latency = new Histogram();
+  /** Errors that clients were told. */
+  readonly errors: Partial<Record<WireCode, number>> = {};
+  readonly #recent: Omit<ServerViewError, "worker">[] = [];
+  /** When the step that is being worked on began; a field would box the number. */
+  readonly #startedAt = new Float64Array(1);
+
+  /** A step begins, and what is called until it returns is a part of it. */
+  beginStep(): void {
+    this.#startedAt[0] = performance.now();
+  }
+
+  /** The beginning of the step, to be given to {@link resumeStep} by what goes on with it in a later turn. */
+  get stepBegan(): number {
+    return this.#startedAt[0] as number;
+  }
+
+  resumeStep(began: number): void {
+    this.#startedAt[0] = began;
+  }
+
+  endStep(): void {
+    this.steps++;
+    this.latency.record(performance.now() - (this.#startedAt[0] as number));
+  }
+
+  /** A client was told an error. */
+  countError({ code, message }: ErrorData, session?: Session): void {
+    this.errors[code] = (this.errors[code] ?? 0) + 1;
+    this.#recent.push({
+      at: Date.now() / 1000,
+      code,
+      message: clip(message, MAX_MESSAGE),
+      session_id: session?.id ?? null,
+      step: session?.stepCount ?? null,
+    });
+    if (this.#recent.length > MAX_RECENT) this.#recent.shift();
+  }
+
+  /** The newest last. */
+  recentErrors(): readonly Omit<ServerViewError, "worker">[] {
+    return this.#recent;
+  }
+}
