@@ -1,4 +1,4 @@
-import { Suspense, useEffect, useState, useSyncExternalStore } from "react";
+import { useEffect, useState, useSyncExternalStore } from "react";
 import { AppBar } from "./app-bar.js";
 import { Notice } from "./parts/notice.js";
 import { Play } from "./play/play.js";
@@ -41,9 +41,7 @@ export function App() {
               // Play stays, with what is typed and open in it.
               name === view.path || name === "play" ? (
                 <div key={name} className="view" hidden={name !== view.path}>
-                  <Suspense fallback={null}>
-                    <Component info={info} play={play} />
-                  </Suspense>
+                  <Component info={info} play={play} />
                 </div>
               ) : null,
             )

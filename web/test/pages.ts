@@ -21,7 +21,7 @@ export const DESK = { width: 1440, height: 900 };
 export const PHONE = { width: 360, height: 740 };
 
 /** A server that is gone is told by the browser too; that is what those tests are about. */
-const EXPECTED = /ERR_CONNECTION_REFUSED|WebSocket connection to .* failed|ERR_CONNECTION_RESET/;
+const EXPECTED = /ERR_CONNECTION_REFUSED|WebSocket connection to .* failed|ERR_CONNECTION_RESET|status of 503/;
 
 /**
  * Servers and visitors for one test after the other. A test also fails when a page of it met an error, broke its
@@ -74,6 +74,7 @@ export function usePages(chromiumFound: Component) {
         ...(isPhone ? { hasTouch: true, isMobile: true } : {}),
       });
       cleanup.push(() => context.close());
+      context.setDefaultTimeout(10_000);
       const page = await context.newPage();
       watch(context, page, new URL(server.url).origin);
       await page.goto(`${server.url}${path}/web/#/${view}`);
@@ -86,11 +87,14 @@ export { requireChromium };
 
 /** Starts an episode and waits for it. */
 export async function reset(page: Page): Promise<void> {
-  await page.getByRole("button", { name: /^Reset/ }).first().click();
+  await page
+    .getByRole("button", { name: /^Reset/ })
+    .first()
+    .click();
   await page.getByText(/Episode \d+ started/).waitFor({ state: "attached" });
 }
 
-/** The last observation row in words: what the timeline says about the latest step. */
-export function lastRow(page: Page) {
-  return page.getByRole("listbox", { name: /^Steps/ }).getByRole("option").last();
+/** The rows of the timeline that are on the screen. */
+export function steps(page: Page) {
+  return page.getByRole("listbox", { name: /^Steps/ }).getByRole("option");
 }

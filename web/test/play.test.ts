@@ -3,7 +3,7 @@ import benchmark from "../../envs/benchmark/environment.js";
 import echo from "../../envs/echo/server/environment.js";
 import wordle from "../../envs/wordle/server/environment.js";
 import { defineDesk } from "../../openenv/test-support/tool-environment.js";
-import { lastRow, requireChromium, reset, usePages } from "./pages.js";
+import { requireChromium, reset, steps, usePages } from "./pages.js";
 
 const chromium = await requireChromium();
 
@@ -19,7 +19,7 @@ describe.skipIf(!chromium.available)("Play", () => {
     await page.getByRole("heading", { name: "Step 1" }).waitFor();
     expect(await page.locator(".measures").innerText()).toMatch(/Reward\s+0\.50\s+Done\s+false/);
     expect(await page.locator(".pane--step").innerText()).toContain("echoed_message");
-    expect(await lastRow(page).innerText()).toContain("hello");
+    expect(await steps(page).last().innerText()).toContain("hello");
     await page.getByText("Step 1, reward 0.50, not done").waitFor({ state: "attached" });
   });
 
@@ -38,11 +38,11 @@ describe.skipIf(!chromium.available)("Play", () => {
     await reset(page);
     const guess = page.getByLabel("Message");
     for (const word of ["[crane]", "[slate]", "[pound]", "[might]", "[jolly]", "[fizzy]"]) {
-      const before = await page.getByRole("option").count();
+      const before = await steps(page).count();
       if ((await page.locator(".badge", { hasText: "Done" }).count()) > 0) break;
       await guess.fill(word);
       await guess.press("Enter");
-      await page.getByRole("option").nth(before).waitFor();
+      await steps(page).nth(before).waitFor();
     }
     expect(await page.locator(".pane--step .mk").count()).toBeGreaterThan(4);
     expect(await page.locator(".plot canvas").count()).toBe(1);
@@ -69,7 +69,7 @@ describe.skipIf(!chromium.available)("Play", () => {
     await page.getByLabel("Why").fill("on purpose");
     await page.keyboard.press("Enter");
     await page.getByText(/^The call failed/).waitFor();
-    expect(await lastRow(page).getAttribute("class")).toContain("is-error");
+    expect(await steps(page).last().getAttribute("class")).toContain("is-error");
   });
 
   test("an action can be written as JSON, and both ways keep one value", async () => {
@@ -92,7 +92,10 @@ describe.skipIf(!chromium.available)("Play", () => {
 
   test("everything can be done with the keyboard alone", async () => {
     const page = await open(await start(wordle));
-    await page.getByRole("button", { name: /^Reset/ }).first().waitFor();
+    await page
+      .getByRole("button", { name: /^Reset/ })
+      .first()
+      .waitFor();
     await page.getByText("Connected").waitFor();
     await page.getByLabel("Message").waitFor();
     await page.keyboard.press("Escape");

@@ -16,7 +16,11 @@ const contract = defineContract({
   description: "One field of every kind that a schema can have.",
   action: z.object({
     name: z.string().min(2).max(20).describe("A short text"),
-    code: z.string().regex(/^[A-Z]{3}$/).default("ABC").describe("Three capital letters"),
+    code: z
+      .string()
+      .regex(/^[A-Z]{3}$/)
+      .default("ABC")
+      .describe("Three capital letters"),
     mail: z.email().optional(),
     count: z.int().min(1).max(10).default(3).describe("How many"),
     ratio: z.number().min(0).max(1).optional(),
@@ -25,7 +29,11 @@ const contract = defineContract({
     fixed: z.literal("zoo").default("zoo"),
     note: z.string().nullable().default(null).describe("Text or nothing"),
     tags: z.array(z.string().min(1)).max(3).default([]).describe("Words"),
-    sizes: z.array(z.enum(["s", "m", "l"])).default([]).describe("Several of a few"),
+    sizes: z
+      .array(z.enum(["s", "m", "l"]))
+      .default([])
+      .meta({ uniqueItems: true })
+      .describe("Several of a few"),
     points: z.array(point).default([]).describe("Places"),
     pair: z.tuple([z.string(), z.int()]).optional().describe("A word and a number"),
     home: point.optional().describe("A place that may be left out"),

@@ -15,6 +15,9 @@ const WRAPPERS = [
 ];
 const UNION = /^(.*?\/(?:anyOf|oneOf))\/(\d+)(?:\/|$)/;
 
+/** Said of what is missing. */
+export const REQUIRED = "Required.";
+
 /** What a validator has found, as sentences at the fields they are about: of a union, the choice that fits best. */
 export function explainIssues(root: RJSFSchema, units: readonly OutputUnit[], value: unknown): RJSFValidationError[] {
   const leaves = units.filter(({ keyword }) => !WRAPPERS.includes(keyword));
@@ -78,9 +81,9 @@ function explain(root: RJSFSchema, unit: OutputUnit, value: unknown): RJSFValida
 function sentenceFor(keyword: string, rule: unknown, value: unknown): string | undefined {
   switch (keyword) {
     case "required":
-      return "Required.";
+      return REQUIRED;
     case "type":
-      if (value === undefined || value === null) return "Required.";
+      if (value === undefined || value === null) return REQUIRED;
       return `Must be ${[rule].flat().map(nounFor).join(" or ")}.`;
     case "minimum":
       return `Must be at least ${rule}.`;

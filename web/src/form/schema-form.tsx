@@ -1,9 +1,10 @@
 import Form from "@rjsf/core/lib/components/Form.js";
-import { type ErrorSchema, ErrorSchemaBuilder } from "@rjsf/utils";
-import { type KeyboardEvent, type ReactNode, useMemo } from "react";
+import { type ErrorSchema, ErrorSchemaBuilder, type RJSFValidationError } from "@rjsf/utils";
+import { type KeyboardEvent, type ReactNode, useMemo, useRef } from "react";
 import type { ValidationIssue } from "../../../openenv/src/errors.js";
 import type { JsonObject } from "../../../openenv/src/protocol/messages.js";
-import { prepareSchema } from "./prepare-schema.js";
+import { REQUIRED } from "./issues.js";
+import { prepareSchema, withoutLeftOut } from "./prepare-schema.js";
 import { templates } from "./templates.js";
 import { validator } from "./validator.js";
 import { Input, widgets } from "./widgets.js";
@@ -43,13 +44,25 @@ export default function SchemaForm({
 }: SchemaFormProps) {
   const shown = useMemo(() => prepareSchema(schema), [schema]);
   const errors = useMemo(() => toErrors(issues), [issues]);
+  /** Only what was typed and left is judged before the first sending. */
+  const left = useRef(new Set<string>());
+  const sending = useRef(false);
+  const judge = (found: RJSFValidationError[]): RJSFValidationError[] =>
+    sending.current
+      ? found
+      : found.filter(({ property = "", message }) => message !== REQUIRED && left.current.has(idOf(id, property)));
   const sendLongText = (event: KeyboardEvent<HTMLDivElement>): void => {
     if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
     event.preventDefault();
     (document.getElementById(id) as HTMLFormElement | null)?.requestSubmit();
   };
   return (
-    <div onKeyDown={sendLongText}>
+    <div
+      onKeyDown={sendLongText}
+      onSubmitCapture={() => {
+        sending.current = true;
+      }}
+    >
       <Form
         id={id}
         idPrefix={id}
@@ -64,16 +77,34 @@ export default function SchemaForm({
         liveValidate="onBlur"
         showErrorList={false}
         noHtml5Validate
-        focusOnFirstError
         experimental_defaultFormStateBehavior={DEFAULTS}
         onChange={({ formData }) => onChange((formData ?? {}) as JsonObject)}
-        onSubmit={({ formData }) => onSend((formData ?? {}) as JsonObject)}
-        onError={(found) => onInvalid(new Set(found.map(({ property }) => property)).size)}
+        onBlur={(field) => left.current.add(field)}
+        transformErrors={judge}
+        onSubmit={({ formData }) => {
+          sending.current = false;
+          left.current.clear();
+          onSend(asJson(withoutLeftOut(shown, (formData ?? {}) as JsonObject)));
+        }}
+        onError={(found) => {
+          onInvalid(new Set(found.map(({ property }) => property)).size);
+          setTimeout(() => document.getElementById(id)?.querySelector<HTMLElement>("[aria-invalid=true]")?.focus());
+        }}
       >
         {children ?? NOTHING}
       </Form>
     </div>
   );
+}
+
+/** What is sent: a field that is empty is not there. */
+function asJson(value: JsonObject): JsonObject {
+  return JSON.parse(JSON.stringify(value)) as JsonObject;
+}
+
+/** `.points[0].x` is the field `action_points_0_x`. */
+function idOf(form: string, property: string): string {
+  return form + property.replaceAll(/[.[]/g, "_").replaceAll("]", "");
 }
 
 function toErrors(issues: readonly ValidationIssue[]): ErrorSchema {

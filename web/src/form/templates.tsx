@@ -26,34 +26,31 @@ export const templates = {
 };
 
 function Field(props: FieldTemplateProps) {
-  const { id, label, required, schema, rawDescription, children, rawErrors, hidden, displayLabel } = props;
+  const { id, label, required, schema, rawDescription, children, rawErrors, hidden, displayLabel, registry } = props;
   if (hidden) return <div hidden>{children}</div>;
-  const isGroup = ["object", "array"].includes(String([schema.type].flat()[0])) && !displayLabel;
-  const errors = <Errors id={id} errors={rawErrors} />;
-  const hint = rawDescription ? (
-    <p className="hint" id={`${id}__description`}>
-      {rawDescription}
-    </p>
-  ) : null;
-  const field = displayLabel ? (
-    <div className="field">
-      <div className="label-row">
-        <label htmlFor={id}>{label}</label>
-        <span className="type">{[typeHint(schema), required ? "required" : ""].filter(Boolean).join(", ")}</span>
+  const isUnion = schema.oneOf !== undefined || schema.anyOf !== undefined;
+  const isGroup = !isUnion && ["object", "array"].includes(String([schema.type].flat()[0])) && !displayLabel;
+  const type = [isUnion ? "union" : typeHint(schema), required ? "required" : ""].filter(Boolean).join(", ");
+  const Wrap = registry.templates.WrapIfAdditionalTemplate;
+  return (
+    <Wrap {...props}>
+      <div className="field">
+        {displayLabel || isUnion ? (
+          <div className="label-row">
+            {isUnion ? <span>{label}</span> : <label htmlFor={id}>{label}</label>}
+            <span className="type">{type}</span>
+          </div>
+        ) : null}
+        {children}
+        {rawDescription && !isGroup ? (
+          <p className="hint" id={`${id}__description`}>
+            {rawDescription}
+          </p>
+        ) : null}
+        <Errors id={id} errors={rawErrors} />
       </div>
-      {children}
-      {hint}
-      {errors}
-    </div>
-  ) : (
-    <>
-      {children}
-      {isGroup ? null : hint}
-      {errors}
-    </>
+    </Wrap>
   );
-  const Wrap = props.registry.templates.WrapIfAdditionalTemplate;
-  return <Wrap {...props}>{field}</Wrap>;
 }
 
 function Errors({ id, errors }: { id: string; errors: string[] | undefined }) {
@@ -70,6 +67,8 @@ function ObjectGroup(props: ObjectFieldTemplateProps) {
   const { title, description, properties, fieldPathId, schema, uiSchema, formData, required, optionalDataControl } =
     props;
   const isRoot = fieldPathId.path.length === 0;
+  // One without fields of its own is filled in by adding some.
+  const optional = Object.keys(schema.properties ?? {}).length > 0 ? optionalDataControl : undefined;
   const fields = (
     <div className={isRoot ? "stack stack--form" : "group group--nested"}>
       {properties.filter(({ hidden }) => !hidden).map(({ content }) => content)}
@@ -85,8 +84,8 @@ function ObjectGroup(props: ObjectFieldTemplateProps) {
       type={required ? "object, required" : "object, optional"}
       description={description}
     >
-      {optionalDataControl}
-      {optionalDataControl && properties.length === 0 ? null : fields}
+      {optional}
+      {optional && properties.length === 0 ? null : fields}
     </Group>
   );
 }
@@ -133,12 +132,13 @@ function Union({ selector, optionSchemaField, schema }: MultiSchemaFieldTemplate
   return (
     <div className="union" data-kind={schema.oneOf ? "oneOf" : "anyOf"}>
       {selector}
-      {optionSchemaField}
+      <div className="union__choice">{optionSchemaField}</div>
     </div>
   );
 }
 
-function OptionalControls({ id, label, onAddClick, onRemoveClick }: OptionalDataControlsTemplateProps) {
+function OptionalControls({ id, schema, onAddClick, onRemoveClick }: OptionalDataControlsTemplateProps) {
+  const label = schema.title ?? "it";
   if (onAddClick) return <AddButton id={id} label={`Fill in ${label.toLowerCase()}`} onClick={() => onAddClick()} />;
   if (!onRemoveClick) return null;
   return (

@@ -9,7 +9,7 @@ export function typeHint(schema: RJSFSchema): string {
   const optional = types.includes("null") ? " or null" : "";
   if (named[0] === "array") return `array${itemHint(schema)}${span(schema.minItems, schema.maxItems)}`;
   if (named[0] === "string") {
-    return `${schema.format ?? "string"}${span(schema.minLength, schema.maxLength, " characters")}${optional}`;
+    return `${schema.format ?? "string"}${span(schema.minLength, schema.maxLength).replace(",", "")}${optional}`;
   }
   return named.length > 0 ? `${named.join(" or ")}${span(schema.minimum, schema.maximum)}${optional}` : "";
 }
@@ -20,12 +20,13 @@ function itemHint({ items }: RJSFSchema): string {
 }
 
 /** Limits nobody reaches by hand are left out. */
-function span(least: number | undefined, most: number | undefined, unit = ""): string {
+function span(least: number | undefined, most: number | undefined): string {
   const low = least !== undefined && Math.abs(least) < BIG ? least : undefined;
   const high = most !== undefined && Math.abs(most) < BIG ? most : undefined;
   if (low === undefined && high === undefined) return "";
-  if (high === undefined) return low === 0 ? "" : `, ${low} or more${unit}`;
-  return low === undefined ? `, up to ${high}${unit}` : `, ${low}–${high}${unit}`;
+  if (high === undefined) return low === 0 ? "" : `, ${low} or more`;
+  if (low === high) return `, ${low}`;
+  return low === undefined ? `, up to ${high}` : `, ${low}–${high}`;
 }
 
 const BIG = 10_000;

@@ -4,13 +4,13 @@ import {
   createErrorHandler,
   type ErrorTransformer,
   type RJSFSchema,
-  type RJSFValidationError,
   toErrorSchema,
   unwrapErrorHandler,
   type ValidationData,
   type ValidatorType,
   validationDataMerge,
 } from "@rjsf/utils";
+import { isObject } from "../../../openenv/src/util/is-object.js";
 import { explainIssues } from "./issues.js";
 
 /** Checks values by walking the schema: unlike those that compile one, it needs no `eval`, which the page forbids. */
@@ -56,7 +56,12 @@ function check(schema: RJSFSchema, value: unknown, root: RJSFSchema): ReturnType
 /** A part of a schema keeps the definitions of the whole. */
 function create(schema: RJSFSchema, root: RJSFSchema): Validator {
   const whole = schema === root ? schema : { $defs: root.$defs, definitions: root.definitions, ...schema };
-  return new Validator(JSON.parse(JSON.stringify(whole)) as Schema, DRAFT, false);
+  return new Validator(JSON.parse(JSON.stringify(whole, withoutOldTuples)) as Schema, DRAFT, false);
 }
 
-export type { RJSFValidationError };
+/** The form needs `items` for lists of fixed items, where this draft has `prefixItems`. */
+function withoutOldTuples(_key: string, value: unknown): unknown {
+  if (!isObject(value) || !Array.isArray(value["items"])) return value;
+  const { items: _, ...rest } = value;
+  return rest;
+}

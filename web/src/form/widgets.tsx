@@ -1,7 +1,9 @@
 import { type BaseInputTemplateProps, type EnumOptionsType, getInputProps, type WidgetProps } from "@rjsf/utils";
 import { Icon } from "../parts/icon.js";
+import { SERVER_DEFAULT } from "./prepare-schema.js";
 
-/** Text from this length on is written in a field of several lines. */
+/** Fields that hold several lines by their nature. */
+const PROGRAM = /code|program|script|prompt|source/i;
 const LONG_TEXT = 200;
 
 /** One line; also numbers, dates and whatever else a browser has an input for. */
@@ -42,21 +44,14 @@ export function Input(props: BaseInputTemplateProps) {
       autoFocus={autofocus}
       autoComplete="off"
       spellCheck={false}
-      placeholder={placeholderOf(schema.default, schema.examples)}
+      placeholder={placeholderOf(schema.default ?? schema[SERVER_DEFAULT], schema.examples)}
       aria-invalid={rawErrors?.length ? true : undefined}
       aria-describedby={`${id}__description ${id}__error`}
-      onChange={({ target }) => onChange(target.value === "" ? options.emptyValue : toValue(target.value, isNumber))}
+      onChange={({ target }) => onChange(target.value === "" ? options.emptyValue : target.value)}
       onBlur={({ target }) => onBlur(id, target.value)}
       onFocus={({ target }) => onFocus(id, target.value)}
     />
   );
-}
-
-function toValue(text: string, isNumber: boolean): unknown {
-  if (!isNumber) return text;
-  const number = Number(text);
-  // What is not finished stays text until it is: "-", "1.", "1e".
-  return Number.isFinite(number) && !/[.e+-]$|\.\d*0$/i.test(text) ? number : text;
 }
 
 function placeholderOf(preset: unknown, examples: unknown): string | undefined {
@@ -66,10 +61,10 @@ function placeholderOf(preset: unknown, examples: unknown): string | undefined {
 }
 
 function Text(props: WidgetProps) {
-  const isLong = (props.schema.maxLength ?? 0) > LONG_TEXT || /code|text|program|content/i.test(props.name ?? "");
-  const wide = isLong && String(props.value ?? "").match(/\n/) !== null;
-  if (props.schema.format === undefined && (wide || /code|program|script/i.test(props.name ?? "")))
-    return <Area {...props} />;
+  const { name, schema } = props;
+  const isShort =
+    schema.format !== undefined || schema.pattern !== undefined || (schema.maxLength ?? LONG_TEXT) < LONG_TEXT;
+  if (!isShort && PROGRAM.test(name)) return <Area {...props} />;
   return <Input {...(props as unknown as BaseInputTemplateProps)} />;
 }
 
@@ -97,7 +92,7 @@ function Area({
       disabled={disabled}
       readOnly={readonly}
       spellCheck={false}
-      placeholder={placeholderOf(schema.default, schema.examples)}
+      placeholder={placeholderOf(schema.default ?? schema[SERVER_DEFAULT], schema.examples)}
       aria-invalid={rawErrors?.length ? true : undefined}
       aria-describedby={`${id}__description ${id}__error`}
       onChange={({ target }) => onChange(target.value === "" ? options.emptyValue : target.value)}

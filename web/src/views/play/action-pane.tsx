@@ -1,5 +1,6 @@
-import { lazy, Suspense, useEffect, useRef, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import type { JsonObject } from "../../../../openenv/src/protocol/messages.js";
+import { lazily } from "../../parts/lazily.js";
 import { Segments } from "../../parts/segments.js";
 import type { Play, PlaySnapshot } from "../../play/play.js";
 import type { SchemaState } from "../../use-schema.js";
@@ -8,8 +9,8 @@ import { QuickActions } from "./quick-actions.js";
 import { SendButton } from "./send-button.js";
 import type { Draft } from "./use-draft.js";
 
-const loadForm = import("../../form/schema-form.js");
-const SchemaForm = lazy(() => loadForm);
+const loadForm = () => import("../../form/schema-form.js");
+const SchemaForm = lazily("The form", loadForm);
 const FORM_ID = "action";
 
 interface ActionPaneProps {
@@ -37,7 +38,10 @@ export function ActionPane({ play, shown, schema, draft, hasTools }: ActionPaneP
   useEffect(() => {
     if (focused.current || !draft.schema || matchMedia("(pointer: coarse)").matches) return;
     focused.current = true;
-    void loadForm.then(() => setTimeout(focusFirstField));
+    loadForm().then(
+      () => setTimeout(focusFirstField),
+      () => {},
+    );
   }, [draft.schema]);
   const button = (
     <SendButton
@@ -77,20 +81,18 @@ export function ActionPane({ play, shown, schema, draft, hasTools }: ActionPaneP
             {hasTools ? null : button}
           </JsonEditor>
         ) : (
-          <Suspense fallback={null}>
-            <SchemaForm
-              key={draft.tool}
-              id={FORM_ID}
-              schema={draft.schema}
-              value={draft.value}
-              issues={issues}
-              onChange={draft.setValue}
-              onSend={send}
-              onInvalid={setInvalid}
-            >
-              {hasTools ? null : button}
-            </SchemaForm>
-          </Suspense>
+          <SchemaForm
+            key={draft.tool}
+            id={FORM_ID}
+            schema={draft.schema}
+            value={draft.value}
+            issues={issues}
+            onChange={draft.setValue}
+            onSend={send}
+            onInvalid={setInvalid}
+          >
+            {hasTools ? null : button}
+          </SchemaForm>
         )}
       </div>
       {hasTools ? <div className="send--foot">{button}</div> : null}

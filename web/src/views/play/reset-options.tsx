@@ -1,12 +1,13 @@
-import { type KeyboardEvent, lazy, Suspense, useEffect, useRef, useState } from "react";
+import { type KeyboardEvent, useEffect, useRef, useState } from "react";
 import type { JsonObject } from "../../../../openenv/src/protocol/messages.js";
 import type { WebInfo } from "../../../../openenv/src/protocol/web.js";
 import { Icon } from "../../parts/icon.js";
 import { IconButton } from "../../parts/icon-button.js";
+import { lazily } from "../../parts/lazily.js";
 import type { Play } from "../../play/play.js";
 import { useTasks } from "./use-tasks.js";
 
-const OwnOptions = lazy(() => import("../../form/schema-form.js"));
+const OwnOptions = lazily("The form", () => import("../../form/schema-form.js"));
 const OWN_FORM = "reset-own";
 /** Seeds that Python's and JavaScript's numbers both hold. */
 const SEEDS = 2 ** 31;
@@ -139,17 +140,15 @@ export function ResetOptions({ info, play, free, onClose }: ResetOptionsProps) {
           />
         </div>
         {info.reset_options ? (
-          <Suspense fallback={null}>
-            <OwnOptions
-              id={OWN_FORM}
-              schema={info.reset_options}
-              value={own}
-              issues={NO_ISSUES}
-              onChange={setOwn}
-              onSend={send}
-              onInvalid={(fields) => setProblem(`${fields} to correct`)}
-            />
-          </Suspense>
+          <OwnOptions
+            id={OWN_FORM}
+            schema={info.reset_options}
+            value={own}
+            issues={NO_ISSUES}
+            onChange={setOwn}
+            onSend={send}
+            onInvalid={(fields) => setProblem(`${fields} to correct`)}
+          />
         ) : null}
         {problem ? (
           <p className="err" role="alert">

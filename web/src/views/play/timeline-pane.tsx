@@ -1,9 +1,9 @@
-import { lazy, Suspense } from "react";
 import { count } from "../../parts/format.js";
+import { lazily } from "../../parts/lazily.js";
 import type { Play, PlaySnapshot } from "../../play/play.js";
 import { StepList } from "./step-list.js";
 
-const RewardPlot = lazy(() => import("./reward-plot.js"));
+const RewardPlot = lazily("The plot", () => import("./reward-plot.js"));
 
 interface TimelinePaneProps {
   play: Play;
@@ -40,9 +40,7 @@ export function TimelinePane({ play, shown, hasTools }: TimelinePaneProps) {
       {hasRewards ? (
         <div className="chart">
           <div className="plot">
-            <Suspense fallback={null}>
-              <RewardPlot timeline={timeline} selected={shown.selected} onSelect={(step) => play.select(step)} />
-            </Suspense>
+            <RewardPlot timeline={timeline} selected={shown.selected} onSelect={(step) => play.select(step)} />
           </div>
         </div>
       ) : null}
