@@ -45,7 +45,11 @@ function summarizeResult(result: unknown): string {
 
 /** The first text that is new; the same place is looked at in both. */
 function findText(now: unknown, before: unknown, depth: number): string | undefined {
-  if (typeof now === "string") return now !== before && now.trim() !== "" ? firstLine(now) : undefined;
+  if (typeof now === "string") {
+    // What only grows is told by what was added.
+    const added = typeof before === "string" && now.startsWith(before) ? now.slice(before.length) : now;
+    return added.trim() === "" ? undefined : firstLine(added);
+  }
   if (typeof now !== "object" || now === null || depth > 4) return undefined;
   const old = (typeof before === "object" ? before : null) as JsonObject | null;
   for (const [key, value] of Object.entries(now).slice(0, 50)) {
