@@ -1,12 +1,17 @@
 import type { ErrorData, WireCode } from "../../protocol/messages.js";
 import type { ServerViewError } from "../../protocol/web.js";
 import { clip } from "../../util/clip.js";
-import type { Session } from "../session.js";
 import { Histogram } from "./histogram.js";
 
 /** Errors that are kept to be looked at. */
 export const MAX_RECENT = 50;
 const MAX_MESSAGE = 500;
+
+/** The session that an error happened in. */
+interface Faulty {
+  readonly id: string;
+  readonly stepCount: number;
+}
 
 /** What happened on one server since its start. Steps pass here: counting one allocates nothing. */
 export class Statistics {
@@ -20,30 +25,15 @@ export class Statistics {
   /** Errors that clients were told. */
   readonly errors: Partial<Record<WireCode, number>> = {};
   readonly #recent: Omit<ServerViewError, "worker">[] = [];
-  /** When the step that is being worked on began; a field would box the number. */
-  readonly #startedAt = new Float64Array(1);
 
-  /** A step begins, and what is called until it returns is a part of it. */
-  beginStep(): void {
-    this.#startedAt[0] = performance.now();
-  }
-
-  /** The beginning of the step, to be given to {@link resumeStep} by what goes on with it in a later turn. */
-  get stepBegan(): number {
-    return this.#startedAt[0] as number;
-  }
-
-  resumeStep(began: number): void {
-    this.#startedAt[0] = began;
-  }
-
-  endStep(): void {
+  /** A step was answered that had begun then, by the clock of `performance.now()`. */
+  endStep(startedAt: number): void {
     this.steps++;
-    this.latency.record(performance.now() - (this.#startedAt[0] as number));
+    this.latency.record(performance.now() - startedAt);
   }
 
   /** A client was told an error. */
-  countError({ code, message }: ErrorData, session?: Session): void {
+  countError({ code, message }: ErrorData, session?: Faulty): void {
     this.errors[code] = (this.errors[code] ?? 0) + 1;
     this.#recent.push({
       at: Date.now() / 1000,
