@@ -68,8 +68,8 @@ async function play(page, seed, guesses) {
     .click();
   await page.getByRole("heading", { name: "Reset", exact: true }).waitFor();
   for (const [at, guess] of guesses.entries()) {
-    await page.getByLabel("Message").fill(guess);
-    await page.getByLabel("Message").press("Enter");
+    await page.getByRole("textbox", { name: "Message" }).fill(guess);
+    await page.getByRole("textbox", { name: "Message" }).press("Enter");
     await page.getByRole("heading", { name: `Step ${at + 1}` }).waitFor();
   }
 }
@@ -85,8 +85,8 @@ async function callTools(page) {
     ["echo_with_length", "quick red fox"],
   ].entries()) {
     await page.getByRole("option", { name: new RegExp(`^${tool}`) }).click();
-    await page.getByLabel("Message").fill(message);
-    await page.getByLabel("Message").press("Enter");
+    await page.getByRole("textbox", { name: "Message" }).fill(message);
+    await page.getByRole("textbox", { name: "Message" }).press("Enter");
     await page.getByRole("heading", { name: `Step ${at + 1}` }).waitFor();
   }
 }
