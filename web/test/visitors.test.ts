@@ -171,6 +171,22 @@ describe.skipIf(!chromium.available)("the timeline", () => {
     expect(await page.getByText("Not played").count()).toBeGreaterThan(0);
   });
 
+  test("closing the tab asks while there are steps that no file has", async () => {
+    const page = await open(await start(echo));
+    let asked = 0;
+    page.on("dialog", (dialog) => {
+      asked++;
+      void dialog.dismiss();
+    });
+    await reset(page);
+    await page.close({ runBeforeUnload: true });
+    await expect.poll(() => asked).toBe(1);
+    await exported(page);
+    await page.close({ runBeforeUnload: true });
+    await expect.poll(() => page.isClosed()).toBe(true);
+    expect(asked).toBe(1);
+  });
+
   test("a file that is none is refused in words, and nothing is lost", async () => {
     const page = await open(await start(echo));
     await reset(page);
