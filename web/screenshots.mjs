@@ -1,12 +1,12 @@
 /**
  * Draws docs/images: each page of the web interface, light and dark, of the built package.
  *
- *     CHROMIUM=chromium node scripts/screenshots.mjs
+ *     CHROMIUM=chromium node web/screenshots.mjs
  */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { ROOT } from "./root.mjs";
-import { setup } from "./setup.mjs";
+import { ROOT } from "../scripts/root.mjs";
+import { setup } from "../scripts/setup.mjs";
 
 const DESK = { width: 1440, height: 900 };
 const PHONE = { width: 390, height: 844 };
