@@ -36,6 +36,29 @@ describe.skipIf(!chromium.available)("the page", () => {
     }
   }
 
+  test("has no serious fault in what can go wrong either: an error, a lost connection, the list of keys", async () => {
+    const server = await start(zoo);
+    const page = await open(server, { scheme: "dark" });
+    await reset(page);
+    await page.getByRole("button", { name: /^Send ↵/ }).click();
+    await page.getByText(/fields to correct/).waitFor();
+    expect(await faults(page)).toEqual([]);
+    await page.getByLabel("Name").fill("fail");
+    await page.getByLabel("Color").selectOption({ label: "red" });
+    await page.getByRole("button", { name: /^Send ↵/ }).click();
+    await page.getByText("The environment failed in this step").waitFor();
+    for (const tab of ["Diff", "Raw JSON", "Step"]) {
+      await page.getByRole("tab", { name: tab }).click();
+      expect(await faults(page)).toEqual([]);
+    }
+    await page.getByRole("button", { name: "Keyboard shortcuts" }).click();
+    expect(await faults(page)).toEqual([]);
+    await page.keyboard.press("Escape");
+    await server.close();
+    await page.getByText("Connection lost.").waitFor();
+    expect(await faults(page)).toEqual([]);
+  }, 120_000);
+
   test("loads no more than it may, and compressed as it was measured", async () => {
     const server = await start(zoo);
     const page = await open(server);
@@ -97,7 +120,10 @@ describe.skipIf(!chromium.available)("the page", () => {
 
 /** What axe finds serious or critical. */
 async function faults(page: Page): Promise<string[]> {
-  await page.getByText("Connected", { exact: true }).waitFor();
+  await page
+    .getByRole("button", { name: /^Reset/ })
+    .first()
+    .waitFor();
   await page.waitForTimeout(300);
   // Put in by the debugger's protocol, which the content policy does not bind.
   await page.evaluate(await readFile(AXE, "utf8"));
