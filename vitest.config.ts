@@ -10,6 +10,7 @@ export default defineConfig({
       "examples/**/*.test.ts",
       "bench/**/*.test.ts",
       "docs/**/*.test.ts",
+      "web/**/*.test.ts",
       "scripts/**/*.test.mjs",
     ],
     exclude: ["**/node_modules/**", "**/dist/**", "**/.cache/**", "**/.openenv/**"],

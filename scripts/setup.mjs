@@ -6,19 +6,23 @@ import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { brotliCompressSync, gzipSync } from "node:zlib";
 import { withLock } from "./lock.mjs";
 import { ROOT } from "./root.mjs";
 
+/** The page is made of these; it uses the package's sources and not its build. */
+const WEB_SOURCES = ["web", "openenv/src/client", "openenv/src/protocol", "openenv/src/util"];
 const SWAGGER_FILES = ["swagger-ui.css", "swagger-ui-bundle.js", "LICENSE", "NOTICE"];
 
 if (process.argv[1] === import.meta.filename) await setup();
 
 /** Installs and builds what is stale; ends the process with the exit code of a step that fails. */
 export async function setup() {
-  if (isInstalled() && projects().every(isBuilt)) return;
+  if (isInstalled() && projects().every(isBuilt) && isBuilt("web")) return;
   await withLock(join(ROOT, ".cache/setup.lock"), () => {
     if (!isInstalled()) step("install packages", "npm", ["ci", "--include=dev", "--no-progress"]);
     for (const project of projects()) if (!isBuilt(project)) build(project);
+    if (!isBuilt("web")) buildWeb();
   });
 }
 
@@ -55,7 +59,10 @@ function build(project) {
   rmSync(join(ROOT, ".cache/build"), { recursive: true, force: true });
   mkdirSync(fresh, { recursive: true });
   step(`build ${project}`, process.execPath, ["node_modules/typescript/bin/tsc", "-p", project, "--outDir", fresh]);
-  if (project === "openenv") copySwagger(join(fresh, "assets/docs"));
+  if (project === "openenv") {
+    copySwagger(join(fresh, "assets/docs"));
+    rmSync(stampOf("web"), { force: true });
+  }
   const dist = join(ROOT, project, "dist");
   rmSync(stampOf(project), { force: true });
   if (existsSync(dist)) renameSync(dist, old);
@@ -63,6 +70,29 @@ function build(project) {
   rmSync(old, { recursive: true, force: true });
   mkdirSync(join(ROOT, ".cache/built"), { recursive: true });
   writeFileSync(stampOf(project), stamp);
+}
+
+/** Builds the page and puts it into the package. */
+function buildWeb() {
+  const stamp = fingerprint("web");
+  const target = join(ROOT, "openenv/dist/web-assets");
+  rmSync(stampOf("web"), { force: true });
+  step("build web", process.execPath, ["node_modules/vite/bin/vite.js", "build", "web"]);
+  const fresh = join(ROOT, ".cache/build/web");
+  rmSync(fresh, { recursive: true, force: true });
+  cpSync(join(ROOT, "web/dist"), fresh, { recursive: true });
+  for (const file of readdirSync(fresh, { recursive: true })) compress(join(fresh, file));
+  rmSync(target, { recursive: true, force: true });
+  renameSync(fresh, target);
+  writeFileSync(stampOf("web"), stamp);
+}
+
+/** Once here instead of in every server for every visitor. */
+function compress(file) {
+  if (!/\.(js|css|html|svg)$/.test(file)) return;
+  const bytes = readFileSync(file);
+  writeFileSync(`${file}.gz`, gzipSync(bytes, { level: 9 }));
+  writeFileSync(`${file}.br`, brotliCompressSync(bytes));
 }
 
 function stampOf(project) {
@@ -76,7 +106,8 @@ function copySwagger(target) {
 /** Everything that decides what a build contains. */
 function fingerprint(project) {
   const hash = createHash("sha256");
-  for (const file of [...sources(project), "tsconfig.json", "package.json", "scripts/setup.mjs"]) {
+  const folders = project === "web" ? WEB_SOURCES : [project];
+  for (const file of [...folders.flatMap(sources), "tsconfig.json", "package.json", "scripts/setup.mjs"]) {
     hash
       .update(`${file}\n`)
       .update(readFileSync(join(ROOT, file)))
@@ -91,7 +122,7 @@ function sources(dir) {
     .flatMap((entry) => {
       const path = `${dir}/${entry.name}`;
       if (entry.isDirectory()) return ["dist", "node_modules"].includes(entry.name) ? [] : sources(path);
-      return /(?<!\.test|\.test-d)\.ts$|\/(tsconfig|package)\.json$/.test(path) ? [path] : [];
+      return /(?<!\.test|\.test-d)\.tsx?$|\.(css|html|svg)$|\/(tsconfig|package)\.json$/.test(path) ? [path] : [];
     });
 }
 

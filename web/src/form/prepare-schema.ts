@@ -1,0 +1,121 @@
+import type { RJSFSchema } from "@rjsf/utils";
+import type { JsonObject } from "../../../openenv/src/protocol/messages.js";
+import { isObject } from "../../../openenv/src/util/is-object.js";
+
+/** Every action takes it; whoever needs it writes JSON. */
+const HIDDEN_FIELDS = ["metadata"];
+const SIMPLE = ["string", "number", "integer", "boolean"];
+
+/** Marks a union that has a choice for leaving it out. */
+const LEFT_OUT = "x-may-be-left-out";
+/** Values, not schemas. */
+const KEPT = ["default", "const", "enum", "examples", "required", "type"];
+/** Where a default stands that is not filled in: the server does that. */
+export const SERVER_DEFAULT = "x-server-default";
+
+/**
+ * The schema of an action as a form wants it: without the free-form fields, every field and choice with a title,
+ * `X or null` as an X that may be empty, a union that may be left out with a choice that says so.
+ */
+export function prepareSchema(schema: JsonObject): RJSFSchema {
+  const { title: _title, description: _description, ...own } = schema;
+  const fields = own["properties"];
+  if (!isObject(fields)) return simplify(own) as RJSFSchema;
+  const shown = Object.entries(fields).filter(([name]) => !HIDDEN_FIELDS.includes(name));
+  return simplify({ ...own, properties: Object.fromEntries(shown) }) as RJSFSchema;
+}
+
+/** What the form has, without the choices that leave something out. */
+export function withoutLeftOut(schema: RJSFSchema, value: JsonObject): JsonObject {
+  const kept = Object.entries(value).flatMap(([name, item]): [string, unknown][] => {
+    const field = schema.properties?.[name];
+    if (typeof field !== "object") return [[name, item]];
+    if (item === null && LEFT_OUT in field) return [];
+    return [[name, isObject(item) ? withoutLeftOut(field, item) : item]];
+  });
+  return Object.fromEntries(kept);
+}
+
+function simplify(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(simplify);
+  if (!isObject(schema)) return schema;
+  const copy: JsonObject = Object.fromEntries(
+    Object.entries(schema).map(([key, value]) => [key, KEPT.includes(key) ? value : simplify(value)]),
+  );
+  const required = Array.isArray(copy["required"]) ? copy["required"] : [];
+  if (isObject(copy["properties"])) copy["properties"] = prepareFields(copy["properties"], required);
+  // The form library knows lists of fixed items by the older keyword.
+  if (Array.isArray(copy["prefixItems"]))
+    copy["items"] = copy["prefixItems"].map((item, at) => withTitle(item, `Item ${at}`));
+  for (const key of ["anyOf", "oneOf"]) {
+    const choices = copy[key];
+    if (Array.isArray(choices)) copy[key] = choices.map((choice) => withTitle(choice, choiceTitle(choice)));
+  }
+  return mergeNull(copy);
+}
+
+function prepareFields(fields: JsonObject, required: readonly unknown[]): JsonObject {
+  return Object.fromEntries(
+    Object.entries(fields).map(([name, field]) => {
+      const titled = withTitle(field, titleOf(name));
+      return [
+        name,
+        isObject(titled) && !required.includes(name) && !("default" in titled) ? makeOptional(titled) : titled,
+      ];
+    }),
+  );
+}
+
+/** So that a form does not fill in a part of what nobody asked for. */
+function makeOptional(field: JsonObject): JsonObject {
+  if (field["type"] === "object") return hideDefaults(field) as JsonObject;
+  if (Array.isArray(field["prefixItems"])) {
+    const { title, description, ...tuple } = field;
+    return makeOptional({ title, ...(description ? { description } : {}), anyOf: [{ ...tuple, title: "Fill in" }] });
+  }
+  const key = ["oneOf", "anyOf"].find((name) => Array.isArray(field[name]));
+  const choices = key === undefined ? [] : (field[key] as unknown[]);
+  if (key === undefined || choices.some((choice) => isObject(choice) && choice["type"] === "null")) return field;
+  return { ...field, [key]: [{ type: "null", title: "Leave out" }, ...choices], default: null, [LEFT_OUT]: true };
+}
+
+function hideDefaults(schema: unknown): unknown {
+  if (!isObject(schema)) return schema;
+  const { default: preset, ...rest } = schema;
+  const fields = rest["properties"];
+  if (isObject(fields)) {
+    rest["properties"] = Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, hideDefaults(field)]));
+  }
+  return preset === undefined ? rest : { ...rest, [SERVER_DEFAULT]: preset };
+}
+
+/** Without a title of its own a field is called by its name. */
+function withTitle(schema: unknown, title: string): unknown {
+  return isObject(schema) && schema["title"] === undefined ? { ...schema, title } : schema;
+}
+
+function titleOf(name: string): string {
+  const words = name.replaceAll("_", " ").trim();
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+/** A choice is called by the value that only it has, else by its type. */
+function choiceTitle(choice: unknown): string {
+  if (!isObject(choice)) return "Choice";
+  const fields = isObject(choice["properties"]) ? Object.values(choice["properties"]) : [];
+  const fixed = fields.find((field) => isObject(field) && "const" in field) as JsonObject | undefined;
+  if (fixed) return String(fixed["const"]);
+  if ("const" in choice) return String(choice["const"]);
+  return choice["type"] === "null" ? "None" : String(choice["type"] ?? "Choice");
+}
+
+function mergeNull(schema: JsonObject): JsonObject {
+  const choices = schema["anyOf"] ?? schema["oneOf"];
+  if (!Array.isArray(choices) || choices.length !== 2) return schema;
+  const other = choices.find((choice) => isObject(choice) && choice["type"] !== "null") as JsonObject | undefined;
+  const hasNull = choices.some((choice) => isObject(choice) && choice["type"] === "null");
+  if (!hasNull || !other || !SIMPLE.includes(String(other["type"])) || "enum" in other) return schema;
+  const { anyOf: _anyOf, oneOf: _oneOf, ...rest } = schema;
+  const { title: _title, ...inner } = other;
+  return { ...inner, ...rest, type: [other["type"], "null"] };
+}

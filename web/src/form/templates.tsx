@@ -1,0 +1,209 @@
+import {
+  ADDITIONAL_PROPERTY_FLAG,
+  type ArrayFieldItemTemplateProps,
+  type ArrayFieldTemplateProps,
+  canExpand,
+  type FieldTemplateProps,
+  type MultiSchemaFieldTemplateProps,
+  type ObjectFieldTemplateProps,
+  type OptionalDataControlsTemplateProps,
+  type WrapIfAdditionalTemplateProps,
+} from "@rjsf/utils";
+import { type ReactNode, useEffect } from "react";
+import { Icon } from "../parts/icon.js";
+import { IconButton } from "../parts/icon-button.js";
+import { typeHint } from "./type-hint.js";
+
+/** How the parts of a form look; one label, its type, the input, its description, its errors. */
+export const templates = {
+  FieldTemplate: Field,
+  ObjectFieldTemplate: ObjectGroup,
+  ArrayFieldTemplate: ArrayGroup,
+  ArrayFieldItemTemplate: ArrayItem,
+  MultiSchemaFieldTemplate: Union,
+  OptionalDataControlsTemplate: OptionalControls,
+  WrapIfAdditionalTemplate: Additional,
+  DescriptionFieldTemplate: () => null,
+};
+
+function Field(props: FieldTemplateProps) {
+  const { id, label, required, schema, rawDescription, children, rawErrors, hidden, displayLabel, registry } = props;
+  if (schema.const !== undefined) return <Fixed {...props} />;
+  if (hidden) return <div hidden>{children}</div>;
+  const isUnion = schema.oneOf !== undefined || schema.anyOf !== undefined;
+  const isGroup = !isUnion && ["object", "array"].includes(String([schema.type].flat()[0])) && !displayLabel;
+  const type = [isUnion ? "union" : typeHint(schema), required ? "required" : ""].filter(Boolean).join(", ");
+  const Wrap = registry.templates.WrapIfAdditionalTemplate;
+  return (
+    <Wrap {...props}>
+      <div className="field">
+        {displayLabel || isUnion ? (
+          <div className="label-row">
+            <label htmlFor={isUnion ? `${id}__${schema.oneOf ? "oneof" : "anyof"}_select` : id}>{label}</label>
+            <span className="type">{type}</span>
+          </div>
+        ) : null}
+        {children}
+        {rawDescription && !isGroup ? (
+          <p className="hint" id={`${id}__description`}>
+            {rawDescription}
+          </p>
+        ) : null}
+        <Errors id={id} errors={rawErrors} />
+      </div>
+    </Wrap>
+  );
+}
+
+/** Nothing to choose: it is filled in by itself, and not shown. */
+function Fixed({ schema, formData, onChange, fieldPathId, children }: FieldTemplateProps) {
+  const missing = formData === undefined;
+  useEffect(() => {
+    if (missing) onChange(schema.const, fieldPathId.path);
+  }, [missing, onChange, schema.const, fieldPathId.path]);
+  return <div hidden>{children}</div>;
+}
+
+function Errors({ id, errors }: { id: string; errors: string[] | undefined }) {
+  if (!errors?.length) return null;
+  return (
+    <div className="err" id={`${id}__error`}>
+      <Icon name="alert" />
+      <span>{[...new Set(errors)].join(" ")}</span>
+    </div>
+  );
+}
+
+function ObjectGroup(props: ObjectFieldTemplateProps) {
+  const { title, description, properties, fieldPathId, schema, uiSchema, formData, required, optionalDataControl } =
+    props;
+  const isRoot = fieldPathId.path.length === 0;
+  // One without fields of its own is filled in by adding some.
+  const optional = Object.keys(schema.properties ?? {}).length > 0 ? optionalDataControl : undefined;
+  const fields = (
+    <div className={isRoot ? "stack stack--form" : "group group--nested"}>
+      {properties.filter(({ hidden }) => !hidden).map(({ content }) => content)}
+      {canExpand(schema, uiSchema, formData) ? <AddButton label="Add field" onClick={props.onAddProperty} /> : null}
+      {properties.length === 0 && isRoot ? <p className="hint">Nothing to fill in.</p> : null}
+    </div>
+  );
+  if (isRoot) return fields;
+  return (
+    <Group
+      id={fieldPathId.$id}
+      title={title}
+      type={required ? "object, required" : "object, optional"}
+      description={description}
+    >
+      {optional}
+      {optional && properties.length === 0 ? null : fields}
+    </Group>
+  );
+}
+
+function ArrayGroup({
+  title,
+  items,
+  schema,
+  canAdd,
+  onAddClick,
+  fieldPathId,
+  required,
+  optionalDataControl,
+}: ArrayFieldTemplateProps) {
+  const noun = title.replace(/s$/, "").toLowerCase() || "item";
+  const type = [typeHint(schema), required ? "required" : ""].filter(Boolean).join(", ");
+  return (
+    <Group id={fieldPathId.$id} title={title} type={type} description={schema.description}>
+      <div className="group">
+        {optionalDataControl}
+        {items}
+        {canAdd ? <AddButton label={`Add ${noun}`} onClick={() => onAddClick()} /> : null}
+      </div>
+    </Group>
+  );
+}
+
+function ArrayItem({ children, index, buttonsProps }: ArrayFieldItemTemplateProps) {
+  const { hasRemove, hasMoveUp, hasMoveDown, onRemoveItem, onMoveUpItem, onMoveDownItem } = buttonsProps;
+  return (
+    <div className="item">
+      <span className="idx">{index}</span>
+      <div className="item__field">{children}</div>
+      <div className="item__tools">
+        {hasMoveUp ? <IconButton icon="up" label={`Move item ${index} up`} onClick={onMoveUpItem} /> : null}
+        {hasMoveDown ? <IconButton icon="down" label={`Move item ${index} down`} onClick={onMoveDownItem} /> : null}
+        {hasRemove ? <IconButton icon="close" label={`Remove item ${index}`} onClick={onRemoveItem} /> : null}
+      </div>
+    </div>
+  );
+}
+
+function Union({ selector, optionSchemaField, schema }: MultiSchemaFieldTemplateProps) {
+  return (
+    <div className="union" data-kind={schema.oneOf ? "oneOf" : "anyOf"}>
+      {selector}
+      <div className="union__choice">{optionSchemaField}</div>
+    </div>
+  );
+}
+
+function OptionalControls({ id, schema, onAddClick, onRemoveClick }: OptionalDataControlsTemplateProps) {
+  const label = schema.title ?? "it";
+  if (onAddClick) return <AddButton id={id} label={`Fill in ${label.toLowerCase()}`} onClick={() => onAddClick()} />;
+  if (!onRemoveClick) return null;
+  return (
+    <IconButton id={id} icon="close" label={`Leave out ${label}`} className="group__out" onClick={onRemoveClick} />
+  );
+}
+
+/** A field that the visitor has named. */
+function Additional({ id, label, schema, children, onKeyRenameBlur, onRemoveProperty }: WrapIfAdditionalTemplateProps) {
+  if (!(ADDITIONAL_PROPERTY_FLAG in schema)) return <>{children}</>;
+  return (
+    <div className="pair">
+      <input
+        className="input input--mono"
+        id={`${id}-key`}
+        aria-label={`Name of the field ${label}`}
+        defaultValue={label}
+        onBlur={onKeyRenameBlur}
+      />
+      <div className="item__field">{children}</div>
+      <IconButton icon="close" label={`Remove ${label}`} onClick={onRemoveProperty} />
+    </div>
+  );
+}
+
+interface GroupProps {
+  id: string;
+  title: string;
+  type: string;
+  description: ReactNode;
+  children: ReactNode;
+}
+
+function Group({ id, title, type, description, children }: GroupProps) {
+  return (
+    <fieldset className="field" id={id} tabIndex={-1}>
+      <legend className="sr">{title}</legend>
+      <div className="label-row" aria-hidden="true">
+        <span>{title}</span>
+        <span className="type">{type}</span>
+      </div>
+      {description ? <div className="hint">{description}</div> : null}
+      {children}
+    </fieldset>
+  );
+}
+
+function AddButton({ id, label, onClick }: { id?: string; label: string; onClick(): void }) {
+  return (
+    <div>
+      <button type="button" id={id} className="btn btn--ghost btn--sm flush" onClick={onClick}>
+        <Icon name="plus" />
+        {label}
+      </button>
+    </div>
+  );
+}

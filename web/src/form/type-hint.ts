@@ -1,0 +1,32 @@
+import type { RJSFSchema } from "@rjsf/utils";
+
+/** What a field takes, in the words of its schema: `integer, 1–10`, `array of string, 1–20`. */
+export function typeHint(schema: RJSFSchema): string {
+  if (schema.const !== undefined) return "fixed";
+  if (schema.enum) return "enum";
+  const types = [schema.type ?? []].flat();
+  const named = types.filter((type) => type !== "null");
+  const optional = types.includes("null") ? " or null" : "";
+  if (named[0] === "array") return `array${itemHint(schema)}${span(schema.minItems, schema.maxItems)}`;
+  if (named[0] === "string") {
+    return `${schema.format ?? "string"}${span(schema.minLength, schema.maxLength).replace(",", "")}${optional}`;
+  }
+  return named.length > 0 ? `${named.join(" or ")}${span(schema.minimum, schema.maximum)}${optional}` : "";
+}
+
+function itemHint({ items }: RJSFSchema): string {
+  if (typeof items !== "object" || Array.isArray(items) || items.type === undefined) return "";
+  return ` of ${[items.type].flat().join(" or ")}`;
+}
+
+/** Limits nobody reaches by hand are left out. */
+function span(least: number | undefined, most: number | undefined): string {
+  const low = least !== undefined && Math.abs(least) < BIG ? least : undefined;
+  const high = most !== undefined && Math.abs(most) < BIG ? most : undefined;
+  if (low === undefined && high === undefined) return "";
+  if (high === undefined) return low === 0 ? "" : `, ${low} or more`;
+  if (low === high) return `, ${low}`;
+  return low === undefined ? `, up to ${high}` : `, ${low}–${high}`;
+}
+
+const BIG = 10_000;

@@ -1,0 +1,67 @@
+import { type Schema, Validator } from "@cfworker/json-schema";
+import {
+  type CustomValidator,
+  createErrorHandler,
+  type ErrorTransformer,
+  type RJSFSchema,
+  toErrorSchema,
+  unwrapErrorHandler,
+  type ValidationData,
+  type ValidatorType,
+  validationDataMerge,
+} from "@rjsf/utils";
+import { isObject } from "../../../openenv/src/util/is-object.js";
+import { explainIssues } from "./issues.js";
+
+/** Checks values by walking the schema: unlike those that compile one, it needs no `eval`, which the page forbids. */
+export const validator: ValidatorType = {
+  validateFormData(
+    formData: unknown,
+    schema: RJSFSchema,
+    customValidate?: CustomValidator,
+    transformErrors?: ErrorTransformer,
+  ): ValidationData<unknown> {
+    const found = explainIssues(schema, check(schema, formData, schema), formData);
+    const errors = transformErrors ? transformErrors(found) : found;
+    const data = { errors, errorSchema: toErrorSchema(errors) };
+    if (!customValidate) return data;
+    const handler = customValidate(formData, createErrorHandler(formData));
+    return validationDataMerge(data, unwrapErrorHandler(handler));
+  },
+  isValid(schema: RJSFSchema, formData: unknown, root: RJSFSchema): boolean {
+    try {
+      return check(schema, formData, root).length === 0;
+    } catch {
+      return false;
+    }
+  },
+  rawValidation<Result>(schema: RJSFSchema, formData?: unknown) {
+    return { errors: check(schema, formData, schema) as Result[] };
+  },
+};
+
+const DRAFT = "2020-12";
+/** By schema, and the root that its references point into. */
+const made = new WeakMap<object, WeakMap<object, Validator>>();
+
+function check(schema: RJSFSchema, value: unknown, root: RJSFSchema): ReturnType<Validator["validate"]>["errors"] {
+  if (typeof schema !== "object") return new Validator(schema, DRAFT).validate(value).errors;
+  const byRoot = made.get(schema) ?? new WeakMap<object, Validator>();
+  made.set(schema, byRoot);
+  const validator = byRoot.get(root) ?? create(schema, root);
+  byRoot.set(root, validator);
+  return validator.validate(value === undefined ? null : value).errors;
+}
+
+/** A part of a schema keeps the definitions of the whole. */
+function create(schema: RJSFSchema, root: RJSFSchema): Validator {
+  const whole = schema === root ? schema : { $defs: root.$defs, definitions: root.definitions, ...schema };
+  return new Validator(JSON.parse(JSON.stringify(whole, withoutOldTuples)) as Schema, DRAFT, false);
+}
+
+/** The form needs `items` for lists of fixed items, where this draft has `prefixItems`. */
+function withoutOldTuples(_key: string, value: unknown): unknown {
+  if (!isObject(value) || !Array.isArray(value["items"])) return value;
+  const { items: _, ...rest } = value;
+  return rest;
+}

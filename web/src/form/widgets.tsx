@@ -1,0 +1,198 @@
+import { type BaseInputTemplateProps, type EnumOptionsType, getInputProps, type WidgetProps } from "@rjsf/utils";
+import { Icon } from "../parts/icon.js";
+import { SERVER_DEFAULT } from "./prepare-schema.js";
+
+/** Fields that hold several lines by their nature. */
+const PROGRAM = /code|program|script|prompt|source/i;
+const LONG_TEXT = 200;
+
+/** One line; also numbers, dates and whatever else a browser has an input for. */
+export function Input(props: BaseInputTemplateProps) {
+  const {
+    id,
+    value,
+    schema,
+    options,
+    type,
+    required,
+    disabled,
+    readonly,
+    autofocus,
+    onChange,
+    onBlur,
+    onFocus,
+    rawErrors,
+  } = props;
+  const { step, min, max, ...input } = getInputProps(schema, type, options);
+  const isNumber = input.type === "number";
+  return (
+    <input
+      {...input}
+      // A number input hides what is no number, so that nobody could say what is wrong with it.
+      type={isNumber ? "text" : input.type}
+      inputMode={isNumber ? (step === 1 ? "numeric" : "decimal") : undefined}
+      className={`input ${isNumber ? "" : "input--text"}`}
+      id={id}
+      name={id}
+      value={value ?? ""}
+      required={false}
+      aria-required={required}
+      aria-label={props.hideLabel ? props.label : undefined}
+      disabled={disabled}
+      readOnly={readonly}
+      // biome-ignore lint/a11y/noAutofocus: the form asks for it where the visitor has opened it
+      autoFocus={autofocus}
+      autoComplete="off"
+      spellCheck={false}
+      placeholder={placeholderOf(schema.default ?? schema[SERVER_DEFAULT], schema.examples)}
+      aria-invalid={rawErrors?.length ? true : undefined}
+      aria-describedby={`${id}__description ${id}__error`}
+      onChange={({ target }) => onChange(target.value === "" ? options.emptyValue : target.value)}
+      onBlur={({ target }) => onBlur(id, target.value)}
+      onFocus={({ target }) => onFocus(id, target.value)}
+    />
+  );
+}
+
+function placeholderOf(preset: unknown, examples: unknown): string | undefined {
+  if (preset !== undefined && preset !== null && typeof preset !== "object" && preset !== "") return String(preset);
+  const example: unknown = Array.isArray(examples) ? examples[0] : undefined;
+  return typeof example === "string" || typeof example === "number" ? `e.g. ${example}` : undefined;
+}
+
+function Text(props: WidgetProps) {
+  const { name, schema } = props;
+  const isShort =
+    schema.format !== undefined || schema.pattern !== undefined || (schema.maxLength ?? LONG_TEXT) < LONG_TEXT;
+  if (!isShort && PROGRAM.test(name)) return <Area {...props} />;
+  return <Input {...(props as unknown as BaseInputTemplateProps)} />;
+}
+
+function Area({
+  id,
+  value,
+  required,
+  disabled,
+  readonly,
+  options,
+  onChange,
+  onBlur,
+  onFocus,
+  rawErrors,
+  schema,
+}: WidgetProps) {
+  return (
+    <textarea
+      className="input input--mono"
+      id={id}
+      name={id}
+      rows={6}
+      value={value ?? ""}
+      aria-required={required}
+      disabled={disabled}
+      readOnly={readonly}
+      spellCheck={false}
+      placeholder={placeholderOf(schema.default ?? schema[SERVER_DEFAULT], schema.examples)}
+      aria-invalid={rawErrors?.length ? true : undefined}
+      aria-describedby={`${id}__description ${id}__error`}
+      onChange={({ target }) => onChange(target.value === "" ? options.emptyValue : target.value)}
+      onBlur={({ target }) => onBlur(id, target.value)}
+      onFocus={({ target }) => onFocus(id, target.value)}
+    />
+  );
+}
+
+function Select({
+  id,
+  value,
+  options,
+  required,
+  disabled,
+  readonly,
+  multiple,
+  schema,
+  onChange,
+  onBlur,
+  rawErrors,
+  label,
+  hideLabel,
+}: WidgetProps) {
+  const choices = (options.enumOptions ?? []) as EnumOptionsType[];
+  const same = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
+  if (multiple) {
+    const chosen: unknown[] = Array.isArray(value) ? value : [];
+    return (
+      <div className="checks" id={id}>
+        {choices.map((choice, at) => (
+          <label className="check" key={JSON.stringify(choice.value)}>
+            <input
+              type="checkbox"
+              id={`${id}-${at}`}
+              disabled={disabled || readonly}
+              checked={chosen.some((item) => same(item, choice.value))}
+              onChange={({ target }) =>
+                onChange(
+                  target.checked ? [...chosen, choice.value] : chosen.filter((item) => !same(item, choice.value)),
+                )
+              }
+            />
+            {choice.label}
+          </label>
+        ))}
+      </div>
+    );
+  }
+  const at = choices.findIndex((choice) => same(choice.value, value));
+  return (
+    <div className="select">
+      <select
+        className="input"
+        id={id}
+        value={at}
+        disabled={disabled || readonly}
+        aria-required={required}
+        aria-label={hideLabel && label ? label : undefined}
+        aria-invalid={rawErrors?.length ? true : undefined}
+        aria-describedby={`${id}__description ${id}__error`}
+        onChange={({ target }) => onChange(choices[Number(target.value)]?.value)}
+        onBlur={() => onBlur(id, value)}
+      >
+        {at >= 0 && (required || schema.default !== undefined) ? null : <option value={-1}>Choose</option>}
+        {choices.map((choice, index) => (
+          <option key={JSON.stringify(choice.value)} value={index}>
+            {choice.label}
+          </option>
+        ))}
+      </select>
+      <Icon name="down" />
+    </div>
+  );
+}
+
+function Checkbox({ id, value, label, disabled, readonly, onChange, onBlur, schema }: WidgetProps) {
+  return (
+    <label className="check" htmlFor={id}>
+      <input
+        type="checkbox"
+        id={id}
+        name={id}
+        checked={value === true}
+        disabled={disabled || readonly}
+        aria-describedby={`${id}__description ${id}__error`}
+        onChange={({ target }) => onChange(target.checked)}
+        onBlur={() => onBlur(id, value)}
+      />
+      {label}
+      <span className="type">{schema.type === "boolean" ? "boolean" : ""}</span>
+    </label>
+  );
+}
+
+export const widgets = {
+  TextWidget: Text,
+  TextareaWidget: Area,
+  SelectWidget: Select,
+  CheckboxWidget: Checkbox,
+  CheckboxesWidget: (props: WidgetProps) => <Select {...props} multiple />,
+  RadioWidget: Select,
+};

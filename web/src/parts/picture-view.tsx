@@ -1,0 +1,27 @@
+import { useState } from "react";
+import type { PictureSource } from "./picture.js";
+
+/** A picture at its own size, never wider than its place. */
+export function Picture({ src, type, alt }: PictureSource & { alt: string }) {
+  const [size, setSize] = useState<string>();
+  const [broken, setBroken] = useState(false);
+  if (broken) return <p className="hint">This is no picture that can be shown ({type}).</p>;
+  return (
+    <figure className="picture">
+      <div className="pic">
+        <img
+          src={src}
+          alt={alt}
+          onError={() => setBroken(true)}
+          onLoad={({ currentTarget }) => setSize(`${currentTarget.naturalWidth} × ${currentTarget.naturalHeight}`)}
+        />
+      </div>
+      <figcaption className="hint">
+        {[type, size].filter(Boolean).join(", ")}{" "}
+        <a className="more" href={src} download={`picture.${type.split("/")[1]?.replace("+xml", "")}`}>
+          Save
+        </a>
+      </figcaption>
+    </figure>
+  );
+}

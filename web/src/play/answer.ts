@@ -1,0 +1,51 @@
+import type { ValidationIssue } from "../../../openenv/src/errors.js";
+import type { JsonObject } from "../../../openenv/src/protocol/messages.js";
+import { isObject } from "../../../openenv/src/util/is-object.js";
+import type { Exchange } from "../server/link.js";
+import type { Failure, NewStep } from "./timeline.js";
+
+/** Reads the answer to a reset or a step. */
+export function readAnswer(kind: "reset" | "step", action: JsonObject, exchange: Exchange): NewStep {
+  const { received, ms } = exchange;
+  const { observation, reward, done, metadata } = received.data;
+  const failed = received.type === "error";
+  return {
+    kind,
+    action,
+    observation: !failed && isObject(observation) ? observation : null,
+    reward: failed ? null : readReward(reward),
+    done: !failed && done === true,
+    metadata: isObject(metadata) ? metadata : undefined,
+    view: received.view,
+    failure: failed ? readFailure(received.data) : undefined,
+    ms,
+    at: Date.now(),
+    exchange,
+  };
+}
+
+/** What an error frame tells. */
+export function readFailure(data: JsonObject): Failure {
+  const { code, message, errors } = data;
+  return {
+    code: String(code),
+    message: typeof message === "string" ? message : "The server gave no reason.",
+    issues: Array.isArray(errors) ? (errors as ValidationIssue[]) : [],
+  };
+}
+
+/** What a tool's step says went wrong with the call; undefined when the call worked, or when it was none. */
+export function toolErrorOf(observation: JsonObject | null): { type: string; message: string } | undefined {
+  if (observation === null || !("tool_name" in observation)) return undefined;
+  const error = observation["error"];
+  if (isObject(error)) return { type: String(error["error_type"]), message: String(error["message"]) };
+  const result = observation["result"];
+  if (isObject(result) && result["is_error"] === true)
+    return { type: "tool_error", message: "The tool reported a failure" };
+  return undefined;
+}
+
+function readReward(reward: unknown): number | null {
+  if (typeof reward === "boolean") return Number(reward);
+  return typeof reward === "number" ? reward : null;
+}

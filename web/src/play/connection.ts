@@ -1,0 +1,90 @@
+import { type LinkEnd, openLink, type ServerLink } from "../server/link.js";
+
+/** How the page stands with its server. Times are Unix milliseconds. */
+export interface ConnectionState {
+  /** `idle`: the page closed it and waits to be told. */
+  status: "connecting" | "connected" | "lost" | "idle";
+  /** How the last connection ended, or why none could be made. */
+  end: LinkEnd | undefined;
+  endedAt: number;
+  /** When the next try is made; undefined while one is under way. */
+  nextTryAt: number | undefined;
+  /** True once a connection was open. */
+  wasOpen: boolean;
+}
+
+/** Seconds before each new try; the last one again and again. */
+const BACKOFF_S = [1, 2, 4, 8, 15];
+
+const START: ConnectionState = {
+  status: "connecting",
+  end: undefined,
+  endedAt: 0,
+  nextTryAt: undefined,
+  wasOpen: false,
+};
+
+/** Keeps a session open: a connection that is lost is made again, as a new session. */
+export class Connection {
+  state: ConnectionState = START;
+  link: ServerLink | undefined;
+  readonly #changed: (lost: LinkEnd | undefined) => void;
+  #tries = 0;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  /** Counts the attempts, so that one that was given up changes nothing when it comes to an end. */
+  #attempt = 0;
+
+  /** `changed` is told when the state is another one, and why when a session was lost. */
+  constructor(changed: (lost: LinkEnd | undefined) => void) {
+    this.#changed = changed;
+  }
+
+  async open(): Promise<void> {
+    clearTimeout(this.#timer);
+    if (this.link) return;
+    const attempt = ++this.#attempt;
+    this.#set({ status: this.state.end ? "lost" : "connecting", nextTryAt: undefined });
+    try {
+      const link = await openLink((end) => this.#lose(attempt, end));
+      if (attempt !== this.#attempt) return link.close();
+      this.link = link;
+      this.#set({ status: "connected", end: undefined, wasOpen: true });
+    } catch (error) {
+      this.#lose(attempt, { code: 0, reason: (error as Error).message });
+    }
+  }
+
+  /** The server answered: the next loss is tried again soon. */
+  answered(): void {
+    this.#tries = 0;
+  }
+
+  /** Ends the session, and with `again` opens another one. */
+  leave(again: boolean): void {
+    this.#attempt++;
+    this.link?.close();
+    this.link = undefined;
+    clearTimeout(this.#timer);
+    this.#set({ status: "idle", nextTryAt: undefined });
+    if (again) void this.open();
+  }
+
+  #lose(attempt: number, end: LinkEnd): void {
+    if (attempt !== this.#attempt) return;
+    const hadSession = this.link !== undefined;
+    this.#attempt++;
+    this.link = undefined;
+    const wait = (BACKOFF_S[Math.min(this.#tries++, BACKOFF_S.length - 1)] as number) * 1000;
+    this.#timer = setTimeout(() => void this.open(), wait);
+    const isNews = hadSession || this.state.end === undefined || end.reason.includes("CAPACITY_REACHED");
+    // A try that fails tells less than how the session was lost.
+    const told = isNews ? { end, endedAt: Date.now() } : {};
+    this.state = { ...this.state, status: "lost", ...told, nextTryAt: Date.now() + wait };
+    this.#changed(hadSession ? end : undefined);
+  }
+
+  #set(change: Partial<ConnectionState>): void {
+    this.state = { ...this.state, ...change };
+    this.#changed(undefined);
+  }
+}

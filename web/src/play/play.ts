@@ -1,0 +1,190 @@
+import type { JsonObject } from "../../../openenv/src/protocol/messages.js";
+import { type Exchange, type LinkEnd, LinkLostError } from "../server/link.js";
+import { readAnswer, readFailure } from "./answer.js";
+import { Connection, type ConnectionState } from "./connection.js";
+import {
+  addEvent,
+  addReset,
+  addStep,
+  EMPTY_TIMELINE,
+  type Failure,
+  latestEpisode,
+  nameEpisode,
+  type Step,
+  type Timeline,
+} from "./timeline.js";
+
+/** What `state` answered, and after which step it was asked. */
+export interface StateView {
+  value: JsonObject | null;
+  failure: Failure | undefined;
+  /** How many steps the timeline had. */
+  afterSteps: number;
+  stepNumber: number;
+}
+
+/** Timeline that was read from a file. */
+export interface Imported {
+  name: string;
+  timeline: Timeline;
+}
+
+/** All that the Play view shows. A value: every change makes another one. */
+export interface PlaySnapshot {
+  connection: ConnectionState;
+  timeline: Timeline;
+  /** Index of the selected step in the timeline that is shown; -1 for none. */
+  selected: number;
+  /** What is on its way. */
+  pending: { kind: "reset" | "step" | "state"; since: number } | undefined;
+  /** Steps that came while another one than the last was selected. */
+  unseen: number;
+  state: StateView | undefined;
+  imported: Imported | undefined;
+  /** The timeline has steps that no file has. */
+  unsaved: boolean;
+}
+
+/** One visitor's game: a session of their own, and all that happened in it. */
+export class Play {
+  #snapshot: PlaySnapshot;
+  readonly #listeners = new Set<() => void>();
+  readonly #connection: Connection;
+
+  constructor() {
+    this.#connection = new Connection((lost) => this.#connectionChanged(lost));
+    this.#snapshot = {
+      connection: this.#connection.state,
+      timeline: EMPTY_TIMELINE,
+      selected: -1,
+      pending: undefined,
+      unseen: 0,
+      state: undefined,
+      imported: undefined,
+      unsaved: false,
+    };
+    void this.#connection.open();
+  }
+
+  readonly subscribe = (listener: () => void): (() => void) => {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  };
+
+  readonly snapshot = (): PlaySnapshot => this.#snapshot;
+
+  /** Starts an episode. Resolves with its step, undefined when no answer came. */
+  async reset(data: JsonObject): Promise<Step | undefined> {
+    const message = { type: "reset", data };
+    const step = await this.#ask("reset", data, message);
+    if (step && !step.failure) await this.refreshState();
+    return step;
+  }
+
+  send(action: JsonObject): Promise<Step | undefined> {
+    return this.#ask("step", action, { type: "step", data: action });
+  }
+
+  async refreshState(): Promise<void> {
+    const { timeline } = this.#snapshot;
+    const answer = await this.#exchange("state", { type: "state" });
+    if (!answer) return;
+    const { type, data } = answer.received;
+    const failure = type === "error" ? readFailure(data) : undefined;
+    const state = {
+      value: failure ? null : data,
+      failure,
+      afterSteps: timeline.steps.length,
+      stepNumber: timeline.steps.at(-1)?.number ?? 0,
+    };
+    const id = data["episode_id"];
+    this.#set({
+      state,
+      timeline: typeof id === "string" && !failure ? nameEpisode(this.#snapshot.timeline, id) : this.#snapshot.timeline,
+    });
+  }
+
+  select(index: number): void {
+    const { steps } = this.shown();
+    if (steps.length === 0) return;
+    const selected = Math.max(0, Math.min(index, steps.length - 1));
+    this.#set({ selected, unseen: selected === steps.length - 1 ? 0 : this.#snapshot.unseen });
+  }
+
+  /** The timeline on the screen: the one that was imported, else that of this session. */
+  shown(): Timeline {
+    return this.#snapshot.imported?.timeline ?? this.#snapshot.timeline;
+  }
+
+  /** Shows a timeline of a file; undefined goes back to that of this session. */
+  show(imported: Imported | undefined): void {
+    const steps = (imported?.timeline ?? this.#snapshot.timeline).steps.length;
+    this.#set({ imported, selected: imported ? Math.min(0, steps - 1) : steps - 1, unseen: 0 });
+  }
+
+  saved(): void {
+    this.#set({ unsaved: false });
+  }
+
+  reconnect(): void {
+    void this.#connection.open();
+  }
+
+  /** Gives up what is under way: the session ends, and a new one is opened unless `again` is false. */
+  leave(again = true): void {
+    const { pending } = this.#snapshot;
+    const lost = this.#connection.link !== undefined && latestEpisode(this.#snapshot.timeline) !== undefined;
+    if (lost) this.#note("Session given up", pending ? "an answer was still due" : "by this page");
+    this.#connection.leave(again);
+  }
+
+  async #ask(kind: "reset" | "step", action: JsonObject, message: JsonObject): Promise<Step | undefined> {
+    const exchange = await this.#exchange(kind, message);
+    if (!exchange) return undefined;
+    const before = this.#snapshot;
+    const added = readAnswer(kind, action, exchange);
+    const timeline = (kind === "reset" ? addReset : addStep)(before.timeline, added);
+    const last = timeline.steps.length - 1;
+    // Whoever looks at an older step goes on looking at it.
+    const follows = !before.imported && before.selected >= last - 1;
+    this.#set({
+      timeline,
+      unsaved: true,
+      ...(follows ? { selected: last, unseen: 0 } : { unseen: before.imported ? 0 : before.unseen + 1 }),
+    });
+    return timeline.steps[last];
+  }
+
+  /** Undefined when the session was lost, which the connection tells. */
+  async #exchange(kind: "reset" | "step" | "state", message: JsonObject): Promise<Exchange | undefined> {
+    const { link } = this.#connection;
+    if (!link || this.#snapshot.pending) return undefined;
+    this.#set({ pending: { kind, since: Date.now() } });
+    try {
+      const exchange = await link.ask(message);
+      this.#connection.answered();
+      return exchange;
+    } catch (error) {
+      if (error instanceof LinkLostError) return undefined;
+      throw error;
+    } finally {
+      this.#set({ pending: undefined });
+    }
+  }
+
+  #connectionChanged(lost: LinkEnd | undefined): void {
+    if (lost && this.#snapshot.timeline.steps.length > 0) {
+      this.#note("Connection lost", lost.code > 0 ? `close code ${lost.code}` : "");
+    }
+    this.#set({ connection: this.#connection.state });
+  }
+
+  #note(text: string, detail: string): void {
+    this.#set({ timeline: addEvent(this.#snapshot.timeline, text, detail) });
+  }
+
+  #set(change: Partial<PlaySnapshot>): void {
+    this.#snapshot = { ...this.#snapshot, ...change };
+    for (const listener of this.#listeners) listener();
+  }
+}

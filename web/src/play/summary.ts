@@ -1,0 +1,89 @@
+import type { JsonObject } from "../../../openenv/src/protocol/messages.js";
+import { isToolAction } from "../../../openenv/src/protocol/tools.js";
+import { isObject } from "../../../openenv/src/util/is-object.js";
+import { toolErrorOf } from "./answer.js";
+import type { Step } from "./timeline.js";
+
+const LENGTH = 120;
+
+/** The action in a few characters: the tool that is called, the only text of it, or the whole of it as JSON. */
+export function summarizeAction({ kind, action }: Step): string {
+  if (kind === "reset") return "reset";
+  if (isToolAction(action)) return String(action["tool_name"] ?? action["type"]);
+  const values = Object.entries(action).filter(([key]) => key !== "metadata");
+  const [only] = values;
+  if (values.length === 1 && only && typeof only[1] === "string") return firstLine(only[1]);
+  return listFields(values);
+}
+
+/** What came back in a few characters: what went wrong, or the first text that the step before did not have. */
+export function summarizeObservation(step: Step, before: Step | undefined): string {
+  if (step.failure) return `${step.failure.code}: ${firstLine(step.failure.message)}`;
+  const toolError = toolErrorOf(step.observation);
+  if (toolError) return `${toolError.type}: ${firstLine(toolError.message)}`;
+  const { observation } = step;
+  if (observation === null) return "";
+  if ("tool_name" in observation) return summarizeResult(observation["result"]);
+  return (
+    findText(observation, before?.observation ?? {}, 0) ?? listFields(Object.entries(withoutStandard(observation)))
+  );
+}
+
+/** True when the step has no result to be glad of. */
+export function isFailed(step: Step): boolean {
+  return step.failure !== undefined || toolErrorOf(step.observation) !== undefined;
+}
+
+function summarizeResult(result: unknown): string {
+  if (!isObject(result)) return "";
+  const { data, content } = result;
+  if (typeof data === "string") return firstLine(data);
+  if (data !== undefined && data !== null) return clip(JSON.stringify(data));
+  const [first] = Array.isArray(content) ? content : [];
+  return isObject(first) && typeof first["text"] === "string" ? firstLine(first["text"]) : "";
+}
+
+/** The first text that is new; the same place is looked at in both. */
+function findText(now: unknown, before: unknown, depth: number): string | undefined {
+  if (typeof now === "string") {
+    // What only grows is told by what was added.
+    const added = typeof before === "string" && now.startsWith(before) ? now.slice(before.length) : now;
+    return added.trim() === "" ? undefined : firstLine(added);
+  }
+  if (typeof now !== "object" || now === null || depth > 4) return undefined;
+  const old = (typeof before === "object" ? before : null) as JsonObject | null;
+  for (const [key, value] of Object.entries(now).slice(0, 50)) {
+    if (depth === 0 && STANDARD.includes(key)) continue;
+    const found = findText(value, old?.[key], depth + 1);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+/** Every observation has them, and they are shown elsewhere. */
+export const STANDARD: readonly string[] = ["done", "reward", "metadata"];
+
+function withoutStandard(observation: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(observation).filter(([key]) => !STANDARD.includes(key)));
+}
+
+/** `code: print(1), language: python`; what is empty is left out. */
+function listFields(fields: [string, unknown][]): string {
+  const parts = fields
+    .filter(([, value]) => value !== "" && value !== null)
+    .map(([name, value]) => `${name}: ${typeof value === "string" ? firstLine(value) : JSON.stringify(value)}`);
+  return clip(parts.join(", "));
+}
+
+function firstLine(text: string): string {
+  return clip(
+    text
+      .slice(0, 4 * LENGTH)
+      .trim()
+      .replace(/\s*\n\s*/g, " · "),
+  );
+}
+
+function clip(text: string): string {
+  return text.length > LENGTH ? `${text.slice(0, LENGTH)}…` : text;
+}

@@ -1,0 +1,50 @@
+import { BASE } from "./base.js";
+
+/** An answer that was none: `status` is 0 when the server could not be reached. */
+class RequestError extends Error {
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+export interface AskOptions {
+  body?: unknown;
+  /** Sent as `Authorization: Bearer`. */
+  token?: string | undefined;
+  signal?: AbortSignal;
+}
+
+/** Asks a route of the server for JSON. @throws RequestError in words that can be shown. */
+export async function ask<T>(path: string, { body, token, signal }: AskOptions = {}): Promise<T> {
+  const headers: Record<string, string> = { accept: "application/json" };
+  if (body !== undefined) headers["content-type"] = "application/json";
+  if (token !== undefined) headers["authorization"] = `Bearer ${token}`;
+  let response: Response;
+  try {
+    response = await fetch(BASE + path, {
+      method: body === undefined ? "GET" : "POST",
+      headers,
+      cache: "no-store",
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      ...(signal ? { signal } : {}),
+    });
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    throw new RequestError(0, "The server cannot be reached.");
+  }
+  const text = await response.text();
+  if (!response.ok) throw new RequestError(response.status, describe(response.status, text));
+  return JSON.parse(text) as T;
+}
+
+function describe(status: number, text: string): string {
+  try {
+    const { detail, message } = JSON.parse(text) as Record<string, unknown>;
+    const said = detail ?? message;
+    if (typeof said === "string") return `${said} (${status})`;
+  } catch {}
+  return `The server answered ${status}.`;
+}

@@ -1,0 +1,24 @@
+import type { ComponentType } from "react";
+import type { WebInfo } from "../../openenv/src/protocol/web.js";
+import { lazily } from "./parts/lazily.js";
+import type { Play } from "./play/play.js";
+
+/** What every view is given. A view fills the page under the application bar. */
+export interface ViewProps {
+  info: WebInfo;
+  play: Play;
+}
+
+interface View {
+  /** Behind the `#` of the address. */
+  path: string;
+  label: string;
+  Component: ComponentType<ViewProps>;
+}
+
+/** The views in the order of the application bar; the first one is the start. A view is a folder of `views/`. */
+export const VIEWS: readonly [View, ...View[]] = [
+  { path: "play", label: "Play", Component: lazily("Play", () => import("./views/play/play-view.js")) },
+  { path: "server", label: "Server", Component: lazily("Server", () => import("./views/server/server-view.js")) },
+  { path: "about", label: "About", Component: lazily("About", () => import("./views/about/about-view.js")) },
+];

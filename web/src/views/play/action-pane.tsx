@@ -1,0 +1,123 @@
+import { useEffect, useRef, useState } from "react";
+import type { JsonObject } from "../../../../openenv/src/protocol/messages.js";
+import type { WebInfo } from "../../../../openenv/src/protocol/web.js";
+import { lazily } from "../../parts/lazily.js";
+import { Segments } from "../../parts/segments.js";
+import type { Play, PlaySnapshot } from "../../play/play.js";
+import type { SchemaState } from "../../use-schema.js";
+import { JsonEditor } from "./json-editor.js";
+import { QuickActions } from "./quick-actions.js";
+import { SendButton } from "./send-button.js";
+import type { Draft } from "./use-draft.js";
+
+const loadForm = () => import("../../form/schema-form.js");
+const SchemaForm = lazily("The form", loadForm);
+const FORM_ID = "action";
+
+interface ActionPaneProps {
+  info: WebInfo;
+  play: Play;
+  shown: PlaySnapshot;
+  schema: SchemaState;
+  draft: Draft;
+  hasTools: boolean;
+}
+
+/** The next action, as a form or as JSON: both keep one value. */
+export function ActionPane({ info, play, shown, schema, draft, hasTools }: ActionPaneProps) {
+  const [mode, setMode] = useState<"form" | "json">("form");
+  const [invalid, setInvalid] = useState(0);
+  const focused = useRef(false);
+  const description = schema.schema?.tools?.find(({ name }) => name === draft.tool)?.description;
+  const last = shown.timeline.steps.at(-1);
+  const issues = last?.kind === "step" ? issuesFor(last.failure?.issues, draft.tool) : NO_ISSUES;
+  const needsReset = !info.step_before_reset && shown.timeline.episodes.length === 0;
+  const send = (value: JsonObject): void => {
+    if (needsReset || shown.pending || shown.connection.status !== "connected") return;
+    setInvalid(0);
+    void play.send(draft.toAction(value));
+  };
+  // Where there is a keyboard, the first field is ready to be typed in.
+  useEffect(() => {
+    if (focused.current || !draft.schema || matchMedia("(pointer: coarse)").matches) return;
+    focused.current = true;
+    loadForm().then(
+      () => setTimeout(focusFirstField),
+      () => {},
+    );
+  }, [draft.schema]);
+  const button = (
+    <SendButton
+      form={FORM_ID}
+      verb={draft.tool === null ? "Send" : "Call"}
+      play={play}
+      shown={shown}
+      invalid={invalid}
+      needsReset={needsReset}
+    />
+  );
+  return (
+    <section className="pane pane--act" aria-labelledby="act-h">
+      <header className="pane__head">
+        <h2 id="act-h" className={draft.tool === null ? "" : "mono"}>
+          {draft.tool ?? "Action"}
+        </h2>
+        <span className="grow" />
+        <Segments
+          label="How the action is written"
+          options={[
+            { name: "form", label: "Form" },
+            { name: "json", label: "JSON" },
+          ]}
+          selected={mode}
+          onSelect={setMode}
+        />
+      </header>
+      <div className="pane__body scroll grow">
+        {description ? <p className="hint act__about">{description}</p> : null}
+        <QuickActions play={play} shown={shown} />
+        {!draft.schema ? (
+          schema.problem ? (
+            <p className="err">{schema.problem}</p>
+          ) : null
+        ) : mode === "json" ? (
+          <JsonEditor id={FORM_ID} value={draft.value} onChange={draft.setValue} onSend={send} onInvalid={setInvalid}>
+            {hasTools ? null : button}
+          </JsonEditor>
+        ) : (
+          <SchemaForm
+            key={draft.tool}
+            id={FORM_ID}
+            schema={draft.schema}
+            value={draft.value}
+            issues={issues}
+            onChange={draft.setValue}
+            onSend={send}
+            onInvalid={setInvalid}
+          >
+            {hasTools ? null : button}
+          </SchemaForm>
+        )}
+      </div>
+      {hasTools ? <div className="send--foot">{button}</div> : null}
+    </section>
+  );
+}
+
+const NO_ISSUES: never[] = [];
+
+/** The places that the server names are those of the action; the form of a tool shows its arguments. */
+function issuesFor(
+  issues: readonly { type: string; loc: (string | number)[]; msg: string }[] | undefined,
+  tool: string | null,
+) {
+  if (!issues?.length) return NO_ISSUES;
+  if (tool === null) return issues;
+  return issues.filter(({ loc }) => loc[0] === "arguments").map((issue) => ({ ...issue, loc: issue.loc.slice(1) }));
+}
+
+/** Ready for the next action. */
+export function focusFirstField(): void {
+  const form = document.getElementById(FORM_ID);
+  form?.querySelector<HTMLElement>("input:not([type=radio]), textarea, select")?.focus();
+}

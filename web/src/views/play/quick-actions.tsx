@@ -1,0 +1,24 @@
+import type { Play, PlaySnapshot } from "../../play/play.js";
+
+/** The author's own buttons: an action at one click. */
+export function QuickActions({ play, shown }: { play: Play; shown: PlaySnapshot }) {
+  const actions = shown.timeline.steps.at(-1)?.view?.actions ?? [];
+  if (actions.length === 0) return null;
+  const free = shown.connection.status === "connected" && !shown.pending;
+  return (
+    <div className="quick" role="group" aria-label="Actions at one click">
+      {actions.map(({ label, action }, at) => (
+        <button
+          type="button"
+          // biome-ignore lint/suspicious/noArrayIndexKey: two may be the same
+          key={at}
+          className="btn btn--sm"
+          aria-disabled={free ? undefined : true}
+          onClick={() => free && void play.send(action)}
+        >
+          {label}
+        </button>
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,45 @@
+import { CopyButton } from "../../parts/copy-button.js";
+import { formatBytes } from "../../parts/format.js";
+import { Json } from "../../parts/json.js";
+import type { Step } from "../../play/timeline.js";
+
+/** The two frames of a step, as they crossed the wire. */
+export function RawFrames({ step }: { step: Step }) {
+  const { exchange } = step;
+  if (!exchange) {
+    const { action, observation, reward, done, metadata } = step;
+    return (
+      <section className="block">
+        <p className="hint">This step was read from a file, which keeps no frames.</p>
+        <Frame title="Recorded" value={{ action, observation, reward, done, metadata }} />
+      </section>
+    );
+  }
+  return (
+    <section className="block">
+      <Frame title="Sent" value={exchange.sent} frame={exchange.frame} bytes={exchange.sentBytes} />
+      <Frame title="Received" value={exchange.received} frame={exchange.frame + 1} bytes={exchange.receivedBytes} />
+    </section>
+  );
+}
+
+interface FrameProps {
+  title: string;
+  value: unknown;
+  frame?: number;
+  bytes?: number;
+}
+
+function Frame({ title, value, frame, bytes }: FrameProps) {
+  return (
+    <div className="frame">
+      <header>
+        <span className="badge">{title}</span>
+        {frame === undefined ? null : <span>frame {frame}</span>}
+        <span className="end">{bytes === undefined ? "" : formatBytes(bytes)}</span>
+        <CopyButton what={`${title.toLowerCase()} frame`} text={() => JSON.stringify(value, null, 2)} />
+      </header>
+      <Json value={value} />
+    </div>
+  );
+}

@@ -1,0 +1,214 @@
+import { useEffect, useState } from "react";
+import { formatReward } from "../../parts/format.js";
+import { Notice } from "../../parts/notice.js";
+import type { Imported } from "../../play/play.js";
+import { type ReplayRow, type ReplayState, replay } from "../../play/replay.js";
+import { summarizeAction, summarizeObservation } from "../../play/summary.js";
+import { ChangeList } from "./diff-view.js";
+
+interface ReplayPaneProps {
+  imported: Imported;
+  onClose(): void;
+}
+
+/** Rows that are shown around the last one that was played; the rest is in the timeline. */
+const MOST_ROWS = 200;
+
+/** Recorded beside replayed, one line a step; the first that differs is marked, later ones are not judged. */
+export function ReplayPane({ imported, onClose }: ReplayPaneProps) {
+  const [state, setState] = useState<ReplayState>();
+  const [run, setRun] = useState({ goOn: false, number: 0 });
+  const [showDiff, setShowDiff] = useState(false);
+  useEffect(() => {
+    const controller = new AbortController();
+    void replay(imported.timeline, { goOn: run.goOn, signal: controller.signal, onChange: setState });
+    return () => controller.abort();
+  }, [imported, run]);
+  const rows = state?.rows ?? [];
+  const played = rows.findLastIndex(({ now }) => now !== undefined);
+  const from = Math.max(0, Math.min(played - MOST_ROWS / 2, rows.length - MOST_ROWS));
+  const first = state && state.firstDifference >= 0 ? rows[state.firstDifference] : undefined;
+  return (
+    <section className="pane pane--step" aria-labelledby="step-h">
+      <header className="step__head">
+        <h2 id="step-h">Replay</h2>
+        <div className="measures clip">
+          <span className="clip">{imported.name}</span>
+        </div>
+        <div className="moves">
+          <ReplayBadge state={state} first={first} />
+          <button type="button" className="btn btn--ghost btn--sm" onClick={onClose}>
+            Close
+          </button>
+        </div>
+      </header>
+      <div className="scroll" tabIndex={0} role="region" aria-labelledby="step-h">
+        <table className="cmp">
+          <caption className="sr">Recorded and replayed steps</caption>
+          <thead>
+            <tr>
+              <th className="num">Step</th>
+              <th>Recorded</th>
+              <th>Replayed</th>
+              <th className="num">Reward</th>
+              <th className="num">Now</th>
+            </tr>
+          </thead>
+          <tbody>
+            {rows.slice(from, from + MOST_ROWS).map((row) => (
+              <ReplayLine
+                key={row.recorded.index}
+                row={row}
+                before={rows[row.recorded.index - 1]}
+                judged={!state || state.firstDifference < 0 || row.recorded.index <= state.firstDifference}
+              />
+            ))}
+          </tbody>
+        </table>
+        <div className="pad stack">
+          <Verdict
+            state={state}
+            first={first}
+            showDiff={showDiff}
+            onShowDiff={() => setShowDiff(!showDiff)}
+            onGoOn={() => setRun({ goOn: true, number: run.number + 1 })}
+            onAgain={() => setRun({ goOn: false, number: run.number + 1 })}
+          />
+          {first && showDiff ? <ChangeList diff={first.diff} /> : null}
+        </div>
+      </div>
+    </section>
+  );
+}
+
+function ReplayLine({ row, before, judged }: { row: ReplayRow; before: ReplayRow | undefined; judged: boolean }) {
+  const { recorded, now, diff } = row;
+  const differs = diff.changes.length > 0 && judged;
+  return (
+    <tr className={differs ? "bad" : now ? "" : "skip-row"}>
+      <td className="num mono">{recorded.number}</td>
+      <td>
+        <Line action={summarizeAction(recorded)} observation={summarizeObservation(recorded, before?.recorded)} />
+      </td>
+      <td>
+        {now ? (
+          <>
+            <Line
+              action={summarizeAction(recorded)}
+              observation={summarizeObservation(
+                { ...recorded, ...now },
+                before && { ...before.recorded, ...before.now },
+              )}
+            />
+            {differs ? <span className="sr"> differs</span> : null}
+          </>
+        ) : (
+          "Not played"
+        )}
+      </td>
+      <td className="num">{recorded.kind === "reset" ? "–" : formatReward(recorded.reward)}</td>
+      <td className="num">{now && recorded.kind === "step" ? formatReward(now.reward) : "–"}</td>
+    </tr>
+  );
+}
+
+function Line({ action, observation }: { action: string; observation: string }) {
+  return (
+    <span className="cmp__line">
+      <span className="mono">{action}</span> {observation}
+    </span>
+  );
+}
+
+function ReplayBadge({ state, first }: { state: ReplayState | undefined; first: ReplayRow | undefined }) {
+  switch (state?.status) {
+    case "equal":
+      return <span className="badge badge--ok">Equal</span>;
+    case "differs":
+      return <span className="badge badge--bad">Differs at {nameOf(first)}</span>;
+    case "failed":
+    case "stopped":
+      return <span className="badge badge--wait">Stopped</span>;
+    default:
+      return <span className="badge badge--live">Playing</span>;
+  }
+}
+
+interface VerdictProps {
+  state: ReplayState | undefined;
+  first: ReplayRow | undefined;
+  showDiff: boolean;
+  onShowDiff(): void;
+  onGoOn(): void;
+  onAgain(): void;
+}
+
+function Verdict({ state, first, showDiff, onShowDiff, onGoOn, onAgain }: VerdictProps) {
+  const again = (
+    <button type="button" className="btn btn--ghost btn--sm" onClick={onAgain}>
+      Replay again
+    </button>
+  );
+  if (state?.status === "equal") {
+    return (
+      <Notice tone="ok" title="Every step is the same as recorded" actions={again}>
+        Observations, rewards and ends are equal.
+      </Notice>
+    );
+  }
+  if (state?.status === "failed" || state?.status === "stopped") {
+    return (
+      <Notice tone="wait" title="The replay was stopped" actions={again}>
+        {state.problem ?? "The rest was not played."}
+      </Notice>
+    );
+  }
+  if (!first || state?.status !== "differs") return null;
+  const { recorded, now, diff } = first;
+  const paths = diff.changes.slice(0, 3).map(({ path }) => path);
+  const goesOn = state.rows.some(({ now: played, recorded: step }) => step.index > recorded.index && played);
+  return (
+    <Notice
+      tone="bad"
+      title={`${capitalize(nameOf(first))} is the first that differs`}
+      actions={
+        <>
+          <button type="button" className="btn btn--sm" aria-expanded={showDiff} onClick={onShowDiff}>
+            {showDiff ? "Hide diff" : "Show diff"}
+          </button>
+          {goesOn ? null : (
+            <button type="button" className="btn btn--ghost btn--sm" onClick={onGoOn}>
+              Go on anyway
+            </button>
+          )}
+          {again}
+        </>
+      }
+    >
+      The action was the same; {paths.join(", ")}
+      {diff.changes.length > paths.length ? ` and ${diff.changes.length - paths.length} more` : ""}{" "}
+      {diff.changes.length === 1 ? "is" : "are"} not
+      {now && now.reward !== recorded.reward
+        ? `. Reward ${formatReward(recorded.reward)} became ${formatReward(now.reward)}`
+        : ""}
+      .{" "}
+      {goesOn
+        ? "Later steps were played but compare nothing."
+        : "Replay stopped here, later steps would compare nothing."}
+      {recorded.kind === "reset" && recorded.action["seed"] === undefined
+        ? " The reset was recorded without a seed, so the start may be another one."
+        : ""}
+    </Notice>
+  );
+}
+
+function nameOf(row: ReplayRow | undefined): string {
+  if (!row) return "";
+  const { number, episode, kind } = row.recorded;
+  const where = episode > 0 ? ` of episode ${episode + 1}` : "";
+  return kind === "reset" ? `the reset${where}` : `step ${number}${where}`;
+}
+
+function capitalize(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}

@@ -1,0 +1,136 @@
+import type { RefObject } from "react";
+import uPlot from "uplot";
+import type { Timeline } from "../../play/timeline.js";
+
+interface Latest {
+  timeline: Timeline;
+  selected: number;
+  onSelect(step: number): void;
+}
+
+/** By step of the timeline, from 0 on: its reward and the total of its episode; nothing for a reset and a failure. */
+export function plotData({ steps }: Timeline): uPlot.AlignedData {
+  return [
+    steps.map(({ index }) => index),
+    steps.map(({ kind, reward }) => (kind === "reset" ? null : reward)),
+    steps.map(({ kind, total, failure }) => (kind === "reset" || failure ? null : total)),
+  ];
+}
+
+/** A plot without a legend or a tooltip: its numbers are in the list of steps. */
+export function plotOptions(latest: RefObject<Latest>, size: { width: number; height: number }): uPlot.Options {
+  const style = getComputedStyle(document.documentElement);
+  const color = (name: string): string => style.getPropertyValue(name).trim();
+  const rem = Number.parseFloat(style.fontSize);
+  const font = `${0.6875 * rem}px ${getComputedStyle(document.body).fontFamily}`;
+  const text = color("--text-3");
+  const bars = uPlot.paths.bars?.({ size: [0.4, 10, 2] });
+  const axis = { stroke: text, font, ticks: { show: false }, gap: 4 };
+  return {
+    ...size,
+    padding: [8, 8, 0, 0],
+    legend: { show: false },
+    cursor: { drag: { x: false, y: false }, points: { show: false }, y: false, x: false },
+    scales: {
+      // Not from the range that it has: it would grow with every drawing.
+      x: { time: false, range: () => [-0.6, Math.max(latest.current.timeline.steps.length - 1, 4) + 0.6] },
+      y: { range: (_plot, low, high) => rangeOf(low, high) },
+    },
+    axes: [
+      {
+        ...axis,
+        size: 18,
+        grid: { show: false },
+        space: 24,
+        incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000],
+        values: (_plot, marks) => marks.map((mark) => labelOf(latest.current.timeline, mark)),
+      },
+      { ...axis, size: 34, space: 32, grid: { stroke: color("--chart-grid"), width: 1 } },
+    ],
+    series: [
+      {},
+      {
+        fill: color("--chart-bar"),
+        width: 0,
+        points: { show: false },
+        // A reward of 0 is seen as a thin bar, no reward is a gap.
+        ...(bars ? { paths: bars } : {}),
+      },
+      {
+        stroke: color("--chart-line"),
+        width: 1.5,
+        points: { show: (_plot, _series, from, to) => to - from < 60, size: 5, fill: color("--chart-line") },
+        spanGaps: false,
+      },
+    ],
+    hooks: {
+      drawClear: [(plot) => drawSelection(plot, latest.current.selected, color("--accent-soft"))],
+      draw: [
+        (plot) => drawEpisodes(plot, latest.current.timeline, color("--line-control")),
+        (plot) => drawZeros(plot, latest.current.timeline, color("--chart-bar")),
+      ],
+      ready: [
+        (plot) =>
+          plot.over.addEventListener("click", ({ offsetX }) => {
+            latest.current.onSelect(Math.round(plot.posToVal(offsetX, "x")));
+          }),
+      ],
+    },
+  };
+}
+
+/** Zero is always seen, and the highest point is not cut. */
+function rangeOf(low: number, high: number): [number, number] {
+  const least = Math.min(0, low ?? 0);
+  const most = Math.max(0, high ?? 0);
+  if (least === most) return [0, 1];
+  const room = (most - least) * 0.08;
+  return [least === 0 ? 0 : least - room, most + room];
+}
+
+/** The number of a step inside its episode. */
+function labelOf({ steps }: Timeline, mark: number): string {
+  const step = Number.isInteger(mark) ? steps[mark] : undefined;
+  return step && step.kind === "step" ? String(step.number) : "";
+}
+
+function drawSelection(plot: uPlot, step: number, fill: string): void {
+  if (step < 0) return;
+  const { ctx, bbox } = plot;
+  const width = Math.max(4, plot.valToPos(1, "x", true) - plot.valToPos(0, "x", true));
+  const center = plot.valToPos(step, "x", true);
+  ctx.save();
+  ctx.fillStyle = fill;
+  ctx.fillRect(center - Math.min(width, 40) / 2, bbox.top, Math.min(width, 40), bbox.height);
+  ctx.restore();
+}
+
+function drawEpisodes(plot: uPlot, { steps }: Timeline, stroke: string): void {
+  const { ctx, bbox } = plot;
+  const starts = steps.filter(({ kind, index, failure }) => kind === "reset" && index > 0 && !failure);
+  if (starts.length > 200) return;
+  ctx.save();
+  ctx.strokeStyle = stroke;
+  ctx.setLineDash([3, 3]);
+  for (const { index } of starts) {
+    const x = plot.valToPos(index, "x", true);
+    ctx.beginPath();
+    ctx.moveTo(x, bbox.top);
+    ctx.lineTo(x, bbox.top + bbox.height);
+    ctx.stroke();
+  }
+  ctx.restore();
+}
+
+function drawZeros(plot: uPlot, { steps }: Timeline, fill: string): void {
+  const { ctx } = plot;
+  if (steps.length > 400) return;
+  const y = plot.valToPos(0, "y", true);
+  const width = Math.min(20, (plot.valToPos(1, "x", true) - plot.valToPos(0, "x", true)) * 0.4);
+  ctx.save();
+  ctx.fillStyle = fill;
+  for (const { index, kind, reward } of steps) {
+    if (kind === "step" && reward === 0) ctx.fillRect(plot.valToPos(index, "x", true) - width / 2, y - 3, width, 3);
+  }
+  ctx.restore();
+}

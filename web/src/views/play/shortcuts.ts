@@ -1,0 +1,85 @@
+import { useEffect, useRef } from "react";
+import { copyText } from "../../parts/copy-text.js";
+import type { Play } from "../../play/play.js";
+import { recall, remember } from "../../remember.js";
+import { focusFirstField } from "./action-pane.js";
+import type { Files } from "./use-files.js";
+
+export type StepTab = "step" | "diff" | "raw";
+
+/** Told to the document: which tab of the step is wanted. */
+export const STEP_TAB_EVENT = "openenv:step-tab";
+/** Told to the document: the list of shortcuts is wanted. */
+export const SHORTCUTS_EVENT = "openenv:shortcuts";
+const KEY = "single-keys";
+
+export function singleKeysOn(): boolean {
+  return recall(KEY) !== "off";
+}
+
+export function setSingleKeys(on: boolean): void {
+  remember(KEY, on ? "on" : "off");
+}
+
+/** Keys of the Play view, outside of fields. Alt and an arrow move in the timeline from anywhere. */
+export function useShortcuts(play: Play, files: Files, active: () => boolean): void {
+  const latest = useRef({ play, files, active });
+  latest.current = { play, files, active };
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent): void => {
+      if (event.defaultPrevented || !latest.current.active() || document.querySelector("dialog[open]")) return;
+      const { play: game, files: disk } = latest.current;
+      const { selected } = game.snapshot();
+      if (event.altKey && (event.key === "ArrowUp" || event.key === "ArrowDown")) {
+        event.preventDefault();
+        return game.select(selected + (event.key === "ArrowUp" ? -1 : 1));
+      }
+      if (isField(event.target)) {
+        if (event.key === "Escape") (event.target as HTMLElement).blur();
+        return;
+      }
+      if (event.ctrlKey || event.metaKey || event.altKey || !singleKeysOn()) return;
+      const act = actionFor(event.key, game, disk);
+      if (!act) return;
+      event.preventDefault();
+      act();
+    };
+    addEventListener("keydown", onKey);
+    return () => removeEventListener("keydown", onKey);
+  }, []);
+}
+
+function actionFor(key: string, play: Play, files: Files): (() => void) | undefined {
+  const { selected, connection, pending } = play.snapshot();
+  const free = connection.status === "connected" && !pending;
+  const tab = (name: StepTab) => () => document.dispatchEvent(new CustomEvent(STEP_TAB_EVENT, { detail: name }));
+  return new Map<string, () => void>([
+    ["j", () => play.select(selected + 1)],
+    ["k", () => play.select(selected - 1)],
+    ["g", () => play.select(0)],
+    ["G", () => play.select(play.shown().steps.length - 1)],
+    ["r", () => free && void play.reset({})],
+    ["R", () => document.getElementById("reset-options")?.click()],
+    ["s", () => free && void play.refreshState()],
+    ["1", tab("step")],
+    ["2", tab("diff")],
+    ["3", tab("raw")],
+    ["d", tab("diff")],
+    ["c", () => copyStep(play)],
+    ["e", files.save],
+    ["/", () => (document.getElementById("find-tool") ?? { focus: focusFirstField }).focus()],
+    ["?", () => document.dispatchEvent(new CustomEvent(SHORTCUTS_EVENT))],
+  ]).get(key);
+}
+
+function copyStep(play: Play): void {
+  const step = play.shown().steps[play.snapshot().selected];
+  if (!step) return;
+  const { action, observation, reward, done, metadata } = step;
+  void copyText(JSON.stringify({ action, observation, reward, done, metadata }, null, 2));
+}
+
+function isField(target: EventTarget | null): boolean {
+  if (!(target instanceof HTMLElement)) return false;
+  return target.matches("textarea, select, input:not([type=radio]):not([type=checkbox])") || target.isContentEditable;
+}

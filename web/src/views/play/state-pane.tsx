@@ -1,0 +1,40 @@
+import { Json } from "../../parts/json.js";
+import { Notice } from "../../parts/notice.js";
+import type { Play, PlaySnapshot } from "../../play/play.js";
+
+/** The state of the environment, asked for on demand and dated by step. */
+export function StatePane({ play, shown }: { play: Play; shown: PlaySnapshot }) {
+  const { state, timeline, connection, pending } = shown;
+  const old = state !== undefined && state.afterSteps < timeline.steps.length;
+  const free = connection.status === "connected" && !pending;
+  return (
+    <section className="pane pane--state" aria-labelledby="state-h">
+      <header className="pane__head">
+        <h2 id="state-h">State</h2>
+        <span className="hint">
+          {state ? `after step ${state.stepNumber}${old ? ", older" : ""}` : "not asked yet"}
+        </span>
+        <span className="grow" />
+        <button
+          type="button"
+          className="btn btn--ghost btn--sm"
+          aria-disabled={free ? undefined : true}
+          onClick={() => void play.refreshState()}
+        >
+          Refresh<kbd>S</kbd>
+        </button>
+      </header>
+      <div className="pane__body scroll" tabIndex={0} role="region" aria-labelledby="state-h">
+        {state?.failure ? (
+          <Notice tone="bad" title="The state could not be read">
+            {state.failure.message}
+          </Notice>
+        ) : state ? (
+          <Json value={state.value} bare />
+        ) : (
+          <p className="hint">The state is asked for after a reset, and when you refresh it.</p>
+        )}
+      </div>
+    </section>
+  );
+}

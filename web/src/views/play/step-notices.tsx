@@ -1,0 +1,103 @@
+import { CopyButton } from "../../parts/copy-button.js";
+import { count, formatReward } from "../../parts/format.js";
+import { Notice } from "../../parts/notice.js";
+import type { Play, PlaySnapshot } from "../../play/play.js";
+import type { Step } from "../../play/timeline.js";
+
+interface StepNoticeProps {
+  play: Play;
+  shown: PlaySnapshot;
+  step: Step;
+}
+
+/** What failed, what stays true, and what can be done. A failure is never shown as a reward of 0. */
+export function FailureNotice({ play, shown, step }: StepNoticeProps) {
+  const { failure, kind, action, exchange } = step;
+  if (!failure) return null;
+  const free = shown.connection.status === "connected" && !shown.pending;
+  const issues = failure.issues.map(({ loc, msg }) => `${loc.join(".") || "action"}: ${msg}`);
+  return (
+    <div className="block">
+      <Notice
+        tone="bad"
+        title={titleOf(failure.code, kind)}
+        actions={
+          <>
+            <button
+              type="button"
+              className="btn btn--sm"
+              aria-disabled={free ? undefined : true}
+              onClick={() => free && void (kind === "reset" ? play.reset(action) : play.send(action))}
+            >
+              Send again
+            </button>
+            {kind === "step" ? (
+              <button
+                type="button"
+                className="btn btn--sm"
+                aria-disabled={free ? undefined : true}
+                onClick={() => free && void play.reset({})}
+              >
+                Reset
+              </button>
+            ) : null}
+            {exchange ? (
+              <CopyButton
+                what="report"
+                text={() => JSON.stringify({ sent: exchange.sent, received: exchange.received }, null, 2)}
+              />
+            ) : null}
+          </>
+        }
+      >
+        {failure.message.replace(/\.?$/, ".")} {issues.length > 0 ? `${issues.join("; ")}. ` : ""}
+        {kind === "step" ? "The session goes on, the step has no reward." : "No new episode was started."}
+      </Notice>
+    </div>
+  );
+}
+
+function titleOf(code: string, kind: "reset" | "step"): string {
+  if (code === "VALIDATION_ERROR") return kind === "reset" ? "The reset options do not fit" : "The action does not fit";
+  if (code === "TIMEOUT") return "The environment took too long";
+  if (code === "FORBIDDEN") return "This server keeps reset, step and state for its orchestrator";
+  return kind === "reset" ? "The environment failed in this reset" : "The environment failed in this step";
+}
+
+/** The episode is over: what comes next. */
+export function DoneNotice({ play, shown, step }: StepNoticeProps) {
+  const episode = shown.timeline.episodes[step.episode];
+  if (!episode || episode.index !== shown.timeline.episodes.length - 1) return null;
+  const free = shown.connection.status === "connected" && !shown.pending;
+  const reset = (data: Record<string, unknown>) => () => {
+    if (free) void play.reset(data);
+  };
+  const { episode_id: _, ...again } = episode.reset;
+  return (
+    <div className="block">
+      <Notice
+        tone="ok"
+        title={`Done after ${count(episode.steps, "step")}`}
+        actions={
+          <>
+            <button
+              type="button"
+              className="btn btn--primary btn--sm"
+              aria-disabled={!free || undefined}
+              onClick={reset({})}
+            >
+              Reset<kbd>R</kbd>
+            </button>
+            {Object.keys(again).length > 0 ? (
+              <button type="button" className="btn btn--sm" aria-disabled={!free || undefined} onClick={reset(again)}>
+                Same options again
+              </button>
+            ) : null}
+          </>
+        }
+      >
+        Total reward {formatReward(episode.total)}.
+      </Notice>
+    </div>
+  );
+}

@@ -1,0 +1,158 @@
+import type { Page } from "playwright-core";
+import { describe, expect, test } from "vitest";
+import { requireChromium, reset, steps, usePages } from "./pages.js";
+import zoo, { HOSTILE } from "./zoo.js";
+
+const chromium = await requireChromium();
+
+describe.skipIf(!chromium.available)("a form", () => {
+  const { start, open } = usePages(chromium);
+
+  test("has an input for every kind of schema, and sends what fits it", async () => {
+    const page = await open(await start(zoo));
+    await reset(page);
+    await page.getByLabel("Name").fill("giraffe");
+    await page.getByLabel("Count").fill("7");
+    await page.getByLabel("Ratio").fill("0.25");
+    await page.getByLabel("Flag").check();
+    await page.getByLabel("Color").selectOption({ label: "green" });
+    await page.getByLabel("Note").fill("tall");
+    await page.getByRole("button", { name: "Add tag" }).click();
+    await page.locator("#action_tags_0").fill("spots");
+    await page.getByLabel("m", { exact: true }).check();
+    await page.getByRole("button", { name: "Add point" }).click();
+    await page.locator("#action_points_0_x").fill("1.5");
+    await page.getByRole("button", { name: "Add field" }).click();
+    await page.getByLabel(/^Name of the field/).fill("stripes");
+    await page.getByLabel(/^Name of the field/).blur();
+    await page.locator("#action_extra_stripes").fill("12");
+    await page.getByLabel("Shape").selectOption({ label: "circle" });
+    await page.locator("#action_shape_radius").fill("0.50");
+    await page.getByLabel("Either").selectOption({ label: "integer" });
+    await page.locator("#action_either").fill("8");
+    await page.getByLabel("Pair").selectOption({ label: "Fill in" });
+    await page.locator("#action_pair_0").fill("zebra");
+    await page.locator("#action_pair_1").fill("2");
+    await page.getByRole("button", { name: /^Send ↵/ }).click();
+    const action = await sent(page);
+    expect(action).toMatchObject({
+      name: "giraffe",
+      code: "ABC",
+      count: 7,
+      ratio: 0.25,
+      flag: true,
+      color: "green",
+      fixed: "zoo",
+      note: "tall",
+      tags: ["spots"],
+      sizes: ["m"],
+      points: [{ x: 1.5, y: 0 }],
+      extra: { stripes: 12 },
+      shape: { kind: "circle", radius: 0.5 },
+      either: 8,
+      pair: ["zebra", 2],
+    });
+    expect(action).not.toHaveProperty("mail");
+  });
+
+  test("what may be left out is sent only when it was filled in", async () => {
+    const page = await open(await start(zoo));
+    await reset(page);
+    await page.getByLabel("Name").fill("lion");
+    await page.getByLabel("Color").selectOption({ label: "red" });
+    await page.getByRole("button", { name: "Fill in home" }).click();
+    await page.locator("#action_home_x").fill("2");
+    await page.getByRole("button", { name: /^Send ↵/ }).click();
+    const action = await sent(page);
+    expect(action).toMatchObject({ name: "lion", home: { x: 2 } });
+    for (const name of ["mail", "ratio", "shape", "either", "pair"]) expect(action).not.toHaveProperty(name);
+  });
+
+  test("says at each field what is wrong before it is sent, and goes to the first one", async () => {
+    const page = await open(await start(zoo));
+    await reset(page);
+    await page.getByLabel("Name").fill("x");
+    expect(await page.locator(".err").count()).toBe(0);
+    await page.getByLabel("Count").fill("12");
+    await page.getByLabel("Count").blur();
+    await page.getByText("Must be at most 10.").waitFor();
+    await page.getByRole("button", { name: /^Send ↵/ }).click();
+    await page.getByText("Must have at least 2 characters.").waitFor();
+    await page.getByText(/fields to correct/).waitFor();
+    expect(await page.evaluate(() => document.activeElement?.id)).toBe("action_name");
+    expect(await steps(page).count()).toBe(1);
+  });
+
+  test("a rule that only the server knows is told at its field", async () => {
+    const page = await open(await start(zoo));
+    await reset(page);
+    await page.getByLabel("Name").fill("taken");
+    await page.getByLabel("Color").selectOption({ label: "red" });
+    await page.getByRole("button", { name: /^Send ↵/ }).click();
+    await page.locator("#action_name__error", { hasText: "This name is taken" }).waitFor();
+    await page.getByRole("heading", { name: "Step 1" }).waitFor();
+    await page.locator(".pane--step", { hasText: "The action does not fit" }).waitFor();
+    await page.getByLabel("Name").fill("free");
+    await page.getByRole("button", { name: /^Send ↵/ }).click();
+    await page.getByRole("heading", { name: "Step 2" }).waitFor();
+    expect(await page.locator("#action_name__error").count()).toBe(0);
+  });
+
+  test("what only the server knows is told in the step, and the session goes on", async () => {
+    const page = await open(await start(zoo));
+    await reset(page);
+    await page.getByLabel("Name").fill("fail");
+    await page.getByLabel("Color").selectOption({ label: "red" });
+    await page.getByRole("button", { name: /^Send ↵/ }).click();
+    await page.getByText("The environment failed in this step").waitFor();
+    const shown = await page.locator(".pane--step").innerText();
+    expect(shown).toContain("this name fails");
+    expect(shown).not.toMatch(/Reward/);
+    await page.getByLabel("Name").fill("okay");
+    await page.getByRole("button", { name: /^Send ↵/ }).click();
+    await page.getByRole("heading", { name: "Step 2" }).waitFor();
+  });
+
+  test("the reset has the options of the contract, the tasks, a seed and an episode id", async () => {
+    const page = await open(await start(zoo));
+    await page.getByRole("button", { name: "Reset options", exact: true }).click();
+    await page.getByLabel("Seed").fill("42");
+    await page.getByLabel("Split").selectOption("train");
+    await page.getByText("Tasks 0 to 2.").waitFor();
+    await page.getByLabel("Task", { exact: true }).fill("1");
+    await page.getByLabel("Episode id").fill("mine");
+    await page.getByLabel("Level").fill("4");
+    await page
+      .getByRole("dialog")
+      .getByRole("button", { name: /^Reset/ })
+      .click();
+    await page.getByText("Episode 1 started").waitFor({ state: "attached" });
+    expect(await page.locator(".facts").innerText()).toMatch(/mine[\s\S]*42[\s\S]*train \/ 1/);
+    await page.locator(".pane--state", { hasText: '"level": 4' }).waitFor();
+  });
+
+  test("observations are what they are: pictures, long lists, trees, and text that is never markup", async () => {
+    const page = await open(await start(zoo));
+    await reset(page);
+    await page.getByLabel("Name").fill("ok");
+    await page.getByLabel("Color").selectOption({ label: "red" });
+    await page.getByRole("button", { name: /^Send ↵/ }).click();
+    await page.getByRole("heading", { name: "Step 1" }).waitFor();
+    const picture = page.getByRole("img", { name: "Field picture of step 1" });
+    await picture.waitFor();
+    expect(await picture.evaluate((img: HTMLImageElement) => img.naturalWidth)).toBe(2);
+    await page.getByText("10,000 numbers").waitFor();
+    await page.getByRole("button", { name: "Show the next 100" }).click();
+    expect(await page.locator(".pane--step").innerText()).toContain(HOSTILE);
+    expect(await page.title()).toBe("Play · zoo_env");
+    expect(await page.locator(".pane--step script, .pane--step img[src=x]").count()).toBe(0);
+  });
+});
+
+/** The action of the latest step, as it crossed the wire. */
+async function sent(page: Page): Promise<Record<string, unknown>> {
+  await page.getByRole("heading", { name: /^Step \d/ }).waitFor();
+  await page.getByRole("tab", { name: "Raw JSON" }).click();
+  const text = await page.locator(".frame").first().locator("pre").innerText();
+  return (JSON.parse(text) as { data: Record<string, unknown> }).data;
+}

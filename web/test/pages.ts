@@ -1,0 +1,104 @@
+import type { EnvironmentDefinition } from "openenv-ts";
+import { serve } from "openenv-ts/server";
+import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, expect } from "vitest";
+import { type Component, requireChromium } from "../../openenv/test-support/requirement.js";
+
+export type Server = Awaited<ReturnType<typeof serve>>;
+type ServeOptions = Parameters<typeof serve>[1];
+
+export interface OpenOptions {
+  /** Width and height of the window, CSS pixels; default a desk. */
+  size?: { width: number; height: number };
+  scheme?: "light" | "dark";
+  /** Behind the `#`. */
+  view?: string;
+  /** A second visitor of the same test has a context of their own. */
+  path?: string;
+}
+
+export const DESK = { width: 1440, height: 900 };
+export const PHONE = { width: 360, height: 740 };
+
+/** A server that is gone is told by the browser too; that is what those tests are about. */
+const EXPECTED = /ERR_CONNECTION_REFUSED|WebSocket connection to .* failed|ERR_CONNECTION_RESET|status of 503/;
+
+/**
+ * Servers and visitors for one test after the other. A test also fails when a page of it met an error, broke its
+ * content policy or asked another host for anything.
+ */
+export function usePages(chromiumFound: Component) {
+  let browser: Browser | undefined;
+  const cleanup: (() => Promise<unknown>)[] = [];
+  const problems: string[] = [];
+  const expected: RegExp[] = [];
+  beforeAll(async () => {
+    if (!chromiumFound.available) return;
+    browser = await chromium.launch({ executablePath: chromiumFound.path, args: ["--no-sandbox"] });
+  });
+  afterEach(async () => {
+    for (const end of cleanup.splice(0).reverse()) await end();
+    const known = expected.splice(0);
+    expect(problems.splice(0).filter((problem) => !known.some((one) => one.test(problem)))).toEqual([]);
+  });
+  afterAll(() => browser?.close());
+
+  const watch = (context: BrowserContext, page: Page, origin: string): void => {
+    page.on("pageerror", (error) => problems.push(`error: ${error.stack ?? error.message}`));
+    page.on("console", (message) => {
+      if (message.type() === "error" && !EXPECTED.test(message.text())) problems.push(`console: ${message.text()}`);
+    });
+    context.on("request", (request) => {
+      const url = new URL(request.url());
+      if (/^(https?|wss?):$/.test(url.protocol) && url.origin !== origin) problems.push(`asked ${url.href}`);
+    });
+  };
+
+  return {
+    async start(environment: unknown, options: ServeOptions = {}): Promise<Server> {
+      const server = await serve(environment as EnvironmentDefinition, {
+        port: 0,
+        logLevel: "silent",
+        graceMs: 200,
+        ...options,
+      });
+      cleanup.push(() => server.close());
+      return server;
+    },
+    /** Says that this test provokes such a message. */
+    expectProblem: (message: RegExp) => expected.push(message),
+    /** A visitor with cookies and a session of their own, on the page of the server. */
+    async open(server: { url: string }, { size = DESK, scheme = "light", view = "play", path = "" }: OpenOptions = {}) {
+      if (!browser) throw new Error("there is no browser");
+      const isPhone = size.width < 760;
+      const context = await browser.newContext({
+        viewport: size,
+        colorScheme: scheme,
+        acceptDownloads: true,
+        ...(isPhone ? { hasTouch: true, isMobile: true } : {}),
+      });
+      cleanup.push(() => context.close());
+      context.setDefaultTimeout(10_000);
+      const page = await context.newPage();
+      watch(context, page, new URL(server.url).origin);
+      await page.goto(`${server.url}${path}/web/#/${view}`);
+      return page;
+    },
+  };
+}
+
+export { requireChromium };
+
+/** Starts an episode and waits for it. */
+export async function reset(page: Page): Promise<void> {
+  await page
+    .getByRole("button", { name: /^Reset/ })
+    .first()
+    .click();
+  await page.getByText(/Episode \d+ started/).waitFor({ state: "attached" });
+}
+
+/** The rows of the timeline that are on the screen. */
+export function steps(page: Page) {
+  return page.getByRole("listbox", { name: /^Steps/ }).getByRole("option");
+}

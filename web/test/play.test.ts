@@ -1,0 +1,139 @@
+import { describe, expect, test } from "vitest";
+import benchmark from "../../envs/benchmark/environment.js";
+import echo from "../../envs/echo/server/environment.js";
+import wordle from "../../envs/wordle/server/environment.js";
+import { defineDesk } from "../../openenv/test-support/tool-environment.js";
+import { requireChromium, reset, steps, usePages } from "./pages.js";
+
+const chromium = await requireChromium();
+
+describe.skipIf(!chromium.available)("Play", () => {
+  const { start, open } = usePages(chromium);
+
+  test("plays an echo episode with the environment's own action", async () => {
+    const page = await open(await start(echo));
+    await reset(page);
+    await page.getByRole("option", { name: /^action/ }).click();
+    await page.getByLabel("Message").fill("hello");
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "Step 1" }).waitFor();
+    expect(await page.locator(".measures").innerText()).toMatch(/Reward\s+0\.50\s+Done\s+false/);
+    expect(await page.locator(".pane--step").innerText()).toContain("echoed_message");
+    expect(await steps(page).last().innerText()).toContain("hello");
+    await page.getByText("Step 1, reward 0.50, not done").waitFor({ state: "attached" });
+  });
+
+  test("plays a benchmark episode, whose fields all have defaults", async () => {
+    const page = await open(await start(benchmark));
+    await reset(page);
+    await page.getByRole("button", { name: /^Send/ }).click();
+    await page.getByRole("heading", { name: "Step 1" }).waitFor();
+    const shown = await page.locator(".pane--step").innerText();
+    expect(shown).toContain("session_hash");
+    expect(shown).toContain("waited_seconds");
+  });
+
+  test("plays a wordle episode: marked letters, reward parts, plot and end", async () => {
+    const page = await open(await start(wordle));
+    await reset(page);
+    const guess = page.getByLabel("Message");
+    for (const word of ["[crane]", "[slate]", "[pound]", "[might]", "[jolly]", "[fizzy]"]) {
+      const before = await steps(page).count();
+      if ((await page.locator(".badge", { hasText: "Done" }).count()) > 0) break;
+      await guess.fill(word);
+      await guess.press("Enter");
+      await steps(page).nth(before).waitFor();
+    }
+    expect(await page.locator(".pane--step .mk").count()).toBeGreaterThan(4);
+    expect(await page.locator(".plot canvas").count()).toBe(1);
+    expect(await page.getByRole("img", { name: /^Reward of each step/ }).count()).toBe(1);
+    expect(await page.getByText("Done after 6 steps").count()).toBe(1);
+    expect(await page.locator(".meter").count()).toBeGreaterThan(1);
+  });
+
+  test("calls tools: each has its form, an error is told as one", async () => {
+    const page = await open(await start(defineDesk().environment));
+    await reset(page);
+    const tools = page.getByRole("listbox", { name: "Tools" });
+    expect(await tools.getByRole("option").count()).toBe(8);
+    await page.getByLabel("Find a tool").fill("greet");
+    expect(await tools.getByRole("option").count()).toBe(1);
+    await tools.getByRole("option", { name: /^greet/ }).click();
+    await page.getByLabel("Name").fill("Ada");
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "Step 1" }).waitFor();
+    expect(await page.locator(".pane--step").innerText()).toContain("Ada");
+    await page.getByLabel("Find a tool").fill("fail");
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("Enter");
+    await page.getByLabel("Why").fill("on purpose");
+    await page.keyboard.press("Enter");
+    await page.getByText(/^The call failed/).waitFor();
+    expect(await steps(page).last().getAttribute("class")).toContain("is-error");
+  });
+
+  test("an action can be written as JSON, and both ways keep one value", async () => {
+    const page = await open(await start(echo));
+    await reset(page);
+    await page.getByRole("option", { name: /^action/ }).click();
+    await page.getByLabel("Message").fill("one");
+    await page.locator("label", { hasText: /^JSON$/ }).click();
+    const json = page.getByLabel("Action as JSON");
+    expect(JSON.parse(await json.inputValue())).toEqual({ message: "one" });
+    await json.fill('{ "message": ');
+    await json.press("Control+Enter");
+    await page.getByText(/^This is no JSON/).waitFor();
+    await json.fill('{ "message": "two" }');
+    await json.press("Control+Enter");
+    await page.getByRole("heading", { name: "Step 1" }).waitFor();
+    await page.locator("label", { hasText: /^Form$/ }).click();
+    expect(await page.getByLabel("Message").inputValue()).toBe("two");
+  });
+
+  test("the author's actions are one click away", async () => {
+    const page = await open(await start(echo));
+    await reset(page);
+    await page.getByRole("option", { name: /^action/ }).click();
+    await page.getByLabel("Message").fill("hello");
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "Step 1" }).waitFor();
+    await page.getByRole("button", { name: "Say it again" }).click();
+    await page.getByRole("heading", { name: "Step 2" }).waitFor();
+    expect(await steps(page).last().innerText()).toContain("hello");
+  });
+
+  test("everything can be done with the keyboard alone", async () => {
+    const page = await open(await start(wordle));
+    await page
+      .getByRole("button", { name: /^Reset/ })
+      .first()
+      .waitFor();
+    await page.getByText("Connected").waitFor();
+    await page.getByLabel("Message").waitFor();
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("r");
+    await page.getByText(/Episode 1 started/).waitFor({ state: "attached" });
+    await page.keyboard.press("/");
+    await page.keyboard.type("[crane]");
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "Step 1" }).waitFor();
+    await page.keyboard.press("Alt+ArrowUp");
+    await page.getByRole("heading", { name: "Reset", exact: true }).waitFor();
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("j");
+    await page.getByRole("heading", { name: "Step 1" }).waitFor();
+    await page.keyboard.press("d");
+    await page.getByRole("heading", { name: "Changed since the reset" }).waitFor();
+    await page.keyboard.press("3");
+    await page.getByText("Sent", { exact: true }).waitFor();
+    await page.keyboard.press("?");
+    await page.getByRole("dialog", { name: "Keyboard shortcuts" }).waitFor();
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("Shift+R");
+    await page.getByRole("dialog", { name: "Reset options" }).waitFor();
+    await page.keyboard.type("7");
+    await page.keyboard.press("Enter");
+    await page.getByText(/Episode 2 started/).waitFor({ state: "attached" });
+    expect(await page.locator(".facts").innerText()).toMatch(/Seed\s+7/);
+  });
+});
