@@ -8,7 +8,7 @@ import type { ServerCapacityStatus, SessionInfo } from "../protocol/http.js";
 import { totalCapacity } from "../server/capacity.js";
 import type { Fleet, FleetServer } from "../server/fleet.js";
 import { LISTEN_BACKLOG, listenProblem } from "../server/listen-problem.js";
-import type { FleetReport } from "../server/statistics/report.js";
+import type { FleetReport } from "../server/statistics/worker-report.js";
 import { forwardRequest } from "./forward.js";
 import {
   type Member,

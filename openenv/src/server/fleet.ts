@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import type { ServerCapacityStatus, SessionInfo } from "../protocol/http.js";
-import type { FleetReport, WorkerReport } from "./statistics/report.js";
+import type { FleetReport, WorkerReport } from "./statistics/worker-report.js";
 
 /** How full one server is. */
 export interface Load {

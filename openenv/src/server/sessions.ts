@@ -183,6 +183,7 @@ export class Sessions {
     const closed = session.close(reason);
     session.onEnded?.(reason);
     session.peer?.end();
+    session.visit?.end(reason);
     if ((session.state as SessionState) !== "closed") {
       this.#closing.add(closed);
       void closed.then(() => this.#closing.delete(closed));

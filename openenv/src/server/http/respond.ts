@@ -43,7 +43,8 @@ export function sendInvalid({ response, context }: Answering, detail: Validation
   sendJson(response, 422, { detail });
 }
 
-const STATUS: Record<WireCode, number> = {
+/** What a code of the wire is in HTTP. */
+export const STATUS: Readonly<Record<WireCode, number>> = {
   INVALID_JSON: 422,
   UNKNOWN_TYPE: 422,
   VALIDATION_ERROR: 422,

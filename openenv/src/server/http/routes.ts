@@ -5,7 +5,8 @@ import { INFO_ROUTES } from "./info.js";
 import { MCP_ROUTES } from "./mcp.js";
 import type { Lookup, Route } from "./router.js";
 import { LIST_ROUTES, TASK_ROUTES } from "./tasks.js";
-import { WEB_ASSET, WEB_ASSETS, WEB_ROUTES } from "./web/routes.js";
+import { WEB_ASSET, WEB_FILE, WEB_ROUTES } from "./web/routes.js";
+import { VISITOR_ROUTES } from "./web/visitor.js";
 
 /** All routes of a server; production has none that reset, step or tell the state. */
 export function createRoutes({ mode, webInterface }: Pick<Config, "mode" | "webInterface">): Lookup {
@@ -17,13 +18,14 @@ export function createRoutes({ mode, webInterface }: Pick<Config, "mode" | "webI
       ...LIST_ROUTES,
       ...DOCS_ROUTES,
       ...(webInterface ? WEB_ROUTES : {}),
+      ...(webInterface && mode === "simulation" ? VISITOR_ROUTES : {}),
     }),
   );
   const tasks = new Map(Object.entries(TASK_ROUTES));
   return (path) => {
     const route = fixed.get(path);
     if (route !== undefined) return route;
-    if (webInterface && path.startsWith(WEB_ASSETS) && !path.endsWith("/")) return WEB_ASSET;
+    if (webInterface && WEB_FILE.test(path)) return WEB_ASSET;
     const [, name, task, ...rest] = path.split("/");
     return name && task && rest.length === 0 ? tasks.get(task) : undefined;
   };

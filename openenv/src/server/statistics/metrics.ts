@@ -1,7 +1,7 @@
 import { packageVersion } from "../../util/package-version.js";
 import type { ServerContext } from "../context.js";
 import { boundary } from "./histogram.js";
-import type { FleetReport, WorkerReport } from "./report.js";
+import type { FleetReport, WorkerReport } from "./worker-report.js";
 
 interface Metric {
   type: "counter" | "gauge" | "histogram";

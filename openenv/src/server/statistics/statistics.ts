@@ -1,12 +1,17 @@
 import type { ErrorData, WireCode } from "../../protocol/messages.js";
 import type { ServerViewError } from "../../protocol/web.js";
 import { clip } from "../../util/clip.js";
-import type { Session } from "../session.js";
 import { Histogram } from "./histogram.js";
 
 /** Errors that are kept to be looked at. */
 export const MAX_RECENT = 50;
 const MAX_MESSAGE = 500;
+
+/** The session that an error happened in. */
+interface Faulty {
+  readonly id: string;
+  readonly stepCount: number;
+}
 
 /** What happened on one server since its start. Steps pass here: counting one allocates nothing. */
 export class Statistics {
@@ -43,7 +48,7 @@ export class Statistics {
   }
 
   /** A client was told an error. */
-  countError({ code, message }: ErrorData, session?: Session): void {
+  countError({ code, message }: ErrorData, session?: Faulty): void {
     this.errors[code] = (this.errors[code] ?? 0) + 1;
     this.#recent.push({
       at: Date.now() / 1000,

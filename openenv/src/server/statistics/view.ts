@@ -4,8 +4,9 @@ import { packageVersion } from "../../util/package-version.js";
 import { totalCapacity } from "../capacity.js";
 import type { ServerContext } from "../context.js";
 import { addCounts, percentile } from "./histogram.js";
-import { type FleetReport, makeReport, type WorkerReport } from "./report.js";
+import { makeReport } from "./report.js";
 import { MAX_RECENT } from "./statistics.js";
+import type { FleetReport, WorkerReport } from "./worker-report.js";
 
 /** Asks every worker; one that does not answer is left out. */
 export async function askAll(context: ServerContext, maxSessions: number): Promise<FleetReport> {

@@ -134,6 +134,7 @@ describe("assets", () => {
     expect((await get("/assets/page.css")).status).toBe(200);
     await rename(join(root, "web"), join(root, "old"));
     expect((await get("/assets/page.css")).status).toBe(404);
+    expect(await (await get("/")).text()).toContain("npm run build");
     await fill(join(root, "web"));
     expect((await get("/assets/page.css")).status).toBe(200);
   });

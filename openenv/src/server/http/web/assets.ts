@@ -1,7 +1,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { extname, join, relative, sep } from "node:path";
-import { sendStatus } from "../respond.js";
+import { sendStatus, sendText } from "../respond.js";
 
 const TYPES: Readonly<Record<string, string>> = {
   ".html": "text/html; charset=utf-8",
@@ -22,6 +22,9 @@ const ENCODINGS = [
 /** Names in this folder hold a hash of what is in the file. */
 const HASHED = "assets/";
 const INDEX = "index.html";
+/** In a checkout whose sources are run as they are. */
+const NOT_BUILT =
+  "<!doctype html><title>openenv-ts</title><p>This page is not built: run <code>npm run build</code>.\n";
 
 /**
  * The files of one folder, known by name before anybody asks: what is asked for is looked up, never joined to a path.
@@ -40,6 +43,10 @@ export class Assets {
     const asked = name || INDEX;
     const type = TYPES[extname(asked)];
     const names = await this.#list();
+    if (name === "" && !names.has(INDEX)) {
+      this.#names = undefined;
+      return sendText(response, 200, { type: "text/html; charset=utf-8", text: NOT_BUILT });
+    }
     if (type === undefined || !names.has(asked)) return sendStatus(response, 404);
     const accepted = acceptedEncodings(request.headers["accept-encoding"]);
     const variants = ENCODINGS.filter(({ suffix }) => names.has(asked + suffix));

@@ -11,8 +11,8 @@ import type { Exchange, Route } from "../router.js";
 import { Assets } from "./assets.js";
 import { secureHeaders } from "./headers.js";
 
-/** What the page is made of lies below. */
-export const WEB_ASSETS = "/web/";
+/** What the page is made of: all that has a suffix. */
+export const WEB_FILE = /^\/web\/.+\.\w+$/;
 export const WEB_ASSET: Route = { GET: asset };
 
 /** The page and what it asks at its start. */
@@ -35,7 +35,7 @@ function toPage({ response }: Exchange): void {
 
 function asset({ request, response, path, context }: Exchange): Promise<void> {
   secureHeaders(response, settings(context).spaceId);
-  return assets.send(path.slice(WEB_ASSETS.length), request, response);
+  return assets.send(path.slice("/web/".length), request, response);
 }
 
 /** As `/metadata`, with the README that was found. */
