@@ -1,6 +1,7 @@
 import type { Contract } from "../env/contract.js";
 import { sampleValue } from "../env/sample-value.js";
 import type { JsonObject } from "../protocol/messages.js";
+import { renderPython } from "./python-literal.js";
 
 /** The text that tells a newcomer where the server is and the lines that use it. `url` has no path. */
 export function renderBanner(url: string, contract: Contract): string {
@@ -29,14 +30,4 @@ Python (pip install openenv)
 function renderTypeScript(value: JsonObject): string {
   const text = JSON.stringify(value, null, 1).replaceAll(/\n\s*/g, " ");
   return text.replaceAll(/"([A-Za-z_]\w*)":/g, "$1:");
-}
-
-function renderPython(value: unknown): string {
-  if (value === null) return "None";
-  if (typeof value === "boolean") return value ? "True" : "False";
-  if (Array.isArray(value)) return `[${value.map(renderPython).join(", ")}]`;
-  if (typeof value !== "object") return JSON.stringify(value);
-  return `{${Object.entries(value)
-    .map(([key, item]) => `${JSON.stringify(key)}: ${renderPython(item)}`)
-    .join(", ")}}`;
 }

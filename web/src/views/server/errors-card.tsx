@@ -1,6 +1,7 @@
 import type { ServerView, ServerViewError } from "../../../../openenv/src/protocol/web.js";
 import { CopyButton } from "../../parts/copy-button.js";
 import { count, formatTime } from "../../parts/format.js";
+import { shortId } from "./session-rows.js";
 
 /** What went wrong lately, newest first. */
 export function ErrorsCard({ view }: { view: ServerView }) {
@@ -46,8 +47,8 @@ export function ErrorsCard({ view }: { view: ServerView }) {
 }
 
 function whereOf({ session_id, step, worker }: ServerViewError): string {
-  if (session_id === null) return worker > 0 ? `worker ${worker}` : "";
-  return `${session_id.slice(0, 8)}${step === null ? "" : ` · step ${step}`}`;
+  if (session_id === null) return `worker ${worker}`;
+  return `${shortId(session_id)}${step === null ? "" : ` · step ${step}`}`;
 }
 
 function toJsonl(errors: readonly ServerViewError[]): string {

@@ -1,7 +1,7 @@
 import type { ServerView } from "../../../../openenv/src/protocol/web.js";
 import { formatMs, formatRate } from "../../parts/format.js";
 import { ErrorBars } from "./error-bars.js";
-import { type Sample, WINDOW_S } from "./samples.js";
+import { type Sample, windowOf } from "./samples.js";
 import { Sparkline } from "./sparkline.js";
 
 interface KeyNumbersProps {
@@ -54,6 +54,7 @@ function Sessions({ view: { capacity, stepping, waiting } }: { view: ServerView 
 function StepRate({ view, samples }: KeyNumbersProps) {
   const rates = samples.map(({ stepsPerSecond }) => stepsPerSecond);
   const peak = Math.max(...rates, 0);
+  const span = windowOf(samples);
   const points = samples.map(({ at, stepsPerSecond }) => ({ at, value: stepsPerSecond }));
   return (
     <section className="card kpi">
@@ -62,12 +63,12 @@ function StepRate({ view, samples }: KeyNumbersProps) {
       <Sparkline
         lines={[{ points, look: "main" }]}
         filled
-        span={WINDOW_S}
+        span={span}
         until={view.at}
-        label={`Steps per second in the last 5 minutes, between ${formatRate(Math.min(...rates, peak))} and ${formatRate(peak)}`}
+        label={`Steps per second in the last ${span / 60} min, between ${formatRate(Math.min(...rates, peak))} and ${formatRate(peak)}`}
       />
       <div className="foot">
-        <span>5 min</span>
+        <span>{span / 60} min</span>
         <span>peak {formatRate(peak)}</span>
       </div>
     </section>
@@ -75,6 +76,7 @@ function StepRate({ view, samples }: KeyNumbersProps) {
 }
 
 function Latency({ view: { at, latency_ms: now }, samples }: KeyNumbersProps) {
+  const span = windowOf(samples);
   const peak = Math.max(...samples.map(({ p99 }) => p99 ?? 0), 0);
   const lines = [
     { points: samples.map((sample) => ({ at: sample.at, value: sample.p50 })), look: "main" },
@@ -97,9 +99,9 @@ function Latency({ view: { at, latency_ms: now }, samples }: KeyNumbersProps) {
       </div>
       <Sparkline
         lines={lines}
-        span={WINDOW_S}
+        span={span}
         until={at}
-        label={`Latency in the last 5 minutes: ${now ? `p50 ${formatMs(now.p50)}, p99 ${formatMs(now.p99)} now` : "none now"}, the highest p99 was ${formatMs(peak)}`}
+        label={`Latency in the last ${span / 60} min: ${now ? `p50 ${formatMs(now.p50)}, p99 ${formatMs(now.p99)} now` : "no step now"}${peak > 0 ? `, the highest p99 was ${formatMs(peak)}` : ""}`}
       />
       <div className="foot">
         <span className="legend">
@@ -112,7 +114,9 @@ function Latency({ view: { at, latency_ms: now }, samples }: KeyNumbersProps) {
             p99
           </span>
         </span>
-        <span>p99 peak {formatMs(peak)}</span>
+        <span>
+          {span / 60} min, p99 peak {peak > 0 ? formatMs(peak) : "none"}
+        </span>
       </div>
     </section>
   );

@@ -8,8 +8,9 @@ export interface Sample {
   p99: number | null;
 }
 
-/** How far back the sparklines go, seconds. */
-export const WINDOW_S = 300;
+/** How far back the sparklines go, seconds: a short way until there is more to show. */
+const WINDOW_S = 300;
+const SHORT_WINDOW_S = 60;
 /** Answers further apart are not joined by a line. */
 export const GAP_S = 5;
 
@@ -18,6 +19,12 @@ export function addSample(samples: readonly Sample[], view: ServerView): readonl
   const { at, steps_per_second: stepsPerSecond, latency_ms: latency } = view;
   const kept = samples.filter((sample) => sample.at < at && sample.at >= at - WINDOW_S);
   return [...kept, { at, stepsPerSecond, p50: latency?.p50 ?? null, p99: latency?.p99 ?? null }];
+}
+
+/** Seconds that a sparkline of these samples covers. */
+export function windowOf(samples: readonly Sample[]): number {
+  const past = (samples.at(-1)?.at ?? 0) - (samples[0]?.at ?? 0);
+  return past > SHORT_WINDOW_S ? WINDOW_S : SHORT_WINDOW_S;
 }
 
 interface Mark {

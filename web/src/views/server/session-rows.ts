@@ -82,6 +82,11 @@ function idOf({ session }: Row): string {
   return session.session_id;
 }
 
+/** The start of an id, without the worker that a fleet puts before it. */
+export function shortId(id: string): string {
+  return id.replace(/^w\d+-/, "").slice(0, 8);
+}
+
 function textOf({ session, client, state }: Row): string {
   return `${session.session_id} ${session.episode_id} ${client} ${state} worker ${session.worker}`.toLowerCase();
 }

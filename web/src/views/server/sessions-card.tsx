@@ -3,7 +3,7 @@ import type { ServerView, ServerViewSession } from "../../../../openenv/src/prot
 import { formatDuration, formatRate } from "../../parts/format.js";
 import { Icon } from "../../parts/icon.js";
 import type { Play } from "../../play/play.js";
-import { COLUMNS, type Column, type Row, rowsOf } from "./session-rows.js";
+import { COLUMNS, type Column, type Row, rowsOf, shortId } from "./session-rows.js";
 
 interface SessionsCardProps {
   view: ServerView;
@@ -98,7 +98,7 @@ function SessionRow({ row }: { row: Row }) {
   return (
     <tr>
       <td className="mono" title={session.session_id}>
-        {session.session_id.slice(0, 8)}
+        {shortId(session.session_id)}
       </td>
       <td className="lo">{client}</td>
       <td>

@@ -13,7 +13,9 @@ export function WorkersCard({ view: { workers } }: { view: ServerView }) {
         <table>
           <thead>
             <tr>
-              <th>Worker</th>
+              <th>
+                Worker<span className="hide-sm">, pid</span>
+              </th>
               <th className="num">Sessions</th>
               <th className="num">Steps/s</th>
               <th className="num">CPU</th>
@@ -25,7 +27,7 @@ export function WorkersCard({ view: { workers } }: { view: ServerView }) {
             {workers.map((worker) => (
               <tr key={worker.pid}>
                 <td>
-                  {worker.worker} <span className="muted hide-sm">pid {worker.pid}</span>
+                  {worker.worker} <span className="muted hide-sm">{worker.pid}</span>
                 </td>
                 <td className="num">
                   {worker.sessions} / {worker.max_sessions}
