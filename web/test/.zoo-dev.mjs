@@ -30,6 +30,7 @@ var contract = defineContract({
     sizes: z
       .array(z.enum(["s", "m", "l"]))
       .default([])
+      .meta({ uniqueItems: true })
       .describe("Several of a few"),
     points: z.array(point).default([]).describe("Places"),
     pair: z.tuple([z.string(), z.int()]).optional().describe("A word and a number"),

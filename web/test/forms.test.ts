@@ -100,7 +100,7 @@ describe.skipIf(!chromium.available)("a form", () => {
 
   test("the reset has the options of the contract, the tasks, a seed and an episode id", async () => {
     const page = await open(await start(zoo));
-    await page.getByRole("button", { name: "Reset options" }).click();
+    await page.getByRole("button", { name: "Reset options", exact: true }).click();
     await page.getByLabel("Seed").fill("42");
     await page.getByLabel("Split").selectOption("train");
     await page.getByText("Tasks 0 to 2.").waitFor();

@@ -31,13 +31,15 @@ export function usePages(chromiumFound: Component) {
   let browser: Browser | undefined;
   const cleanup: (() => Promise<unknown>)[] = [];
   const problems: string[] = [];
+  const expected: RegExp[] = [];
   beforeAll(async () => {
     if (!chromiumFound.available) return;
     browser = await chromium.launch({ executablePath: chromiumFound.path, args: ["--no-sandbox"] });
   });
   afterEach(async () => {
     for (const end of cleanup.splice(0).reverse()) await end();
-    expect(problems.splice(0)).toEqual([]);
+    const known = expected.splice(0);
+    expect(problems.splice(0).filter((problem) => !known.some((one) => one.test(problem)))).toEqual([]);
   });
   afterAll(() => browser?.close());
 
@@ -63,6 +65,8 @@ export function usePages(chromiumFound: Component) {
       cleanup.push(() => server.close());
       return server;
     },
+    /** Says that this test provokes such a message. */
+    expectProblem: (message: RegExp) => expected.push(message),
     /** A visitor with cookies and a session of their own, on the page of the server. */
     async open(server: { url: string }, { size = DESK, scheme = "light", view = "play", path = "" }: OpenOptions = {}) {
       if (!browser) throw new Error("there is no browser");

@@ -119,7 +119,7 @@ describe.skipIf(!chromium.available)("the timeline", () => {
   test("is exported as episodes, imported to look at, and replayed to the same end", async () => {
     const server = await start(wordle);
     const page = await open(server);
-    await page.getByRole("button", { name: "Reset options" }).click();
+    await page.getByRole("button", { name: "Reset options", exact: true }).click();
     await page.getByLabel("Seed").fill("42");
     await page.keyboard.press("Enter");
     await page.getByText("Episode 1 started").waitFor({ state: "attached" });

@@ -29,7 +29,7 @@ if (!process.connected) await end();
 try {
   const { file, options, announce } = JSON.parse(process.argv[2] ?? "") as ChildTask;
   server = await serveModule(file, options);
-  if (announce) print(renderBanner(server.url, server.environment.contract));
+  if (announce) print(renderBanner(server));
   process.send?.({ port: server.port } satisfies ChildReady);
 } catch (error) {
   exit(reportError(error));

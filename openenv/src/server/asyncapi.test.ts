@@ -1,4 +1,4 @@
-import { createRequire } from "node:module";
+import specs from "@asyncapi/specs";
 import { Ajv } from "ajv";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { describe, expect, test } from "vitest";
@@ -9,7 +9,7 @@ import type { AsyncApi } from "./asyncapi.js";
 import type { RunningServer, ServeOptions } from "./types.js";
 
 const { start, open } = useServers();
-const SCHEMA = createRequire(import.meta.url)("@asyncapi/specs/schemas/3.0.0-without-$id.json") as object;
+const SCHEMA = specs.schemasWithoutId["3.0.0"] as object;
 
 const nested = defineEnvironment(
   defineContract({

@@ -55,10 +55,7 @@ export class Exchange extends Call implements Task<ServerMessage> {
     if (this.#options.timing === true) this.#startedAt = performance.now();
     const message = this.#message;
     try {
-      if (message.type === "step") {
-        this.#session.runtime.statistics.beginStep();
-        return this.#step(message.data);
-      }
+      if (message.type === "step") return this.#step(message.data);
       return message.type === "reset" ? this.#reset(message.data ?? {}) : this.#state();
     } catch (error) {
       return this.fail(message.type, error);
@@ -112,9 +109,10 @@ export class Exchange extends Call implements Task<ServerMessage> {
   }
 
   #stepped(transition: Transition, kind: Kind = "step"): Reply {
-    this.#session.stepCount++;
+    const session = this.#session;
+    session.stepCount++;
     const reply = this.#observation(kind, transition);
-    this.#session.runtime.statistics.endStep();
+    session.runtime.statistics.endStep(session.startedAt);
     return reply;
   }
 
@@ -158,13 +156,8 @@ export class Exchange extends Call implements Task<ServerMessage> {
   /** Goes on with what the environment returned, at once when it is there. */
   #finish<T>(method: Method, returned: T | PromiseLike<T>, next: (this: Exchange, value: T) => Reply): Reply {
     if (!isThenable(returned)) return next.call(this, returned);
-    const { statistics } = this.#session.runtime;
-    const began = statistics.stepBegan;
     return Promise.resolve(returned)
-      .then((value) => {
-        statistics.resumeStep(began);
-        return next.call(this, value);
-      })
+      .then((value) => next.call(this, value))
       .catch((error: unknown) => this.fail(method, error));
   }
 

@@ -144,6 +144,7 @@ export async function serveHere(
     host: config.host,
     port,
     environment,
+    webInterface: config.webInterface,
     capacity: () => context.sessions.capacity(),
     sessions: async () => (fleet === undefined ? context.sessions.list() : await fleet.sessions()),
     close,

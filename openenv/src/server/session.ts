@@ -42,7 +42,10 @@ class SessionClosedError extends Error {}
 export class Session {
   readonly runtime: Runtime;
   readonly createdAt = Date.now();
-  lastActivityAt = this.createdAt;
+  /** By the clock of `performance.now()`, which nobody sets. */
+  lastActivityAt = performance.now();
+  /** When the latest call began, by the same clock. */
+  startedAt = this.lastActivityAt;
   state: SessionState = "created";
   stepCount = 0;
   /** Null until the first reset. */
@@ -120,9 +123,15 @@ export class Session {
     return this.#start(task);
   }
 
+  /** Somebody uses it. */
+  touch(): void {
+    this.lastActivityAt = performance.now();
+  }
+
   /** Names the call in flight, so that the end of the session can abort it. */
   begin(call: Call): Call {
-    this.lastActivityAt = Date.now();
+    this.touch();
+    this.startedAt = this.lastActivityAt;
     this.#call = call;
     return call;
   }
@@ -148,7 +157,7 @@ export class Session {
     return {
       session_id: this.id,
       created_at: this.createdAt / 1000,
-      last_activity_at: this.lastActivityAt / 1000,
+      last_activity_at: (performance.timeOrigin + this.lastActivityAt) / 1000,
       step_count: this.stepCount,
       environment_type: this.runtime.definition.contract.name,
       episode_id: this.episodeId,
@@ -159,7 +168,7 @@ export class Session {
   /** As {@link info}, with what operators watch. */
   view(worker: number): ServerViewSession {
     const { client, episodes } = this;
-    const busyFor = (Date.now() - this.lastActivityAt) / 1000;
+    const busyFor = (performance.now() - this.startedAt) / 1000;
     const steps = this.#earlierSteps + this.stepCount;
     return { ...this.info(), client, busy_s: this.busy ? busyFor : null, episodes, steps, worker };
   }
@@ -185,7 +194,7 @@ export class Session {
     }
     this.#running = undefined;
     this.#call = undefined;
-    this.lastActivityAt = Date.now();
+    this.touch();
     while (this.#running === undefined) {
       const waiting = this.#waiting?.shift();
       if (waiting === undefined) return;

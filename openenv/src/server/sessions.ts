@@ -150,7 +150,7 @@ export class Sessions {
     const session = this.#byId.get(id);
     if (session === undefined) return undefined;
     this.#unclaimed.delete(session);
-    session.lastActivityAt = Date.now();
+    session.touch();
     return session;
   }
 
@@ -168,7 +168,7 @@ export class Sessions {
     session.attached = false;
     session.orchestrated = session.held;
     session.onEnded = undefined;
-    session.lastActivityAt = Date.now();
+    session.touch();
     if (session.closeOnDetach) this.end(session, "closed by its holder");
   }
 
@@ -195,7 +195,7 @@ export class Sessions {
   }
 
   /** Ends sessions without a socket whose time is up. Work in flight and connected peers are never touched. */
-  sweep(now = Date.now()): void {
+  sweep(now = performance.now()): void {
     const limit = this.#options.sessionTimeoutMs;
     if (limit === null) return;
     for (const session of this.#byId.values()) {

@@ -79,6 +79,8 @@ export interface RunningServer extends AsyncDisposable {
   readonly host: string;
   readonly port: number;
   readonly environment: EnvironmentDefinition;
+  /** There is a page at `/web/`. */
+  readonly webInterface: boolean;
   capacity(): ServerCapacityStatus;
   /** Of all workers. */
   sessions(): Promise<SessionInfo[]>;

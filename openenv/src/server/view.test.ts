@@ -136,7 +136,7 @@ describe("views of observations", () => {
 
   test("keep what a failure says from clients in production", async () => {
     const render = (): never => {
-      throw new Error("in /home/me/secret");
+      throw new Error("the password is 1234");
     };
     const server = await start({ mode: "production" }, { environment: movesWith({ render }) });
     const socket = await open(server, "/ws?view=1");

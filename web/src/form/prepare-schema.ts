@@ -70,8 +70,8 @@ function prepareFields(fields: JsonObject, required: readonly unknown[]): JsonOb
 function makeOptional(field: JsonObject): JsonObject {
   if (field["type"] === "object") return hideDefaults(field) as JsonObject;
   if (Array.isArray(field["prefixItems"])) {
-    const { title, description } = field;
-    return makeOptional({ title, ...(description ? { description } : {}), anyOf: [{ ...field, title: "Fill in" }] });
+    const { title, description, ...tuple } = field;
+    return makeOptional({ title, ...(description ? { description } : {}), anyOf: [{ ...tuple, title: "Fill in" }] });
   }
   const key = ["oneOf", "anyOf"].find((name) => Array.isArray(field[name]));
   const choices = key === undefined ? [] : (field[key] as unknown[]);

@@ -1,5 +1,5 @@
 import Form from "@rjsf/core/lib/components/Form.js";
-import { type ErrorSchema, ErrorSchemaBuilder, type RJSFValidationError } from "@rjsf/utils";
+import { type ErrorSchema, ErrorSchemaBuilder, type RJSFSchema, type RJSFValidationError } from "@rjsf/utils";
 import { type KeyboardEvent, type ReactNode, useMemo, useRef } from "react";
 import type { ValidationIssue } from "../../../openenv/src/errors.js";
 import type { JsonObject } from "../../../openenv/src/protocol/messages.js";
@@ -66,7 +66,7 @@ export default function SchemaForm({
       <Form
         id={id}
         idPrefix={id}
-        className="act-one"
+        className={`act-one ${hasOneField(shown) ? "act-one--single" : ""}`}
         schema={shown}
         uiSchema={UI}
         formData={value}
@@ -100,6 +100,12 @@ export default function SchemaForm({
 /** What is sent: a field that is empty is not there. */
 function asJson(value: JsonObject): JsonObject {
   return JSON.parse(JSON.stringify(value)) as JsonObject;
+}
+
+/** Such a form has its button beside the field where there is little room. */
+function hasOneField({ properties = {} }: RJSFSchema): boolean {
+  const [only, ...more] = Object.values(properties);
+  return more.length === 0 && typeof only === "object" && ["string", "number", "integer"].includes(String(only.type));
 }
 
 /** `.points[0].x` is the field `action_points_0_x`. */

@@ -1,4 +1,5 @@
 import {
+  ADDITIONAL_PROPERTY_FLAG,
   type ArrayFieldItemTemplateProps,
   type ArrayFieldTemplateProps,
   canExpand,
@@ -8,7 +9,7 @@ import {
   type OptionalDataControlsTemplateProps,
   type WrapIfAdditionalTemplateProps,
 } from "@rjsf/utils";
-import type { ReactNode } from "react";
+import { type ReactNode, useEffect } from "react";
 import { Icon } from "../parts/icon.js";
 import { IconButton } from "../parts/icon-button.js";
 import { typeHint } from "./type-hint.js";
@@ -27,6 +28,7 @@ export const templates = {
 
 function Field(props: FieldTemplateProps) {
   const { id, label, required, schema, rawDescription, children, rawErrors, hidden, displayLabel, registry } = props;
+  if (schema.const !== undefined) return <Fixed {...props} />;
   if (hidden) return <div hidden>{children}</div>;
   const isUnion = schema.oneOf !== undefined || schema.anyOf !== undefined;
   const isGroup = !isUnion && ["object", "array"].includes(String([schema.type].flat()[0])) && !displayLabel;
@@ -37,7 +39,7 @@ function Field(props: FieldTemplateProps) {
       <div className="field">
         {displayLabel || isUnion ? (
           <div className="label-row">
-            {isUnion ? <span>{label}</span> : <label htmlFor={id}>{label}</label>}
+            <label htmlFor={isUnion ? `${id}__${schema.oneOf ? "oneof" : "anyof"}_select` : id}>{label}</label>
             <span className="type">{type}</span>
           </div>
         ) : null}
@@ -51,6 +53,15 @@ function Field(props: FieldTemplateProps) {
       </div>
     </Wrap>
   );
+}
+
+/** Nothing to choose: it is filled in by itself, and not shown. */
+function Fixed({ schema, formData, onChange, fieldPathId, children }: FieldTemplateProps) {
+  const missing = formData === undefined;
+  useEffect(() => {
+    if (missing) onChange(schema.const, fieldPathId.path);
+  }, [missing, onChange, schema.const, fieldPathId.path]);
+  return <div hidden>{children}</div>;
 }
 
 function Errors({ id, errors }: { id: string; errors: string[] | undefined }) {
@@ -148,7 +159,7 @@ function OptionalControls({ id, schema, onAddClick, onRemoveClick }: OptionalDat
 
 /** A field that the visitor has named. */
 function Additional({ id, label, schema, children, onKeyRenameBlur, onRemoveProperty }: WrapIfAdditionalTemplateProps) {
-  if (!("__additional_property" in schema)) return <>{children}</>;
+  if (!(ADDITIONAL_PROPERTY_FLAG in schema)) return <>{children}</>;
   return (
     <div className="pair">
       <input

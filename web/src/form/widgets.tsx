@@ -151,7 +151,7 @@ function Select({
         value={at}
         disabled={disabled || readonly}
         aria-required={required}
-        aria-label={hideLabel || !label ? label || "Choice" : undefined}
+        aria-label={hideLabel && label ? label : undefined}
         aria-invalid={rawErrors?.length ? true : undefined}
         aria-describedby={`${id}__description ${id}__error`}
         onChange={({ target }) => onChange(choices[Number(target.value)]?.value)}

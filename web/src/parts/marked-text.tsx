@@ -30,8 +30,15 @@ export function renderRun({ text, tone, mono }: TextRun, at: number) {
     );
   }
   return (
-    <span key={at} className={`mk mk--${tone}`}>
+    <span key={at} className={isMark(text) ? `mk mk--${tone}` : `tone--${tone}`}>
       {text}
     </span>
   );
 }
+
+/** A letter or a word is a mark; a sentence only has the colour. */
+function isMark(text: string): boolean {
+  return text.length <= LONGEST_MARK && !text.includes("\n");
+}
+
+const LONGEST_MARK = 16;

@@ -76,8 +76,10 @@ export class Connection {
     this.link = undefined;
     const wait = (BACKOFF_S[Math.min(this.#tries++, BACKOFF_S.length - 1)] as number) * 1000;
     this.#timer = setTimeout(() => void this.open(), wait);
-    const endedAt = hadSession || this.state.endedAt === 0 ? Date.now() : this.state.endedAt;
-    this.state = { ...this.state, status: "lost", end, endedAt, nextTryAt: Date.now() + wait };
+    const isNews = hadSession || this.state.end === undefined || end.reason.includes("CAPACITY_REACHED");
+    // A try that fails tells less than how the session was lost.
+    const told = isNews ? { end, endedAt: Date.now() } : {};
+    this.state = { ...this.state, status: "lost", ...told, nextTryAt: Date.now() + wait };
     this.#changed(hadSession ? end : undefined);
   }
 

@@ -13,7 +13,7 @@ export function summarizeAction({ kind, action }: Step): string {
   const values = Object.entries(action).filter(([key]) => key !== "metadata");
   const [only] = values;
   if (values.length === 1 && only && typeof only[1] === "string") return firstLine(only[1]);
-  return clip(JSON.stringify(Object.fromEntries(values)));
+  return listFields(values);
 }
 
 /** What came back in a few characters: what went wrong, or the first text that the step before did not have. */
@@ -24,7 +24,9 @@ export function summarizeObservation(step: Step, before: Step | undefined): stri
   const { observation } = step;
   if (observation === null) return "";
   if ("tool_name" in observation) return summarizeResult(observation["result"]);
-  return findText(observation, before?.observation ?? {}, 0) ?? clip(JSON.stringify(withoutStandard(observation)));
+  return (
+    findText(observation, before?.observation ?? {}, 0) ?? listFields(Object.entries(withoutStandard(observation)))
+  );
 }
 
 /** True when the step has no result to be glad of. */
@@ -43,7 +45,11 @@ function summarizeResult(result: unknown): string {
 
 /** The first text that is new; the same place is looked at in both. */
 function findText(now: unknown, before: unknown, depth: number): string | undefined {
-  if (typeof now === "string") return now !== before && now.trim() !== "" ? firstLine(now) : undefined;
+  if (typeof now === "string") {
+    // What only grows is told by what was added.
+    const added = typeof before === "string" && now.startsWith(before) ? now.slice(before.length) : now;
+    return added.trim() === "" ? undefined : firstLine(added);
+  }
   if (typeof now !== "object" || now === null || depth > 4) return undefined;
   const old = (typeof before === "object" ? before : null) as JsonObject | null;
   for (const [key, value] of Object.entries(now).slice(0, 50)) {
@@ -59,6 +65,14 @@ export const STANDARD: readonly string[] = ["done", "reward", "metadata"];
 
 function withoutStandard(observation: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(observation).filter(([key]) => !STANDARD.includes(key)));
+}
+
+/** `code: print(1), language: python`; what is empty is left out. */
+function listFields(fields: [string, unknown][]): string {
+  const parts = fields
+    .filter(([, value]) => value !== "" && value !== null)
+    .map(([name, value]) => `${name}: ${typeof value === "string" ? firstLine(value) : JSON.stringify(value)}`);
+  return clip(parts.join(", "));
 }
 
 function firstLine(text: string): string {

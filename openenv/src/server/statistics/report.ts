@@ -34,6 +34,6 @@ export async function makeReport(context: ServerContext, maxSessions: number): P
     recent_latency: latency,
     errors: statistics.errors,
     recent_errors: statistics.recentErrors().map((error) => ({ ...error, worker: number })),
-    ...sessions.watch(maxSessions, Date.now() - ACTIVE_MS),
+    ...sessions.watch(maxSessions, performance.now() - ACTIVE_MS),
   };
 }

@@ -25,26 +25,11 @@ export class Statistics {
   /** Errors that clients were told. */
   readonly errors: Partial<Record<WireCode, number>> = {};
   readonly #recent: Omit<ServerViewError, "worker">[] = [];
-  /** When the step that is being worked on began; a field would box the number. */
-  readonly #startedAt = new Float64Array(1);
 
-  /** A step begins, and what is called until it returns is a part of it. */
-  beginStep(): void {
-    this.#startedAt[0] = performance.now();
-  }
-
-  /** The beginning of the step, to be given to {@link resumeStep} by what goes on with it in a later turn. */
-  get stepBegan(): number {
-    return this.#startedAt[0] as number;
-  }
-
-  resumeStep(began: number): void {
-    this.#startedAt[0] = began;
-  }
-
-  endStep(): void {
+  /** A step was answered that had begun then, by the clock of `performance.now()`. */
+  endStep(startedAt: number): void {
     this.steps++;
-    this.latency.record(performance.now() - (this.#startedAt[0] as number));
+    this.latency.record(performance.now() - startedAt);
   }
 
   /** A client was told an error. */

@@ -1,7 +1,9 @@
+import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { useServers, waitFor } from "../../../test-support/servers.js";
 import type { ServerView } from "../../protocol/web.js";
 import type { RunningServer } from "../types.js";
+import { METRICS } from "./metrics.js";
 
 const { start, open } = useServers();
 
@@ -174,6 +176,11 @@ describe("GET /web/server", () => {
 });
 
 describe("GET /metrics", () => {
+  test("has a line in the guide for every name", () => {
+    const guide = readFileSync(new URL("../../../../docs/guide/web.md", import.meta.url), "utf8");
+    expect(Object.keys(METRICS).filter((name) => !guide.includes(name))).toEqual([]);
+  });
+
   test("is there in production too, in the text format of Prometheus", async () => {
     const server = await start({ mode: "production", maxConcurrentEnvs: 7 });
     const socket = await open(server);

@@ -20,7 +20,8 @@ export function renderView({ reports, restarts, lost }: FleetReport, context: Se
   const sum = (value: (report: WorkerReport) => number): number => reports.reduce((all, one) => all + value(one), 0);
   const latency = addCounts(reports.map(({ recent_latency }) => recent_latency));
   const [p50, p99] = [percentile(latency, 0.5), percentile(latency, 0.99)];
-  const recent = [...reports.flatMap(({ recent_errors }) => recent_errors), ...lost];
+  // The newest first, also of those of one moment.
+  const recent = [...reports.flatMap(({ recent_errors }) => recent_errors), ...lost].reverse();
   const sessions = reports.flatMap((report) => report.sessions);
   return {
     at: Date.now() / 1000,

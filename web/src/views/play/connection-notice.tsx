@@ -58,8 +58,8 @@ export function ConnectionNotice({ info, play, shown }: ConnectionNoticeProps) {
       title={wasOpen ? "Connection lost." : "No connection."}
       actions={<Reconnect play={play} label="Reconnect now" />}
     >
-      {wasOpen ? `At ${formatTime(endedAt)}: ${end.reason}. ` : `${end.reason} `}
-      {latest
+      {wasOpen ? `At ${formatTime(endedAt)} ${end.reason}. ` : `${end.reason} `}
+      {latest?.status === "cut off"
         ? `Episode ${latest.index + 1} ended there, its ${count(latest.steps, "step")} ${latest.steps === 1 ? "is" : "are"} kept. `
         : ""}
       A new connection is a new session. {next}

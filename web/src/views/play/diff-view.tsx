@@ -1,3 +1,4 @@
+import { Fragment } from "react";
 import type { Diff } from "../../play/diff.js";
 import type { Step } from "../../play/timeline.js";
 import { Block } from "./block.js";
@@ -28,19 +29,26 @@ export function ChangeList({ diff }: { diff: Diff }) {
   return (
     <div className="diff">
       {diff.changes.map(({ path, before, after }) => (
-        <div key={path}>
+        <Fragment key={path}>
           <div className="path">{path}</div>
-          <Side sign="−" word="before" value={before} />
-          <Side sign="+" word="after" value={after} />
-        </div>
+          <Side sign="−" word="before" value={before} other={after} />
+          <Side sign="+" word="after" value={after} other={before} />
+        </Fragment>
       ))}
     </div>
   );
 }
 
-function Side({ sign, word, value }: { sign: string; word: string; value: unknown }) {
+interface SideProps {
+  sign: string;
+  word: "before" | "after";
+  value: unknown;
+  other: unknown;
+}
+
+function Side({ sign, word, value, other }: SideProps) {
   if (value === undefined) return null;
-  const text = typeof value === "string" ? value : JSON.stringify(value);
+  const text = typeof value === "string" ? withoutCommon(value, other) : JSON.stringify(value);
   return (
     <div className={`row ${word === "after" ? "add" : "del"}`}>
       <b aria-hidden="true">{sign}</b>
@@ -52,3 +60,15 @@ function Side({ sign, word, value }: { sign: string; word: string; value: unknow
     </div>
   );
 }
+
+/** Of two long texts that begin alike, what comes after, and a little before it. */
+function withoutCommon(text: string, other: unknown): string {
+  if (typeof other !== "string") return text;
+  let same = 0;
+  while (same < text.length && text[same] === other[same]) same++;
+  const from = same > 2 * KEPT_BEFORE ? same - KEPT_BEFORE : 0;
+  const rest = text.slice(from);
+  return from > 0 ? `…${rest.trim() === "" ? " (ends here)" : rest}` : rest;
+}
+
+const KEPT_BEFORE = 80;

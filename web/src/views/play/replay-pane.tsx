@@ -4,7 +4,6 @@ import { Notice } from "../../parts/notice.js";
 import type { Imported } from "../../play/play.js";
 import { type ReplayRow, type ReplayState, replay } from "../../play/replay.js";
 import { summarizeAction, summarizeObservation } from "../../play/summary.js";
-import type { Step } from "../../play/timeline.js";
 import { ChangeList } from "./diff-view.js";
 
 interface ReplayPaneProps {
@@ -89,16 +88,18 @@ function ReplayLine({ row, before, judged }: { row: ReplayRow; before: ReplayRow
     <tr className={differs ? "bad" : now ? "" : "skip-row"}>
       <td className="num mono">{recorded.number}</td>
       <td>
-        <span className="mono">{summarizeAction(recorded)}</span> {summarizeObservation(recorded, before?.recorded)}
+        <Line action={summarizeAction(recorded)} observation={summarizeObservation(recorded, before?.recorded)} />
       </td>
       <td>
         {now ? (
           <>
-            <span className="mono">{summarizeAction(recorded)}</span>{" "}
-            {summarizeObservation(
-              { ...recorded, ...now } as Step,
-              before ? ({ ...before.recorded, ...before.now } as Step) : undefined,
-            )}
+            <Line
+              action={summarizeAction(recorded)}
+              observation={summarizeObservation(
+                { ...recorded, ...now },
+                before && { ...before.recorded, ...before.now },
+              )}
+            />
             {differs ? <span className="sr"> differs</span> : null}
           </>
         ) : (
@@ -108,6 +109,14 @@ function ReplayLine({ row, before, judged }: { row: ReplayRow; before: ReplayRow
       <td className="num">{recorded.kind === "reset" ? "–" : formatReward(recorded.reward)}</td>
       <td className="num">{now && recorded.kind === "step" ? formatReward(now.reward) : "–"}</td>
     </tr>
+  );
+}
+
+function Line({ action, observation }: { action: string; observation: string }) {
+  return (
+    <span className="cmp__line">
+      <span className="mono">{action}</span> {observation}
+    </span>
   );
 }
 

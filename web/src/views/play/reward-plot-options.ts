@@ -32,7 +32,8 @@ export function plotOptions(latest: RefObject<Latest>, size: { width: number; he
     legend: { show: false },
     cursor: { drag: { x: false, y: false }, points: { show: false }, y: false, x: false },
     scales: {
-      x: { time: false, range: (_plot, low, high) => [low - 0.6, Math.max(high, low + 4) + 0.6] },
+      // Not from the range that it has: it would grow with every drawing.
+      x: { time: false, range: () => [-0.6, Math.max(latest.current.timeline.steps.length - 1, 4) + 0.6] },
       y: { range: (_plot, low, high) => rangeOf(low, high) },
     },
     axes: [

@@ -62,9 +62,9 @@ export function StepList({ play, timeline, selected, unseen, hasTools }: StepLis
         ref={scroll}
         className="scroll tl-scroll"
         tabIndex={0}
-        role="listbox"
-        aria-label="Steps, J and K move"
-        aria-activedescendant={hasActive ? `step-${selected}` : undefined}
+        {...(rows.length > 0
+          ? { ...LISTBOX, "aria-activedescendant": hasActive ? `step-${selected}` : undefined }
+          : {})}
         onKeyDown={onKeyDown}
       >
         <div className="tl" role="presentation" style={{ height: virtual.getTotalSize() }}>
@@ -87,6 +87,8 @@ export function StepList({ play, timeline, selected, unseen, hasTools }: StepLis
     </>
   );
 }
+
+const LISTBOX = { role: "listbox", "aria-label": "Steps, J and K move" } as const;
 
 function rem(): number {
   return Number.parseFloat(getComputedStyle(document.documentElement).fontSize);

@@ -1,0 +1,92 @@
+/**
+ * Draws docs/images: each page of the web interface, light and dark, of the built package.
+ *
+ *     CHROMIUM=chromium node scripts/screenshots.mjs
+ */
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { ROOT } from "./root.mjs";
+import { setup } from "./setup.mjs";
+
+const DESK = { width: 1440, height: 900 };
+const PHONE = { width: 390, height: 844 };
+const IMAGES = join(ROOT, "docs/images");
+
+await setup();
+const { chromium } = await import("playwright-core");
+const { serve } = await import("openenv-ts/server");
+mkdirSync(IMAGES, { recursive: true });
+const browser = await chromium.launch({
+  executablePath: process.env["CHROMIUM"] ?? "chromium",
+  args: ["--no-sandbox", "--font-render-hinting=none"],
+});
+const wordle = await start("envs/wordle/dist/server/environment.js");
+const echo = await start("envs/echo/dist/server/environment.js");
+try {
+  for (const scheme of ["light", "dark"]) {
+    await shoot(wordle, `play-${scheme}`, { scheme, act: playWordle });
+    await shoot(echo, `tools-${scheme}`, { scheme, act: callTools });
+    await shoot(wordle, `server-${scheme}`, { scheme, view: "server" });
+    await shoot(wordle, `about-${scheme}`, { scheme, view: "about" });
+  }
+  await shoot(wordle, "play-phone", { scheme: "light", size: PHONE, act: playWordle });
+} finally {
+  await browser.close();
+  await wordle.close();
+  await echo.close();
+}
+
+async function start(file) {
+  const { default: environment } = await import(join(ROOT, file));
+  return serve(environment, { port: 0, logLevel: "silent", graceMs: 200 });
+}
+
+async function shoot(server, name, { scheme, view = "play", size = DESK, act }) {
+  const phone = size === PHONE ? { isMobile: true, hasTouch: true, deviceScaleFactor: 1 } : {};
+  const context = await browser.newContext({ viewport: size, colorScheme: scheme, reducedMotion: "reduce", ...phone });
+  const page = await context.newPage();
+  await page.goto(`${server.url}/web/#/${view}`);
+  await page.getByText("Connected", { exact: true }).waitFor();
+  await act?.(page);
+  // The numbers of the server view need a moment to exist.
+  await page.waitForTimeout(view === "server" ? 3000 : 600);
+  await page.screenshot({ path: join(IMAGES, `${name}.png`) });
+  await context.close();
+}
+
+async function playWordle(page) {
+  await play(page, "7", ["[slate]", "[crony]", "[point]"]);
+  await play(page, "42", ["[slate]", "[crane]", "[cedar]"]);
+}
+
+async function play(page, seed, guesses) {
+  await page.getByRole("button", { name: "Reset options", exact: true }).click();
+  await page.getByLabel("Seed").fill(seed);
+  await page
+    .getByRole("dialog")
+    .getByRole("button", { name: /^Reset/ })
+    .click();
+  await page.getByRole("heading", { name: "Reset", exact: true }).waitFor();
+  for (const [at, guess] of guesses.entries()) {
+    await page.getByLabel("Message").fill(guess);
+    await page.getByLabel("Message").press("Enter");
+    await page.getByRole("heading", { name: `Step ${at + 1}` }).waitFor();
+  }
+}
+
+async function callTools(page) {
+  await page
+    .getByRole("button", { name: /^Reset/ })
+    .first()
+    .click();
+  await page.getByRole("heading", { name: "Reset", exact: true }).waitFor();
+  for (const [at, [tool, message]] of [
+    ["echo_message", "hello"],
+    ["echo_with_length", "quick red fox"],
+  ].entries()) {
+    await page.getByRole("option", { name: new RegExp(`^${tool}`) }).click();
+    await page.getByLabel("Message").fill(message);
+    await page.getByLabel("Message").press("Enter");
+    await page.getByRole("heading", { name: `Step ${at + 1}` }).waitFor();
+  }
+}

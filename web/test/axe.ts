@@ -1,0 +1,22 @@
+import { readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import type { Page } from "playwright-core";
+
+const AXE = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
+
+/** What axe finds serious or critical. */
+export async function faults(page: Page): Promise<string[]> {
+  await page.getByText("Connected", { exact: true }).waitFor();
+  await page.waitForTimeout(300);
+  // Put in by the debugger's protocol, which the content policy does not bind.
+  await page.evaluate(await readFile(AXE, "utf8"));
+  return page.evaluate(async () => {
+    const { axe } = globalThis as unknown as {
+      axe: { run(): Promise<{ violations: { id: string; impact: string; nodes: { html: string }[] }[] }> };
+    };
+    const { violations } = await axe.run();
+    return violations
+      .filter(({ impact }) => impact === "serious" || impact === "critical")
+      .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 200)).join(" | ")}`);
+  });
+}
