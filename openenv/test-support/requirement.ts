@@ -84,6 +84,30 @@ export function requireBubblewrap(): Promise<Component> {
   });
 }
 
+/** A curl: `OPENENV_CURL`, else the one on the PATH. */
+export function requireCurl(): Promise<Component> {
+  return find({
+    name: "curl",
+    variable: "OPENENV_CURL",
+    candidates: ["curl"],
+    args: ["--version"],
+    expected: /^curl \d/,
+    what: "curl",
+  });
+}
+
+/** A docker command whose engine answers: `OPENENV_DOCKER`, else `docker`. */
+export function requireDocker(): Promise<Component> {
+  return find({
+    name: "docker",
+    variable: "OPENENV_DOCKER",
+    candidates: ["docker"],
+    args: ["version", "--format", "{{.Server.Version}}"],
+    expected: /^\d+\./,
+    what: "a docker command with an engine that answers",
+  });
+}
+
 interface Search {
   name: string;
   variable: string;

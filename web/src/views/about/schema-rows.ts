@@ -14,11 +14,15 @@ export interface FieldRow {
 const MAX_DEPTH = 4;
 const MAX_ROWS = 200;
 
+/** Fields that every action or observation has: the environment's own ones are read first. */
+const COMMON = ["done", "reward", "metadata"];
+
 /** The fields of an object schema, those inside of them below; nothing of a schema that has no fields. */
 export function fieldsOf(schema: JsonObject): FieldRow[] {
   const rows: FieldRow[] = [];
   addFields(schema, { root: schema, rows, prefix: "", depth: 0, seen: [] });
-  return rows;
+  const isCommon = ({ path }: FieldRow): boolean => COMMON.includes(path);
+  return [...rows.filter((row) => !isCommon(row)), ...rows.filter(isCommon)];
 }
 
 interface Context {

@@ -17,7 +17,7 @@ export function WorkersCard({ view: { workers } }: { view: ServerView }) {
                 Worker<span className="hide-sm">, pid</span>
               </th>
               <th className="num">Sessions</th>
-              <th className="num">Steps/s</th>
+              <th className="num lo">Steps/s</th>
               <th className="num">CPU</th>
               <th className="num">Memory</th>
               <th className="num">Loop lag</th>
@@ -32,7 +32,7 @@ export function WorkersCard({ view: { workers } }: { view: ServerView }) {
                 <td className="num">
                   {worker.sessions} / {worker.max_sessions}
                 </td>
-                <td className="num">{formatRate(worker.steps_per_second)}</td>
+                <td className="num lo">{formatRate(worker.steps_per_second)}</td>
                 <td className="num">{Math.round(worker.cpu_share * 100)} %</td>
                 <td className="num">{formatBytes(worker.rss_bytes, 0)}</td>
                 <td className="num">{formatMs(worker.loop_lag_ms)}</td>
