@@ -18,10 +18,16 @@ export function CopyText({ text, label, quiet = false }: CopyTextProps) {
     setOutcome((await copyText(text)) ? "copied" : "refused");
     setTimeout(() => setOutcome(undefined), SHOWN_MS);
   };
+  const words = outcome === "copied" ? "Copied" : outcome === "refused" ? "Not allowed" : label;
   return (
-    <button type="button" className={`btn btn--sm ${quiet ? "btn--ghost" : ""}`} onClick={() => void copy()}>
-      <Icon name={outcome === "copied" ? "check" : "copy"} />
-      <span role="status">{outcome === "copied" ? "Copied" : outcome === "refused" ? "Not allowed" : label}</span>
-    </button>
+    <>
+      <button type="button" className={`btn btn--sm ${quiet ? "btn--ghost" : ""}`} onClick={() => void copy()}>
+        <Icon name={outcome === "copied" ? "check" : "copy"} />
+        {words}
+      </button>
+      <span className="sr" role="status">
+        {outcome === undefined ? "" : words}
+      </span>
+    </>
   );
 }

@@ -23,11 +23,13 @@ function keepPictures(url: string, key: string): string {
 }
 
 /** Below the headings of the page. */
+const TAGS = ["h3", "h4", "h5"] as const;
+
 function Heading({ node, children }: ComponentProps<"h1"> & ExtraProps) {
   const level = Number(node?.tagName.slice(1) ?? 1);
-  const Tag = level === 1 ? "h1" : level === 2 ? "h2" : "h3";
+  const Tag = TAGS[level - 1] ?? "h6";
   return (
-    <Tag id={anchorId(textOf(children))} aria-level={Math.min(6, level + 2)}>
+    <Tag id={anchorId(textOf(children))} className={`h${Math.min(3, level)}`}>
       {children}
     </Tag>
   );

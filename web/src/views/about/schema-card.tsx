@@ -33,7 +33,7 @@ export function SchemaCard({ schema }: { schema: SchemaBody }) {
       <Tabs<Part> label="Schema" tabs={tabs} selected={selected} onSelect={setSelected} panel={panel} />
       <div id={panel} role="tabpanel" aria-labelledby={`${panel}-${selected}`}>
         {selected === "json" ? (
-          <div className="pad" tabIndex={0} role="region" aria-label="JSON Schema">
+          <div className="pad schema-json" tabIndex={0} role="region" aria-label="JSON Schema">
             <Json value={schema} />
           </div>
         ) : selected === "tools" ? (
