@@ -78,9 +78,12 @@ function buildWeb() {
   const target = join(ROOT, "openenv/dist/web-assets");
   rmSync(stampOf("web"), { force: true });
   step("build web", process.execPath, ["node_modules/vite/bin/vite.js", "build", "web"]);
+  const fresh = join(ROOT, ".cache/build/web");
+  rmSync(fresh, { recursive: true, force: true });
+  cpSync(join(ROOT, "web/dist"), fresh, { recursive: true });
+  for (const file of readdirSync(fresh, { recursive: true })) compress(join(fresh, file));
   rmSync(target, { recursive: true, force: true });
-  cpSync(join(ROOT, "web/dist"), target, { recursive: true });
-  for (const file of readdirSync(target, { recursive: true })) compress(join(target, file));
+  renameSync(fresh, target);
   writeFileSync(stampOf("web"), stamp);
 }
 

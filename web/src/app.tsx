@@ -1,5 +1,6 @@
 import { useEffect, useState, useSyncExternalStore } from "react";
 import { AppBar } from "./app-bar.js";
+import { Loading } from "./parts/loading.js";
 import { Notice } from "./parts/notice.js";
 import { Play } from "./play/play.js";
 import { ShortcutsDialog } from "./shortcuts-dialog.js";
@@ -36,6 +37,7 @@ export function App() {
             {problem}
           </Notice>
         ) : null}
+        {info || problem ? null : <Loading what="the page" />}
         {info
           ? VIEWS.map(({ path: name, Component }) =>
               // Play stays, with what is typed and open in it.

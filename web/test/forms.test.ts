@@ -83,6 +83,21 @@ describe.skipIf(!chromium.available)("a form", () => {
     expect(await steps(page).count()).toBe(1);
   });
 
+  test("a rule that only the server knows is told at its field", async () => {
+    const page = await open(await start(zoo));
+    await reset(page);
+    await page.getByLabel("Name").fill("taken");
+    await page.getByLabel("Color").selectOption({ label: "red" });
+    await page.getByRole("button", { name: /^Send ↵/ }).click();
+    await page.locator("#action_name__error", { hasText: "This name is taken" }).waitFor();
+    await page.getByRole("heading", { name: "Step 1" }).waitFor();
+    await page.locator(".pane--step", { hasText: "The action does not fit" }).waitFor();
+    await page.getByLabel("Name").fill("free");
+    await page.getByRole("button", { name: /^Send ↵/ }).click();
+    await page.getByRole("heading", { name: "Step 2" }).waitFor();
+    expect(await page.locator("#action_name__error").count()).toBe(0);
+  });
+
   test("what only the server knows is told in the step, and the session goes on", async () => {
     const page = await open(await start(zoo));
     await reset(page);

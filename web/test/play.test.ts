@@ -90,6 +90,18 @@ describe.skipIf(!chromium.available)("Play", () => {
     expect(await page.getByLabel("Message").inputValue()).toBe("two");
   });
 
+  test("the author's actions are one click away", async () => {
+    const page = await open(await start(echo));
+    await reset(page);
+    await page.getByRole("option", { name: /^action/ }).click();
+    await page.getByLabel("Message").fill("hello");
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "Step 1" }).waitFor();
+    await page.getByRole("button", { name: "Say it again" }).click();
+    await page.getByRole("heading", { name: "Step 2" }).waitFor();
+    expect(await steps(page).last().innerText()).toContain("hello");
+  });
+
   test("everything can be done with the keyboard alone", async () => {
     const page = await open(await start(wordle));
     await page

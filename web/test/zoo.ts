@@ -15,7 +15,12 @@ const contract = defineContract({
   name: "zoo_env",
   description: "One field of every kind that a schema can have.",
   action: z.object({
-    name: z.string().min(2).max(20).describe("A short text"),
+    name: z
+      .string()
+      .min(2)
+      .max(20)
+      .refine((name) => name !== "taken", "This name is taken")
+      .describe("A short text"),
     code: z
       .string()
       .regex(/^[A-Z]{3}$/)

@@ -1,5 +1,6 @@
 import { type ComponentType, lazy, Suspense } from "react";
 import { Boundary } from "./boundary.js";
+import { Loading } from "./loading.js";
 
 /** A component that is loaded when it is first shown; when that fails, its place says so. */
 export function lazily<Props extends object>(what: string, load: () => Promise<{ default: ComponentType<Props> }>) {
@@ -8,7 +9,7 @@ export function lazily<Props extends object>(what: string, load: () => Promise<{
   return function Lazily(props: Props) {
     return (
       <Boundary what={what}>
-        <Suspense fallback={null}>
+        <Suspense fallback={<Loading what={what.toLowerCase()} />}>
           <Lazy {...(props as Props & object)} />
         </Suspense>
       </Boundary>

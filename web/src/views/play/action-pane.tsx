@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from "react";
 import type { JsonObject } from "../../../../openenv/src/protocol/messages.js";
+import type { WebInfo } from "../../../../openenv/src/protocol/web.js";
 import { lazily } from "../../parts/lazily.js";
 import { Segments } from "../../parts/segments.js";
 import type { Play, PlaySnapshot } from "../../play/play.js";
@@ -14,6 +15,7 @@ const SchemaForm = lazily("The form", loadForm);
 const FORM_ID = "action";
 
 interface ActionPaneProps {
+  info: WebInfo;
   play: Play;
   shown: PlaySnapshot;
   schema: SchemaState;
@@ -22,15 +24,16 @@ interface ActionPaneProps {
 }
 
 /** The next action, as a form or as JSON: both keep one value. */
-export function ActionPane({ play, shown, schema, draft, hasTools }: ActionPaneProps) {
+export function ActionPane({ info, play, shown, schema, draft, hasTools }: ActionPaneProps) {
   const [mode, setMode] = useState<"form" | "json">("form");
   const [invalid, setInvalid] = useState(0);
   const focused = useRef(false);
   const description = schema.schema?.tools?.find(({ name }) => name === draft.tool)?.description;
   const last = shown.timeline.steps.at(-1);
   const issues = last?.kind === "step" ? issuesFor(last.failure?.issues, draft.tool) : NO_ISSUES;
+  const needsReset = !info.step_before_reset && shown.timeline.episodes.length === 0;
   const send = (value: JsonObject): void => {
-    if (shown.pending || shown.connection.status !== "connected") return;
+    if (needsReset || shown.pending || shown.connection.status !== "connected") return;
     setInvalid(0);
     void play.send(draft.toAction(value));
   };
@@ -50,6 +53,7 @@ export function ActionPane({ play, shown, schema, draft, hasTools }: ActionPaneP
       play={play}
       shown={shown}
       invalid={invalid}
+      needsReset={needsReset}
     />
   );
   return (

@@ -12,16 +12,18 @@ interface SendButtonProps {
   shown: PlaySnapshot;
   /** Fields to correct. */
   invalid: number;
+  /** The environment answers no step before a reset, and there was none. */
+  needsReset: boolean;
 }
 
 /** Sends the form; counts the seconds of a long step, and then offers a way out. */
-export function SendButton({ form, verb, play, shown, invalid }: SendButtonProps) {
+export function SendButton({ form, verb, play, shown, invalid, needsReset }: SendButtonProps) {
   const { pending, connection, timeline } = shown;
   const waited = useElapsed(pending?.since);
   const connected = connection.status === "connected";
   const done = timeline.episodes.at(-1)?.status === "done";
   const counts = pending && waited >= COUNT_AFTER_MS;
-  const primary = !counts && !done;
+  const primary = !counts && !done && !needsReset;
   return (
     <div className="send-area">
       <div className="send">
@@ -29,7 +31,7 @@ export function SendButton({ form, verb, play, shown, invalid }: SendButtonProps
           type="submit"
           form={form}
           className={`btn ${primary ? "btn--primary" : ""}`}
-          aria-disabled={!connected || pending !== undefined ? true : undefined}
+          aria-disabled={!connected || needsReset || pending !== undefined ? true : undefined}
           aria-describedby={`${form}-hint`}
         >
           {counts ? `Waiting ${(waited / 1000).toFixed(1)} s` : verb}
@@ -44,9 +46,11 @@ export function SendButton({ form, verb, play, shown, invalid }: SendButtonProps
             ? `${invalid} ${invalid === 1 ? "field" : "fields"} to correct`
             : !connected
               ? "Kept until connected"
-              : done
-                ? "The episode is over"
-                : "Esc leaves the field"}
+              : needsReset
+                ? "Reset starts an episode"
+                : done
+                  ? "The episode is over"
+                  : "Esc leaves the field"}
         </span>
       </div>
       {counts && waited >= OFFER_AFTER_MS ? (

@@ -45,7 +45,7 @@ export function RowShown({ row, timeline, selected, onSelect }: RowProps) {
       <span className="t num">{formatMs(step.ms)}</span>
       <span className="num">{step.kind === "reset" || step.failure ? "–" : formatReward(step.reward, "–")}</span>
       <span className="obs clip">
-        <Summary step={step} before={timeline.steps[step.index - 1]} />
+        <Summary step={step} before={step.kind === "reset" ? undefined : timeline.steps[step.index - 1]} />
       </span>
       <span />
       <span className="tot num">{step.total === null ? "" : formatReward(step.total)}</span>

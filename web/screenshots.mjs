@@ -1,12 +1,12 @@
 /**
  * Draws docs/images: each page of the web interface, light and dark, of the built package.
  *
- *     CHROMIUM=chromium node scripts/screenshots.mjs
+ *     CHROMIUM=chromium node web/screenshots.mjs
  */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { ROOT } from "./root.mjs";
-import { setup } from "./setup.mjs";
+import { ROOT } from "../scripts/root.mjs";
+import { setup } from "../scripts/setup.mjs";
 
 const DESK = { width: 1440, height: 900 };
 const PHONE = { width: 390, height: 844 };
@@ -68,8 +68,8 @@ async function play(page, seed, guesses) {
     .click();
   await page.getByRole("heading", { name: "Reset", exact: true }).waitFor();
   for (const [at, guess] of guesses.entries()) {
-    await page.getByLabel("Message").fill(guess);
-    await page.getByLabel("Message").press("Enter");
+    await page.getByRole("textbox", { name: "Message" }).fill(guess);
+    await page.getByRole("textbox", { name: "Message" }).press("Enter");
     await page.getByRole("heading", { name: `Step ${at + 1}` }).waitFor();
   }
 }
@@ -85,8 +85,8 @@ async function callTools(page) {
     ["echo_with_length", "quick red fox"],
   ].entries()) {
     await page.getByRole("option", { name: new RegExp(`^${tool}`) }).click();
-    await page.getByLabel("Message").fill(message);
-    await page.getByLabel("Message").press("Enter");
+    await page.getByRole("textbox", { name: "Message" }).fill(message);
+    await page.getByRole("textbox", { name: "Message" }).press("Enter");
     await page.getByRole("heading", { name: `Step ${at + 1}` }).waitFor();
   }
 }

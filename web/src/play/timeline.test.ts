@@ -1,0 +1,84 @@
+import { describe, expect, test } from "vitest";
+import { diffValues } from "./diff.js";
+import { parseJsonl, renderJsonl } from "./jsonl.js";
+import { addEvent, addReset, addStep, EMPTY_TIMELINE, type NewStep, type Timeline } from "./timeline.js";
+
+describe("a timeline", () => {
+  test("numbers steps by episode and sums their rewards; no reward is not a reward of 0", () => {
+    const { steps, episodes } = play([null, 0.5, null, -0.25]);
+    expect(steps.map(({ number, total }) => [number, total])).toEqual([
+      [0, null],
+      [1, null],
+      [2, 0.5],
+      [3, 0.5],
+      [4, 0.25],
+    ]);
+    expect(episodes).toMatchObject([{ steps: 4, total: 0.25, status: "in progress" }]);
+  });
+
+  test("a reset stops the episode before, a lost connection cuts it off, done stays done", () => {
+    const stopped = addReset(play([1]), step("reset", null));
+    const lost = addEvent(stopped, "Connection lost", "");
+    expect(lost.episodes.map(({ status }) => status)).toEqual(["stopped", "cut off"]);
+    const done = addEvent(addStep(play([1]), { ...step("step", 1), done: true }), "Connection lost", "");
+    expect(done.episodes.map(({ status }) => status)).toEqual(["done"]);
+    expect(done.rows.map(({ kind }) => kind)).toEqual(["episode", "step", "step", "step", "event"]);
+  });
+
+  test("a reset that failed begins no episode", () => {
+    const failure = { code: "EXECUTION_ERROR", message: "no", issues: [] };
+    const { episodes, steps } = addReset(play([1]), { ...step("reset", null), observation: null, failure });
+    expect(episodes).toHaveLength(1);
+    expect(steps.at(-1)).toMatchObject({ episode: 0, kind: "reset", failure });
+  });
+
+  test("comes back from its file as it was, without the steps that failed", () => {
+    const failure = { code: "TIMEOUT", message: "no", issues: [] };
+    const played = addStep(play([1, null]), { ...step("step", null), observation: null, failure });
+    const text = renderJsonl(played, { environment: "echo_env", url: "http://localhost:8000" });
+    const read = parseJsonl(text);
+    expect(read.steps.map(({ action, reward, total }) => [action, reward, total])).toEqual(
+      played.steps.slice(0, 3).map(({ action, reward, total }) => [action, reward, total]),
+    );
+    expect(read.episodes).toMatchObject([{ status: "stopped", steps: 2, total: 1 }]);
+  });
+
+  test("a file that is none is refused with its line", () => {
+    expect(() => parseJsonl("\n{}\n")).toThrow("Line 2 is no episode");
+    expect(() => parseJsonl("")).toThrow("The file has no episode");
+  });
+});
+
+describe("a diff", () => {
+  test("names the places that differ, also those that only one side has", () => {
+    const before = { a: { b: [1, 2] }, gone: true };
+    const after = { a: { b: [1, 3, 4] }, fresh: null };
+    expect(diffValues(before, after).changes).toEqual([
+      { path: "a.b[1]", before: 2, after: 3 },
+      { path: "a.b[2]", before: undefined, after: 4 },
+      { path: "fresh", before: undefined, after: null },
+      { path: "gone", before: true, after: undefined },
+    ]);
+  });
+});
+
+function play(rewards: readonly (number | null)[]): Timeline {
+  const start = addReset(EMPTY_TIMELINE, step("reset", null));
+  return rewards.reduce<Timeline>((timeline, reward) => addStep(timeline, step("step", reward)), start);
+}
+
+function step(kind: NewStep["kind"], reward: number | null): NewStep {
+  return {
+    kind,
+    action: kind === "reset" ? { seed: 1 } : { message: "x" },
+    observation: { text: "y" },
+    reward,
+    done: false,
+    metadata: undefined,
+    view: undefined,
+    failure: undefined,
+    ms: 1,
+    at: 0,
+    exchange: undefined,
+  };
+}

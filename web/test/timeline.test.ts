@@ -1,0 +1,156 @@
+import { readFile, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Page } from "playwright-core";
+import { describe, expect, test } from "vitest";
+import echo from "../../envs/echo/server/environment.js";
+import wordle from "../../envs/wordle/server/environment.js";
+import { defineCounter } from "../../openenv/test-support/counter.js";
+import { requireChromium, reset, steps, usePages } from "./pages.js";
+
+const chromium = await requireChromium();
+
+describe.skipIf(!chromium.available)("the timeline", () => {
+  const { start, open } = usePages(chromium);
+
+  test("is exported as episodes, imported to look at, and replayed to the same end", async () => {
+    const server = await start(wordle);
+    const page = await open(server);
+    await page.getByRole("button", { name: "Reset options", exact: true }).click();
+    await page.getByLabel("Seed").fill("42");
+    await page.keyboard.press("Enter");
+    await page.getByText("Episode 1 started").waitFor({ state: "attached" });
+    for (const word of ["[crane]", "[slate]"]) {
+      await page.getByLabel("Message").fill(word);
+      await page.getByLabel("Message").press("Enter");
+      await page.getByText(word).first().waitFor();
+    }
+    const file = await exported(page);
+    const [line = ""] = (await readFile(file, "utf8")).split("\n");
+    expect(JSON.parse(line)).toMatchObject({
+      format: "openenv.episode/1",
+      environment: "wordle_env",
+      url: server.url,
+      reset: { seed: 42 },
+      steps: [{ action: { message: "[crane]" } }, { action: { message: "[slate]" } }],
+    });
+
+    const visitor = await open(server);
+    await visitor.getByText("Connected", { exact: true }).waitFor();
+    await imported(visitor, file);
+    await visitor.getByText("Read-only: 1 episode, 2 steps.").waitFor();
+    expect(await steps(visitor).count()).toBe(3);
+    await visitor.getByRole("button", { name: "Replay" }).click();
+    await visitor.getByText("Every step is the same as recorded").waitFor();
+    await visitor.getByRole("button", { name: "Back to the session" }).click();
+    expect(await steps(visitor).count()).toBe(0);
+  });
+
+  test("a replay marks the first step that differs, and stops there", async () => {
+    const server = await start(wordle);
+    const page = await open(server);
+    await reset(page);
+    for (const word of ["[crane]", "[slate]", "[pound]"]) {
+      await page.getByLabel("Message").fill(word);
+      await page.getByLabel("Message").press("Enter");
+      await page.getByText(word).first().waitFor();
+    }
+    const record = JSON.parse((await readFile(await exported(page), "utf8")).split("\n")[0] as string);
+    record.reset = {};
+    record.steps[1].reward = 77;
+    const file = join(tmpdir(), `openenv-differs-${process.pid}.jsonl`);
+    await writeFile(file, `${JSON.stringify(record)}\n`);
+    await imported(page, file);
+    await page.getByRole("button", { name: "Replay" }).click();
+    await page.getByText(/is the first that differs/).waitFor();
+    await page.getByRole("button", { name: "Show diff" }).click();
+    expect(await page.locator(".diff .path").count()).toBeGreaterThan(0);
+    expect(await page.getByText("Not played").count()).toBeGreaterThan(0);
+  });
+
+  test("closing the tab asks while there are steps that no file has", async () => {
+    const page = await open(await start(echo));
+    let asked = 0;
+    page.on("dialog", (dialog) => {
+      asked++;
+      void dialog.dismiss();
+    });
+    await reset(page);
+    await page.close({ runBeforeUnload: true });
+    await expect.poll(() => asked).toBe(1);
+    await exported(page);
+    await page.close({ runBeforeUnload: true });
+    await expect.poll(() => page.isClosed()).toBe(true);
+    expect(asked).toBe(1);
+  });
+
+  test("a file that is none is refused in words, and nothing is lost", async () => {
+    const page = await open(await start(echo));
+    await reset(page);
+    const file = join(tmpdir(), `openenv-broken-${process.pid}.jsonl`);
+    await writeFile(file, '{"format":"openenv.episode/1"}\n');
+    await imported(page, file);
+    await page.getByText("The file could not be read.").waitFor();
+    await page.getByText(/Line 1 is no episode/).waitFor();
+    expect(await steps(page).count()).toBe(1);
+  });
+
+  test("ten thousand steps stay smooth: only the rows on the screen are made", async () => {
+    const server = await start(echo);
+    const page = await open(server);
+    const step = { action: { message: "x" }, observation: { echoed_message: "x" }, reward: 1, done: false, ms: 1 };
+    const record = {
+      format: "openenv.episode/1",
+      episode: 0,
+      environment: "echo_env",
+      url: server.url,
+      started_at: new Date(0).toISOString(),
+      reset: {},
+      start: { observation: {}, reward: null, done: false, ms: 1 },
+      steps: Array.from({ length: 10_000 }, () => step),
+      total_reward: 10_000,
+      end: "policy",
+    };
+    const file = join(tmpdir(), `openenv-long-${process.pid}.jsonl`);
+    await writeFile(file, `${JSON.stringify(record)}\n`);
+    await imported(page, file);
+    await page.getByText("Read-only: 1 episode, 10,000 steps.").waitFor();
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("Shift+G");
+    await page.getByRole("heading", { name: "Step 10000" }).waitFor();
+    expect(await steps(page).count()).toBeLessThan(80);
+    await page.keyboard.press("k");
+    await page.getByRole("heading", { name: "Step 9999" }).waitFor();
+  });
+
+  test("a new step moves nothing for those who look at an older one", async () => {
+    const page = await open(await start(defineCounter().environment));
+    await reset(page);
+    await add(page, 1);
+    await add(page, 1);
+    await page.getByRole("heading", { name: "Step 2" }).waitFor();
+    await steps(page).nth(1).click();
+    await add(page, 1);
+    await page.getByRole("button", { name: "1 new step" }).waitFor();
+    expect(await page.getByRole("heading", { name: "Step 1" }).count()).toBe(1);
+    await page.getByRole("button", { name: "1 new step" }).click();
+    await page.getByRole("heading", { name: "Step 3" }).waitFor();
+  });
+});
+
+async function add(page: Page, amount: number): Promise<void> {
+  await page.getByLabel("Amount").fill(String(amount));
+  await page.getByLabel("Amount").press("Enter");
+}
+
+async function exported(page: Page): Promise<string> {
+  const download = page.waitForEvent("download");
+  await page.getByRole("button", { name: "Export" }).click();
+  return (await download).path();
+}
+
+async function imported(page: Page, file: string): Promise<void> {
+  const chooser = page.waitForEvent("filechooser");
+  await page.getByRole("button", { name: "Import" }).click();
+  await (await chooser).setFiles(file);
+}
