@@ -34,6 +34,25 @@ describe.skipIf(!chromium.available)("the page", () => {
     }
   }
 
+  test("has no serious fault in what can go wrong either: an error, a failed step, the list of keys", async () => {
+    const page = await open(await start(zoo), { scheme: "dark" });
+    await reset(page);
+    await page.getByRole("button", { name: /^Send ↵/ }).click();
+    await page.getByText(/fields to correct/).waitFor();
+    expect(await faults(page)).toEqual([]);
+    await page.getByLabel("Name").fill("fail");
+    await page.getByLabel("Color").selectOption({ label: "red" });
+    await page.getByRole("button", { name: /^Send ↵/ }).click();
+    await page.getByText("The environment failed in this step").waitFor();
+    for (const tab of ["Diff", "Raw JSON", "Step"]) {
+      await page.getByRole("tab", { name: tab }).click();
+      expect(await faults(page)).toEqual([]);
+    }
+    await page.getByRole("button", { name: "Keyboard shortcuts" }).click();
+    expect(await faults(page)).toEqual([]);
+    await page.keyboard.press("Escape");
+  }, 120_000);
+
   test("loads no more than it may, and compressed as it was measured", async () => {
     const server = await start(zoo);
     const page = await open(server);

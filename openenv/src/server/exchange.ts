@@ -11,7 +11,6 @@ import type { Session, Task } from "./session.js";
 import { SessionKilledError } from "./session-killed.js";
 import { callTool, prepareCall, type ToolRequest } from "./tool-call.js";
 import { listTools, toToolCall, toTransition } from "./tool-step.js";
-import { makeView } from "./view.js";
 
 export interface ExchangeOptions extends CallOptions {
   /** Adds `metadata.openenv` with where the time went. */
@@ -185,6 +184,8 @@ export class Exchange extends Call implements Task<ServerMessage> {
 
   async #withView(message: ObservationMessage, observation: JsonObject | undefined): Promise<ServerMessage> {
     const { instance, runtime } = this.#session;
+    // Only pages ask, and most servers have none.
+    const { makeView } = await import("./view.js");
     const nothing: View = { parts: [], actions: [] };
     const view = observation === undefined ? nothing : await makeView(instance, observation, runtime);
     return Object.assign(message, { view });

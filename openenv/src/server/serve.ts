@@ -23,7 +23,6 @@ import { createRights } from "./rights.js";
 import { createRuntime } from "./runtime.js";
 import { Sessions } from "./sessions.js";
 import { Gauge } from "./statistics/gauge.js";
-import { makeReport } from "./statistics/report.js";
 import type { RunningServer, ServeOptions } from "./types.js";
 import { createSocketServer } from "./ws/socket-server.js";
 
@@ -126,7 +125,7 @@ export async function serveHere(
   await fleet?.join({
     load: () => context.sessions.load(),
     list: () => context.sessions.list(),
-    report: (maxSessions) => makeReport(context, maxSessions),
+    report: async (maxSessions) => (await import("./statistics/report.js")).makeReport(context, maxSessions),
     upgrade: sockets.take,
     handle: (request, response) => handle(request, response, true),
     retire: async (limitMs) => {

@@ -1,7 +1,5 @@
 import { readFile } from "node:fs/promises";
 import { escapeHtml } from "../../util/escape-html.js";
-import { renderAsyncApi } from "../asyncapi.js";
-import { FRAMES_CSS, renderFramesPage } from "../frames-page.js";
 import { type ApiParts, renderOpenApi } from "../openapi.js";
 import { sendJson, sendStatus, sendText } from "./respond.js";
 import type { Exchange, Handler, Route } from "./router.js";
@@ -19,7 +17,7 @@ export const DOCS_ROUTES: Record<string, Route> = {
   "/docs": { GET: page("docs.js") },
   "/redoc": { GET: page("redoc.js") },
   "/docs/frames": { GET: frames },
-  "/docs/frames.css": { GET: ({ response }) => sendText(response, 200, { type: STYLE, text: FRAMES_CSS }) },
+  "/docs/frames.css": { GET: framesStyle },
   "/docs/swagger-ui.css": { GET: asset("swagger-ui.css", STYLE) },
   "/docs/swagger-ui-bundle.js": { GET: asset("swagger-ui-bundle.js", SCRIPT) },
   "/docs/docs.js": { GET: script({}) },
@@ -31,13 +29,23 @@ function openApi({ response, context }: Exchange): void {
   sendJson(response, 200, renderOpenApi(partsOf(context)));
 }
 
-function asyncApi({ response, context }: Exchange): void {
+async function asyncApi({ response, context }: Exchange): Promise<void> {
+  const { renderAsyncApi } = await import("../asyncapi.js");
   sendJson(response, 200, renderAsyncApi(partsOf(context)));
 }
 
-function frames({ response, context }: Exchange): void {
+async function frames({ response, context }: Exchange): Promise<void> {
+  const [{ renderAsyncApi }, { renderFramesPage }] = await Promise.all([
+    import("../asyncapi.js"),
+    import("../frames-page.js"),
+  ]);
   response.setHeader("content-security-policy", FRAMES_POLICY);
   sendText(response, 200, { type: PAGE, text: renderFramesPage(renderAsyncApi(partsOf(context))) });
+}
+
+async function framesStyle({ response }: Exchange): Promise<void> {
+  const { FRAMES_CSS } = await import("../frames-page.js");
+  sendText(response, 200, { type: STYLE, text: FRAMES_CSS });
 }
 
 function partsOf({ runtime, web }: Exchange["context"]): ApiParts {

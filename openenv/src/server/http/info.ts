@@ -1,7 +1,5 @@
 import type { HealthBody, SessionsBody } from "../../protocol/http.js";
 import { renderMetadata } from "../metadata.js";
-import { renderMetrics } from "../statistics/metrics.js";
-import { askAll } from "../statistics/view.js";
 import { forOperators } from "./operator.js";
 import { sendJson, sendText } from "./respond.js";
 import type { Exchange, Route } from "./router.js";
@@ -35,6 +33,10 @@ async function sessions({ response, context }: Exchange): Promise<void> {
 }
 
 async function metrics({ response, context }: Exchange): Promise<void> {
+  const [{ askAll }, { renderMetrics }] = await Promise.all([
+    import("../statistics/view.js"),
+    import("../statistics/metrics.js"),
+  ]);
   const text = renderMetrics(await askAll(context, 0), context);
   sendText(response, 200, { type: "text/plain; version=0.0.4; charset=utf-8", text });
 }

@@ -5,8 +5,7 @@ import { INFO_ROUTES } from "./info.js";
 import { MCP_ROUTES } from "./mcp.js";
 import type { Lookup, Route } from "./router.js";
 import { LIST_ROUTES, TASK_ROUTES } from "./tasks.js";
-import { WEB_ASSET, WEB_FILE, WEB_ROUTES } from "./web/routes.js";
-import { VISITOR_ROUTES } from "./web/visitor.js";
+import { VISITOR_ROUTES, WEB_ASSET, WEB_FILE, WEB_ROUTES } from "./web/routes.js";
 
 /** All routes of a server; production has none that reset, step or tell the state. */
 export function createRoutes({ mode, webInterface }: Pick<Config, "mode" | "webInterface">): Lookup {

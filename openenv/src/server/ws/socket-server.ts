@@ -14,7 +14,7 @@ import { Heartbeat } from "./heartbeat.js";
 import type { SocketProtocol } from "./protocol.js";
 import { refuseUpgrade } from "./refuse-upgrade.js";
 import { createRpcProtocol } from "./rpc-frames.js";
-import { UiSockets } from "./ui-sockets.js";
+import type { UiSockets } from "./ui-sockets.js";
 
 /** How long a close frame has to get out. */
 const FAREWELL_MS = 100;
@@ -65,6 +65,10 @@ export function createSocketServer(context: ServerContext): SocketServer {
 
   /** Made for the first page that watches. */
   let pages: UiSockets | undefined;
+  const loadPages = async (): Promise<UiSockets> => {
+    const { UiSockets: Pages } = await import("./ui-sockets.js");
+    return (pages ??= new Pages(context));
+  };
   const hasPages = context.web !== undefined && runtime.mode === "simulation";
   const find = (request: IncomingMessage): Target | undefined => {
     const { url = "/" } = request;
@@ -78,8 +82,13 @@ export function createSocketServer(context: ServerContext): SocketServer {
     }
     const { protocol } = target;
     if (protocol === undefined) {
-      pages ??= new UiSockets(context);
-      return void pages.upgrade(request, socket, head);
+      // Until somebody else listens.
+      socket.on("error", onError);
+      const letIn = (loaded: UiSockets): void => {
+        socket.removeListener("error", onError);
+        void loaded.upgrade(request, socket, head);
+      };
+      return void loadPages().then(letIn, () => socket.destroy());
     }
     server.handleUpgrade(request, socket, head, (ws) => accept(ws, socket as Socket, { request, target, protocol }));
   };

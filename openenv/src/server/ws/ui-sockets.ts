@@ -46,9 +46,13 @@ export class UiSockets {
 
   /** A visitor without a session gets one, as with a first reset. */
   async upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    if (socket.destroyed) return;
     const gone = (): void => void socket.destroy();
     socket.on("error", gone);
     try {
+      if (this.#context.draining) {
+        return refuseUpgrade(socket, "503 Service Unavailable", "the server is shutting down");
+      }
       const session = await this.#sessionOf(request);
       if (socket.destroyed) return;
       if (visitOf(session).watchers >= MAX_WATCHERS) {

@@ -41,13 +41,13 @@ export default function RewardPlot({ timeline, selected, onSelect }: RewardPlotP
       plot.current = undefined;
     };
   }, []);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the drawing reads what is selected
   useEffect(() => {
-    plot.current?.setData(data);
-    // The numbers at the axis are other ones although its range may be the same.
-    plot.current?.redraw(true, true);
-  }, [data]);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the drawing reads it
-  useEffect(() => plot.current?.redraw(false), [selected]);
+    const changed = plot.current !== undefined && plot.current.data !== data;
+    if (changed) plot.current?.setData(data);
+    // With new data the numbers at the axis are other ones although its range may be the same.
+    plot.current?.redraw(changed, changed);
+  }, [data, selected]);
   const last = timeline.episodes.at(-1);
   const summary = `Reward of each step and cumulative reward, ${timeline.episodes.length} episodes. Episode ${
     (last?.index ?? 0) + 1

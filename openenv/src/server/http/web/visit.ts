@@ -1,19 +1,9 @@
 import { stringifyJson } from "../../../protocol/json.js";
 import type { JsonObject, ObservationData } from "../../../protocol/messages.js";
-import { snapshot } from "../../../util/snapshot.js";
 
-/** Steps of an episode that are kept. */
+/** Steps of an episode that are kept, and characters of all of them together. */
 const MAX_LOGS = 100;
-
-/** One step as `/ws/ui` tells it. */
-interface ActionLog {
-  timestamp: string;
-  action: JsonObject;
-  observation: JsonObject;
-  reward: number | boolean | null;
-  done: boolean;
-  step_count: number;
-}
+const MAX_CHARACTERS = 1024 * 1024;
 
 /** Whoever is told of every change. */
 export interface Watcher {
@@ -25,8 +15,10 @@ export interface Watcher {
 export class Visit {
   readonly #watchers = new Set<Watcher>();
   #episodeId: string | null = null;
-  #observation: JsonObject | null = null;
-  #logs: ActionLog[] = [];
+  /** As they are written: an environment may go on to change what it has shown. */
+  #observation = "null";
+  #logs: string[] = [];
+  #characters = 0;
   #steps = 0;
 
   get watchers(): number {
@@ -35,18 +27,22 @@ export class Visit {
 
   began(episodeId: string | null, { observation }: ObservationData): void {
     this.#episodeId = episodeId;
-    this.#observation = snapshot(observation);
+    this.#observation = stringifyJson(observation);
     this.#logs = [];
+    this.#characters = 0;
     this.#steps = 0;
     this.#tell();
   }
 
   stepped(action: JsonObject, { observation, reward, done }: ObservationData): void {
-    const kept = snapshot(observation);
-    this.#observation = kept;
-    const timestamp = new Date().toISOString();
-    this.#logs.push({ timestamp, action, observation: kept, reward, done, step_count: ++this.#steps });
-    if (this.#logs.length > MAX_LOGS) this.#logs.shift();
+    const log = { timestamp: new Date().toISOString(), action, observation, reward, done, step_count: ++this.#steps };
+    const text = stringifyJson(log);
+    this.#observation = stringifyJson(observation);
+    this.#logs.push(text);
+    this.#characters += text.length;
+    while (this.#logs.length > MAX_LOGS || this.#characters > MAX_CHARACTERS) {
+      this.#characters -= this.#logs.shift()?.length ?? 0;
+    }
     this.#tell();
   }
 
@@ -72,15 +68,13 @@ export class Visit {
   }
 
   #render(): string {
-    return stringifyJson({
-      type: "state_update",
-      episode_state: {
-        episode_id: this.#episodeId,
-        step_count: this.#steps,
-        current_observation: this.#observation,
-        action_logs: this.#logs,
-        is_reset: this.#steps === 0,
-      },
-    });
+    const state = [
+      `"episode_id":${JSON.stringify(this.#episodeId)}`,
+      `"step_count":${this.#steps}`,
+      `"current_observation":${this.#observation}`,
+      `"action_logs":[${this.#logs.join()}]`,
+      `"is_reset":${this.#steps === 0}`,
+    ];
+    return `{"type":"state_update","episode_state":{${state.join()}}}`;
   }
 }

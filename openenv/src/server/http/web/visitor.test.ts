@@ -250,6 +250,31 @@ describe("WebSocket /ws/ui", () => {
     expect(await last.closed).toMatchObject({ code: 1012 });
   });
 
+  test("keeps no more than a megabyte of steps", async () => {
+    const big = defineContract({
+      name: "big_env",
+      action: z.object({ size: z.int() }),
+      observation: z.object({ text: z.string() }),
+    });
+    const environment = defineEnvironment(big, () => ({
+      reset: () => ({ observation: { text: "" } }),
+      step: ({ size }) => ({ observation: { text: "x".repeat(size) } }),
+    }));
+    const server = await start({}, { environment });
+    const ada = visitor(server);
+    await ada.reset();
+    for (let i = 0; i < 4; i++) await ada.step({ size: 300_000 });
+    const socket = await open(server, "/ws/ui", { cookie: ada.cookie });
+    expect(await socket.receive()).toMatchObject({ episode_state: { step_count: 4, action_logs: [{}, {}, {}] } });
+    await ada.step({ size: 2_000_000 });
+    const last = {
+      step_count: 5,
+      action_logs: [],
+      current_observation: { text: expect.stringMatching(/^x{2000000}$/) },
+    };
+    expect(await socket.receive()).toMatchObject({ episode_state: last });
+  });
+
   test("keeps the latest hundred steps, and lets in sixteen pages", async () => {
     const server = await start();
     const ada = visitor(server);

@@ -7,15 +7,12 @@ import { atOwner, forwardToRoom, givenUpWith, refusable, send, withThrowaway } f
 import { BodyFields } from "../fields.js";
 import { findSession, namedSession } from "../http-session.js";
 import { sendInvalid } from "../respond.js";
-import { type Exchange, type Route, withBody } from "../router.js";
+import { type Exchange, withBody } from "../router.js";
 import { Visit } from "./visit.js";
 
-/** The routes of the reference's web interface; every visitor has a session, known by the cookie of HTTP sessions. */
-export const VISITOR_ROUTES: Record<string, Route> = {
-  "/web/reset": { POST: atOwner(refusable(reset)) },
-  "/web/step": { POST: atOwner(refusable(step)) },
-  "/web/state": { GET: atOwner(refusable(state)) },
-};
+export const reset = atOwner(refusable(begin));
+export const step = atOwner(refusable(act));
+export const state = atOwner(refusable(tellState));
 
 /** What the session's pages see; made when it is first asked for. */
 export function visitOf(session: Session): Visit {
@@ -23,11 +20,11 @@ export function visitOf(session: Session): Visit {
   return session.visit;
 }
 
-function reset(exchange: Exchange): Promise<void> {
+function begin(exchange: Exchange): Promise<void> {
   return withBody(exchange, (body = {}) => play(exchange, body, { type: "reset", data: body }));
 }
 
-function step(exchange: Exchange): Promise<void> {
+function act(exchange: Exchange): Promise<void> {
   return withBody(exchange, async (body = {}) => {
     const fields = new BodyFields(asAction(body));
     const action = readCall(fields.object("action"), fields);
@@ -36,7 +33,7 @@ function step(exchange: Exchange): Promise<void> {
   });
 }
 
-async function state(exchange: Exchange): Promise<void> {
+async function tellState(exchange: Exchange): Promise<void> {
   const { sessions } = exchange.context;
   const named = namedSession(exchange);
   const session = named && (named.explicit ? findSession(exchange, named) : sessions.find(named.id));
@@ -54,12 +51,11 @@ async function play(exchange: Exchange, body: JsonObject, message: Move): Promis
   if (known === undefined && forwardToRoom(exchange, JSON.stringify(body))) return;
   const session = known ?? (await sessions.openNamed());
   const reply = await dispatch(session, message, givenUpWith(exchange));
-  note(session, message, reply);
-  if (known !== undefined) return send(exchange, session, reply);
-  const isOver = reply.type === "error" || exchange.response.closed;
+  const isOver = known === undefined && (reply.type === "error" || exchange.response.closed);
   if (isOver) sessions.end(session, "its first request failed");
-  else sessions.markUnclaimed(session);
+  else if (known === undefined) sessions.markUnclaimed(session);
   send(exchange, isOver ? null : session, reply);
+  note(session, message, reply);
 }
 
 function note(session: Session, message: Move, reply: ServerMessage): void {
