@@ -120,6 +120,18 @@ export function requireRegistry(): Promise<Component> {
   });
 }
 
+/** A curl: `OPENENV_CURL`, else the one on the PATH. */
+export function requireCurl(): Promise<Component> {
+  return find({
+    name: "curl",
+    variable: "OPENENV_CURL",
+    candidates: ["curl"],
+    args: ["--version"],
+    expected: /^curl \d/,
+    what: "curl",
+  });
+}
+
 /** A docker command whose engine answers: `OPENENV_DOCKER`, else `docker`. */
 export function requireDocker(): Promise<Component> {
   return find({

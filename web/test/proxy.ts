@@ -2,13 +2,14 @@ import { once } from "node:events";
 import { createServer, request } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 
-/** A reverse proxy that serves another server below a prefix, WebSockets too. */
-export async function startProxy(target: { url: string }, prefix: string) {
+/** A reverse proxy that serves another server below a prefix, WebSockets too; `added` are headers of its own. */
+export async function startProxy(target: { url: string }, prefix: string, added: Record<string, string> = {}) {
   const { port, hostname } = new URL(target.url);
   const strip = (path = ""): string => path.slice(prefix.length);
   const proxy = createServer((incoming, response) => {
     if (!incoming.url?.startsWith(`${prefix}/`)) return response.writeHead(404).end();
-    const { method, headers } = incoming;
+    const { method } = incoming;
+    const headers = { ...incoming.headers, ...added };
     const outgoing = request({ hostname, port, path: strip(incoming.url), method, headers }, (answer) => {
       response.writeHead(answer.statusCode ?? 502, answer.headers);
       answer.pipe(response);

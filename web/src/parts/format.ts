@@ -13,11 +13,32 @@ export function formatReward(reward: number | null, none = "none"): string {
   return reward.toFixed(2).replace("-", "−");
 }
 
-/** `44 bytes`, `1.9 kB`, `3.2 MB`. */
-export function formatBytes(bytes: number): string {
+/** `44 bytes`, `1.9 kB`, `3.2 MB`; `digits` after the point. */
+export function formatBytes(bytes: number, digits = 1): string {
   if (bytes < 1000) return `${bytes} bytes`;
-  if (bytes < 1_000_000) return `${(bytes / 1000).toFixed(1)} kB`;
-  return `${(bytes / 1_000_000).toFixed(1)} MB`;
+  if (bytes < 1_000_000) return `${(bytes / 1000).toFixed(digits)} kB`;
+  return `${(bytes / 1_000_000).toFixed(digits)} MB`;
+}
+
+/** `41 s`, `58 min`, `3 h 04 min`, `2 d 5 h`. */
+export function formatDuration(seconds: number): string {
+  const [minutes, hours] = [Math.floor(seconds / 60), Math.floor(seconds / 3600)];
+  if (minutes < 2) return `${Math.floor(seconds)} s`;
+  if (hours < 1) return `${minutes} min`;
+  if (hours < 24) return `${hours} h ${String(minutes % 60).padStart(2, "0")} min`;
+  return `${Math.floor(hours / 24)} d ${hours % 24} h`;
+}
+
+/** `0`, `0.2`, `41.2`, `1,284`: how often a second. */
+export function formatRate(rate: number): string {
+  return rate > 0 && rate < 100 ? rate.toFixed(1) : Math.round(rate).toLocaleString("en");
+}
+
+const COMPACT = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
+
+/** `840`, `12.3K`, `4.5M`. */
+export function formatCount(number: number): string {
+  return number < 10_000 ? number.toLocaleString("en") : COMPACT.format(number);
 }
 
 /** `1 step`, `1,204 characters`. */

@@ -39,6 +39,8 @@ const PATHS = {
       <path d="m10.5 10.5 3 3" />
     </>
   ),
+  pause: <path d="M5.5 3.5v9M10.5 3.5v9" />,
+  play: <path d="M5 3.5v9l7-4.5z" />,
   plus: <path d="M8 3v10M3 8h10" />,
   alert: (
     <>

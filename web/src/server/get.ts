@@ -1,7 +1,7 @@
 import { BASE } from "./base.js";
 
 /** An answer that was none: `status` is 0 when the server could not be reached. */
-class RequestError extends Error {
+export class RequestError extends Error {
   readonly status: number;
 
   constructor(status: number, message: string) {

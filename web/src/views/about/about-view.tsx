@@ -1,10 +1,57 @@
+import { useSyncExternalStore } from "react";
+import { lazily } from "../../parts/lazily.js";
+import { Notice } from "../../parts/notice.js";
+import { useSchema } from "../../use-schema.js";
 import type { ViewProps } from "../../views.js";
+import { FactsCard, ReferenceCard } from "./facts-cards.js";
+import { SchemaCard } from "./schema-card.js";
+import { SnippetCard } from "./snippet-card.js";
+
+const Readme = lazily("The README", () => import("./readme.js"));
 
 /** What the environment is, and how to use it from elsewhere. */
-export default function AboutView({ info }: ViewProps) {
+export default function AboutView({ info, play }: ViewProps) {
+  const { schema, problem, load } = useSchema();
+  const { timeline } = useSyncExternalStore(play.subscribe, play.snapshot);
   return (
     <main className="page" id="main" tabIndex={-1}>
-      <h2>{info.name}</h2>
+      {problem ? (
+        <Notice
+          tone="bad"
+          title="The schemas could not be read."
+          actions={
+            <button type="button" className="btn btn--sm" onClick={load}>
+              Try again
+            </button>
+          }
+        >
+          {problem}
+        </Notice>
+      ) : null}
+      <div className="about">
+        <section className="card" aria-labelledby="readme-h">
+          <header className="card__head">
+            <h2 id="readme-h">{info.readme === null ? "Description" : "README"}</h2>
+          </header>
+          {info.readme === null ? <Description info={info} /> : <Readme text={info.readme} />}
+        </section>
+        <div className="side">
+          {schema ? <SnippetCard info={info} schema={schema} timeline={timeline} /> : null}
+          <FactsCard info={info} />
+          <ReferenceCard />
+        </div>
+      </div>
+      {schema ? <SchemaCard schema={schema} /> : null}
     </main>
+  );
+}
+
+function Description({ info: { name, description } }: Pick<ViewProps, "info">) {
+  return (
+    <div className="prose">
+      <p className="prose__title">{name}</p>
+      <p>{description || "Its author has not described it."}</p>
+      <p className="hint">A README.md in the folder of the environment is shown here.</p>
+    </div>
   );
 }

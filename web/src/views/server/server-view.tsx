@@ -1,10 +1,54 @@
+import { useEffect, useSyncExternalStore } from "react";
+import { Notice } from "../../parts/notice.js";
 import type { ViewProps } from "../../views.js";
+import { Access } from "./access.js";
+import { ErrorsCard } from "./errors-card.js";
+import { Facts } from "./facts.js";
+import { KeyNumbers } from "./key-numbers.js";
+import { LimitsCard } from "./limits-card.js";
+import { ServerWatch } from "./server-watch.js";
+import { SessionsCard } from "./sessions-card.js";
+import { WorkersCard } from "./workers-card.js";
 
-/** What the server is doing, for its operator. */
-export default function ServerView({ info }: ViewProps) {
+const watch = new ServerWatch();
+
+/** What the server is doing, for its operator: live, and frozen on demand. */
+export default function ServerView({ info, play }: ViewProps) {
+  const state = useSyncExternalStore(watch.subscribe, watch.snapshot);
+  const mayAsk = info.operator === "yes" || watch.hasToken;
+  useEffect(() => {
+    const { paused, refused } = watch.snapshot();
+    if (mayAsk && !paused && !refused) watch.start();
+  }, [mayAsk]);
+  const { view, samples, rates, problem, paused, refused } = state;
+  if (refused || !mayAsk) {
+    return (
+      <main className="page" id="main" tabIndex={-1}>
+        <Access hopeless={info.operator === "no"} problem={problem} onToken={(token) => watch.start(token)} />
+      </main>
+    );
+  }
   return (
     <main className="page" id="main" tabIndex={-1}>
-      <h2>{info.name}</h2>
+      <Facts view={view} stale={problem !== undefined} paused={paused} onPause={(on) => watch.setPaused(on)} />
+      {problem ? (
+        <Notice tone="wait" title="No newer numbers.">
+          {problem} {view ? "What is shown is the last answer. " : ""}The page asks again every second.
+        </Notice>
+      ) : null}
+      {view ? (
+        <>
+          <KeyNumbers view={view} samples={samples} />
+          <div className="server">
+            <SessionsCard view={view} rates={rates} play={play} onMore={() => watch.askForMore()} />
+            <div className="side">
+              <WorkersCard view={view} />
+              <ErrorsCard view={view} />
+              <LimitsCard view={view} />
+            </div>
+          </div>
+        </>
+      ) : null}
     </main>
   );
 }

@@ -1,0 +1,33 @@
+import { useState } from "react";
+import { copyText } from "../../parts/copy-text.js";
+import { Icon } from "../../parts/icon.js";
+
+/** How long the button says what came of it, milliseconds. */
+const SHOWN_MS = 2000;
+
+interface CopyTextProps {
+  text: string;
+  label: string;
+  quiet?: boolean;
+}
+
+/** A button with words that copies, and says that it did. */
+export function CopyText({ text, label, quiet = false }: CopyTextProps) {
+  const [outcome, setOutcome] = useState<"copied" | "refused">();
+  const copy = async (): Promise<void> => {
+    setOutcome((await copyText(text)) ? "copied" : "refused");
+    setTimeout(() => setOutcome(undefined), SHOWN_MS);
+  };
+  const words = outcome === "copied" ? "Copied" : outcome === "refused" ? "Not allowed" : label;
+  return (
+    <>
+      <button type="button" className={`btn btn--sm ${quiet ? "btn--ghost" : ""}`} onClick={() => void copy()}>
+        <Icon name={outcome === "copied" ? "check" : "copy"} />
+        {words}
+      </button>
+      <span className="sr" role="status">
+        {outcome === undefined ? "" : words}
+      </span>
+    </>
+  );
+}

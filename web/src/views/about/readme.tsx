@@ -1,0 +1,78 @@
+import type { ComponentProps } from "react";
+import Markdown, { type Components, defaultUrlTransform, type ExtraProps } from "react-markdown";
+import remarkGfm from "remark-gfm";
+import { pictureOf } from "../../parts/picture.js";
+import { Outside } from "./facts-cards.js";
+import { anchorId, dropComments, textOf, withoutFrontMatter } from "./readme-text.js";
+
+/** A README as a page: what is HTML in it stays text, pictures of other hosts are links. */
+export default function Readme({ text }: { text: string }) {
+  return (
+    <article className="prose">
+      <Markdown remarkPlugins={PLUGINS} components={COMPONENTS} urlTransform={keepPictures}>
+        {withoutFrontMatter(text)}
+      </Markdown>
+    </article>
+  );
+}
+
+const PLUGINS = [remarkGfm, dropComments];
+
+function keepPictures(url: string, key: string): string {
+  return key === "src" && pictureOf(url) ? url : defaultUrlTransform(url);
+}
+
+/** Below the headings of the page. */
+const TAGS = ["h3", "h4", "h5"] as const;
+
+function Heading({ node, children }: ComponentProps<"h1"> & ExtraProps) {
+  const level = Number(node?.tagName.slice(1) ?? 1);
+  const Tag = TAGS[level - 1] ?? "h6";
+  return (
+    <Tag id={anchorId(textOf(children))} className={`h${Math.min(3, level)}`}>
+      {children}
+    </Tag>
+  );
+}
+
+const COMPONENTS: Components = {
+  h1: Heading,
+  h2: Heading,
+  h3: Heading,
+  h4: Heading,
+  h5: Heading,
+  h6: Heading,
+  a: Link,
+  img: Image,
+  pre: ({ children }) => (
+    <pre className="code" tabIndex={0}>
+      {children}
+    </pre>
+  ),
+  table: ({ children }) => (
+    <div className="table-wrap" tabIndex={0} role="region" aria-label="Table, scrolls sideways">
+      <table>{children}</table>
+    </div>
+  ),
+};
+
+/** The part behind `#` is the view of the page, so a place in the README is gone to by hand. */
+function Link({ href = "", children }: ComponentProps<"a">) {
+  if (/^https?:\/\//.test(href)) return <Outside href={href}>{children}</Outside>;
+  if (!href.startsWith("#")) return <span>{children}</span>;
+  const toPlace = (event: { preventDefault(): void }): void => {
+    event.preventDefault();
+    document.getElementById(anchorId(decodeURIComponent(href.slice(1))))?.scrollIntoView();
+  };
+  return (
+    <a href={href} onClick={toPlace}>
+      {children}
+    </a>
+  );
+}
+
+function Image({ src, alt = "" }: ComponentProps<"img">) {
+  if (typeof src !== "string") return <span>{alt}</span>;
+  if (pictureOf(src)) return <img src={src} alt={alt} />;
+  return /^https?:\/\//.test(src) ? <Outside href={src}>{alt || "Picture"}</Outside> : <span>{alt}</span>;
+}

@@ -1,0 +1,31 @@
+import { sampleValue } from "../../../../openenv/src/env/sample-value.js";
+import type { SchemaBody } from "../../../../openenv/src/protocol/http.js";
+import type { JsonObject } from "../../../../openenv/src/protocol/messages.js";
+import type { WebInfo } from "../../../../openenv/src/protocol/web.js";
+import { isObject } from "../../../../openenv/src/util/is-object.js";
+import type { Timeline } from "../../play/timeline.js";
+
+/** Longer ones make a snippet that nobody reads, characters of JSON. */
+const MOST_LENGTH = 600;
+
+/** An action to show: the last one that went well in this tab, else the plainest that the schema allows. */
+export function sampleAction(info: WebInfo, schema: SchemaBody, timeline: Timeline): JsonObject {
+  const sent = timeline.steps.findLast(
+    ({ kind, failure, action }) =>
+      kind === "step" && failure === undefined && JSON.stringify(action).length <= MOST_LENGTH,
+  );
+  if (sent) return sent.action;
+  const [tool] = schema.tools ?? [];
+  if (!info.tools_only || !tool) return sampleObject(schema.action);
+  return { type: "call_tool", tool_name: tool.name, arguments: sampleObject(tool.input_schema) };
+}
+
+/** The options without which a reset is refused. */
+export function sampleReset({ reset_options }: WebInfo): JsonObject {
+  return reset_options === null ? {} : sampleObject(reset_options);
+}
+
+function sampleObject(schema: JsonObject): JsonObject {
+  const value = sampleValue(schema);
+  return isObject(value) ? value : {};
+}

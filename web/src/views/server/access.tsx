@@ -1,0 +1,63 @@
+import { type FormEvent, useId, useRef } from "react";
+
+interface AccessProps {
+  /** Nobody who comes this way has the right, whatever they send. */
+  hopeless: boolean;
+  problem: string | undefined;
+  onToken(token: string): void;
+}
+
+/** Says who may see the view, and takes the operator's token. */
+export function Access({ hopeless, problem, onToken }: AccessProps) {
+  const field = useRef<HTMLInputElement>(null);
+  const id = useId();
+  const open = (event: FormEvent): void => {
+    event.preventDefault();
+    const token = field.current?.value.trim() ?? "";
+    if (token === "") field.current?.focus();
+    else onToken(token);
+  };
+  return (
+    <section className="card" aria-labelledby={`${id}h`}>
+      <div className="empty">
+        <h2 id={`${id}h`} className="empty__title">
+          This view is for the operator
+        </h2>
+        {hopeless ? (
+          <p>
+            It shows the sessions of other people. This server has no operator token, so it is open on the server's own
+            machine only, without a proxy in between. Start the server with <code>OPENENV_OPERATOR_TOKEN</code> to open
+            it from here.
+          </p>
+        ) : (
+          <>
+            <p>
+              It shows the sessions of other people. Paste the operator token of this server to open it; it is kept in
+              this tab only, and forgotten when you load the page again.
+            </p>
+            <form className="with-btn access" onSubmit={open}>
+              <input
+                ref={field}
+                className="input"
+                type="password"
+                aria-label="Operator token"
+                aria-invalid={problem ? true : undefined}
+                aria-describedby={problem ? `${id}p` : undefined}
+                placeholder="Operator token"
+                autoComplete="off"
+              />
+              <button type="submit" className="btn btn--primary">
+                Open
+              </button>
+            </form>
+            {problem ? (
+              <p className="err" id={`${id}p`} role="alert">
+                {problem} It is the value of <code>OPENENV_OPERATOR_TOKEN</code> where the server was started.
+              </p>
+            ) : null}
+          </>
+        )}
+      </div>
+    </section>
+  );
+}

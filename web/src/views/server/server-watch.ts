@@ -1,0 +1,139 @@
+import type { ServerView } from "../../../../openenv/src/protocol/web.js";
+import { ask, RequestError } from "../../server/get.js";
+import { addSample, Rates, type Sample } from "./samples.js";
+
+/** All that the Server view shows. A value: every answer makes another one. */
+export interface WatchState {
+  /** The latest answer; undefined before the first one. */
+  view: ServerView | undefined;
+  samples: readonly Sample[];
+  /** Steps a second of each session, by its id. */
+  rates: ReadonlyMap<string, number>;
+  /** Why there is no newer answer, in words. */
+  problem: string | undefined;
+  /** The server asked for a token, or for another one. */
+  refused: boolean;
+  paused: boolean;
+}
+
+const EVERY_MS = 1000;
+/** Sessions in one answer, and the most that the server tells. */
+const FEW_SESSIONS = 200;
+const MOST_SESSIONS = 1000;
+
+const START: WatchState = {
+  view: undefined,
+  samples: [],
+  rates: new Map(),
+  problem: undefined,
+  refused: false,
+  paused: false,
+};
+
+/**
+ * Asks the server once a second while somebody looks on. Outlives the view, so that its numbers and the token are
+ * still there when the visitor comes back; the tab's memory is the only place that has the token.
+ */
+export class ServerWatch {
+  #state = START;
+  #token: string | undefined;
+  #limit = FEW_SESSIONS;
+  #listeners = new Set<() => void>();
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #asking: AbortController | undefined;
+  readonly #rates = new Rates();
+
+  readonly subscribe = (listener: () => void): (() => void) => {
+    this.#listeners.add(listener);
+    if (this.#listeners.size === 1) document.addEventListener("visibilitychange", this.#visible);
+    return () => {
+      this.#listeners.delete(listener);
+      if (this.#listeners.size > 0) return;
+      document.removeEventListener("visibilitychange", this.#visible);
+      this.stop();
+    };
+  };
+
+  readonly snapshot = (): WatchState => this.#state;
+
+  /** Whether `start` would have a token to send. */
+  get hasToken(): boolean {
+    return this.#token !== undefined;
+  }
+
+  /** Asks at once and then every second. A token replaces the one of before. */
+  start(token = this.#token): void {
+    this.#token = token;
+    this.#set({ refused: false, paused: false });
+    this.#restart();
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+    this.#asking?.abort();
+    this.#asking = undefined;
+  }
+
+  setPaused(paused: boolean): void {
+    this.#set({ paused });
+    if (paused) this.stop();
+    else this.#restart();
+  }
+
+  /** From now on as many sessions as the server tells. */
+  askForMore(): void {
+    this.#limit = MOST_SESSIONS;
+    if (!this.#state.paused) this.#restart();
+  }
+
+  #restart(): void {
+    this.stop();
+    void this.#ask();
+  }
+
+  /** A tab that nobody sees asks for nothing. */
+  readonly #visible = (): void => {
+    if (this.#state.paused || this.#state.refused) return;
+    if (document.hidden) this.stop();
+    else this.#restart();
+  };
+
+  async #ask(): Promise<void> {
+    const asking = new AbortController();
+    this.#asking = asking;
+    const start = performance.now();
+    try {
+      const path = `/web/server?limit=${this.#limit}`;
+      const view = await ask<ServerView>(path, { token: this.#token, signal: asking.signal });
+      if (asking.signal.aborted) return;
+      this.#take(view);
+    } catch (error) {
+      if (asking.signal.aborted) return;
+      if (error instanceof RequestError && (error.status === 401 || error.status === 403)) return this.#refuse();
+      this.#set({ problem: (error as Error).message });
+    }
+    this.#timer = setTimeout(() => void this.#ask(), Math.max(0, EVERY_MS - (performance.now() - start)));
+  }
+
+  #take(view: ServerView): void {
+    this.#rates.add(view.at, view.sessions);
+    const rates = new Map<string, number>();
+    for (const { session_id } of view.sessions) {
+      const rate = this.#rates.of(session_id);
+      if (rate !== undefined) rates.set(session_id, rate);
+    }
+    this.#set({ view, rates, samples: addSample(this.#state.samples, view), problem: undefined });
+  }
+
+  /** What was shown belongs to those who have the right. */
+  #refuse(): void {
+    const problem = this.#token === undefined ? undefined : "The server did not take this token.";
+    this.#token = undefined;
+    this.#set({ ...START, refused: true, problem });
+  }
+
+  #set(change: Partial<WatchState>): void {
+    this.#state = { ...this.#state, ...change };
+    for (const listener of this.#listeners) listener();
+  }
+}

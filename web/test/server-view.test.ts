@@ -1,0 +1,188 @@
+import type { Page } from "playwright-core";
+import { describe, expect, test } from "vitest";
+import { connect } from "../../openenv/src/connect.js";
+import { defineCounter } from "../../openenv/test-support/counter.js";
+import { faults } from "./axe.js";
+import { DESK, PHONE, requireChromium, usePages } from "./pages.js";
+import { startProxy } from "./proxy.js";
+
+const chromium = await requireChromium();
+
+describe.skipIf(!chromium.available)("the Server view", () => {
+  const { start, open, expectProblem } = usePages(chromium);
+
+  test("tells sessions, steps, latency, errors, workers and limits, and goes on by itself", async () => {
+    const server = await start(defineCounter().environment, { maxConcurrentEnvs: 7 });
+    await using env = await connect(server.url);
+    const page = await open(server, { view: "server" });
+    await page.getByText("Live, every second").waitFor();
+    await page.getByRole("img", { name: /^2 of 7 places taken/ }).waitFor();
+    await page.getByText("no step in 10 s").waitFor();
+    await env.reset();
+    for (let at = 0; at < 20; at++) await env.step({ amount: 1 });
+    await page.getByText("of 20 steps").waitFor();
+    await page.getByRole("img", { name: /^Latency .* p50 \d.* p99 \d/ }).waitFor();
+    await page.getByRole("img", { name: /^Steps per second in the last 1 min, between 0 and \d/ }).waitFor();
+    expect(await sessions(page).count()).toBe(2);
+    expect(await sessions(page).filter({ hasText: "WebSocket" }).first().innerText()).toMatch(/WebSocket/);
+    expect(await card(page, "Workers").innerText()).toMatch(/2 \/ 7[\s\S]*%[\s\S]*MB[\s\S]*ms/);
+    expect(await card(page, "Limits").innerText()).toMatch(/Idle timeout\s+15 min[\s\S]*Largest frame\s+16\.8 MB/);
+    await card(page, "Errors", "None so far.").waitFor();
+    expect((await env.tryStep({ amount: 13 })).outcome).toBe("env_error");
+    await card(page, "Errors", "EXECUTION_ERROR").waitFor();
+    await page.getByRole("img", { name: "1 minute of the last hour with errors: 1 now" }).waitFor();
+  });
+
+  test("stands still while it is paused, and asks for nothing then", async () => {
+    const server = await start(defineCounter().environment);
+    const page = await open(server, { view: "server" });
+    await sessions(page).first().waitFor();
+    await page.getByRole("button", { name: "Pause" }).click();
+    await page.getByText("Paused").waitFor();
+    let asked = 0;
+    page.on("request", (request) => (asked += request.url().includes("/web/server") ? 1 : 0));
+    await using env = await connect(server.url);
+    await env.reset();
+    await page.waitForTimeout(1_500);
+    expect(asked).toBe(0);
+    expect(await sessions(page).count()).toBe(1);
+    await page.getByRole("button", { name: "Go on" }).click();
+    await sessions(page).nth(1).waitFor();
+  });
+
+  test("asks for nothing while another view is looked at, and its past is still there afterwards", async () => {
+    const page = await open(await start(defineCounter().environment), { view: "server" });
+    await sessions(page).first().waitFor();
+    await page.getByRole("link", { name: "About" }).click();
+    await page.getByRole("heading", { name: "Facts" }).waitFor();
+    let asked = 0;
+    page.on("request", (request) => (asked += request.url().includes("/web/server") ? 1 : 0));
+    await page.waitForTimeout(1_500);
+    expect(asked).toBe(0);
+    await page.getByRole("link", { name: "Server" }).click();
+    await sessions(page).first().waitFor();
+  });
+
+  test("sorts and finds sessions, and knows the page's own", async () => {
+    const server = await start(defineCounter().environment);
+    await using first = await connect(server.url);
+    await first.reset();
+    await using second = await connect(server.url);
+    await second.reset();
+    for (let at = 0; at < 3; at++) await second.step({ amount: 1 });
+    const page = await open(server, { view: "play" });
+    await page
+      .getByRole("button", { name: /^Reset/ })
+      .first()
+      .click();
+    await page.getByText("Episode 1 started").waitFor({ state: "attached" });
+    await page.getByRole("link", { name: "Server" }).click();
+    await sessions(page).nth(2).waitFor();
+    await page.getByRole("button", { name: "Step", exact: true }).click();
+    const header = page.getByRole("columnheader", { name: "Step", exact: true });
+    expect(await header.getAttribute("aria-sort")).toBe("descending");
+    expect(await sessions(page).first().getByRole("cell").nth(5).innerText()).toBe("3");
+    await page.getByRole("button", { name: "Step", exact: true }).click();
+    expect(await header.getAttribute("aria-sort")).toBe("ascending");
+    expect(await sessions(page).last().getByRole("cell").nth(5).innerText()).toBe("3");
+    await page.getByLabel("Find a session").fill("this page");
+    expect(await sessions(page).count()).toBe(1);
+    await page.getByLabel("Find a session").fill("nobody");
+    await page.getByText("No session has “nobody”.").waitFor();
+  });
+
+  test("shows many sessions on demand, and no column moves while the numbers change", async () => {
+    const server = await start(defineCounter().environment, { maxConcurrentEnvs: 100 });
+    const clients = await Promise.all(Array.from({ length: 60 }, () => connect(server.url)));
+    const page = await open(server, { view: "server" });
+    await page.getByText("50 of 61").waitFor();
+    const columns = () =>
+      page.locator("table.sessions th").evaluateAll((all) => all.map((th) => Math.round(th.getBoundingClientRect().x)));
+    const before = await columns();
+    await clients[0]?.reset();
+    for (let at = 0; at < 1_200; at++) await clients[0]?.step({ amount: at % 2 === 0 ? 1 : -1 });
+    await sessions(page).filter({ hasText: "1,200" }).waitFor();
+    expect(await columns()).toEqual(before);
+    await page.getByRole("button", { name: "Show all 61" }).click();
+    await sessions(page).nth(60).waitFor();
+    await Promise.all(clients.map((client) => client.close()));
+    await page.getByText("1 of 1", { exact: true }).waitFor();
+  });
+
+  test("asks for the operator's token, and keeps it in the memory of the tab only", async () => {
+    expectProblem(/status of 401/);
+    const server = await start(defineCounter().environment, { operatorToken: "letmein" });
+    const page = await open(server, { view: "server" });
+    await page.getByText("This view is for the operator").waitFor();
+    const field = page.getByLabel("Operator token");
+    await field.fill("guess");
+    await field.press("Enter");
+    await page.getByText(/did not take this token/).waitFor();
+    await field.fill("letmein");
+    await page.getByRole("button", { name: "Open" }).click();
+    await sessions(page).first().waitFor();
+    const kept = await page.evaluate(() =>
+      JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie]),
+    );
+    expect(kept).not.toContain("letmein");
+    expect(page.url()).not.toContain("letmein");
+    await page.getByRole("link", { name: "About" }).click();
+    await page.getByRole("link", { name: "Server" }).click();
+    await sessions(page).first().waitFor();
+    await page.reload();
+    await page.getByText("This view is for the operator").waitFor();
+    expect(await page.getByText("did not take").count()).toBe(0);
+  });
+
+  test("says who may see it where nobody who comes this way can", async () => {
+    await using proxy = await startProxy(await start(defineCounter().environment), "/spaces/counter", FORWARDED);
+    const page = await open(proxy, { path: "/spaces/counter", view: "server" });
+    await page.getByText("This view is for the operator").waitFor();
+    await page.getByText("OPENENV_OPERATOR_TOKEN").waitFor();
+    expect(await page.getByLabel("Operator token").count()).toBe(0);
+  });
+
+  test("keeps the last numbers when the server is gone, says so, and goes on with the next one", async () => {
+    const server = await start(defineCounter().environment, { maxConcurrentEnvs: 5 });
+    const page = await open(server, { view: "server" });
+    await sessions(page).first().waitFor();
+    await server.close();
+    await page.getByText("No newer numbers.").waitFor();
+    expect(await page.getByText("of 5", { exact: true }).count()).toBe(1);
+    await start(defineCounter().environment, { maxConcurrentEnvs: 9, port: Number(new URL(server.url).port) });
+    await page.getByText("of 9", { exact: true }).waitFor();
+    await page.getByText("Live, every second").waitFor();
+  });
+
+  for (const scheme of ["light", "dark"] as const) {
+    test(`fits and has no fault for people with disabilities: ${scheme}`, async () => {
+      const server = await start(defineCounter().environment);
+      await using env = await connect(server.url);
+      await env.reset();
+      await env.tryStep({ amount: 13 });
+      const guarded = await start(defineCounter().environment, { operatorToken: "letmein" });
+      for (const size of [DESK, PHONE]) {
+        const page = await open(server, { view: "server", scheme, size });
+        await sessions(page).first().waitFor();
+        expect(await faults(page)).toEqual([]);
+        expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(size.width);
+        const closed = await open(guarded, { view: "server", scheme, size });
+        await closed.getByText("This view is for the operator").waitFor();
+        expect(await faults(closed)).toEqual([]);
+      }
+    }, 60_000);
+  }
+});
+
+/** What a proxy says of those it speaks for. */
+const FORWARDED = { "x-forwarded-for": "10.0.0.9" };
+
+/** The lines of the table of sessions. */
+function sessions(page: Page) {
+  return page.locator("table.sessions tbody tr");
+}
+
+function card(page: Page, heading: string, hasText?: string) {
+  const found = page.locator(".side .card", { has: page.getByRole("heading", { name: heading, exact: true }) });
+  return hasText === undefined ? found : found.filter({ hasText });
+}
