@@ -91,6 +91,24 @@ describe.skipIf(!chromium.available)("the Server view", () => {
     await page.getByText("No session has “nobody”.").waitFor();
   });
 
+  test("shows many sessions on demand, and no column moves while the numbers change", async () => {
+    const server = await start(defineCounter().environment, { maxConcurrentEnvs: 100 });
+    const clients = await Promise.all(Array.from({ length: 60 }, () => connect(server.url)));
+    const page = await open(server, { view: "server" });
+    await page.getByText("50 of 61").waitFor();
+    const columns = () =>
+      page.locator("table.sessions th").evaluateAll((all) => all.map((th) => Math.round(th.getBoundingClientRect().x)));
+    const before = await columns();
+    await clients[0]?.reset();
+    for (let at = 0; at < 1_200; at++) await clients[0]?.step({ amount: at % 2 === 0 ? 1 : -1 });
+    await sessions(page).filter({ hasText: "1,200" }).waitFor();
+    expect(await columns()).toEqual(before);
+    await page.getByRole("button", { name: "Show all 61" }).click();
+    await sessions(page).nth(60).waitFor();
+    await Promise.all(clients.map((client) => client.close()));
+    await page.getByText("1 of 1", { exact: true }).waitFor();
+  });
+
   test("asks for the operator's token, and keeps it in the memory of the tab only", async () => {
     expectProblem(/status of 401/);
     const server = await start(defineCounter().environment, { operatorToken: "letmein" });

@@ -49,7 +49,11 @@ export function SessionsCard({ view, rates, play, onMore }: SessionsCardProps) {
           <thead>
             <tr>
               {COLUMNS.map(({ name, label, look }) => (
-                <th key={name} className={look} aria-sort={sort.column === name ? order(sort.down) : undefined}>
+                <th
+                  key={name}
+                  className={`${look} sessions__${name}`}
+                  aria-sort={sort.column === name ? order(sort.down) : undefined}
+                >
                   <button type="button" onClick={() => toggle(name)}>
                     {label}
                     {sort.column === name ? <Icon name={sort.down ? "down" : "up"} /> : null}

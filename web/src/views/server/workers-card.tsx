@@ -10,7 +10,7 @@ export function WorkersCard({ view: { workers } }: { view: ServerView }) {
         <span className="muted">{workers.length}</span>
       </header>
       <div className="table-wrap" tabIndex={0} role="region" aria-label="Workers, scrolls sideways">
-        <table>
+        <table className="workers">
           <thead>
             <tr>
               <th>
