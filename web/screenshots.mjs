@@ -14,31 +14,55 @@ const IMAGES = join(ROOT, "docs/images");
 
 await setup();
 const { chromium } = await import("playwright-core");
+const { connect } = await import("openenv-ts/client");
 const { serve } = await import("openenv-ts/server");
 mkdirSync(IMAGES, { recursive: true });
 const browser = await chromium.launch({
   executablePath: process.env["CHROMIUM"] ?? "chromium",
   args: ["--no-sandbox", "--font-render-hinting=none"],
 });
-const wordle = await start("envs/wordle/dist/server/environment.js");
+const wordle = await start("envs/wordle/dist/server/environment.js", {
+  maxConcurrentEnvs: 32,
+  readmePath: join(ROOT, "envs/wordle/README.md"),
+});
 const echo = await start("envs/echo/dist/server/environment.js");
+/** Ends the players of the Server view. */
+const over = new AbortController();
 try {
   for (const scheme of ["light", "dark"]) {
     await shoot(wordle, `play-${scheme}`, { scheme, act: playWordle });
     await shoot(echo, `tools-${scheme}`, { scheme, act: callTools });
-    await shoot(wordle, `server-${scheme}`, { scheme, view: "server" });
     await shoot(wordle, `about-${scheme}`, { scheme, view: "about" });
   }
   await shoot(wordle, "play-phone", { scheme: "light", size: PHONE, act: playWordle });
+  const players = Array.from({ length: 17 }, (_, at) => keepPlaying(wordle, 30 + at * 7));
+  for (const scheme of ["light", "dark"]) await shoot(wordle, `server-${scheme}`, { scheme, view: "server" });
+  over.abort();
+  await Promise.all(players);
 } finally {
+  over.abort();
   await browser.close();
   await wordle.close();
   await echo.close();
 }
 
-async function start(file) {
+async function start(file, options = {}) {
   const { default: environment } = await import(join(ROOT, file));
-  return serve(environment, { port: 0, logLevel: "silent", graceMs: 200 });
+  return serve(environment, { port: 0, logLevel: "silent", graceMs: 200, ...options });
+}
+
+/** One guess after the other, every so many milliseconds. */
+async function keepPlaying({ url }, everyMs) {
+  const env = await connect(url);
+  while (!over.signal.aborted) {
+    let { done } = await env.reset();
+    for (const guess of ["[slate]", "[crony]", "[point]", "[might]", "[jolly]", "[fuzzy]"]) {
+      if (done || over.signal.aborted) break;
+      ({ done } = await env.step({ message: guess }));
+      await new Promise((resolve) => setTimeout(resolve, everyMs));
+    }
+  }
+  await env.close();
 }
 
 async function shoot(server, name, { scheme, view = "play", size = DESK, act }) {
@@ -48,8 +72,8 @@ async function shoot(server, name, { scheme, view = "play", size = DESK, act }) 
   await page.goto(`${server.url}/web/#/${view}`);
   await page.getByText("Connected", { exact: true }).waitFor();
   await act?.(page);
-  // The numbers of the server view need a moment to exist.
-  await page.waitForTimeout(view === "server" ? 3000 : 600);
+  // The numbers of the server view need a past to be drawn.
+  await page.waitForTimeout(view === "server" ? 30_000 : 600);
   await page.screenshot({ path: join(IMAGES, `${name}.png`) });
   await context.close();
 }

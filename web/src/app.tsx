@@ -1,5 +1,6 @@
 import { useEffect, useState, useSyncExternalStore } from "react";
 import { AppBar } from "./app-bar.js";
+import { focusContent } from "./focus-content.js";
 import { Loading } from "./parts/loading.js";
 import { Notice } from "./parts/notice.js";
 import { Play } from "./play/play.js";
@@ -23,7 +24,7 @@ export function App() {
   }, [view, info]);
   const toContent = (event: { preventDefault(): void }): void => {
     event.preventDefault();
-    document.getElementById("main")?.focus();
+    focusContent();
   };
   return (
     <>

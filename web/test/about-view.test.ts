@@ -81,6 +81,14 @@ describe.skipIf(!chromium.available)("the About view", () => {
     expect(page.url()).toMatch(/#\/about$/);
   });
 
+  test("is where the skip link leads, not the view behind it", async () => {
+    const page = await open(await start(hostile), { view: "about" });
+    await page.getByRole("heading", { name: "Facts" }).waitFor();
+    await page.keyboard.press("Tab");
+    await page.keyboard.press("Enter");
+    expect(await page.locator("main:focus").getByRole("heading", { name: "Facts" }).count()).toBe(1);
+  });
+
   test("tells facts and leads to every page in which the server describes itself", async () => {
     const server = await start(hostile, { maxConcurrentEnvs: 4 });
     const page = await open(server, { view: "about" });

@@ -118,9 +118,11 @@ describe.skipIf(!chromium.available)("the Server view", () => {
     await field.fill("guess");
     await field.press("Enter");
     await page.getByText(/did not take this token/).waitFor();
+    expect(await field.evaluate((input) => input === document.activeElement)).toBe(true);
     await field.fill("letmein");
     await page.getByRole("button", { name: "Open" }).click();
     await sessions(page).first().waitFor();
+    expect(await page.locator("main:focus").isVisible()).toBe(true);
     const kept = await page.evaluate(() =>
       JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie]),
     );

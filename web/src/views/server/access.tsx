@@ -1,4 +1,5 @@
-import { type FormEvent, useId, useRef } from "react";
+import { type FormEvent, useEffect, useId, useRef } from "react";
+import { focusContent } from "../../focus-content.js";
 
 interface AccessProps {
   /** Nobody who comes this way has the right, whatever they send. */
@@ -11,6 +12,13 @@ interface AccessProps {
 export function Access({ hopeless, problem, onToken }: AccessProps) {
   const field = useRef<HTMLInputElement>(null);
   const id = useId();
+  // What was asked for takes the place of the form, and the focus with it.
+  useEffect(
+    () => () => {
+      if (document.activeElement === document.body) focusContent();
+    },
+    [],
+  );
   const open = (event: FormEvent): void => {
     event.preventDefault();
     const token = field.current?.value.trim() ?? "";

@@ -20,8 +20,8 @@ export default function ServerView({ info, play }: ViewProps) {
     const { paused, refused } = watch.snapshot();
     if (mayAsk && !paused && !refused) watch.start();
   }, [mayAsk]);
-  const { view, samples, rates, problem, paused, refused } = state;
-  if (refused || !mayAsk) {
+  const { view, samples, rates, problem, paused, refused, checking } = state;
+  if (refused || checking || !mayAsk) {
     return (
       <main className="page" id="main" tabIndex={-1}>
         <Access hopeless={info.operator === "no"} problem={problem} onToken={(token) => watch.start(token)} />

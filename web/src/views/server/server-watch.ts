@@ -13,6 +13,8 @@ export interface WatchState {
   problem: string | undefined;
   /** The server asked for a token, or for another one. */
   refused: boolean;
+  /** A token was sent, and the server has not said yet what it thinks of it. */
+  checking: boolean;
   paused: boolean;
 }
 
@@ -27,6 +29,7 @@ const START: WatchState = {
   rates: new Map(),
   problem: undefined,
   refused: false,
+  checking: false,
   paused: false,
 };
 
@@ -38,6 +41,7 @@ export class ServerWatch {
   #state = START;
   #token: string | undefined;
   #limit = FEW_SESSIONS;
+  #isStarted = false;
   #listeners = new Set<() => void>();
   #timer: ReturnType<typeof setTimeout> | undefined;
   #asking: AbortController | undefined;
@@ -63,8 +67,10 @@ export class ServerWatch {
 
   /** Asks at once and then every second. A token replaces the one of before. */
   start(token = this.#token): void {
+    const checking = token !== this.#token || this.#state.checking;
     this.#token = token;
-    this.#set({ refused: false, paused: false });
+    this.#isStarted = true;
+    this.#set({ refused: false, checking, paused: false });
     this.#restart();
   }
 
@@ -93,7 +99,7 @@ export class ServerWatch {
 
   /** A tab that nobody sees asks for nothing. */
   readonly #visible = (): void => {
-    if (this.#state.paused || this.#state.refused) return;
+    if (!this.#isStarted || this.#state.paused || this.#state.refused) return;
     if (document.hidden) this.stop();
     else this.#restart();
   };
@@ -110,7 +116,7 @@ export class ServerWatch {
     } catch (error) {
       if (asking.signal.aborted) return;
       if (error instanceof RequestError && (error.status === 401 || error.status === 403)) return this.#refuse();
-      this.#set({ problem: (error as Error).message });
+      this.#set({ problem: (error as Error).message, checking: false });
     }
     this.#timer = setTimeout(() => void this.#ask(), Math.max(0, EVERY_MS - (performance.now() - start)));
   }
@@ -122,7 +128,7 @@ export class ServerWatch {
       const rate = this.#rates.of(session_id);
       if (rate !== undefined) rates.set(session_id, rate);
     }
-    this.#set({ view, rates, samples: addSample(this.#state.samples, view), problem: undefined });
+    this.#set({ view, rates, samples: addSample(this.#state.samples, view), problem: undefined, checking: false });
   }
 
   /** What was shown belongs to those who have the right. */
