@@ -9,7 +9,7 @@ import { SPECIALS } from "./replay/specials.js";
 import { readTestTitles } from "./test-titles.js";
 
 /** The part of the project up to which every promise is proven. */
-const CURRENT_PART = 3;
+const CURRENT_PART = 5;
 const LAST_PART = 6;
 const SECTIONS = 18;
 const DEFECTS = 24;
