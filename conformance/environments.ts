@@ -20,6 +20,8 @@ export const ENVIRONMENTS: Readonly<Record<string, Served>> = {
   "counter-production": { environment: counter, options: { maxConcurrentEnvs: 1, mode: "production" } },
   "counter-timeout": { environment: counter, options: { maxConcurrentEnvs: 4, sessionTimeout: SHORT } },
   "counter-default-state": { environment: counterWithoutState, options: { maxConcurrentEnvs: 1 } },
+  "counter-web": { environment: counter, options: { maxConcurrentEnvs: 2, webInterface: true } },
+  "web-production": { environment: counter, options: { maxConcurrentEnvs: 1, mode: "production", webInterface: true } },
   strict: { environment: strictCounter, options: {} },
   reap1: { environment: counter, options: { maxConcurrentEnvs: 1, sessionTimeout: SHORT } },
   kinds: { environment: kinds, options: { maxConcurrentEnvs: 1 } },

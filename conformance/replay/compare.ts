@@ -25,6 +25,11 @@ const MEMBERS = [
   "response_text",
   "response_summary",
   "frames",
+  "paths",
+  "recv_on_connect",
+  "recv_after_reset",
+  "recv_after_step",
+  "recv_after_client_text",
   "other_socket_answered_fast",
   "server_answer_code",
 ] as const;

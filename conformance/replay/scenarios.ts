@@ -92,6 +92,10 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
   "mcp-ws/attach/session": { before: created("<id from openenv/session/create>") },
   "mcp-ws/attach/second-socket-refused": { before: attached },
 
+  "web/step": { before: visited },
+  "web/step-again-accumulates": { before: visitedAndStepped(1) },
+  "web/state": { before: visitedAndStepped(2) },
+
   "timeouts/server-keepalive": { options: { pingIntervalMs: 50 } },
   "edge/no-pong": { options: { pingIntervalMs: 50 }, complete: { closed_by_server: { code: 1011 } } },
   "timeouts/own-websocket-idle": { pauseMs: IDLE_MS },
@@ -130,6 +134,27 @@ async function leaveDuringStep(stage: Stage): Promise<void> {
     socket.ws.ping();
   });
   await socket.close();
+}
+
+/** A visitor of the web interface has stepped once before any reset, and has begun the recorded episode. */
+async function visited(stage: Stage, row: Recording): Promise<void> {
+  await visit(stage, row, "/web/step", { action: { amount: 2 } });
+  await visit(stage, row, "/web/reset", { seed: 1, episode_id: "w1", start: 2 });
+}
+
+function visitedAndStepped(steps: number) {
+  return async (stage: Stage, row: Recording): Promise<void> => {
+    await visited(stage, row);
+    for (let i = 0; i < steps; i++) await visit(stage, row, "/web/step", { action: { amount: 2 } });
+  };
+}
+
+/** What a browser sends before the recorded request; its cookie goes with that one, too. */
+async function visit(stage: Stage, row: Recording, path: string, body: object): Promise<void> {
+  const headers = row.headers ?? {};
+  const answer = await playHttp({ case: row.case, env: row.env, method: "POST", path, body, headers }, stage.url);
+  const [cookie] = (answer.response_headers?.["set-cookie"] as unknown as string[] | undefined) ?? [];
+  if (cookie !== undefined) row.headers = { cookie: cookie.split(";")[0] as string };
 }
 
 function holding(count: number) {

@@ -14,6 +14,8 @@ export const SPECIALS: Readonly<Record<string, (stage: Stage, row: Recording) =>
   "edge/no-pong": silentPeer,
   "openapi/simulation": openApiSummary,
   "openapi/production": openApiSummary,
+  "web/openapi-paths": openApiPaths,
+  "web/ws-ui": watchEpisode,
 };
 
 async function handshake(stage: Stage): Promise<Answer> {
@@ -75,6 +77,32 @@ async function silentPeer(stage: Stage): Promise<Answer> {
   return { closed_by_server: { code } };
 }
 
+/** The visitor whose two steps were recorded; the page comes later, with its cookie. */
+async function watchEpisode(stage: Stage, row: Recording): Promise<Answer> {
+  const headers: Record<string, string> = {};
+  const post = async (path: string, body: object): Promise<void> => {
+    const request = { case: row.case, env: row.env, method: "POST", path, body, headers };
+    const { response_headers } = await playHttp(request, stage.url);
+    const [cookie] = (response_headers?.["set-cookie"] as unknown as string[] | undefined) ?? [];
+    if (cookie !== undefined) headers["cookie"] = cookie.split(";")[0] as string;
+  };
+  const step = (amount: number): Promise<void> => post("/web/step", { action: { amount } });
+  await post("/web/reset", { seed: 1, episode_id: "w1", start: 2 });
+  await step(2);
+  await step(2);
+  const { socket } = await openSocket(`${stage.url}${row.path}`, { headers });
+  const answer: Answer = { recv_on_connect: await socket.take(1) };
+  await post("/web/reset", {});
+  answer["recv_after_reset"] = await socket.take(1);
+  await step(1);
+  answer["recv_after_step"] = await socket.take(1);
+  await socket.send("anything");
+  answer["recv_after_client_text"] = await socket.take(0);
+  await socket.close();
+  if (socket.frames.length > 0) answer["unsolicited"] = socket.frames;
+  return answer;
+}
+
 interface OpenApi {
   openapi: string;
   info: { title: string; version: string };
@@ -83,6 +111,11 @@ interface OpenApi {
 }
 
 const METHODS = ["get", "post", "put", "delete", "patch"];
+
+async function openApiPaths(stage: Stage, row: Recording): Promise<Answer> {
+  const { status = 0, response_summary } = await openApiSummary(stage, row);
+  return { status, paths: (response_summary as { paths: unknown }).paths };
+}
 
 async function openApiSummary(stage: Stage, row: Recording): Promise<Answer> {
   const { status = 0, response } = await playHttp(row, stage.url);

@@ -21,7 +21,7 @@ export class Stage implements AsyncDisposable {
     const served = ENVIRONMENTS[name];
     if (served === undefined) throw new Error(`environments.ts has no "${name}"`);
     const quiet = { host: "127.0.0.1", port: 0, logLevel: "silent" } as const;
-    return new Stage(await serve(served.environment, { ...served.options, ...quiet, ...options }));
+    return new Stage(await serve(served.environment, { webInterface: false, ...served.options, ...quiet, ...options }));
   }
 
   get url(): string {

@@ -38,6 +38,22 @@ describe.skipIf(!bubblewrap.available)("the coding environment", TIME_LIMIT, () 
     expect(await env.state()).toMatchObject({ step_count: 0, last_exit_code: 0 });
   });
 
+  test("shows people what a terminal would show", async () => {
+    const session = await environment.create();
+    const failed = { stdout: "<b>1</b>\n", stderr: "oh\n", exit_code: 2 };
+    expect(await session.render?.(failed)).toEqual([
+      {
+        kind: "text",
+        runs: [
+          { text: "<b>1</b>\n", mono: true },
+          { text: "oh\n", tone: "caution", mono: true },
+          { text: "Ended with code 2.", tone: "negative" },
+        ],
+      },
+    ]);
+    expect(await session.render?.({ stdout: "", stderr: "", exit_code: 0 })).toEqual([{ kind: "text", runs: [] }]);
+  });
+
   test("refuses a language it does not have, and the session goes on", async () => {
     await using env = await connect(environment);
     await env.reset();

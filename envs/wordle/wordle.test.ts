@@ -48,6 +48,26 @@ describe("the wordle environment", () => {
     );
   });
 
+  test("shows people the board, letters above their marks in colour", async () => {
+    const made = await environment.create();
+    const asked = { seed: SEED, episodeId: "e", split: undefined, index: undefined, timeoutMs: undefined };
+    const signal = new AbortController().signal;
+    const { observation } = await made.reset({ ...asked, signal });
+    expect(await made.render?.(observation)).toEqual([{ kind: "text", runs: [{ text: "6 of 6 guesses left." }] }]);
+    const context = { signal, timeoutMs: undefined, metadata: {}, requestId: undefined };
+    await made.step({ message: "[fuzzy]" }, context);
+    const invalid = await made.step({ message: "[nothing]" }, context);
+    const [board, note] = (await made.render?.(invalid.observation)) ?? [];
+    const [letters, ...marks] = board?.kind === "text" ? board.runs : [];
+    expect(letters).toEqual({ text: " F   U   Z   Z   Y \n", mono: true });
+    const tones = marks.filter(({ tone }) => tone).map(({ text, tone }) => text.trim() + tone);
+    expect(tones.join(" ")).toMatch(/^([GYX](positive|caution|neutral) ?){5}$/);
+    expect(note).toMatchObject({ runs: [{ text: expect.stringMatching(/invalid move.*\n5 of 6 guesses left\.$/s) }] });
+    await made.step({ message: `[${secret}]` }, context);
+    const won = await made.render?.(invalid.observation);
+    expect(won?.at(-1)).toEqual({ kind: "text", runs: [{ text: "You found the word in 2 guesses." }] });
+  });
+
   test("is won by the secret, whatever stands around it", async () => {
     const { env } = await start();
     await env.step({ message: "[fuzzy]" });

@@ -14,6 +14,7 @@ export {
   type ToolContractOptions,
 } from "./env/contract.js";
 export {
+  type ActionChoice,
   type CallContext,
   defineEnvironment,
   type Environment,
@@ -83,3 +84,4 @@ export {
   type ValidationIssue,
 } from "./errors.js";
 export { EPISODE_FORMAT, type EpisodeRecord, parseEpisode, type RecordedStep } from "./protocol/episode.js";
+export type { TextRun, Tone, ViewPart } from "./protocol/web.js";

@@ -1,4 +1,12 @@
-import { type Action, defineEnvironment, type Environment, type StepContext } from "openenv-ts";
+import {
+  type Action,
+  defineEnvironment,
+  type Environment,
+  type ObservationInput,
+  type StepContext,
+  type TextRun,
+  type ViewPart,
+} from "openenv-ts";
 import { type CodeMetadata, coding, LANGUAGES, type Language, type Outcome } from "../models.js";
 import type { Interpreter, Run } from "../sandbox/interpreter.js";
 import type { Sandbox } from "../sandbox/sandbox.js";
@@ -56,6 +64,13 @@ class CodingEnvironment implements Environment<typeof coding> {
 
   state() {
     return { last_exit_code: this.#lastExitCode };
+  }
+
+  /** What a terminal would show. */
+  render({ stdout = "", stderr = "", exit_code = 0 }: ObservationInput<typeof coding>): ViewPart[] {
+    const ended: TextRun = exit_code === 0 ? { text: "" } : { text: `Ended with code ${exit_code}.`, tone: "negative" };
+    const runs: TextRun[] = [{ text: stdout, mono: true }, { text: stderr, tone: "caution", mono: true }, ended];
+    return [{ kind: "text", runs: runs.filter(({ text }) => text !== "") }];
   }
 
   async close() {

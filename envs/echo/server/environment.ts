@@ -15,6 +15,7 @@ export default defineEnvironment(
         reward: length * REWARD_PER_CHARACTER,
       };
     },
+    actions: ({ echoed_message: message = "" }) => [{ label: "Say it again", action: { message } }],
     tools: {
       echo_message: ({ message }) => message,
       echo_with_length: ({ message }) => ({ message, length: lengthOf(message) }),

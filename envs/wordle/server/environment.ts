@@ -1,6 +1,7 @@
 import { type Action, defineEnvironment, type Environment, type ResetRequest, rng, type StateInput } from "openenv-ts";
 import { WordleGame } from "../game.js";
 import { wordle } from "../models.js";
+import { renderBoard } from "../render.js";
 import { type RewardSignals, SignalTracker } from "../rewards.js";
 import { readSettings, type Settings } from "../settings.js";
 import { GAME, TurnGame } from "../turn-game.js";
@@ -53,6 +54,17 @@ class WordleEnvironment implements Environment<typeof wordle> {
       last_info: this.#lastInfo,
       raw_state: this.#game === undefined ? {} : describe(this.#game),
     };
+  }
+
+  /** The news of the step, which the transcript ends with, below the board. */
+  render() {
+    const game = this.#game;
+    if (game === undefined) return [];
+    const { history, guesses } = game.rules;
+    const said = game.messages.at(-1);
+    const left = `${guesses - history.length} of ${guesses} guesses left.`;
+    const note = game.end?.reason ?? (said?.category === "GAME_ADMIN" ? `${said.text}\n${left}` : left);
+    return renderBoard(history, note);
   }
 
   #answer(game: TurnGame, reward: number, info: Info) {

@@ -1,7 +1,20 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { defineContract } from "../env/contract.js";
+import { type Contract, defineContract } from "../env/contract.js";
+import type { EnvironmentDefinition } from "../env/environment.js";
 import { renderBanner } from "./banner.js";
+
+const serve = (contract: Contract, webInterface = true) => ({
+  url: "http://127.0.0.1:8000",
+  environment: { contract } as EnvironmentDefinition,
+  webInterface,
+});
+
+test("the page is told where there is one", () => {
+  const contract = defineContract({ name: "a_env", action: z.object({}), observation: z.object({}) });
+  expect(renderBanner(serve(contract))).toContain("\n  http://127.0.0.1:8000/web/ ");
+  expect(renderBanner(serve(contract, false))).not.toContain("/web");
+});
 
 test("the example action fits the contract, in the literals of each language", () => {
   const action = z.object({
@@ -14,7 +27,7 @@ test("the example action fits the contract, in the literals of each language", (
     preset: z.int().default(4),
   });
   const contract = defineContract({ name: "walk_env", action, observation: z.object({}) });
-  const banner = renderBanner("http://127.0.0.1:8000", contract);
+  const banner = renderBanner(serve(contract));
   const [, typescript = ""] = /console\.log\(await env\.step\((.*)\)\);/.exec(banner) ?? [];
   const [, python = ""] = /print\(env\.step\((.*)\)\)/.exec(banner) ?? [];
   expect(python).toContain('"fast": True');
@@ -32,5 +45,5 @@ test("an action that contains itself ends somewhere", () => {
     },
   });
   const contract = defineContract({ name: "loop_env", action: node, observation: z.object({}) });
-  expect(renderBanner("http://127.0.0.1:8000", contract)).toContain("next: null");
+  expect(renderBanner(serve(contract))).toContain("next: null");
 });

@@ -1,14 +1,16 @@
-import type { Contract } from "../env/contract.js";
 import { sampleValue } from "../env/sample-value.js";
 import type { JsonObject } from "../protocol/messages.js";
+import type { RunningServer } from "../server/types.js";
 
-/** The text that tells a newcomer where the server is and the lines that use it. `url` has no path. */
-export function renderBanner(url: string, contract: Contract): string {
+type Served = Pick<RunningServer, "url" | "environment" | "webInterface">;
+
+/** The text that tells a newcomer where the server is and the lines that use it. */
+export function renderBanner({ url, environment: { contract }, webInterface }: Served): string {
   const action = sampleValue(contract.schemas().action) as JsonObject;
   return `
 ${contract.name} ${contract.version} at ${url}
 
-  ${url}/docs     HTTP API
+${webInterface ? `  ${url}/web/     play in a browser\n` : ""}  ${url}/docs     HTTP API
   ${url}/health   readiness
   ${url.replace(/^http/, "ws")}/ws         sessions
 

@@ -1,5 +1,5 @@
-import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
+import { packageVersion } from "../util/package-version.js";
 import { exit, print, printError, printNote, reportError } from "./output.js";
 
 interface CommandEntry {
@@ -67,7 +67,7 @@ export async function main(args: readonly string[]): Promise<void> {
 async function createProgram(asked: CommandEntry | undefined): Promise<Command> {
   const program = new Command("openenv")
     .description("Build, serve and use agentic RL environments.")
-    .version(readVersion())
+    .version(packageVersion())
     .enablePositionalOptions()
     .exitOverride()
     // Errors of commander are printed once, by `report`.
@@ -95,11 +95,4 @@ function reportUsage(error: CommanderError, asked: CommandEntry | undefined): nu
     printError(suggestion ? `${reason} ${suggestion}` : `${reason.replace(/\.$/, "")}; see \`${help}\``);
   }
   return 2;
-}
-
-function readVersion(): string {
-  const manifest = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as {
-    version: string;
-  };
-  return manifest.version;
 }

@@ -31,7 +31,7 @@ if (!process.connected) await end();
 try {
   const { target, options, announce } = JSON.parse(process.argv[2] ?? "") as ChildTask;
   server = await serveModule(findEnvironment(target), options);
-  if (announce) print(renderBanner(server.url, server.environment.contract));
+  if (announce) print(renderBanner(server));
   process.send?.({ port: server.port } satisfies ChildReady);
 } catch (error) {
   exit(reportError(error));

@@ -1,3 +1,5 @@
+import { existsSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
 import type { RunningServer, ServeOptions } from "../server/types.js";
 import { loadModule } from "./load-environment.js";
 
@@ -5,5 +7,14 @@ import { loadModule } from "./load-environment.js";
 export async function serveModule(file: string, options: ServeOptions): Promise<RunningServer> {
   const { environment, url } = await loadModule(file);
   const { serve } = await import("../serve.js");
-  return await serve(environment, { ...options, module: url, handleSignals: true });
+  const readmePath = environment.readme === undefined ? findReadme(file) : undefined;
+  return await serve(environment, { ...(readmePath && { readmePath }), ...options, module: url, handleSignals: true });
+}
+
+/** The README of the environment's folder, unless a variable names another. */
+function findReadme(file: string): string | undefined {
+  if (process.env["ENV_README_PATH"]?.trim()) return undefined;
+  const folder = dirname(file);
+  const path = join(basename(folder) === "server" ? dirname(folder) : folder, "README.md");
+  return existsSync(path) ? path : undefined;
 }

@@ -8,10 +8,12 @@ import type { ServerCapacityStatus, SessionInfo } from "../protocol/http.js";
 import { totalCapacity } from "../server/capacity.js";
 import type { Fleet, FleetServer } from "../server/fleet.js";
 import { LISTEN_BACKLOG, listenProblem } from "../server/listen-problem.js";
+import type { FleetReport } from "../server/statistics/worker-report.js";
 import { forwardRequest } from "./forward.js";
 import {
   type Member,
   opensSession,
+  type Question,
   type SupervisorMessage,
   socketPath,
   type UpgradeEnvelope,
@@ -36,9 +38,9 @@ export function findFleet(): Fleet | undefined {
 
 class WorkerFleet implements Fleet {
   readonly idPrefix: string;
-  readonly #number: number;
+  readonly number: number;
   readonly #folder: string;
-  readonly #questions = new Map<number, (sessions: SessionInfo[]) => void>();
+  readonly #questions = new Map<number, (answer: unknown) => void>();
   #server: FleetServer | undefined;
   #others: Member[] = [];
   /** Sockets to pass on before the next news of the others. */
@@ -48,7 +50,7 @@ class WorkerFleet implements Fleet {
   #asked = 0;
 
   constructor(number: number, folder: string) {
-    this.#number = number;
+    this.number = number;
     this.#folder = folder;
     this.idPrefix = `w${number}-`;
   }
@@ -74,7 +76,7 @@ class WorkerFleet implements Fleet {
       process.exit(0);
     });
     const local = createServer((request, response) => server.handle(request, response));
-    const path = socketPath(this.#folder, this.#number);
+    const path = socketPath(this.#folder, this.number);
     await new Promise<void>((resolve) => local.listen({ path, exclusive: true }, resolve));
     local.unref();
     // A forwarded request that cannot be accepted is the forwarder's failure; this worker goes on.
@@ -98,15 +100,17 @@ class WorkerFleet implements Fleet {
     return totalCapacity(this.#server ? [...others, this.#server.load()] : others);
   }
 
-  sessions(): Promise<SessionInfo[]> {
-    const question = ++this.#asked;
-    tell({ type: "list", question });
-    return new Promise((resolve) => this.#questions.set(question, resolve));
+  async sessions(): Promise<SessionInfo[]> {
+    return (await this.#ask({ what: "sessions" })) as SessionInfo[];
+  }
+
+  async reports(maxSessions: number): Promise<FleetReport> {
+    return (await this.#ask({ what: "report", maxSessions })) as FleetReport;
   }
 
   ownerOf(sessionId: string): number | undefined {
     const owner = /^w(\d+)-/.exec(sessionId)?.[1];
-    if (owner === undefined || Number(owner) === this.#number) return undefined;
+    if (owner === undefined || Number(owner) === this.number) return undefined;
     return this.#others.some(({ number }) => number === Number(owner)) ? Number(owner) : undefined;
   }
 
@@ -123,7 +127,7 @@ class WorkerFleet implements Fleet {
   }
 
   passOn({ request, socket, head }: { request: IncomingMessage; socket: Duplex; head: Buffer }, owner?: number): void {
-    const tried = owner === undefined && this.#isFull() ? [this.#number] : [];
+    const tried = owner === undefined && this.#isFull() ? [this.number] : [];
     const envelope: UpgradeEnvelope = {
       url: request.url ?? "/",
       headers: request.headers,
@@ -149,11 +153,13 @@ class WorkerFleet implements Fleet {
         if (opensSession(message)) this.#taken++;
         if (socket !== undefined) this.#take(server, socket, message);
         return;
-      case "list":
-        tell({ type: "listed", question: message.question, sessions: server.list() });
+      case "ask":
+        void answer(server, message.about).then((told) =>
+          tell({ type: "told", question: message.question, answer: told }),
+        );
         return;
-      case "listed":
-        this.#questions.get(message.question)?.(message.sessions);
+      case "told":
+        this.#questions.get(message.question)?.(message.answer);
         this.#questions.delete(message.question);
         return;
       case "retire":
@@ -165,9 +171,16 @@ class WorkerFleet implements Fleet {
     }
   }
 
+  /** Asks all workers, by way of the supervisor. */
+  #ask(about: Question): Promise<unknown> {
+    const question = ++this.#asked;
+    tell({ type: "ask", question, about });
+    return new Promise((resolve) => this.#questions.set(question, resolve));
+  }
+
   #take(server: FleetServer, socket: Socket, { envelope, last }: { envelope: UpgradeEnvelope; last: boolean }): void {
     if (envelope.owner === undefined && !last && this.#isFull()) {
-      this.#giveAway({ ...envelope, tried: [...envelope.tried, this.#number] }, socket);
+      this.#giveAway({ ...envelope, tried: [...envelope.tried, this.number] }, socket);
       return;
     }
     const { url, headers } = envelope;
@@ -177,8 +190,8 @@ class WorkerFleet implements Fleet {
   }
 
   #meet(members: readonly Member[]): void {
-    this.#others = members.filter(({ number }) => number !== this.#number);
-    const own = members.find(({ number }) => number === this.#number);
+    this.#others = members.filter(({ number }) => number !== this.number);
+    const own = members.find(({ number }) => number === this.number);
     this.#surplus = own === undefined ? 0 : surplus(own.load, this.#others);
   }
 
@@ -196,6 +209,10 @@ class WorkerFleet implements Fleet {
   #tellLoad(): void {
     if (this.#server !== undefined) tell({ type: "load", load: this.#server.load(), taken: this.#taken });
   }
+}
+
+async function answer(server: FleetServer, about: Question): Promise<unknown> {
+  return about.what === "sessions" ? server.list() : server.report(about.maxSessions);
 }
 
 function tell(message: WorkerMessage, socket?: Socket): void {

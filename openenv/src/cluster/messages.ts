@@ -1,4 +1,3 @@
-import type { SessionInfo } from "../protocol/http.js";
 import type { Load } from "../server/fleet.js";
 
 /** What is left of an upgrade request when its socket goes to another process. */
@@ -19,21 +18,24 @@ export interface Member {
   load: Load;
 }
 
+/** What a worker is asked: `sessions` is answered with SessionInfo[], `report` with WorkerReport, of all FleetReport. */
+export type Question = { what: "sessions" } | { what: "report"; maxSessions: number };
+
 export type WorkerMessage =
   | { type: "ready" }
   | { type: "failed"; message: string }
   /** Also the heartbeat. `taken`: sockets that this worker has been given for a new session, by which those on their way count. */
   | { type: "load"; load: Load; taken: number }
   | { type: "upgrade"; envelope: UpgradeEnvelope }
-  | { type: "list"; question: number }
-  | { type: "listed"; question: number; sessions: SessionInfo[] };
+  | { type: "ask"; question: number; about: Question }
+  | { type: "told"; question: number; answer: unknown };
 
 export type SupervisorMessage =
   | { type: "members"; members: Member[] }
   /** `last` says that no other worker has room: take it or refuse it. */
   | { type: "upgrade"; envelope: UpgradeEnvelope; last: boolean; members: Member[] }
-  | { type: "list"; question: number }
-  | { type: "listed"; question: number; sessions: SessionInfo[] }
+  | { type: "ask"; question: number; about: Question }
+  | { type: "told"; question: number; answer: unknown }
   | { type: "retire"; limitMs: number }
   | { type: "stop" };
 

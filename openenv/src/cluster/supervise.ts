@@ -45,6 +45,7 @@ export async function superviseWorkers(
     host,
     port,
     environment,
+    webInterface: config.webInterface,
     capacity: () => supervisor.capacity(),
     sessions: () => supervisor.sessions(),
     close,

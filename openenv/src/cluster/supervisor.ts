@@ -8,7 +8,9 @@ import { ConfigError } from "../errors.js";
 import type { ServerCapacityStatus, SessionInfo } from "../protocol/http.js";
 import { totalCapacity } from "../server/capacity.js";
 import type { Log } from "../server/log.js";
-import { type Member, socketPath, type UpgradeEnvelope, type WorkerMessage } from "./messages.js";
+import { MAX_RECENT } from "../server/statistics/statistics.js";
+import type { FleetReport, LostWorker, WorkerReport } from "../server/statistics/worker-report.js";
+import { type Member, type Question, socketPath, type UpgradeEnvelope, type WorkerMessage } from "./messages.js";
 import { leastLoaded } from "./placement.js";
 import { WorkerProcess } from "./worker-process.js";
 
@@ -24,7 +26,7 @@ export interface SupervisorOptions {
 }
 
 const MEMBERS_MS = 20;
-const LIST_LIMIT_MS = 1_000;
+const ASK_LIMIT_MS = 1_000;
 /** A worker that lived shorter than this has failed to start: the next one waits longer. */
 const SHORT_LIFE_MS = 10_000;
 const MAX_BACKOFF_MS = 5_000;
@@ -35,12 +37,15 @@ const MAX_SERVED_BACKOFF_MS = 500;
 export class Supervisor {
   readonly #options: SupervisorOptions;
   readonly #workers = new Map<number, WorkerProcess>();
-  readonly #questions = new Map<number, (sessions: SessionInfo[]) => void>();
+  readonly #questions = new Map<number, (answer: unknown) => void>();
   readonly #timers: NodeJS.Timeout[] = [];
   #folder = "";
   #numbers = 0;
   #asked = 0;
   #failures = 0;
+  #restarts = 0;
+  /** The newest last. */
+  readonly #lost: LostWorker[] = [];
   #membersDue = false;
   #closing = false;
   #started: { resolve(): void; reject(error: Error): void } | undefined;
@@ -74,8 +79,13 @@ export class Supervisor {
 
   /** The sessions of all workers; one that does not answer in a second is left out. */
   async sessions(): Promise<SessionInfo[]> {
-    const lists = await Promise.all([...this.#workers.values()].map((worker) => this.#ask(worker)));
-    return lists.flat();
+    return ((await this.#askAll({ what: "sessions" })) as SessionInfo[][]).flat();
+  }
+
+  /** What all workers have to say; one that does not answer in a second is left out. */
+  async reports(maxSessions: number): Promise<FleetReport> {
+    const reports = (await this.#askAll({ what: "report", maxSessions })) as WorkerReport[];
+    return { reports, restarts: this.#restarts, lost: this.#lost };
   }
 
   /** Replaces all workers, one after the other; sessions in flight get the grace period. */
@@ -130,11 +140,13 @@ export class Supervisor {
       case "upgrade":
         if (socket !== undefined) this.#place(message.envelope, socket);
         return;
-      case "list":
-        void this.sessions().then((sessions) => from.tell({ type: "listed", question: message.question, sessions }));
+      case "ask":
+        void this.#answer(message.about).then((answer) =>
+          from.tell({ type: "told", question: message.question, answer }),
+        );
         return;
-      case "listed":
-        this.#questions.get(message.question)?.(message.sessions);
+      case "told":
+        this.#questions.get(message.question)?.(message.answer);
         return;
     }
   }
@@ -172,6 +184,16 @@ export class Supervisor {
       { worker: worker.number, reason, sessions: worker.load.active, delay },
       "a worker was lost and is replaced",
     );
+    this.#restarts++;
+    this.#lost.push({
+      at: Date.now() / 1000,
+      code: "WORKER_LOST",
+      message: `Worker ${worker.number} ended (${reason}) and is replaced; it had ${worker.load.active} sessions.`,
+      worker: worker.number,
+      session_id: null,
+      step: null,
+    });
+    if (this.#lost.length > MAX_RECENT) this.#lost.shift();
     setTimeout(() => {
       // A fresh one that failed to replace another leaves nothing to replace.
       const staying = [...this.#workers.values()].filter(({ retiring }) => !retiring);
@@ -205,17 +227,28 @@ export class Supervisor {
     for (const worker of this.#workers.values()) worker.tell({ type: "members", members });
   }
 
-  #ask(worker: WorkerProcess): Promise<SessionInfo[]> {
+  #answer(about: Question): Promise<unknown> {
+    return about.what === "sessions" ? this.sessions() : this.reports(about.maxSessions);
+  }
+
+  async #askAll(about: Question): Promise<unknown[]> {
+    const listening = [...this.#workers.values()].filter(({ state }) => state === "ready");
+    const answers = await Promise.all(listening.map((worker) => this.#ask(worker, about)));
+    return answers.filter((answer) => answer !== undefined);
+  }
+
+  /** Undefined when no answer comes in time. */
+  #ask(worker: WorkerProcess, about: Question): Promise<unknown> {
     const question = ++this.#asked;
     return new Promise((resolve) => {
-      const done = (sessions: SessionInfo[]): void => {
+      const done = (answer?: unknown): void => {
         clearTimeout(timer);
         this.#questions.delete(question);
-        resolve(sessions);
+        resolve(answer);
       };
-      const timer = setTimeout(() => done([]), LIST_LIMIT_MS);
+      const timer = setTimeout(done, ASK_LIMIT_MS);
       this.#questions.set(question, done);
-      worker.tell({ type: "list", question });
+      worker.tell({ type: "ask", question, about });
     });
   }
 }

@@ -1,5 +1,6 @@
+import type { ViewPart } from "../protocol/web.js";
 import type { MaybePromise } from "../util/types.js";
-import type { Action, Contract, ObservationInput, ResetFields, StateInput } from "./contract.js";
+import type { Action, ActionInput, Contract, ObservationInput, ResetFields, StateInput } from "./contract.js";
 import { manage } from "./managed-environment.js";
 import type { Rubric } from "./rubric.js";
 import type { Task, TaskProvider } from "./tasks.js";
@@ -82,8 +83,21 @@ interface Episodes<C extends Contract> {
   state?(): MaybePromise<StateInput<C>>;
   /** Called once, whatever ended the session. */
   close?(): MaybePromise<void>;
+  /**
+   * Makes marked text and pictures of an observation, for people who play in the web interface. Asked for after the
+   * answer is decided, and only by them; what it throws is told in the view and costs the step nothing.
+   */
+  render?(observation: ObservationInput<C>): MaybePromise<ViewPart[]>;
+  /** Steps that the web interface offers at one click, in its words for them. As `render`. */
+  actions?(observation: ObservationInput<C>): MaybePromise<ActionChoice<C>[]>;
   /** Rewards a call of a tool by a step, or ends the episode. It is not told of calls that are no steps. */
   afterTool?(call: ToolCall, context: ToolContext): MaybePromise<ToolTransition>;
+}
+
+/** A step at one click. */
+export interface ActionChoice<C extends Contract = Contract> {
+  label: string;
+  action: ActionInput<C>;
 }
 
 interface Steps<C extends Contract> {

@@ -34,6 +34,8 @@ interface Managed {
   close?(): MaybePromise<void>;
   tools?: object;
   afterTool?(call: ToolCall, context: ScoreContext): MaybePromise<ToolTransition>;
+  render?(observation: object): MaybePromise<unknown[]>;
+  actions?(observation: object): MaybePromise<unknown[]>;
 }
 
 /** The factory of environments that have their tasks looked up and their steps scored, where there is something to do. */
@@ -57,6 +59,8 @@ class ManagedEnvironment implements Managed {
   readonly step?: NonNullable<Managed["step"]>;
   readonly tools?: object;
   readonly afterTool?: NonNullable<Managed["afterTool"]>;
+  readonly render?: NonNullable<Managed["render"]>;
+  readonly actions?: NonNullable<Managed["actions"]>;
 
   constructor(inner: Managed, { tasks, rubricScores = false }: ManageOptions) {
     this.#inner = inner;
@@ -66,6 +70,8 @@ class ManagedEnvironment implements Managed {
     if (typeof inner.step === "function") this.step = (action, context) => this.#step(action, context);
     if (inner.tools !== undefined) this.tools = inner.tools;
     if (inner.afterTool ?? inner.rubric) this.afterTool = (call, context) => this.#afterTool(call, context);
+    if (inner.render !== undefined) this.render = inner.render.bind(inner);
+    if (inner.actions !== undefined) this.actions = inner.actions.bind(inner);
   }
 
   reset(request: Request): MaybePromise<Result> {

@@ -34,6 +34,18 @@ export function renderSchemas(contract: SchemaSource): SchemaBody {
   return tools.length === 0 ? body : { ...body, tools };
 }
 
+/** The JSON Schema of the contract's own reset options; null without any, or when one of them has no JSON form. */
+export function renderResetOptions(reset: z.ZodObject): JsonObject | null {
+  if (Object.keys(reset.shape).length === 0) return null;
+  try {
+    const { $defs, properties, required } = normaliseFields(toJsonSchema(reset, "input"), "reset");
+    return { ...($defs && { $defs }), properties, ...(required !== undefined && { required }), type: "object" };
+  } catch {
+    // They can be given all the same, by who writes JSON.
+    return null;
+  }
+}
+
 type Part = "action" | "observation" | "state";
 
 const METADATA = { additionalProperties: true, description: "Free-form data", title: "Metadata", type: "object" };

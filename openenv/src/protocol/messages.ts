@@ -64,4 +64,5 @@ export const EXTENSIONS_KEY = "openenv";
  * `binary`: frames may be MessagePack. `batch`: the socket carries many sessions, and none of its own.
  */
 export const EXTENSIONS = ["warnings", "timing", "binary", "batch"] as const;
-export type Extension = (typeof EXTENSIONS)[number];
+/** Those, and `view`, which a query key of its own asks for: pages want it, trainers do not. */
+export type Extension = (typeof EXTENSIONS)[number] | "view";

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import type { EnvironmentDefinition } from "../env/environment.js";
 import { ConfigError } from "../errors.js";
@@ -26,6 +27,12 @@ export interface Config {
   /** Undefined when sessions live in this process. */
   isolation: IsolationConfig | undefined;
   logLevel: LogLevel;
+  /** Whether `/web/` is served. */
+  webInterface: boolean;
+  /** What the web interface shows as README; null for none. */
+  readme: string | null;
+  /** `owner/name` on Hugging Face Spaces, else null. */
+  spaceId: string | null;
 }
 
 type Variables = Readonly<Record<string, string | undefined>>;
@@ -33,6 +40,11 @@ type Variables = Readonly<Record<string, string | undefined>>;
 const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
 const MODES = ["simulation", "production"] as const;
 const ISOLATION = ["none", "thread", "process"] as const;
+/** As the reference reads them, and their opposites. */
+const ON = ["true", "1", "yes"];
+const OFF = ["false", "0", "no"];
+/** Characters of a README that are shown. */
+const MAX_README = 1_000_000;
 const DEFAULT_CAPACITY = 100;
 const COUNT_FROM_ZERO = { min: 0, max: 10_000_000, whole: true };
 
@@ -40,10 +52,15 @@ const COUNT_FROM_ZERO = { min: 0, max: 10_000_000, whole: true };
 export function readConfig(definition: EnvironmentDefinition, options: ServeOptions, variables: Variables): Config {
   const sessionTimeout = options.sessionTimeout;
   checkSchemas(definition);
+  const mode = choice(
+    "OPENENV_MODE",
+    options.mode ?? text(variables, "OPENENV_MODE")?.toLowerCase() ?? "simulation",
+    MODES,
+  );
   return {
     host: filled("HOST", options.host) ?? text(variables, "HOST") ?? "127.0.0.1",
     port: number("PORT", options.port ?? text(variables, "PORT") ?? 8000, { min: 0, max: 65_535, whole: true }),
-    mode: choice("OPENENV_MODE", options.mode ?? text(variables, "OPENENV_MODE")?.toLowerCase() ?? "simulation", MODES),
+    mode,
     maxConcurrentEnvs: capacity(definition, options, variables),
     sessionTimeoutMs:
       sessionTimeout === null
@@ -75,7 +92,32 @@ export function readConfig(definition: EnvironmentDefinition, options: ServeOpti
       options.logLevel ?? text(variables, "LOG_LEVEL")?.toLowerCase() ?? "info",
       LOG_LEVELS,
     ),
+    webInterface: webInterface(options.webInterface ?? text(variables, "ENABLE_WEB_INTERFACE") ?? "auto", mode),
+    readme:
+      readme(filled("readmePath", options.readmePath) ?? text(variables, "ENV_README_PATH")) ??
+      definition.readme ??
+      null,
+    spaceId: text(variables, "SPACE_ID") ?? null,
   };
+}
+
+/** Auto: for people who play, not where an environment works behind an agent. */
+function webInterface(given: boolean | string, mode: Mode): boolean {
+  const word = String(given).toLowerCase();
+  if (word === "auto") return mode === "simulation";
+  if (ON.includes(word)) return true;
+  if (OFF.includes(word)) return false;
+  throw new ConfigError(`ENABLE_WEB_INTERFACE must be one of auto, true, false, not "${given}".`);
+}
+
+function readme(path: string | undefined): string | undefined {
+  if (path === undefined) return undefined;
+  try {
+    return readFileSync(path, "utf8").slice(0, MAX_README);
+  } catch (error) {
+    const reason = (error as Error).message;
+    throw new ConfigError(`ENV_README_PATH must name a text file that can be read: ${reason}`, { cause: error });
+  }
 }
 
 function capacity(definition: EnvironmentDefinition, options: ServeOptions, variables: Variables): number {

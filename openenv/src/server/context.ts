@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { ServerView } from "../protocol/web.js";
 import type { ByteBudget } from "./byte-budget.js";
 import type { Descriptors } from "./descriptors.js";
 import type { Fleet } from "./fleet.js";
@@ -6,6 +7,7 @@ import type { Origins } from "./origins.js";
 import type { Rights } from "./rights.js";
 import type { Runtime } from "./runtime.js";
 import type { Sessions } from "./sessions.js";
+import type { Gauge } from "./statistics/gauge.js";
 
 /** A request of a client of real MCP. */
 export interface McpRequest {
@@ -24,6 +26,13 @@ export interface McpDoor {
   goAway(): void;
 }
 
+export interface WebSettings {
+  /** Markdown. */
+  readonly readme: string | null;
+  /** `owner/name` on Hugging Face Spaces. */
+  readonly spaceId: string | null;
+}
+
 /** What the transports of one server work with. */
 export interface ServerContext {
   readonly runtime: Runtime;
@@ -37,6 +46,12 @@ export interface ServerContext {
   /** Shared by what waits on sockets: frames for their turn, answers for a slow reader. */
   readonly backlog: ByteBudget;
   readonly descriptors: Descriptors;
+  /** What the web interface is told beside the environment; undefined when it is off. */
+  readonly web: WebSettings | undefined;
+  readonly limits: ServerView["limits"];
+  readonly gauge: Gauge;
+  /** WebSockets that are open. */
+  openSockets(): number;
   /** The other servers behind the same address. */
   readonly fleet: Fleet | undefined;
   /** Loaded with the first client that speaks real MCP. */

@@ -18,21 +18,22 @@ const ADVICE = "raise the limit (ulimit -n) or lower MAX_CONCURRENT_ENVS";
  * the lowest number that is free, so that the number of a new socket says how many are taken.
  */
 export class Descriptors {
+  /** Infinity when nothing says so. */
+  readonly limit: number;
   readonly #log: Log;
-  readonly #limit: number;
   #refused = 0;
   #quiet: NodeJS.Timeout | undefined;
 
   constructor(log: Log, limit = descriptorLimit()) {
     this.#log = log;
-    this.#limit = limit;
+    this.limit = limit;
   }
 
   /** Says at the start when there are too few for what the server is to hold. */
   warn({ maxConcurrentEnvs, queueSize }: Pick<Config, "maxConcurrentEnvs" | "queueSize">): void {
     const needed = maxConcurrentEnvs + queueSize + AT_START + FOR_REQUESTS;
-    if (this.#limit >= needed) return;
-    const fields = { limit: this.#limit, needed, sessions: maxConcurrentEnvs, waiting: queueSize };
+    if (this.limit >= needed) return;
+    const fields = { limit: this.limit, needed, sessions: maxConcurrentEnvs, waiting: queueSize };
     this.#log.warn(fields, `fewer file descriptors than sessions on sockets of their own need: ${ADVICE}`);
   }
 
@@ -59,13 +60,13 @@ export class Descriptors {
   #takes(socket: object, reserved: number): boolean {
     // No public property has it. It is -1 where sockets have no such number.
     const { fd = -1 } = (socket as { _handle?: { fd?: number } })._handle ?? {};
-    if (fd < this.#limit - reserved) return false;
+    if (fd < this.limit - reserved) return false;
     this.tell();
     return true;
   }
 
   #say(error?: Error): void {
-    const fields = { limit: this.#limit, refused: this.#refused, ...(error && { err: error }) };
+    const fields = { limit: this.limit, refused: this.#refused, ...(error && { err: error }) };
     this.#log.error(fields, `out of file descriptors, connections are refused: ${ADVICE}`);
     this.#refused = 0;
     this.#quiet = setTimeout(() => {

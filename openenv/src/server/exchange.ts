@@ -2,6 +2,7 @@ import type { Transition } from "../env/environment.js";
 import { InvalidOutputError } from "../env/validate.js";
 import type { ClientMessage, JsonObject, ObservationData, ServerMessage } from "../protocol/messages.js";
 import { isToolAction, type ToolOutcome } from "../protocol/tools.js";
+import type { View } from "../protocol/web.js";
 import { isThenable } from "../util/thenable.js";
 import { Call, type CallOptions } from "./call.js";
 import { describeError, toError } from "./failure.js";
@@ -10,17 +11,21 @@ import type { Session, Task } from "./session.js";
 import { SessionKilledError } from "./session-killed.js";
 import { callTool, prepareCall, type ToolRequest } from "./tool-call.js";
 import { listTools, toToolCall, toTransition } from "./tool-step.js";
+import { makeView } from "./view.js";
 
 export interface ExchangeOptions extends CallOptions {
   /** Adds `metadata.openenv` with where the time went. */
   timing?: boolean;
   /** Names the reset options that were dropped, in `metadata.openenv.warnings`. */
   warnings?: boolean;
+  /** Adds what the author's `render` and `actions` make of the observation. */
+  view?: boolean;
 }
 
 export type EnvironmentMessage = Exclude<ClientMessage, { type: "mcp" | "close" }>;
 type Method = EnvironmentMessage["type"];
 type Reply = ServerMessage | Promise<ServerMessage>;
+type ObservationMessage = Extract<ServerMessage, { type: "observation" }>;
 /** What an observation comes from. */
 type Kind = "reset" | "step" | "tool";
 const CHECKS = { reset: "resetTransition", step: "transition", tool: "transition" } as const;
@@ -61,7 +66,6 @@ export class Exchange extends Call implements Task<ServerMessage> {
   fail(method: Method, error: unknown): ServerMessage {
     const { runtime, id } = this.#session;
     const cause = toError(error);
-    runtime.counters.errors++;
     if (this.aborted === undefined) {
       runtime.log.warn({ err: cause, session: id }, `the environment failed in ${method}`);
     } else {
@@ -104,10 +108,12 @@ export class Exchange extends Call implements Task<ServerMessage> {
     return this.#finish("step", told, (more) => this.#stepped(toTransition(request, outcome, more), "tool"));
   }
 
-  #stepped(transition: Transition, kind: Kind = "step"): ServerMessage {
-    this.#session.stepCount++;
-    this.#session.runtime.counters.steps++;
-    return this.#observation(kind, transition);
+  #stepped(transition: Transition, kind: Kind = "step"): Reply {
+    const session = this.#session;
+    session.stepCount++;
+    const reply = this.#observation(kind, transition);
+    session.runtime.statistics.endStep(session.startedAt);
+    return reply;
   }
 
   #reset(data: JsonObject): Reply {
@@ -133,8 +139,7 @@ export class Exchange extends Call implements Task<ServerMessage> {
       },
     };
     return this.#finish("reset", this.#session.instance.reset(request), (transition: Transition) => {
-      this.#session.episodeId = episodeId;
-      this.#session.stepCount = 0;
+      this.#session.beginEpisode(episodeId);
       return this.#observation("reset", transition);
     });
   }
@@ -156,7 +161,7 @@ export class Exchange extends Call implements Task<ServerMessage> {
       .catch((error: unknown) => this.fail(method, error));
   }
 
-  #observation(kind: Kind, returned: Transition): ServerMessage {
+  #observation(kind: Kind, returned: Transition): Reply {
     const { validator, definition } = this.#session.runtime;
     // They are made for what the contract declares, which a tool's observation is where there is nothing else.
     const transforms = kind === "tool" && !definition.contract.toolsOnly ? undefined : definition.transforms;
@@ -171,7 +176,18 @@ export class Exchange extends Call implements Task<ServerMessage> {
     const data: ObservationData = isEmpty(metadata)
       ? { observation, reward, done }
       : { observation, reward, done, metadata };
-    return { type: "observation", data };
+    const message: ObservationMessage = { type: "observation", data };
+    if (this.#options.view !== true) return message;
+    // The author's renderer knows what the contract declares, and of tools only where they are all there is.
+    const isKnown = kind !== "tool" || definition.contract.toolsOnly;
+    return this.#withView(message, isKnown ? transition.observation : undefined);
+  }
+
+  async #withView(message: ObservationMessage, observation: JsonObject | undefined): Promise<ServerMessage> {
+    const { instance, runtime } = this.#session;
+    const nothing: View = { parts: [], actions: [] };
+    const view = observation === undefined ? nothing : await makeView(instance, observation, runtime);
+    return Object.assign(message, { view });
   }
 
   #annotate(metadata: JsonObject, truncated: boolean): JsonObject {
@@ -201,8 +217,8 @@ export class Exchange extends Call implements Task<ServerMessage> {
 
   #countNonFinite(method: Method, count: number): void {
     if (count === 0) return;
-    const { counters, log } = this.#session.runtime;
-    counters.nonFinite += count;
+    const { statistics, log } = this.#session.runtime;
+    statistics.nonFinite += count;
     log.warn({ session: this.#session.id, count }, `${method} returned NaN or infinities; they were sent as null`);
   }
 }

@@ -1,6 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import type { ServerCapacityStatus, SessionInfo } from "../protocol/http.js";
+import type { FleetReport, WorkerReport } from "./statistics/worker-report.js";
 
 /** How full one server is. */
 export interface Load {
@@ -17,6 +18,8 @@ export interface Load {
 export interface FleetServer {
   load(): Load;
   list(): SessionInfo[];
+  /** With at most so many sessions. */
+  report(maxSessions: number): Promise<WorkerReport>;
   /** Takes an upgrade that another one passed on; it is not passed on again, but refused when there is no room. */
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
   /** Answers a request that another one forwarded; it is not forwarded again. */
@@ -30,6 +33,8 @@ export interface FleetServer {
 export interface Fleet {
   /** Stands before the ids of this one's sessions, so that the others know whose they are. */
   readonly idPrefix: string;
+  /** Which of them this one is. */
+  readonly number: number;
   /** Listens on the shared port of the host; resolves with the port. */
   listen(server: Server, host: string): Promise<number>;
   /** Called once, when the server listens. */
@@ -40,6 +45,8 @@ export interface Fleet {
   capacity(): ServerCapacityStatus;
   /** The sessions of all together. */
   sessions(): Promise<SessionInfo[]>;
+  /** What all together have to say, each with at most so many sessions; one that does not answer is left out. */
+  reports(maxSessions: number): Promise<FleetReport>;
   /** The other one that a named session lives on; undefined when it is this one's or nobody's. */
   ownerOf(sessionId: string): number | undefined;
   /** Another one that has room for a session when this one has none. */

@@ -6,14 +6,16 @@ const API_VERSION = "1.0.0";
 
 type Schema = Record<string, unknown>;
 
-interface OpenApiParts {
+export interface ApiParts {
   mode: Mode;
   name: string;
   schemas: SchemaBody;
+  /** The web interface is served. */
+  web: boolean;
 }
 
 /** The OpenAPI 3.1 description of `GET /openapi.json`; in production without the simulation routes. */
-export function renderOpenApi({ mode, name, schemas }: OpenApiParts): object {
+export function renderOpenApi({ mode, name, schemas, web }: ApiParts): object {
   const simulation = mode === "simulation";
   const anyObject = { type: "object" };
   return {
@@ -23,6 +25,7 @@ export function renderOpenApi({ mode, name, schemas }: OpenApiParts): object {
       version: API_VERSION,
       description: `The environment \`${name}\`. Training talks to the WebSocket \`/ws\`; these routes are for everything else.`,
     },
+    externalDocs: { description: "The frames of the WebSockets", url: "docs/frames" },
     paths: {
       ...(simulation ? controlPaths(String(schemas.state["title"])) : {}),
       "/metadata": { get: operation("Info", "Who this environment is", ref("EnvironmentMetadata")) },
@@ -35,6 +38,7 @@ export function renderOpenApi({ mode, name, schemas }: OpenApiParts): object {
           answer: anyObject,
         }),
       },
+      ...(web ? webPaths(simulation ? String(schemas.state["title"]) : undefined) : {}),
     },
     components: { schemas: { ...commonSchemas(), ...(simulation ? controlSchemas(schemas) : {}) } },
   };
@@ -91,6 +95,21 @@ function controlPaths(stateName: string): Schema {
   };
 }
 
+/** Of a visitor, whose session a cookie names. */
+function webPaths(stateName: string | undefined): Schema {
+  const info = operation("Web interface", "Who this environment is, with its README", ref("EnvironmentMetadata"));
+  if (stateName === undefined) return { "/web/metadata": { get: info } };
+  const anyObject = { type: "object" };
+  const answer = ref("StepResponse");
+  const reset = { body: anyObject, answer: ref("ResetResponse"), bodyOptional: true };
+  return {
+    "/web/metadata": { get: info },
+    "/web/reset": { post: posting("Web interface", "Begin an episode of this visitor", reset) },
+    "/web/step": { post: posting("Web interface", "Take one action in it", { body: ref("StepRequest"), answer }) },
+    "/web/state": { get: operation("Web interface", "Its state", ref(stateName)) },
+  };
+}
+
 function taskPaths(): Schema {
   const list = { type: "array", items: { type: "object" } };
   const tasks = { type: "object", properties: { tasks: list, env_name: { type: "string" } } };
@@ -117,11 +136,12 @@ function taskPaths(): Schema {
   };
 }
 
-function object(title: string, properties: Schema, required: string[] = []): Schema {
+/** The schema of an object with these members. */
+export function object(title: string, properties: Schema, required: string[] = []): Schema {
   return { title, type: "object", properties, ...(required.length > 0 ? { required } : {}) };
 }
 
-function nullable(schema: Schema): Schema {
+export function nullable(schema: Schema): Schema {
   return { anyOf: [schema, { type: "null" }] };
 }
 
@@ -208,6 +228,6 @@ function controlSchemas({ action, observation, state }: SchemaBody): Schema {
 }
 
 /** A schema with definitions of its own becomes a resource of its own, so that its `#/$defs/…` stay right. */
-function inline(schema: Schema): Schema {
+export function inline(schema: Schema): Schema {
   return "$defs" in schema ? { $id: `urn:openenv:${String(schema["title"])}`, ...schema } : schema;
 }

@@ -122,6 +122,7 @@ async function createSession({ own, sessions, orchestrator = false }: RpcContext
   }
   if (sessions === undefined) throw new RpcError(RPC_ERRORS.methodNotFound, "Sessions cannot be created here");
   const session = await sessions.openNamed();
+  session.client = "mcp";
   session.held = orchestrator;
   session.orchestrated = orchestrator;
   return session.id;
@@ -157,7 +158,12 @@ function show(id: unknown): string {
 
 function asRpcError(error: unknown, runtime: Runtime): RpcError {
   if (error instanceof RpcError) return error;
-  if (error instanceof Refusal) return refusalToRpc(error);
+  if (error instanceof Refusal) {
+    runtime.statistics.countError(error.data);
+    return refusalToRpc(error);
+  }
+  const message = "Internal error";
   runtime.log.error({ err: error }, "a JSON-RPC method failed");
-  return new RpcError(RPC_ERRORS.internal, "Internal error");
+  runtime.statistics.countError({ code: "EXECUTION_ERROR", message });
+  return new RpcError(RPC_ERRORS.internal, message);
 }

@@ -2,6 +2,7 @@ import type { EnvironmentDefinition } from "../env/environment.js";
 import { createToolSet, type ToolSet } from "../env/tool-set.js";
 import { createValidator, type Validator } from "../env/validate.js";
 import { type Log, silentLog } from "./log.js";
+import { Statistics } from "./statistics/statistics.js";
 import type { Mode } from "./types.js";
 
 /** What all sessions of one server share. */
@@ -12,21 +13,13 @@ export interface Runtime {
   readonly tools: ToolSet | undefined;
   readonly mode: Mode;
   readonly log: Log;
-  readonly counters: Counters;
+  readonly statistics: Statistics;
   /** Stands before session ids: says which server of a fleet has the session. */
   readonly idPrefix: string;
   /** Largest answer that is sent, bytes. */
   readonly maxAnswerBytes: number;
   /** Only the orchestrator may reset, step and ask for the state. */
   readonly guarded: boolean;
-}
-
-export interface Counters {
-  sessions: number;
-  steps: number;
-  errors: number;
-  /** NaN and infinities that went out as null. */
-  nonFinite: number;
 }
 
 const MAX_ANSWER_BYTES = 100 * 1024 * 1024;
@@ -39,7 +32,7 @@ export function createRuntime(definition: EnvironmentDefinition, options: Partia
     tools: createToolSet(definition.contract.tools, mode),
     mode,
     log: options.log ?? silentLog,
-    counters: { sessions: 0, steps: 0, errors: 0, nonFinite: 0 },
+    statistics: new Statistics(),
     idPrefix: options.idPrefix ?? "",
     maxAnswerBytes: options.maxAnswerBytes ?? MAX_ANSWER_BYTES,
     guarded: options.guarded ?? false,

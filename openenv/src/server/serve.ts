@@ -5,6 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { EnvironmentDefinition } from "../env/environment.js";
 import { isEnvironmentDefinition } from "../env/environment.js";
 import { ConfigError } from "../errors.js";
+import type { ServerView } from "../protocol/web.js";
 import { ByteBudget } from "./byte-budget.js";
 import { type Config, readConfig } from "./config.js";
 import type { ServerContext } from "./context.js";
@@ -21,6 +22,8 @@ import { createOrigins } from "./origins.js";
 import { createRights } from "./rights.js";
 import { createRuntime } from "./runtime.js";
 import { Sessions } from "./sessions.js";
+import { Gauge } from "./statistics/gauge.js";
+import { makeReport } from "./statistics/report.js";
 import type { RunningServer, ServeOptions } from "./types.js";
 import { createSocketServer } from "./ws/socket-server.js";
 
@@ -66,11 +69,15 @@ export async function serveHere(
     bodies: new ByteBudget(Math.max(BODIES_BYTES, config.maxMessageBytes)),
     backlog: new ByteBudget(BACKLOG_BYTES),
     descriptors: new Descriptors(log),
+    web: config.webInterface ? config : undefined,
+    limits: limitsOf(config),
+    gauge: new Gauge(runtime.statistics),
+    openSockets: () => sockets.open,
     requests: 0,
     draining: false,
   };
   const sockets = createSocketServer(context);
-  const handle = createRouter(context, createRoutes(config.mode));
+  const handle = createRouter(context, createRoutes(config));
   const server = createServer({ noDelay: true }, (request, response) => handle(request, response));
   server.on("connection", (socket: Socket) => context.descriptors.guard(socket));
   server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
@@ -108,6 +115,7 @@ export async function serveHere(
     await isolated?.close();
     listeningPorts().delete(port);
     context.descriptors.close();
+    context.gauge.close();
     log.close();
   };
   const stopSignals = options.handleSignals === true ? onSignals(close, log) : () => {};
@@ -118,6 +126,7 @@ export async function serveHere(
   await fleet?.join({
     load: () => context.sessions.load(),
     list: () => context.sessions.list(),
+    report: (maxSessions) => makeReport(context, maxSessions),
     upgrade: sockets.take,
     handle: (request, response) => handle(request, response, true),
     retire: async (limitMs) => {
@@ -135,10 +144,20 @@ export async function serveHere(
     host: config.host,
     port,
     environment,
+    webInterface: config.webInterface,
     capacity: () => context.sessions.capacity(),
     sessions: async () => (fleet === undefined ? context.sessions.list() : await fleet.sessions()),
     close,
     [Symbol.asyncDispose]: close,
+  };
+}
+
+function limitsOf({ sessionTimeoutMs, isolation, maxMessageBytes, queueTimeoutMs }: Config): ServerView["limits"] {
+  return {
+    session_timeout_s: sessionTimeoutMs === null ? null : sessionTimeoutMs / 1000,
+    step_timeout_s: isolation?.stepTimeoutMs === undefined ? null : isolation.stepTimeoutMs / 1000,
+    max_message_bytes: maxMessageBytes,
+    queue_timeout_s: queueTimeoutMs / 1000,
   };
 }
 

@@ -1,9 +1,11 @@
 import type { Environment } from "../env/environment.js";
 import type { SessionInfo } from "../protocol/http.js";
+import type { ServerViewSession } from "../protocol/web.js";
 import { settled } from "../util/settled.js";
 import { isThenable } from "../util/thenable.js";
 import type { Call } from "./call.js";
 import { toError } from "./failure.js";
+import type { Visit } from "./http/web/visit.js";
 import type { Runtime } from "./runtime.js";
 
 export type SessionState = "created" | "ready" | "closing" | "closed";
@@ -40,11 +42,17 @@ class SessionClosedError extends Error {}
 export class Session {
   readonly runtime: Runtime;
   readonly createdAt = Date.now();
-  lastActivityAt = this.createdAt;
+  /** By the clock of `performance.now()`, which nobody sets. */
+  lastActivityAt = performance.now();
+  /** When the latest call began, by the same clock. */
+  startedAt = this.lastActivityAt;
   state: SessionState = "created";
   stepCount = 0;
   /** Null until the first reset. */
   episodeId: string | null = null;
+  episodes = 0;
+  /** How its client came in. */
+  client: ServerViewSession["client"] = "http";
   /** Requests can name it by its id. */
   named = false;
   /** A socket serves this session; it is not reaped. */
@@ -59,10 +67,13 @@ export class Session {
   closeOnDetach = false;
   /** Talks to it over Streamable HTTP. */
   peer: SessionPeer | undefined;
+  /** What the pages that watch it see. */
+  visit: Visit | undefined;
   /** Ended by the server: tells the socket, if there is one. */
   onEnded: ((reason: string) => void) | undefined;
   #id: string | undefined;
   #instance: Environment | undefined;
+  #earlierSteps = 0;
   #call: Call | undefined;
   #running: PromiseLike<unknown> | undefined;
   #rest: PromiseLike<unknown> | undefined;
@@ -112,11 +123,24 @@ export class Session {
     return this.#start(task);
   }
 
+  /** Somebody uses it. */
+  touch(): void {
+    this.lastActivityAt = performance.now();
+  }
+
   /** Names the call in flight, so that the end of the session can abort it. */
   begin(call: Call): Call {
-    this.lastActivityAt = Date.now();
+    this.touch();
+    this.startedAt = this.lastActivityAt;
     this.#call = call;
     return call;
+  }
+
+  beginEpisode(id: string): void {
+    this.#earlierSteps += this.stepCount;
+    this.stepCount = 0;
+    this.episodes++;
+    this.episodeId = id;
   }
 
   /** Has the next call wait for what one that was given up still does, but not for ever. */
@@ -133,12 +157,20 @@ export class Session {
     return {
       session_id: this.id,
       created_at: this.createdAt / 1000,
-      last_activity_at: this.lastActivityAt / 1000,
+      last_activity_at: (performance.timeOrigin + this.lastActivityAt) / 1000,
       step_count: this.stepCount,
       environment_type: this.runtime.definition.contract.name,
       episode_id: this.episodeId,
       attached: this.attached,
     };
+  }
+
+  /** As {@link info}, with what operators watch. */
+  view(worker: number): ServerViewSession {
+    const { client, episodes } = this;
+    const busyFor = (performance.now() - this.startedAt) / 1000;
+    const steps = this.#earlierSteps + this.stepCount;
+    return { ...this.info(), client, busy_s: this.busy ? busyFor : null, episodes, steps, worker };
   }
 
   #start<T>(task: Task<T>): T | Promise<T> {
@@ -162,7 +194,7 @@ export class Session {
     }
     this.#running = undefined;
     this.#call = undefined;
-    this.lastActivityAt = Date.now();
+    this.touch();
     while (this.#running === undefined) {
       const waiting = this.#waiting?.shift();
       if (waiting === undefined) return;

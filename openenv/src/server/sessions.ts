@@ -1,5 +1,6 @@
 import type { Environment } from "../env/environment.js";
 import type { ServerCapacityStatus, SessionInfo } from "../protocol/http.js";
+import type { ServerViewSession } from "../protocol/web.js";
 import { Registry } from "../util/registry.js";
 import { settled } from "../util/settled.js";
 import { isThenable } from "../util/thenable.js";
@@ -67,6 +68,15 @@ export class Sessions {
     return [...this.#live].map((session) => session.info());
   }
 
+  /** Those active last, at most so many; and how many did something since then, or are doing it. */
+  watch(limit: number, since: number): { sessions: ServerViewSession[]; stepping: number } {
+    const number = this.#options.fleet?.number ?? 0;
+    const live = [...this.#live];
+    const stepping = live.filter((session) => session.busy || session.lastActivityAt >= since).length;
+    const latest = limit === 0 ? [] : live.sort((a, b) => b.lastActivityAt - a.lastActivityAt).slice(0, limit);
+    return { sessions: latest.map((session) => session.view(number)), stepping };
+  }
+
   /**
    * Takes a slot, then makes the environment. When all are taken, an applicant waits where a queue is kept.
    * @throws Refusal (CAPACITY_REACHED, FACTORY_ERROR).
@@ -91,7 +101,7 @@ export class Sessions {
     const session = new Session(this.#runtime);
     this.#live.add(session);
     this.#options.fleet?.changed();
-    this.#runtime.counters.sessions++;
+    this.#runtime.statistics.sessions++;
     const made = this.#fill(session);
     if (applicant === undefined || !isThenable(made)) return made;
     this.#making.set(applicant, session);
@@ -140,7 +150,7 @@ export class Sessions {
     const session = this.#byId.get(id);
     if (session === undefined) return undefined;
     this.#unclaimed.delete(session);
-    session.lastActivityAt = Date.now();
+    session.touch();
     return session;
   }
 
@@ -158,7 +168,7 @@ export class Sessions {
     session.attached = false;
     session.orchestrated = session.held;
     session.onEnded = undefined;
-    session.lastActivityAt = Date.now();
+    session.touch();
     if (session.closeOnDetach) this.end(session, "closed by its holder");
   }
 
@@ -173,6 +183,7 @@ export class Sessions {
     const closed = session.close(reason);
     session.onEnded?.(reason);
     session.peer?.end();
+    session.visit?.end(reason);
     if ((session.state as SessionState) !== "closed") {
       this.#closing.add(closed);
       void closed.then(() => this.#closing.delete(closed));
@@ -184,7 +195,7 @@ export class Sessions {
   }
 
   /** Ends sessions without a socket whose time is up. Work in flight and connected peers are never touched. */
-  sweep(now = Date.now()): void {
+  sweep(now = performance.now()): void {
     const limit = this.#options.sessionTimeoutMs;
     if (limit === null) return;
     for (const session of this.#byId.values()) {

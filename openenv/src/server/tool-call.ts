@@ -102,8 +102,8 @@ function succeeded(returned: unknown, session: Session, tool: Tool): ToolOutcome
   try {
     const { value, nonFinite } = tool.render(returned);
     if (nonFinite > 0) {
-      const { counters, log } = session.runtime;
-      counters.nonFinite += nonFinite;
+      const { statistics, log } = session.runtime;
+      statistics.nonFinite += nonFinite;
       log.warn({ session: session.id, tool: tool.name, count: nonFinite }, "a tool returned NaN or infinities");
     }
     return { result: value, error: null };
@@ -117,7 +117,6 @@ function explain(error: unknown, session: Session, tool: Tool): ToolOutcome {
   if (error instanceof SessionKilledError) throw error;
   const { runtime, id } = session;
   const cause = toError(error);
-  runtime.counters.errors++;
   runtime.log.warn({ err: cause, session: id, tool: tool.name }, "a tool failed");
   const text = cause instanceof InvalidOutputError ? cause.message : describeError(error, runtime.mode);
   return failed(typeOf(cause), `The tool "${tool.name}" failed: ${text}`);

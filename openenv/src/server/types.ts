@@ -58,6 +58,13 @@ export interface ServeOptions extends Partial<ConcurrencyConfig> {
   stepTimeout?: number;
   /** Megabytes: of JavaScript heap for a thread, of all its memory for a process. `HOST_MEMORY_MB`, default none. */
   hostMemoryMb?: number;
+  /**
+   * The web interface at `/web/`: "auto" serves it in simulation mode only. `ENABLE_WEB_INTERFACE` (auto, true, false),
+   * default auto.
+   */
+  webInterface?: boolean | "auto";
+  /** Path of the Markdown file that it shows, read at the start. `ENV_README_PATH`, default the definition's `readme`. */
+  readmePath?: string;
   /** `LOG_LEVEL`, default info. Logs are JSON lines on standard error. */
   logLevel?: LogLevel;
   /** End cleanly on SIGTERM and SIGINT, then exit with 0. Default false; the command line sets it. */
@@ -72,6 +79,8 @@ export interface RunningServer extends AsyncDisposable {
   readonly host: string;
   readonly port: number;
   readonly environment: EnvironmentDefinition;
+  /** There is a page at `/web/`. */
+  readonly webInterface: boolean;
   capacity(): ServerCapacityStatus;
   /** Of all workers. */
   sessions(): Promise<SessionInfo[]>;

@@ -45,6 +45,22 @@ describe("an environment", () => {
   });
 });
 
+test("the README of an environment's folder is shown by the web interface, unless a variable names another", async () => {
+  await using project = await createProject({
+    "server/environment.ts": counterModule(),
+    "README.md": "# Of the folder",
+    "other.md": "# Of a variable",
+  });
+  for (const [env, shown] of [
+    [{}, "# Of the folder"],
+    [{ ENV_README_PATH: "other.md" }, "# Of a variable"],
+  ] as const) {
+    await using running = startCommand(["serve", ".", ...FREE], { cwd: project.dir, env });
+    const [, url] = await running.printed(URL_LINE);
+    expect(await (await fetch(`${url}/web/info`)).json()).toMatchObject({ readme: shown });
+  }
+});
+
 test("the banner has the real URL and the lines that use it in both languages", async () => {
   await using project = await createProject({ "environment.ts": counterModule() });
   await using running = startCommand(["serve", ...FREE], { cwd: project.dir });

@@ -88,7 +88,7 @@ async function serveTarget(target: string, { watch, reload, ...options }: ServeF
     return;
   }
   const server = await serveModule(file, options);
-  if (server.role !== "worker") print(renderBanner(server.url, server.environment.contract));
+  if (server.role !== "worker") print(renderBanner(server));
 }
 
 function parseWorkers(text: string): number | "auto" {

@@ -27,7 +27,7 @@ function reset(exchange: Exchange): Promise<void> {
     const checked = exchange.context.runtime.validator.reset(body);
     if (!checked.ok)
       return sendInvalid(
-        exchange.response,
+        exchange,
         checked.issues.map((issue) => ({ ...issue, loc: ["body", ...issue.loc] })),
       );
     if (forwardToRoom(exchange, JSON.stringify(body))) return;
@@ -43,14 +43,14 @@ function reset(exchange: Exchange): Promise<void> {
 function step(exchange: Exchange): Promise<void> {
   return withBody(exchange, async (body) => {
     if (body === undefined) {
-      return sendInvalid(exchange.response, [{ type: "missing", loc: ["body"], msg: "Field required", input: null }]);
+      return sendInvalid(exchange, [{ type: "missing", loc: ["body"], msg: "Field required", input: null }]);
     }
     const fields = new BodyFields(body);
     const message = { type: "step", data: fields.object("action") } as const;
     const timeout = fields.optionalPositive("timeout_s");
     const timeoutMs = timeout === undefined ? undefined : timeout * 1000;
     const options = { timeoutMs, requestId: fields.optionalString("request_id", 255) };
-    if (fields.issues.length > 0) return sendInvalid(exchange.response, fields.issues);
+    if (fields.issues.length > 0) return sendInvalid(exchange, fields.issues);
     const named = namedSession(exchange);
     if (named !== undefined) {
       const session = findSession(exchange, named);
@@ -73,7 +73,7 @@ async function state(exchange: Exchange): Promise<void> {
 type MaybePromise<T> = T | Promise<T>;
 
 /** Uses an environment for this request alone; it ends with the answer, or when the client leaves before. */
-async function withThrowaway(
+export async function withThrowaway(
   exchange: Exchange,
   use: (session: Session) => MaybePromise<ServerMessage>,
 ): Promise<void> {
@@ -86,31 +86,30 @@ async function withThrowaway(
 }
 
 /** A client that leaves gives its call up; the session stays. */
-function givenUpWith({ response }: Exchange): DispatchOptions {
+export function givenUpWith({ response }: Exchange): DispatchOptions {
   return { whenGone: (giveUp) => response.once("close", giveUp) };
 }
 
-function send(exchange: Exchange, session: Session | null, reply: ServerMessage): void {
+export function send(exchange: Exchange, session: Session | null, reply: ServerMessage): void {
   const { response, context } = exchange;
   markSession(exchange, session);
   if (reply.type === "error") {
     const { errors } = reply.data;
-    if (errors === undefined) return sendFailure(response, reply.data);
-    return sendInvalid(
-      response,
-      errors.map((issue) => ({ ...issue, loc: bodyPath(exchange, issue.loc) })),
-    );
+    if (errors === undefined) return sendFailure(exchange, reply.data, session ?? undefined);
+    const detail = errors.map((issue) => ({ ...issue, loc: bodyPath(exchange, issue.loc) }));
+    return sendInvalid(exchange, detail, session ?? undefined);
   }
-  const body = reply.type === "observation" ? httpObservation(reply.data) : reply.data;
+  const isPlain = reply.type !== "observation" || exchange.path.startsWith("/web/");
+  const body = isPlain ? reply.data : httpObservation(reply.data);
   sendJson(response, 200, body, context.runtime.maxAnswerBytes);
 }
 
 /** Paths lead from the body on, for both stages alike: `["body", "action", "amount"]`, `["body", "seed"]`. */
 function bodyPath({ path }: Exchange, loc: (string | number)[]): (string | number)[] {
-  return path === "/step" ? ["body", "action", ...loc] : ["body", ...loc.slice(1)];
+  return path.endsWith("/step") ? ["body", "action", ...loc] : ["body", ...loc.slice(1)];
 }
 
-/** Over HTTP the four keys are always there and the reward is a number or null. */
+/** Over HTTP, but for the web interface, the four keys are always there and the reward is a number or null. */
 function httpObservation({ observation, reward, done, metadata }: ObservationData): JsonObject {
   return {
     observation,
@@ -121,7 +120,7 @@ function httpObservation({ observation, reward, done, metadata }: ObservationDat
 }
 
 /** A session lives where it was opened: a request that names another server's is answered there. */
-function atOwner(handler: Handler): Handler {
+export function atOwner(handler: Handler): Handler {
   return async (exchange) => {
     const { request, response, context } = exchange;
     const named = context.fleet && namedSession(exchange);
@@ -140,14 +139,14 @@ export function forwardToRoom({ request, response, context, forwarded }: Exchang
   return true;
 }
 
-function refusable(handler: (exchange: Exchange) => Promise<void>): Handler {
+export function refusable(handler: (exchange: Exchange) => Promise<void>): Handler {
   return async (exchange) => {
     try {
       await handler(exchange);
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       markSession(exchange, null);
-      sendFailure(exchange.response, error.data);
+      sendFailure(exchange, error.data);
     }
   };
 }

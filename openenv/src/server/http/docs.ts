@@ -1,18 +1,26 @@
 import { readFile } from "node:fs/promises";
-import { renderOpenApi } from "../openapi.js";
+import { escapeHtml } from "../../util/escape-html.js";
+import { renderAsyncApi } from "../asyncapi.js";
+import { FRAMES_CSS, renderFramesPage } from "../frames-page.js";
+import { type ApiParts, renderOpenApi } from "../openapi.js";
 import { sendJson, sendStatus, sendText } from "./respond.js";
 import type { Exchange, Handler, Route } from "./router.js";
 
 /** Swagger UI's files, copied here when the package is built: the pages need no other host. */
 const ASSETS = new URL("../../assets/docs/", import.meta.url);
 const SCRIPT = "text/javascript; charset=utf-8";
+const PAGE = "text/html; charset=utf-8";
+const STYLE = "text/css; charset=utf-8";
 
 /** The pages that describe the server's routes. */
 export const DOCS_ROUTES: Record<string, Route> = {
   "/openapi.json": { GET: openApi },
+  "/asyncapi.json": { GET: asyncApi },
   "/docs": { GET: page("docs.js") },
   "/redoc": { GET: page("redoc.js") },
-  "/docs/swagger-ui.css": { GET: asset("swagger-ui.css", "text/css; charset=utf-8") },
+  "/docs/frames": { GET: frames },
+  "/docs/frames.css": { GET: ({ response }) => sendText(response, 200, { type: STYLE, text: FRAMES_CSS }) },
+  "/docs/swagger-ui.css": { GET: asset("swagger-ui.css", STYLE) },
   "/docs/swagger-ui-bundle.js": { GET: asset("swagger-ui-bundle.js", SCRIPT) },
   "/docs/docs.js": { GET: script({}) },
   // The same library as a page to read: everything unfolded, nothing to send.
@@ -20,20 +28,35 @@ export const DOCS_ROUTES: Record<string, Route> = {
 };
 
 function openApi({ response, context }: Exchange): void {
-  const { mode, definition } = context.runtime;
-  const { name } = definition.contract;
-  sendJson(response, 200, renderOpenApi({ mode, name, schemas: definition.contract.schemas() }));
+  sendJson(response, 200, renderOpenApi(partsOf(context)));
+}
+
+function asyncApi({ response, context }: Exchange): void {
+  sendJson(response, 200, renderAsyncApi(partsOf(context)));
+}
+
+function frames({ response, context }: Exchange): void {
+  response.setHeader("content-security-policy", FRAMES_POLICY);
+  sendText(response, 200, { type: PAGE, text: renderFramesPage(renderAsyncApi(partsOf(context))) });
+}
+
+function partsOf({ runtime, web }: Exchange["context"]): ApiParts {
+  const { mode, definition } = runtime;
+  const { contract } = definition;
+  return { mode, name: contract.name, schemas: contract.schemas(), web: web !== undefined };
 }
 
 /** The library puts styles and pictures into the page; scripts and data come from this server alone. */
 const POLICY =
   "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; object-src 'none'; base-uri 'none'";
+/** A page to read, without a script. */
+const FRAMES_POLICY = "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'";
 
 function page(start: string): Handler {
   return ({ response, context }) => {
     const title = escapeHtml(context.runtime.definition.contract.name);
     response.setHeader("content-security-policy", POLICY);
-    sendText(response, 200, { type: "text/html; charset=utf-8", text: renderPage(title, start) });
+    sendText(response, 200, { type: PAGE, text: renderPage(title, start) });
   };
 }
 
@@ -68,8 +91,4 @@ function asset(name: string, type: string): Handler {
 function script(options: object): Handler {
   const settings = JSON.stringify({ url: "openapi.json", dom_id: "#page", validatorUrl: null, ...options });
   return ({ response }) => sendText(response, 200, { type: SCRIPT, text: `SwaggerUIBundle(${settings});` });
-}
-
-function escapeHtml(text: string): string {
-  return text.replace(/[&<>"]/g, (character) => `&#${character.charCodeAt(0)};`);
 }

@@ -15,7 +15,7 @@ export function namedSession({ request }: Exchange): NamedSession | undefined {
   const header = request.headers[SESSION_HEADER];
   if (header === NO_SESSION) return undefined;
   if (typeof header === "string" && header !== "") return { id: header, explicit: true };
-  const id = readCookie(request);
+  const id = cookieSession(request);
   return id === undefined ? undefined : { id, explicit: false };
 }
 
@@ -31,13 +31,16 @@ export function findSession({ context }: Exchange, { id }: NamedSession): Sessio
 export function markSession({ request, response }: Exchange, session: Session | null): void {
   response.setHeader(SESSION_HEADER, session === null ? NO_SESSION : session.id);
   if (session === null) return;
-  response.setHeader(
-    "set-cookie",
-    `${sessionCookie(request.headers.host)}=${session.id}; Path=/; HttpOnly; SameSite=Lax`,
-  );
+  response.setHeader("set-cookie", sessionCookieHeader(request, session));
 }
 
-function readCookie({ headers }: IncomingMessage): string | undefined {
+/** The value of `set-cookie` that makes a browser name the session from now on. */
+export function sessionCookieHeader({ headers }: IncomingMessage, { id }: Session): string {
+  return `${sessionCookie(headers.host)}=${id}; Path=/; HttpOnly; SameSite=Lax`;
+}
+
+/** The session that a browser names. */
+export function cookieSession({ headers }: IncomingMessage): string | undefined {
   if (headers.cookie === undefined) return undefined;
   const start = `${sessionCookie(headers.host)}=`;
   const found = headers.cookie.split(";").find((part) => part.trimStart().startsWith(start));

@@ -3,16 +3,11 @@ import { createServer, request as httpRequest } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import * as z from "zod";
+import { createContext } from "../../../test-support/context.js";
 import { waitFor } from "../../../test-support/servers.js";
 import { defineContract, defineEnvironment } from "../../index.js";
 import { ByteBudget } from "../byte-budget.js";
-import type { ServerContext } from "../context.js";
-import { Descriptors } from "../descriptors.js";
-import { silentLog } from "../log.js";
-import { createOrigins } from "../origins.js";
-import { createRights } from "../rights.js";
 import { createRuntime } from "../runtime.js";
-import { Sessions } from "../sessions.js";
 import { createRouter } from "./router.js";
 import { createRoutes } from "./routes.js";
 
@@ -37,21 +32,11 @@ const bodies = new ByteBudget(BUDGET);
 
 beforeEach(async () => {
   const runtime = createRuntime(environment, { maxAnswerBytes: 200 });
-  const context: ServerContext = {
-    runtime,
-    sessions: new Sessions(runtime, { maxConcurrentEnvs: 10, sessionTimeoutMs: null }),
-    fleet: undefined,
-    origins: createOrigins("127.0.0.1", []),
-    rights: createRights({ operatorToken: undefined, orchestratorToken: undefined }),
-    maxMessageBytes: 80_000,
-    pingIntervalMs: 1_000,
-    bodies,
-    backlog: new ByteBudget(BUDGET),
-    descriptors: new Descriptors(silentLog),
-    requests: 0,
-    draining: false,
-  };
-  const server = createServer(createRouter(context, createRoutes("simulation"))).listen(0, "127.0.0.1");
+  const context = createContext(runtime, { maxMessageBytes: 80_000, bodies });
+  const server = createServer(createRouter(context, createRoutes({ mode: "simulation", webInterface: false }))).listen(
+    0,
+    "127.0.0.1",
+  );
   await once(server, "listening");
   port = (server.address() as AddressInfo).port;
   close = async () => {

@@ -1,7 +1,10 @@
 import type { ServerResponse } from "node:http";
 import type { ValidationIssue } from "../../errors.js";
 import type { ErrorData, WireCode } from "../../protocol/messages.js";
+import type { ServerContext } from "../context.js";
+import { invalidMessage } from "../frame.js";
 import { writeReply } from "../reply.js";
+import type { Session } from "../session.js";
 
 /** @throws UnsendableError when the body cannot be written; nothing has been sent then. */
 export function sendJson(
@@ -28,11 +31,20 @@ export function sendStatus(response: ServerResponse, status: 404 | 405, allow?: 
   sendJson(response, status, { detail: status === 404 ? "Not Found" : "Method Not Allowed" });
 }
 
-export function sendInvalid(response: ServerResponse, detail: ValidationIssue[]): void {
+/** The answer, and where it is counted. */
+export interface Answering {
+  response: ServerResponse;
+  context: Pick<ServerContext, "runtime">;
+}
+
+export function sendInvalid({ response, context }: Answering, detail: ValidationIssue[], session?: Session): void {
+  const { data } = invalidMessage(detail);
+  context.runtime.statistics.countError(data, session);
   sendJson(response, 422, { detail });
 }
 
-const STATUS: Record<WireCode, number> = {
+/** What a code of the wire is in HTTP. */
+export const STATUS: Readonly<Record<WireCode, number>> = {
   INVALID_JSON: 422,
   UNKNOWN_TYPE: 422,
   VALIDATION_ERROR: 422,
@@ -46,7 +58,9 @@ const STATUS: Record<WireCode, number> = {
 };
 
 /** A failure with its code and message, where the reference answers a bare text. */
-export function sendFailure(response: ServerResponse, { message, ...rest }: ErrorData): void {
+export function sendFailure({ response, context }: Answering, data: ErrorData, session?: Session): void {
+  const { message, ...rest } = data;
+  context.runtime.statistics.countError(data, session);
   if (rest.code === "CAPACITY_REACHED") response.setHeader("retry-after", "1");
   sendJson(response, STATUS[rest.code], { detail: message, ...rest });
 }

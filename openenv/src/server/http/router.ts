@@ -111,21 +111,22 @@ function withoutSlash({ request }: Exchange, lookup: Lookup): string | undefined
 }
 
 /** What a request is answered that its handler gave up. */
-function fail({ request, response, context }: Exchange, error: unknown): void {
+function fail(exchange: Exchange, error: unknown): void {
+  const { request, response, context } = exchange;
   if (response.headersSent || response.destroyed) {
     response.destroy();
     return;
   }
   if (error instanceof UnsendableError) {
-    return sendFailure(response, { code: "EXECUTION_ERROR", message: tellUnsendable(error) });
+    return sendFailure(exchange, { code: "EXECUTION_ERROR", message: tellUnsendable(error) });
   }
   if (error instanceof BodyTooLargeError || error instanceof BodiesTooLargeError) {
     dropRest(request);
     if (error instanceof BodyTooLargeError) return sendJson(response, 413, { detail: error.message });
-    return sendFailure(response, { code: "CAPACITY_REACHED", message: error.message });
+    return sendFailure(exchange, { code: "CAPACITY_REACHED", message: error.message });
   }
   context.runtime.log.error({ err: error }, "a request failed inside the server");
-  sendFailure(response, { code: "EXECUTION_ERROR", message: "Internal Server Error" });
+  sendFailure(exchange, { code: "EXECUTION_ERROR", message: "Internal Server Error" });
 }
 
 /** A connection that is cut while its client still writes loses the answer: what is left is read for a while. */
@@ -149,5 +150,5 @@ export async function withBody(
   const text = await readBody(exchange.request, { limit, budget });
   const body = parseBody(exchange.request, text);
   if (body.ok) await handle(body.value);
-  else sendInvalid(exchange.response, body.issues);
+  else sendInvalid(exchange, body.issues);
 }

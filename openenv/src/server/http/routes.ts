@@ -1,13 +1,15 @@
-import type { Mode } from "../types.js";
+import type { Config } from "../config.js";
 import { CONTROL_ROUTES } from "./control.js";
 import { DOCS_ROUTES } from "./docs.js";
 import { INFO_ROUTES } from "./info.js";
 import { MCP_ROUTES } from "./mcp.js";
 import type { Lookup, Route } from "./router.js";
 import { LIST_ROUTES, TASK_ROUTES } from "./tasks.js";
+import { WEB_ASSET, WEB_FILE, WEB_ROUTES } from "./web/routes.js";
+import { VISITOR_ROUTES } from "./web/visitor.js";
 
-/** All routes of a server; production has no `/reset`, `/step` and `/state`. */
-export function createRoutes(mode: Mode): Lookup {
+/** All routes of a server; production has none that reset, step or tell the state. */
+export function createRoutes({ mode, webInterface }: Pick<Config, "mode" | "webInterface">): Lookup {
   const fixed = new Map<string, Route>(
     Object.entries({
       ...(mode === "simulation" ? CONTROL_ROUTES : {}),
@@ -15,12 +17,15 @@ export function createRoutes(mode: Mode): Lookup {
       ...MCP_ROUTES,
       ...LIST_ROUTES,
       ...DOCS_ROUTES,
+      ...(webInterface ? WEB_ROUTES : {}),
+      ...(webInterface && mode === "simulation" ? VISITOR_ROUTES : {}),
     }),
   );
   const tasks = new Map(Object.entries(TASK_ROUTES));
   return (path) => {
     const route = fixed.get(path);
     if (route !== undefined) return route;
+    if (webInterface && WEB_FILE.test(path)) return WEB_ASSET;
     const [, name, task, ...rest] = path.split("/");
     return name && task && rest.length === 0 ? tasks.get(task) : undefined;
   };

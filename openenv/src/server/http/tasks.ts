@@ -65,22 +65,23 @@ function withFields(
 ): Promise<void> {
   return withBody(exchange, async (body) => {
     if (body === undefined) {
-      return sendInvalid(exchange.response, [{ type: "missing", loc: ["body"], msg: "Field required", input: null }]);
+      return sendInvalid(exchange, [{ type: "missing", loc: ["body"], msg: "Field required", input: null }]);
     }
     const fields = new BodyFields(body);
     const proceed = read(fields);
     fields.only(...known);
-    if (fields.issues.length > 0) return sendInvalid(exchange.response, fields.issues);
+    if (fields.issues.length > 0) return sendInvalid(exchange, fields.issues);
     await proceed();
   });
 }
 
 async function answer<K extends keyof TaskProvider>(
-  { path, response, context }: Exchange,
+  exchange: Exchange,
   method: K,
   args: Parameters<NonNullable<TaskProvider[K]>>,
   render: (value: unknown) => object,
 ): Promise<void> {
+  const { path, response, context } = exchange;
   const { name } = context.runtime.definition.contract;
   const asked = path.split("/")[1] ?? "";
   if (asked.toLowerCase() !== name.toLowerCase()) {
@@ -88,6 +89,6 @@ async function answer<K extends keyof TaskProvider>(
   }
   const found = await askTasks(context.runtime, method, args);
   if ("value" in found) return sendJson(response, 200, render(found.value), context.runtime.maxAnswerBytes);
-  if (found.status === 500) return sendFailure(response, { code: "EXECUTION_ERROR", message: found.message });
+  if (found.status === 500) return sendFailure(exchange, { code: "EXECUTION_ERROR", message: found.message });
   sendJson(response, found.status, { detail: found.message });
 }

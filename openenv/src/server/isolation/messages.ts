@@ -1,10 +1,20 @@
 /** What an isolated session can be asked. `ping` is for the host itself. */
-export type HostedMethod = "create" | "reset" | "step" | "state" | "close" | "tool" | "afterTool" | "ping";
+export type HostedMethod =
+  | "create"
+  | "reset"
+  | "step"
+  | "state"
+  | "close"
+  | "tool"
+  | "afterTool"
+  | "render"
+  | "actions"
+  | "ping";
 
 /** What `create` answers. */
 export interface Created {
-  /** There is something to be told after a tool was called. */
-  hasAfterTool: boolean;
+  /** Which of the methods that an environment need not have it has. */
+  has: ("afterTool" | "render" | "actions")[];
 }
 
 /** The input of `tool`. */

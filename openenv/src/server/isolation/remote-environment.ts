@@ -1,5 +1,6 @@
-import type { Environment, ResetRequest, StepContext, Transition } from "../../env/environment.js";
+import type { ActionChoice, Environment, ResetRequest, StepContext, Transition } from "../../env/environment.js";
 import type { ToolHandlers, ToolTransition } from "../../env/tools.js";
+import type { ViewPart } from "../../protocol/web.js";
 import { SessionKilledError } from "../session-killed.js";
 import { type Host, START_LIMIT_MS, type Tenant } from "./host.js";
 import type { Created, HostedToolCall } from "./messages.js";
@@ -26,8 +27,8 @@ export async function createRemoteEnvironment(
   const remote = new RemoteEnvironment(host, pool, stepTimeoutMs);
   const limitMs = Math.max(START_LIMIT_MS, stepTimeoutMs ?? 0);
   try {
-    const { hasAfterTool } = (await host.request(remote, { method: "create", limitMs })) as Created;
-    if (tools.length > 0) remote.offer(tools, hasAfterTool);
+    const { has } = (await host.request(remote, { method: "create", limitMs })) as Created;
+    remote.offer(tools, has);
   } catch (error) {
     await remote.leave();
     throw error;
@@ -40,6 +41,8 @@ export class RemoteEnvironment implements Environment, Tenant {
   readonly number = ++lastNumber;
   tools?: ToolHandlers;
   afterTool?: NonNullable<Environment["afterTool"]>;
+  render?: NonNullable<Environment["render"]>;
+  actions?: NonNullable<Environment["actions"]>;
   /** Told once when the environment is gone without having been closed; at once when it already is. */
   #onKilled: ((error: SessionKilledError) => void) | undefined;
   readonly #host: Host;
@@ -76,16 +79,19 @@ export class RemoteEnvironment implements Environment, Tenant {
     return (await this.#call({ method: "step", input: action, context, signal })) as Transition;
   }
 
-  /** Lets the tools of the environment be called. */
-  offer(names: readonly string[], hasAfterTool: boolean): void {
-    const handler =
-      (name: string): ToolHandlers[string] =>
-      (input, { signal }) =>
-        this.#call({ method: "tool", input: { name, input } satisfies HostedToolCall, signal });
-    this.tools = Object.fromEntries(names.map((name) => [name, handler(name)]));
-    if (!hasAfterTool) return;
-    this.afterTool = async (call, { signal }) =>
-      (await this.#call({ method: "afterTool", input: call, signal })) as ToolTransition;
+  /** Lets what the environment has beside its reset and step be called. */
+  offer(tools: readonly string[], has: Created["has"]): void {
+    if (tools.length > 0) this.tools = Object.fromEntries(tools.map((name) => [name, this.#handler(name)]));
+    if (tools.length > 0 && has.includes("afterTool")) {
+      this.afterTool = async (call, { signal }) =>
+        (await this.#call({ method: "afterTool", input: call, signal })) as ToolTransition;
+    }
+    if (has.includes("render")) {
+      this.render = async (input) => (await this.#call({ method: "render", input })) as ViewPart[];
+    }
+    if (has.includes("actions")) {
+      this.actions = async (input) => (await this.#call({ method: "actions", input })) as ActionChoice[];
+    }
   }
 
   async state(): Promise<Record<string, unknown>> {
@@ -109,6 +115,11 @@ export class RemoteEnvironment implements Environment, Tenant {
     this.#onKilled = undefined;
     this.#host.tenants.delete(this);
     await this.#pool.release(this.#host);
+  }
+
+  #handler(name: string): ToolHandlers[string] {
+    return (input, { signal }) =>
+      this.#call({ method: "tool", input: { name, input } satisfies HostedToolCall, signal });
   }
 
   async #call(request: Omit<Parameters<Host["request"]>[1], "limitMs">): Promise<unknown> {

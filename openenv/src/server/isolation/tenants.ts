@@ -7,6 +7,8 @@ import { type Created, type FromHost, type HostedToolCall, packError, type ToHos
 
 type Request = Extract<ToHost, { type: "request" }>;
 
+const OPTIONAL = ["afterTool", "render", "actions"] as const;
+
 /** The environments in this thread or process, by the number of their session. */
 export class Tenants {
   definition: EnvironmentDefinition | undefined;
@@ -47,6 +49,7 @@ export class Tenants {
     const environment = this.#environments.get(session);
     if (environment === undefined) throw new Error(`session ${session} has no environment here`);
     if (method === "state") return crossable((await environment.state?.()) ?? {});
+    if (method === "render" || method === "actions") return crossable(await environment[method]?.(input as never));
     const call = new Call(context ?? (input as ResetRequest));
     this.#calls.set(id, call);
     if (method === "afterTool") return crossable(await environment.afterTool?.(input as ToolCall, call));
@@ -71,7 +74,7 @@ export class Tenants {
     if (this.definition === undefined) throw new Error("there is no environment here");
     const made = await createChecked(this.definition);
     this.#environments.set(session, made);
-    return { hasAfterTool: made.afterTool !== undefined };
+    return { has: OPTIONAL.filter((name) => made[name] !== undefined) };
   }
 
   #close(session: number): Promise<void> {

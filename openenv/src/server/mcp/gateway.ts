@@ -109,6 +109,7 @@ export class McpGateway implements McpDoor {
     const session = await sessions.open(response);
     response.removeListener("close", leave);
     sessions.publish(session);
+    session.client = "mcp";
     return session;
   }
 

@@ -62,7 +62,7 @@ export class McpPeer implements SessionPeer {
     this.#streams++;
     response.once("close", () => {
       this.#streams--;
-      session.lastActivityAt = Date.now();
+      session.touch();
     });
   }
 }

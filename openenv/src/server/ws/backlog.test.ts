@@ -3,16 +3,12 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, test } from "vitest";
 import * as z from "zod";
+import { createContext } from "../../../test-support/context.js";
 import { openRawPeer } from "../../../test-support/raw-peer.js";
 import { waitFor } from "../../../test-support/servers.js";
 import { defineContract, defineEnvironment } from "../../index.js";
 import { ByteBudget } from "../byte-budget.js";
-import { Descriptors } from "../descriptors.js";
-import { silentLog } from "../log.js";
-import { createOrigins } from "../origins.js";
-import { createRights } from "../rights.js";
 import { createRuntime } from "../runtime.js";
-import { Sessions } from "../sessions.js";
 import { createSocketServer } from "./socket-server.js";
 
 const MB = 1024 * 1024;
@@ -32,22 +28,9 @@ test("what waits on all sockets is bounded: when it is much, each peer gets litt
     },
   }));
   const runtime = createRuntime(environment);
-  const sessions = new Sessions(runtime, { maxConcurrentEnvs: 50, sessionTimeoutMs: null });
   const backlog = new ByteBudget(8 * MB);
-  const sockets = createSocketServer({
-    runtime,
-    sessions,
-    fleet: undefined,
-    origins: createOrigins("127.0.0.1", []),
-    rights: createRights({ operatorToken: undefined, orchestratorToken: undefined }),
-    maxMessageBytes: MB,
-    pingIntervalMs: 60_000,
-    bodies: new ByteBudget(MB),
-    backlog,
-    descriptors: new Descriptors(silentLog),
-    requests: 0,
-    draining: false,
-  });
+  const context = createContext(runtime, { backlog });
+  const sockets = createSocketServer(context);
   const server = createServer().on("upgrade", sockets.upgrade).listen(0, "127.0.0.1");
   await once(server, "listening");
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -72,7 +55,7 @@ test("what waits on all sockets is bounded: when it is much, each peer gets litt
   peers[0]?.socket.on("data", (chunk) => (read += chunk.length)).resume();
   await waitFor(() => read > 300 * 100_000);
   for (const { socket } of peers) socket.destroy();
-  await waitFor(() => sessions.load().active === 0);
+  await waitFor(() => context.sessions.load().active === 0);
   expect(backlog.used).toBe(0);
   sockets.close();
   server.close();

@@ -60,6 +60,7 @@ export class Batch {
     const number = this.#next++;
     this.#open.set(number, session);
     session.attached = true;
+    session.client = "batch";
     session.orchestrated = this.#orchestrator;
     session.onEnded = () => this.#open.delete(number);
     if (this.#ended) this.#sessions.end(session, "disconnected");

@@ -141,6 +141,7 @@ export class Connection implements Conversation {
       return;
     }
     session.attached = true;
+    if (this.#owns) session.client = this.#parts.protocol.client;
     session.orchestrated ||= this.#parts.orchestrator;
     session.onEnded = (reason) => this.#sessionEnded(reason);
     this.#unblock();

@@ -19,14 +19,16 @@ export function binaryWriter(codec: BinaryCodec): Write {
   };
 }
 
-/** The answer as it is sent; what cannot be written is answered with the reason, of many only the items concerned. */
-export function renderAnswer(reply: ServerMessage | ManyMessage, write: Write, maxBytes: number): Answer {
-  try {
-    return write(reply, maxBytes);
-  } catch (error) {
-    if (reply.type === "many") return write(mend(reply, write, maxBytes), Number.POSITIVE_INFINITY);
-    return write(unwritable(error), maxBytes);
-  }
+type Reply = ServerMessage | ManyMessage;
+
+/** What is answered in place of a reply that cannot be written: the reason, of many only for the items concerned. */
+export function mendReply(reply: Reply, error: unknown, { write, maxBytes }: Writing): Reply {
+  return reply.type === "many" ? mend(reply, write, maxBytes) : unwritable(error);
+}
+
+interface Writing {
+  write: Write;
+  maxBytes: number;
 }
 
 function mend(message: ManyMessage, write: Write, maxBytes: number): ManyMessage {

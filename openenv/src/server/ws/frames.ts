@@ -1,15 +1,16 @@
 import type { ManyMessage } from "../../protocol/batch.js";
 import { type BinaryCodec, loadBinary } from "../../protocol/binary.js";
 import { parseJson } from "../../protocol/json.js";
-import type { ServerMessage } from "../../protocol/messages.js";
+import type { Extension, ServerMessage } from "../../protocol/messages.js";
 import { isThenable } from "../../util/thenable.js";
 import { dispatch } from "../dispatch.js";
+import type { ExchangeOptions } from "../exchange.js";
 import { checkFrame, errorMessage, invalidMessage, readWith } from "../frame.js";
 import type { Runtime } from "../runtime.js";
 import type { Sessions } from "../sessions.js";
 import { answerBatch, checkBatchFrame, isBatchMessage } from "./batch-frames.js";
 import { createByteReader } from "./byte-fields.js";
-import { type Answer, binaryWriter, renderAnswer, type Write, writeText } from "./format.js";
+import { type Answer, binaryWriter, mendReply, type Write, writeText } from "./format.js";
 import type { Conversation, SocketProtocol } from "./protocol.js";
 
 type Reply = ServerMessage | ManyMessage;
@@ -25,16 +26,28 @@ export function createFrameProtocol(runtime: Runtime, sessions: Sessions): Socke
   const render = (conversation: Conversation, reply: Reply, write: Write): Answer => {
     const { extensions } = conversation;
     const confirmed = extensions.length === 0 || conversation.answered ? reply : { ...reply, openenv: { extensions } };
-    return renderAnswer(confirmed, write, runtime.maxAnswerBytes);
+    const maxBytes = runtime.maxAnswerBytes;
+    try {
+      const answer = write(confirmed, maxBytes);
+      countErrors(conversation, confirmed);
+      return answer;
+    } catch (error) {
+      const mended = mendReply(confirmed, error, { write, maxBytes });
+      countErrors(conversation, mended);
+      return write(mended, Number.POSITIVE_INFINITY);
+    }
+  };
+
+  const countErrors = ({ batch, session }: Conversation, reply: Reply): void => {
+    if (reply.type === "error") runtime.statistics.countError(reply.data, batch ? undefined : session);
+    if (reply.type !== "many") return;
+    for (const item of reply.data.items) if (item.type === "error") runtime.statistics.countError(item.data);
   };
 
   /** Null when the peer asked to close. */
   const respond = (conversation: Conversation, parse: Parse, format: string): MaybePromise<Reply> | null => {
     const { extensions, batch, session } = conversation;
-    const options =
-      extensions.length === 0
-        ? plain
-        : { sessions, timing: extensions.includes("timing"), warnings: extensions.includes("warnings") };
+    const options = extensions.length === 0 ? plain : { sessions, ...optionsOf(extensions) };
     if (batch === undefined) {
       const message = readWith(parse, { format, check: checkFrame });
       if (message.type === "close") return null;
@@ -79,6 +92,7 @@ export function createFrameProtocol(runtime: Runtime, sessions: Sessions): Socke
   };
 
   return {
+    client: "websocket",
     answer: (conversation, text) => answer(conversation, () => parseJson(text), JSON_FRAMES),
     binary(conversation, data) {
       if (!conversation.answered || !conversation.extensions.includes("binary")) {
@@ -94,8 +108,16 @@ export function createFrameProtocol(runtime: Runtime, sessions: Sessions): Socke
         (error: unknown) => failed(conversation, error),
       );
     },
-    refuse: (refusal) => JSON.stringify({ type: "error", data: refusal.data }),
+    refuse({ data }) {
+      runtime.statistics.countError(data);
+      return JSON.stringify({ type: "error", data });
+    },
   };
+}
+
+function optionsOf(extensions: Conversation["extensions"]): ExchangeOptions {
+  const has = (name: Extension): boolean => extensions.includes(name);
+  return { timing: has("timing"), warnings: has("warnings"), view: has("view") };
 }
 
 function noOwnSession(): Reply {

@@ -30,6 +30,10 @@ export class Heartbeat<P extends Peer> {
     return group;
   }
 
+  get size(): number {
+    return this.#groups.reduce((sum, group) => sum + group.size, 0);
+  }
+
   /** All peers that are watched. */
   peers(): P[] {
     return this.#groups.flatMap((group) => [...group]);

@@ -17,6 +17,8 @@ export interface Conversation {
 
 /** What is spoken on a socket: frames in, frames out; the connection knows nothing else of it. */
 export interface SocketProtocol {
+  /** Whose sessions these are, to operators. */
+  readonly client: Session["client"];
   /** The answer to one text frame; null when the peer asked to close. Never throws or rejects. */
   answer(conversation: Conversation, text: string): Answer | null | Promise<Answer | null>;
   /** As `answer`, for a binary frame. */

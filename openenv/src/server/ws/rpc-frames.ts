@@ -10,6 +10,7 @@ export function createRpcProtocol(runtime: Runtime, sessions: Sessions): SocketP
   const render = (response: RpcResponse): string => renderRpc(response, runtime.maxAnswerBytes);
   const parseError = (message: string): string => render(rpcFailure(null, new RpcError(RPC_ERRORS.parse, message)));
   return {
+    client: "mcp",
     answer(conversation, text) {
       let value: unknown;
       try {
@@ -20,6 +21,9 @@ export function createRpcProtocol(runtime: Runtime, sessions: Sessions): SocketP
       return answerRpc(value, { runtime, sessions, own: conversation.session }).then(render);
     },
     binary: () => parseError("Parse error: frames are JSON text, not binary"),
-    refuse: (refusal) => render(rpcFailure(null, refusalToRpc(refusal))),
+    refuse(refusal) {
+      runtime.statistics.countError(refusal.data);
+      return render(rpcFailure(null, refusalToRpc(refusal)));
+    },
   };
 }

@@ -3,14 +3,18 @@ import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { WebSocket, WebSocketServer } from "ws";
-import { CLOSE_CODES, EXTENSIONS, EXTENSIONS_KEY } from "../../protocol/messages.js";
+import { CLOSE_CODES, EXTENSIONS, EXTENSIONS_KEY, type Extension } from "../../protocol/messages.js";
+import { VIEW_KEY } from "../../protocol/web.js";
 import type { Registry } from "../../util/registry.js";
 import type { ServerContext } from "../context.js";
+import { cookieSession } from "../http/http-session.js";
 import { Connection } from "./connection.js";
 import { createFrameProtocol } from "./frames.js";
 import { Heartbeat } from "./heartbeat.js";
 import type { SocketProtocol } from "./protocol.js";
+import { refuseUpgrade } from "./refuse-upgrade.js";
 import { createRpcProtocol } from "./rpc-frames.js";
+import { UiSockets } from "./ui-sockets.js";
 
 /** How long a close frame has to get out. */
 const FAREWELL_MS = 100;
@@ -59,8 +63,28 @@ export function createSocketServer(context: ServerContext): SocketServer {
     handleProtocols: () => false,
   });
 
-  const accept = (ws: SessionSocket, socket: Socket, { request, target }: Accepted): void => {
+  /** Made for the first page that watches. */
+  let pages: UiSockets | undefined;
+  const hasPages = context.web !== undefined && runtime.mode === "simulation";
+  const find = (request: IncomingMessage): Target | undefined => {
+    const { url = "/" } = request;
+    if (!hasPages || !/^\/ws\/ui(\?|$)/.test(url)) return parseTarget(url, protocols);
+    return { protocol: undefined, sessionId: cookieSession(request) ?? null, extensions: [] };
+  };
+
+  const open = (target: Target, { request, socket, head }: Upgrade): void => {
+    if (context.descriptors.areShort(socket)) {
+      return refuseUpgrade(socket, "503 Service Unavailable", NO_DESCRIPTORS);
+    }
     const { protocol } = target;
+    if (protocol === undefined) {
+      pages ??= new UiSockets(context);
+      return void pages.upgrade(request, socket, head);
+    }
+    server.handleUpgrade(request, socket, head, (ws) => accept(ws, socket as Socket, { request, target, protocol }));
+  };
+
+  const accept = (ws: SessionSocket, socket: Socket, { request, target, protocol }: Accepted): void => {
     const orchestrator = context.rights.isOrchestrator(request.headers);
     const connection = new Connection({ ws, socket, protocol, sessions, orchestrator, limits });
     connection.extensions = target.extensions;
@@ -74,48 +98,56 @@ export function createSocketServer(context: ServerContext): SocketServer {
 
   return {
     upgrade(request, socket, head) {
-      const target = parseTarget(request.url ?? "/", protocols);
-      if (target === undefined) return refuse(socket, "403 Forbidden", "no WebSocket here: use /ws or /mcp");
+      const target = find(request);
+      if (target === undefined) return refuseUpgrade(socket, "403 Forbidden", "no WebSocket here: use /ws or /mcp");
       const objection = context.origins.objection(request.headers);
-      if (objection !== undefined) return refuse(socket, "403 Forbidden", objection);
-      if (context.draining) return refuse(socket, "503 Service Unavailable", "the server is shutting down");
+      if (objection !== undefined) return refuseUpgrade(socket, "403 Forbidden", objection);
+      if (context.draining) return refuseUpgrade(socket, "503 Service Unavailable", "the server is shutting down");
       const { fleet } = context;
       if (fleet !== undefined) {
         const owner = target.sessionId === null ? undefined : fleet.ownerOf(target.sessionId);
         const elsewhere = owner !== undefined || (target.sessionId === null && fleet.shouldPassOn());
         if (elsewhere) return fleet.passOn({ request, socket, head }, owner);
       }
-      if (context.descriptors.areShort(socket)) return refuse(socket, "503 Service Unavailable", NO_DESCRIPTORS);
-      server.handleUpgrade(request, socket, head, (ws) => accept(ws, socket as Socket, { request, target }));
+      open(target, { request, socket, head });
     },
     take(request, socket, head) {
-      const target = parseTarget(request.url ?? "/", protocols);
-      if (target === undefined) return refuse(socket, "403 Forbidden", "no WebSocket here: use /ws or /mcp");
-      if (context.descriptors.areShort(socket)) return refuse(socket, "503 Service Unavailable", NO_DESCRIPTORS);
-      server.handleUpgrade(request, socket, head, (ws) => accept(ws, socket as Socket, { request, target }));
+      const target = find(request);
+      if (target === undefined) return refuseUpgrade(socket, "403 Forbidden", "no WebSocket here: use /ws or /mcp");
+      open(target, { request, socket, head });
     },
     goAway() {
       for (const ws of heartbeat.peers()) ws.connection.goAway();
+      pages?.goAway();
     },
     get open() {
-      return heartbeat.peers().length;
+      return heartbeat.size + (pages?.open ?? 0);
     },
     async cut() {
       for (const ws of heartbeat.peers()) ws.close(CLOSE_CODES.restart, "the server is shutting down");
       await sleep(FAREWELL_MS);
       for (const ws of heartbeat.peers()) ws.terminate();
+      pages?.cut();
     },
     close: () => heartbeat.close(),
   };
 }
 
+interface Upgrade {
+  request: IncomingMessage;
+  socket: Duplex;
+  head: Buffer;
+}
+
 interface Accepted {
   request: IncomingMessage;
   target: Target;
+  protocol: SocketProtocol;
 }
 
 interface Target {
-  protocol: SocketProtocol;
+  /** Undefined for a page that watches. */
+  protocol: SocketProtocol | undefined;
   sessionId: string | null;
   extensions: Connection["extensions"];
 }
@@ -127,19 +159,16 @@ function parseTarget(url: string, protocols: Record<string, SocketProtocol>): Ta
   if (protocol === undefined) return undefined;
   if (mark < 0) return { protocol, sessionId: null, extensions: [] };
   const query = new URLSearchParams(url.slice(mark));
-  const asked = (query.get(EXTENSIONS_KEY) ?? "").split(",");
-  const extensions = path === "/ws" ? EXTENSIONS.filter((name) => asked.includes(name)) : [];
+  const extensions = path === "/ws" ? askedFor(query) : [];
   // An empty id counts as absent, as in the reference; only /ws attaches.
   const sessionId = path === "/ws" ? query.get("session_id") || null : null;
   return { protocol, sessionId, extensions };
 }
 
-function refuse(socket: Duplex, status: string, reason: string): void {
-  socket.on("error", () => socket.destroy());
-  const head = `HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Type: text/plain\r\n`;
-  // A peer that keeps its half open would keep the server from closing.
-  socket.once("finish", () => socket.destroy());
-  socket.end(`${head}Content-Length: ${Buffer.byteLength(reason)}\r\n\r\n${reason}`);
+function askedFor(query: URLSearchParams): Extension[] {
+  const asked = (query.get(EXTENSIONS_KEY) ?? "").split(",");
+  const extensions: Extension[] = EXTENSIONS.filter((name) => asked.includes(name));
+  return query.get(VIEW_KEY) === "1" ? [...extensions, "view"] : extensions;
 }
 
 function onMessage(this: WebSocket, data: unknown, isBinary: boolean): void {

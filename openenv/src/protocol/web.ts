@@ -1,0 +1,160 @@
+import type { ServerCapacityStatus, SessionInfo } from "./http.js";
+import type { JsonObject, WireCode } from "./messages.js";
+
+/** The query key of `/ws` that asks for views: `?view=1`. The first answer confirms `view` among its extensions. */
+export const VIEW_KEY = "view";
+
+/** What a piece of text means. A tone never stands alone: the text says it too. */
+export const TONES = ["positive", "caution", "neutral", "negative"] as const;
+export type Tone = (typeof TONES)[number];
+
+/** A piece of text; line breaks in it are kept, markup in it is text. */
+export interface TextRun {
+  text: string;
+  tone?: Tone;
+  /** In letters of equal width. */
+  mono?: boolean;
+}
+
+/** One thing to look at: marked text, or a picture as a data URL with a text in its place. */
+export type ViewPart = { kind: "text"; runs: TextRun[] } | { kind: "image"; src: string; alt: string };
+
+/** A step at one click: `action` is what `step.data` of the wire would be. */
+export interface ViewAction {
+  label: string;
+  action: JsonObject;
+}
+
+/** Beside `type` and `data` of every `observation` frame on a socket that asked for views. */
+export interface View {
+  /** What the author's `render` made; empty without one. */
+  parts: ViewPart[];
+  /** What the author's `actions` made; empty without any. */
+  actions: ViewAction[];
+  /** `render` or `actions` failed or made what is no view: the reason. The step itself is not affected. */
+  problem?: string;
+}
+
+/** `GET /web/info`: what the page needs at its start. */
+export interface WebInfo {
+  /** Of this package. */
+  server_version: string;
+  mode: "simulation" | "production";
+  /** Reset, step and state need the orchestrator's token, which a page cannot send. */
+  guarded: boolean;
+  name: string;
+  description: string;
+  /** Of the contract. */
+  version: string | null;
+  author: string | null;
+  documentation_url: string | null;
+  readme: string | null;
+  /** The environment declares tools; `tools_only`: a step is a call of one, and nothing else. */
+  tools: boolean;
+  tools_only: boolean;
+  /** The Task API has something to tell: reset takes `split` and `index`. */
+  tasks: boolean;
+  /** JSON Schema (an object) of the contract's own reset options; null without any. */
+  reset_options: JsonObject | null;
+  /** Whether a step before any reset is answered. */
+  step_before_reset: boolean;
+  capacity: ServerCapacityStatus;
+  /** Largest frame taken, bytes. */
+  max_message_bytes: number;
+  /** Who may see `GET /web/server`: this caller already, whoever has the token, or nobody who comes this way. */
+  operator: "yes" | "token" | "no";
+  /** `owner/name` on Hugging Face Spaces, else null. */
+  space_id: string | null;
+}
+
+/** One session as the server view lists it. */
+export interface ServerViewSession extends SessionInfo {
+  /** How its client came in. */
+  client: "websocket" | "batch" | "http" | "mcp";
+  /** Seconds the call in flight has taken so far; null when none is. */
+  busy_s: number | null;
+  /** Resets that succeeded. */
+  episodes: number;
+  /** Steps of all its episodes. */
+  steps: number;
+  worker: number;
+}
+
+/** One process that serves. */
+export interface ServerViewWorker {
+  /** Its number; 0 for a server without workers. */
+  worker: number;
+  pid: number;
+  /** Seconds. */
+  uptime_s: number;
+  sessions: number;
+  max_sessions: number;
+  waiting: number;
+  steps: number;
+  /** Over the last second. */
+  steps_per_second: number;
+  /** CPU seconds used since it started, and the share of one core over the last second (0 to 1, more with threads). */
+  cpu_s: number;
+  cpu_share: number;
+  /** Resident memory, bytes. */
+  rss_bytes: number;
+  /** Milliseconds that the event loop was late at most 99 times in 100 over the last second. */
+  loop_lag_ms: number;
+  /** WebSockets that are open. */
+  sockets: number;
+  /** File descriptors that are open, null where that cannot be asked, and their limit. */
+  descriptors: number | null;
+  max_descriptors: number | null;
+}
+
+/** Something that went wrong: an error a client was told, or a worker that was lost (`WORKER_LOST`). */
+export interface ServerViewError {
+  /** Unix seconds. */
+  at: number;
+  code: WireCode | "WORKER_LOST";
+  message: string;
+  worker: number;
+  session_id: string | null;
+  /** The step of the episode after which it happened. */
+  step: number | null;
+}
+
+/** `GET /web/server`, for operators. Counts are since the start of the processes that are running. */
+export interface ServerView {
+  /** Unix seconds of this snapshot. */
+  at: number;
+  server_version: string;
+  mode: "simulation" | "production";
+  /** Seconds since the first worker that runs was started. */
+  uptime_s: number;
+  capacity: ServerCapacityStatus;
+  /** Sessions with a call in flight or one within the last second. */
+  stepping: number;
+  /** Peers that wait for a session, and how many may. */
+  waiting: number;
+  queue_size: number;
+  steps: number;
+  steps_per_second: number;
+  /**
+   * Milliseconds from the start of a step to its answer, without the wire, over the last ten seconds; null when nothing
+   * stepped. Read from buckets: off by at most a quarter.
+   */
+  latency_ms: { p50: number; p99: number } | null;
+  /** Errors that clients were told, by code, without those that never happened. */
+  errors: Partial<Record<WireCode, number>>;
+  /** The newest first, at most 50. */
+  recent_errors: ServerViewError[];
+  workers: ServerViewWorker[];
+  /** Workers that were lost and replaced since the server was started. */
+  restarts: number;
+  /** Those active last first, at most as many as `?limit=` (200 unless told, 1,000 at most); `capacity` has the number of all. */
+  sessions: ServerViewSession[];
+  limits: {
+    /** Seconds without a request after which a session without a socket ends; null for never. */
+    session_timeout_s: number | null;
+    /** Seconds of a call of an isolated session; null for no limit. */
+    step_timeout_s: number | null;
+    max_message_bytes: number;
+    queue_timeout_s: number;
+  };
+}

@@ -1,0 +1,86 @@
+import { fileURLToPath } from "node:url";
+import { renderResetOptions } from "../../../env/schema.js";
+import type { WebInfo } from "../../../protocol/web.js";
+import { packageVersion } from "../../../util/package-version.js";
+import type { WebSettings } from "../../context.js";
+import { renderMetadata } from "../../metadata.js";
+import { askAll, renderView } from "../../statistics/view.js";
+import { forOperators, isOperator } from "../operator.js";
+import { sendJson } from "../respond.js";
+import type { Exchange, Route } from "../router.js";
+import { Assets } from "./assets.js";
+import { secureHeaders } from "./headers.js";
+
+/** What the page is made of: all that has a suffix. */
+export const WEB_FILE = /^\/web\/.+\.\w+$/;
+export const WEB_ASSET: Route = { GET: asset };
+
+/** The page and what it asks at its start. */
+export const WEB_ROUTES: Record<string, Route> = {
+  "/": { GET: toPage },
+  "/web": { GET: toPage },
+  "/web/": { GET: asset },
+  "/web/info": { GET: info },
+  "/web/metadata": { GET: metadata },
+  "/web/server": { GET: forOperators(server) },
+};
+
+/** Built with the package. */
+const assets = new Assets(fileURLToPath(new URL("../../../web-assets/", import.meta.url)));
+
+/** Relative, so that it stays below the prefix of a proxy. */
+function toPage({ response }: Exchange): void {
+  response.writeHead(307, { location: "web/", "content-length": 0 }).end();
+}
+
+function asset({ request, response, path, context }: Exchange): Promise<void> {
+  secureHeaders(response, settings(context).spaceId);
+  return assets.send(path.slice("/web/".length), request, response);
+}
+
+/** As `/metadata`, with the README that was found. */
+async function metadata({ response, context }: Exchange): Promise<void> {
+  const body = await renderMetadata(context.runtime.definition);
+  sendJson(response, 200, { ...body, readme_content: settings(context).readme });
+}
+
+async function info(exchange: Exchange): Promise<void> {
+  const { response, context } = exchange;
+  const { runtime, rights, sessions } = context;
+  const { contract, tasks, stepBeforeReset } = runtime.definition;
+  const { readme, spaceId } = settings(context);
+  const { contract: _fingerprint, readme_content: _shown, ...metadata } = await renderMetadata(runtime.definition);
+  const body: WebInfo = {
+    server_version: packageVersion(),
+    mode: runtime.mode,
+    guarded: runtime.guarded,
+    ...metadata,
+    readme,
+    tools: runtime.tools !== undefined,
+    tools_only: contract.toolsOnly,
+    tasks: tasks !== undefined,
+    reset_options: renderResetOptions(contract.reset),
+    step_before_reset: stepBeforeReset === "allow",
+    capacity: sessions.capacity(),
+    max_message_bytes: context.maxMessageBytes,
+    operator: isOperator(exchange) ? "yes" : rights.hasOperator ? "token" : "no",
+    space_id: spaceId,
+  };
+  response.setHeader("cache-control", "no-store");
+  sendJson(response, 200, body);
+}
+
+const DEFAULT_SESSIONS = 200;
+const MAX_SESSIONS = 1_000;
+
+async function server({ request, response, context }: Exchange): Promise<void> {
+  const asked = Number(new URL(request.url ?? "/", "http://localhost").searchParams.get("limit") ?? DEFAULT_SESSIONS);
+  const limit = Number.isInteger(asked) ? Math.min(Math.max(asked, 0), MAX_SESSIONS) : DEFAULT_SESSIONS;
+  response.setHeader("cache-control", "no-store");
+  sendJson(response, 200, renderView(await askAll(context, limit), context, limit));
+}
+
+/** The routes are there only with it. */
+function settings({ web }: Exchange["context"]): WebSettings {
+  return web ?? { readme: null, spaceId: null };
+}

@@ -1,0 +1,55 @@
+import type { ErrorData } from "../../protocol/messages.js";
+import type { ServerView } from "../../protocol/web.js";
+import { packageVersion } from "../../util/package-version.js";
+import { totalCapacity } from "../capacity.js";
+import type { ServerContext } from "../context.js";
+import { addCounts, percentile } from "./histogram.js";
+import { makeReport } from "./report.js";
+import { MAX_RECENT } from "./statistics.js";
+import type { FleetReport, WorkerReport } from "./worker-report.js";
+
+/** Asks every worker; one that does not answer is left out. */
+export async function askAll(context: ServerContext, maxSessions: number): Promise<FleetReport> {
+  if (context.fleet !== undefined) return context.fleet.reports(maxSessions);
+  return { reports: [await makeReport(context, maxSessions)], restarts: 0, lost: [] };
+}
+
+/** The body of `GET /web/server`. */
+export function renderView({ reports, restarts, lost }: FleetReport, context: ServerContext, max: number): ServerView {
+  const workers = reports.map(({ worker }) => worker).sort((a, b) => a.worker - b.worker);
+  const sum = (value: (report: WorkerReport) => number): number => reports.reduce((all, one) => all + value(one), 0);
+  const latency = addCounts(reports.map(({ recent_latency }) => recent_latency));
+  const [p50, p99] = [percentile(latency, 0.5), percentile(latency, 0.99)];
+  // The newest first, also of those of one moment.
+  const recent = [...reports.flatMap(({ recent_errors }) => recent_errors), ...lost].reverse();
+  const sessions = reports.flatMap((report) => report.sessions);
+  return {
+    at: Date.now() / 1000,
+    server_version: packageVersion(),
+    mode: context.runtime.mode,
+    uptime_s: Math.max(0, ...workers.map(({ uptime_s }) => uptime_s)),
+    capacity: totalCapacity(workers.map(({ sessions: active, max_sessions }) => ({ active, max: max_sessions }))),
+    stepping: sum(({ stepping }) => stepping),
+    waiting: sum(({ worker }) => worker.waiting),
+    queue_size: sum(({ queue_size }) => queue_size),
+    steps: sum(({ worker }) => worker.steps),
+    steps_per_second: sum(({ worker }) => worker.steps_per_second),
+    latency_ms: p50 === null || p99 === null ? null : { p50, p99 },
+    errors: sumErrors(reports),
+    recent_errors: recent.sort((a, b) => b.at - a.at).slice(0, MAX_RECENT),
+    workers,
+    restarts,
+    sessions: sessions.sort((a, b) => b.last_activity_at - a.last_activity_at).slice(0, max),
+    limits: context.limits,
+  };
+}
+
+function sumErrors(reports: readonly WorkerReport[]): ServerView["errors"] {
+  const sums: Partial<Record<ErrorData["code"], number>> = {};
+  for (const { errors } of reports) {
+    for (const [code, count] of Object.entries(errors) as [ErrorData["code"], number][]) {
+      sums[code] = (sums[code] ?? 0) + count;
+    }
+  }
+  return sums;
+}

@@ -1,0 +1,34 @@
+import { ByteBudget } from "../src/server/byte-budget.js";
+import type { ServerContext } from "../src/server/context.js";
+import { Descriptors } from "../src/server/descriptors.js";
+import { silentLog } from "../src/server/log.js";
+import { createOrigins } from "../src/server/origins.js";
+import { createRights } from "../src/server/rights.js";
+import type { Runtime } from "../src/server/runtime.js";
+import { Sessions } from "../src/server/sessions.js";
+import { Gauge } from "../src/server/statistics/gauge.js";
+
+const MB = 1024 * 1024;
+
+/** What the transports of a server on this machine work with, for tests that set limits which no option sets. */
+export function createContext(runtime: Runtime, own: Partial<ServerContext>): ServerContext {
+  return {
+    runtime,
+    sessions: new Sessions(runtime, { maxConcurrentEnvs: 50, sessionTimeoutMs: null }),
+    fleet: undefined,
+    origins: createOrigins("127.0.0.1", []),
+    rights: createRights({ operatorToken: undefined, orchestratorToken: undefined }),
+    maxMessageBytes: MB,
+    pingIntervalMs: 60_000,
+    bodies: new ByteBudget(MB),
+    backlog: new ByteBudget(MB),
+    descriptors: new Descriptors(silentLog),
+    web: undefined,
+    limits: { session_timeout_s: null, step_timeout_s: null, max_message_bytes: MB, queue_timeout_s: 30 },
+    gauge: new Gauge(runtime.statistics),
+    openSockets: () => 0,
+    requests: 0,
+    draining: false,
+    ...own,
+  };
+}
