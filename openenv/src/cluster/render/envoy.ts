@@ -115,7 +115,8 @@ ${renderHeaderSession("http-sessions", "openenv-session")}${renderHeaderSession(
           no_traffic_interval: 1s
           unhealthy_threshold: 2
           healthy_threshold: 1
-          http_health_check: { path: /health }
+          # A name that a server on the same machine takes for its own, too.
+          http_health_check: { path: /health, host: localhost }
       load_assignment:
         cluster_name: openenv
         endpoints:

@@ -31,6 +31,7 @@ defaults
     log global
     option dontlognull
     timeout connect 2s
+    timeout check 3s
     timeout http-request 30s
     # A step may think for long; the server has limits of its own.
     timeout client 1h
@@ -61,6 +62,8 @@ backend openenv
     stick match req.body,json_query('$.params.session_id') if { path /mcp } { method POST }
     stick store-response res.hdr(openenv-session) unless { res.hdr(openenv-session) none }
     stick store-response res.hdr(mcp-session-id)
+    # Also to one whose check fails, because it drains or is late; only a connection that fails leads elsewhere.
+    option persist
     # Sent to a server that is gone, a request is answered by another: "no such session", which a client understands.
     option httpchk GET /health
     http-check expect status 200

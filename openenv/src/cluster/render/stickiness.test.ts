@@ -29,8 +29,8 @@ for (const [kind, { require }] of Object.entries(BALANCERS)) {
       expect(fleet.one.active() + fleet.two.active()).toBe(MANY);
       expect(Math.min(fleet.one.active(), fleet.two.active())).toBeGreaterThan(0);
       for (const client of clients) {
-        expect((await client.step(TALLY)).observation).toMatchObject({ result: 1 });
-        expect((await client.step(TALLY)).observation).toMatchObject({ result: 2 });
+        expect((await client.step(TALLY)).observation).toMatchObject(tallied(1));
+        expect((await client.step(TALLY)).observation).toMatchObject(tallied(2));
       }
       await Promise.all(clients.map((client) => client.close()));
     });
@@ -42,7 +42,7 @@ for (const [kind, { require }] of Object.entries(BALANCERS)) {
       for (const { header } of sessions) {
         for (const result of [1, 2, 3]) {
           const body = await stepHttp(fleet.url, { "openenv-session": header });
-          expect(body).toMatchObject({ status: 200, body: { observation: { result } } });
+          expect(body).toMatchObject({ status: 200, body: { observation: tallied(result) } });
         }
       }
     });
@@ -52,7 +52,7 @@ for (const [kind, { require }] of Object.entries(BALANCERS)) {
       const sessions = await Promise.all(Array.from({ length: MANY }, () => openHttp(fleet.url)));
       for (const { cookie } of sessions) {
         for (const result of [1, 2]) {
-          expect(await stepHttp(fleet.url, { cookie })).toMatchObject({ status: 200, body: { observation: { result } } });
+          expect(await stepHttp(fleet.url, { cookie })).toMatchObject({ status: 200, body: { observation: tallied(result) } });
         }
       }
     });
@@ -126,12 +126,16 @@ for (const [kind, { require }] of Object.entries(BALANCERS)) {
         const { status, body } = await stepHttp(fleet.url, { "openenv-session": header });
         // HAProxy keeps in memory where sessions live; for the others the clients do.
         if (kind === "haproxy" && status === 404) expect(body).toMatchObject({ code: "SESSION_ERROR" });
-        else expect(body).toMatchObject({ observation: { result: 1 } });
+        else expect(body).toMatchObject({ observation: tallied(1) });
       }
       await using again = await connect(fleet.url);
       await again.reset();
     });
   });
+}
+
+function tallied(data: number) {
+  return { result: { data } };
 }
 
 function addressOf({ port }: RunningServer): string {
