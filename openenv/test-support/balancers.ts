@@ -51,11 +51,18 @@ export async function startBalancer(
 ): Promise<Balancer> {
   const folder = await mkdtemp(join(tmpdir(), "openenv-balancer-"));
   const port = await freePort();
-  const topology = parseTopology({ name: `test-${port}`, nodes: backends.length, balancer: { host: "127.0.0.1", port } });
+  const topology = parseTopology({
+    name: `test-${port}`,
+    nodes: backends.length,
+    balancer: { host: "127.0.0.1", port },
+  });
   const [[name, text] = ["", ""]] = Object.entries(renderTarget(kind, topology, backends));
   const config = join(folder, name);
   // Two tests may run at once.
-  await writeFile(config, text.replace("port_value: 9901", "port_value: 0").replaceAll("/tmp/nginx-", `${folder}/nginx-`));
+  await writeFile(
+    config,
+    text.replace("port_value: 9901", "port_value: 0").replaceAll("/tmp/nginx-", `${folder}/nginx-`),
+  );
   const url = `http://127.0.0.1:${port}`;
   let running: Running | undefined = await run(path, BALANCERS[kind].args(config), url);
   const end = async (): Promise<void> => {

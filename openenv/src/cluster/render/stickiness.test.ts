@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { BALANCERS, freePort, startBalancer } from "../../../test-support/balancers.js";
 import { useMcp } from "../../../test-support/mcp.js";
-import { connect } from "../../connect.js";
 import { connectTools } from "../../client/mcp-client.js";
+import { connect } from "../../connect.js";
 import type { RunningServer } from "../../server/types.js";
 
 const { start, open } = useMcp();
@@ -52,7 +52,10 @@ for (const [kind, { require }] of Object.entries(BALANCERS)) {
       const sessions = await Promise.all(Array.from({ length: MANY }, () => openHttp(fleet.url)));
       for (const { cookie } of sessions) {
         for (const result of [1, 2]) {
-          expect(await stepHttp(fleet.url, { cookie })).toMatchObject({ status: 200, body: { observation: tallied(result) } });
+          expect(await stepHttp(fleet.url, { cookie })).toMatchObject({
+            status: 200,
+            body: { observation: tallied(result) },
+          });
         }
       }
     });
