@@ -184,6 +184,18 @@ export function requireSlurm(): Promise<Component> {
   });
 }
 
+/** A docker command that has Compose; no engine is needed: `OPENENV_COMPOSE`, else `docker`. */
+export function requireCompose(): Promise<Component> {
+  return find({
+    name: "compose",
+    variable: "OPENENV_COMPOSE",
+    candidates: ["docker"],
+    args: ["compose", "version"],
+    expected: /Compose version/,
+    what: "a docker command with Compose",
+  });
+}
+
 /** A kubernetes-validate, which holds manifests against the published schemas: `OPENENV_KUBERNETES_VALIDATE`. */
 export function requireKubernetesValidate(): Promise<Component> {
   return find({

@@ -2,6 +2,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { createProject, runCommand } from "../../../test-support/command-line.js";
+import { TARGETS } from "../../cluster/render/targets.js";
 
 const TOPOLOGY = "name: echo\nimage: echo:1\nnodes: 3\nworkers: 2\nbalancer: { kind: envoy }\n";
 
@@ -66,8 +67,7 @@ test.each([
   expect(code).toBe(2);
 });
 
-test("the targets of the help are those that can be rendered", async () => {
-  const { TARGETS } = await import("../../cluster/render/render.js");
+test("the help names every target and has examples", async () => {
   await using project = await createProject();
   const { stdout } = await runCommand(["deploy", "render", "--help"], { cwd: project.dir });
   for (const target of TARGETS) expect(stdout).toContain(`"${target}"`);

@@ -1,9 +1,7 @@
 import { type Command, Option } from "commander";
+import { TARGETS } from "../../cluster/render/targets.js";
 import { secondsBetween, wholeNumber } from "../option-values.js";
 import type { DeployFlags } from "../render-deployment.js";
-
-/** As in `cluster/render/render.ts`, which is loaded only when something is rendered. */
-const TARGETS = ["compose", "swarm", "kubernetes", "slurm", "envoy", "haproxy", "nginx", "monitoring"] as const;
 
 const EXAMPLES = `
 A topology file (YAML or JSON) says what is deployed; an option wins over what it says. Its keys: name, image, directory,

@@ -6,10 +6,11 @@ import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
 import { parseAllDocuments } from "yaml";
 import { BALANCERS } from "../../../test-support/balancers.js";
-import { requireKubernetesValidate, requireSlurm } from "../../../test-support/requirement.js";
+import { requireCompose, requireKubernetesValidate, requireSlurm } from "../../../test-support/requirement.js";
 import { METRICS } from "../../server/statistics/metrics.js";
 import { parseTopology, type TopologyInput } from "../topology.js";
-import { type RenderedFiles, renderTarget, type Target } from "./render.js";
+import { type RenderedFiles, renderTarget } from "./render.js";
+import type { Target } from "./targets.js";
 
 const run = promisify(execFile);
 const BACKENDS = ["127.0.0.1:8001", "127.0.0.1:8002"];
@@ -116,14 +117,14 @@ for (const name of ["slurm-one", "slurm-many", "slurm-envoy"]) {
   });
 }
 
-const compose = await run("docker", ["compose", "version"]).then(
-  () => true,
-  () => false,
+const compose = await requireCompose();
+test.skipIf(!compose.available).each(["compose", "compose-envoy", "compose-nginx"])(
+  "docker compose takes %s",
+  async (name) => {
+    const text = render(CASES[name] as Case)["compose.yaml"] ?? "";
+    await withFile("compose.yaml", text, (path) => run(compose.path, ["compose", "-f", path, "config"]));
+  },
 );
-test.skipIf(!compose).each(["compose", "compose-envoy", "compose-nginx"])("docker compose takes %s", async (name) => {
-  const text = render(CASES[name] as Case)["compose.yaml"] ?? "";
-  await withFile("compose.yaml", text, (path) => run("docker", ["compose", "-f", path, "config"]));
-});
 
 test("every metric of the dashboard and the alerts is one of /metrics", () => {
   const text = Object.values(render(CASES["monitoring"] as Case)).join("\n");

@@ -8,12 +8,11 @@ import { renderMonitoring } from "./monitoring.js";
 import { renderNginx } from "./nginx.js";
 import { renderSlurm } from "./slurm.js";
 import { renderSwarm } from "./swarm.js";
+import type { Target } from "./targets.js";
 
 /** Text files by name, the one to begin with first. */
 export type RenderedFiles = Record<string, string>;
 
-export const TARGETS = ["compose", "swarm", "kubernetes", "slurm", "envoy", "haproxy", "nginx", "monitoring"] as const;
-export type Target = (typeof TARGETS)[number];
 type Balancer = Extract<Target, "envoy" | "haproxy" | "nginx">;
 
 /**

@@ -75,7 +75,7 @@ function renderManyNodes(topology: Topology, nodes: number): string {
   const line =
     kind === "envoy"
       ? renderEndpoint({ host: "$address", port: "$port" }).replaceAll('"', '\\"')
-      : "    server env$index $address:$port check\n";
+      : "    server env$((index + 1)) $address:$port\n";
   const run = kind === "envoy" ? `envoy -c "$folder/${file}" --log-level warning` : `haproxy -db -f "$folder/${file}"`;
   return `folder=$(mktemp -d)
 cat >"$folder/${file}" <<'CONFIG'

@@ -11,7 +11,7 @@ const MANY = 8;
 
 for (const [kind, { require }] of Object.entries(BALANCERS)) {
   const component = await require();
-  const start2 = async () => {
+  const startPair = async () => {
     const one = await start();
     const two = await start();
     const balancer = await startBalancer(kind as keyof typeof BALANCERS, component.path, [
@@ -23,7 +23,7 @@ for (const [kind, { require }] of Object.entries(BALANCERS)) {
 
   describe.skipIf(!component.available)(`through ${kind}`, { timeout: 60_000 }, () => {
     test("WebSocket sessions spread over both servers, and each plays in its own", async () => {
-      await using fleet = await start2();
+      await using fleet = await startPair();
       const clients = await Promise.all(Array.from({ length: MANY }, () => connect(fleet.url)));
       await Promise.all(clients.map((client) => client.reset()));
       expect(fleet.one.active() + fleet.two.active()).toBe(MANY);
@@ -36,7 +36,7 @@ for (const [kind, { require }] of Object.entries(BALANCERS)) {
     });
 
     test("HTTP sessions reach their owner by the header of the answer", async () => {
-      await using fleet = await start2();
+      await using fleet = await startPair();
       const sessions = await Promise.all(Array.from({ length: MANY }, () => openHttp(fleet.url)));
       expect(Math.min(fleet.one.active(), fleet.two.active())).toBeGreaterThan(0);
       for (const { header } of sessions) {
@@ -48,7 +48,7 @@ for (const [kind, { require }] of Object.entries(BALANCERS)) {
     });
 
     test("HTTP sessions reach their owner by cookies, as browsers send them", async () => {
-      await using fleet = await start2();
+      await using fleet = await startPair();
       const sessions = await Promise.all(Array.from({ length: MANY }, () => openHttp(fleet.url)));
       for (const { cookie } of sessions) {
         for (const result of [1, 2]) {
@@ -61,7 +61,7 @@ for (const [kind, { require }] of Object.entries(BALANCERS)) {
     });
 
     test("sessions of MCP over Streamable HTTP reach their owner", async () => {
-      await using fleet = await start2();
+      await using fleet = await startPair();
       const opened = await Promise.all(Array.from({ length: MANY }, () => open(fleet)));
       expect(Math.min(fleet.one.active(), fleet.two.active())).toBeGreaterThan(0);
       for (const { client } of opened) {
@@ -75,7 +75,7 @@ for (const [kind, { require }] of Object.entries(BALANCERS)) {
     });
 
     test("sessions of plain JSON-RPC and the sockets that join them reach their owner", async () => {
-      await using fleet = await start2();
+      await using fleet = await startPair();
       const clients = await Promise.all(
         Array.from({ length: MANY }, () => connectTools(fleet.url, { mode: "production" })),
       );
@@ -101,7 +101,7 @@ for (const [kind, { require }] of Object.entries(BALANCERS)) {
     });
 
     test("the sessions of a server that is gone are told so, and new ones open elsewhere", async () => {
-      await using fleet = await start2();
+      await using fleet = await startPair();
       const sessions = await Promise.all(Array.from({ length: MANY }, () => openHttp(fleet.url)));
       await fleet.one.server.close();
       const outcomes = await Promise.all(
@@ -119,7 +119,7 @@ for (const [kind, { require }] of Object.entries(BALANCERS)) {
     });
 
     test("a balancer that restarts ends its sockets with a typed error and sends no one to a stranger", async () => {
-      await using fleet = await start2();
+      await using fleet = await startPair();
       const client = await connect(fleet.url);
       await client.reset();
       const sessions = await Promise.all(Array.from({ length: MANY }, () => openHttp(fleet.url)));
