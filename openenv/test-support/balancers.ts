@@ -38,8 +38,8 @@ export const BALANCERS = {
   },
   nginx: {
     require: requireNginx,
-    args: (config) => ["-e", "stderr", "-g", "daemon off;", "-c", config],
-    check: (config) => ["-e", "stderr", "-t", "-c", config],
+    args: (config) => ["-e", "stderr", "-g", `daemon off; pid ${config}.pid;`, "-c", config],
+    check: (config) => ["-e", "stderr", "-g", `pid ${config}.pid;`, "-t", "-c", config],
   },
 } as const satisfies Record<string, Kind>;
 
@@ -59,10 +59,7 @@ export async function startBalancer(
   const [[name, text] = ["", ""]] = Object.entries(renderTarget(kind, topology, backends));
   const config = join(folder, name);
   // Two tests may run at once.
-  await writeFile(
-    config,
-    text.replace("port_value: 9901", "port_value: 0").replaceAll("/tmp/nginx-", `${folder}/nginx-`),
-  );
+  await writeFile(config, text.replace("port_value: 9901", "port_value: 0"));
   const url = `http://127.0.0.1:${port}`;
   let running: Running | undefined = await run(path, BALANCERS[kind].args(config), url);
   const end = async (): Promise<void> => {

@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
 import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type RenderedFiles, renderTarget } from "../cluster/render/render.js";
-import type { Target } from "../cluster/render/targets.js";
+import { renderTarget } from "../cluster/render/render.js";
+import type { RenderedFiles, Target } from "../cluster/render/targets.js";
 import { parseYaml } from "../cluster/render/yaml.js";
 import { parseTopology, type Topology } from "../cluster/topology.js";
 import { ConfigError } from "../errors.js";

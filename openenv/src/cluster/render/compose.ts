@@ -5,7 +5,7 @@ import { renderEnvoy } from "./envoy.js";
 import { renderHaproxy } from "./haproxy.js";
 import { mostNodes, totalLimit } from "./limits.js";
 import { renderNginx } from "./nginx.js";
-import type { RenderedFiles } from "./render.js";
+import type { RenderedFiles } from "./targets.js";
 import { renderYaml } from "./yaml.js";
 
 const CONFIG_PLACES = {

@@ -3,7 +3,7 @@ import { nodeCapacity, type Topology } from "../topology.js";
 import { serverVariables, stopSeconds } from "./container.js";
 import { renderBalancerManifests } from "./kubernetes-balancer.js";
 import { metric } from "./metric.js";
-import type { RenderedFiles } from "./render.js";
+import type { RenderedFiles } from "./targets.js";
 import { renderYaml } from "./yaml.js";
 
 /** Seconds in which the balancers stop choosing a server that is about to be told to end. */

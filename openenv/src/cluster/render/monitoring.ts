@@ -1,7 +1,7 @@
 import { nodeCapacity, type Topology } from "../topology.js";
 import { renderDashboard } from "./dashboard.js";
 import { metric } from "./metric.js";
-import type { RenderedFiles } from "./render.js";
+import type { RenderedFiles } from "./targets.js";
 import { renderYaml } from "./yaml.js";
 
 /** What watches a deployment: a scrape job and alert rules for Prometheus, and a dashboard for Grafana. */

@@ -23,7 +23,6 @@ worker_processes auto;
 # A connection takes two descriptors.
 worker_rlimit_nofile ${limit * 2 + 1000};
 error_log stderr warn;
-pid /tmp/nginx-${name}.pid;
 
 events {
     # The client's and the server's side of each.
@@ -33,11 +32,6 @@ events {
 http {
     access_log off;
     server_tokens off;
-    client_body_temp_path /tmp/nginx-${name}-body;
-    proxy_temp_path /tmp/nginx-${name}-proxy;
-    fastcgi_temp_path /tmp/nginx-${name}-fastcgi;
-    uwsgi_temp_path /tmp/nginx-${name}-uwsgi;
-    scgi_temp_path /tmp/nginx-${name}-scgi;
     map_hash_bucket_size 256;
 
     upstream ${name} {

@@ -9,8 +9,8 @@ import { BALANCERS } from "../../../test-support/balancers.js";
 import { requireCompose, requireKubernetesValidate, requireSlurm } from "../../../test-support/requirement.js";
 import { METRICS } from "../../server/statistics/metrics.js";
 import { parseTopology, type TopologyInput } from "../topology.js";
-import { type RenderedFiles, renderTarget } from "./render.js";
-import type { Target } from "./targets.js";
+import { renderTarget } from "./render.js";
+import type { RenderedFiles, Target } from "./targets.js";
 
 const run = promisify(execFile);
 const BACKENDS = ["127.0.0.1:8001", "127.0.0.1:8002"];

@@ -8,10 +8,7 @@ import { renderMonitoring } from "./monitoring.js";
 import { renderNginx } from "./nginx.js";
 import { renderSlurm } from "./slurm.js";
 import { renderSwarm } from "./swarm.js";
-import type { Target } from "./targets.js";
-
-/** Text files by name, the one to begin with first. */
-export type RenderedFiles = Record<string, string>;
+import type { RenderedFiles, Target } from "./targets.js";
 
 type Balancer = Extract<Target, "envoy" | "haproxy" | "nginx">;
 

@@ -3,7 +3,7 @@ import type { Topology } from "../topology.js";
 import { stopSeconds } from "./container.js";
 import { renderEndpoint, renderEnvoy } from "./envoy.js";
 import { renderHaproxy } from "./haproxy.js";
-import type { RenderedFiles } from "./render.js";
+import type { RenderedFiles } from "./targets.js";
 
 /** A script for `sbatch`: one node, or many with the balancer on the first. */
 export function renderSlurm(topology: Topology): RenderedFiles {

@@ -4,7 +4,7 @@ import { BALANCER_IMAGES, healthCommand, serverVariables, stopSeconds } from "./
 import { renderEnvoy } from "./envoy.js";
 import { renderHaproxy } from "./haproxy.js";
 import { mostNodes } from "./limits.js";
-import type { RenderedFiles } from "./render.js";
+import type { RenderedFiles } from "./targets.js";
 import { renderYaml } from "./yaml.js";
 
 /** A stack for `docker stack deploy`, and the configuration of its balancer. */
