@@ -109,11 +109,11 @@ ${renderHeaderSession("http-sessions", "openenv-session")}${renderHeaderSession(
             max_requests: ${limit}
             max_retries: ${Math.max(64, Math.ceil(limit / 10))}
       health_checks:
-        - timeout: 1s
+        - timeout: 3s
           interval: 1s
           # Its default is a minute, in which a dead server counts as healthy.
           no_traffic_interval: 1s
-          unhealthy_threshold: 2
+          unhealthy_threshold: 3
           healthy_threshold: 1
           # A name that a server on the same machine takes for its own, too.
           http_health_check: { path: /health, host: localhost }

@@ -68,7 +68,7 @@ backend openenv
     option httpchk GET /health
     http-check expect status 200
     # A server that drains answers 503: it gets no new session, and those it has go on.
-    default-server check inter 1s fall 2 rise 1 maxconn ${connectionLimit(topology)}${discovery === undefined ? "" : " resolvers cluster resolve-prefer ipv4 init-addr none"}
+    default-server check inter 1s fall 3 rise 1 maxconn ${connectionLimit(topology)}${discovery === undefined ? "" : " resolvers cluster resolve-prefer ipv4 init-addr none"}
 ${discovery === undefined ? renderServers(backends) : `    server-template env ${mostNodes(topology)} ${discovery.name}:${topology.port}\n`}`;
 }
 
