@@ -61,7 +61,12 @@ export async function startBalancer(
   // Two tests may run at once.
   await writeFile(config, text.replace("port_value: 9901", "port_value: 0"));
   const url = `http://127.0.0.1:${port}`;
-  let running: Running | undefined = await run(path, BALANCERS[kind].args(config), url);
+  let running: Running | undefined = await run(path, BALANCERS[kind].args(config), url).catch(
+    async (error: unknown) => {
+      await rm(folder, { recursive: true, force: true });
+      throw error;
+    },
+  );
   const end = async (): Promise<void> => {
     await running?.end();
     running = undefined;
