@@ -144,6 +144,82 @@ export function requireDocker(): Promise<Component> {
   });
 }
 
+/** An HAProxy: `OPENENV_HAPROXY`, else the one on the PATH. */
+export function requireHaproxy(): Promise<Component> {
+  return find({
+    name: "haproxy",
+    variable: "OPENENV_HAPROXY",
+    candidates: ["haproxy", "/usr/sbin/haproxy"],
+    args: ["-v"],
+    expected: /^HAProxy version/,
+    what: "HAProxy",
+  });
+}
+
+/** An Envoy: `OPENENV_ENVOY`, else the one on the PATH. */
+export function requireEnvoy(): Promise<Component> {
+  return find({
+    name: "envoy",
+    variable: "OPENENV_ENVOY",
+    candidates: ["envoy"],
+    args: ["--version"],
+    expected: /version: /,
+    what: "Envoy",
+  });
+}
+
+/** An nginx: `OPENENV_NGINX`, else the one on the PATH. */
+export function requireNginx(): Promise<Component> {
+  return find({
+    name: "nginx",
+    variable: "OPENENV_NGINX",
+    candidates: ["nginx", "/usr/sbin/nginx"],
+    // It says so on standard error.
+    ask: async (file) => (await promisify(execFile)(file, ["-v"], { timeout: 20_000 })).stderr,
+    expected: /nginx\/\d/,
+    what: "nginx",
+  });
+}
+
+/** The configuration file of a Slurm whose nodes answer: `OPENENV_SLURM`. */
+export function requireSlurm(): Promise<Component> {
+  return find({
+    name: "slurm",
+    variable: "OPENENV_SLURM",
+    candidates: process.env["SLURM_CONF"] ? [process.env["SLURM_CONF"]] : [],
+    ask: async (file) => {
+      const options = { timeout: 20_000, env: { ...process.env, SLURM_CONF: file } };
+      return (await promisify(execFile)("sinfo", ["--noheader", "--format=%T"], options)).stdout;
+    },
+    expected: /idle|mixed|allocated/,
+    what: "the configuration of a Slurm that answers",
+  });
+}
+
+/** A docker command that has Compose; no engine is needed: `OPENENV_COMPOSE`, else `docker`. */
+export function requireCompose(): Promise<Component> {
+  return find({
+    name: "compose",
+    variable: "OPENENV_COMPOSE",
+    candidates: ["docker"],
+    args: ["compose", "version"],
+    expected: /Compose version/,
+    what: "a docker command with Compose",
+  });
+}
+
+/** A kubernetes-validate, which holds manifests against the published schemas: `OPENENV_KUBERNETES_VALIDATE`. */
+export function requireKubernetesValidate(): Promise<Component> {
+  return find({
+    name: "kubernetes",
+    variable: "OPENENV_KUBERNETES_VALIDATE",
+    candidates: ["kubernetes-validate"],
+    args: ["--help"],
+    expected: /--strict/,
+    what: "kubernetes-validate",
+  });
+}
+
 interface Search {
   name: string;
   variable: string;

@@ -71,6 +71,11 @@ const COMMANDS: readonly CommandEntry[] = [
     configure: async (command) => (await import("./commands/push.js")).configurePush(command),
   },
   {
+    name: "deploy",
+    summary: "render the files that deploy an environment on many machines",
+    configure: async (command) => (await import("./commands/deploy.js")).configureDeploy(command),
+  },
+  {
     name: "bench",
     summary: "measure how many sessions servers hold and how fast they step",
     configure: async (command) => (await import("./commands/bench.js")).configureBench(command),

@@ -1,4 +1,5 @@
 import { ConnectionError, RemoteError } from "../errors.js";
+import { NO_SESSION, SESSION_HEADER } from "../protocol/http.js";
 import type { ServerAddress } from "./address.js";
 import type { CallOptions } from "./options.js";
 import type { OpenOptions } from "./socket.js";
@@ -7,6 +8,8 @@ import type { OpenOptions } from "./socket.js";
 export interface HttpClient {
   get(path: string): Promise<unknown>;
   post(path: string, body: unknown, call?: CallOptions): Promise<unknown>;
+  /** The session that the server named last, as it or a balancer before it wrote that. It is sent with every post. */
+  readonly session: string | undefined;
 }
 
 /**
@@ -14,6 +17,7 @@ export interface HttpClient {
  * ConnectionError when there is no answer or one that is no JSON.
  */
 export function createHttpClient(address: ServerAddress, { headers, ...limits }: OpenOptions): HttpClient {
+  let session: string | undefined;
   const send = async (path: string, init: RequestInit, call: CallOptions): Promise<unknown> => {
     const { timeoutMs = limits.timeoutMs, signal = limits.signal } = call;
     const url = address.base + path;
@@ -32,6 +36,8 @@ export function createHttpClient(address: ServerAddress, { headers, ...limits }:
       const why = timeout.aborted ? `no answer within ${timeoutMs} ms` : describe(cause);
       throw new ConnectionError(code, `${url}: ${why}.`, { cause });
     }
+    const named = response.headers.get(SESSION_HEADER);
+    if (named !== null && named !== NO_SESSION) session = named;
     const body = parse(text);
     if (!response.ok) throw refusal(url, response.status, body ?? text);
     if (body === undefined) throw new ConnectionError("PROTOCOL_ERROR", `${url} answered something that is no JSON.`);
@@ -41,8 +47,12 @@ export function createHttpClient(address: ServerAddress, { headers, ...limits }:
   return {
     get: (path) => send(path, { headers }, {}),
     post: (path, body, call = {}) => {
-      const asJson = { ...headers, "content-type": "application/json" };
+      const own = session === undefined ? {} : { [SESSION_HEADER]: session };
+      const asJson = { ...headers, ...own, "content-type": "application/json" };
       return send(path, { method: "POST", headers: asJson, body: JSON.stringify(body) }, call);
+    },
+    get session() {
+      return session;
     },
   };
 }

@@ -1,3 +1,4 @@
+import { SESSION_HEADER } from "../protocol/http.js";
 import type { Link } from "../protocol/link.js";
 import { EXTENSIONS_KEY, type Extension } from "../protocol/messages.js";
 import { parseAddress } from "./address.js";
@@ -36,15 +37,18 @@ export async function prepare(
   if (options.timing) asked.push("timing");
   if (binary) asked.push("binary");
   const timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
+  const http = createHttpClient(address, { headers, timeoutMs });
   return {
     base: address.base,
     shape,
-    http: createHttpClient(address, { headers, timeoutMs }),
+    http,
     timeoutMs,
     open: (signal, more = [], sessionId) => {
       const extensions = { [EXTENSIONS_KEY]: [...asked, ...more].join() };
       const socketUrl = address.socket(sessionId === undefined ? extensions : { ...extensions, session_id: sessionId });
-      return openConnection(socketUrl, { ...opening, signal, binary });
+      // A balancer leads the socket to the server that has the session.
+      const hints = sessionId === undefined || http.session === undefined ? {} : { [SESSION_HEADER]: http.session };
+      return openConnection(socketUrl, { ...opening, hints, signal, binary });
     },
   };
 }

@@ -18,6 +18,8 @@ export interface SocketHandlers {
 /** What every way to a server needs. */
 export interface OpenOptions {
   headers: Record<string, string>;
+  /** Headers that a platform which can send none may leave out. */
+  hints?: Record<string, string>;
   timeoutMs: number;
   signal?: AbortSignal | undefined;
   /** Send and take MessagePack once the server has confirmed it. */
@@ -91,7 +93,7 @@ async function createRawSocket(url: string, options: OpenOptions): Promise<RawSo
   if (isNode()) {
     const { WebSocket } = await import("ws");
     return new WebSocket(url, {
-      headers: options.headers,
+      headers: { ...options.headers, ...options.hints },
       maxPayload: MAX_MESSAGE_BYTES,
       perMessageDeflate: false,
     }) as unknown as RawSocket;

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
+import { SESSION_HEADER } from "../../protocol/http.js";
 import { parseJson } from "../../protocol/json.js";
 import { isObject } from "../../util/is-object.js";
 import type { McpDoor, ServerContext } from "../context.js";
@@ -32,6 +33,9 @@ async function answerPlainly({ request, response, context }: Exchange, value: un
   const orchestrator = context.rights.isOrchestrator(request.headers);
   const whenGone = (giveUp: () => void): void => void response.once("close", giveUp);
   const answer = await answerRpc(value, { runtime, sessions, orchestrator, whenGone });
+  // For balancers, which read headers.
+  const created = createsSession(value) && "result" in answer ? sessionOf({ params: answer.result }) : "";
+  if (created !== "") response.setHeader(SESSION_HEADER, created);
   sendText(response, 200, { type: "application/json", text: renderRpc(answer, runtime.maxAnswerBytes) });
 }
 

@@ -1,0 +1,112 @@
+import { ConfigError } from "../../errors.js";
+import type { Topology } from "../topology.js";
+import { BALANCER_IMAGES, healthCommand, serverVariables, stopSeconds } from "./container.js";
+import { renderEnvoy } from "./envoy.js";
+import { renderHaproxy } from "./haproxy.js";
+import { mostNodes, totalLimit } from "./limits.js";
+import { renderNginx } from "./nginx.js";
+import type { RenderedFiles } from "./targets.js";
+import { renderYaml } from "./yaml.js";
+
+const CONFIG_PLACES = {
+  envoy: { file: "envoy.yaml", target: "/etc/envoy/envoy.yaml" },
+  haproxy: { file: "haproxy.cfg", target: "/usr/local/etc/haproxy/haproxy.cfg" },
+  nginx: { file: "nginx.conf", target: "/etc/nginx/nginx.conf" },
+} as const;
+/** A network of its own for nginx, which needs to know the servers' addresses; the balancer has the second. */
+const SUBNET = "10.213.0";
+const MOST_ADDRESSES = 200;
+
+/** `compose.yaml` with N servers, and the configuration of the balancer before them. */
+export function renderCompose(topology: Topology): RenderedFiles {
+  const { name, balancer, directory, image } = topology;
+  if (image === undefined && directory === undefined) {
+    throw new ConfigError("Compose needs an image, or a directory with a Dockerfile: add image or directory.");
+  }
+  const kind = balancer.kind ?? "haproxy";
+  const place = CONFIG_PLACES[kind];
+  const nodes = mostNodes(topology);
+  const files = 2 * totalLimit(topology, nodes) + 1000;
+  const compose = {
+    name,
+    services: {
+      balancer: {
+        image: BALANCER_IMAGES[kind],
+        restart: "unless-stopped",
+        '# Only this machine; "8080:8080" without the address is for everybody.': null,
+        ports: [`127.0.0.1:${balancer.port}:${balancer.port}`],
+        volumes: [`./${place.file}:${place.target}:ro`],
+        ulimits: { nofile: files },
+        depends_on: kind === "nginx" ? serverNames(nodes) : ["env"],
+        ...(kind === "nginx" && { networks: { default: { ipv4_address: `${SUBNET}.2` } } }),
+      },
+      ...(kind === "nginx" ? numberedServers(topology, nodes) : { env: { ...server(topology), scale: nodes } }),
+    },
+    ...(kind === "nginx" && {
+      "# nginx tells the servers of sessions apart by address.": null,
+      networks: { default: { ipam: { config: [{ subnet: `${SUBNET}.0/24` }] } } },
+    }),
+  };
+  return { "compose.yaml": renderYaml(compose), [place.file]: renderConfig(topology, kind, nodes) };
+}
+
+function renderConfig(topology: Topology, kind: keyof typeof CONFIG_PLACES, nodes: number): string {
+  // Inside the container every address is right: which of the machine's it has, Compose says.
+  const inside = { ...topology, balancer: { ...topology.balancer, host: "0.0.0.0" } };
+  if (kind === "haproxy") return renderHaproxy(inside, { discovery: { name: "env" } });
+  if (kind === "envoy") return renderEnvoy(inside, { backends: [{ host: "env", port: topology.port }] });
+  if (nodes > MOST_ADDRESSES) {
+    throw new ConfigError(
+      `Compose with nginx has at most ${MOST_ADDRESSES} servers: take haproxy or envoy as balancer.`,
+    );
+  }
+  return renderNginx(
+    inside,
+    Array.from({ length: nodes }, (_, index) => ({ host: address(index), port: topology.port })),
+  );
+}
+
+function numberedServers(topology: Topology, nodes: number): Record<string, object> {
+  return Object.fromEntries(
+    serverNames(nodes).map((name, index) => [
+      name,
+      { ...server(topology), networks: { default: { ipv4_address: address(index) } } },
+    ]),
+  );
+}
+
+function server(topology: Topology): object {
+  const { directory, image, resources, runtimeClass } = topology;
+  const { cpus, memoryMb, gpus } = resources;
+  return {
+    ...(image === undefined ? { build: directory } : { image }),
+    restart: "unless-stopped",
+    environment: serverVariables(topology),
+    "# Sessions get their time before a server is killed.": null,
+    stop_grace_period: `${stopSeconds(topology)}s`,
+    healthcheck: {
+      test: ["CMD", ...healthCommand(topology)],
+      interval: "5s",
+      timeout: "3s",
+      retries: 3,
+      start_period: "30s",
+    },
+    ...(runtimeClass !== undefined && { runtime: runtimeClass }),
+    deploy: {
+      resources: {
+        limits: { cpus: String(cpus), memory: `${memoryMb}M` },
+        ...(gpus > 0 && {
+          reservations: { devices: [{ driver: "nvidia", count: gpus, capabilities: ["gpu"] }] },
+        }),
+      },
+    },
+  };
+}
+
+function serverNames(nodes: number): string[] {
+  return Array.from({ length: nodes }, (_, index) => `env-${index + 1}`);
+}
+
+function address(index: number): string {
+  return `${SUBNET}.${index + 11}`;
+}

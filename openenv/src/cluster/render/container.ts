@@ -1,0 +1,31 @@
+import type { Topology } from "../topology.js";
+
+/** Images of the balancers; their configuration is held against these or later versions. */
+export const BALANCER_IMAGES = {
+  envoy: "envoyproxy/envoy:v1.40.0",
+  haproxy: "haproxy:3.0-alpine",
+  nginx: "nginx:1.28-alpine",
+} as const;
+
+/** What tells a server in a container its place in the topology. */
+export function serverVariables(topology: Topology): Record<string, string> {
+  return {
+    HOST: "0.0.0.0",
+    PORT: String(topology.port),
+    WORKERS: String(topology.workers),
+    MAX_CONCURRENT_ENVS: String(topology.capacity),
+    SHUTDOWN_GRACE: String(Math.max(0.001, topology.graceSeconds)),
+    ...topology.variables,
+  };
+}
+
+/** A command of the image that exits with 0 when the server takes new sessions. */
+export function healthCommand({ port }: Topology): string[] {
+  const ask = `fetch('http://127.0.0.1:${port}/health').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))`;
+  return ["node", "-e", ask];
+}
+
+/** Seconds until a server that was told to end is killed: its sessions' own, and some to close. */
+export function stopSeconds({ graceSeconds }: Topology): number {
+  return graceSeconds + 10;
+}

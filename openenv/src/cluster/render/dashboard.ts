@@ -1,0 +1,106 @@
+import type { Topology } from "../topology.js";
+import { metric } from "./metric.js";
+
+interface Query {
+  expr: string;
+  legend: string;
+}
+
+interface Graph {
+  title: string;
+  unit: string;
+  queries: Query[];
+}
+
+/** The JSON of a Grafana dashboard; on import it asks which Prometheus to read. */
+export function renderDashboard({ name }: Topology): string {
+  const dashboard = {
+    __inputs: [{ name: "DS_PROMETHEUS", label: "Prometheus", type: "datasource", pluginId: "prometheus" }],
+    uid: `openenv-${name}`.slice(0, 40),
+    title: `OpenEnv: ${name}`,
+    tags: ["openenv"],
+    schemaVersion: 39,
+    refresh: "15s",
+    time: { from: "now-1h", to: "now" },
+    panels: graphs(name).map(renderPanel),
+  };
+  return `${JSON.stringify(dashboard, null, 2)}\n`;
+}
+
+function graphs(job: string): Graph[] {
+  const here = (name: Parameters<typeof metric>[0]): string => `${metric(name)}{job="${job}"}`;
+  const rate = (name: Parameters<typeof metric>[0]): string => `rate(${here(name)}[$__rate_interval])`;
+  const bucket = `rate(${metric("openenv_step_duration_seconds")}_bucket{job="${job}"}[$__rate_interval])`;
+  const quantile = (share: number): Query => ({
+    expr: `histogram_quantile(${share}, sum by (le) (${bucket}))`,
+    legend: `p${share * 100}`,
+  });
+  const worker = "{{instance}} worker {{worker}}";
+  return [
+    {
+      title: "Sessions and capacity",
+      unit: "short",
+      queries: [
+        { expr: `sum(${here("openenv_sessions")})`, legend: "sessions" },
+        { expr: `sum(${here("openenv_sessions_max")})`, legend: "capacity" },
+        { expr: `sum(${here("openenv_sessions_waiting")})`, legend: "waiting" },
+      ],
+    },
+    {
+      title: "Sessions of each worker",
+      unit: "short",
+      queries: [{ expr: here("openenv_sessions"), legend: worker }],
+    },
+    { title: "Steps", unit: "reqps", queries: [{ expr: `sum(${rate("openenv_steps_total")})`, legend: "steps" }] },
+    { title: "Time of a step", unit: "s", queries: [quantile(0.5), quantile(0.9), quantile(0.99)] },
+    {
+      title: "Errors by code",
+      unit: "reqps",
+      queries: [{ expr: `sum by (code) (${rate("openenv_errors_total")})`, legend: "{{code}}" }],
+    },
+    {
+      title: "Sessions opened, workers lost",
+      unit: "short",
+      queries: [
+        { expr: `sum(${rate("openenv_sessions_opened_total")})`, legend: "opened a second" },
+        { expr: `sum(increase(${here("openenv_worker_restarts_total")}[10m]))`, legend: "lost in 10 minutes" },
+      ],
+    },
+    {
+      title: "Lag of the event loop",
+      unit: "s",
+      queries: [{ expr: here("openenv_event_loop_lag_seconds"), legend: worker }],
+    },
+    { title: "CPU", unit: "short", queries: [{ expr: rate("process_cpu_seconds_total"), legend: worker }] },
+    { title: "Memory", unit: "bytes", queries: [{ expr: here("process_resident_memory_bytes"), legend: worker }] },
+    {
+      title: "Sockets and descriptors",
+      unit: "short",
+      queries: [
+        { expr: `sum(${here("openenv_websockets")})`, legend: "WebSockets" },
+        { expr: `sum(${here("process_open_fds")})`, legend: "descriptors" },
+        { expr: `sum(${here("process_max_fds")})`, legend: "limit" },
+      ],
+    },
+  ];
+}
+
+/** Two beside each other. */
+function renderPanel({ title, unit, queries }: Graph, index: number): object {
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: Grafana puts in what it asked for.
+  const datasource = { type: "prometheus", uid: "${DS_PROMETHEUS}" };
+  return {
+    id: index + 1,
+    type: "timeseries",
+    title,
+    datasource,
+    gridPos: { x: (index % 2) * 12, y: Math.floor(index / 2) * 8, w: 12, h: 8 },
+    fieldConfig: { defaults: { unit, min: 0 }, overrides: [] },
+    targets: queries.map(({ expr, legend }, query) => ({
+      refId: String.fromCharCode(65 + query),
+      datasource,
+      expr,
+      legendFormat: legend,
+    })),
+  };
+}

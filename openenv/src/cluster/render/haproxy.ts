@@ -1,0 +1,77 @@
+import type { Backend, Topology } from "../topology.js";
+import { connectionLimit, mostNodes, totalLimit } from "./limits.js";
+
+/** Where HAProxy finds the servers: at fixed addresses, or behind a name that has an address for each. */
+export interface HaproxyServers {
+  backends?: readonly Backend[];
+  discovery?: { name: string };
+}
+
+/** The text of `haproxy.cfg`; the lines of the servers are the last. */
+export function renderHaproxy(topology: Topology, { backends = [], discovery }: HaproxyServers): string {
+  const { balancer, graceSeconds } = topology;
+  const servers = discovery === undefined ? backends.length || mostNodes(topology) : mostNodes(topology);
+  const resolvers =
+    discovery === undefined
+      ? ""
+      : `resolvers cluster
+    parse-resolv-conf
+    hold valid 1s
+    hold obsolete ${Math.max(1, graceSeconds)}s
+
+`;
+  return `# HAProxy before the servers of ${topology.name}: ${servers} x ${topology.workers} workers x ${topology.capacity} sessions.
+# A connection takes two descriptors: start it with a limit of at least ${totalLimit(topology, servers) * 2 + 1000} (ulimit -n).
+global
+    log stdout format raw local0 notice
+    maxconn ${totalLimit(topology, servers)}
+
+defaults
+    mode http
+    log global
+    option dontlognull
+    timeout connect 2s
+    timeout check 3s
+    timeout http-request 30s
+    # A step may think for long; the server has limits of its own.
+    timeout client 1h
+    timeout server 1h
+    # A session may be silent for as long as it lives: only the server ends it, by SESSION_TIMEOUT.
+    timeout tunnel 7d
+    timeout client-fin 30s
+    # Another server when one refuses a connection, at once and not after retrying the same.
+    retries 3
+    option redispatch 1
+
+${resolvers}frontend openenv
+    bind ${balancer.host}:${balancer.port}
+    option forwardfor
+    default_backend openenv
+
+backend openenv
+    balance leastconn
+    # A session that lives in one server: who names it is led there. HAProxy learns its id from the server's answer.
+    # A plain request of MCP names it in its body, and a socket that joins it in its URL.
+    stick-table type string len 128 size 1m expire 1d
+    option http-buffer-request
+    stick match req.hdr(openenv-session)
+    stick match req.hdr(mcp-session-id)
+    stick match url_param(session_id)
+    stick match req.cook(openenv_session_${balancer.port})
+    stick match req.cook(openenv_session)
+    stick match req.body,json_query('$.params.session_id') if { path /mcp } { method POST }
+    stick store-response res.hdr(openenv-session) unless { res.hdr(openenv-session) none }
+    stick store-response res.hdr(mcp-session-id)
+    # Also to one whose check fails, because it drains or is late; only a connection that fails leads elsewhere.
+    option persist
+    # Sent to a server that is gone, a request is answered by another: "no such session", which a client understands.
+    option httpchk GET /health
+    http-check expect status 200
+    # A server that drains answers 503: it gets no new session, and those it has go on.
+    default-server check inter 1s fall 3 rise 1 maxconn ${connectionLimit(topology)}${discovery === undefined ? "" : " resolvers cluster resolve-prefer ipv4 init-addr none"}
+${discovery === undefined ? renderServers(backends) : `    server-template env ${mostNodes(topology)} ${discovery.name}:${topology.port}\n`}`;
+}
+
+function renderServers(backends: readonly Backend[]): string {
+  return backends.map(({ host, port }, index) => `    server env${index + 1} ${host}:${port}\n`).join("");
+}

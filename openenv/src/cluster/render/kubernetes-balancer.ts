@@ -1,0 +1,115 @@
+import type { Topology } from "../topology.js";
+import { BALANCER_IMAGES } from "./container.js";
+import { renderEnvoy } from "./envoy.js";
+import { renderYaml } from "./yaml.js";
+
+/** Two Envoys side by side, what they are configured by, and the names under which they are reached. */
+export function renderBalancerManifests(topology: Topology): string {
+  const { name, port, balancer, ingressHost } = topology;
+  const inside = { ...topology, balancer: { ...balancer, host: "0.0.0.0" } };
+  const config = renderEnvoy(inside, { backends: [{ host: `${name}-servers`, port }], adminHost: "127.0.0.1" });
+  const parts = [configuration(topology, config), deployment(topology), service(topology), disruption(topology)];
+  return renderYaml(...parts, ...(ingressHost === undefined ? [] : [ingress(topology, ingressHost)]));
+}
+
+function configuration(topology: Topology, config: string): object {
+  return {
+    apiVersion: "v1",
+    kind: "ConfigMap",
+    metadata: metadata(topology),
+    data: { "envoy.yaml": config },
+  };
+}
+
+function deployment(topology: Topology): object {
+  const { balancer, graceSeconds } = topology;
+  const { labels, name } = metadata(topology);
+  const amounts = { cpu: "1", memory: "1Gi" };
+  return {
+    apiVersion: "apps/v1",
+    kind: "Deployment",
+    metadata: metadata(topology),
+    spec: {
+      replicas: 2,
+      selector: { matchLabels: labels },
+      template: {
+        metadata: { labels },
+        spec: {
+          "# Sockets that go through a balancer end with it: it gets the time that sessions get.": null,
+          terminationGracePeriodSeconds: graceSeconds + 15,
+          automountServiceAccountToken: false,
+          containers: [
+            {
+              name: "envoy",
+              image: BALANCER_IMAGES.envoy,
+              args: ["-c", "/etc/envoy/envoy.yaml", "--drain-time-s", String(Math.max(1, graceSeconds))],
+              ports: [{ name: "http", containerPort: balancer.port }],
+              readinessProbe: { httpGet: { path: "/health", port: "http" }, periodSeconds: 2, timeoutSeconds: 2 },
+              livenessProbe: { tcpSocket: { port: "http" }, periodSeconds: 10, failureThreshold: 6 },
+              lifecycle: { preStop: { sleep: { seconds: graceSeconds + 5 } } },
+              resources: { requests: amounts, limits: amounts },
+              securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ["ALL"] } },
+              volumeMounts: [{ name: "config", mountPath: "/etc/envoy", readOnly: true }],
+            },
+          ],
+          volumes: [{ name: "config", configMap: { name } }],
+        },
+      },
+    },
+  };
+}
+
+function service(topology: Topology): object {
+  const { name, balancer } = topology;
+  const { labels } = metadata(topology);
+  return {
+    apiVersion: "v1",
+    kind: "Service",
+    metadata: { name, labels },
+    spec: { selector: labels, ports: [{ name: "http", port: balancer.port, targetPort: "http" }] },
+  };
+}
+
+function disruption(topology: Topology): object {
+  return {
+    apiVersion: "policy/v1",
+    kind: "PodDisruptionBudget",
+    metadata: metadata(topology),
+    spec: { maxUnavailable: 1, selector: { matchLabels: metadata(topology).labels } },
+  };
+}
+
+/** WebSockets pass an ingress of nginx by themselves, but only for a minute of silence. */
+function ingress({ name, ...topology }: Topology, host: string): object {
+  const week = String(7 * 24 * 3600);
+  return {
+    apiVersion: "networking.k8s.io/v1",
+    kind: "Ingress",
+    metadata: {
+      ...metadata({ name, ...topology }),
+      annotations: {
+        "nginx.ingress.kubernetes.io/proxy-read-timeout": week,
+        "nginx.ingress.kubernetes.io/proxy-send-timeout": week,
+        "nginx.ingress.kubernetes.io/proxy-buffering": "off",
+        "nginx.ingress.kubernetes.io/proxy-body-size": "512m",
+      },
+    },
+    spec: {
+      ingressClassName: "nginx",
+      tls: [{ hosts: [host], secretName: `${name}-tls` }],
+      rules: [
+        {
+          host,
+          http: { paths: [{ path: "/", pathType: "Prefix", backend: { service: { name, port: { name: "http" } } } }] },
+        },
+      ],
+    },
+  };
+}
+
+function metadata({ name }: Topology): { name: string; labels: Record<string, string> } {
+  return {
+    name: `${name}-balancer`,
+    labels: { "app.kubernetes.io/name": name, "app.kubernetes.io/component": "balancer" },
+  };
+}

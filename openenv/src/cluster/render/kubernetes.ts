@@ -1,0 +1,211 @@
+import { ConfigError } from "../../errors.js";
+import { nodeCapacity, type Topology } from "../topology.js";
+import { serverVariables, stopSeconds } from "./container.js";
+import { renderBalancerManifests } from "./kubernetes-balancer.js";
+import { metric } from "./metric.js";
+import type { RenderedFiles } from "./targets.js";
+import { renderYaml } from "./yaml.js";
+
+/** Seconds in which the balancers stop choosing a server that is about to be told to end. */
+const LEAVE_SECONDS = 5;
+/** Share of its capacity at which a server should have company. */
+const FILL = 0.8;
+const PAUSE_IMAGE = "registry.k8s.io/pause:3.10";
+
+/** Manifests for `kubectl apply -f`: the servers, the balancers before them, and what fetches the image early. */
+export function renderKubernetes(topology: Topology): RenderedFiles {
+  const { image, balancer, directory } = topology;
+  if (image === undefined) {
+    const what = directory === undefined ? "" : `: build and push ${directory}, then name it`;
+    throw new ConfigError(`Kubernetes needs an image that its nodes can pull${what}.`);
+  }
+  if ((balancer.kind ?? "envoy") !== "envoy") {
+    throw new ConfigError(
+      "Pods come and go and balancers stand side by side, so Kubernetes has envoy, which keeps nothing: leave balancer.kind out.",
+    );
+  }
+  const autoscaling = topology.maxNodes === undefined ? [] : [autoscaler(topology)];
+  return {
+    "servers.yaml": renderYaml(deployment(topology), service(topology), disruption(topology), ...autoscaling),
+    "balancer.yaml": renderBalancerManifests(topology),
+    "prepull.yaml": renderYaml(prepull(topology)),
+    ...(autoscaling.length > 0 && { "prometheus-adapter.values.yaml": renderYaml(adapterValues()) }),
+  };
+}
+
+function deployment(topology: Topology): object {
+  const { name, image, port, nodes, spares, maxNodes, resources, graceSeconds } = topology;
+  const probe = { httpGet: { path: "/health", port: "http" } };
+  const amounts = { cpu: String(resources.cpus), memory: `${resources.memoryMb}Mi` };
+  const gpus = resources.gpus > 0 ? { "nvidia.com/gpu": resources.gpus } : {};
+  return {
+    apiVersion: "apps/v1",
+    kind: "Deployment",
+    metadata: { name, labels: labels(topology, "server") },
+    spec: {
+      ...(maxNodes === undefined
+        ? { [`# ${nodes} for the load, ${spares} warm for a rush.`]: null, replicas: nodes + spares }
+        : { "# No replicas: how many there are is the autoscaler's to say, also when this is applied again.": null }),
+      selector: { matchLabels: labels(topology, "server") },
+      strategy: { type: "RollingUpdate", rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } },
+      template: {
+        metadata: {
+          labels: labels(topology, "server"),
+          annotations: {
+            "prometheus.io/scrape": "true",
+            "prometheus.io/port": String(port),
+            "prometheus.io/path": "/metrics",
+          },
+        },
+        spec: {
+          "# Time to leave the balancers, for sessions to finish, and to close.": null,
+          terminationGracePeriodSeconds: LEAVE_SECONDS + stopSeconds(topology),
+          ...placement(topology),
+          automountServiceAccountToken: false,
+          containers: [
+            {
+              name: "server",
+              image,
+              ports: [{ name: "http", containerPort: port }],
+              env: Object.entries(serverVariables(topology)).map(([key, value]) => ({ name: key, value })),
+              "# OPENENV_OPERATOR_TOKEN (without it /metrics is closed) and OPENENV_ORCHESTRATOR_TOKEN.": null,
+              envFrom: [{ secretRef: { name: `${name}-tokens`, optional: true } }],
+              resources: { requests: { ...amounts, ...gpus }, limits: { ...amounts, ...gpus } },
+              startupProbe: { ...probe, periodSeconds: 2, failureThreshold: 60 },
+              readinessProbe: { ...probe, periodSeconds: 2, timeoutSeconds: 2, failureThreshold: 2 },
+              [`# Not /health: a server that drains answers 503 there for up to ${graceSeconds} s and is well.`]: null,
+              livenessProbe: { tcpSocket: { port: "http" }, periodSeconds: 10, timeoutSeconds: 3, failureThreshold: 6 },
+              lifecycle: { preStop: { sleep: { seconds: LEAVE_SECONDS } } },
+              securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ["ALL"] } },
+            },
+          ],
+        },
+      },
+    },
+  };
+}
+
+/** Without an address of its own: its name stands for those of all servers. */
+function service(topology: Topology): object {
+  return {
+    apiVersion: "v1",
+    kind: "Service",
+    metadata: { name: `${topology.name}-servers`, labels: labels(topology, "server") },
+    spec: {
+      clusterIP: "None",
+      selector: labels(topology, "server"),
+      "# A server that drains keeps the sessions it has; the balancers' own checks keep new ones away.": null,
+      publishNotReadyAddresses: true,
+      ports: [{ name: "http", port: topology.port, targetPort: "http" }],
+    },
+  };
+}
+
+/** Of those who empty nodes, one at a time may take a server. */
+function disruption(topology: Topology): object {
+  return {
+    apiVersion: "policy/v1",
+    kind: "PodDisruptionBudget",
+    metadata: { name: topology.name, labels: labels(topology, "server") },
+    spec: { maxUnavailable: 1, selector: { matchLabels: labels(topology, "server") } },
+  };
+}
+
+function autoscaler(topology: Topology): object {
+  const { name, nodes, spares, maxNodes } = topology;
+  return {
+    apiVersion: "autoscaling/v2",
+    kind: "HorizontalPodAutoscaler",
+    metadata: { name, labels: labels(topology, "server") },
+    spec: {
+      scaleTargetRef: { apiVersion: "apps/v1", kind: "Deployment", name },
+      [`# ${nodes} for the load, ${spares} warm for a rush.`]: null,
+      minReplicas: nodes + spares,
+      maxReplicas: maxNodes,
+      metrics: [
+        {
+          type: "Pods",
+          pods: {
+            "# Made of what each worker tells by prometheus-adapter.values.yaml.": null,
+            metric: { name: metric("openenv_sessions") },
+            target: {
+              type: "AverageValue",
+              averageValue: String(Math.max(1, Math.floor(nodeCapacity(topology) * FILL))),
+            },
+          },
+        },
+      ],
+      behavior: {
+        scaleUp: { stabilizationWindowSeconds: 0, policies: [{ type: "Percent", value: 100, periodSeconds: 15 }] },
+        "# A server that goes ends what has not finished in its grace period: seldom, and one at a time.": null,
+        scaleDown: { stabilizationWindowSeconds: 600, policies: [{ type: "Pods", value: 1, periodSeconds: 120 }] },
+      },
+    },
+  };
+}
+
+/** On every node that may get a server: the image is there before the first one is. */
+function prepull(topology: Topology): object {
+  const { name, image } = topology;
+  const small = { cpu: "10m", memory: "64Mi" };
+  return {
+    apiVersion: "apps/v1",
+    kind: "DaemonSet",
+    metadata: { name: `${name}-prepull`, labels: labels(topology, "prepull") },
+    spec: {
+      selector: { matchLabels: labels(topology, "prepull") },
+      template: {
+        metadata: { labels: labels(topology, "prepull") },
+        spec: {
+          ...placement(topology),
+          automountServiceAccountToken: false,
+          initContainers: [
+            {
+              name: "pull",
+              image,
+              command: ["node", "--version"],
+              resources: { requests: small, limits: small },
+            },
+          ],
+          containers: [{ name: "pause", image: PAUSE_IMAGE, resources: { requests: small, limits: small } }],
+        },
+      },
+    },
+  };
+}
+
+/** Values of the Helm chart prometheus-adapter: the sessions of a pod are those of its workers. */
+function adapterValues(): object {
+  const name = metric("openenv_sessions");
+  return {
+    rules: {
+      custom: [
+        {
+          seriesQuery: `${name}{namespace!="",pod!=""}`,
+          resources: { overrides: { namespace: { resource: "namespace" }, pod: { resource: "pod" } } },
+          name: { as: name },
+          metricsQuery: "sum(<<.Series>>{<<.LabelMatchers>>}) by (<<.GroupBy>>)",
+        },
+      ],
+    },
+  };
+}
+
+function placement({ nodeSelector, tolerations, runtimeClass }: Topology): object {
+  return {
+    ...(Object.keys(nodeSelector).length > 0 && { nodeSelector }),
+    ...(tolerations.length > 0 && {
+      tolerations: tolerations.map(({ key, value, effect }) => ({
+        key,
+        operator: value === undefined ? "Exists" : "Equal",
+        ...(value !== undefined && { value }),
+        ...(effect !== undefined && { effect }),
+      })),
+    }),
+    ...(runtimeClass !== undefined && { runtimeClassName: runtimeClass }),
+  };
+}
+
+function labels({ name }: Topology, component: string): Record<string, string> {
+  return { "app.kubernetes.io/name": name, "app.kubernetes.io/component": component };
+}

@@ -1,0 +1,80 @@
+import { nodeCapacity, type Topology } from "../topology.js";
+import { renderDashboard } from "./dashboard.js";
+import { metric } from "./metric.js";
+import type { RenderedFiles } from "./targets.js";
+import { renderYaml } from "./yaml.js";
+
+/** What watches a deployment: a scrape job and alert rules for Prometheus, and a dashboard for Grafana. */
+export function renderMonitoring(topology: Topology): RenderedFiles {
+  return {
+    "prometheus.yaml": renderYaml(scrape(topology)),
+    "alerts.yaml": renderYaml(alerts(topology)),
+    "dashboard.json": renderDashboard(topology),
+  };
+}
+
+function scrape({ name, port }: Topology): object {
+  return {
+    rule_files: ["alerts.yaml"],
+    scrape_configs: [
+      {
+        job_name: name,
+        metrics_path: "/metrics",
+        scrape_interval: "15s",
+        "# The value of the servers' OPENENV_OPERATOR_TOKEN.": null,
+        authorization: { type: "Bearer", credentials_file: "/etc/prometheus/openenv-operator-token" },
+        "# Each server, not the balancer: that would answer for one of them at a time.": null,
+        dns_sd_configs: [{ names: [`${name}-servers`], type: "A", port }],
+      },
+    ],
+  };
+}
+
+function alerts(topology: Topology): object {
+  const { name, nodes, spares } = topology;
+  const here = `{job="${name}"}`;
+  const sum = (expression: string): string => `sum(${expression})`;
+  const sessions = `${metric("openenv_sessions")}${here}`;
+  const max = `${metric("openenv_sessions_max")}${here}`;
+  const rules = [
+    rule("OpenEnvServerDown", "2m", "critical", {
+      expr: `up${here} == 0`,
+      summary: "{{ $labels.instance }} does not answer; its sessions are lost.",
+    }),
+    rule("OpenEnvServersMissing", "5m", "critical", {
+      expr: `sum(up${here}) < ${nodes + spares} or absent(up${here})`,
+      summary: `Fewer than ${nodes + spares} servers are up.`,
+    }),
+    rule("OpenEnvNearlyFull", "5m", "warning", {
+      expr: `${sum(sessions)} / ${sum(max)} > 0.9`,
+      summary: `More than nine tenths of the sessions are taken (${nodeCapacity(topology)} a server): add servers.`,
+    }),
+    rule("OpenEnvQueue", "1m", "warning", {
+      expr: `${sum(`${metric("openenv_sessions_waiting")}${here}`)} > 0`,
+      summary: "Clients wait for a session.",
+    }),
+    rule("OpenEnvWorkerRestarts", "0m", "warning", {
+      expr: `increase(${metric("openenv_worker_restarts_total")}${here}[10m]) > 0`,
+      summary: "{{ $labels.instance }} lost a worker and its sessions; its log says why.",
+    }),
+    rule("OpenEnvErrors", "5m", "warning", {
+      expr:
+        `${sum(`rate(${metric("openenv_errors_total")}${here}[5m])`)} > ` +
+        `0.01 * ${sum(`rate(${metric("openenv_steps_total")}${here}[5m])`)}`,
+      summary: "More than one error in a hundred steps.",
+    }),
+    rule("OpenEnvEventLoopLag", "5m", "warning", {
+      expr: `${metric("openenv_event_loop_lag_seconds")}${here} > 0.5`,
+      summary: "A worker of {{ $labels.instance }} is late: its steps block, or it has too many sessions.",
+    }),
+    rule("OpenEnvDescriptors", "5m", "warning", {
+      expr: `${metric("process_open_fds")}${here} / ${metric("process_max_fds")}${here} > 0.8`,
+      summary: "A worker of {{ $labels.instance }} is short of descriptors: raise its limit (ulimit -n).",
+    }),
+  ];
+  return { groups: [{ name, rules }] };
+}
+
+function rule(alert: string, wait: string, severity: string, { expr, summary }: { expr: string; summary: string }) {
+  return { alert, expr, for: wait, labels: { severity }, annotations: { summary } };
+}

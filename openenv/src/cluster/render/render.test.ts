@@ -1,0 +1,191 @@
+import { execFile } from "node:child_process";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { describe, expect, test } from "vitest";
+import { parseAllDocuments } from "yaml";
+import { BALANCERS } from "../../../test-support/balancers.js";
+import { requireCompose, requireKubernetesValidate, requireSlurm } from "../../../test-support/requirement.js";
+import { METRICS } from "../../server/statistics/metrics.js";
+import { parseTopology, type TopologyInput } from "../topology.js";
+import { renderTarget } from "./render.js";
+import type { RenderedFiles, Target } from "./targets.js";
+
+const run = promisify(execFile);
+const BACKENDS = ["127.0.0.1:8001", "127.0.0.1:8002"];
+const IMAGE = { name: "echo", image: "registry.example.org/echo:1.0", nodes: 3, workers: 2, capacity: 250 } as const;
+const GPU = { resources: { cpus: 4, memoryMb: 8192, gpus: 1 }, runtimeClass: "nvidia" } as const;
+const EVERYTHING: TopologyInput = {
+  ...IMAGE,
+  ...GPU,
+  spares: 1,
+  maxNodes: 12,
+  ingressHost: "echo.example.org",
+  nodeSelector: { pool: "gpu" },
+  tolerations: [
+    { key: "nvidia.com/gpu", effect: "NoSchedule" },
+    { key: "team", value: "rl" },
+  ],
+  variables: { LOG_LEVEL: "off", GREETING: "it's: #1" },
+  graceSeconds: 60,
+};
+
+interface Case {
+  target: Target;
+  topology: TopologyInput;
+  backends?: string[];
+}
+
+const CASES: Record<string, Case> = {
+  haproxy: { target: "haproxy", topology: IMAGE, backends: BACKENDS },
+  envoy: { target: "envoy", topology: IMAGE, backends: BACKENDS },
+  nginx: { target: "nginx", topology: IMAGE, backends: BACKENDS },
+  compose: { target: "compose", topology: IMAGE },
+  "compose-envoy": { target: "compose", topology: { ...IMAGE, ...GPU, balancer: { kind: "envoy" } } },
+  "compose-nginx": {
+    target: "compose",
+    topology: { name: "echo", directory: "./echo", nodes: 2, balancer: { kind: "nginx" } },
+  },
+  swarm: { target: "swarm", topology: { ...IMAGE, ...GPU, nodeSelector: { pool: "gpu" }, runtimeClass: undefined } },
+  "swarm-envoy": { target: "swarm", topology: { ...IMAGE, balancer: { kind: "envoy" } } },
+  kubernetes: { target: "kubernetes", topology: EVERYTHING },
+  "kubernetes-small": { target: "kubernetes", topology: { image: "echo:1" } },
+  "slurm-one": {
+    target: "slurm",
+    topology: { name: "echo", directory: "./echo", workers: 2, resources: { memoryMb: 512 } },
+  },
+  "slurm-many": {
+    target: "slurm",
+    topology: { name: "echo", directory: "./echo", nodes: 2, resources: { memoryMb: 512 }, slurm: { minutes: 10 } },
+  },
+  "slurm-envoy": {
+    target: "slurm",
+    topology: { ...IMAGE, nodes: 2, balancer: { kind: "envoy" }, resources: { memoryMb: 512, cpus: 2 } },
+  },
+  monitoring: { target: "monitoring", topology: IMAGE },
+};
+
+function render({ target, topology, backends }: Case): RenderedFiles {
+  return renderTarget(target, parseTopology(topology), backends);
+}
+
+describe.each(Object.entries(CASES))("%s", (name, given) => {
+  test("is what it was", async () => {
+    for (const [file, text] of Object.entries(render(given))) {
+      await expect(text).toMatchFileSnapshot(`fixtures/${name}/${file}`);
+    }
+  });
+});
+
+const SUFFIX = { envoy: "envoy.yaml", haproxy: "haproxy.cfg", nginx: "nginx.conf" } as const;
+
+for (const [kind, { require, check }] of Object.entries(BALANCERS)) {
+  const component = await require();
+  const file = SUFFIX[kind as keyof typeof SUFFIX];
+  const configs = Object.entries(CASES).filter(([, given]) => file in render(given));
+  test.skipIf(!component.available).each(configs)(`${kind} takes the configuration of %s`, async (_name, given) => {
+    const text = render(given)[file] ?? "";
+    await withFile(file, text, (path) => run(component.path, check(path)));
+  });
+}
+
+const kubernetes = await requireKubernetesValidate();
+for (const name of ["kubernetes", "kubernetes-small"]) {
+  test.skipIf(!kubernetes.available)(
+    `the schemas of Kubernetes know every field of ${name}`,
+    { timeout: 60_000 },
+    async () => {
+      const files = Object.entries(render(CASES[name] as Case)).filter(([file]) => !file.endsWith(".values.yaml"));
+      for (const [file, text] of files) {
+        await withFile(file, text, (path) => run(kubernetes.path, ["--strict", path]));
+      }
+    },
+  );
+}
+
+const slurm = await requireSlurm();
+for (const name of ["slurm-one", "slurm-many", "slurm-envoy"]) {
+  test.skipIf(!slurm.available)(`sbatch takes ${name}`, async () => {
+    const env = { ...process.env, SLURM_CONF: slurm.path };
+    const text = render(CASES[name] as Case)["job.sbatch"] ?? "";
+    await withFile("job.sbatch", text, async (path) => {
+      const { stderr } = await run("sbatch", ["--test-only", path], { env });
+      expect(stderr).toMatch(/Job \d+ to start at/);
+      await run("bash", ["-n", path]);
+    });
+  });
+}
+
+const compose = await requireCompose();
+test.skipIf(!compose.available).each(["compose", "compose-envoy", "compose-nginx"])(
+  "docker compose takes %s",
+  async (name) => {
+    const text = render(CASES[name] as Case)["compose.yaml"] ?? "";
+    await withFile("compose.yaml", text, (path) => run(compose.path, ["compose", "-f", path, "config"]));
+  },
+);
+
+test("every metric of the dashboard and the alerts is one of /metrics", () => {
+  const text = Object.values(render(CASES["monitoring"] as Case)).join("\n");
+  const names = new Set(text.match(/\b(?:openenv|process)_[a-z_]+(?=\{)/g));
+  const known = Object.entries(METRICS).flatMap(([name, { type }]) =>
+    type === "histogram" ? [`${name}_bucket`] : [name],
+  );
+  expect(names.size).toBeGreaterThan(10);
+  expect([...names].filter((name) => !known.includes(name))).toEqual([]);
+  expect(names).toContain("openenv_step_duration_seconds_bucket");
+});
+
+test("the autoscaler looks at sessions and starts with the spares", () => {
+  const documents = parseAllDocuments(render(CASES["kubernetes"] as Case)["servers.yaml"] ?? "").map((one) =>
+    one.toJS(),
+  );
+  const scaler = documents.find(({ kind }) => kind === "HorizontalPodAutoscaler");
+  expect(scaler.spec).toMatchObject({ minReplicas: 4, maxReplicas: 12 });
+  expect(scaler.spec.metrics[0].pods).toEqual({
+    metric: { name: "openenv_sessions" },
+    target: { type: "AverageValue", averageValue: "400" },
+  });
+  const { spec } = documents.find(({ kind }) => kind === "Deployment");
+  expect(spec).not.toHaveProperty("replicas");
+  expect(spec.template.spec.terminationGracePeriodSeconds).toBeGreaterThan(60);
+});
+
+describe("what does not fit a target is refused before anything is written", () => {
+  test.each<[Case, RegExp]>([
+    [
+      { target: "kubernetes", topology: { directory: "./echo" } },
+      /needs an image that its nodes can pull: build and push \.\/echo/,
+    ],
+    [{ target: "kubernetes", topology: { image: "a:1", balancer: { kind: "nginx" } } }, /leave balancer\.kind out/],
+    [{ target: "swarm", topology: {} }, /needs an image/],
+    [{ target: "swarm", topology: { image: "a:1", balancer: { kind: "nginx" } } }, /take haproxy or envoy/],
+    [{ target: "swarm", topology: { image: "a:1", tolerations: [{ key: "x" }] } }, /no tolerations/],
+    [{ target: "compose", topology: {} }, /add image or directory/],
+    [{ target: "compose", topology: { image: "a:1", nodes: 201, balancer: { kind: "nginx" } } }, /at most 200 servers/],
+    [{ target: "slurm", topology: {} }, /add one of them/],
+    [{ target: "slurm", topology: { directory: ".", nodes: 2, balancer: { kind: "nginx" } } }, /too late for nginx/],
+    [{ target: "slurm", topology: { directory: ".", nodeSelector: { pool: "x" } } }, /constraint/],
+    [{ target: "haproxy", topology: {} }, /--backend 10\.0\.0\.5:8000/],
+    [{ target: "nginx", topology: {}, backends: ["env:8000"] }, /give the address of env/],
+    [{ target: "envoy", topology: {}, backends: ["env"] }, /A backend is host:port/],
+    [{ target: "compose", topology: { image: "a:1" }, backends: BACKENDS }, /compose finds its servers/],
+  ])("%j", (given, message) => {
+    expect(() => render(given)).toThrow(message);
+  });
+});
+
+async function withFile(name: string, text: string, use: (path: string) => Promise<unknown>): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), "openenv-render-"));
+  const path = join(folder, name);
+  try {
+    await writeFile(path, text);
+    await use(path);
+  } catch (error) {
+    const { stdout = "", stderr = "", message } = error as { stdout?: string; stderr?: string; message: string };
+    throw new Error(`${message}\n${stdout}\n${stderr}`, { cause: error });
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}

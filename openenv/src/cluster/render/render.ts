@@ -1,0 +1,56 @@
+import { ConfigError } from "../../errors.js";
+import { type Backend, parseBackend, type Topology } from "../topology.js";
+import { renderCompose } from "./compose.js";
+import { renderEnvoy } from "./envoy.js";
+import { renderHaproxy } from "./haproxy.js";
+import { renderKubernetes } from "./kubernetes.js";
+import { renderMonitoring } from "./monitoring.js";
+import { renderNginx } from "./nginx.js";
+import { renderSlurm } from "./slurm.js";
+import { renderSwarm } from "./swarm.js";
+import type { RenderedFiles, Target } from "./targets.js";
+
+type Balancer = Extract<Target, "envoy" | "haproxy" | "nginx">;
+
+/**
+ * Renders the files of a target. `backends` (`host:port`) are the servers that a balancer of its own stands before.
+ * @throws ConfigError when the topology does not fit the target.
+ */
+export function renderTarget(target: Target, topology: Topology, backends: readonly string[] = []): RenderedFiles {
+  if (backends.length > 0 && !isBalancer(target)) {
+    throw new ConfigError(
+      `Backends are for a balancer of its own (envoy, haproxy, nginx); ${target} finds its servers.`,
+    );
+  }
+  switch (target) {
+    case "compose":
+      return renderCompose(topology);
+    case "swarm":
+      return renderSwarm(topology);
+    case "kubernetes":
+      return renderKubernetes(topology);
+    case "slurm":
+      return renderSlurm(topology);
+    case "monitoring":
+      return renderMonitoring(topology);
+    default:
+      return renderBalancer(target, topology, named(backends));
+  }
+}
+
+function renderBalancer(kind: Balancer, topology: Topology, backends: readonly Backend[]): RenderedFiles {
+  if (kind === "envoy") return { "envoy.yaml": renderEnvoy(topology, { backends }) };
+  if (kind === "haproxy") return { "haproxy.cfg": renderHaproxy(topology, { backends }) };
+  return { "nginx.conf": renderNginx(topology, backends) };
+}
+
+function named(backends: readonly string[]): Backend[] {
+  if (backends.length === 0) {
+    throw new ConfigError("Name the servers behind the balancer: --backend 10.0.0.5:8000 --backend 10.0.0.6:8000.");
+  }
+  return backends.map(parseBackend);
+}
+
+function isBalancer(target: Target): target is Balancer {
+  return target === "envoy" || target === "haproxy" || target === "nginx";
+}

@@ -1,0 +1,186 @@
+import { describe, expect, test } from "vitest";
+import { BALANCERS, freePort, startBalancer } from "../../../test-support/balancers.js";
+import { useMcp } from "../../../test-support/mcp.js";
+import { connectTools } from "../../client/mcp-client.js";
+import { connect } from "../../connect.js";
+import type { RunningServer } from "../../server/types.js";
+
+const { start, open } = useMcp();
+const TALLY = { type: "call_tool", tool_name: "tally", arguments: {} };
+const MANY = 8;
+
+for (const [kind, { require }] of Object.entries(BALANCERS)) {
+  const component = await require();
+  const startPair = async () => {
+    const one = await start();
+    const two = await start();
+    const balancer = await startBalancer(kind as keyof typeof BALANCERS, component.path, [
+      addressOf(one.server),
+      addressOf(two.server),
+    ]);
+    return { one, two, url: balancer.url, balancer, [Symbol.asyncDispose]: () => balancer[Symbol.asyncDispose]() };
+  };
+
+  describe.skipIf(!component.available)(`through ${kind}`, { timeout: 60_000 }, () => {
+    test("WebSocket sessions spread over both servers, and each plays in its own", async () => {
+      await using fleet = await startPair();
+      const clients = await openOnBoth(fleet, async () => {
+        const client = await connect(fleet.url);
+        await client.reset();
+        return client;
+      });
+      expect(fleet.one.active() + fleet.two.active()).toBe(clients.length);
+      for (const client of clients) {
+        expect((await client.step(TALLY)).observation).toMatchObject(tallied(1));
+        expect((await client.step(TALLY)).observation).toMatchObject(tallied(2));
+      }
+      await Promise.all(clients.map((client) => client.close()));
+    });
+
+    test("HTTP sessions reach their owner by the header of the answer", async () => {
+      await using fleet = await startPair();
+      const sessions = await openOnBoth(fleet, () => openHttp(fleet.url));
+      for (const { header } of sessions) {
+        for (const result of [1, 2, 3]) {
+          const body = await stepHttp(fleet.url, { "openenv-session": header });
+          expect(body).toMatchObject({ status: 200, body: { observation: tallied(result) } });
+        }
+      }
+    });
+
+    test("HTTP sessions reach their owner by cookies, as browsers send them", async () => {
+      await using fleet = await startPair();
+      const sessions = await openOnBoth(fleet, () => openHttp(fleet.url));
+      for (const { cookie } of sessions) {
+        for (const result of [1, 2]) {
+          expect(await stepHttp(fleet.url, { cookie })).toMatchObject({
+            status: 200,
+            body: { observation: tallied(result) },
+          });
+        }
+      }
+    });
+
+    test("sessions of MCP over Streamable HTTP reach their owner", async () => {
+      await using fleet = await startPair();
+      const opened = await openOnBoth(fleet, () => open(fleet));
+      for (const { client } of opened) {
+        for (const tally of [1, 2, 3]) {
+          const { content } = await client.callTool({ name: "tally" });
+          expect(content).toMatchObject([{ text: String(tally) }]);
+        }
+      }
+      await Promise.all(opened.map(({ transport }) => transport.terminateSession()));
+      await expect.poll(() => fleet.one.active() + fleet.two.active()).toBe(0);
+    });
+
+    test("sessions of plain JSON-RPC and the sockets that join them reach their owner", async () => {
+      await using fleet = await startPair();
+      const clients = await openOnBoth(fleet, () => connectTools(fleet.url, { mode: "production" }));
+      for (const client of clients) {
+        await client.reset();
+        for (const tally of [1, 2, 3]) expect((await client.callTool("tally")).data).toBe(tally);
+      }
+      await Promise.all(clients.map((client) => client.close()));
+      await expect.poll(() => fleet.one.active() + fleet.two.active()).toBe(0);
+    });
+
+    test("a server that refuses connections costs nobody a session", async () => {
+      const { server, active } = await start();
+      const refusing = `127.0.0.1:${await freePort()}`;
+      await using balancer = await startBalancer(kind as keyof typeof BALANCERS, component.path, [
+        refusing,
+        addressOf(server),
+      ]);
+      const clients = await Promise.all(Array.from({ length: MANY }, () => connect(balancer.url)));
+      await Promise.all(clients.map((client) => client.reset()));
+      expect(active()).toBe(MANY);
+      await Promise.all(clients.map((client) => client.close()));
+    });
+
+    test("the sessions of a server that is gone are told so, and new ones open elsewhere", async () => {
+      await using fleet = await startPair();
+      const sessions = await openOnBoth(fleet, () => openHttp(fleet.url));
+      await fleet.one.server.close();
+      const outcomes = await Promise.all(
+        sessions.map(({ header }) => stepHttp(fleet.url, { "openenv-session": header })),
+      );
+      const lost = outcomes.filter(({ status }) => status !== 200);
+      expect(lost.length).toBeGreaterThan(0);
+      expect(lost.length).toBeLessThan(sessions.length);
+      for (const { status, body } of lost) {
+        expect(status).toBe(404);
+        expect(body).toMatchObject({ code: "SESSION_ERROR" });
+      }
+      const { status } = await stepHttp(fleet.url, { "openenv-session": (await openHttp(fleet.url)).header });
+      expect(status).toBe(200);
+    });
+
+    test("a balancer that restarts ends its sockets with a typed error and sends no one to a stranger", async () => {
+      await using fleet = await startPair();
+      const client = await connect(fleet.url);
+      await client.reset();
+      const sessions = await openOnBoth(fleet, () => openHttp(fleet.url));
+      await fleet.balancer.restart();
+      await expect(client.step(TALLY)).rejects.toMatchObject({ name: "ConnectionError", outcome: "lost" });
+      for (const { header } of sessions) {
+        const { status, body } = await stepHttp(fleet.url, { "openenv-session": header });
+        // HAProxy keeps in memory where sessions live; for the others the clients do.
+        if (kind === "haproxy" && status === 404) expect(body).toMatchObject({ code: "SESSION_ERROR" });
+        else expect(body).toMatchObject({ observation: tallied(1) });
+      }
+      await using again = await connect(fleet.url);
+      await again.reset();
+    });
+  });
+}
+
+type Pair = Record<"one" | "two", { active(): number }>;
+
+/** Opens some at once, and more until both servers have one: a balancer may take a while to trust the second. */
+async function openOnBoth<T>({ one, two }: Pair, openOne: () => Promise<T>): Promise<T[]> {
+  const opened = await Promise.all(Array.from({ length: MANY }, openOne));
+  const isSpread = async (): Promise<boolean> => {
+    if (Math.min(one.active(), two.active()) > 0) return true;
+    opened.push(await openOne());
+    return false;
+  };
+  await expect.poll(isSpread, { timeout: 15_000, interval: 300 }).toBe(true);
+  return opened;
+}
+
+function tallied(data: number) {
+  return { result: { data } };
+}
+
+function addressOf({ port }: RunningServer): string {
+  return `127.0.0.1:${port}`;
+}
+
+async function openHttp(url: string): Promise<{ header: string; cookie: string }> {
+  const response = await post(`${url}/reset`, {}, {});
+  await response.text();
+  const cookie = response.headers
+    .getSetCookie()
+    .map((line) => line.split(";")[0])
+    .join("; ");
+  return { header: response.headers.get("openenv-session") ?? "", cookie };
+}
+
+async function stepHttp(url: string, headers: Record<string, string>): Promise<{ status: number; body: unknown }> {
+  const response = await post(`${url}/step`, { action: TALLY }, headers);
+  const text = await response.text();
+  try {
+    return { status: response.status, body: JSON.parse(text) };
+  } catch {
+    return { status: response.status, body: text };
+  }
+}
+
+function post(url: string, body: object, headers: Record<string, string>): Promise<Response> {
+  return fetch(url, {
+    method: "POST",
+    headers: { "content-type": "application/json", ...headers },
+    body: JSON.stringify(body),
+  });
+}

@@ -1,0 +1,80 @@
+import { ConfigError } from "../../errors.js";
+import type { Topology } from "../topology.js";
+import { BALANCER_IMAGES, healthCommand, serverVariables, stopSeconds } from "./container.js";
+import { renderEnvoy } from "./envoy.js";
+import { renderHaproxy } from "./haproxy.js";
+import { mostNodes } from "./limits.js";
+import type { RenderedFiles } from "./targets.js";
+import { renderYaml } from "./yaml.js";
+
+/** A stack for `docker stack deploy`, and the configuration of its balancer. */
+export function renderSwarm(topology: Topology): RenderedFiles {
+  const { image, balancer, nodeSelector, resources, tolerations } = topology;
+  const kind = balancer.kind ?? "haproxy";
+  if (image === undefined) {
+    throw new ConfigError(
+      "A swarm needs an image that its nodes can pull: build and push the directory, then name it.",
+    );
+  }
+  if (kind === "nginx") {
+    throw new ConfigError("nginx needs addresses that stay, which a swarm has none of: take haproxy or envoy.");
+  }
+  if (tolerations.length > 0) throw new ConfigError("A swarm has no tolerations: leave them out.");
+  const limits = { cpus: String(resources.cpus), memory: `${resources.memoryMb}M` };
+  const file = kind === "envoy" ? "envoy.yaml" : "haproxy.cfg";
+  const target = kind === "envoy" ? "/etc/envoy/envoy.yaml" : "/usr/local/etc/haproxy/haproxy.cfg";
+  const inside = { ...topology, balancer: { ...balancer, host: "0.0.0.0" } };
+  const stack = {
+    version: "3.8",
+    services: {
+      balancer: {
+        image: BALANCER_IMAGES[kind],
+        "# On the node it runs on, without the mesh between: one hop less, and the clients' own addresses.": null,
+        ports: [{ target: balancer.port, published: balancer.port, protocol: "tcp", mode: "host" }],
+        configs: [{ source: "balancer", target }],
+        networks: ["inner"],
+        deploy: { replicas: 1, restart_policy: { condition: "any" } },
+      },
+      env: {
+        image,
+        environment: serverVariables(topology),
+        networks: ["inner"],
+        stop_grace_period: `${stopSeconds(topology)}s`,
+        healthcheck: {
+          test: ["CMD", ...healthCommand(topology)],
+          interval: "5s",
+          timeout: "3s",
+          retries: 3,
+          start_period: "30s",
+        },
+        deploy: {
+          replicas: mostNodes(topology),
+          "# The balancer learns each server's address: behind one virtual address it could not tell them apart.": null,
+          endpoint_mode: "dnsrr",
+          "# A new server before an old one drains; one that does not become healthy is taken back.": null,
+          update_config: { parallelism: 1, order: "start-first", failure_action: "rollback" },
+          restart_policy: { condition: "any" },
+          placement: {
+            constraints: Object.entries(nodeSelector).map(([key, value]) => `node.labels.${key} == ${value}`),
+          },
+          resources: {
+            limits,
+            reservations: {
+              ...limits,
+              ...(resources.gpus > 0 && {
+                generic_resources: [{ discrete_resource_spec: { kind: "NVIDIA-GPU", value: resources.gpus } }],
+              }),
+            },
+          },
+        },
+      },
+    },
+    networks: { inner: { driver: "overlay" } },
+    configs: { balancer: { file: `./${file}` } },
+  };
+  const config =
+    kind === "envoy"
+      ? renderEnvoy(inside, { backends: [{ host: "tasks.env", port: topology.port }] })
+      : renderHaproxy(inside, { discovery: { name: "tasks.env" } });
+  return { "stack.yaml": renderYaml(stack), [file]: config };
+}

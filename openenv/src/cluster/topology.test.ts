@@ -1,0 +1,58 @@
+import { expect, test } from "vitest";
+import { nodeCapacity, parseBackend, parseTopology } from "./topology.js";
+
+test("what is left out has a default", () => {
+  const topology = parseTopology({});
+  expect(topology).toMatchObject({ name: "openenv", nodes: 1, workers: 1, capacity: 100, spares: 0, port: 8000 });
+  expect(topology.balancer).toEqual({ port: 8080, host: "0.0.0.0" });
+  expect(topology.resources).toEqual({ cpus: 1, memoryMb: 1024, gpus: 0 });
+});
+
+test("a node holds the sessions of all its workers", () => {
+  expect(nodeCapacity(parseTopology({ workers: 4, capacity: 250 }))).toBe(1000);
+});
+
+test("all that is wrong is said at once, each with its key", () => {
+  const given = { nodes: 0, workers: 1.5, balancer: { kind: "apache" }, nodez: 3, resources: { gpus: -1 } };
+  const wrong = () => parseTopology(given);
+  for (const part of [/nodes: at least 1/, /workers: /, /balancer\.kind: one of envoy/, /nodez/, /resources\.gpus/]) {
+    expect(wrong).toThrow(part);
+  }
+  expect(wrong).toThrow(expect.objectContaining({ code: "INVALID_CONFIG" }));
+});
+
+test.each([
+  [{ image: "a:1", directory: "./a" }, /not both/],
+  [{ nodes: 4, spares: 2, maxNodes: 5 }, /maxNodes: at least nodes and spares together, which is 6/],
+  [{ variables: { OPENENV_OPERATOR_TOKEN: "x" } }, /looks like a secret/],
+  [7, /the topology: /],
+])("%j is refused", (given, message) => {
+  expect(() => parseTopology(given)).toThrow(message);
+});
+
+test.each([
+  { name: "a; rm -rf" },
+  { name: "a\nb" },
+  { image: "a:1\n  privileged: true" },
+  { image: "$(reboot)" },
+  { directory: "./a b" },
+  { directory: "-rf" },
+  { directory: "`reboot`" },
+  { variables: { A: "x\ny" } },
+  { variables: { A: "$HOME" } },
+  { variables: { "A B": "x" } },
+  { nodeSelector: { constraint: "a b" } },
+  { slurm: { partition: "a\n#SBATCH --uid=0" } },
+  { balancer: { host: "0.0.0.0:1; x" } },
+  { ingressHost: "a.example/\n" },
+])("%j cannot bring a line of its own into a file", (given) => {
+  expect(() => parseTopology(given)).toThrow("The topology is wrong");
+});
+
+test("a backend is an address or a name with a port", () => {
+  expect(parseBackend("10.0.0.5:8000")).toEqual({ host: "10.0.0.5", port: 8000 });
+  expect(parseBackend("[::1]:8000")).toEqual({ host: "[::1]", port: 8000 });
+  for (const wrong of ["", "env", "env:0", "env:70000", "http://env:8000", "a b:1", "a;b:1", "env:80\n80"]) {
+    expect(() => parseBackend(wrong)).toThrow("A backend is host:port");
+  }
+});
