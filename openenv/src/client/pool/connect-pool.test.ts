@@ -1,14 +1,14 @@
+import { processProvider } from "openenv-ts/providers";
 import { describe, expect, test } from "vitest";
-import { counterModule, createProject } from "../../../test-support/command-line.js";
+import { counterModule, createProject, startCommand } from "../../../test-support/command-line.js";
 import { counterContract } from "../../../test-support/counter.js";
 import { useServers } from "../../../test-support/servers.js";
-import { processProvider } from "../../providers/process/process-provider.js";
 import { connectPool, type PoolResult } from "../index.js";
 
 const { start } = useServers();
 
 type Result = PoolResult<typeof counterContract> | null;
-const outcomes = (results: Result[]) => results.map((result) => result?.outcome ?? null);
+const outcomes = (results: (PoolResult | Result)[]) => results.map((result) => result?.outcome ?? null);
 const counts = (results: Result[]) => results.map((result) => result?.observation?.count ?? null);
 const add = (size: number, amount = 1) => Array.from({ length: size }, () => ({ amount }));
 const held = (servers: { capacity(): { active_sessions: number } }[]) =>
@@ -49,29 +49,38 @@ describe.each([false, true])("a pool with a socket for each session: %s", (ownSo
   test.each(["disabled", "next-step", "same-step"] as const)(
     "a server that is killed in a step: its sessions are lost once, and told as reopened elsewhere (%s)",
     async (autoreset) => {
-      await using project = await createProject({ "environment.ts": counterModule() });
-      const dying = await processProvider().start({ directory: project.dir });
-      const staying = await start();
-      const urls = [dying.url, staying.url];
-      await using pool = await connectPool(urls, counterContract, { size: 4, autoreset, ownSockets });
+      await using project = await createProject({ "environment.ts": SLOW });
+      const serve = () => startCommand(["serve", "environment.ts", "--port", "0"], { cwd: project.dir });
+      await using dying = serve();
+      await using staying = serve();
+      const urls = await Promise.all(
+        [dying, staying].map(async (one) => (await one.printed(/at (http:\S+)/))[1] ?? ""),
+      );
+      await using pool = await connectPool(urls, { size: 4, autoreset, ownSockets });
       await pool.reset();
-      const places = pool.places();
-      const there = places.map((place) => place === dying.url);
+      const there = pool.places().map((place) => place === urls[0]);
       expect(there.filter(Boolean)).toHaveLength(2);
-      await dying.close();
-      const stepped = await pool.step(add(4));
+      const stepping = pool.step(there.map((dies) => ({ amount: dies ? 60 : 1 })));
+      await dying.printed(/hanging/);
+      dying.process.kill("SIGKILL");
+      const stepped = await stepping;
       expect(outcomes(stepped)).toEqual(there.map((lost) => (lost ? "lost" : "ok")));
       const again = autoreset === "disabled" ? await pool.reset() : await pool.step(add(4));
       const told = autoreset === "same-step" ? stepped : again;
       expect(told.map((result) => result?.reopened)).toEqual(there);
       if (autoreset === "same-step") expect(told.map((one) => one?.next?.outcome === "ok")).toEqual(there);
       expect(outcomes(again)).toEqual(Array(4).fill("ok"));
-      expect(pool.places()).toEqual(Array(4).fill(staying.url));
+      expect(pool.places()).toEqual(Array(4).fill(urls[1]));
       expect((await pool.step(add(4))).map((result) => result?.reopened)).toEqual(Array(4).fill(false));
     },
-    30_000,
+    60_000,
   );
 });
+
+const SLOW = counterModule().replace(
+  "step: ({ amount }) => (",
+  'step: ({ amount }) => amount === 60 ? (console.log("hanging"), new Promise(() => {})) : (',
+);
 
 describe("autoreset", () => {
   test("disabled leaves an episode that is over to its caller", async () => {
@@ -168,7 +177,7 @@ test("a server that is not there yet gets sessions once it is; without any, conn
 test("a provider's servers are started for the pool and end with it", async () => {
   await using project = await createProject({ "environment.ts": counterModule() });
   const options = { size: 4, servers: 2, start: { directory: project.dir } };
-  const pool = await connectPool(processProvider(), counterContract, options);
+  const pool = await connectPool(processProvider(), options);
   expect(outcomes(await pool.reset())).toEqual(Array(4).fill("ok"));
   expect(new Set(pool.places())).toEqual(new Set(pool.urls));
   expect(pool.urls).toHaveLength(2);
@@ -178,11 +187,11 @@ test("a provider's servers are started for the pool and end with it", async () =
 }, 30_000);
 
 test("wrong options are refused", async () => {
-  const open = (options: object) => connectPool("http://127.0.0.1:9", undefined, { size: 1, ...options });
+  const open = (options: object) => connectPool("http://127.0.0.1:9", { size: 1, ...options });
   await expect(open({ size: 0 })).rejects.toThrow("size must be a whole number from 1 on");
   await expect(open({ concurrency: 0 })).rejects.toThrow("concurrency must be");
   await expect(open({ autoreset: "often" })).rejects.toThrow("give disabled, next-step or same-step");
-  await expect(connectPool([], undefined, { size: 1 })).rejects.toThrow("at least one server");
-  const nothing = connectPool(processProvider(), undefined, { size: 1, start: undefined as never });
+  await expect(connectPool([], { size: 1 })).rejects.toThrow("at least one server");
+  const nothing = connectPool(processProvider(), { size: 1, start: undefined as never });
   await expect(nothing).rejects.toThrow("Say what the provider starts");
 });

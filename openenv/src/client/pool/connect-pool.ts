@@ -53,19 +53,23 @@ type Address = string | URL;
  */
 export function connectPool<C extends ClientContract>(
   where: Address | readonly Address[],
-  contract: C | undefined,
+  contract: C,
   options: PoolOptions<C>,
 ): Promise<PoolClient<C>>;
+export function connectPool(where: Address | readonly Address[], options: PoolOptions): Promise<PoolClient>;
 export function connectPool<S, C extends ClientContract>(
   provider: PoolProvider<S>,
-  contract: C | undefined,
+  contract: C,
   options: StartedPoolOptions<S, C>,
 ): Promise<PoolClient<C>>;
-export async function connectPool<C extends ClientContract>(
+export function connectPool<S>(provider: PoolProvider<S>, options: StartedPoolOptions<S>): Promise<PoolClient>;
+export async function connectPool(
   where: Address | readonly Address[] | PoolProvider<unknown>,
-  contract: C | undefined,
-  options: PoolOptions<C> | StartedPoolOptions<unknown, C>,
-): Promise<PoolClient<C>> {
+  second: ClientContract | PoolOptions,
+  third?: PoolOptions,
+): Promise<PoolClient> {
+  const [contract, options] =
+    third === undefined ? [undefined, second as PoolOptions] : [second as ClientContract, third];
   checkOptions(options);
   const started = isProvider(where) ? await startServers(where, options) : [];
   const urls = isProvider(where) ? started.map(({ url }) => url) : [where].flat().map(String);
@@ -85,11 +89,11 @@ export async function connectPool<C extends ClientContract>(
 
 const DEFAULT_CONCURRENCY = 1_024;
 
-async function connectServers<C extends ClientContract>(
+async function connectServers(
   urls: readonly string[],
-  contract: C | undefined,
-  options: PoolOptions<C> & { endServers(): Promise<void> },
-): Promise<PoolClient<C>> {
+  contract: ClientContract | undefined,
+  options: PoolOptions & { endServers(): Promise<void> },
+): Promise<PoolClient> {
   const { size, concurrency = DEFAULT_CONCURRENCY, ownSockets = false, autoreset = "disabled" } = options;
   const { resetWith, endServers, signal, ...connecting } = options;
   const servers = urls.map((url) => createPoolServer(url, contract, connecting));
@@ -103,9 +107,9 @@ async function connectServers<C extends ClientContract>(
   const { base, shape, timeoutMs } = first.value;
   const lanes = createPoolLanes({ size, servers, concurrency, ownSockets });
   let closing: Promise<void> | undefined;
-  return createPoolClient<C>({
+  return createPoolClient<GenericContract>({
     urls,
-    many: createManyClient<C>({ url: base, size, lanes, shape, timeoutMs }),
+    many: createManyClient<GenericContract>({ url: base, size, lanes, shape, timeoutMs }),
     lanes,
     autoreset,
     resetWith,
