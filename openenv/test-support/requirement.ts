@@ -108,6 +108,21 @@ export function requireSwarm(): Promise<Component> {
   });
 }
 
+/** A Slurm that has an idle node; `path` is its configuration: `OPENENV_SLURM`, else `SLURM_CONF`. */
+export function requireSlurm(): Promise<Component> {
+  return find({
+    name: "slurm",
+    variable: "OPENENV_SLURM",
+    candidates: [process.env["SLURM_CONF"] ?? "/etc/slurm/slurm.conf"],
+    ask: async (conf) => {
+      const env = { ...process.env, SLURM_CONF: conf };
+      return (await promisify(execFile)("sinfo", ["--noheader", "--format=%t"], { timeout: 20_000, env })).stdout;
+    },
+    expected: /idle|mix/,
+    what: "the configuration of a Slurm with an idle node",
+  });
+}
+
 /** A registry of images that a push needs no login for; `path` is its `host:port`: `OPENENV_REGISTRY`. */
 export function requireRegistry(): Promise<Component> {
   return find({

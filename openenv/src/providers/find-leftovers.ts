@@ -3,6 +3,7 @@ import { findEngine } from "./docker/connection.js";
 import { createDockerSweeper } from "./docker/sweep.js";
 import type { Leftover, Sweeper } from "./leftover.js";
 import { createProcessSweeper } from "./process/sweep.js";
+import { createSlurmSweeper } from "./slurm/sweep.js";
 import { createSwarmSweeper } from "./swarm/sweep.js";
 
 export interface Leftovers {
@@ -14,6 +15,7 @@ export interface Leftovers {
 /** One for each place where providers start something. */
 const SWEEPERS: readonly (() => Sweeper)[] = [
   createProcessSweeper,
+  createSlurmSweeper,
   () => createDockerSweeper(findEngine(process.env)),
   () => createSwarmSweeper(findEngine(process.env)),
 ];

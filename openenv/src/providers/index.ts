@@ -8,6 +8,8 @@ export { fromEnv, fromHub, type HubOptions } from "./from-hub.js";
 export { closeSpares, startSpared } from "./prewarm.js";
 export { type ProcessProviderOptions, processProvider } from "./process/process-provider.js";
 export type { Provider, Recipe, Started, StartOptions, StartSource, StartSpec } from "./provider.js";
+export type { SlurmProviderOptions } from "./slurm/options.js";
+export { slurmProvider } from "./slurm/slurm-provider.js";
 export { startEnvironment } from "./start.js";
 export type { SwarmProviderOptions } from "./swarm/options.js";
 export { type SwarmProvider, type SwarmStarted, swarmProvider } from "./swarm/swarm-provider.js";
