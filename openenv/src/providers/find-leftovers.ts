@@ -1,6 +1,7 @@
 import { ProviderError } from "../errors.js";
 import { findEngine } from "./docker/connection.js";
 import { createDockerSweeper } from "./docker/sweep.js";
+import { createKubernetesSweeper } from "./kubernetes/sweep.js";
 import type { Leftover, Sweeper } from "./leftover.js";
 import { createProcessSweeper } from "./process/sweep.js";
 import { createSlurmSweeper } from "./slurm/sweep.js";
@@ -16,6 +17,7 @@ export interface Leftovers {
 const SWEEPERS: readonly (() => Sweeper)[] = [
   createProcessSweeper,
   createSlurmSweeper,
+  createKubernetesSweeper,
   () => createDockerSweeper(findEngine(process.env)),
   () => createSwarmSweeper(findEngine(process.env)),
 ];

@@ -5,6 +5,8 @@ export { dockerProvider } from "./docker/docker-provider.js";
 export type { DockerProviderOptions } from "./docker/options.js";
 export { type FromOptions, fromDockerImage } from "./from-docker-image.js";
 export { fromEnv, fromHub, type HubOptions } from "./from-hub.js";
+export { kubernetesProvider } from "./kubernetes/kubernetes-provider.js";
+export type { IngressOptions, KubernetesProviderOptions } from "./kubernetes/options.js";
 export { closeSpares, startSpared } from "./prewarm.js";
 export { type ProcessProviderOptions, processProvider } from "./process/process-provider.js";
 export type { Provider, Recipe, Started, StartOptions, StartSource, StartSpec } from "./provider.js";
