@@ -108,6 +108,18 @@ export function requireSwarm(): Promise<Component> {
   });
 }
 
+/** The command kubernetes-validate, which has the published schemas: `OPENENV_KUBERNETES`, else the one on the PATH. */
+export function requireKubernetes(): Promise<Component> {
+  return find({
+    name: "kubernetes",
+    variable: "OPENENV_KUBERNETES",
+    candidates: ["kubernetes-validate"],
+    args: ["--version"],
+    expected: /1\.\d+/,
+    what: "kubernetes-validate",
+  });
+}
+
 /** A Slurm that has an idle node; `path` is its configuration: `OPENENV_SLURM`, else `SLURM_CONF`. */
 export function requireSlurm(): Promise<Component> {
   return find({
