@@ -5,6 +5,8 @@ import type { Cluster } from "./cluster.js";
 /** A port of this machine that leads to that of a Pod. */
 export interface Forwarder {
   readonly port: number;
+  /** False once the Pod could not be reached: then it takes no more connections. */
+  readonly open: boolean;
   close(): Promise<void>;
 }
 
@@ -21,13 +23,18 @@ export async function createForwarder(cluster: Cluster, pod: string, target: num
       socket.once("close", () => link.close());
       link.onclose = () => socket.destroy();
     } catch {
+      server.close();
       socket.destroy();
     }
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
   return {
-    port: (server.address() as AddressInfo).port,
+    port,
+    get open() {
+      return server.listening;
+    },
     close: async () => {
       server.close();
       for (const socket of sockets) socket.destroy();

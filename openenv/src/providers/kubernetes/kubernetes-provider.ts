@@ -129,7 +129,7 @@ async function reach(cluster: Cluster, workload: Workload, { pods, start, ended 
   const use = async (present: readonly V1Pod[]): Promise<void> => {
     const names = present.map((pod) => pod.metadata?.name ?? "");
     for (const pod of names) {
-      if (!forwarders.has(pod)) forwarders.set(pod, await createForwarder(cluster, pod, port));
+      if (!forwarders.get(pod)?.open) forwarders.set(pod, await createForwarder(cluster, pod, port));
     }
     for (const [pod, forwarder] of forwarders) {
       if (names.includes(pod)) continue;
