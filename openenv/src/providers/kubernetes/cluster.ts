@@ -48,10 +48,15 @@ export async function findCluster({ kubeconfig, context, namespace }: ClusterOpt
   return { namespace: used, core, apps, networking, listPods, removeAll, forward: new PortForward(config) };
 }
 
-/** True where there may be a cluster to ask. */
-export function hasConfiguration(): boolean {
+/** True where there may be a cluster to ask: a configuration, and the package that asks. */
+export async function canAsk(): Promise<boolean> {
   const { KUBECONFIG, KUBERNETES_SERVICE_HOST } = process.env;
-  return Boolean(KUBECONFIG || KUBERNETES_SERVICE_HOST) || existsSync(join(homedir(), ".kube", "config"));
+  const isConfigured = Boolean(KUBECONFIG || KUBERNETES_SERVICE_HOST) || existsSync(join(homedir(), ".kube", "config"));
+  if (!isConfigured) return false;
+  return load().then(
+    () => true,
+    () => false,
+  );
 }
 
 /** @throws ProviderError with what the API server said. */
