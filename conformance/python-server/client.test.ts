@@ -1,13 +1,15 @@
 /** Our client against the released Python server. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { defineContract } from "openenv-ts";
+import { defineContract, defineEnvironment } from "openenv-ts";
 import {
   type ConnectionError,
   type ContractMismatchError,
   connect,
   connectMany,
+  connectPool,
   type RemoteError,
 } from "openenv-ts/client";
+import { serve } from "openenv-ts/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import * as z from "zod";
 import { requirePython } from "../../openenv/test-support/requirement.js";
@@ -46,6 +48,24 @@ describe.skipIf(!python.available)("the client against the released Python serve
     expect(result.outcome).toBe("terminated");
     expect(Object.keys(result.observation).sort()).toEqual(["count", "ratio", "seen_at"]);
     expect(await env.state()).toEqual({ episode_id: "e1", step_count: 3, total: 9 });
+  });
+
+  it("is one of the servers of a pool, beside one of this package", async () => {
+    const ours = defineEnvironment(counter, () => {
+      const observe = (count: number) => ({ observation: { count, seen_at: "", ratio: null } });
+      return {
+        reset: ({ start }) => observe(start),
+        step: ({ amount }) => observe(amount),
+        state: () => ({ total: 0 }),
+      };
+    });
+    await using other = await serve(ours, { port: 0, logLevel: "silent" });
+    await using pool = await connectPool([server.url, other.url], counter, { size: 5 });
+    expect((await pool.reset({ start: 2 })).map((result) => result?.observation?.count)).toEqual([2, 2, 2, 2, 2]);
+    expect(pool.places().filter((place) => place === server.url)).toHaveLength(3);
+    const results = await pool.step(Array.from({ length: 5 }, () => ({ amount: 1 })));
+    const python = pool.places().map((place) => place === server.url);
+    expect(results.map((result) => result?.observation?.count)).toEqual(python.map((is) => (is ? 3 : 1)));
   });
 
   it("plays many episodes, each on a socket of its own; what is refused fails alone", async () => {

@@ -16,6 +16,14 @@ export type { ManyClient } from "./many/many-client.js";
 export { type ConnectToolsOptions, connectTools, type McpToolClient } from "./mcp-client.js";
 export { ToolCallError, type ToolCallResult, type ToolInfo } from "./mcp-result.js";
 export type { CallOptions, ConnectOptions, StepOptions } from "./options.js";
+export {
+  connectPool,
+  type PoolOptions,
+  type PoolProvider,
+  type PoolStarted,
+  type StartedPoolOptions,
+} from "./pool/connect-pool.js";
+export type { Autoreset, PoolClient, PoolReset, PoolResult } from "./pool/pool-client.js";
 export type { EpisodeState, FailedResult, StepResult } from "./result.js";
 export { contractFromSchemas, type SchemaContract, type SchemaTypes } from "./schema-contract.js";
 export type { TaskClient, TaskSplitInfo } from "./tasks.js";

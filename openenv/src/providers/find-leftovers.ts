@@ -1,8 +1,10 @@
 import { ProviderError } from "../errors.js";
 import { findEngine } from "./docker/connection.js";
 import { createDockerSweeper } from "./docker/sweep.js";
+import { createKubernetesSweeper } from "./kubernetes/sweep.js";
 import type { Leftover, Sweeper } from "./leftover.js";
 import { createProcessSweeper } from "./process/sweep.js";
+import { createSlurmSweeper } from "./slurm/sweep.js";
 import { createSwarmSweeper } from "./swarm/sweep.js";
 
 export interface Leftovers {
@@ -14,6 +16,8 @@ export interface Leftovers {
 /** One for each place where providers start something. */
 const SWEEPERS: readonly (() => Sweeper)[] = [
   createProcessSweeper,
+  createSlurmSweeper,
+  createKubernetesSweeper,
   () => createDockerSweeper(findEngine(process.env)),
   () => createSwarmSweeper(findEngine(process.env)),
 ];

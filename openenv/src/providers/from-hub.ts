@@ -127,8 +127,8 @@ function checkWay(id: string, { useDocker = true, provider, ...options }: HubSta
   if (ofImage.length > 0) throw new ConfigError(`${ofImage.join(", ")}: the image is not used; leave it out.`);
 }
 
-const RUNS_FOLDERS = ["process", "uv"];
-const RUNS_IMAGES = ["docker", "swarm"];
+const RUNS_FOLDERS = ["process", "uv", "slurm"];
+const RUNS_IMAGES = ["docker", "swarm", "kubernetes"];
 
 interface Found {
   space: Space;

@@ -3,7 +3,7 @@
  * whose options say how; a {@link StartSpec} says what.
  */
 export interface Provider {
-  /** `process`, `docker`, `swarm`, `uv` … */
+  /** `process`, `docker`, `swarm`, `uv`, `slurm`, `kubernetes` … */
   readonly name: string;
   /** True for one that starts several behind one URL; the others refuse `replicas`. */
   readonly hasReplicas?: boolean;

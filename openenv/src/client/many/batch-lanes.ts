@@ -128,6 +128,7 @@ export function createBatchLanes({ size, open, ...first }: BatchLanesOptions): L
         return data.map((own) => (own === null ? null : asFailure(error)));
       }
     },
+    isLost: (index) => !line.up || lanes[index]?.session === undefined || lanes[index].lost !== undefined,
     close: () => line.close(),
   };
 }

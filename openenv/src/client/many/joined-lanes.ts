@@ -20,6 +20,14 @@ export function joinLanes(groups: readonly LaneGroup[]): Lanes {
       });
       return (await Promise.all(calls)).flat();
     },
+    isLost: (index) => {
+      let left = index;
+      for (const { lanes, size } of groups) {
+        if (left < size) return lanes.isLost(left);
+        left -= size;
+      }
+      return true;
+    },
     close: async () => {
       await Promise.all(groups.map(({ lanes }) => lanes.close()));
     },

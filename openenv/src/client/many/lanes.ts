@@ -14,6 +14,8 @@ export interface Lanes {
    * the sessions it concerns.
    */
   call(method: LaneMethod, data: readonly (JsonObject | null)[], options: CallOptions): Promise<LaneAnswer[]>;
+  /** True when the session at this index has no episode to go on with: it was refused, or its connection has ended. */
+  isLost(index: number): boolean;
   close(): Promise<void>;
 }
 

@@ -37,6 +37,7 @@ export async function createSingleLanes(open: Open, size: number, first: Link): 
           return session.call(message, options).catch(asAnswer);
         }),
       ),
+    isLost: (index) => sessions[index]?.lost ?? true,
     close: async () => {
       await Promise.all(sessions.map((session) => session.close()));
     },

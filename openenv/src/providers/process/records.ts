@@ -1,10 +1,10 @@
 import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { readdir, readFile, rm } from "node:fs/promises";
-import { homedir } from "node:os";
 import { join } from "node:path";
 import { ProviderError } from "../../errors.js";
 import { isObject } from "../../util/is-object.js";
 import { OWNER, type Owner } from "../owner.js";
+import { stateDir } from "../state-dir.js";
 
 /** A process group that was started, written down where a later process finds it. */
 export interface ProcessRecord {
@@ -19,10 +19,9 @@ export interface ProcessRecord {
   owner: Owner;
 }
 
-/** Of one user on one machine: `OPENENV_STATE_DIR`, else as the XDG specification says. */
+/** Of one user on one machine. */
 function recordsDir(): string {
-  const state = process.env["XDG_STATE_HOME"] || join(homedir(), ".local", "state");
-  return join(process.env["OPENENV_STATE_DIR"] || join(state, "openenv"), "processes");
+  return join(stateDir(), "processes");
 }
 
 /** Blocks, so that nothing runs that is not written down. @throws ProviderError when the folder cannot be written. */

@@ -1,0 +1,113 @@
+import { existsSync } from "node:fs";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { V1Pod } from "@kubernetes/client-node";
+import { ProviderError } from "../../errors.js";
+import { isObject } from "../../util/is-object.js";
+import { NAME_LABEL, STOP_SECONDS } from "./manifests.js";
+import type { KubernetesProviderOptions } from "./options.js";
+
+export type ClusterOptions = Pick<KubernetesProviderOptions, "kubeconfig" | "context" | "namespace">;
+export type Cluster = Awaited<ReturnType<typeof findCluster>>;
+
+/** The cluster that the options, or else the machine's own configuration, name. @throws ProviderError PROVIDER_UNAVAILABLE. */
+export async function findCluster({ kubeconfig, context, namespace }: ClusterOptions) {
+  const { AppsV1Api, CoreV1Api, KubeConfig, NetworkingV1Api, PortForward } = await load();
+  const config = new KubeConfig();
+  try {
+    if (kubeconfig) config.loadFromFile(kubeconfig);
+    else config.loadFromDefault();
+    if (context) config.setCurrentContext(context);
+    if (!config.getCurrentCluster()) throw new Error("it names no cluster");
+  } catch (error) {
+    throw unavailable(`The configuration of Kubernetes cannot be used: ${(error as Error).message}`, error);
+  }
+  const core = config.makeApiClient(CoreV1Api);
+  const apps = config.makeApiClient(AppsV1Api);
+  const networking = config.makeApiClient(NetworkingV1Api);
+  const used = namespace ?? config.getContextObject(config.getCurrentContext())?.namespace ?? "default";
+  const listPods = async (name: string): Promise<V1Pod[]> =>
+    (await ask(core.listNamespacedPod({ namespace: used, labelSelector: `${NAME_LABEL}=${name}` }))).items;
+
+  /** Removes all of one name and waits until its Pods are gone; nothing happens when there is nothing. */
+  const removeAll = async (name: string): Promise<void> => {
+    const one = { name, namespace: used, gracePeriodSeconds: STOP_SECONDS };
+    await gone(networking.deleteNamespacedIngress(one));
+    await gone(apps.deleteNamespacedDeployment({ ...one, propagationPolicy: "Background" }));
+    await gone(core.deleteNamespacedPod(one));
+    await gone(core.deleteNamespacedSecret(one));
+    const deadline = Date.now() + GONE_MS;
+    for (let pods = await listPods(name); pods.length > 0; pods = await listPods(name)) {
+      if (Date.now() > deadline) throw new ProviderError("RELEASE_FAILED", `${pods.length} Pods of ${name} do not end`);
+      await sleep(POLL_MS);
+    }
+    // The last, because what is left is found by it.
+    await gone(core.deleteNamespacedService(one));
+  };
+  return { namespace: used, core, apps, networking, listPods, removeAll, forward: new PortForward(config) };
+}
+
+/** True where there may be a cluster to ask: a configuration, and the package that asks. */
+export async function canAsk(): Promise<boolean> {
+  const { KUBECONFIG, KUBERNETES_SERVICE_HOST } = process.env;
+  const isConfigured = Boolean(KUBECONFIG || KUBERNETES_SERVICE_HOST) || existsSync(join(homedir(), ".kube", "config"));
+  if (!isConfigured) return false;
+  return load().then(
+    () => true,
+    () => false,
+  );
+}
+
+/** @throws ProviderError with what the API server said. */
+export async function ask<T>(request: Promise<T>): Promise<T> {
+  try {
+    return await request;
+  } catch (error) {
+    const status = statusOf(error);
+    if (status === undefined) {
+      throw unavailable(`The API server of Kubernetes does not answer: ${(error as Error).message}`, error);
+    }
+    const text = `The API server of Kubernetes refused (${status}): ${messageOf(error)}`;
+    if (status === 401 || status === 403) throw unavailable(text, error);
+    throw new ProviderError("START_FAILED", text, { cause: error });
+  }
+}
+
+const POLL_MS = 200;
+const GONE_MS = 60_000;
+
+async function load() {
+  try {
+    return await import("@kubernetes/client-node");
+  } catch (error) {
+    throw unavailable("kubernetesProvider() needs the package @kubernetes/client-node: npm install it", error);
+  }
+}
+
+async function gone(request: Promise<unknown>): Promise<void> {
+  await ask(
+    request.catch((error: unknown) => {
+      if (statusOf(error) !== 404) throw error;
+    }),
+  );
+}
+
+function statusOf(error: unknown): number | undefined {
+  return isObject(error) && typeof error["code"] === "number" ? error["code"] : undefined;
+}
+
+function messageOf(error: unknown): string {
+  const body = isObject(error) ? error["body"] : undefined;
+  try {
+    const status: unknown = typeof body === "string" ? JSON.parse(body) : body;
+    if (isObject(status) && typeof status["message"] === "string") return status["message"];
+  } catch {
+    // It is no status of Kubernetes.
+  }
+  return (error as Error).message;
+}
+
+function unavailable(message: string, cause: unknown): ProviderError {
+  return new ProviderError("PROVIDER_UNAVAILABLE", `${message.replace(/\.$/, "")}.`, { cause });
+}

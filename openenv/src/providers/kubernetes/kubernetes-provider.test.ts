@@ -1,0 +1,136 @@
+import { connect, connectPool } from "openenv-ts/client";
+import { fromHub, kubernetesProvider } from "openenv-ts/providers";
+import { checkProvider, renderCheckReport } from "openenv-ts/testing";
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { startHub } from "../../../test-support/hub/hub-server.js";
+import { type KubernetesApi, startKubernetesApi } from "../../../test-support/kubernetes-api.js";
+import { requireKubernetesValidate } from "../../../test-support/requirement.js";
+import { waitFor } from "../../../test-support/servers.js";
+
+const schemas = await requireKubernetesValidate();
+/** A real cluster, where there is one, with an image of a counter that it can pull. */
+const isReal = process.env["CLUSTER"] === "up";
+const IMAGE = (isReal && process.env["OPENENV_CLUSTER_IMAGE"]) || "counter";
+const ON_PLAYED = {
+  "killed for its memory": { image: "hungry", code: "START_FAILED", message: /code 137 \(OOMKilled\)/ },
+  "exits at once": { image: "ends", code: "START_FAILED", message: /code 3/ },
+  evicted: { image: "evicted", code: "START_FAILED", message: /Evicted: The node was low/ },
+  "nothing listens": { image: "deaf", code: "START_TIMEOUT", message: /answer to a reset/ },
+  unschedulable: { image: "huge", code: "START_TIMEOUT", message: /Unschedulable: 0\/3 nodes/ },
+} as const;
+
+describe.skipIf(!schemas.available && !isReal)("the Kubernetes provider", () => {
+  let api: KubernetesApi | undefined;
+  beforeAll(async () => {
+    if (isReal) return;
+    api = await startKubernetesApi(schemas.path);
+    vi.stubEnv("KUBECONFIG", api.kubeconfig);
+  });
+  afterAll(async () => {
+    vi.unstubAllEnvs();
+    await api?.[Symbol.asyncDispose]();
+  });
+  afterEach(() => {
+    expect(api?.names() ?? []).toEqual([]);
+  });
+
+  test("it keeps the promises of every provider", async () => {
+    const played = Object.entries(isReal ? {} : ON_PLAYED).map(([name, { image, ...expected }]) => [
+      name,
+      { spec: { image, timeoutMs: expected.code === "START_TIMEOUT" ? 5_000 : 30_000 }, ...expected },
+    ]);
+    const report = await checkProvider({
+      create: kubernetesProvider,
+      works: { image: IMAGE, env: { HELLO: "world" } },
+      actions: [{ amount: 1 }],
+      writes: isReal ? "" : "world",
+      unavailable: () => kubernetesProvider({ kubeconfig: "/nonesuch/config" }),
+      broken: {
+        "no such image": { spec: { image: "missing" }, code: "SOURCE_NOT_FOUND", message: /ImagePullBackOff/ },
+        ...Object.fromEntries(played),
+      },
+    });
+    expect(report.passed, renderCheckReport(report)).toBe(true);
+  }, 300_000);
+
+  test("replicas are a Deployment whose Pods share the sessions; one that goes is replaced", async () => {
+    await using server = await kubernetesProvider().start({ image: IMAGE, replicas: 3 });
+    const sessions = await Promise.all(Array.from({ length: 6 }, () => connect(server.url)));
+    for (const env of sessions) await env.reset();
+    if (api) {
+      const [pod = ""] = api.names().filter((name) => name.startsWith("pods/"));
+      await api.kill(pod.replace("pods/", ""));
+      await waitFor(() => sessions.filter((env) => env.sessionLost).length === 2);
+      expect(api.names().filter((name) => name.startsWith("pods/"))).toHaveLength(3);
+      const lost = sessions.filter((env) => env.sessionLost);
+      // What is gone is noticed in a moment; until then a new session may be sent to it.
+      const reset = (env: (typeof lost)[number]) => env.reset().then(({ outcome }) => outcome, String);
+      for (const env of lost) await expect.poll(() => reset(env), { timeout: 10_000 }).toBe("ok");
+    }
+    for (const env of sessions) await env.close();
+  }, 120_000);
+
+  test.skipIf(isReal)(
+    "fromHub starts the image of a Space with replicas",
+    async () => {
+      await using hub = await startHub();
+      await hub.addSpace("author/counter", { Dockerfile: "FROM scratch" });
+      vi.stubEnv("HF_ENDPOINT", hub.url);
+      await using env = await fromHub("author/counter", { provider: kubernetesProvider(), replicas: 4 });
+      expect((await env.reset()).observation).toEqual({ count: 0 });
+      expect(api?.names().filter((name) => name.startsWith("pods/"))).toHaveLength(4);
+    },
+    60_000,
+  );
+
+  test.skipIf(isReal)(
+    "options reach the Pod, variables are in a Secret, and an Ingress has its host",
+    async () => {
+      const provider = kubernetesProvider({
+        memory: "512Mi",
+        cpus: "500m",
+        gpus: 1,
+        nodeSelector: { disk: "ssd" },
+        runtimeClass: "gvisor",
+        imagePullSecrets: ["login"],
+        labels: { team: "blue" },
+        reach: { ingressHost: "127.0.0.1.invalid", className: "nginx", tlsSecret: "certificate" },
+      });
+      const start = provider.start({
+        image: IMAGE,
+        env: { API_KEY: "very-secret" },
+        timeoutMs: 8_000,
+      });
+      await waitFor(() => api?.find(/^pods/) !== undefined);
+      const pod = JSON.stringify({ ...api?.find(/^pods/), server: undefined });
+      expect(pod).not.toContain("very-secret");
+      expect(JSON.parse(pod)).toMatchObject({
+        metadata: { labels: { team: "blue" }, annotations: { "openenv.source": IMAGE } },
+        spec: {
+          nodeSelector: { disk: "ssd" },
+          runtimeClassName: "gvisor",
+          containers: [{ resources: { limits: { memory: "512Mi", cpu: "500m", "nvidia.com/gpu": "1" } } }],
+        },
+      });
+      expect(api?.find(/^ingresses/)).toMatchObject({ spec: { rules: [{ host: "127.0.0.1.invalid" }] } });
+      await expect(start).rejects.toMatchObject({ code: "START_TIMEOUT" });
+    },
+    60_000,
+  );
+
+  test("a pool over several of them", async () => {
+    const options = { size: 4, servers: 2, start: { image: IMAGE } };
+    await using pool = await connectPool(kubernetesProvider(), options);
+    expect((await pool.reset()).map((result) => result?.outcome)).toEqual(["ok", "ok", "ok", "ok"]);
+  }, 60_000);
+});
+
+test.each([
+  { reach: "nodeport" },
+  { memory: "lots" },
+  { gpus: 0 },
+  { containerPort: 0 },
+  { labels: { "openenv.owner": "me" } },
+])("wrong options are refused: %o", (options) => {
+  expect(() => kubernetesProvider(options as object)).toThrow(Object.keys(options)[0]?.slice(0, 5));
+});

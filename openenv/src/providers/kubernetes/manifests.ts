@@ -1,0 +1,127 @@
+import type {
+  V1Deployment,
+  V1Ingress,
+  V1ObjectMeta,
+  V1Pod,
+  V1PodSpec,
+  V1Secret,
+  V1Service,
+} from "@kubernetes/client-node";
+import { MARK, renderLabels } from "../docker/labels.js";
+import { OWNER } from "../owner.js";
+import type { StartOptions } from "../provider.js";
+import type { IngressOptions, KubernetesProviderOptions } from "./options.js";
+
+/** What is started, under one name. */
+export interface Workload {
+  name: string;
+  image: string;
+  env: NonNullable<StartOptions["env"]>;
+  /** A Pod without, a Deployment with. */
+  replicas: number | undefined;
+  port: number;
+  options: KubernetesProviderOptions;
+}
+
+/** Label of everything that belongs to one start. */
+export const NAME_LABEL = "openenv.name";
+/** What a server gets to end in order. */
+export const STOP_SECONDS = 3;
+
+export function renderService({ port, ...workload }: Workload): V1Service {
+  const { name } = workload;
+  return {
+    apiVersion: "v1",
+    kind: "Service",
+    metadata: renderMeta(workload),
+    // An HTTP session stays with the Pod that opened it.
+    spec: { selector: { [NAME_LABEL]: name }, ports: [{ port, targetPort: port }], sessionAffinity: "ClientIP" },
+  };
+}
+
+/** Variables are no part of the Pod, which more people may read. */
+export function renderSecret(workload: Workload): V1Secret {
+  return { apiVersion: "v1", kind: "Secret", metadata: renderMeta(workload), stringData: { ...workload.env } };
+}
+
+/** One that ends stays, so that it can be read why. */
+export function renderPod(workload: Workload): V1Pod {
+  const spec: V1PodSpec = { ...renderPodSpec(workload), restartPolicy: "Never" };
+  return { apiVersion: "v1", kind: "Pod", metadata: renderMeta(workload), spec };
+}
+
+export function renderDeployment(workload: Workload): V1Deployment {
+  const metadata = renderMeta(workload);
+  return {
+    apiVersion: "apps/v1",
+    kind: "Deployment",
+    metadata,
+    spec: {
+      ...(workload.replicas !== undefined && { replicas: workload.replicas }),
+      selector: { matchLabels: { [NAME_LABEL]: workload.name } },
+      template: { metadata: { labels: metadata.labels ?? {} }, spec: renderPodSpec(workload) },
+    },
+  };
+}
+
+/** WebSockets live as long as episodes do. */
+const INGRESS_SECONDS = "3600";
+
+export function renderIngress(workload: Workload, { ingressHost, className, tlsSecret }: IngressOptions): V1Ingress {
+  const { name, port } = workload;
+  const { annotations, ...metadata } = renderMeta(workload);
+  const timeouts = Object.fromEntries(
+    ["read", "send"].map((way) => [`nginx.ingress.kubernetes.io/proxy-${way}-timeout`, INGRESS_SECONDS]),
+  );
+  return {
+    apiVersion: "networking.k8s.io/v1",
+    kind: "Ingress",
+    metadata: { ...metadata, annotations: { ...annotations, ...timeouts } },
+    spec: {
+      ...(className && { ingressClassName: className }),
+      ...(tlsSecret && { tls: [{ hosts: [ingressHost], secretName: tlsSecret }] }),
+      rules: [
+        {
+          host: ingressHost,
+          http: { paths: [{ path: "/", pathType: "Prefix", backend: { service: { name, port: { number: port } } } }] },
+        },
+      ],
+    },
+  };
+}
+
+function renderMeta({ name, image, options }: Omit<Workload, "port">): V1ObjectMeta {
+  return {
+    name,
+    labels: { ...options.labels, [MARK]: OWNER.id, [NAME_LABEL]: name },
+    // Labels may not hold what the name of an image does.
+    annotations: renderLabels("kubernetes", image),
+  };
+}
+
+function renderPodSpec({ name, image, env, port, options }: Workload): V1PodSpec {
+  const { memory, cpus, gpus, nodeSelector, runtimeClass, imagePullSecrets } = options;
+  const limits = {
+    ...(memory && { memory }),
+    ...(cpus && { cpu: cpus }),
+    ...(gpus !== undefined && { "nvidia.com/gpu": String(gpus) }),
+  };
+  return {
+    terminationGracePeriodSeconds: STOP_SECONDS,
+    automountServiceAccountToken: false,
+    enableServiceLinks: false,
+    ...(nodeSelector && { nodeSelector: { ...nodeSelector } }),
+    ...(runtimeClass && { runtimeClassName: runtimeClass }),
+    ...(imagePullSecrets && { imagePullSecrets: imagePullSecrets.map((secret) => ({ name: secret })) }),
+    containers: [
+      {
+        name: "environment",
+        image,
+        ports: [{ containerPort: port }],
+        ...(Object.keys(env).length > 0 && { envFrom: [{ secretRef: { name } }] }),
+        ...(Object.keys(limits).length > 0 && { resources: { limits, requests: limits } }),
+        readinessProbe: { httpGet: { path: "/health", port }, periodSeconds: 1, failureThreshold: 30 },
+      },
+    ],
+  };
+}

@@ -1,0 +1,42 @@
+import type { V1Pod } from "@kubernetes/client-node";
+import { ProviderError } from "../../errors.js";
+
+const NO_IMAGE = ["ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"];
+const NO_START = ["CreateContainerConfigError", "CreateContainerError", "RunContainerError", "CrashLoopBackOff"];
+
+/** Why a Pod does not come up, in the cluster's words; nothing while it still may. */
+export function findFailure(pod: V1Pod): ProviderError | undefined {
+  const { phase, reason, message, containerStatuses = [] } = pod.status ?? {};
+  const name = pod.metadata?.name ?? "";
+  for (const { state, lastState } of containerStatuses) {
+    const end = state?.terminated ?? lastState?.terminated;
+    if (end) {
+      const advice = end.reason === "OOMKilled" ? " Raise `memory`." : "";
+      const why = [end.reason, end.message].filter(Boolean).join(": ");
+      return failed(`The container of Pod ${name} ended with code ${end.exitCode} (${why}).${advice}`);
+    }
+    const waiting = state?.waiting;
+    const text = `Pod ${name} does not start: ${waiting?.reason}: ${waiting?.message ?? ""}`;
+    if (NO_IMAGE.includes(waiting?.reason ?? "")) return new ProviderError("SOURCE_NOT_FOUND", text);
+    if (NO_START.includes(waiting?.reason ?? "")) return failed(text);
+  }
+  if (phase !== "Failed" && phase !== "Succeeded") return undefined;
+  return failed(`Pod ${name} has ended: ${reason ?? phase}${message ? `: ${message}` : ""}`);
+}
+
+/** What it waits for: `Pending (Unschedulable: 0/3 nodes are available)`. */
+export function describePod(pod: V1Pod): string {
+  const { phase = "Unknown", conditions = [], containerStatuses = [] } = pod.status ?? {};
+  const waiting = containerStatuses.find(({ state }) => state?.waiting)?.state?.waiting;
+  const unscheduled = conditions.find(({ type, status }) => type === "PodScheduled" && status === "False");
+  const why = waiting ?? unscheduled;
+  return why?.reason ? `${phase} (${why.reason}${why.message ? `: ${why.message}` : ""})` : phase;
+}
+
+export function isRunning(pod: V1Pod): boolean {
+  return pod.status?.phase === "Running" && pod.metadata?.deletionTimestamp === undefined;
+}
+
+function failed(message: string): ProviderError {
+  return new ProviderError("START_FAILED", message);
+}

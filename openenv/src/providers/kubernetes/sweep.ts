@@ -1,0 +1,28 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { ProviderError } from "../../errors.js";
+import { MARK, readLabels } from "../docker/labels.js";
+import type { Sweeper } from "../leftover.js";
+import { ask, type ClusterOptions, canAsk, findCluster } from "./cluster.js";
+
+/** Who only looks what is left does not wait for a cluster that is gone. */
+const ANSWER_MS = 10_000;
+
+/** Finds what carries our label in one namespace; nothing where no cluster is configured. */
+export function createKubernetesSweeper(options: ClusterOptions = {}): Sweeper {
+  return {
+    async list() {
+      if (!options.kubeconfig && !(await canAsk())) return [];
+      const cluster = await findCluster(options);
+      const { namespace } = cluster;
+      const asking = ask(cluster.core.listNamespacedService({ namespace, labelSelector: MARK }));
+      const found = await Promise.race([asking, sleep(ANSWER_MS, undefined, { ref: false })]);
+      if (found === undefined) {
+        throw new ProviderError("PROVIDER_UNAVAILABLE", "The API server of Kubernetes does not answer.");
+      }
+      return found.items.map(({ metadata = {} }) => {
+        const { name = "", annotations = {} } = metadata;
+        return { id: name, url: undefined, ...readLabels(annotations), remove: () => cluster.removeAll(name) };
+      });
+    },
+  };
+}

@@ -1,0 +1,114 @@
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import { connect, connectPool } from "openenv-ts/client";
+import { slurmProvider } from "openenv-ts/providers";
+import { checkProvider, renderCheckReport } from "openenv-ts/testing";
+import { afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { counterModule, createProject, type Project } from "../../../test-support/command-line.js";
+import { requireSlurm } from "../../../test-support/requirement.js";
+
+const slurm = await requireSlurm();
+const onLoopback = (options: object = {}) => slurmProvider({ host: "127.0.0.1", ...options });
+const HELLO = counterModule().replace("export default", 'console.log("hello " + process.env.HELLO);\nexport default');
+
+const run = async (command: string, ...args: string[]) => (await promisify(execFile)(command, args)).stdout.trim();
+const jobs = () => run("squeue", "--noheader", "--format=%j %T %r");
+
+describe.skipIf(!slurm.available)("the Slurm provider", () => {
+  let project: Project;
+  const at = (path = "") => ({ directory: `${project.dir}/${path}` });
+  beforeAll(async () => {
+    vi.stubEnv("SLURM_CONF", slurm.path);
+    project = await createProject({
+      "environment.ts": HELLO,
+      "throws/environment.ts": 'throw new Error("no model file");',
+      "hangs/environment.ts": counterModule().replace("export default", "for (;;);\nexport default"),
+    });
+    return async () => {
+      await project[Symbol.asyncDispose]();
+      vi.unstubAllEnvs();
+    };
+  });
+  afterEach(async () => {
+    expect(await jobs()).toBe("");
+  });
+
+  test("it keeps the promises of every provider", async () => {
+    const report = await checkProvider({
+      create: onLoopback,
+      works: { ...at(), env: { HELLO: "world" } },
+      actions: [{ amount: 1 }],
+      writes: "hello world",
+      unavailable: () => ({
+        ...onLoopback(),
+        start: async (spec) => {
+          vi.stubEnv("SLURM_CONF", "/nonesuch/slurm.conf");
+          try {
+            return await onLoopback().start(spec);
+          } finally {
+            vi.stubEnv("SLURM_CONF", slurm.path);
+          }
+        },
+      }),
+      broken: {
+        "no such folder": { spec: at("nowhere"), code: "SOURCE_NOT_FOUND" },
+        "exits at once": { spec: at("throws"), code: "START_FAILED", message: /FAILED[\s\S]*no model file/ },
+        "never listens": { spec: { ...at("hangs"), timeoutMs: 5_000 }, code: "START_TIMEOUT", message: /RUNNING/ },
+      },
+    });
+    expect(report.passed, renderCheckReport(report)).toBe(true);
+  }, 300_000);
+
+  test("a server on each of several nodes, behind one URL or in a pool", async () => {
+    await using server = await onLoopback({ nodes: 2 }).start({ ...at(), replicas: 2 });
+    expect(await run("squeue", "--noheader", "--format=%D %N")).toBe("2 n[1-2]");
+    const sessions = await Promise.all(Array.from({ length: 4 }, () => connect(server.url)));
+    for (const env of sessions) {
+      await env.reset();
+      expect((await env.step({ amount: 2 })).observation).toEqual({ count: 2 });
+      await env.close();
+    }
+    await server.close();
+    await using pool = await connectPool(onLoopback(), { size: 3, servers: 2, start: at() });
+    expect((await pool.reset()).map((result) => result?.outcome)).toEqual(["ok", "ok", "ok"]);
+  }, 120_000);
+
+  test("a job that pends for ever is told with the scheduler's reason, and taken back", async () => {
+    const start = onLoopback({ nodes: 50 }).start({ ...at(), timeoutMs: 5_000 });
+    await expect(start).rejects.toMatchObject({
+      code: "START_TIMEOUT",
+      message: expect.stringMatching(/PENDING \(PartitionConfig\)/),
+    });
+  }, 60_000);
+
+  test("what the scheduler refuses is told in its words", async () => {
+    const start = onLoopback({ partition: "nonesuch" }).start(at());
+    await expect(start).rejects.toMatchObject({ code: "START_FAILED", message: expect.stringMatching(/partition/i) });
+  }, 60_000);
+
+  test("a queue that is full is told in the scheduler's words when the time is up", async () => {
+    const script = ["#!/bin/sh", "echo 'sbatch: error: Slurm temporarily unable to accept job' >&2", "exec sleep 60"];
+    await using bin = await createProject({ sbatch: script.join("\n") });
+    await run("chmod", "+x", `${bin.dir}/sbatch`);
+    vi.stubEnv("PATH", `${bin.dir}:${process.env["PATH"]}`);
+    const start = onLoopback().start({ ...at(), timeoutMs: 2_000 });
+    await expect(start).rejects.toMatchObject({
+      code: "START_TIMEOUT",
+      message: expect.stringContaining("temporarily unable to accept job"),
+    });
+  }, 60_000);
+
+  test("a job that is lost while it runs: its session says so, the log has the scheduler's word", async () => {
+    await using server = await onLoopback().start(at());
+    await using env = await connect(server.url);
+    await env.reset();
+    await run("scancel", ...(await run("squeue", "--noheader", "--format=%A")).split("\n"));
+    await expect.poll(() => env.sessionLost, { timeout: 20_000 }).toBe(true);
+    await expect(env.step({ amount: 1 })).rejects.toMatchObject({ code: "SESSION_LOST" });
+    await expect.poll(() => server.logs(), { timeout: 20_000 }).toContain("is CANCELLED");
+  }, 60_000);
+});
+
+test.each([{ nodes: 0 }, { cpus: 1.5 }, { partition: "a b" }])("wrong options are refused: %o", (options) => {
+  expect(() => slurmProvider(options)).toThrow(Object.keys(options)[0]);
+});

@@ -1,0 +1,194 @@
+import { randomUUID } from "node:crypto";
+import { mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { ConfigError, ProviderError } from "../../errors.js";
+import type { Start } from "../acquired.js";
+import { refuseSource } from "../check-options.js";
+import { renderLabels } from "../docker/labels.js";
+import { guard } from "../guard.js";
+import type { Provider, Started, StartSpec } from "../provider.js";
+import { waitReady } from "../ready.js";
+import { startEnvironment } from "../start.js";
+import { stateDir } from "../state-dir.js";
+import { createBalancer } from "../swarm/balancer.js";
+import { runSlurm } from "./command.js";
+import { cancelJobs, describeJob, isOver, readJob } from "./job.js";
+import { checkOptions, renderArguments, type SlurmProviderOptions } from "./options.js";
+import { renderComment } from "./sweep.js";
+import type { TaskAddress } from "./task-process.js";
+
+/**
+ * Starts the environment of a folder as a job of Slurm: `replicas` servers (default one on each of `nodes`), all ready,
+ * several of them behind one URL on 127.0.0.1 of this process. The folder, this package and Node must be where the nodes
+ * see them. The job has the variables of this process and those of `env`; it is cancelled by `close()`, and when this
+ * process ends, whatever ends that.
+ * @throws ConfigError for an option that it does not have or that is wrong.
+ * @example
+ * await using server = await slurmProvider({ partition: "cpu", nodes: 2 }).start({ directory: "envs/echo" });
+ * await using env = await connect(server.url, echo);
+ */
+export function slurmProvider(options: SlurmProviderOptions = {}): Provider {
+  checkOptions(options);
+  const recipe = { module: import.meta.url, make: "slurmProvider", options };
+  return { name: NAME, recipe, hasReplicas: true, start: (spec) => startJob(spec, options) };
+}
+
+const NAME = "slurm";
+const POLL_MS = 100;
+/** The scheduler serves others too. */
+const ASK_EVERY_MS = 1_000;
+const MAX_SERVERS = 10_000;
+const MAX_LOG_CHARACTERS = 64 * 1024;
+
+const TASK = fileURLToPath(new URL("./task-process.js", import.meta.url));
+const SWEEP = new URL("./sweep.js", import.meta.url).href;
+
+async function startJob(spec: StartSpec, options: SlurmProviderOptions): Promise<Started> {
+  if (!("directory" in spec)) {
+    refuseSource(NAME, "a folder that the nodes share", "clone a repository first; for an image use another provider");
+  }
+  const { nodes = 1, host = "0.0.0.0", sharedDir = join(stateDir(), "slurm") } = options;
+  const { replicas: count = nodes } = spec;
+  if (!Number.isInteger(count) || count < nodes || count > MAX_SERVERS) {
+    throw new ConfigError(`replicas is ${count}; give a whole number from ${nodes} (one a node) to ${MAX_SERVERS}.`);
+  }
+  return startEnvironment(NAME, spec, async (start) => {
+    const target = resolve(spec.directory);
+    if (!(await stat(target).catch(() => undefined))) {
+      throw new ProviderError("SOURCE_NOT_FOUND", `There is no file or folder ${target}; check the path.`);
+    }
+    const name = `openenv-${randomUUID()}`;
+    const dir = resolve(sharedDir, name);
+    start.onRelease(guard({ module: SWEEP, make: "createSlurmSweeper", options: {} }));
+    await makeDir(dir);
+    start.onRelease(() => rm(dir, { recursive: true, force: true }));
+    const script = join(dir, "job.sh");
+    await writeFile(script, renderScript({ dir, target, host, count }));
+    let id: string | undefined;
+    const logs = () => readLogs(dir, id);
+    start.running({ logs });
+    id = await submit(start, { name, script, source: target, count }, { spec, options });
+    const addresses = await waitForServers(start, { id, dir, count });
+    const ended = (signal: AbortSignal) => waitForEnd(id as string, signal);
+    const urls = addresses.map(({ host: at, port }) => `http://${at.includes(":") ? `[${at}]` : at}:${port}`);
+    if (count === 1) return { url: urls, logs, ended };
+    start.progress(`waiting for the answer to a reset of all ${count}`);
+    await Promise.all(urls.map((url) => waitReady({ url, logs, ended }, start.signal)));
+    const balancer = await createBalancer();
+    start.onRelease(() => balancer.close());
+    balancer.use(addresses.map(({ host: at, port }, number) => ({ id: String(number), host: at, port })));
+    return { url: balancer.url, logs, ended };
+  });
+}
+
+async function makeDir(dir: string): Promise<void> {
+  try {
+    await mkdir(dir, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    const message = `Cannot make ${dir}: ${(error as Error).message}. Give sharedDir a folder that the nodes share.`;
+    throw new ProviderError("PROVIDER_UNAVAILABLE", message, { cause: error });
+  }
+}
+
+interface Script {
+  dir: string;
+  target: string;
+  host: string;
+  count: number;
+}
+
+/** A server that ends does not take the others with it. */
+function renderScript({ dir, target, host, count }: Script): string {
+  const command = [process.execPath, TASK, dir, target, host].map(quote).join(" ");
+  const flags = `--ntasks=${count} --no-kill --kill-on-bad-exit=0 --output=${quote(join(dir, "%t.log"))}`;
+  const own = ["HOST", "PORT", "WORKERS", "OPENENV_WORKER_NUMBER", "npm_command"].join(" ");
+  return `#!/bin/sh\nunset ${own}\nexec srun ${flags} ${command}\n`;
+}
+
+function quote(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`;
+}
+
+interface Job {
+  name: string;
+  script: string;
+  source: string;
+  count: number;
+}
+
+/** Returns the id. What was submitted is cancelled by its name, as its id may never come. */
+async function submit(
+  start: Start,
+  { name, script, source, count }: Job,
+  { spec, options }: { spec: StartSpec; options: SlurmProviderOptions },
+): Promise<string> {
+  const own = [
+    "--parsable",
+    "--no-requeue",
+    "--no-kill",
+    "--export=ALL",
+    `--job-name=${name}`,
+    `--comment=${renderComment(renderLabels(NAME, source))}`,
+    `--output=${join(script, "../job.log")}`,
+    `--chdir=${join(script, "..")}`,
+  ];
+  start.progress("submitting the job");
+  const onMessage = (line: string): void => start.progress(`submitting the job: ${line}`);
+  const args = [...own, ...renderArguments(options, count), script];
+  const submitting = runSlurm("sbatch", args, { signal: start.signal, env: spec.env, onMessage });
+  start.onRelease(async () => {
+    // A submission that was given up half-way may still have reached the controller.
+    const reached = await submitting.then(
+      () => true,
+      (error: unknown) => !(error instanceof ProviderError),
+    );
+    if (reached) await cancelJobs(name);
+  });
+  return (await submitting).trim().split(";")[0] ?? "";
+}
+
+/** Where the servers listen, once all do. @throws ProviderError with what the scheduler says when the job ends before. */
+async function waitForServers(
+  start: Start,
+  { id, dir, count }: { id: string; dir: string; count: number },
+): Promise<TaskAddress[]> {
+  let told = "";
+  for (let askAt = 0; ; ) {
+    const addresses = await readAddresses(dir);
+    if (addresses.length === count) return addresses;
+    if (Date.now() >= askAt) {
+      const job = await readJob(id, start.signal);
+      if (isOver(job)) throw new ProviderError("START_FAILED", `${describeJob(id, job)} before its servers listened.`);
+      const stage = `${count === 1 ? "its server does" : `${addresses.length} of ${count} servers`} not listen`;
+      const now = `waiting: ${describeJob(id, job)}${job?.state === "RUNNING" ? `, ${stage} yet` : ""}`;
+      if (now !== told) start.progress(now);
+      told = now;
+      askAt = Date.now() + ASK_EVERY_MS;
+    }
+    await sleep(POLL_MS, undefined, { signal: start.signal });
+  }
+}
+
+async function readAddresses(dir: string): Promise<TaskAddress[]> {
+  const names = (await readdir(dir)).filter((name) => /^\d+\.json$/.test(name));
+  return Promise.all(names.map(async (name) => JSON.parse(await readFile(join(dir, name), "utf8")) as TaskAddress));
+}
+
+async function waitForEnd(id: string, signal: AbortSignal): Promise<string> {
+  for (;;) {
+    const job = await readJob(id, signal);
+    if (isOver(job)) return describeJob(id, job);
+    await sleep(ASK_EVERY_MS, undefined, { signal });
+  }
+}
+
+/** What the servers and the job wrote; at the end, when it does not run, what the scheduler says of it. */
+async function readLogs(dir: string, id: string | undefined): Promise<string> {
+  const names = (await readdir(dir).catch(() => [])).filter((name) => name.endsWith(".log")).sort();
+  const texts = await Promise.all(names.map((name) => readFile(join(dir, name), "utf8").catch(() => "")));
+  const job = id === undefined ? undefined : await readJob(id).catch(() => undefined);
+  const end = id !== undefined && job?.state !== "RUNNING" ? `${describeJob(id, job)}\n` : "";
+  return (texts.join("") + end).slice(-MAX_LOG_CHARACTERS);
+}
