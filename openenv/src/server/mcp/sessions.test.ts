@@ -148,7 +148,7 @@ describe("a client of real MCP with a session", () => {
   });
 
   test.each([900, null])("that vanishes as soon as it was let in has 30 s, whatever the timeout: %s", async (limit) => {
-    vi.useFakeTimers({ toFake: ["Date", "setInterval", "clearInterval"] });
+    vi.useFakeTimers({ toFake: ["Date", "performance", "setInterval", "clearInterval"] });
     try {
       const { server, log, active } = await start({ sessionTimeout: limit });
       const [silent, talking] = [await initialize(server.url), await initialize(server.url)];
