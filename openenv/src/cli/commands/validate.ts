@@ -2,7 +2,7 @@ import { writeFile } from "node:fs/promises";
 import { type Command, Option } from "commander";
 import { ConfigError, ConnectionError } from "../../errors.js";
 import { type CheckServerOptions, checkServer } from "../../testing/index.js";
-import { secondsAboveZero, wholeNumber } from "../option-values.js";
+import { repeatable, secondsAboveZero, wholeNumber } from "../option-values.js";
 import { exit, print, printError, printNote, printProgress } from "../output.js";
 import { renderPackageReport } from "../validate/package-report.js";
 import { LEVELS, type Level, PolicyError } from "../validate/policy.js";
@@ -51,8 +51,8 @@ export function configureValidate(command: Command): void {
     .option("--skip-build", "build no image; the server runs as a process only")
     .option("--policy <version>", "v1 (static only) or v2: how much each check weighs")
     .option("--actions <file>", "JSON list of the actions to play, where sampled ones reach nothing")
-    .option("--ignore <path>", "what differs by nature, such as observation.seen_at; repeatable", collectText, [])
-    .option("--skip <id>", "leave a check out, such as capacity; repeatable", collectText, [])
+    .option("--ignore <path>", "what differs by nature, such as observation.seen_at; repeatable", repeatable, [])
+    .option("--skip <id>", "leave a check out, such as capacity; repeatable", repeatable, [])
     .option("--sessions <number>", "sessions that come and go", wholeNumber(1, 100_000), 100)
     .option("--max-held <number>", "most sessions at once on a URL", wholeNumber(1, 100_000), 128)
     .option("--timeout <seconds>", "how long an HTTP route of a URL may take", secondsAboveZero, 5)
@@ -130,8 +130,4 @@ function findUrl(target: string, url: string | undefined): string | undefined {
   if (named !== undefined && named !== url) throw new ConfigError("Two servers are named; give one.");
   if (named === undefined && target !== ".") throw new ConfigError("Give a folder or --url, not both.");
   return url;
-}
-
-function collectText(text: string, sofar: string[]): string[] {
-  return [...sofar, text];
 }
