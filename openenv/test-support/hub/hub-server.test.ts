@@ -26,7 +26,8 @@ describe("the JavaScript library", () => {
   test("creates a Space, commits to it and reads it again, small files and large", async () => {
     await using hub = await startHub();
     const call = { hubUrl: hub.url, accessToken: hub.token, repo: { type: "space", name: "crew/one" } } as const;
-    const bytes = randomBytes(4096);
+    // A zero among the first bytes is what makes a file binary.
+    const bytes = Buffer.concat([Buffer.of(0), randomBytes(4095)]);
     expect(await createRepo({ ...call, sdk: "docker" })).toMatchObject({ id: "crew/one" });
     await uploadFiles({
       ...call,
