@@ -78,7 +78,7 @@ describe.skipIf(!docker.available)("fromDockerImageSync", () => {
     expect(told).toMatchObject([
       ["ProviderError", "SOURCE_NOT_FOUND", expect.stringContaining("127.0.0.1:1/nowhere")],
       ["ConfigError", "INVALID_CONFIG", expect.stringContaining('"nonesuch"')],
-      ["ConfigError", "INVALID_CONFIG", expect.stringContaining("a folder or a module")],
+      ["ConfigError", "INVALID_CONFIG", expect.stringContaining("a folder, a module or a git repository")],
       ["ConfigError", "INVALID_CONFIG", expect.stringContaining("recipe")],
     ]);
   });
