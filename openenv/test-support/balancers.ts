@@ -2,11 +2,11 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { renderTarget } from "../src/cluster/render/render.js";
 import { parseTopology } from "../src/cluster/topology.js";
+import { findFreePort } from "../src/util/free-port.js";
 import { type Component, requireEnvoy, requireHaproxy, requireNginx } from "./requirement.js";
 
 export interface Balancer extends AsyncDisposable {
@@ -50,7 +50,7 @@ export async function startBalancer(
   backends: readonly string[],
 ): Promise<Balancer> {
   const folder = await mkdtemp(join(tmpdir(), "openenv-balancer-"));
-  const port = await freePort();
+  const port = await findFreePort();
   const topology = parseTopology({
     name: `test-${port}`,
     nodes: backends.length,
@@ -82,15 +82,6 @@ export async function startBalancer(
       await rm(folder, { recursive: true, force: true });
     },
   };
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, "close");
-  return port;
 }
 
 interface Running {

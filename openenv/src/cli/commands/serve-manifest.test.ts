@@ -1,7 +1,6 @@
-import { once } from "node:events";
-import { type AddressInfo, createServer } from "node:net";
 import { describe, expect, test } from "vitest";
 import { counterModule, createProject, runCommand, startCommand } from "../../../test-support/command-line.js";
+import { findFreePort } from "../../util/free-port.js";
 
 const URL_LINE = /at (http:\/\/127\.0\.0\.1:(\d+))/;
 /** What a step adds is a variable. */
@@ -9,15 +8,6 @@ const module = counterModule("amount * Number(process.env.FACTOR)");
 
 function manifest(...lines: string[]): string {
   return ["name: counter_env", ...lines, ""].join("\n");
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
 }
 
 async function countOf(url: string | undefined): Promise<unknown> {
@@ -37,7 +27,7 @@ describe("an environment", () => {
   });
 
   test("listens where the manifest says, unless PORT or --port says another", async () => {
-    const wanted = await freePort();
+    const wanted = await findFreePort();
     const text = manifest(`port: ${wanted}`);
     await using project = await createProject({ "environment.ts": module, "openenv.yaml": text });
     await using first = startCommand(["serve"], { cwd: project.dir, env: { FACTOR: "1", PORT: "" } });

@@ -3,31 +3,13 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { counterModule, createProject, type Project, runCommand } from "../../../test-support/command-line.js";
+import { createPackage, MANIFEST, PLAN } from "../../../test-support/counter-package.js";
 import type { PackageReport, Result } from "../validate/package-report.js";
 
 const ENVS = join(import.meta.dirname, "../../../../envs");
 const LIMIT = { timeout: 90_000 };
 /** Few sessions come and go: that a hundred do is tested where it costs no process. */
 const FEW = ["--sessions", "5"];
-
-const MANIFEST = `name: counter_env
-version: "1.0"
-validation:
-  reward: { range: [0, 1], floor_margin: 0.1 }
-  resources: { cpu: 1, memory_mb: 256, disk_mb: 64, episode_timeout_s: 60 }
-  capabilities:
-    verifier: { kind: reward_channel }
-  types: { tags: [game] }
-`;
-const PLAN = {
-  plan_schema_version: "1",
-  reset: { episode_id: "probe-1", seed: 3, options: {} },
-  actions: [{ amount: 1 }, { amount: 2 }],
-};
-
-function createPackage(files: Record<string, string> = {}): Promise<Project> {
-  return createProject({ "openenv.yaml": MANIFEST, "server/environment.ts": counterModule(), ...files });
-}
 
 async function validate(project: Project, ...args: string[]) {
   const { code, stdout, stderr } = await runCommand(["validate", "--json", ...args], { cwd: project.dir });

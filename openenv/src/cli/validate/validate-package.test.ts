@@ -1,29 +1,11 @@
 import { symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { counterModule, createProject, type Project } from "../../../test-support/command-line.js";
+import type { Project } from "../../../test-support/command-line.js";
+import { createPackage, MANIFEST, PLAN } from "../../../test-support/counter-package.js";
 import type { Result } from "./package-report.js";
 import type { Level } from "./policy.js";
 import { validatePackage } from "./validate-package.js";
-
-const MANIFEST = `name: counter_env
-version: "1.0"
-validation:
-  reward: { range: [0, 1], floor_margin: 0.1 }
-  resources: { cpu: 1, memory_mb: 256, disk_mb: 64, episode_timeout_s: 60 }
-  capabilities:
-    verifier: { kind: reward_channel }
-  types: { tags: [game] }
-`;
-const PLAN = {
-  plan_schema_version: "1",
-  reset: { episode_id: "probe-1", seed: 3, options: {} },
-  actions: [{ amount: 1 }, { amount: 2 }],
-};
-
-function createPackage(files: Record<string, string> = {}): Promise<Project> {
-  return createProject({ "openenv.yaml": MANIFEST, "server/environment.ts": counterModule(), ...files });
-}
 
 async function validate(project: Project, level: Level = "runtime") {
   const report = await validatePackage(project.dir, {

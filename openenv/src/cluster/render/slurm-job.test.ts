@@ -3,10 +3,10 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, describe, expect, test } from "vitest";
-import { freePort } from "../../../test-support/balancers.js";
 import { counterModule, createProject } from "../../../test-support/command-line.js";
 import { requireHaproxy, requireSlurm } from "../../../test-support/requirement.js";
 import { connect } from "../../connect.js";
+import { findFreePort } from "../../util/free-port.js";
 import { parseTopology } from "../topology.js";
 import { renderTarget } from "./render.js";
 
@@ -26,8 +26,8 @@ describe.skipIf(!slurm.available || !haproxy.available)("the script of many node
       name: "test-job",
       directory: ".",
       nodes: 2,
-      port: await freePort(),
-      balancer: { host: "127.0.0.1", port: await freePort() },
+      port: await findFreePort(),
+      balancer: { host: "127.0.0.1", port: await findFreePort() },
       resources: { memoryMb: 256 },
       graceSeconds: 1,
       variables: { HOST: "127.0.0.1" },

@@ -1,9 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { BALANCERS, freePort, startBalancer } from "../../../test-support/balancers.js";
+import { BALANCERS, startBalancer } from "../../../test-support/balancers.js";
 import { useMcp } from "../../../test-support/mcp.js";
 import { connectTools } from "../../client/mcp-client.js";
 import { connect } from "../../connect.js";
 import type { RunningServer } from "../../server/types.js";
+import { findFreePort } from "../../util/free-port.js";
 
 const { start, open } = useMcp();
 const TALLY = { type: "call_tool", tool_name: "tally", arguments: {} };
@@ -87,7 +88,7 @@ for (const [kind, { require }] of Object.entries(BALANCERS)) {
 
     test("a server that refuses connections costs nobody a session", async () => {
       const { server, active } = await start();
-      const refusing = `127.0.0.1:${await freePort()}`;
+      const refusing = `127.0.0.1:${await findFreePort()}`;
       await using balancer = await startBalancer(kind as keyof typeof BALANCERS, component.path, [
         refusing,
         addressOf(server),

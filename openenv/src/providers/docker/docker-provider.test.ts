@@ -18,6 +18,7 @@ import { checkProvider, renderCheckReport } from "openenv-ts/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { buildImage, listContainers, SERVERS, type TestImage } from "../../../test-support/images.js";
 import { requireDocker, requireRegistry } from "../../../test-support/requirement.js";
+import { findFreePort } from "../../util/free-port.js";
 
 const docker = await requireDocker();
 const registry = await requireRegistry();
@@ -170,7 +171,7 @@ describe.skipIf(!docker.available)("containers", () => {
 
   test("on the host's network the port is found as well", async () => {
     const provider = dockerProvider({ network: "host" });
-    const port = String(await freePort());
+    const port = String(await findFreePort());
     await using started = await provider.start({ image: image.counter, env: { PORT: port } });
     expect(started.url).toBe(`http://127.0.0.1:${port}`);
   });
@@ -188,7 +189,7 @@ describe.skipIf(!docker.available)("containers", () => {
   });
 
   test("a port of the host is given to the one port inside, and not to several", async () => {
-    const port = await freePort();
+    const port = await findFreePort();
     await using started = await dockerProvider({ port, containerPort: 8000 }).start({ image: image.counter });
     expect(started.url).toBe(`http://127.0.0.1:${port}`);
     await expect(dockerProvider({ port }).start({ image: image.counter })).rejects.toThrow(/containerPort/);
@@ -292,13 +293,4 @@ function withoutEngine(): Provider {
     }
   };
   return { name: "docker", start };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, "close");
-  return port;
 }

@@ -1,9 +1,7 @@
-import { once } from "node:events";
 import { existsSync } from "node:fs";
-import type { AddressInfo } from "node:net";
-import { createServer } from "node:net";
 import { join, resolve } from "node:path";
 import { ConfigError, ProviderError } from "../../errors.js";
+import { findFreePort } from "../../util/free-port.js";
 import { refuseReplicas, refuseSource, refuseUnknown } from "../check-options.js";
 import { launch } from "../process/launch.js";
 import type { Provider, Started, StartSpec } from "../provider.js";
@@ -85,15 +83,6 @@ async function readApp(dir: string): Promise<string> {
 function checkApp(app: string): string {
   if (/^[A-Za-z_][\w.]*:[A-Za-z_][\w.]*$/.test(app)) return app;
   throw new ConfigError(`app is ${JSON.stringify(app)}; write module:name, as in ${DEFAULT_APP}.`);
-}
-
-async function findFreePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
 }
 
 function withAdvice(error: unknown): never {
