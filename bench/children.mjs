@@ -14,12 +14,18 @@ for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.e
  * Starts a server in a process that ends with this one, and resolves when `findPort` finds the port in what it has
  * printed. `onText` gets all that it prints.
  */
-export async function startChild([file, ...args], { findPort, env = {}, onText = () => {} }) {
+export async function startChild(command, { findPort, env, onText = () => {} }) {
+  const { child, ...server } = spawnChild(command, { env });
+  const port = await readPort(child, findPort, onText);
+  return { ...server, port, url: `http://127.0.0.1:${port}` };
+}
+
+/** Starts a process that ends with this one. */
+export function spawnChild([file, ...args], { env = {} } = {}) {
   const child = spawn(file, args, { env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "pipe"] });
   running.add(child);
   child.once("exit", () => running.delete(child));
-  const port = await readPort(child, findPort, onText);
-  return { pid: child.pid, port, url: `http://127.0.0.1:${port}`, close: () => stop(child) };
+  return { child, pid: child.pid, close: () => stop(child) };
 }
 
 function readPort(child, findPort, onText) {

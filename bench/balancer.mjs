@@ -1,0 +1,63 @@
+/**
+ * `npm run bench:balancer`: what a balancer of `openenv deploy render` costs, and whether what is said of large
+ * deployments (docs/design/scale.md) follows from it. Options: see suite.mjs; OPENENV_ENVOY names an Envoy.
+ */
+import { interleave } from "openenv-ts/bench";
+import { hasBalancer, startBalancer } from "./deployments/balancer.mjs";
+import * as checks from "./experiments/balancer/checks.mjs";
+import * as held from "./experiments/balancer/held.mjs";
+import * as model from "./experiments/balancer/model.mjs";
+import * as rates from "./experiments/balancer/rates.mjs";
+import { startFleet } from "./fleets.mjs";
+import { runSuite } from "./suite.mjs";
+
+const CAPACITY = 9_000;
+
+class BalancerBench {
+  quick;
+  subjects = ["haproxy", "envoy"].filter(hasBalancer);
+
+  constructor({ quick }) {
+    this.quick = quick;
+  }
+
+  /** Runs `work(balancer)` with a balancer of the kind before `servers` servers of one worker each. */
+  async withBalancer(kind, work, { servers = 1, addresses = 1 } = {}) {
+    const running = [];
+    try {
+      for (let number = 0; number < servers; number++) {
+        running.push(await startFleet("node", { env: { MAX_CONCURRENT_ENVS: String(CAPACITY) } }));
+      }
+      // A balancer does not know that several of its servers are one.
+      const named = Array.from({ length: servers * addresses }, (_, index) => running[index % servers]);
+      const balancer = await startBalancer(named, { kind, capacity: Math.ceil(CAPACITY / addresses) });
+      running.push(balancer);
+      return await work(balancer);
+    } finally {
+      await Promise.all(running.toReversed().map((one) => one.close()));
+    }
+  }
+
+  interleave(rounds, measure, kinds = this.subjects) {
+    const measured = kinds.filter((kind) => this.subjects.includes(kind)).map((kind) => [kind, () => measure(kind)]);
+    return interleave(rounds, Object.fromEntries(measured));
+  }
+
+  close() {}
+}
+
+await runSuite({
+  title: "What a balancer costs",
+  command: "npm run bench:balancer",
+  report: "BALANCER.md",
+  csv: "balancer.csv",
+  experiments: { rates, held, checks, model },
+  createBench: (options) => new BalancerBench(options),
+  notes: () => [
+    "The configurations are those of `openenv deploy render`; the servers serve `envs/benchmark` with one worker each.",
+    "CPU-seconds, memory and descriptors are the balancer's, as the operating system counts them.",
+    "A thousand servers are a thousand lines that name one: it is asked for its health a thousand times a second.",
+    "Predicted: what 1,000 sessions took, times eight, for 8,000 sessions over two servers; docs/design/scale.md goes on " +
+      "from there.",
+  ],
+});

@@ -1,0 +1,99 @@
+import { existsSync, readFileSync } from "node:fs";
+import { cpus } from "node:os";
+import { join } from "node:path";
+import { findMaxBatches, readResults } from "openenv-ts/bench";
+
+const LIMITS = join(import.meta.dirname, "../experiments/deployments.md");
+
+/** DEPLOYMENTS.md: what was measured beside the study's own numbers, and what limits each set-up. */
+export function renderDeployments({ subjects, study }, results) {
+  const measured = Object.entries(subjects).flatMap(([name, subject]) => {
+    const dir = join(results, name);
+    return existsSync(dir) ? [{ name, of: study.subjects[subject.study], largest: findLargest(dir) }] : [];
+  });
+  return `# Deployments
+
+- date: ${new Date().toISOString().slice(0, 10)}
+- command: \`npm run bench:deployments\`
+- node: ${process.version}
+- machine: ${cpus().length} × ${cpus()[0]?.model ?? "unknown processor"}, shared; servers, balancer and load on it together
+
+The set-ups are those of [a published study](${study.source}) of the Python package (January 2026), as far as one machine
+goes. Its numbers stand beside ours to show the same tables, not to win against: another client, other hardware, another
+year. To be compared are the rows of one run: ours and the Python package's (\`python-…\`). What ran:
+[experiments/deployments.json](experiments/deployments.json); every burst, with pictures:
+[results/deployments](results/deployments/REPORT.md).
+
+## Largest batch
+
+The largest burst of which at least 95 % succeeded over all repetitions, with the 99th percentile of a whole request
+(connect, reset, step) and requests a second in that burst; in brackets the success when it was not all.
+
+${table(
+  ["set-up", "wait", "batch", "batch : core", "p99", "requests/s", "study", "batch : core", "p99", "requests/s"],
+  measured.flatMap(({ name, of, largest }) =>
+    largest.map((row) => [name, ...renderLargest(row), ...renderStudy(of, row)]),
+  ),
+)}
+
+## Where the time goes
+
+Medians at the largest batch with a wait of one second, in seconds: connect / reset / step.
+
+${table(
+  ["set-up", "batch", "measured", "study's batch", "study"],
+  measured.flatMap(({ name, of, largest }) => {
+    const row = largest.find(({ wait_seconds }) => wait_seconds === 1);
+    if (row?.burst === undefined) return [];
+    const parts = ["connect", "reset", "step"].map((part) => row.burst[`${part}_p50_ms`] / 1000);
+    return [[name, whole(row.burst.requests), parts.map(three).join(" / "), ...renderBreakdown(of)]];
+  }),
+)}
+
+${readFileSync(LIMITS, "utf8")}`;
+}
+
+/** The largest batch of each wait, with the row of that burst. */
+function findLargest(dir) {
+  const all = readResults([dir]).bursts.filter(({ rep }) => rep === "all");
+  return findMaxBatches(all).map((batch) => ({
+    ...batch,
+    burst: all.find((row) => row.wait_seconds === batch.wait_seconds && row.requests === batch.bySuccess),
+  }));
+}
+
+function renderLargest({ wait_seconds, bySuccess, perCore, burst }) {
+  if (burst === undefined) return [`${wait_seconds} s`, "none", "–", "–", "–"];
+  const success = burst.success_rate < 1 ? ` (${(100 * burst.success_rate).toFixed(1)} %)` : "";
+  const core = perCore === null ? "–" : whole(Math.round(perCore));
+  return [
+    `${wait_seconds} s`,
+    `${whole(bySuccess)}${success}`,
+    core,
+    `${three(burst.total_p99_ms / 1000)} s`,
+    whole(Math.round(burst.requests_per_second)),
+  ];
+}
+
+function renderStudy(of, { wait_seconds }) {
+  if (of === undefined) return ["–", "–", "–", "–"];
+  const batch = of.batch[wait_seconds];
+  return [whole(batch), three(batch / of.cores), `${three(of.p99[wait_seconds])} s`, three(of.rate[wait_seconds])];
+}
+
+function renderBreakdown(of) {
+  return of === undefined ? ["–", "–"] : [whole(of.batch["1"]), of.breakdown.map(three).join(" / ")];
+}
+
+function table(head, rows) {
+  const line = head.map((_, column) => (column === 0 ? "---" : "--:"));
+  return [head, line, ...rows].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
+}
+
+function whole(value) {
+  return String(value).replace(/\B(?=(\d{3})+$)/g, ",");
+}
+
+function three(value) {
+  return value >= 100 ? String(Math.round(value)) : String(Number(value.toPrecision(3)));
+}

@@ -1,0 +1,38 @@
+import { hold } from "./hold.mjs";
+
+const SMALL = 1_000;
+const LARGE = 8_000;
+
+export const title = "what is predicted and what is";
+
+/** What a balancer has with many sessions, as a part of what few sessions let one expect. */
+export async function run(bench) {
+  const ratios = { descriptors: {}, bytes: {}, cpuSeconds: {} };
+  for (const kind of bench.subjects) {
+    const base = await use(bench, { kind, sessions: 0, servers: 1 });
+    const small = await use(bench, { kind, sessions: SMALL, servers: 1 });
+    const large = await use(bench, { kind, sessions: LARGE, servers: 2 });
+    for (const key of Object.keys(ratios)) {
+      const predicted = base[key] + ((small[key] - base[key]) * LARGE) / SMALL;
+      ratios[key][kind] = [large[key] / predicted];
+    }
+  }
+  const row = (id, measure, samples) => ({ id, measure, unit: "measured : predicted", samples, targets: [] });
+  return [
+    row("model-descriptors", `descriptors with ${LARGE} sessions`, ratios.descriptors),
+    row("model-memory", `memory with ${LARGE} sessions`, ratios.bytes),
+    row("model-cpu", `processor time to open ${LARGE} sessions`, ratios.cpuSeconds),
+  ];
+}
+
+function use(bench, { kind, sessions, servers }) {
+  return bench.withBalancer(
+    kind,
+    async (balancer) => {
+      const held = await hold(balancer, sessions);
+      await held.close();
+      return held.use;
+    },
+    { servers },
+  );
+}
