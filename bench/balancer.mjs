@@ -5,6 +5,7 @@
 import { interleave } from "openenv-ts/bench";
 import { hasBalancer, startBalancer } from "./deployments/balancer.mjs";
 import * as checks from "./experiments/balancer/checks.mjs";
+import * as drain from "./experiments/balancer/drain.mjs";
 import * as held from "./experiments/balancer/held.mjs";
 import * as model from "./experiments/balancer/model.mjs";
 import * as rates from "./experiments/balancer/rates.mjs";
@@ -51,12 +52,14 @@ await runSuite({
   command: "npm run bench:balancer",
   report: "BALANCER.md",
   csv: "balancer.csv",
-  experiments: { rates, held, checks, model },
+  experiments: { rates, held, checks, model, drain },
   createBench: (options) => new BalancerBench(options),
   notes: () => [
     "The configurations are those of `openenv deploy render`; the servers serve `envs/benchmark` with one worker each.",
     "CPU-seconds, memory and descriptors are the balancer's, as the operating system counts them.",
     "A thousand servers are a thousand lines that name one: it is asked for its health a thousand times a second.",
+    "Replaced: each of two servers gets SIGTERM, with fifteen seconds to drain, when its replacement answers; players step a " +
+      "session every 100 ms for two seconds and open the next.",
     "Predicted: what 1,000 sessions took, times eight, for 8,000 sessions over two servers; docs/design/scale.md goes on " +
       "from there.",
   ],
