@@ -16,9 +16,11 @@ export function App() {
   const path = useHash();
   const view = VIEWS.find((candidate) => candidate.path === path) ?? VIEWS[0];
   // A server that came back may be another one.
+  const isBack = connection.sessions > 1;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: with each new session
   useEffect(() => {
-    if (connection.status === "connected" && problem) retry();
-  }, [connection.status, problem, retry]);
+    if (isBack) retry();
+  }, [connection.sessions, isBack, retry]);
   useEffect(() => {
     document.title = `${view.label} · ${info?.name ?? "OpenEnv"}`;
   }, [view, info]);

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { connect } from "../../openenv/src/connect.js";
 import { defineCounter } from "../../openenv/test-support/counter.js";
 import { faults } from "./axe.js";
-import { DESK, PHONE, requireChromium, usePages } from "./pages.js";
+import { DESK, PHONE, requireChromium, usePages, width } from "./pages.js";
 import { startProxy } from "./proxy.js";
 
 const chromium = await requireChromium();
@@ -167,7 +167,7 @@ describe.skipIf(!chromium.available)("the Server view", () => {
         const page = await open(server, { view: "server", scheme, size });
         await sessions(page).first().waitFor();
         expect(await faults(page)).toEqual([]);
-        expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(size.width);
+        expect(await width(page)).toBeLessThanOrEqual(size.width);
         const closed = await open(guarded, { view: "server", scheme, size });
         await closed.getByText("This view is for the operator").waitFor();
         expect(await faults(closed)).toEqual([]);

@@ -133,7 +133,8 @@ export class Play {
   /** Gives up what is under way: the session ends, and a new one is opened unless `again` is false. */
   leave(again = true): void {
     const { pending } = this.#snapshot;
-    const lost = this.#connection.link !== undefined && latestEpisode(this.#snapshot.timeline) !== undefined;
+    const hadSession = this.#connection.state.status === "connected";
+    const lost = hadSession && latestEpisode(this.#snapshot.timeline) !== undefined;
     if (lost) this.#note("Session given up", pending ? "an answer was still due" : "by this page");
     this.#connection.leave(again);
   }
@@ -157,8 +158,8 @@ export class Play {
 
   /** Undefined when the session was lost, which the connection tells. */
   async #exchange(kind: "reset" | "step" | "state", message: JsonObject): Promise<Exchange | undefined> {
-    const { link } = this.#connection;
-    if (!link || this.#snapshot.pending) return undefined;
+    const { link, state } = this.#connection;
+    if (!link || state.status !== "connected" || this.#snapshot.pending) return undefined;
     this.#set({ pending: { kind, since: Date.now() } });
     try {
       const exchange = await link.ask(message);

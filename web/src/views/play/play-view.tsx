@@ -21,7 +21,7 @@ type Part = "step" | "timeline" | "state";
 /** Act on the left, what came back in the middle, what happened so far on the right. */
 export default function PlayView({ info, play }: ViewProps) {
   const shown = useSyncExternalStore(play.subscribe, play.snapshot);
-  const schema = useSchema();
+  const schema = useSchema(shown.connection.sessions);
   const tools = schema.schema?.tools ?? [];
   const draft = useDraft(info, schema.schema);
   const [part, setPart] = useState<Part>("step");
@@ -62,7 +62,7 @@ export default function PlayView({ info, play }: ViewProps) {
           />
         </div>
         {shown.imported && replaying ? (
-          <ReplayPane imported={shown.imported} onClose={() => setReplaying(false)} />
+          <ReplayPane info={info} imported={shown.imported} onClose={() => setReplaying(false)} />
         ) : (
           <StepPane info={info} play={play} shown={shown} draft={draft} tools={tools} />
         )}
