@@ -120,6 +120,7 @@ export async function imported(page: Page, file: string): Promise<void> {
 
 /** On a small screen they are in a menu. */
 async function clickFileButton(page: Page, name: string): Promise<void> {
+  await page.getByRole("region", { name: "Episode" }).waitFor();
   const menu = page.getByRole("button", { name: "More: import, export" });
   const button = page.getByRole("button", { name, exact: true });
   if (!(await button.isVisible())) await menu.click();

@@ -45,6 +45,11 @@ describe.skipIf(!chromium.available)("the timeline", () => {
     await visitor.getByText("Every step is the same as recorded").waitFor();
     await visitor.getByRole("button", { name: "Back to the session" }).click();
     expect(await steps(visitor).count()).toBe(0);
+    await imported(visitor, file);
+    await visitor.getByText("Read-only: 1 episode, 2 steps.").waitFor();
+    await reset(visitor);
+    expect(await visitor.getByText("Read-only: 1 episode, 2 steps.").count()).toBe(0);
+    expect(await steps(visitor).count()).toBe(1);
   });
 
   test("a replay marks the first step that differs, and stops there", async () => {

@@ -6,7 +6,8 @@ export const FRAMES_CSS = `
 :root { color-scheme: light dark; --line: light-dark(#d5dae1, #3a424d); --quiet: light-dark(#4f5866, #a9b3c0); }
 body { font: 15px/1.55 system-ui, sans-serif; margin: 0 auto; max-width: 60rem; padding: 1.5rem 1rem 4rem; }
 h1 { font-size: 1.5rem; } h2 { border-top: 1px solid var(--line); margin-top: 2.5rem; padding-top: 1.5rem; }
-code, pre { font: 13px/1.5 ui-monospace, monospace; }
+code, pre { font: 13px/1.5 ui-monospace, monospace; } h2 code { font-size: 1.35rem; } h4 code { font-size: 1rem; }
+h3 { margin: 2rem 0 0; } h4 { margin: 1.5rem 0 0; } h4 + p { margin: 0.25rem 0 0.5rem; }
 pre { border: 1px solid var(--line); border-radius: 4px; margin: 0.5rem 0; overflow-x: auto; padding: 0.75rem; }
 p { max-width: 44rem; } .quiet { color: var(--quiet); }
 details { margin: 0.5rem 0; } summary { cursor: pointer; padding: 0.25rem 0; }

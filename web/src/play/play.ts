@@ -146,12 +146,13 @@ export class Play {
     const added = readAnswer(kind, action, exchange);
     const timeline = (kind === "reset" ? addReset : addStep)(before.timeline, added);
     const last = timeline.steps.length - 1;
-    // Whoever looks at an older step goes on looking at it.
-    const follows = !before.imported && before.selected >= last - 1;
+    // Whoever looks at an older step goes on looking at it; whoever looks at a file comes back to the session.
+    const follows = before.imported !== undefined || before.selected >= last - 1;
     this.#set({
       timeline,
+      imported: undefined,
       unsaved: true,
-      ...(follows ? { selected: last, unseen: 0 } : { unseen: before.imported ? 0 : before.unseen + 1 }),
+      ...(follows ? { selected: last, unseen: 0 } : { unseen: before.unseen + 1 }),
     });
     return timeline.steps[last];
   }

@@ -119,11 +119,13 @@ function CallBadge({ error }: { error: boolean }) {
   );
 }
 
+const WRAPPED = '{"fastmcp":{"wrap_result":true}}';
+
 /** Once: the text and the structured content of a tool are mostly its data again. The frames have all of them. */
 function resultOf(observation: JsonObject): JsonObject {
   const { result } = observation;
   if (!isObject(result)) return {};
-  const { content, data, structured_content: structured, is_error: _, ...others } = result;
+  const { content, data, structured_content: structured, is_error: _, meta, ...others } = result;
   const [only, ...more] = Array.isArray(content) ? content : [];
   const text = more.length === 0 && isObject(only) && only["type"] === "text" ? only["text"] : content;
   const json = JSON.stringify(data ?? structured ?? null);
@@ -133,6 +135,8 @@ function resultOf(observation: JsonObject): JsonObject {
     ...(isText ? { content: text } : {}),
     ...(isText && text === data ? {} : { data }),
     ...(isAgain ? {} : { structured_content: structured }),
+    // That a client of MCP finds the data one level deeper.
+    ...(JSON.stringify(meta) === WRAPPED ? {} : { meta }),
     ...others,
   };
   return Object.fromEntries(Object.entries(shown).filter(([, value]) => value !== null && value !== undefined));
