@@ -37,7 +37,7 @@ function notes(bench, rows) {
       "garbage collection at both; what the kernel holds for a socket is not in it.",
     "The load runs in a process of its own and never sleeps while a rate is measured: on one machine the server would pay " +
       "for waking it.",
-    `The machine is shared: compare ratios, not runs. ours : control, least and most of the rounds: ${spread(rows)}.`,
+    `The machine is shared: compare ratios, not runs. ${spread(rows)}`,
     ...(busy.length > 0 ? [`Part of one core in use while rates were measured: ${busy.join(", ")}.`] : []),
     ...bench.missing,
     ...(bench.quick ? ["A quick run: few rounds, of Python only steps and sessions."] : []),
@@ -51,5 +51,5 @@ function spread(rows) {
     const ratios = ours.map((value, round) => value / control[round]);
     return `${id} ${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}`;
   });
-  return ranges.join(", ");
+  return ranges.length > 0 ? `ours : control, least and most of the rounds: ${ranges.join(", ")}.` : "";
 }

@@ -15,6 +15,10 @@ export function App() {
   const { connection } = useSyncExternalStore(play.subscribe, play.snapshot);
   const path = useHash();
   const view = VIEWS.find((candidate) => candidate.path === path) ?? VIEWS[0];
+  // The view need not wait for what the server tells; when it cannot be loaded, its place says so.
+  useEffect(() => {
+    view.load().catch(() => {});
+  }, [view]);
   // A server that came back may be another one.
   const isBack = connection.sessions > 1;
   // biome-ignore lint/correctness/useExhaustiveDependencies: with each new session

@@ -38,6 +38,10 @@ export function ActionPane({ info, play, shown, schema, draft, hasTools }: Actio
     setInvalid(0);
     void play.send(draft.toAction(value));
   };
+  // It need not wait for the schema; when it cannot be loaded, its place says so.
+  useEffect(() => {
+    loadForm().catch(() => {});
+  }, []);
   // Where there is a keyboard, the first field is ready to be typed in.
   useEffect(() => {
     if (focused.current || !draft.schema || matchMedia("(pointer: coarse)").matches) return;
