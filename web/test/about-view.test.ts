@@ -173,6 +173,6 @@ describe.skipIf(!chromium.available)("the About view", () => {
           expect(await faults(page)).toEqual([]);
         }
       }
-    }, 90_000);
+    }, 240_000);
   }
 });

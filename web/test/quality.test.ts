@@ -30,7 +30,7 @@ describe.skipIf(!chromium.available)("the page", () => {
           await page.getByRole("button", { name: "Reset options", exact: true }).click();
           expect(await faults(page)).toEqual([]);
         }
-      }, 120_000);
+      }, 240_000);
     }
   }
 
@@ -51,7 +51,7 @@ describe.skipIf(!chromium.available)("the page", () => {
     await page.getByRole("button", { name: "Keyboard shortcuts" }).click();
     expect(await faults(page)).toEqual([]);
     await page.keyboard.press("Escape");
-  }, 120_000);
+  }, 240_000);
 
   for (const scheme of ["light", "dark"] as const) {
     test(`has no serious fault when the server is gone, in a file and in its replay: ${scheme}`, async () => {
@@ -76,7 +76,7 @@ describe.skipIf(!chromium.available)("the page", () => {
         expect(await faults(page, "Reconnecting")).toEqual([]);
         expect(await width(page)).toBeLessThanOrEqual(size.width);
       }
-    }, 120_000);
+    }, 240_000);
   }
 
   test("uses a wide screen, and no line of text grows as wide", async () => {
