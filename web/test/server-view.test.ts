@@ -94,9 +94,10 @@ describe.skipIf(!chromium.available)("the Server view", () => {
 
   test("shows many sessions on demand, and no column moves while the numbers change", async () => {
     const server = await start(defineCounter().environment, { maxConcurrentEnvs: 100 });
+    // The oldest is the first of the list.
+    const env = await connect(server.url);
     // Plain sockets: a client each would ask for the schema.
     const others = await Promise.all(Array.from({ length: 59 }, () => openTestSocket(`${server.url}/ws`)));
-    const env = await connect(server.url);
     const page = await open(server, { view: "server" });
     await page.getByText("50 of 61").waitFor();
     const columns = () =>
