@@ -14,6 +14,8 @@ import type { Draft } from "./use-draft.js";
 const loadForm = () => import("../../form/schema-form.js");
 const SchemaForm = lazily("The form", loadForm);
 const FORM_ID = "action";
+// It need not wait for the schema; when it cannot be loaded, its place says so.
+loadForm().catch(() => {});
 
 interface ActionPaneProps {
   info: WebInfo;
@@ -38,10 +40,6 @@ export function ActionPane({ info, play, shown, schema, draft, hasTools }: Actio
     setInvalid(0);
     void play.send(draft.toAction(value));
   };
-  // It need not wait for the schema; when it cannot be loaded, its place says so.
-  useEffect(() => {
-    loadForm().catch(() => {});
-  }, []);
   // Where there is a keyboard, the first field is ready to be typed in.
   useEffect(() => {
     if (focused.current || !draft.schema || matchMedia("(pointer: coarse)").matches) return;
