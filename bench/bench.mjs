@@ -10,6 +10,8 @@ export class Bench {
   python = findPython();
   /** Parts of a core that server and load used while rates were measured, by subject. */
   busy = {};
+  /** What could not be measured here, and why: a sentence each. */
+  missing = [];
   #kept = new Map();
 
   constructor({ quick }) {

@@ -6,6 +6,7 @@ import { Bench } from "./bench.mjs";
 import * as help from "./experiments/help.mjs";
 import * as large from "./experiments/large.mjs";
 import * as memory from "./experiments/memory.mjs";
+import * as page from "./experiments/page.mjs";
 import * as sessions from "./experiments/sessions.mjs";
 import * as start from "./experiments/start.mjs";
 import * as steps from "./experiments/steps.mjs";
@@ -16,7 +17,7 @@ await runSuite({
   command: "npm run bench",
   report: "REPORT.md",
   csv: "foundation.csv",
-  experiments: { steps, sessions, memory, start, help, large },
+  experiments: { steps, sessions, memory, start, help, large, page },
   createBench: (options) => new Bench(options),
   notes,
 });
@@ -36,17 +37,19 @@ function notes(bench, rows) {
       "garbage collection at both; what the kernel holds for a socket is not in it.",
     "The load runs in a process of its own and never sleeps while a rate is measured: on one machine the server would pay " +
       "for waking it.",
-    `The machine is shared: compare ratios, not runs. ours : control, least and most of the rounds: ${spread(rows)}.`,
+    `The machine is shared: compare ratios, not runs. ${spread(rows)}`,
     ...(busy.length > 0 ? [`Part of one core in use while rates were measured: ${busy.join(", ")}.`] : []),
+    ...bench.missing,
     ...(bench.quick ? ["A quick run: few rounds, of Python only steps and sessions."] : []),
   ];
 }
 
 /** The ratios to the control within the rounds, which tell how far a median can be trusted. */
 function spread(rows) {
-  const ranges = rows.map(({ id, samples: { ours, control } }) => {
+  const compared = rows.filter(({ samples }) => samples.control);
+  const ranges = compared.map(({ id, samples: { ours, control } }) => {
     const ratios = ours.map((value, round) => value / control[round]);
     return `${id} ${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}`;
   });
-  return ranges.join(", ");
+  return ranges.length > 0 ? `ours : control, least and most of the rounds: ${ranges.join(", ")}.` : "";
 }

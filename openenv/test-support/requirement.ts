@@ -10,6 +10,8 @@
  * separated) that test fails instead.
  */
 import { execFile } from "node:child_process";
+import { access, constants } from "node:fs/promises";
+import { delimiter, join } from "node:path";
 import { promisify } from "node:util";
 import { test } from "vitest";
 
@@ -235,7 +237,7 @@ interface Search {
 async function find(search: Search): Promise<Component> {
   const named = process.env[search.variable];
   for (const path of named ? [named] : search.candidates) {
-    if (await answers(path, search)) return { available: true, path, reason: "" };
+    if (await answers(path, search)) return { available: true, path: await locate(path, search), reason: "" };
   }
   const reason = named
     ? `${search.variable}=${named} is not ${search.what}`
@@ -253,6 +255,22 @@ async function answers(
   } catch {
     return false;
   }
+}
+
+/** Where an executable is: not everybody who starts one looks for it on the PATH. */
+async function locate(path: string, { args }: Search): Promise<string> {
+  if (args === undefined || path.includes("/")) return path;
+  for (const folder of (process.env["PATH"] ?? "").split(delimiter)) {
+    const found = join(folder, path);
+    if (
+      await access(found, constants.X_OK).then(
+        () => true,
+        () => false,
+      )
+    )
+      return found;
+  }
+  return path;
 }
 
 async function run(file: string, args: string[]): Promise<string> {

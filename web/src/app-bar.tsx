@@ -56,13 +56,15 @@ function LinkStatus({ connection, ms }: { connection: ConnectionState; ms: numbe
   const words =
     status === "connected"
       ? "Connected"
-      : status === "idle"
-        ? "Not connected"
-        : status === "connecting"
-          ? "Connecting"
-          : nextTryAt === undefined || wasOpen
-            ? "Reconnecting"
-            : "No connection";
+      : status === "queued"
+        ? "In the queue"
+        : status === "idle"
+          ? "Not connected"
+          : status === "connecting"
+            ? "Connecting"
+            : nextTryAt === undefined || wasOpen
+              ? "Reconnecting"
+              : "No connection";
   const look = status === "connected" ? "ok" : status === "lost" && !wasOpen ? "bad" : "wait";
   return (
     <span className="status">

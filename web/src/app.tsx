@@ -11,14 +11,20 @@ import { VIEWS } from "./views.js";
 /** The page: the application bar, and the view that the address names. */
 export function App() {
   const { info, problem, retry } = useInfo();
-  const [play] = useState(() => new Play());
+  const [play] = useState(() => {
+    // Play is always there, and need not wait for what the server tells; when it cannot be loaded, its place says so.
+    VIEWS[0].load().catch(() => {});
+    return new Play();
+  });
   const { connection } = useSyncExternalStore(play.subscribe, play.snapshot);
   const path = useHash();
   const view = VIEWS.find((candidate) => candidate.path === path) ?? VIEWS[0];
   // A server that came back may be another one.
+  const isBack = connection.sessions > 1;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: with each new session
   useEffect(() => {
-    if (connection.status === "connected" && problem) retry();
-  }, [connection.status, problem, retry]);
+    if (isBack) retry();
+  }, [connection.sessions, isBack, retry]);
   useEffect(() => {
     document.title = `${view.label} · ${info?.name ?? "OpenEnv"}`;
   }, [view, info]);

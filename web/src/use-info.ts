@@ -1,4 +1,4 @@
-import { useCallback, useEffect, useState } from "react";
+import { useCallback, useLayoutEffect, useState } from "react";
 import type { WebInfo } from "../../openenv/src/protocol/web.js";
 import { ask } from "./server/get.js";
 
@@ -16,6 +16,7 @@ export function useInfo(): InfoState {
     setProblem(undefined);
     ask<WebInfo>("/web/info").then(setInfo, (error: Error) => setProblem(error.message));
   }, []);
-  useEffect(load, [load]);
+  // Before the first drawing, which takes its time.
+  useLayoutEffect(load, [load]);
   return { info, problem, retry: load };
 }

@@ -14,11 +14,17 @@ interface View {
   path: string;
   label: string;
   Component: ComponentType<ViewProps>;
+  /** Loads the component before it is shown. */
+  load(): Promise<unknown>;
 }
 
 /** The views in the order of the application bar; the first one is the start. A view is a folder of `views/`. */
 export const VIEWS: readonly [View, ...View[]] = [
-  { path: "play", label: "Play", Component: lazily("Play", () => import("./views/play/play-view.js")) },
-  { path: "server", label: "Server", Component: lazily("Server", () => import("./views/server/server-view.js")) },
-  { path: "about", label: "About", Component: lazily("About", () => import("./views/about/about-view.js")) },
+  viewOf("play", "Play", () => import("./views/play/play-view.js")),
+  viewOf("server", "Server", () => import("./views/server/server-view.js")),
+  viewOf("about", "About", () => import("./views/about/about-view.js")),
 ];
+
+function viewOf(path: string, label: string, load: () => Promise<{ default: ComponentType<ViewProps> }>): View {
+  return { path, label, load, Component: lazily(label, load) };
+}

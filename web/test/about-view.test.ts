@@ -1,12 +1,11 @@
 import { defineContract, defineEnvironment } from "openenv-ts";
-import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
 import echo from "../../envs/echo/server/environment.js";
 import wordle from "../../envs/wordle/server/environment.js";
 import { defineDesk } from "../../openenv/test-support/tool-environment.js";
 import { faults } from "./axe.js";
-import { DESK, PHONE, requireChromium, reset, usePages } from "./pages.js";
+import { DESK, PHONE, requireChromium, reset, usePages, width } from "./pages.js";
 import { startProxy } from "./proxy.js";
 import zoo, { DOT } from "./zoo.js";
 
@@ -174,10 +173,6 @@ describe.skipIf(!chromium.available)("the About view", () => {
           expect(await faults(page)).toEqual([]);
         }
       }
-    }, 90_000);
+    }, 240_000);
   }
 });
-
-function width(page: Page): Promise<number> {
-  return page.evaluate(() => document.documentElement.scrollWidth);
-}

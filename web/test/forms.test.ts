@@ -1,5 +1,7 @@
+import { defineContract, defineEnvironment } from "openenv-ts";
 import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
+import * as z from "zod";
 import { requireChromium, reset, steps, usePages } from "./pages.js";
 import zoo, { HOSTILE } from "./zoo.js";
 
@@ -66,6 +68,24 @@ describe.skipIf(!chromium.available)("a form", () => {
     const action = await sent(page);
     expect(action).toMatchObject({ name: "lion", home: { x: 2 } });
     for (const name of ["mail", "ratio", "shape", "either", "pair"]) expect(action).not.toHaveProperty(name);
+  });
+
+  test("begins with the author's example, which can be sent at once", async () => {
+    const action = z.object({ word: z.string().meta({ examples: ["[crane]"] }) });
+    const contract = defineContract({ name: "example_env", action, observation: z.object({ said: z.string() }) });
+    const environment = defineEnvironment(contract, () => ({
+      reset: () => ({ observation: { said: "" } }),
+      step: ({ word }) => ({ observation: { said: word } }),
+    }));
+    const page = await open(await start(environment));
+    await reset(page);
+    expect(await page.getByLabel("Word").inputValue()).toBe("[crane]");
+    await page.getByLabel("Word").press("Enter");
+    expect(await sent(page)).toEqual({ word: "[crane]" });
+    await page.locator("label", { hasText: /^JSON$/ }).click();
+    expect(JSON.parse(await page.getByLabel("Action as JSON").inputValue())).toEqual({ word: "[crane]" });
+    await page.getByRole("link", { name: "About" }).click();
+    await page.getByText('await env.step({ word: "[crane]" })').waitFor();
   });
 
   test("says at each field what is wrong before it is sent, and goes to the first one", async () => {

@@ -78,7 +78,8 @@ export function usePages(chromiumFound: Component) {
         ...(isPhone ? { hasTouch: true, isMobile: true } : {}),
       });
       cleanup.push(() => context.close());
-      context.setDefaultTimeout(10_000);
+      // Of a machine that does much else.
+      context.setDefaultTimeout(25_000);
       const page = await context.newPage();
       watch(context, page, new URL(server.url).origin);
       await page.goto(`${server.url}${path}/web/#/${view}`);
@@ -101,4 +102,32 @@ export async function reset(page: Page): Promise<void> {
 /** The rows of the timeline that are on the screen. */
 export function steps(page: Page) {
   return page.getByRole("listbox", { name: /^Steps/ }).getByRole("option");
+}
+
+/** Exports the timeline: the path of the file. */
+export async function exported(page: Page, button = "Export"): Promise<string> {
+  const download = page.waitForEvent("download");
+  await clickFileButton(page, button);
+  return (await download).path();
+}
+
+/** Shows the timeline of a file. */
+export async function imported(page: Page, file: string): Promise<void> {
+  const chooser = page.waitForEvent("filechooser");
+  await clickFileButton(page, "Import");
+  await (await chooser).setFiles(file);
+}
+
+/** On a small screen they are in a menu. */
+async function clickFileButton(page: Page, name: string): Promise<void> {
+  await page.getByRole("region", { name: "Episode" }).waitFor();
+  const menu = page.getByRole("button", { name: "More: import, export" });
+  const button = page.getByRole("button", { name, exact: true });
+  if (!(await button.isVisible())) await menu.click();
+  await button.click();
+}
+
+/** CSS pixels that the page takes, which are more than the window has when something sticks out. */
+export function width(page: Page): Promise<number> {
+  return page.evaluate(() => document.documentElement.scrollWidth);
 }

@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import echo from "../../envs/echo/server/environment.js";
 import wordle from "../../envs/wordle/server/environment.js";
 import { faults } from "./axe.js";
-import { DESK, PHONE, requireChromium, reset, usePages } from "./pages.js";
+import { DESK, exported, imported, PHONE, requireChromium, reset, steps, usePages, width } from "./pages.js";
 import zoo from "./zoo.js";
 
 const chromium = await requireChromium();
@@ -30,7 +30,7 @@ describe.skipIf(!chromium.available)("the page", () => {
           await page.getByRole("button", { name: "Reset options", exact: true }).click();
           expect(await faults(page)).toEqual([]);
         }
-      }, 120_000);
+      }, 240_000);
     }
   }
 
@@ -51,7 +51,90 @@ describe.skipIf(!chromium.available)("the page", () => {
     await page.getByRole("button", { name: "Keyboard shortcuts" }).click();
     expect(await faults(page)).toEqual([]);
     await page.keyboard.press("Escape");
+  }, 240_000);
+
+  for (const scheme of ["light", "dark"] as const) {
+    test(`has no serious fault when the server is gone, in a file and in its replay: ${scheme}`, async () => {
+      for (const size of [DESK, PHONE]) {
+        const server = await start(wordle);
+        const page = await open(server, { scheme, size });
+        await reset(page);
+        await page.getByLabel("Message").fill("[crane]");
+        await page.getByLabel("Message").press("Enter");
+        await page.getByRole("heading", { name: "Step 1" }).waitFor();
+        const recorded = await exported(page);
+        await imported(page, recorded);
+        await page.getByText("Read-only: 1 episode, 1 step.").waitFor();
+        expect(await faults(page)).toEqual([]);
+        if (size === PHONE) await page.locator("label", { hasText: /^Timeline$/ }).tap();
+        await page.getByRole("button", { name: "Replay" }).click();
+        await page.getByText(/is the first that differs|Every step is the same/).waitFor();
+        expect(await faults(page)).toEqual([]);
+        await page.getByRole("button", { name: "Back to the session" }).click();
+        await server.close();
+        await page.getByText("Connection lost.").waitFor();
+        expect(await faults(page, "Reconnecting")).toEqual([]);
+        expect(await width(page)).toBeLessThanOrEqual(size.width);
+      }
+    }, 240_000);
+  }
+
+  test("has a page of the frames beside it, which everybody can read too, also on a phone", async () => {
+    const server = await start(zoo);
+    for (const scheme of ["light", "dark"] as const) {
+      const page = await open(server, { scheme, size: PHONE, view: "about" });
+      await page.goto(`${server.url}/docs/frames`);
+      expect(await faults(page, "OpenEnv Environment WebSocket API")).toEqual([]);
+      expect(await width(page)).toBeLessThanOrEqual(PHONE.width);
+      await page.getByRole("heading", { name: "queued" }).waitFor();
+    }
   }, 120_000);
+
+  test("uses a wide screen, and no line of text grows as wide", async () => {
+    const size = { width: 1920, height: 1080 };
+    const page = await open(await start(wordle), { size });
+    await reset(page);
+    expect(await width(page)).toBeLessThanOrEqual(size.width);
+    const [act, step, timeline] = await page
+      .locator(".pane--act, .pane--step, .pane--timeline")
+      .evaluateAll((panes) => panes.map((pane) => pane.getBoundingClientRect()));
+    expect(act?.right).toBeLessThanOrEqual(step?.left ?? 0);
+    expect(step?.right).toBeLessThanOrEqual(timeline?.left ?? 0);
+    expect(timeline?.right).toBe(size.width);
+    const lines = await page.locator(".block > *").evaluateAll((all) => all.map(({ clientWidth }) => clientWidth));
+    expect(Math.max(...lines)).toBeLessThanOrEqual(848);
+  });
+
+  test("moves nothing while steps come in", async () => {
+    const page = await open(await start(wordle));
+    await reset(page);
+    await page.getByLabel("Message").waitFor();
+    await page.evaluate(() => {
+      const page = globalThis as unknown as { moved: number };
+      page.moved = 0;
+      new PerformanceObserver((list) => {
+        for (const entry of list.getEntries() as (PerformanceEntry & { value: number; hadRecentInput: boolean })[]) {
+          if (!entry.hadRecentInput) page.moved += entry.value;
+        }
+      }).observe({ type: "layout-shift", buffered: false });
+    });
+    // Sent by a script, so that no movement is excused by what the visitor did.
+    for (let step = 1; step <= 4; step++) {
+      await page.getByLabel("Message").evaluate(
+        (input, word) => {
+          const set = Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, "value")?.set;
+          set?.call(input, word);
+          input.dispatchEvent(new Event("input", { bubbles: true }));
+        },
+        `[${["crane", "slate", "pound", "might"][step - 1]}]`,
+      );
+      await page.evaluate(() => document.querySelector<HTMLFormElement>("form#action")?.requestSubmit());
+      await steps(page).nth(step).waitFor();
+    }
+    await page.waitForTimeout(300);
+    // What the browser itself calls good is a tenth.
+    expect(await page.evaluate(() => (globalThis as unknown as { moved: number }).moved)).toBeLessThan(0.05);
+  });
 
   test("loads no more than it may, and compressed as it was measured", async () => {
     const server = await start(zoo);

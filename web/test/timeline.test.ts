@@ -1,12 +1,13 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { parseEpisode } from "openenv-ts";
 import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import echo from "../../envs/echo/server/environment.js";
 import wordle from "../../envs/wordle/server/environment.js";
 import { defineCounter } from "../../openenv/test-support/counter.js";
-import { requireChromium, reset, steps, usePages } from "./pages.js";
+import { exported, imported, requireChromium, reset, steps, usePages } from "./pages.js";
 
 const chromium = await requireChromium();
 
@@ -44,6 +45,11 @@ describe.skipIf(!chromium.available)("the timeline", () => {
     await visitor.getByText("Every step is the same as recorded").waitFor();
     await visitor.getByRole("button", { name: "Back to the session" }).click();
     expect(await steps(visitor).count()).toBe(0);
+    await imported(visitor, file);
+    await visitor.getByText("Read-only: 1 episode, 2 steps.").waitFor();
+    await reset(visitor);
+    expect(await visitor.getByText("Read-only: 1 episode, 2 steps.").count()).toBe(0);
+    expect(await steps(visitor).count()).toBe(1);
   });
 
   test("a replay marks the first step that differs, and stops there", async () => {
@@ -66,6 +72,9 @@ describe.skipIf(!chromium.available)("the timeline", () => {
     await page.getByRole("button", { name: "Show diff" }).click();
     expect(await page.locator(".diff .path").count()).toBeGreaterThan(0);
     expect(await page.getByText("Not played").count()).toBeGreaterThan(0);
+    const replayed = await readFile(await exported(page, "Export replay"), "utf8");
+    expect(parseEpisode(replayed.trimEnd())).toMatchObject({ environment: "wordle_env", reset: {} });
+    expect(replayed).not.toContain("77");
   });
 
   test("closing the tab asks while there are steps that no file has", async () => {
@@ -141,16 +150,4 @@ describe.skipIf(!chromium.available)("the timeline", () => {
 async function add(page: Page, amount: number): Promise<void> {
   await page.getByLabel("Amount").fill(String(amount));
   await page.getByLabel("Amount").press("Enter");
-}
-
-async function exported(page: Page): Promise<string> {
-  const download = page.waitForEvent("download");
-  await page.getByRole("button", { name: "Export" }).click();
-  return (await download).path();
-}
-
-async function imported(page: Page, file: string): Promise<void> {
-  const chooser = page.waitForEvent("filechooser");
-  await page.getByRole("button", { name: "Import" }).click();
-  await (await chooser).setFiles(file);
 }

@@ -1,9 +1,12 @@
+import { defineContract, defineEnvironment } from "openenv-ts";
 import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
+import * as z from "zod";
 import echo from "../../envs/echo/server/environment.js";
 import wordle from "../../envs/wordle/server/environment.js";
 import { defineCounter } from "../../openenv/test-support/counter.js";
-import { PHONE, requireChromium, reset, steps, usePages } from "./pages.js";
+import { faults } from "./axe.js";
+import { PHONE, requireChromium, reset, steps, usePages, width } from "./pages.js";
 import { startProxy } from "./proxy.js";
 
 const chromium = await requireChromium();
@@ -46,6 +49,23 @@ describe.skipIf(!chromium.available)("visitors", () => {
     expect(await page.locator(".tl .ep b").allInnerTexts()).toEqual(["Episode 1", "Connection lost", "Episode 2"]);
   });
 
+  test("a server that comes back with other actions has another form, and what was typed is kept", async () => {
+    const define = (fields: Record<string, z.ZodType>) =>
+      defineEnvironment(
+        defineContract({ name: "changing_env", action: z.object(fields), observation: z.object({}) }),
+        () => ({ reset: () => ({ observation: {} }), step: () => ({ observation: {} }) }),
+      );
+    const first = await start(define({ word: z.string() }));
+    const page = await open(first);
+    await page.getByLabel("Word").fill("kept");
+    await first.close();
+    await page.getByText("Connection lost.").waitFor();
+    await start(define({ word: z.string(), again: z.int() }), { port: Number(new URL(first.url).port) });
+    await page.getByRole("button", { name: "Reconnect now" }).click();
+    await page.getByLabel("Again").waitFor();
+    expect(await page.getByLabel("Word").inputValue()).toBe("kept");
+  });
+
   test("the page reconnects by itself", async () => {
     const first = await start(echo);
     const port = Number(new URL(first.url).port);
@@ -62,9 +82,57 @@ describe.skipIf(!chromium.available)("visitors", () => {
     const first = await open(server);
     await first.getByText("Connected", { exact: true }).waitFor();
     const second = await open(server);
-    await second.getByText("All 1 places are taken.").waitFor();
+    await second.getByText("The only place is taken.").waitFor();
     await first.close();
     await second.getByText("Connected", { exact: true }).waitFor();
+  });
+
+  test("a server that keeps a queue tells the place in it, and the session starts when the turn comes", async () => {
+    const server = await start(echo, { maxConcurrentEnvs: 2, queueSize: 5 });
+    const [first, second] = [await open(server), await open(server)];
+    for (const page of [first, second]) await page.getByText("Connected", { exact: true }).waitFor();
+    const third = await open(server);
+    await third.getByText("You are number 1 in the queue.").waitFor();
+    const fourth = await open(server);
+    await fourth.getByText("All 2 places are taken.").waitFor();
+    await fourth.getByText("You are number 2 in the queue.").waitFor();
+    expect(
+      await fourth
+        .getByRole("button", { name: /^Reset/ })
+        .first()
+        .getAttribute("aria-disabled"),
+    ).toBe("true");
+    expect(await faults(fourth, "In the queue")).toEqual([]);
+    await third.getByRole("button", { name: "Leave the queue" }).click();
+    await third.getByText("Not connected.", { exact: true }).waitFor();
+    await fourth.getByText("You are number 1 in the queue.").waitFor();
+    await first.close();
+    await fourth.getByText("Connected", { exact: true }).waitFor();
+    await reset(fourth);
+  });
+
+  test("the timeline tells a loss once, however often a server refuses to take the visitor back", async () => {
+    const first = await start(defineCounter().environment);
+    const port = Number(new URL(first.url).port);
+    const page = await open(first);
+    await reset(page);
+    await first.close();
+    await page.getByText("Connection lost.").waitFor();
+    let refusals = 0;
+    const broken = defineEnvironment(defineCounter().environment.contract, () => {
+      refusals++;
+      throw new Error("not today");
+    });
+    const refusing = await start(broken, { port });
+    while (refusals < 3) await page.getByRole("button", { name: "Reconnect now" }).click();
+    await page.getByText(/Next try in/).waitFor();
+    expect(await page.locator(".tl .ep b").allInnerTexts()).toEqual(["Episode 1", "Connection lost"]);
+    await refusing.close();
+    await start(defineCounter().environment, { port });
+    await page.getByRole("button", { name: "Reconnect now" }).click();
+    await page.getByText("Connected", { exact: true }).waitFor();
+    expect(await page.getByRole("button", { name: /^Send/ }).getAttribute("aria-disabled")).toBe("true");
+    await page.getByText("Reset starts an episode").waitFor();
   });
 
   test("a step that takes long counts the seconds, and can be given up", async () => {
@@ -95,12 +163,12 @@ describe.skipIf(!chromium.available)("visitors", () => {
     await page.getByLabel("Message").fill("[crane]");
     await page.getByRole("button", { name: /^Send/ }).click();
     await page.getByRole("heading", { name: "Step 1" }).waitFor();
-    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(PHONE.width);
+    expect(await width(page)).toBeLessThanOrEqual(PHONE.width);
     await page.locator("label", { hasText: /^Timeline$/ }).tap();
     await steps(page).first().waitFor();
     await page.locator("label", { hasText: /^State$/ }).tap();
     await page.getByRole("heading", { name: "State" }).waitFor();
-    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(PHONE.width);
+    expect(await width(page)).toBeLessThanOrEqual(PHONE.width);
     const small = await page
       .locator("button:visible")
       .evaluateAll((buttons) =>

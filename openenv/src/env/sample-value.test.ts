@@ -27,6 +27,7 @@ const action = z.object({
   content: bytes(),
   at: datetime(),
   node,
+  shown: z.string().meta({ examples: ["[crane]"] }),
   left_out: z.string().optional(),
 });
 const schema = defineContract({ name: "all_env", action, observation: z.object({}) }).schemas().action;
@@ -40,5 +41,12 @@ test.each([undefined, 1, 2, 3])("a sample fits its schema (seed %s)", (seed) => 
 test("the same random numbers give the same sample, others give another", () => {
   expect(sampleValue(schema, rng(1))).toEqual(sampleValue(schema, rng(1)));
   expect(sampleValue(schema, rng(1))).not.toEqual(sampleValue(schema, rng(2)));
-  expect(sampleValue(schema)).toMatchObject({ any: 1, below: -2, short: "he", long: "hellohe", side: "left" });
+  expect(sampleValue(schema)).toMatchObject({
+    any: 1,
+    below: -2,
+    short: "he",
+    long: "hellohe",
+    side: "left",
+    shown: "[crane]",
+  });
 });

@@ -6,7 +6,7 @@ const MAX_DEPTH = 8;
 const SPREAD = 3;
 
 /**
- * A small value that fits a JSON Schema as `GET /schema` shows it: always the plainest, or with `random` one of many.
+ * A small value that fits a JSON Schema as `GET /schema` shows it: its example or the plainest, or with `random` one of many.
  * Text that must match a pattern is beyond it.
  */
 export function sampleValue(schema: JsonObject, random?: Rng): unknown {
@@ -23,10 +23,11 @@ function sample(schema: JsonObject, context: Context): unknown {
   const { root, random, depth } = context;
   if (depth === 0) return null;
   const next = (inner: unknown): unknown => sample((inner ?? {}) as JsonObject, { ...context, depth: depth - 1 });
-  const { $ref, anyOf, allOf, enum: choices } = schema;
+  const { $ref, anyOf, allOf, enum: choices, examples } = schema;
   if (typeof $ref === "string") return next(resolveLocal($ref, root));
   if ("default" in schema) return schema["default"];
   if ("const" in schema) return schema["const"];
+  if (!random && Array.isArray(examples) && examples.length > 0) return examples[0];
   if (Array.isArray(choices)) return random ? random.pick(choices) : choices[0];
   if (Array.isArray(anyOf)) return next(random ? random.pick(anyOf) : anyOf[0]);
   if (Array.isArray(allOf)) return next(Object.assign({}, ...allOf));

@@ -22,6 +22,7 @@ describe("a recorded episode", () => {
 
   test.each([
     ["{", /no JSON/],
+    [`{"a":${"[".repeat(2000)}${"]".repeat(2000)}}`, /nested deeper than 1000 levels/],
     ["[]", /one JSON object/],
     [{ ...EPISODE, format: "other/2" }, /"format" is "other\/2"/],
     [{ ...EPISODE, episode: -1 }, /"episode" is not a whole number/],

@@ -1,4 +1,5 @@
 import { isObject } from "../util/is-object.js";
+import { parseJson, TooDeepError } from "./json.js";
 import type { JsonObject } from "./messages.js";
 
 /** One line of a file of episodes; the page and `openenv collect` write it, and read it again. */
@@ -64,9 +65,9 @@ export function parseEpisode(line: string): EpisodeRecord {
 
 function parse(line: string): unknown {
   try {
-    return JSON.parse(line);
+    return parseJson(line);
   } catch (cause) {
-    throw new TypeError("it is no JSON", { cause });
+    throw new TypeError(cause instanceof TooDeepError ? `it is ${cause.message}` : "it is no JSON", { cause });
   }
 }
 

@@ -130,6 +130,11 @@ function sessionChannel({ schemas }: ApiParts): Channel {
       stateAnswer: answer("The state", "state", ref("State")),
       mcpAnswer: answer("The JSON-RPC answer", "mcp", ref("RpcResponse")),
       error: answer("What went wrong; the session goes on", "error", ref("Error")),
+      queued: answer(
+        "With `view=1`, unasked: the place in the queue while the socket waits for a session, 0 when its turn has come",
+        "queued",
+        object("Queued", { place: { type: "integer", minimum: 0 } }, ["place"]),
+      ),
     },
   };
 }

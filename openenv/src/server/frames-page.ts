@@ -6,7 +6,10 @@ export const FRAMES_CSS = `
 :root { color-scheme: light dark; --line: light-dark(#d5dae1, #3a424d); --quiet: light-dark(#4f5866, #a9b3c0); }
 body { font: 15px/1.55 system-ui, sans-serif; margin: 0 auto; max-width: 60rem; padding: 1.5rem 1rem 4rem; }
 h1 { font-size: 1.5rem; } h2 { border-top: 1px solid var(--line); margin-top: 2.5rem; padding-top: 1.5rem; }
-code, pre { font: 13px/1.5 ui-monospace, monospace; }
+html { background: light-dark(#fff, #14171c); color: light-dark(#15181d, #e8ebef); }
+a { color: light-dark(#1d4ed8, #8aa9ff); }
+code, pre { font: 13px/1.5 ui-monospace, monospace; } h2 code { font-size: 1.35rem; } h4 code { font-size: 1rem; }
+h3 { margin: 2rem 0 0; } h4 { margin: 1.5rem 0 0; } h4 + p { margin: 0.25rem 0 0.5rem; }
 pre { border: 1px solid var(--line); border-radius: 4px; margin: 0.5rem 0; overflow-x: auto; padding: 0.75rem; }
 p { max-width: 44rem; } .quiet { color: var(--quiet); }
 details { margin: 0.5rem 0; } summary { cursor: pointer; padding: 0.25rem 0; }
@@ -67,7 +70,9 @@ function answerNames(api: AsyncApi, id: string): string[] {
 }
 
 function renderFrame(name: string, { summary, payload, examples = [] }: FrameDescription): string {
-  const shown = examples.map((example) => `<pre>${escapeHtml(JSON.stringify(example.payload))}</pre>`).join("");
+  const shown = examples
+    .map((example) => `<pre tabindex="0">${escapeHtml(JSON.stringify(example.payload))}</pre>`)
+    .join("");
   return `<h4 id="frame-${escapeHtml(name)}"><code>${escapeHtml(typeOf(name, payload))}</code></h4>
 <p>${renderInline(summary)}</p>
 ${shown}${renderDetails("Schema", payload)}`;
@@ -84,7 +89,7 @@ function renderDetails(title: string, schema: unknown, { anchor }: { anchor?: st
   const text = escapeHtml(JSON.stringify(schema, null, 2));
   // Names of schemas lead to where they are.
   const linked = text.replace(/#\/components\/schemas\/(\w+)/g, '<a href="#schema-$1">$&</a>');
-  return `<details${id}><summary>${escapeHtml(title)}</summary><pre>${linked}</pre></details>`;
+  return `<details${id}><summary>${escapeHtml(title)}</summary><pre tabindex="0">${linked}</pre></details>`;
 }
 
 /** Words between backticks are code. */

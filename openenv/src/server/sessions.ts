@@ -11,7 +11,7 @@ import { makeEnvironment } from "./make-environment.js";
 import { Refusal } from "./refusal.js";
 import type { Runtime } from "./runtime.js";
 import { Session, type SessionState } from "./session.js";
-import { WaitingLine } from "./waiting-line.js";
+import { type Applicant, WaitingLine } from "./waiting-line.js";
 
 export interface SessionsOptions {
   maxConcurrentEnvs: number;
@@ -24,9 +24,6 @@ export interface SessionsOptions {
   /** The other servers behind the same address, which count in what is told of the capacity. */
   fleet?: Fleet | undefined;
 }
-
-/** Whoever waits for a session; it may leave before its turn comes. */
-export type Applicant = object;
 
 /** Environments made for a single request live beside the capacity, as in the reference, but not without bound. */
 const SPARE_THROWAWAYS = 64;
@@ -42,7 +39,7 @@ export class Sessions {
   readonly #byId = new Map<string, Session>();
   /** Kept after an HTTP reset, but never asked for again: the first to go when room is needed. Oldest first. */
   readonly #unclaimed = new Set<Session>();
-  readonly #queue: WaitingLine<Applicant, Session>;
+  readonly #queue: WaitingLine<Session>;
   /** Sessions whose environment is still being made. */
   readonly #making = new Map<Applicant, Session>();
   /** Environments that take their time to close. */

@@ -51,6 +51,26 @@ describe("a server with a queue", () => {
     expect(counter.log.created).toBe(2);
   });
 
+  test("tells a page its place whenever that changes, and others nothing but answers", async () => {
+    const server = await start({ maxConcurrentEnvs: 1, queueSize: 4 });
+    const first = await open(server);
+    await first.ask(RESET);
+    const [next, page, last] = [await open(server), await open(server, "/ws?view=1"), await open(server, "/ws?view=1")];
+    const place = (number: number) => ({ type: "queued", data: { place: number } });
+    expect(await page.receive()).toEqual(place(2));
+    expect(await last.receive()).toEqual(place(3));
+    next.send(RESET);
+    first.send({ type: "close" });
+    expect(await next.receive()).toMatchObject({ type: "observation" });
+    expect(await page.receive()).toEqual(place(1));
+    expect(await last.receive()).toEqual(place(2));
+    page.ws.terminate();
+    expect(await last.receive()).toEqual(place(1));
+    next.send({ type: "close" });
+    expect(await last.receive()).toEqual(place(0));
+    expect(await last.ask(RESET)).toMatchObject({ type: "observation", openenv: { extensions: ["view"] } });
+  });
+
   test("tells those that wait when it stops", async () => {
     const server = await start({ maxConcurrentEnvs: 1, queueSize: 5 });
     await (await open(server)).ask(RESET);

@@ -1,17 +1,31 @@
-interface Place<A, T> {
-  applicant: A;
+/** Whoever waits, known by its identity; it may leave before its turn comes. */
+export type Applicant = object & {
+  /** Is told its place in the line whenever that changes: 1 for the next, 0 when its turn has come. */
+  queued?: ((place: number) => void) | undefined;
+};
+
+interface Place<T> {
+  applicant: Applicant;
   /** Gives it what it waits for; throws or rejects when that cannot be made. */
   admit: () => T | Promise<T>;
   resolve(value: T | Promise<T>): void;
   reject(error: unknown): void;
   timer: NodeJS.Timeout;
+  /** The place that it knows of. */
+  told: number;
 }
 
+/** Moves are told together: a long line is walked a few times a second at most. */
+const TELL_MS = 250;
+
 /** Those that wait for their turn: first come, first served. A place is freed by a turn, by leaving, or by time. */
-export class WaitingLine<A extends object, T> {
+export class WaitingLine<T> {
   readonly #limit: number;
   readonly #timeoutMs: number;
-  readonly #places = new Map<A, Place<A, T>>();
+  readonly #places = new Map<Applicant, Place<T>>();
+  #telling: NodeJS.Timeout | undefined;
+  /** Those in the line that want to know their place. */
+  #curious = 0;
 
   constructor(limit: number, timeoutMs: number) {
     this.#limit = limit;
@@ -23,20 +37,28 @@ export class WaitingLine<A extends object, T> {
   }
 
   /** @throws refusal at once when the line is full; rejects with it when the time is up. */
-  join(applicant: A, admit: () => T | Promise<T>, refusal: Error): Promise<T> {
+  join(applicant: Applicant, admit: () => T | Promise<T>, refusal: Error): Promise<T> {
     if (this.#places.size >= this.#limit) throw refusal;
     return new Promise<T>((resolve, reject) => {
       const timer = setTimeout(() => {
-        this.#places.delete(applicant);
+        this.leave(applicant);
         reject(refusal);
       }, this.#timeoutMs);
-      this.#places.set(applicant, { applicant, admit, resolve, reject, timer });
+      const told = this.#places.size + 1;
+      this.#places.set(applicant, { applicant, admit, resolve, reject, timer, told });
+      if (applicant.queued === undefined) return;
+      this.#curious++;
+      applicant.queued(told);
     });
   }
 
-  leave(applicant: A): void {
-    clearTimeout(this.#places.get(applicant)?.timer);
+  leave(applicant: Applicant): void {
+    const place = this.#places.get(applicant);
+    if (place === undefined) return;
+    clearTimeout(place.timer);
     this.#places.delete(applicant);
+    if (applicant.queued !== undefined) this.#curious--;
+    if (this.#curious > 0) this.#telling ??= setTimeout(() => this.#tell(), TELL_MS).unref();
   }
 
   /** The first in the line has its turn. */
@@ -44,6 +66,7 @@ export class WaitingLine<A extends object, T> {
     const [first] = this.#places.values();
     if (first === undefined) return;
     this.leave(first.applicant);
+    first.applicant.queued?.(0);
     try {
       first.resolve(first.admit());
     } catch (error) {
@@ -55,6 +78,17 @@ export class WaitingLine<A extends object, T> {
     for (const { applicant, reject } of [...this.#places.values()]) {
       this.leave(applicant);
       reject(refusal);
+    }
+  }
+
+  #tell(): void {
+    this.#telling = undefined;
+    let number = 0;
+    for (const place of this.#places.values()) {
+      number++;
+      if (place.told === number) continue;
+      place.told = number;
+      place.applicant.queued?.(number);
     }
   }
 }

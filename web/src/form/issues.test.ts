@@ -36,6 +36,13 @@ describe("what is wrong with a value", () => {
     ]);
   });
 
+  test.each([{ pattern: "(?P<name>x)" }, { $ref: "#/$defs/nowhere" }])(
+    "is left to the server where the rule cannot be read: %j",
+    (rule) => {
+      expect(messages({ type: "object", properties: { field: rule } }, { field: "x" })).toEqual([]);
+    },
+  );
+
   test("of a union is that of the choice that was meant", () => {
     const schema = { type: "object", properties: { shape } };
     expect(messages(schema, { shape: { kind: "circle", radius: 0 } })).toEqual([

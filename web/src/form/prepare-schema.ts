@@ -10,6 +10,8 @@ const SIMPLE = ["string", "number", "integer", "boolean"];
 const LEFT_OUT = "x-may-be-left-out";
 /** Values, not schemas. */
 const KEPT = ["default", "const", "enum", "examples", "required", "type"];
+/** Schemas by a name of their author's choice, which may be that of a keyword. */
+const NAMED = ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
 /** Where a default stands that is not filled in: the server does that. */
 export const SERVER_DEFAULT = "x-server-default";
 
@@ -28,7 +30,8 @@ export function prepareSchema(schema: JsonObject): RJSFSchema {
 /** What the form has, without the choices that leave something out. */
 export function withoutLeftOut(schema: RJSFSchema, value: JsonObject): JsonObject {
   const kept = Object.entries(value).flatMap(([name, item]): [string, unknown][] => {
-    const field = schema.properties?.[name];
+    const fields = schema.properties ?? {};
+    const field = Object.hasOwn(fields, name) ? fields[name] : undefined;
     if (typeof field !== "object") return [[name, item]];
     if (item === null && LEFT_OUT in field) return [];
     return [[name, isObject(item) ? withoutLeftOut(field, item) : item]];
@@ -40,7 +43,7 @@ function simplify(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(simplify);
   if (!isObject(schema)) return schema;
   const copy: JsonObject = Object.fromEntries(
-    Object.entries(schema).map(([key, value]) => [key, KEPT.includes(key) ? value : simplify(value)]),
+    Object.entries(schema).map(([key, value]) => [key, simplifyAt(key, value)]),
   );
   const required = Array.isArray(copy["required"]) ? copy["required"] : [];
   if (isObject(copy["properties"])) copy["properties"] = prepareFields(copy["properties"], required);
@@ -54,16 +57,26 @@ function simplify(schema: unknown): unknown {
   return mergeNull(copy);
 }
 
+function simplifyAt(key: string, value: unknown): unknown {
+  if (KEPT.includes(key)) return value;
+  if (!NAMED.includes(key) || !isObject(value)) return simplify(value);
+  return Object.fromEntries(Object.entries(value).map(([name, schema]) => [name, simplify(schema)]));
+}
+
 function prepareFields(fields: JsonObject, required: readonly unknown[]): JsonObject {
   return Object.fromEntries(
     Object.entries(fields).map(([name, field]) => {
       const titled = withTitle(field, titleOf(name));
-      return [
-        name,
-        isObject(titled) && !required.includes(name) && !("default" in titled) ? makeOptional(titled) : titled,
-      ];
+      if (!isObject(titled) || "default" in titled) return [name, titled];
+      return [name, required.includes(name) ? withExample(titled) : makeOptional(titled)];
     }),
   );
+}
+
+/** What has to be filled in begins with the author's example. */
+function withExample(field: JsonObject): JsonObject {
+  const examples = field["examples"];
+  return Array.isArray(examples) && examples.length > 0 ? { ...field, default: examples[0] } : field;
 }
 
 /** So that a form does not fill in a part of what nobody asked for. */

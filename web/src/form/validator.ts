@@ -21,7 +21,7 @@ export const validator: ValidatorType = {
     customValidate?: CustomValidator,
     transformErrors?: ErrorTransformer,
   ): ValidationData<unknown> {
-    const found = explainIssues(schema, check(schema, formData, schema), formData);
+    const found = explainIssues(schema, findIssues(schema, formData), formData);
     const errors = transformErrors ? transformErrors(found) : found;
     const data = { errors, errorSchema: toErrorSchema(errors) };
     if (!customValidate) return data;
@@ -39,6 +39,15 @@ export const validator: ValidatorType = {
     return { errors: check(schema, formData, schema) as Result[] };
   },
 };
+
+/** A schema that cannot be checked here, as for a pattern of another language, is checked by the server alone. */
+function findIssues(schema: RJSFSchema, value: unknown): ReturnType<typeof check> {
+  try {
+    return check(schema, value, schema);
+  } catch {
+    return [];
+  }
+}
 
 const DRAFT = "2020-12";
 /** By schema, and the root that its references point into. */

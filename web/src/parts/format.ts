@@ -41,6 +41,11 @@ export function formatCount(number: number): string {
   return number < 10_000 ? number.toLocaleString("en") : COMPACT.format(number);
 }
 
+/** A value of any kind inside a sentence. An object may have no text of its own. */
+export function inWords(value: unknown): string {
+  return typeof value === "object" ? JSON.stringify(value) : String(value);
+}
+
 /** `1 step`, `1,204 characters`. */
 export function count(number: number, noun: string): string {
   return `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;

@@ -1,4 +1,5 @@
 import type { ReactNode } from "react";
+import { firstEntries, sizeOf } from "./entries.js";
 
 /** Fits on one line. */
 const INLINE_LENGTH = 72;
@@ -16,15 +17,15 @@ function render(value: unknown, indent: string, depth: number): ReactNode {
   if (typeof value === "string") return renderText(value);
   if (typeof value !== "object" || value === null) return <span className="n">{String(value)}</span>;
   const isList = Array.isArray(value);
-  const entries = Object.entries(value);
+  const size = sizeOf(value);
   const [open, close] = isList ? ["[", "]"] : ["{", "}"];
-  if (entries.length === 0) return <span className="p">{open + close}</span>;
+  if (size === 0) return <span className="p">{open + close}</span>;
   if (depth >= MAX_DEPTH) return <span className="p">{`${open}…${close}`}</span>;
   const inline = fitsInline(value);
   const deeper = inline ? "" : `${indent}  `;
   const gap = inline ? (isList ? "" : " ") : `\n${deeper}`;
   const end = inline ? gap : `\n${indent}`;
-  const shown = entries.slice(0, MAX_ITEMS);
+  const shown = firstEntries(value, MAX_ITEMS);
   return (
     <>
       <span className="p">{open + gap}</span>
@@ -33,12 +34,10 @@ function render(value: unknown, indent: string, depth: number): ReactNode {
           {isList ? null : <span className="k">{JSON.stringify(key)}</span>}
           {isList ? null : <span className="p">: </span>}
           {render(item, deeper, depth + 1)}
-          {at < entries.length - 1 ? <span className="p">{inline ? ", " : `,\n${deeper}`}</span> : null}
+          {at < size - 1 ? <span className="p">{inline ? ", " : `,\n${deeper}`}</span> : null}
         </span>
       ))}
-      {entries.length > shown.length ? (
-        <span className="p">{`… ${(entries.length - shown.length).toLocaleString("en")} more`}</span>
-      ) : null}
+      {size > shown.length ? <span className="p">{`… ${(size - shown.length).toLocaleString("en")} more`}</span> : null}
       <span className="p">{end + close}</span>
     </>
   );
@@ -57,13 +56,9 @@ function renderText(text: string): ReactNode {
 }
 
 function fitsInline(value: object): boolean {
-  const items = Object.values(value);
-  if (
-    items.length > 12 ||
-    items.some((item) => typeof item === "object" && item !== null && Object.keys(item).length > 0)
-  ) {
-    return false;
-  }
+  if (sizeOf(value) > 12) return false;
+  const items: unknown[] = Object.values(value);
+  if (items.some((item) => typeof item === "object" && item !== null && sizeOf(item) > 0)) return false;
   if (items.some((item) => typeof item === "string" && item.length > INLINE_LENGTH)) return false;
   return JSON.stringify(value).length <= INLINE_LENGTH;
 }

@@ -1,21 +1,29 @@
 import { useState } from "react";
+import { firstEntries, sizeOf } from "./entries.js";
 import { count } from "./format.js";
 import { describeValue, Value } from "./value.js";
 
 const MOST_ENTRIES = 100;
-/** So few are opened at once. */
+/** So few are opened at once, and no deeper than this. */
 const FEW_ENTRIES = 2;
+const OPEN_DEPTH = 4;
 
 /** An object or a list, one line an entry; what is inside an entry is made when it is opened. */
-export function Tree({ value, label }: { value: object; label: string }) {
+export function Tree({ value, label, depth = 0 }: { value: object; label: string; depth?: number }) {
   const [shown, setShown] = useState(MOST_ENTRIES);
-  const entries = Object.entries(value);
+  const size = sizeOf(value);
   return (
     <ul className="tree">
-      {entries.slice(0, shown).map(([key, item]) => (
+      {firstEntries(value, shown).map(([key, item]) => (
         <li key={key}>
           {isBranch(item) ? (
-            <Branch name={key} value={item} label={`${label}.${key}`} startsOpen={entries.length <= FEW_ENTRIES} />
+            <Branch
+              name={key}
+              value={item}
+              label={`${label}.${key}`}
+              depth={depth + 1}
+              startsOpen={size <= FEW_ENTRIES && depth < OPEN_DEPTH}
+            />
           ) : (
             <>
               <span className="k">{key}:</span> <Value value={item} label={`${label}.${key}`} />
@@ -23,10 +31,10 @@ export function Tree({ value, label }: { value: object; label: string }) {
           )}
         </li>
       ))}
-      {entries.length > shown ? (
+      {size > shown ? (
         <li>
           <button type="button" className="more" onClick={() => setShown(shown + MOST_ENTRIES)}>
-            Show more of {count(entries.length, "entry").replace("entrys", "entries")}
+            Show more of {count(size, "entry").replace("entrys", "entries")}
           </button>
         </li>
       ) : null}
@@ -38,22 +46,23 @@ interface BranchProps {
   name: string;
   value: object;
   label: string;
+  depth: number;
   startsOpen: boolean;
 }
 
-function Branch({ name, value, label, startsOpen }: BranchProps) {
+function Branch({ name, value, label, depth, startsOpen }: BranchProps) {
   const [open, setOpen] = useState(startsOpen);
   return (
     <details open={open} onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
       <summary>
         <span className="k">{name}:</span>{" "}
-        <span className="muted">{describeValue(value) || count(Object.keys(value).length, "field")}</span>
+        <span className="muted">{describeValue(value) || count(sizeOf(value), "field")}</span>
       </summary>
-      {open ? <Value value={value} label={label} /> : null}
+      {open ? <Value value={value} label={label} depth={depth} /> : null}
     </details>
   );
 }
 
 function isBranch(item: unknown): item is object {
-  return typeof item === "object" && item !== null && Object.keys(item).length > 0;
+  return typeof item === "object" && item !== null && sizeOf(item) > 0;
 }

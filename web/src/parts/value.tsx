@@ -1,4 +1,5 @@
 import { useState } from "react";
+import { sizeOf } from "./entries.js";
 import { count } from "./format.js";
 import { Icon } from "./icon.js";
 import { Json } from "./json.js";
@@ -17,10 +18,12 @@ interface ValueProps {
   value: unknown;
   /** Names it where it has no words of its own: a picture. */
   label: string;
+  /** How many trees it stands in. */
+  depth?: number;
 }
 
 /** A value as what it is: text as text, a picture as a picture, the rest as a tree. */
-export function Value({ value, label }: ValueProps) {
+export function Value({ value, label, depth = 0 }: ValueProps) {
   if (typeof value === "string") {
     const picture = pictureOf(value);
     return picture ? <Picture {...picture} alt={label} /> : <Text text={value} />;
@@ -28,7 +31,7 @@ export function Value({ value, label }: ValueProps) {
   if (typeof value !== "object" || value === null) return <span className="mono">{String(value)}</span>;
   if (Array.isArray(value) && value.length > FIRST_ITEMS && value.every(isShort)) return <LongList items={value} />;
   if (isSmall(value)) return <Json value={value} bare />;
-  return <Tree value={value} label={label} />;
+  return <Tree value={value} label={label} depth={depth} />;
 }
 
 /** What stands beside the name of a value: its kind and size, where they are worth telling. */
@@ -80,7 +83,8 @@ function isSmall(value: object): boolean {
     // Text of several lines is read as text, not between quotes.
     if (typeof item === "string" && (item.length > LONG_TEXT || item.trim().includes("\n"))) budget = -1;
     if (budget < 0 || typeof item !== "object" || item === null) return;
-    if (depth > 4) budget = -1;
+    if (depth > 4 || sizeOf(item) > WRITTEN_OUT) budget = -1;
+    if (budget < 0) return;
     for (const [key, inner] of Object.entries(item)) {
       budget -= key.length;
       visit(inner, depth + 1);

@@ -1,6 +1,7 @@
 import type { ValidationIssue } from "../../../openenv/src/errors.js";
 import type { JsonObject } from "../../../openenv/src/protocol/messages.js";
 import { isObject } from "../../../openenv/src/util/is-object.js";
+import { inWords } from "../parts/format.js";
 import type { Exchange } from "../server/link.js";
 import type { Failure, NewStep } from "./timeline.js";
 
@@ -28,7 +29,7 @@ export function readAnswer(kind: "reset" | "step", action: JsonObject, exchange:
 export function readFailure(data: JsonObject): Failure {
   const { code, message, errors } = data;
   return {
-    code: String(code),
+    code: inWords(code),
     message: typeof message === "string" ? message : "The server gave no reason.",
     issues: Array.isArray(errors) ? (errors as ValidationIssue[]) : [],
   };
@@ -38,7 +39,7 @@ export function readFailure(data: JsonObject): Failure {
 export function toolErrorOf(observation: JsonObject | null): { type: string; message: string } | undefined {
   if (observation === null || !("tool_name" in observation)) return undefined;
   const error = observation["error"];
-  if (isObject(error)) return { type: String(error["error_type"]), message: String(error["message"]) };
+  if (isObject(error)) return { type: inWords(error["error_type"]), message: inWords(error["message"]) };
   const result = observation["result"];
   if (isObject(result) && result["is_error"] === true)
     return { type: "tool_error", message: "The tool reported a failure" };

@@ -2,8 +2,10 @@ import { type LinkEnd, openLink, type ServerLink } from "../server/link.js";
 
 /** How the page stands with its server. Times are Unix milliseconds. */
 export interface ConnectionState {
-  /** `idle`: the page closed it and waits to be told. */
-  status: "connecting" | "connected" | "lost" | "idle";
+  /** `queued`: the server has no free place yet. `idle`: the page closed it and waits to be told. */
+  status: "connecting" | "queued" | "connected" | "lost" | "idle";
+  /** In the queue of the server, from 1 on; 0 outside of it. */
+  place: number;
   /** How the last connection ended, or why none could be made. */
   end: LinkEnd | undefined;
   endedAt: number;
@@ -11,17 +13,24 @@ export interface ConnectionState {
   nextTryAt: number | undefined;
   /** True once a connection was open. */
   wasOpen: boolean;
+  /** How many sessions there were, this one included. */
+  sessions: number;
 }
 
 /** Seconds before each new try; the last one again and again. */
 const BACKOFF_S = [1, 2, 4, 8, 15];
 
+/** A server without a free place says so right after the handshake; until then it would seem to be there. */
+const REFUSAL_MS = 100;
+
 const START: ConnectionState = {
   status: "connecting",
+  place: 0,
   end: undefined,
   endedAt: 0,
   nextTryAt: undefined,
   wasOpen: false,
+  sessions: 0,
 };
 
 /** Keeps a session open: a connection that is lost is made again, as a new session. */
@@ -43,12 +52,17 @@ export class Connection {
     clearTimeout(this.#timer);
     if (this.link) return;
     const attempt = ++this.#attempt;
-    this.#set({ status: this.state.end ? "lost" : "connecting", nextTryAt: undefined });
+    this.#set({ status: this.state.end ? "lost" : "connecting", nextTryAt: undefined, place: 0 });
     try {
-      const link = await openLink((end) => this.#lose(attempt, end));
+      const link = await openLink({
+        ended: (end) => this.#lose(attempt, end),
+        queued: (place) => this.#queue(attempt, place),
+      });
+      if (attempt > 1) await new Promise((resolve) => setTimeout(resolve, REFUSAL_MS));
       if (attempt !== this.#attempt) return link.close();
       this.link = link;
-      this.#set({ status: "connected", end: undefined, wasOpen: true });
+      this.#set({ end: undefined, wasOpen: true });
+      this.#queue(attempt, this.state.place);
     } catch (error) {
       this.#lose(attempt, { code: 0, reason: (error as Error).message });
     }
@@ -69,14 +83,22 @@ export class Connection {
     if (again) void this.open();
   }
 
+  #queue(attempt: number, place: number): void {
+    if (attempt !== this.#attempt) return;
+    if (!this.link) this.#set({ place });
+    else if (place > 0) this.#set({ place, status: "queued" });
+    else this.#set({ place, status: "connected", sessions: this.state.sessions + 1 });
+  }
+
   #lose(attempt: number, end: LinkEnd): void {
     if (attempt !== this.#attempt) return;
-    const hadSession = this.link !== undefined;
+    // One that was refused has no close code.
+    const hadSession = this.link !== undefined && this.state.status === "connected" && end.code !== 0;
     this.#attempt++;
     this.link = undefined;
     const wait = (BACKOFF_S[Math.min(this.#tries++, BACKOFF_S.length - 1)] as number) * 1000;
     this.#timer = setTimeout(() => void this.open(), wait);
-    const isNews = hadSession || this.state.end === undefined || end.reason.includes("CAPACITY_REACHED");
+    const isNews = hadSession || this.state.end === undefined || end.places !== undefined;
     // A try that fails tells less than how the session was lost.
     const told = isNews ? { end, endedAt: Date.now() } : {};
     this.state = { ...this.state, status: "lost", ...told, nextTryAt: Date.now() + wait };

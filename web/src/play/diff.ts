@@ -41,15 +41,30 @@ function comparable({ action, observation, reward, done, failure, kind }: Step) 
 
 function compare(before: unknown, after: unknown, path: string, diff: Diff): void {
   if (diff.changes.length >= MOST_CHANGES) return;
-  const lists = Array.isArray(before) && Array.isArray(after);
-  if (lists || (isObject(before) && isObject(after))) {
-    const old = before as Record<string, unknown>;
-    const now = after as Record<string, unknown>;
-    for (const key of new Set([...Object.keys(now), ...Object.keys(old)])) {
-      compare(old[key], now[key], lists ? `${path}[${key}]` : path === "" ? key : `${path}.${key}`, diff);
+  if (Array.isArray(before) && Array.isArray(after)) {
+    for (let at = 0; at < Math.max(before.length, after.length); at++) {
+      // Most are equal, and a list may have a million.
+      if (isSame(before[at], after[at])) diff.fields++;
+      else compare(before[at], after[at], `${path}[${at}]`, diff);
+    }
+    return;
+  }
+  if (isObject(before) && isObject(after)) {
+    for (const key of new Set([...Object.keys(after), ...Object.keys(before)])) {
+      compare(own(before, key), own(after, key), path === "" ? key : `${path}.${key}`, diff);
     }
     return;
   }
   diff.fields++;
-  if (JSON.stringify(before) !== JSON.stringify(after)) diff.changes.push({ path, before, after });
+  if (!isSame(before, after)) diff.changes.push({ path, before, after });
+}
+
+/** A field may be called `constructor`. */
+function own(value: Record<string, unknown>, key: string): unknown {
+  return Object.hasOwn(value, key) ? value[key] : undefined;
+}
+
+/** Of values that are not both lists or both objects. */
+function isSame(before: unknown, after: unknown): boolean {
+  return Object.is(before, after) || (before === 0 && after === 0);
 }

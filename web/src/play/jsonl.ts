@@ -4,7 +4,7 @@ import {
   parseEpisode,
   type RecordedStep,
 } from "../../../openenv/src/protocol/episode.js";
-import { addReset, addStep, EMPTY_TIMELINE, type NewStep, type Step, type Timeline } from "./timeline.js";
+import { type NewStep, type Step, type Timeline, timelineOf } from "./timeline.js";
 
 /** Where a timeline was played. */
 export interface Source {
@@ -12,52 +12,65 @@ export interface Source {
   url: string;
 }
 
-/** The timeline as `openenv collect` writes it: one episode a line. Steps that failed have no observation and are left out. */
+/** More would be a list too high for a browser to scroll. */
+const MOST_STEPS = 200_000;
+
+/**
+ * The timeline as `openenv collect` writes it: one episode a line. Steps that failed have no observation and are left
+ * out, and so are episodes of nothing else.
+ */
 export function renderJsonl({ episodes, steps }: Timeline, { environment, url }: Source): string {
-  const lines = episodes.map((episode): EpisodeRecord => {
-    const own = steps.filter((step) => step.episode === episode.index && step.observation !== null);
+  const byEpisode: Step[][] = episodes.map(() => []);
+  for (const step of steps) if (step.observation !== null) byEpisode[step.episode]?.push(step);
+  const lines = episodes.flatMap((episode): EpisodeRecord[] => {
+    const own = byEpisode[episode.index] ?? [];
+    if (own.length === 0) return [];
     const start = own.find(({ kind }) => kind === "reset");
     const played = own.filter(({ kind }) => kind === "step");
-    return {
+    const record: EpisodeRecord = {
       format: EPISODE_FORMAT,
       episode: episode.index,
       environment,
       url,
       started_at: new Date(episode.startedAt).toISOString(),
       reset: episode.reset,
-      start: start ? record(start) : { observation: {}, reward: null, done: false, ms: 0 },
-      steps: played.map((step) => ({ action: step.action, ...record(step) })),
+      start: start ? answerOf(start) : { observation: {}, reward: null, done: false, ms: 0 },
+      steps: played.map((step) => ({ action: step.action, ...answerOf(step) })),
       total_reward: played.reduce((sum, { reward }) => sum + (reward ?? 0), 0),
       end: episode.status === "done" ? "done" : "policy",
     };
+    return [record];
   });
   return lines.map((line) => `${JSON.stringify(line)}\n`).join("");
 }
 
 /** @throws TypeError that names the line and what is wrong with it. */
 export function parseJsonl(text: string): Timeline {
-  let timeline = EMPTY_TIMELINE;
+  const played: { reset: NewStep; steps: NewStep[] }[] = [];
   let found = 0;
   for (const [at, line] of text.split("\n").entries()) {
     if (line.trim() === "") continue;
-    found++;
-    try {
-      timeline = append(timeline, parseEpisode(line));
-    } catch (error) {
-      throw new TypeError(`Line ${at + 1} is no episode: ${(error as Error).message}.`);
+    const episode = readLine(line, at + 1);
+    found += 1 + episode.steps.length;
+    if (found > MOST_STEPS) {
+      throw new TypeError(`It has more than ${MOST_STEPS.toLocaleString("en")} steps: import a part of it.`);
     }
+    played.push(episode);
   }
   if (found === 0) throw new TypeError("The file has no episode: it is written by Export or by openenv collect.");
-  return timeline;
+  return timelineOf(played);
 }
 
-function append(timeline: Timeline, { reset, start, steps, started_at }: EpisodeRecord): Timeline {
-  const startedAt = Date.parse(started_at) || 0;
-  let next = addReset(timeline, toStep("reset", { ...start, action: reset }, startedAt));
-  for (const step of steps) next = addStep(next, toStep("step", step, 0));
-  const last = next.episodes.at(-1);
-  if (last?.status !== "in progress") return next;
-  return { ...next, episodes: [...next.episodes.slice(0, -1), { ...last, status: "stopped" }] };
+function readLine(line: string, number: number): { reset: NewStep; steps: NewStep[] } {
+  try {
+    const { reset, start, steps, started_at } = parseEpisode(line);
+    return {
+      reset: toStep("reset", { ...start, action: reset }, Date.parse(started_at) || 0),
+      steps: steps.map((step) => toStep("step", step, 0)),
+    };
+  } catch (error) {
+    throw new TypeError(`Line ${number} is no episode: ${(error as Error).message}.`);
+  }
 }
 
 function toStep(
@@ -80,6 +93,6 @@ function toStep(
   };
 }
 
-function record({ observation, reward, done, metadata, ms }: Step): Omit<RecordedStep, "action"> {
+function answerOf({ observation, reward, done, metadata, ms }: Step): Omit<RecordedStep, "action"> {
   return { observation: observation ?? {}, reward, done, ...(metadata ? { metadata } : {}), ms };
 }

@@ -133,7 +133,8 @@ export class Play {
   /** Gives up what is under way: the session ends, and a new one is opened unless `again` is false. */
   leave(again = true): void {
     const { pending } = this.#snapshot;
-    const lost = this.#connection.link !== undefined && latestEpisode(this.#snapshot.timeline) !== undefined;
+    const hadSession = this.#connection.state.status === "connected";
+    const lost = hadSession && latestEpisode(this.#snapshot.timeline) !== undefined;
     if (lost) this.#note("Session given up", pending ? "an answer was still due" : "by this page");
     this.#connection.leave(again);
   }
@@ -145,20 +146,21 @@ export class Play {
     const added = readAnswer(kind, action, exchange);
     const timeline = (kind === "reset" ? addReset : addStep)(before.timeline, added);
     const last = timeline.steps.length - 1;
-    // Whoever looks at an older step goes on looking at it.
-    const follows = !before.imported && before.selected >= last - 1;
+    // Whoever looks at an older step goes on looking at it; whoever looks at a file comes back to the session.
+    const follows = before.imported !== undefined || before.selected >= last - 1;
     this.#set({
       timeline,
+      imported: undefined,
       unsaved: true,
-      ...(follows ? { selected: last, unseen: 0 } : { unseen: before.imported ? 0 : before.unseen + 1 }),
+      ...(follows ? { selected: last, unseen: 0 } : { unseen: before.unseen + 1 }),
     });
     return timeline.steps[last];
   }
 
   /** Undefined when the session was lost, which the connection tells. */
   async #exchange(kind: "reset" | "step" | "state", message: JsonObject): Promise<Exchange | undefined> {
-    const { link } = this.#connection;
-    if (!link || this.#snapshot.pending) return undefined;
+    const { link, state } = this.#connection;
+    if (!link || state.status !== "connected" || this.#snapshot.pending) return undefined;
     this.#set({ pending: { kind, since: Date.now() } });
     try {
       const exchange = await link.ask(message);

@@ -2,7 +2,7 @@ import type { JsonObject } from "../../../openenv/src/protocol/messages.js";
 import { openLink, type ServerLink } from "../server/link.js";
 import { readAnswer } from "./answer.js";
 import { type Diff, diffValues } from "./diff.js";
-import type { NewStep, Step, Timeline } from "./timeline.js";
+import { type NewStep, type Step, type Timeline, timelineOf } from "./timeline.js";
 
 /** A recorded step and what came of it now; `now` is undefined until it was played. */
 export interface ReplayRow {
@@ -28,13 +28,17 @@ interface ReplayOptions {
   onChange(state: ReplayState): void;
 }
 
+/** A long replay is told a few times a second, not with every step. */
+const TELL_MS = 100;
 const NO_DIFF: Diff = { changes: [], fields: 0 };
 
 /** Plays a recorded timeline in a session of its own, and stops at the first step that differs. */
 export async function replay(timeline: Timeline, { goOn, signal, onChange }: ReplayOptions): Promise<void> {
   const rows: ReplayRow[] = timeline.steps.map((recorded) => ({ recorded, now: undefined, diff: NO_DIFF }));
   let firstDifference = -1;
+  let toldAt = 0;
   const tell = (status: ReplayState["status"], problem?: string): void => {
+    toldAt = Date.now();
     if (!signal.aborted || status === "stopped") onChange({ status, rows: [...rows], firstDifference, problem });
   };
   tell("playing");
@@ -42,7 +46,7 @@ export async function replay(timeline: Timeline, { goOn, signal, onChange }: Rep
   const onAbort = (): void => link?.close();
   signal.addEventListener("abort", onAbort);
   try {
-    link = await openLink(() => {});
+    link = await openLink({ ended: () => {}, queued: () => {} });
     for (const [at, { recorded }] of rows.entries()) {
       if (signal.aborted) return tell("stopped");
       const now = await play(link, recorded);
@@ -50,7 +54,7 @@ export async function replay(timeline: Timeline, { goOn, signal, onChange }: Rep
       rows[at] = { recorded, now, diff };
       if (diff.changes.length > 0 && firstDifference < 0) firstDifference = at;
       if (firstDifference >= 0 && !goOn) break;
-      tell("playing");
+      if (Date.now() - toldAt >= TELL_MS) tell("playing");
     }
     tell(firstDifference < 0 ? "equal" : "differs");
   } catch (error) {
@@ -59,6 +63,16 @@ export async function replay(timeline: Timeline, { goOn, signal, onChange }: Rep
     signal.removeEventListener("abort", onAbort);
     link?.close();
   }
+}
+
+/** What was played now, as a timeline of its own. */
+export function replayedTimeline(rows: readonly ReplayRow[]): Timeline {
+  const played: { reset: NewStep; steps: NewStep[] }[] = [];
+  for (const { now } of rows) {
+    if (now?.kind === "reset") played.push({ reset: now, steps: [] });
+    else if (now) played.at(-1)?.steps.push(now);
+  }
+  return timelineOf(played);
 }
 
 async function play(link: ServerLink, { kind, action }: Step): Promise<NewStep> {

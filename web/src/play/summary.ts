@@ -1,15 +1,18 @@
 import type { JsonObject } from "../../../openenv/src/protocol/messages.js";
 import { isToolAction } from "../../../openenv/src/protocol/tools.js";
 import { isObject } from "../../../openenv/src/util/is-object.js";
+import { firstEntries } from "../parts/entries.js";
+import { inWords } from "../parts/format.js";
 import { toolErrorOf } from "./answer.js";
 import type { Step } from "./timeline.js";
 
 const LENGTH = 120;
+const MOST_FIELDS = 20;
 
 /** The action in a few characters: the tool that is called, the only text of it, or the whole of it as JSON. */
 export function summarizeAction({ kind, action }: Step): string {
   if (kind === "reset") return "reset";
-  if (isToolAction(action)) return String(action["tool_name"] ?? action["type"]);
+  if (isToolAction(action)) return clip(inWords(action["tool_name"] ?? action["type"]));
   const values = Object.entries(action).filter(([key]) => key !== "metadata");
   const [only] = values;
   if (values.length === 1 && only && typeof only[1] === "string") return firstLine(only[1]);
@@ -38,7 +41,7 @@ function summarizeResult(result: unknown): string {
   if (!isObject(result)) return "";
   const { data, content } = result;
   if (typeof data === "string") return firstLine(data);
-  if (data !== undefined && data !== null) return clip(JSON.stringify(data));
+  if (data !== undefined && data !== null) return beginOf(data);
   const [first] = Array.isArray(content) ? content : [];
   return isObject(first) && typeof first["text"] === "string" ? firstLine(first["text"]) : "";
 }
@@ -52,7 +55,7 @@ function findText(now: unknown, before: unknown, depth: number): string | undefi
   }
   if (typeof now !== "object" || now === null || depth > 4) return undefined;
   const old = (typeof before === "object" ? before : null) as JsonObject | null;
-  for (const [key, value] of Object.entries(now).slice(0, 50)) {
+  for (const [key, value] of firstEntries(now, 50)) {
     if (depth === 0 && STANDARD.includes(key)) continue;
     const found = findText(value, old?.[key], depth + 1);
     if (found !== undefined) return found;
@@ -70,9 +73,23 @@ function withoutStandard(observation: JsonObject): JsonObject {
 /** `code: print(1), language: python`; what is empty is left out. */
 function listFields(fields: [string, unknown][]): string {
   const parts = fields
+    .slice(0, MOST_FIELDS)
     .filter(([, value]) => value !== "" && value !== null)
-    .map(([name, value]) => `${name}: ${typeof value === "string" ? firstLine(value) : JSON.stringify(value)}`);
+    .map(([name, value]) => `${name}: ${typeof value === "string" ? firstLine(value) : beginOf(value)}`);
   return clip(parts.join(", "));
+}
+
+/** The beginning of the JSON of a value; of a large one no more is looked at. */
+function beginOf(value: unknown, room = LENGTH): string {
+  if (typeof value === "string") return clip(JSON.stringify(value.slice(0, room + 1)));
+  if (typeof value !== "object" || value === null) return String(JSON.stringify(value));
+  const isList = Array.isArray(value);
+  let text = "";
+  for (const [key, item] of firstEntries(value, LENGTH)) {
+    if (text.length > room) break;
+    text += `${text === "" ? "" : ","}${isList ? "" : `${JSON.stringify(key)}:`}${beginOf(item, room - text.length)}`;
+  }
+  return clip(isList ? `[${text}]` : `{${text}}`);
 }
 
 function firstLine(text: string): string {

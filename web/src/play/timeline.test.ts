@@ -1,7 +1,17 @@
 import { describe, expect, test } from "vitest";
 import { diffValues } from "./diff.js";
 import { parseJsonl, renderJsonl } from "./jsonl.js";
-import { addEvent, addReset, addStep, EMPTY_TIMELINE, type NewStep, type Timeline } from "./timeline.js";
+import {
+  addEvent,
+  addReset,
+  addStep,
+  EMPTY_TIMELINE,
+  goesOn,
+  type NewStep,
+  nameEpisode,
+  type Timeline,
+  timelineOf,
+} from "./timeline.js";
 
 describe("a timeline", () => {
   test("numbers steps by episode and sums their rewards; no reward is not a reward of 0", () => {
@@ -26,16 +36,46 @@ describe("a timeline", () => {
   });
 
   test("a reset that failed begins no episode", () => {
-    const failure = { code: "EXECUTION_ERROR", message: "no", issues: [] };
-    const { episodes, steps } = addReset(play([1]), { ...step("reset", null), observation: null, failure });
+    const failed = { ...step("reset", null), observation: null, failure: FAILURE };
+    const { episodes, steps } = addReset(play([1]), failed);
     expect(episodes).toHaveLength(1);
-    expect(steps.at(-1)).toMatchObject({ episode: 0, kind: "reset", failure });
+    expect(steps.at(-1)).toMatchObject({ episode: 0, kind: "reset", failure: FAILURE });
+    const first = addReset(EMPTY_TIMELINE, failed);
+    expect(first.episodes).toMatchObject([{ status: "stopped", steps: 0 }]);
+    expect(goesOn(first)).toBe(false);
+    expect(renderJsonl(first, SOURCE)).toBe("");
+  });
+
+  test.each([false, true])("nothing of a new session belongs to an episode of the one before (done: %s)", (done) => {
+    const lost = addEvent(addStep(play([1]), { ...step("step", 1), done }), "Connection lost", "");
+    expect(goesOn(lost)).toBe(false);
+    expect(nameEpisode(lost, "other").episodes).toEqual(lost.episodes);
+    const { episodes, steps } = addStep(lost, step("step", 5));
+    expect(episodes).toMatchObject([
+      { steps: 2, total: 2 },
+      { steps: 1, total: 5, reset: {} },
+    ]);
+    expect(steps.at(-1)).toMatchObject({ episode: 1, number: 1, total: 5 });
+  });
+
+  test("of a file is the one that was played", () => {
+    const steps = [0.5, null, -1].map((reward) => step("step", reward));
+    const played = addReset(play([0.5, null, -1]), step("reset", null));
+    const last = { ...played.episodes[1], status: "stopped" };
+    expect(
+      timelineOf([
+        { reset: step("reset", null), steps },
+        { reset: step("reset", null), steps: [] },
+      ]),
+    ).toEqual({
+      ...played,
+      episodes: [played.episodes[0], last],
+    });
   });
 
   test("comes back from its file as it was, without the steps that failed", () => {
-    const failure = { code: "TIMEOUT", message: "no", issues: [] };
-    const played = addStep(play([1, null]), { ...step("step", null), observation: null, failure });
-    const text = renderJsonl(played, { environment: "echo_env", url: "http://localhost:8000" });
+    const played = addStep(play([1, null]), { ...step("step", null), observation: null, failure: FAILURE });
+    const text = renderJsonl(played, SOURCE);
     const read = parseJsonl(text);
     expect(read.steps.map(({ action, reward, total }) => [action, reward, total])).toEqual(
       played.steps.slice(0, 3).map(({ action, reward, total }) => [action, reward, total]),
@@ -46,10 +86,25 @@ describe("a timeline", () => {
   test("a file that is none is refused with its line", () => {
     expect(() => parseJsonl("\n{}\n")).toThrow("Line 2 is no episode");
     expect(() => parseJsonl("")).toThrow("The file has no episode");
+    const [line = ""] = renderJsonl(play([1]), SOURCE).split("\n");
+    const deep = line.replace('"reset":{"seed":1}', `"reset":{"seed":${"[".repeat(5000)}${"]".repeat(5000)}}`);
+    expect(() => parseJsonl(deep)).toThrow("Line 1 is no episode: it is nested deeper than 1000 levels.");
+  });
+
+  test("a file may have as many steps as can be scrolled, and no more", () => {
+    const record = JSON.parse(renderJsonl(play([1]), SOURCE));
+    record.steps = Array.from({ length: 20_000 }, () => record.steps[0]);
+    const line = `${JSON.stringify(record)}\n`;
+    expect(parseJsonl(line).steps).toHaveLength(20_001);
+    expect(() => parseJsonl(line.repeat(10))).toThrow("It has more than 200,000 steps");
   });
 });
 
 describe("a diff", () => {
+  test("knows fields that every object of JavaScript seems to have", () => {
+    expect(diffValues({}, { constructor: 1 }).changes).toEqual([{ path: "constructor", before: undefined, after: 1 }]);
+  });
+
   test("names the places that differ, also those that only one side has", () => {
     const before = { a: { b: [1, 2] }, gone: true };
     const after = { a: { b: [1, 3, 4] }, fresh: null };
@@ -61,6 +116,9 @@ describe("a diff", () => {
     ]);
   });
 });
+
+const FAILURE = { code: "EXECUTION_ERROR", message: "no", issues: [] };
+const SOURCE = { environment: "echo_env", url: "http://localhost:8000" };
 
 function play(rewards: readonly (number | null)[]): Timeline {
   const start = addReset(EMPTY_TIMELINE, step("reset", null));

@@ -66,15 +66,35 @@ export const EMPTY_TIMELINE: Timeline = { episodes: [], steps: [], rows: [] };
 
 export type NewStep = Omit<Step, "index" | "episode" | "number" | "total">;
 
-/** Begins an episode with the reset that was answered; one in progress is stopped. */
+/** Begins an episode with the reset that was answered; one in progress is stopped. One that failed begins none. */
 export function addReset(timeline: Timeline, reset: NewStep): Timeline {
-  if (reset.failure) return addStep(timeline, reset);
-  return appendStep(startEpisode(timeline, reset.action, reset.at), reset);
+  if (!reset.failure) return appendStep(startEpisode(timeline, reset.action, reset.at), reset);
+  if (goesOn(timeline)) return appendStep(timeline, reset);
+  return withLatest(appendStep(startEpisode(timeline, {}, reset.at), reset), (episode) => end(episode, "stopped"));
 }
 
-/** Adds to the latest episode, or to one without a reset when there is none. */
+/** Adds to the latest episode; after a lost session and before any reset, to one without a reset. */
 export function addStep(timeline: Timeline, step: NewStep): Timeline {
-  return appendStep(timeline.episodes.length > 0 ? timeline : startEpisode(timeline, {}, step.at), step);
+  return appendStep(goesOn(timeline) ? timeline : startEpisode(timeline, {}, step.at), step);
+}
+
+/** The same for whole episodes at once: step by step, each would copy all that came before it. */
+export function timelineOf(played: readonly { reset: NewStep; steps: readonly NewStep[] }[]): Timeline {
+  const episodes: Episode[] = [];
+  const steps: Step[] = [];
+  const rows: Row[] = [];
+  for (const { reset, steps: taken } of played) {
+    let episode = newEpisode(episodes.length, reset.action, reset.at);
+    rows.push({ kind: "episode", episode: episode.index });
+    for (const added of [reset, ...taken]) {
+      const step = placeStep(episode, steps.length, added);
+      episode = afterStep(episode, step);
+      rows.push({ kind: "step", step: step.index });
+      steps.push(step);
+    }
+    episodes.push(end(episode, "stopped"));
+  }
+  return { episodes, steps, rows };
 }
 
 /** Adds a line about the connection, and ends the latest episode when it was in progress. */
@@ -83,35 +103,51 @@ export function addEvent(timeline: Timeline, text: string, detail: string): Time
   return { ...withLatest(timeline, (episode) => end(episode, "cut off")), rows };
 }
 
+/** Names the latest episode, unless it belongs to a session that is gone. */
 export function nameEpisode(timeline: Timeline, id: string): Timeline {
-  return withLatest(timeline, (episode) => ({ ...episode, id }));
+  return goesOn(timeline) ? withLatest(timeline, (episode) => ({ ...episode, id })) : timeline;
 }
 
 export function latestEpisode(timeline: Timeline): Episode | undefined {
   return timeline.episodes.at(-1);
 }
 
+/** Whether what comes next belongs to the latest episode: it was reset, and its session is still there. */
+export function goesOn(timeline: Timeline): boolean {
+  const status = latestEpisode(timeline)?.status;
+  return (status === "in progress" || status === "done") && timeline.rows.at(-1)?.kind !== "event";
+}
+
 function startEpisode(timeline: Timeline, reset: JsonObject, at: number): Timeline {
   const { episodes, rows, steps } = withLatest(timeline, (episode) => end(episode, "stopped"));
-  const index = episodes.length;
+  const episode = newEpisode(episodes.length, reset, at);
+  return { episodes: [...episodes, episode], steps, rows: [...rows, { kind: "episode", episode: episode.index }] };
+}
+
+function newEpisode(index: number, reset: JsonObject, at: number): Episode {
   const id = typeof reset["episode_id"] === "string" ? reset["episode_id"] : null;
-  const episode: Episode = { index, reset, id, startedAt: at, status: "in progress", steps: 0, total: null };
-  return { episodes: [...episodes, episode], steps, rows: [...rows, { kind: "episode", episode: index }] };
+  return { index, reset, id, startedAt: at, status: "in progress", steps: 0, total: null };
 }
 
 function appendStep(timeline: Timeline, added: NewStep): Timeline {
   const before = timeline.episodes.at(-1) as Episode;
-  const index = timeline.steps.length;
-  const number = added.kind === "reset" ? 0 : before.steps + 1;
-  const total = added.kind === "reset" ? null : sum(before.total, added.reward);
-  const step: Step = { ...added, index, episode: before.index, number, total };
-  const steps = added.kind === "reset" ? before.steps : number;
-  const status = added.done ? "done" : before.status === "done" && added.failure ? "done" : before.status;
+  const step = placeStep(before, timeline.steps.length, added);
   return {
-    episodes: [...timeline.episodes.slice(0, -1), { ...before, steps, total: total ?? before.total, status }],
+    episodes: [...timeline.episodes.slice(0, -1), afterStep(before, step)],
     steps: [...timeline.steps, step],
-    rows: [...timeline.rows, { kind: "step", step: index }],
+    rows: [...timeline.rows, { kind: "step", step: step.index }],
   };
+}
+
+function placeStep(episode: Episode, index: number, added: NewStep): Step {
+  const isReset = added.kind === "reset";
+  const total = isReset ? null : sum(episode.total, added.reward);
+  return { ...added, index, episode: episode.index, number: isReset ? 0 : episode.steps + 1, total };
+}
+
+function afterStep(episode: Episode, { kind, number, total, done }: Step): Episode {
+  const steps = kind === "reset" ? episode.steps : number;
+  return { ...episode, steps, total: total ?? episode.total, status: done ? "done" : episode.status };
 }
 
 function sum(total: number | null, reward: number | null): number | null {

@@ -22,10 +22,20 @@ export interface Exchange {
   ms: number;
 }
 
+/** What is told of a session without being asked for. */
+export interface LinkEvents {
+  /** It ended by itself, also between requests. Called once, and not after `close()`. */
+  ended(end: LinkEnd): void;
+  /** The server keeps a queue: the place in it, 0 when the turn has come. */
+  queued(place: number): void;
+}
+
 /** Why a connection ended: in words, and the close code of the socket, 0 when there was none. */
 export interface LinkEnd {
   code: number;
   reason: string;
+  /** Of a server that is full: how many places it has. */
+  places?: number;
 }
 
 export class LinkLostError extends Error {}
@@ -39,8 +49,8 @@ export interface ServerLink {
 
 const OPEN_TIMEOUT_MS = 15_000;
 
-/** Opens a session. `onEnd` is called once when it ends by itself, also between requests; not after `close()`. */
-export async function openLink(onEnd: (end: LinkEnd) => void): Promise<ServerLink> {
+/** Opens a session. */
+export async function openLink(events: LinkEvents): Promise<ServerLink> {
   let socket: Socket | undefined;
   let frames = 0;
   let waiting: { resolve(text: string): void; reject(error: Error): void } | undefined;
@@ -53,11 +63,12 @@ export async function openLink(onEnd: (end: LinkEnd) => void): Promise<ServerLin
     if (ended) return;
     ended = refusalOf(unasked) ?? why;
     waiting?.reject(new LinkLostError(ended.reason));
-    onEnd(ended);
+    events.ended(ended);
   };
   const receive = (data: unknown): void => {
     frames++;
     const text = String(data);
+    if (text.startsWith(QUEUED)) return events.queued(Number((parseJson(text) as Answer).data["place"]));
     if (waiting) waiting.resolve(text);
     else unasked = parseJson(text) as Answer;
     waiting = undefined;
@@ -97,9 +108,14 @@ export async function openLink(onEnd: (end: LinkEnd) => void): Promise<ServerLin
   };
 }
 
+/** How the frames begin that tell the place in the queue. */
+const QUEUED = '{"type":"queued"';
+
 function refusalOf(answer: Answer | undefined): LinkEnd | undefined {
   if (answer?.type !== "error") return undefined;
-  return { code: 0, reason: `${String(answer.data["message"])} (${String(answer.data["code"])})` };
+  const { code, message, max_sessions: places } = answer.data;
+  const end = { code: 0, reason: `${String(message)} (${String(code)})` };
+  return code === "CAPACITY_REACHED" ? { ...end, places: Number(places) } : end;
 }
 
 function byteLength(text: string): number {

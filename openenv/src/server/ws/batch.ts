@@ -2,7 +2,8 @@ import type { BatchReply } from "../../protocol/batch.js";
 import { isThenable } from "../../util/thenable.js";
 import type { Refusal } from "../refusal.js";
 import type { Session } from "../session.js";
-import type { Applicant, Sessions } from "../sessions.js";
+import type { Sessions } from "../sessions.js";
+import type { Applicant } from "../waiting-line.js";
 
 /** The sessions of one socket with the extension `batch`: each has a slot, and all end with the socket. */
 export class Batch {

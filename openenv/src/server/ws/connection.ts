@@ -48,6 +48,8 @@ export class Connection implements Conversation {
   /** The first answer has been sent. */
   answered = false;
   missedPings = 0;
+  /** Tells the peer its place in the queue; only one that asked for views is told. */
+  queued: ((place: number) => void) | undefined;
   #bytesRead = -1;
   readonly #parts: ConnectionParts;
   #owns = true;
@@ -74,8 +76,10 @@ export class Connection implements Conversation {
 
   /** Opens the session, or attaches to the named one, then handles what has come in meanwhile. */
   start(sessionId: string | null): void {
-    const { sessions } = this.#parts;
+    const { sessions, protocol, ws } = this.#parts;
     this.#owns = sessionId === null;
+    const { queued } = protocol;
+    if (queued && this.extensions.includes("view")) this.queued = (place) => ws.send(queued(place));
     if (this.extensions.includes("batch")) {
       if (sessionId === null) {
         this.batch = new Batch(sessions, this.#parts.orchestrator);

@@ -112,6 +112,7 @@ export function createFrameProtocol(runtime: Runtime, sessions: Sessions): Socke
       runtime.statistics.countError(data);
       return JSON.stringify({ type: "error", data });
     },
+    queued: (place) => JSON.stringify({ type: "queued", data: { place } }),
   };
 }
 

@@ -23,6 +23,8 @@ export interface SocketProtocol {
   answer(conversation: Conversation, text: string): Answer | null | Promise<Answer | null>;
   /** As `answer`, for a binary frame. */
   binary(conversation: Conversation, data: Uint8Array): Answer | null | Promise<Answer | null>;
-  /** The one unsolicited frame: said right after the handshake, before the socket is closed. */
+  /** Unsolicited: said right after the handshake, before the socket is closed. */
   refuse(refusal: Refusal): string;
+  /** What a peer with the extension `view` is told while it waits for a session: 1 for the next, 0 for its turn. */
+  queued?(place: number): string;
 }

@@ -11,8 +11,8 @@ const Readme = lazily("The README", () => import("./readme.js"));
 
 /** What the environment is, and how to use it from elsewhere. */
 export default function AboutView({ info, play }: ViewProps) {
-  const { schema, problem, load } = useSchema();
-  const { timeline } = useSyncExternalStore(play.subscribe, play.snapshot);
+  const { timeline, connection } = useSyncExternalStore(play.subscribe, play.snapshot);
+  const { schema, problem, load } = useSchema(connection.sessions);
   return (
     <main className="page" id="main" tabIndex={-1}>
       {problem ? (

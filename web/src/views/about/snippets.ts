@@ -48,7 +48,7 @@ function typescript({ url, action, reset, guarded }: SnippetOptions): string {
     ? ["connectTools", `await env.callTool(${quote(action.tool_name)}, ${renderTypeScript(action.arguments)})`]
     : ["connect", `await env.step(${renderTypeScript(action)})`];
   const token = guarded ? ", { token: process.env.OPENENV_ORCHESTRATOR_TOKEN }" : "";
-  return `// npm install openenv-ts
+  return `// npm install openenv-ts, then: npx openenv run play.ts
 import { ${connect} } from "openenv-ts/client";
 
 await using env = await ${connect}(${quote(url)}${token});

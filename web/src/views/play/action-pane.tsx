@@ -4,6 +4,7 @@ import type { WebInfo } from "../../../../openenv/src/protocol/web.js";
 import { lazily } from "../../parts/lazily.js";
 import { Segments } from "../../parts/segments.js";
 import type { Play, PlaySnapshot } from "../../play/play.js";
+import { goesOn } from "../../play/timeline.js";
 import type { SchemaState } from "../../use-schema.js";
 import { JsonEditor } from "./json-editor.js";
 import { QuickActions } from "./quick-actions.js";
@@ -13,6 +14,8 @@ import type { Draft } from "./use-draft.js";
 const loadForm = () => import("../../form/schema-form.js");
 const SchemaForm = lazily("The form", loadForm);
 const FORM_ID = "action";
+// It need not wait for the schema; when it cannot be loaded, its place says so.
+loadForm().catch(() => {});
 
 interface ActionPaneProps {
   info: WebInfo;
@@ -31,7 +34,7 @@ export function ActionPane({ info, play, shown, schema, draft, hasTools }: Actio
   const description = schema.schema?.tools?.find(({ name }) => name === draft.tool)?.description;
   const last = shown.timeline.steps.at(-1);
   const issues = last?.kind === "step" ? issuesFor(last.failure?.issues, draft.tool) : NO_ISSUES;
-  const needsReset = !info.step_before_reset && shown.timeline.episodes.length === 0;
+  const needsReset = !info.step_before_reset && !goesOn(shown.timeline);
   const send = (value: JsonObject): void => {
     if (needsReset || shown.pending || shown.connection.status !== "connected") return;
     setInvalid(0);

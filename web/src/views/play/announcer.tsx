@@ -7,7 +7,9 @@ export function Announcer({ shown }: { shown: PlaySnapshot }) {
   const words = !last
     ? ""
     : last.failure
-      ? `Step ${last.number} failed`
+      ? last.kind === "reset"
+        ? "The reset failed"
+        : `Step ${last.number} failed`
       : last.kind === "reset"
         ? `Episode ${last.episode + 1} started`
         : `Step ${last.number}, reward ${formatReward(last.reward)}, ${last.done ? "done" : "not done"}`;

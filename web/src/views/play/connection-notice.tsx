@@ -12,7 +12,7 @@ interface ConnectionNoticeProps {
 
 /** What happened to the connection, and what can be done. */
 export function ConnectionNotice({ info, play, shown }: ConnectionNoticeProps) {
-  const { status, end, endedAt, nextTryAt, wasOpen } = shown.connection;
+  const { status, place, end, endedAt, nextTryAt, wasOpen } = shown.connection;
   const left = useSecondsLeft(nextTryAt);
   if (info.guarded) {
     return (
@@ -28,14 +28,30 @@ export function ConnectionNotice({ info, play, shown }: ConnectionNoticeProps) {
       </Notice>
     );
   }
-  if (status !== "lost" || !end) return null;
-  const next = nextTryAt === undefined ? "Trying now." : `Next try in ${left} s.`;
-  if (end.reason.includes("CAPACITY_REACHED")) {
+  if (status === "queued") {
     return (
       <Notice
         tone="wait"
         bar
-        title={`All ${info.capacity.max_sessions} places are taken.`}
+        title={wordsForFull(info.capacity.max_sessions)}
+        actions={
+          <button type="button" className="btn btn--sm" onClick={() => play.leave(false)}>
+            Leave the queue
+          </button>
+        }
+      >
+        You are number {place.toLocaleString("en")} in the queue. Your session starts by itself.
+      </Notice>
+    );
+  }
+  if (status !== "lost" || !end) return null;
+  const next = nextTryAt === undefined ? "Trying now." : `Next try in ${left} s.`;
+  if (end.places !== undefined) {
+    return (
+      <Notice
+        tone="wait"
+        bar
+        title={wordsForFull(end.places)}
         actions={
           <>
             <Reconnect play={play} label="Try now" />
@@ -65,6 +81,10 @@ export function ConnectionNotice({ info, play, shown }: ConnectionNoticeProps) {
       A new connection is a new session. {next}
     </Notice>
   );
+}
+
+function wordsForFull(places: number): string {
+  return places === 1 ? "The only place is taken." : `All ${places.toLocaleString("en")} places are taken.`;
 }
 
 function Reconnect({ play, label }: { play: Play; label: string }) {

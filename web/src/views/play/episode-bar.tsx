@@ -1,7 +1,7 @@
 import { useState } from "react";
 import type { WebInfo } from "../../../../openenv/src/protocol/web.js";
 import { CopyButton } from "../../parts/copy-button.js";
-import { formatReward } from "../../parts/format.js";
+import { formatReward, inWords } from "../../parts/format.js";
 import { Icon } from "../../parts/icon.js";
 import { Menu } from "../../parts/menu.js";
 import type { Play, PlaySnapshot } from "../../play/play.js";
@@ -104,12 +104,12 @@ function Facts({ episode, hasTasks }: { episode: Episode; hasTasks: boolean }) {
       )}
       <div>
         <dt>Seed</dt>
-        <dd>{seed === undefined ? "none" : String(seed)}</dd>
+        <dd>{seed === undefined ? "none" : inWords(seed)}</dd>
       </div>
       {hasTasks ? (
         <div>
           <dt>Task</dt>
-          <dd>{split === undefined ? "none" : `${split} / ${index ?? "any"}`}</dd>
+          <dd>{split === undefined ? "none" : `${inWords(split)} / ${inWords(index ?? "any")}`}</dd>
         </div>
       ) : null}
       <div>

@@ -1,5 +1,6 @@
 import { useEffect, useState, useSyncExternalStore } from "react";
 import { Segments } from "../../parts/segments.js";
+import type { Step } from "../../play/timeline.js";
 import { useSchema } from "../../use-schema.js";
 import type { ViewProps } from "../../views.js";
 import { ActionPane } from "./action-pane.js";
@@ -21,7 +22,7 @@ type Part = "step" | "timeline" | "state";
 /** Act on the left, what came back in the middle, what happened so far on the right. */
 export default function PlayView({ info, play }: ViewProps) {
   const shown = useSyncExternalStore(play.subscribe, play.snapshot);
-  const schema = useSchema();
+  const schema = useSchema(shown.connection.sessions);
   const tools = schema.schema?.tools ?? [];
   const draft = useDraft(info, schema.schema);
   const [part, setPart] = useState<Part>("step");
@@ -43,7 +44,10 @@ export default function PlayView({ info, play }: ViewProps) {
         shown={shown}
         files={files}
         replaying={replaying}
-        onReplay={() => setReplaying(true)}
+        onReplay={() => {
+          setReplaying(true);
+          setPart("step");
+        }}
       />
       <Announcer shown={shown} />
       <main className={`play ${hasTools ? "play--tools" : ""}`} id="main" tabIndex={-1} data-part={part}>
@@ -53,7 +57,7 @@ export default function PlayView({ info, play }: ViewProps) {
           <Segments
             label="What is shown below"
             options={[
-              { name: "step", label: step ? `Step ${step.number}` : "Step" },
+              { name: "step", label: nameOf(step, shown.imported !== undefined && replaying) },
               { name: "timeline", label: "Timeline" },
               { name: "state", label: "State" },
             ]}
@@ -62,7 +66,7 @@ export default function PlayView({ info, play }: ViewProps) {
           />
         </div>
         {shown.imported && replaying ? (
-          <ReplayPane imported={shown.imported} onClose={() => setReplaying(false)} />
+          <ReplayPane info={info} imported={shown.imported} onClose={() => setReplaying(false)} />
         ) : (
           <StepPane info={info} play={play} shown={shown} draft={draft} tools={tools} />
         )}
@@ -71,6 +75,13 @@ export default function PlayView({ info, play }: ViewProps) {
       </main>
     </>
   );
+}
+
+/** What the pane of the step shows. */
+function nameOf(step: Step | undefined, replaying: boolean): string {
+  if (replaying) return "Replay";
+  if (!step) return "Step";
+  return step.kind === "reset" ? "Reset" : `Step ${step.number}`;
 }
 
 /** On a small screen the answer is brought into view once it is there. */

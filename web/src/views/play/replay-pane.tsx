@@ -1,12 +1,15 @@
 import { useEffect, useState } from "react";
+import type { WebInfo } from "../../../../openenv/src/protocol/web.js";
 import { formatReward } from "../../parts/format.js";
 import { Notice } from "../../parts/notice.js";
 import type { Imported } from "../../play/play.js";
-import { type ReplayRow, type ReplayState, replay } from "../../play/replay.js";
+import { type ReplayRow, type ReplayState, replay, replayedTimeline } from "../../play/replay.js";
 import { summarizeAction, summarizeObservation } from "../../play/summary.js";
 import { ChangeList } from "./diff-view.js";
+import { saveTimeline } from "./use-files.js";
 
 interface ReplayPaneProps {
+  info: WebInfo;
   imported: Imported;
   onClose(): void;
 }
@@ -15,7 +18,7 @@ interface ReplayPaneProps {
 const MOST_ROWS = 200;
 
 /** Recorded beside replayed, one line a step; the first that differs is marked, later ones are not judged. */
-export function ReplayPane({ imported, onClose }: ReplayPaneProps) {
+export function ReplayPane({ info, imported, onClose }: ReplayPaneProps) {
   const [state, setState] = useState<ReplayState>();
   const [run, setRun] = useState({ goOn: false, number: 0 });
   const [showDiff, setShowDiff] = useState(false);
@@ -73,6 +76,7 @@ export function ReplayPane({ imported, onClose }: ReplayPaneProps) {
             onShowDiff={() => setShowDiff(!showDiff)}
             onGoOn={() => setRun({ goOn: true, number: run.number + 1 })}
             onAgain={() => setRun({ goOn: false, number: run.number + 1 })}
+            onExport={() => saveTimeline(`${info.name}-replay`, replayedTimeline(rows), info)}
           />
           {first && showDiff ? <ChangeList diff={first.diff} /> : null}
         </div>
@@ -141,13 +145,19 @@ interface VerdictProps {
   onShowDiff(): void;
   onGoOn(): void;
   onAgain(): void;
+  onExport(): void;
 }
 
-function Verdict({ state, first, showDiff, onShowDiff, onGoOn, onAgain }: VerdictProps) {
+function Verdict({ state, first, showDiff, onShowDiff, onGoOn, onAgain, onExport }: VerdictProps) {
   const again = (
-    <button type="button" className="btn btn--ghost btn--sm" onClick={onAgain}>
-      Replay again
-    </button>
+    <>
+      <button type="button" className="btn btn--ghost btn--sm" onClick={onAgain}>
+        Replay again
+      </button>
+      <button type="button" className="btn btn--ghost btn--sm" onClick={onExport}>
+        Export replay
+      </button>
+    </>
   );
   if (state?.status === "equal") {
     return (

@@ -1,6 +1,7 @@
 import { type KeyboardEvent, useEffect, useRef, useState } from "react";
 import type { JsonObject } from "../../../../openenv/src/protocol/messages.js";
 import type { WebInfo } from "../../../../openenv/src/protocol/web.js";
+import { inWords } from "../../parts/format.js";
 import { Icon } from "../../parts/icon.js";
 import { IconButton } from "../../parts/icon-button.js";
 import { lazily } from "../../parts/lazily.js";
@@ -22,10 +23,10 @@ interface ResetOptionsProps {
 /** Reset with a seed, a task, an episode id and the environment's own options. Enter resets, Esc closes. */
 export function ResetOptions({ info, play, free, onClose }: ResetOptionsProps) {
   const latest = play.snapshot().timeline.episodes.at(-1)?.reset ?? {};
-  const [seed, setSeed] = useState(latest["seed"] === undefined ? "" : String(latest["seed"]));
+  const [seed, setSeed] = useState(latest["seed"] === undefined ? "" : inWords(latest["seed"]));
   const [episodeId, setEpisodeId] = useState("");
-  const [split, setSplit] = useState(String(latest["split"] ?? ""));
-  const [index, setIndex] = useState(latest["index"] === undefined ? "" : String(latest["index"]));
+  const [split, setSplit] = useState(inWords(latest["split"] ?? ""));
+  const [index, setIndex] = useState(latest["index"] === undefined ? "" : inWords(latest["index"]));
   const [own, setOwn] = useState<JsonObject>({});
   const [problem, setProblem] = useState<string>();
   const tasks = useTasks(info.tasks);

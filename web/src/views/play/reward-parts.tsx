@@ -3,6 +3,8 @@ import { formatReward } from "../../parts/format.js";
 import type { Step } from "../../play/timeline.js";
 import { Block } from "./block.js";
 
+const MOST_SIGNALS = 50;
+
 /** The parts that a reward is made of, where the environment tells them. */
 export function RewardParts({ step }: { step: Step }) {
   const [where, signals] = findSignals(step);
@@ -33,7 +35,8 @@ function findSignals({ metadata, observation }: Step): [where: string, signals: 
     ["info.reward_signals", isObject(info) ? info["reward_signals"] : undefined],
   ] as const) {
     if (!isObject(value)) continue;
-    return [where, Object.entries(value).filter((entry): entry is [string, number] => typeof entry[1] === "number")];
+    const signals = Object.entries(value).filter((entry): entry is [string, number] => typeof entry[1] === "number");
+    return [where, signals.slice(0, MOST_SIGNALS)];
   }
   return ["", []];
 }

@@ -34,7 +34,7 @@ export function StepBody({ play, shown, step, draft, tools }: StepBodyProps) {
   const toolError = toolErrorOf(observation);
   const tool = tools.find(({ name }) => name === action["tool_name"]);
   return (
-    <div className="read" key={step.index}>
+    <div className="read">
       <FailureNotice play={play} shown={shown} step={step} />
       {step.done && !shown.imported ? <DoneNotice play={play} shown={shown} step={step} /> : null}
       <Block
@@ -119,17 +119,27 @@ function CallBadge({ error }: { error: boolean }) {
   );
 }
 
+const WRAPPED = '{"fastmcp":{"wrap_result":true}}';
+
+/** Once: the text and the structured content of a tool are mostly its data again. The frames have all of them. */
 function resultOf(observation: JsonObject): JsonObject {
   const { result } = observation;
   if (!isObject(result)) return {};
-  const { content, ...others } = result;
+  const { content, data, structured_content: structured, is_error: _, meta, ...others } = result;
   const [only, ...more] = Array.isArray(content) ? content : [];
   const text = more.length === 0 && isObject(only) && only["type"] === "text" ? only["text"] : content;
-  return Object.fromEntries(
-    Object.entries({ content: text, ...others }).filter(
-      ([key, value]) => value !== null && !(key === "data" && JSON.stringify(value) === JSON.stringify(text)),
-    ),
-  );
+  const json = JSON.stringify(data ?? structured ?? null);
+  const isText = json === "null" || text === data || text !== json;
+  const isAgain = [json, JSON.stringify({ result: data })].includes(JSON.stringify(structured));
+  const shown = {
+    ...(isText ? { content: text } : {}),
+    ...(isText && text === data ? {} : { data }),
+    ...(isAgain ? {} : { structured_content: structured }),
+    // That a client of MCP finds the data one level deeper.
+    ...(JSON.stringify(meta) === WRAPPED ? {} : { meta }),
+    ...others,
+  };
+  return Object.fromEntries(Object.entries(shown).filter(([, value]) => value !== null && value !== undefined));
 }
 
 function withoutStandard(observation: JsonObject): JsonObject {

@@ -1,6 +1,7 @@
 import { useEffect, useMemo, useState } from "react";
 import type { ToolSummary } from "../../../../openenv/src/protocol/tools.js";
 import type { WebInfo } from "../../../../openenv/src/protocol/web.js";
+import { Boundary } from "../../parts/boundary.js";
 import { formatMs, formatReward, formatTime } from "../../parts/format.js";
 import { IconButton } from "../../parts/icon-button.js";
 import { Tabs } from "../../parts/tabs.js";
@@ -77,13 +78,15 @@ export function StepPane({ info, play, shown, draft, tools }: StepPaneProps) {
         panel={PANEL}
       />
       <div className="scroll" role="tabpanel" id={PANEL} aria-labelledby={`${PANEL}-${tab}`} tabIndex={0}>
-        {tab === "step" ? (
-          <StepBody play={play} shown={shown} step={step} draft={draft} tools={tools} />
-        ) : tab === "diff" ? (
-          <DiffView diff={diff} before={before} />
-        ) : (
-          <RawFrames step={step} />
-        )}
+        <Boundary what="This step" key={`${step.index} ${tab}`}>
+          {tab === "step" ? (
+            <StepBody play={play} shown={shown} step={step} draft={draft} tools={tools} />
+          ) : tab === "diff" ? (
+            <DiffView diff={diff} before={before} />
+          ) : (
+            <RawFrames step={step} />
+          )}
+        </Boundary>
       </div>
     </section>
   );

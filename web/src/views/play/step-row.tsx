@@ -1,5 +1,5 @@
 import type { TextRun } from "../../../../openenv/src/protocol/web.js";
-import { formatMs, formatReward, formatTime } from "../../parts/format.js";
+import { formatMs, formatReward, formatTime, inWords } from "../../parts/format.js";
 import { renderRun } from "../../parts/marked-text.js";
 import { isFailed, summarizeAction, summarizeObservation } from "../../play/summary.js";
 import type { Row, Step, Timeline } from "../../play/timeline.js";
@@ -62,8 +62,8 @@ function EpisodeHead({ timeline, index }: { timeline: Timeline; index: number })
   if (!episode) return null;
   const { reset, steps } = episode;
   const facts = [
-    reset["seed"] === undefined ? "no seed" : `seed ${reset["seed"]}`,
-    reset["split"] === undefined ? "" : `${reset["split"]} / ${reset["index"] ?? "any"}`,
+    reset["seed"] === undefined ? "no seed" : `seed ${inWords(reset["seed"])}`,
+    reset["split"] === undefined ? "" : `${inWords(reset["split"])} / ${inWords(reset["index"] ?? "any")}`,
     steps === 1 ? "1 step" : `${steps} steps`,
   ];
   return (

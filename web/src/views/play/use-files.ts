@@ -3,6 +3,7 @@ import type { WebInfo } from "../../../../openenv/src/protocol/web.js";
 import { saveFile } from "../../parts/save-file.js";
 import { parseJsonl, renderJsonl } from "../../play/jsonl.js";
 import type { Play, PlaySnapshot } from "../../play/play.js";
+import type { Timeline } from "../../play/timeline.js";
 import { BASE } from "../../server/base.js";
 
 /** The timeline as a file, and a file as a timeline. */
@@ -12,6 +13,12 @@ export interface Files {
   save(): void;
   choose(): void;
   forget(): void;
+}
+
+/** Hands a timeline to the browser as a file of today. */
+export function saveTimeline(name: string, timeline: Timeline, info: WebInfo): void {
+  const day = new Date().toISOString().slice(0, 10);
+  saveFile(`${name}-${day}.jsonl`, renderJsonl(timeline, { environment: info.name, url: BASE }));
 }
 
 /** Larger ones would stop the page for seconds. */
@@ -41,8 +48,7 @@ export function useFiles(info: WebInfo, play: Play, shown: PlaySnapshot): Files 
     save() {
       const { timeline } = play.snapshot();
       if (timeline.steps.length === 0) return;
-      const day = new Date().toISOString().slice(0, 10);
-      saveFile(`${info.name}-${day}.jsonl`, renderJsonl(timeline, { environment: info.name, url: BASE }));
+      saveTimeline(info.name, timeline, info);
       play.saved();
     },
     choose() {
