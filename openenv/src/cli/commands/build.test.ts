@@ -122,6 +122,7 @@ describe.skipIf(!engine.available)("a build that fails", TIME_LIMIT, () => {
   const cases: [string, string, RegExp][] = [
     ["a step fails", "RUN echo told && exit 3", /docker build failed:[\s\S]*told/],
     ["the base image is missing", "FROM openenv-test-nowhere/none:1", /base image .* cannot be pulled/],
+    ["its base has no npm", "RUN npm --version", /has no npm; .*BUILD_BASE[\s\S]*npm: not found/],
     ["the image ends at once", 'CMD ["node", "-e", "console.log(`told`); process.exit(4)"]', /exited[\s\S]*told/],
   ];
   test.each(cases)("is one clear error and leaves no container: %s", async (_case, line, text) => {
