@@ -34,19 +34,19 @@ describe("openenv", () => {
   });
 
   test("every command, and every command of a command, has examples in its help", async () => {
-    const namesIn = (help: string): string[] =>
-      [...(help.split("Commands:\n")[1] ?? "").matchAll(/^ {2}(\w+)/gm)].flatMap(([, name = ""]) =>
-        name === "help" ? [] : [name],
-      );
+    const namesIn = (help: string): string[] => {
+      const listed = help.split("Commands:\n")[1]?.split("\n\n")[0] ?? "";
+      return [...listed.matchAll(/^ {2}(\w+)/gm)].map(([, name = ""]) => name).filter((name) => name !== "help");
+    };
     const check = async (...command: string[]): Promise<void> => {
       const { code, stdout } = await runCommand([...command, "--help"], { cwd });
       expect(code).toBe(0);
-      const inner = namesIn(stdout);
-      for (const name of inner) await check(...command, name);
+      const inner = command.length < 2 ? namesIn(stdout) : [];
+      await Promise.all(inner.map((name) => check(...command, name)));
       if (inner.length === 0) expect(stdout, command.join(" ")).toMatch(/Examples?:\n.*openenv /);
     };
     await check();
-  }, 60_000);
+  }, 180_000);
 
   test("help <command> prints the help of the command", async () => {
     const { stdout } = await runCommand(["help", "serve"], { cwd });
