@@ -172,6 +172,8 @@ test.each([
   ["no docker command", { PATH: "/nowhere" }, [], 1, "There is no docker command"],
   ["no Dockerfile of that name", {}, ["-f", "none"], 2, "There is no Dockerfile none"],
   ["no such folder", {}, ["nowhere"], 2, "nowhere is no folder"],
+  ["no name for an image", {}, ["-t", "Chess Club"], 2, '"Chess Club" is no name for an image'],
+  ["an option for a name", {}, ["-t", "--push"], 2, '"--push" is no name for an image'],
 ])("%s is one clear error", async (_case, env, args, code, text) => {
   await using project = await createPublishable();
   const done = await runCommand(["build", ...args], { cwd: project.dir, env });
