@@ -33,7 +33,7 @@ const BUILD_ADVICE: readonly { pattern: RegExp; says: string }[] = [
   },
   {
     pattern: /npm: (?:command )?not found|exec: "npm": executable file not found/,
-    says: "An image that the Dockerfile builds with has no npm; name one that has it (--build-arg BUILD_BASE=node:20-slim).",
+    says: "An image that the Dockerfile builds with has no npm; name one that has it, with --build-arg BUILD_BASE=<image>.",
   },
 ];
 
