@@ -2,9 +2,9 @@ import type { ClientContract, GenericContract } from "./client/contract.js";
 import type { SyncConnectOptions } from "./client/sync/types.js";
 import { refuseUnknown } from "./providers/check-options.js";
 import { dockerProvider } from "./providers/docker/docker-provider.js";
-import type { FromOptions } from "./providers/from-docker-image.js";
+import { FROM_OPTIONS, type FromOptions } from "./providers/from-docker-image.js";
 import { connectStartedSync, type StartedSyncClient } from "./providers/sync/connect-started-sync.js";
-import { startSync } from "./providers/sync/start-sync.js";
+import { startSync, withoutPromises } from "./providers/sync/start-sync.js";
 import { recipeOf, renderStart } from "./providers/sync/start-task.js";
 
 export type { StartedSyncClient };
@@ -16,15 +16,7 @@ export interface SyncFromOptions<C extends ClientContract = GenericContract>
   connect?: SyncConnectOptions | undefined;
 }
 
-const KNOWN = [
-  "contract",
-  "provider",
-  "prewarm",
-  "connect",
-  "env",
-  "timeoutMs",
-  "replicas",
-] as const satisfies readonly (keyof SyncFromOptions)[];
+const KNOWN = withoutPromises(FROM_OPTIONS);
 
 /**
  * As `fromDockerImage`, with calls that block this thread; another one does the work meanwhile.

@@ -1,9 +1,9 @@
 import type { ClientContract, GenericContract } from "./client/contract.js";
 import type { SyncConnectOptions } from "./client/sync/types.js";
 import { refuseUnknown } from "./providers/check-options.js";
-import { explainConnect, type HubOptions } from "./providers/from-hub.js";
+import { explainConnect, HUB_OPTIONS, type HubOptions } from "./providers/from-hub.js";
 import { connectStartedSync, type StartedSyncClient } from "./providers/sync/connect-started-sync.js";
-import { startSync } from "./providers/sync/start-sync.js";
+import { startSync, withoutPromises } from "./providers/sync/start-sync.js";
 import { recipeOf, renderHubStart } from "./providers/sync/start-task.js";
 
 /** As those of `fromHub`; a thread that waits cannot be aborted, nor be told of the progress. */
@@ -13,19 +13,7 @@ export interface SyncHubOptions<C extends ClientContract = GenericContract>
   connect?: SyncConnectOptions | undefined;
 }
 
-const KNOWN = [
-  "contract",
-  "provider",
-  "prewarm",
-  "connect",
-  "env",
-  "timeoutMs",
-  "replicas",
-  "useDocker",
-  "tag",
-  "registry",
-  "token",
-] as const satisfies readonly (keyof SyncHubOptions)[];
+const KNOWN = withoutPromises(HUB_OPTIONS);
 
 /**
  * As `fromHub`, with calls that block this thread; another one does the work meanwhile.

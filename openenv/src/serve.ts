@@ -11,6 +11,15 @@ import type { RunningServer, ServeOptions } from "./server/types.js";
  * @throws ConfigError for a wrong option or variable, a taken port, or what is no environment.
  */
 export async function serve(environment: EnvironmentDefinition, options: ServeOptions = {}): Promise<RunningServer> {
+  const stopListening = options.handleSignals === true ? endOnSignals() : undefined;
+  try {
+    return await start(environment, options);
+  } finally {
+    stopListening?.();
+  }
+}
+
+async function start(environment: EnvironmentDefinition, options: ServeOptions): Promise<RunningServer> {
   if (HOST_MARK in globalThis) {
     throw new ConfigError("The module of an isolated environment must not serve: keep serve() in another file.");
   }
@@ -22,4 +31,13 @@ export async function serve(environment: EnvironmentDefinition, options: ServeOp
   if (workers === 1) return serveHere(environment, options);
   const { superviseWorkers } = await import("./cluster/supervise.js");
   return superviseWorkers(environment, options);
+}
+
+/** Until the server has its own handlers: the first process of a container has no others, and would not end at all. */
+function endOnSignals(): () => void {
+  const end = (): void => process.exit(0);
+  process.once("SIGTERM", end).once("SIGINT", end);
+  return () => {
+    process.removeListener("SIGTERM", end).removeListener("SIGINT", end);
+  };
 }

@@ -29,6 +29,8 @@ export async function runPython(python: string, script: string, cwd: string): Pr
   const env = {
     ...process.env,
     PYTHONPATH: cwd,
+    // The package remembers there which environments the user has.
+    XDG_CACHE_HOME: join(cwd, ".cache"),
     PYTHONDONTWRITEBYTECODE: "1",
     PYTHONWARNINGS: "error::UserWarning:pydantic",
   };

@@ -33,14 +33,20 @@ describe("openenv", () => {
     expect(new Set(packages)).toEqual(new Set(["commander"]));
   });
 
-  test.each([["serve"], ["run"], ["schema", "diff"], ["schema", "show"]])(
-    "%s %s has examples in its help",
-    async (...command) => {
-      const { code, stdout } = await runCommand([...command.filter(Boolean), "--help"], { cwd });
-      expect(stdout).toMatch(/Examples:\n {2}openenv /);
+  test("every command, and every command of a command, has examples in its help", async () => {
+    const namesIn = (help: string): string[] => {
+      const listed = help.split("Commands:\n")[1]?.split("\n\n")[0] ?? "";
+      return [...listed.matchAll(/^ {2}(\w+)/gm)].map(([, name = ""]) => name).filter((name) => name !== "help");
+    };
+    const check = async (...command: string[]): Promise<void> => {
+      const { code, stdout } = await runCommand([...command, "--help"], { cwd });
       expect(code).toBe(0);
-    },
-  );
+      const inner = command.length < 2 ? namesIn(stdout) : [];
+      await Promise.all(inner.map((name) => check(...command, name)));
+      if (inner.length === 0) expect(stdout, command.join(" ")).toMatch(/Examples?:\n.*openenv /);
+    };
+    await check();
+  }, 180_000);
 
   test("help <command> prints the help of the command", async () => {
     const { stdout } = await runCommand(["help", "serve"], { cwd });

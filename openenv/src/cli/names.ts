@@ -2,9 +2,9 @@ import { ConfigError } from "../errors.js";
 
 /** The spellings of one environment's name: `counter-game`, `counter_game`, `CounterGame`, `Counter Game`. */
 export interface Names {
-  /** Of folders, packages, images and Spaces. */
+  /** Of folders, packages and images. */
   kebab: string;
-  /** Of the contract and of the Python package. */
+  /** Of the contract, the Python package and the Space. */
   module: string;
   /** Of classes, before Env, Action and so on: `my-env` and `my` both give `My`. */
   prefix: string;

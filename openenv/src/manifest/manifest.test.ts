@@ -92,7 +92,7 @@ describe("what is wrong with a manifest is said with its line", () => {
     [`${MINIMAL}variables:\n  A: 1\n  B: [2]\n`, "openenv.yaml:4: variables.B must be text, a number, true or false"],
     [
       `${MINIMAL}variables: { "A B": 1 }\n`,
-      "openenv.yaml:2: variables.A B must be a map whose keys are letters, digits",
+      "openenv.yaml:2: variables.A B must be called otherwise, with letters, digits and _, and is",
     ],
     [`${MINIMAL}name: other\n`, "openenv.yaml:2: Map keys must be unique; mend the YAML."],
     [`${MINIMAL}type: "space\n`, "openenv.yaml:3: Missing closing"],

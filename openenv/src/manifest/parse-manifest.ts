@@ -78,7 +78,7 @@ function expectation(issue: z.core.$ZodIssue): string {
     case "too_big":
       return `${issue.inclusive ? "at most" : "below"} ${issue.maximum}${unit(issue.origin)}`;
     case "invalid_key":
-      return `a map whose keys are ${issue.issues[0]?.message ?? "names"}`;
+      return `called otherwise, with ${issue.issues[0]?.message ?? "a name"}`;
     default:
       return issue.message;
   }

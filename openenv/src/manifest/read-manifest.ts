@@ -22,7 +22,7 @@ export async function findManifest(dir: string): Promise<Manifest | undefined> {
     text = await readFile(file, "utf8");
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw new ConfigError(`${file} cannot be read (${(error as Error).message}); check its permissions.`);
+    throw new ConfigError(`${file} cannot be read (${(error as Error).message}); it must be a file that you may read.`);
   }
   return parseManifest(text, shown(file));
 }

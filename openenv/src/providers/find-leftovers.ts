@@ -1,9 +1,10 @@
-import { ProviderError } from "../errors.js";
+import { OpenEnvError } from "../errors.js";
 import { findEngine } from "./docker/connection.js";
 import { createDockerSweeper } from "./docker/sweep.js";
 import { createKubernetesSweeper } from "./kubernetes/sweep.js";
 import type { Leftover, Sweeper } from "./leftover.js";
 import { createProcessSweeper } from "./process/sweep.js";
+import { createCheckoutSweeper } from "./repository/unfinished.js";
 import { createSlurmSweeper } from "./slurm/sweep.js";
 import { createSwarmSweeper } from "./swarm/sweep.js";
 
@@ -16,11 +17,15 @@ export interface Leftovers {
 /** One for each place where providers start something. */
 const SWEEPERS: readonly (() => Sweeper)[] = [
   createProcessSweeper,
+  () => createCheckoutSweeper(),
   createSlurmSweeper,
   createKubernetesSweeper,
   () => createDockerSweeper(findEngine(process.env)),
   () => createSwarmSweeper(findEngine(process.env)),
 ];
+
+/** Nobody is there, or is named wrongly: the others are asked all the same. */
+const NOBODY_TO_ASK: readonly string[] = ["PROVIDER_UNAVAILABLE", "INVALID_CONFIG"];
 
 /** All that any provider has started and that still runs, the oldest first: by its label or record, and nothing else. */
 export async function findLeftovers(): Promise<Leftovers> {
@@ -29,7 +34,7 @@ export async function findLeftovers(): Promise<Leftovers> {
     try {
       return await create().list();
     } catch (error) {
-      if (!(error instanceof ProviderError) || error.code !== "PROVIDER_UNAVAILABLE") throw error;
+      if (!(error instanceof OpenEnvError) || !NOBODY_TO_ASK.includes(error.code)) throw error;
       if (!unasked.includes(error.message)) unasked.push(error.message);
       return [];
     }

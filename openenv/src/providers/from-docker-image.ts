@@ -21,7 +21,8 @@ export interface FromOptions<C extends ClientContract = GenericContract> extends
   connect?: Omit<ConnectOptions, "signal"> | undefined;
 }
 
-const KNOWN = [
+/** The names of all options. */
+export const FROM_OPTIONS = [
   "contract",
   "provider",
   "prewarm",
@@ -45,7 +46,7 @@ export async function fromDockerImage<C extends ClientContract = GenericContract
   image: string,
   options: FromOptions<C> = {},
 ): Promise<StartedClient<C>> {
-  refuseUnknown("fromDockerImage()", options, KNOWN);
+  refuseUnknown("fromDockerImage()", options, FROM_OPTIONS);
   const { contract, provider = DEFAULT, prewarm = 0, connect = {}, ...start } = options;
   const started = await startSpared(provider, { image, ...start }, prewarm);
   return connectStarted(started, contract, { ...connect, signal: start.signal });

@@ -37,7 +37,8 @@ const OF_START = [
   "tag",
   "registry",
 ] as const satisfies readonly (keyof HubOptions)[];
-const KNOWN = [
+/** The names of all options. */
+export const HUB_OPTIONS = [
   ...OF_START,
   "contract",
   "connect",
@@ -59,7 +60,7 @@ export async function fromHub<C extends ClientContract = GenericContract>(
   repo: string,
   options: HubOptions<C> = {},
 ): Promise<StartedClient<C>> {
-  refuseUnknown("fromHub()", options, KNOWN);
+  refuseUnknown("fromHub()", options, HUB_OPTIONS);
   const { contract, connect = {}, ...hub } = options;
   const { token, ...started } = await startFromHub(repo, hub);
   try {

@@ -3,6 +3,7 @@ import type { Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { OWNER } from "./owner.js";
 import type { Recipe } from "./provider.js";
+import { stateDir } from "./state-dir.js";
 
 /** The line that ends the guard; input that ends without it means that the owner is gone. */
 export const DONE = "done";
@@ -37,6 +38,7 @@ function startGuard(): Writable {
     // A terminal's Ctrl-C is for its owner only.
     detached: true,
     cwd: "/",
+    env: { ...process.env, OPENENV_STATE_DIR: stateDir() },
     stdio: ["pipe", "ignore", "ignore"],
   });
   child.on("error", () => {});

@@ -1,5 +1,7 @@
-import { ConfigError } from "../errors.js";
-import type { Provider, Started, StartSpec } from "./provider.js";
+import { ConfigError, ProviderError } from "../errors.js";
+import { checkSpec } from "./check-options.js";
+import { createLimit } from "./limit.js";
+import { DEFAULT_START_TIMEOUT_MS, type Provider, type Started, type StartSpec } from "./provider.js";
 import { waitReady } from "./ready.js";
 
 const MAX_SPARES = 64;
@@ -25,11 +27,17 @@ export async function startSpared(provider: Provider, spec: StartSpec, wanted: n
     throw new ConfigError(`prewarm is ${wanted}; give a whole number from 0 to ${MAX_SPARES}.`);
   }
   if (wanted === 0) return provider.start(spec);
+  checkSpec(provider.name, spec);
+  const { timeoutMs = DEFAULT_START_TIMEOUT_MS } = spec;
+  const deadline = Date.now() + timeoutMs;
   const pool = findPool(provider, spec);
   pool.wanted = wanted;
-  const spare = pool.spares.shift();
-  const started = (await usable(spare)) ?? (await provider.start(spec));
-  refill(pool, provider, spec);
+  const { signal: current } = closing;
+  const started =
+    (await takeSpare(pool, provider.name, spec)) ??
+    (await provider.start({ ...spec, timeoutMs: Math.max(1, deadline - Date.now()) }));
+  // What `closeSpares` has overtaken makes no more: nobody would end them.
+  if (!current.aborted) refill(pool, provider, spec);
   if (!spec.signal?.aborted) return started;
   await started.close();
   throw spec.signal.reason;
@@ -58,9 +66,32 @@ function findPool(provider: Provider, { signal: _, onProgress: __, timeoutMs: __
   return pool;
 }
 
+/**
+ * A spare that works, if there is one, within the deadline of the call: the rest of that is for a start of its own.
+ * @throws ProviderError when the time is up or the signal aborted; a spare that is on its way is for the next call then.
+ */
+async function takeSpare(pool: Pool, provider: string, spec: StartSpec): Promise<Started | undefined> {
+  const spare = pool.spares.shift();
+  if (!spare) return undefined;
+  const { timeoutMs = DEFAULT_START_TIMEOUT_MS, signal } = spec;
+  const limit = createLimit(timeoutMs, signal);
+  try {
+    await limit.race(spare.catch(() => undefined));
+  } catch (error) {
+    pool.spares.unshift(spare);
+    const isAbort = limit.reason === "abort";
+    const how = isAbort ? "was aborted" : `took longer than ${timeoutMs} ms: it ended`;
+    const message = `The ${provider} start ${how} while waiting for a spare that is on its way.`;
+    throw new ProviderError(isAbort ? "ABORTED" : "START_TIMEOUT", message, { cause: error });
+  } finally {
+    limit.end();
+  }
+  return usable(spare);
+}
+
 /** Nothing when it did not start, or has ended since. */
-async function usable(spare: Promise<Started> | undefined): Promise<Started | undefined> {
-  const started = await spare?.catch(() => undefined);
+async function usable(spare: Promise<Started>): Promise<Started | undefined> {
+  const started = await spare.catch(() => undefined);
   if (!started) return undefined;
   try {
     await waitReady(started, AbortSignal.timeout(PROBE_MS));

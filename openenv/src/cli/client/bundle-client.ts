@@ -1,25 +1,28 @@
 import { existsSync } from "node:fs";
-import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
-import { dirname, join, relative, resolve, sep } from "node:path";
+import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import type { Plugin } from "esbuild";
 import { ConfigError } from "../../errors.js";
 import { describePath } from "../bundle.js";
 import { PACKAGE_ROOT } from "../init/package-source.js";
 
 const NAME = "openenv-ts";
+/** Stands at the top of what is written: a folder without it belongs to somebody else and is not emptied. */
+const MARK = "// Written by openenv client bundle.";
 /** What a package of Node asks for with `require` inside of a module; nothing where there is no Node. */
 const REQUIRE = "const require = globalThis.process?.getBuiltinModule?.('node:module').createRequire(import.meta.url);";
 
 /**
  * Joins a compiled client with what it uses of openenv-ts and of that package's own dependencies, and copies the types
  * beside it. What else it imports, zod before all, stays an import.
- * @throws ConfigError when there is no such file, or no declarations beside it.
+ * @throws ConfigError when there is no such file, no declarations beside it, or something else in the folder of the result.
  */
 export async function bundleClient(file: string, outDir: string): Promise<void> {
   const types = file.replace(/\.js$/, ".d.ts");
   for (const needed of [file, types]) {
     if (!existsSync(needed)) throw new ConfigError(`There is no ${describePath(needed)}; run tsc with "declaration".`);
   }
+  await refuseForeign(outDir, file);
   const texts = await collectTypes(types, outDir);
   await rm(outDir, { recursive: true, force: true });
   await bundleCode(file, outDir);
@@ -27,6 +30,20 @@ export async function bundleClient(file: string, outDir: string): Promise<void> 
     await mkdir(dirname(path), { recursive: true });
     await writeFile(path, text);
   }
+}
+
+/** What was written before is replaced as a whole; nothing else may be lost. */
+async function refuseForeign(outDir: string, file: string): Promise<void> {
+  const entries = await readdir(outDir).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return [];
+    throw new ConfigError(`${describePath(outDir)} cannot be written (${error.message}); choose a folder with -o.`);
+  });
+  if (entries.length === 0) return;
+  const before = await readFile(join(outDir, basename(file)), "utf8").catch(() => "");
+  if (before.startsWith(MARK) && !file.startsWith(outDir + sep)) return;
+  throw new ConfigError(
+    `${describePath(outDir)} has other files in it, which would be lost; choose a new folder with -o.`,
+  );
 }
 
 async function bundleCode(file: string, outDir: string): Promise<void> {
@@ -40,7 +57,7 @@ async function bundleCode(file: string, outDir: string): Promise<void> {
       format: "esm",
       platform: "node",
       target: "es2023",
-      banner: { js: REQUIRE },
+      banner: { js: `${MARK}\n${REQUIRE}` },
       logLevel: "silent",
       plugins: [{ name: "openenv-only", setup: keepOthers } satisfies Plugin],
     });

@@ -14,6 +14,11 @@ Examples:
   openenv bench http://localhost:8000 --throughput
   openenv bench report results/*`;
 
+const REPORT_EXAMPLES = `
+Examples:
+  openenv bench report results/*
+  openenv bench report before after --output-dir compared --no-figures`;
+
 export function configureBench(command: Command): void {
   command
     .argument("[urls...]", "servers to measure, in turn")
@@ -60,6 +65,7 @@ export function configureBench(command: Command): void {
     .argument("<dirs...>", "folders that bench has written, each one subject")
     .option("--output-dir <dir>", "folder of REPORT.md and figures/", "bench-report")
     .option("--no-figures", "tables only")
+    .addHelpText("after", REPORT_EXAMPLES)
     .action(report);
 }
 

@@ -122,6 +122,7 @@ describe.skipIf(!engine.available)("a build that fails", TIME_LIMIT, () => {
   const cases: [string, string, RegExp][] = [
     ["a step fails", "RUN echo told && exit 3", /docker build failed:[\s\S]*told/],
     ["the base image is missing", "FROM openenv-test-nowhere/none:1", /base image .* cannot be pulled/],
+    ["its base has no npm", "RUN npm --version", /has no npm; .*BUILD_BASE[\s\S]*npm: not found/],
     ["the image ends at once", 'CMD ["node", "-e", "console.log(`told`); process.exit(4)"]', /exited[\s\S]*told/],
   ];
   test.each(cases)("is one clear error and leaves no container: %s", async (_case, line, text) => {
@@ -171,6 +172,8 @@ test.each([
   ["no docker command", { PATH: "/nowhere" }, [], 1, "There is no docker command"],
   ["no Dockerfile of that name", {}, ["-f", "none"], 2, "There is no Dockerfile none"],
   ["no such folder", {}, ["nowhere"], 2, "nowhere is no folder"],
+  ["no name for an image", {}, ["-t", "Chess Club"], 2, '"Chess Club" is no name for an image'],
+  ["an option for a name", {}, ["-t", "--push"], 2, '"--push" is no name for an image'],
 ])("%s is one clear error", async (_case, env, args, code, text) => {
   await using project = await createPublishable();
   const done = await runCommand(["build", ...args], { cwd: project.dir, env });

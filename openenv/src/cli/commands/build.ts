@@ -48,7 +48,7 @@ async function build(target: string, { tag: givenTag, file, buildArg, cache, jso
   }
   const manifest = await findManifest(dir);
   const name = manifest?.name ?? basename(dir);
-  const tag = givenTag ?? imageName(name);
+  const tag = givenTag === undefined ? imageName(name) : checkTag(givenTag);
   const signal = abortOnSignals();
 
   const begun = performance.now();
@@ -71,6 +71,15 @@ Built ${tag} in ${buildSeconds} s: ${megabytes(image.bytes)}, answers a reset ${
   docker run --rm -p 127.0.0.1:8000:${manifest?.port ?? 8000} ${tag}`;
   print(json ? JSON.stringify(result) : text.trimStart());
   exit(0);
+}
+
+const TAG = /^(?:[A-Za-z0-9.-]+(?::\d+)?\/)?[a-z0-9]+(?:[._/-]+[a-z0-9]+)*(?::\w[\w.-]{0,127})?$/;
+
+function checkTag(tag: string): string {
+  if (TAG.test(tag)) return tag;
+  throw new ConfigError(
+    `${JSON.stringify(tag)} is no name for an image; write small letters and digits, as in registry.example.org/chess:2.`,
+  );
 }
 
 /** As Docker allows it: `Counter_Game` is openenv-counter-game. */

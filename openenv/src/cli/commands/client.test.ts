@@ -152,6 +152,20 @@ describe("what cannot be done is one line and exit code 2:", () => {
     expect(await readdir(join(project.dir, "mine/counter_env"))).toEqual(["client.py"]);
   });
 
+  test.each([".", "dist", "mine"])("a bundle in the folder %s, which has other files", async (folder) => {
+    await using project = await createProject({
+      "dist/client.js": "export const one = 1;\n",
+      "dist/client.d.ts": "export declare const one = 1;\n",
+      "mine/letter.txt": "dear mother",
+    });
+    const bundle = (to: string) => runCommand(["client", "bundle", "dist/client.js", "-o", to], { cwd: project.dir });
+    const before = await readdir(project.dir, { recursive: true });
+    expect(await bundle(folder)).toMatchObject({ code: 2, stderr: expect.stringContaining("which would be lost") });
+    expect(await readdir(project.dir, { recursive: true })).toEqual(before);
+    expect(await bundle("dist/client")).toMatchObject({ code: 0, stderr: "" });
+    expect(await bundle("dist/client")).toMatchObject({ code: 0, stderr: "" });
+  });
+
   test("an answer without end", async () => {
     await using project = await createProject();
     const megabyte = "x".repeat(1024 * 1024);

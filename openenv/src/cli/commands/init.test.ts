@@ -4,7 +4,8 @@ import { chmod, mkdir, readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
-import { createProject, type Project, runCommand } from "../../../test-support/command-line.js";
+import { createProject, type Project, runCommand, startCommand } from "../../../test-support/command-line.js";
+import { until } from "../../../test-support/fleet.js";
 import { readManifest } from "../../manifest/read-manifest.js";
 
 const ROOT = join(import.meta.dirname, "../../../..");
@@ -141,6 +142,16 @@ describe("openenv init refuses, and changes nothing:", TIME_LIMIT, () => {
       /^error: Cannot write envs\/chess \(.+\); choose another folder\.$/m,
     );
   });
+});
+
+test("Ctrl-C while it works leaves nothing", TIME_LIMIT, async () => {
+  await using project = await createProject();
+  await using running = startCommand(["init", "chess"], { cwd: project.dir });
+  await until(async () => (await readdir(project.dir)).length > 1);
+  running.process.kill("SIGINT");
+  expect(await running.exited).toBe(1);
+  expect(running.stderr).toBe("error: interrupted by SIGINT\n");
+  expect(await readdir(project.dir)).toEqual(["package.json"]);
 });
 
 test.skipIf(process.platform !== "linux")(

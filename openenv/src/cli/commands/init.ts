@@ -3,6 +3,7 @@ import type { Command } from "commander";
 import { ConfigError } from "../../errors.js";
 import { describePath } from "../bundle.js";
 import { createEnvironment } from "../init/create-environment.js";
+import { abortOnSignals } from "../interrupt.js";
 import { type Names, parseName } from "../names.js";
 import { exit, isInteractive, print } from "../output.js";
 
@@ -39,7 +40,7 @@ async function run(given: string | undefined, { outputDir, json }: InitFlags): P
   }
   const names = parseName(name);
   // The name as it was written, so that nobody looks for another folder.
-  const { dir, files } = await createEnvironment(names, join(outputDir, name));
+  const { dir, files } = await createEnvironment(names, join(outputDir, name), abortOnSignals());
   const { kebab, module, prefix } = names;
   print(
     json

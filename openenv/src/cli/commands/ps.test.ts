@@ -1,14 +1,18 @@
-import { spawn } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, relative } from "node:path";
+import { promisify } from "node:util";
 import { processProvider } from "openenv-ts/providers";
 import { expect, test } from "vitest";
 import { counterModule, createProject, type Project, runCommand } from "../../../test-support/command-line.js";
+import { until } from "../../../test-support/fleet.js";
 import { buildImage, SERVERS } from "../../../test-support/images.js";
 import { requireDocker } from "../../../test-support/requirement.js";
+import { renderLabels } from "../../providers/docker/labels.js";
 
 const docker = await requireDocker();
+const run = promisify(execFile);
 const PACKAGE = join(import.meta.dirname, "../../..");
 
 interface Row {
@@ -32,23 +36,60 @@ test("what a live process has started is shown, and prune leaves it alone", asyn
 
 test("a process whose caller and guard were killed is shown as left, and removed by prune", async () => {
   await using project = await createProject({ "environment.mjs": STUBBORN });
-  const pid = await killCaller(`processProvider().start({ directory: ${JSON.stringify(project.dir)} })`);
+  const pid = await killWithGuard(`processProvider().start({ directory: ${JSON.stringify(project.dir)} })`);
   await expectPruned(project, pid, "process");
 });
 
 test.skipIf(!docker.available)("a container whose caller and guard were killed is removed by prune", async () => {
   await using project = await createProject();
   await using image = await buildImage(docker.path, SERVERS.counter);
-  const pid = await killCaller(`dockerProvider().start({ image: ${JSON.stringify(image.name)} })`);
+  const pid = await killWithGuard(`dockerProvider().start({ image: ${JSON.stringify(image.name)} })`);
   await expectPruned(project, pid, "docker");
 });
 
-test("an engine that does not answer is a note, and the processes are shown", async () => {
+test.skipIf(!docker.available)(
+  "a network whose maker is gone is removed by prune, also one in use by then",
+  async () => {
+    await using project = await createProject();
+    const name = `openenv-test-${process.pid}`;
+    const labels = { ...renderLabels("docker", "a package"), "openenv.pid-start": "0" };
+    const marks = Object.entries(labels).flatMap(([key, value]) => ["--label", `${key}=${value}`]);
+    await run(docker.path, ["network", "create", "--internal", ...marks, name]);
+    await run(docker.path, [
+      "run",
+      "--detach",
+      "--network",
+      name,
+      ...marks,
+      "node:20-slim",
+      "node",
+      "-e",
+      "setInterval(Date, 1e3)",
+    ]);
+    const { code, stdout } = await runCommand(["prune", "--json"], { cwd: project.dir });
+    const removed = (JSON.parse(stdout) as Row[]).filter(({ owner }) => owner.pid === process.pid);
+    expect([code, removed.length]).toEqual([0, 2]);
+    expect((await run(docker.path, ["network", "ls", "--quiet", "--filter", `name=${name}`])).stdout).toBe("");
+  },
+);
+
+test.each([
+  ["does not answer", "unix:///nonesuch.sock", /not asked: No container engine answers/],
+  ["cannot be asked this way", "ssh://me@elsewhere", /not asked: The engine's address ssh:.* cannot be used/],
+])("an engine that %s is a note, and the processes are shown", async (_how, host, note) => {
   await using project = await createProject();
-  const env = { DOCKER_HOST: "unix:///nonesuch.sock", OPENENV_STATE_DIR: project.dir };
+  const env = { DOCKER_HOST: host, OPENENV_STATE_DIR: project.dir };
   const { code, stdout, stderr } = await runCommand(["ps"], { cwd: project.dir, env });
   expect([code, stdout]).toEqual([0, "Nothing runs that a provider has started.\n"]);
-  expect(stderr).toMatch(/not asked: No container engine answers/);
+  expect(stderr).toMatch(note);
+});
+
+test("a guard finds what its killed caller wrote down in a folder that is named from where that was", async () => {
+  await using project = await createProject({ "environment.mjs": STUBBORN });
+  const state = join(project.dir, "state");
+  const start = `processProvider().start({ directory: ${JSON.stringify(project.dir)} })`;
+  await killCaller(start, { OPENENV_STATE_DIR: relative(PACKAGE, state) });
+  await until(() => readdirSync(join(state, "processes")).length === 0);
 });
 
 test.each(["ps", "prune"])("%s has help with examples", async (name) => {
@@ -63,8 +104,18 @@ const STUBBORN = `${counterModule().replace(/: number/g, "")}
   setInterval(() => process.removeAllListeners("disconnect"), 1);
 `;
 
-/** Starts something in a process and kills that, with its guard so that nobody is left to remove it. Returns its number. */
-async function killCaller(start: string): Promise<number> {
+/** Starts something in a process and kills that with its guard, so that nobody is left to remove it. Returns its number. */
+async function killWithGuard(start: string): Promise<number> {
+  return await killCaller(start, {}, (pid) => {
+    for (const guard of findGuards(pid)) process.kill(guard, "SIGKILL");
+  });
+}
+
+async function killCaller(
+  start: string,
+  env: Record<string, string>,
+  before: (pid: number) => void = () => {},
+): Promise<number> {
   const script = `
     import { dockerProvider, processProvider } from "openenv-ts/providers";
     await ${start};
@@ -73,11 +124,12 @@ async function killCaller(start: string): Promise<number> {
   `;
   const child = spawn(process.execPath, ["--input-type=module", "--eval", script], {
     cwd: PACKAGE,
+    env: { ...process.env, ...env },
     stdio: ["ignore", "pipe", "inherit"],
   });
   await once(child.stdout, "data");
   const pid = child.pid as number;
-  for (const guard of findGuards(pid)) process.kill(guard, "SIGKILL");
+  before(pid);
   child.kill("SIGKILL");
   await once(child, "exit");
   return pid;

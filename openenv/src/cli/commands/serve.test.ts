@@ -95,6 +95,17 @@ test.each(["SIGTERM", "SIGINT"] as const)("%s ends the server with exit code 0",
   expect(await running.exited).toBe(0);
 });
 
+test.each([1, 2])("a signal ends a server with %i workers that does not listen yet", async (workers) => {
+  await using project = await createProject({ "environment.ts": counterModule() });
+  const app = `import { serve } from "openenv-ts/server";
+    import environment from "./environment.js";
+    const serving = serve(environment, { port: 0, workers: ${workers}, handleSignals: true, logLevel: "silent" });
+    process.kill(process.pid, "SIGTERM");
+    await serving;`;
+  await project.write("app.ts", app);
+  expect(await runCommand(["run", "app.ts"], { cwd: project.dir })).toEqual({ code: 0, stdout: "", stderr: "" });
+});
+
 describe("bad configuration is one line that says what to do, exit code 2:", () => {
   test("a variable that is no port", async () => {
     await using project = await createProject({ "environment.ts": counterModule() });

@@ -1,9 +1,16 @@
 import { readdirSync } from "node:fs";
-import { readFile, writeFile } from "node:fs/promises";
+import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { counterModule, createProject, type Project, runCommand } from "../../../test-support/command-line.js";
+import {
+  counterModule,
+  createProject,
+  type Project,
+  runCommand,
+  startCommand,
+} from "../../../test-support/command-line.js";
 import { createPackage, MANIFEST, PLAN } from "../../../test-support/counter-package.js";
+import { until } from "../../../test-support/fleet.js";
 import type { PackageReport, Result } from "../validate/package-report.js";
 
 const ENVS = join(import.meta.dirname, "../../../../envs");
@@ -160,6 +167,25 @@ describe("each thing that is wrong with a package fails its own check", () => {
   });
 });
 
+test.each(["SIGINT", "SIGTERM"] as const)(
+  "openenv validate that is interrupted by %s says so with 130, and what it started has ended",
+  LIMIT,
+  async (signal) => {
+    await using project = await createPackage();
+    await using state = await createProject();
+    const running = startCommand(["validate", "--skip-build"], {
+      cwd: project.dir,
+      env: { OPENENV_STATE_DIR: state.dir },
+    });
+    const started = async () => (await readdir(join(state.dir, "processes")).catch(() => [])).length;
+    await until(async () => (await started()) === 2);
+    running.process.kill(signal);
+    expect(await running.exited).toBe(130);
+    expect(running).toMatchObject({ stdout: "", stderr: "interrupted; what was started has ended\n" });
+    expect(await started()).toBe(0);
+  },
+);
+
 describe("openenv validate has exit codes", () => {
   test.each([
     ["2 for a folder that is no package", {}, [], 2, /has no openenv.yaml/],
@@ -178,14 +204,17 @@ describe("openenv validate has exit codes", () => {
     ["2 for actions that are none", {}, ["--actions", "package.json"], 2, /holds no actions/],
     ["3 for a policy that is none", { "openenv.yaml": MANIFEST }, ["--policy", "v9"], 3, /There is no policy v9/],
     ["3 for a policy without the level", { "openenv.yaml": MANIFEST }, ["--policy", "v1"], 3, /only --level static/],
+    ["2 for a report without a folder", { "openenv.yaml": MANIFEST }, ["--output", "no/r"], 2, /in a folder that is/],
+    ["2 for a report that is a folder", { "openenv.yaml": MANIFEST }, ["--output", "."], 2, /cannot be written to \./],
+    ["2 for a level of a URL", {}, ["http://127.0.0.1:9", "--level", "static"], 2, /--level is for a folder/],
+    ["2 for a token of a folder", { "openenv.yaml": MANIFEST }, ["--token", "t"], 2, /--token is for a URL/],
     [
-      "3 for a report that cannot be written",
-      { "openenv.yaml": MANIFEST },
-      ["--level", "static", "--output", "no/r"],
-      3,
-      /ENOENT/,
+      "1 for a URL where nobody is",
+      {},
+      ["--url", "http://127.0.0.1:9"],
+      1,
+      /127.0.0.1:9.*check the URL and that the server runs/,
     ],
-    ["1 for a URL where nobody is", {}, ["--url", "http://127.0.0.1:9"], 1, /127.0.0.1:9/],
   ])("%s", async (_, files, args, expected, message) => {
     await using project = await createProject(files as Record<string, string>);
     const { code, stdout, stderr } = await runCommand(["validate", ...args], { cwd: project.dir });

@@ -1,4 +1,6 @@
+import { statSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
+import { dirname, resolve } from "node:path";
 import { type Command, Option } from "commander";
 import { ConfigError, ConnectionError } from "../../errors.js";
 import { type CheckServerOptions, checkServer } from "../../testing/index.js";
@@ -63,8 +65,14 @@ export function configureValidate(command: Command): void {
     .action(validate);
 }
 
-async function validate(target: string, flags: ValidateFlags): Promise<void> {
+/** Of one of the two only; given with the other they would do nothing. */
+const OF_FOLDER: readonly (keyof ValidateFlags)[] = ["level", "skipBuild", "policy"];
+const OF_URL: readonly (keyof ValidateFlags)[] = ["maxHeld", "timeout", "token"];
+
+async function validate(target: string, flags: ValidateFlags, command: Command): Promise<void> {
   const url = findUrl(target, flags.url);
+  refuseOthers(command, url === undefined ? OF_URL : OF_FOLDER, url === undefined ? "URL" : "folder");
+  if (flags.output !== undefined) checkOutput(flags.output);
   const interrupt = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => interrupt.abort());
   try {
@@ -72,8 +80,8 @@ async function validate(target: string, flags: ValidateFlags): Promise<void> {
       ? await validateUrl(url, flags, interrupt.signal)
       : await validateFolder(target, flags, interrupt.signal);
     const json = JSON.stringify(report, null, 2);
-    if (flags.output !== undefined) await writeFile(flags.output, `${json}\n`);
     print(flags.json ? json : text);
+    if (flags.output !== undefined) await writeFile(flags.output, `${json}\n`);
     exit(passed ? 0 : 1);
   } catch (error) {
     if (interrupt.signal.aborted) {
@@ -121,6 +129,21 @@ async function validateUrl(url: string, flags: ValidateFlags, signal: AbortSigna
   };
   const report = toRunningReport(await checkServer(url, options));
   return { report, text: renderRunningReport(report), passed: report.passed };
+}
+
+function refuseOthers(command: Command, names: readonly string[], what: string): void {
+  const option = command.options.find((one) => {
+    const name = one.attributeName();
+    return names.includes(name) && command.getOptionValueSource(name) === "cli";
+  });
+  if (option) throw new ConfigError(`${option.long} is for a ${what} that is validated; leave it out.`);
+}
+
+/** Before the work is done that it is to keep. */
+function checkOutput(file: string): void {
+  const isThere = statSync(dirname(resolve(file)), { throwIfNoEntry: false })?.isDirectory();
+  if (isThere && !statSync(file, { throwIfNoEntry: false })?.isDirectory()) return;
+  throw new ConfigError(`The report cannot be written to ${file}; name a file in a folder that is there.`);
 }
 
 /** The URL that is asked for in either way. */

@@ -26,9 +26,9 @@ export interface CreatedEnvironment {
 
 /**
  * Makes an environment in `dir`, which must be missing or empty; all of it, or nothing.
- * @throws ConfigError when the folder has something in it or cannot be written.
+ * @throws ConfigError when the folder has something in it or cannot be written; the reason of the signal.
  */
-export async function createEnvironment(names: Names, dir: string): Promise<CreatedEnvironment> {
+export async function createEnvironment(names: Names, dir: string, signal: AbortSignal): Promise<CreatedEnvironment> {
   const target = resolve(dir);
   await refuseUsed(target);
   const parent = dirname(target);
@@ -36,15 +36,17 @@ export async function createEnvironment(names: Names, dir: string): Promise<Crea
   try {
     await mkdir(draft, { recursive: true });
     const files = await copyTemplate(names, draft);
-    await describeDependencies(draft, await addPackage(draft));
+    await describeDependencies(draft, await addPackage(draft, signal));
+    signal.throwIfAborted();
     await rmdir(target).catch(() => {});
     await rename(draft, target);
     return { dir: target, files: [...files, ...(await vendored(target))].sort() };
   } catch (error) {
+    signal.throwIfAborted();
     if (error instanceof ConfigError) throw error;
     throw new ConfigError(`Cannot write ${describePath(target)} (${(error as Error).message}); choose another folder.`);
   } finally {
-    await rm(draft, { recursive: true, force: true });
+    await rm(draft, { recursive: true, force: true, maxRetries: 5 });
   }
 }
 

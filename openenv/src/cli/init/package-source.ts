@@ -28,14 +28,14 @@ const TIMEOUT_MS = 300_000;
  * `vendor/` of that folder, so that the folder alone can be installed, built and uploaded.
  * @throws ConfigError when npm does not pack it.
  */
-export async function addPackage(dir: string): Promise<PackageSource> {
+export async function addPackage(dir: string, signal?: AbortSignal): Promise<PackageSource> {
   const { version } = JSON.parse(await readFile(join(PACKAGE_ROOT, "package.json"), "utf8")) as { version: string };
   if (await isFromRegistry()) return { spec: version };
   const file = `${NAME}-${version}.tgz`;
   const target = join(dir, VENDOR);
   await mkdir(target, { recursive: true });
   await rm(join(target, file), { force: true });
-  await pack(target);
+  await pack(target, signal);
   const integrity = `sha512-${createHash("sha512")
     .update(await readFile(join(target, file)))
     .digest("base64")}`;
@@ -53,13 +53,14 @@ async function isFromRegistry(): Promise<boolean> {
   return packages?.[`node_modules/${NAME}`]?.resolved?.startsWith("file:") !== true;
 }
 
-async function pack(target: string): Promise<void> {
+async function pack(target: string, signal: AbortSignal | undefined): Promise<void> {
   if (!existsSync(join(PACKAGE_ROOT, "dist"))) throw new ConfigError("openenv-ts is not built; run: npm run build");
   const args = ["pack", "--silent", "--ignore-scripts", "--pack-destination", target];
   try {
     await promisify(execFile)("npm", args, {
       cwd: PACKAGE_ROOT,
       timeout: TIMEOUT_MS,
+      ...(signal && { signal }),
       shell: sep === "\\",
     });
   } catch (error) {

@@ -21,10 +21,13 @@ afterEach(async () => {
   await hub[Symbol.asyncDispose]();
 });
 
-async function upload(files: Record<string, string> = {}): Promise<void> {
+async function upload(
+  files: Record<string, string> = {},
+  onProgress: (line: string) => void = () => {},
+): Promise<void> {
   await using project = await createPublishable(files);
   await using staged = await stageSpace({ dir: project.dir, manifest: await readManifest(project.dir) });
-  await open().upload(staged, { asPullRequest: false, onProgress: () => {} });
+  await open().upload(staged, { asPullRequest: false, onProgress });
 }
 
 function open(token = hub.token) {
@@ -80,6 +83,12 @@ test("files keep their paths and contents: deep, empty, binary for the Hub, with
   expect(stored).toMatchObject({ "a/b/c/d/e/f/deep.txt": "deep", "empty.txt": "", "data/ä b#1%20?.txt": "odd" });
   expect(stored?.["vendor/zero.bin"]).toContain("git-lfs");
   expect([...(hub.space(ID)?.large.values() ?? [])].map(String)).toEqual(["a\0b"]);
+});
+
+test("an upload says how far it is", async () => {
+  const lines: string[] = [];
+  await upload({ "data/board.bin": "\u0000".repeat(1_000) }, (line) => lines.push(line));
+  expect(lines).toEqual(expect.arrayContaining(["uploading and committing", "uploading data/board.bin: 100 %"]));
 });
 
 test("a Hub that cannot be reached is named", async () => {

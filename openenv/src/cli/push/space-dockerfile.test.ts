@@ -13,6 +13,12 @@ test("the interface is switched on, once", async () => {
   expect(await renderSpaceDockerfile(off)).toBe(off);
 });
 
+test("a setting of a stage that the last one does not build on is none", async () => {
+  const text = (from: string) => `FROM node:24 AS build\nENV ENABLE_WEB_INTERFACE=true\nFROM ${from}\nCMD ["node"]\n`;
+  expect(await renderSpaceDockerfile(text("node:24-slim"))).toMatch(/CMD.*\nENV ENABLE_WEB_INTERFACE=true\n$/);
+  expect(await renderSpaceDockerfile(text("build"))).toBe(text("build"));
+});
+
 test("a name in a comment or a command does not count as a setting", async () => {
   const text = "FROM a\n# ENABLE_WEB_INTERFACE\nRUN echo ENABLE_WEB_INTERFACE=true\n";
   expect(await renderSpaceDockerfile(text)).toContain("\nENV ENABLE_WEB_INTERFACE=true\n");

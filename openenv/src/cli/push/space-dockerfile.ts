@@ -1,5 +1,6 @@
 import type { Dockerfile, From } from "dockerfile-ast";
 import { ConfigError } from "../../errors.js";
+import { checkImage } from "../../providers/docker/image.js";
 
 export interface SpaceDockerfileOptions {
   /** Image to start from instead. */
@@ -22,20 +23,28 @@ export async function renderSpaceDockerfile(text: string, { base }: SpaceDockerf
   const dockerfile = DockerfileParser.parse(text);
   const last = dockerfile.getFROMs().at(-1);
   if (last === undefined) throw new ConfigError("The Dockerfile has no FROM; name the image it starts from.");
-  const place = base === undefined ? undefined : findBase(dockerfile, rootOf(last, dockerfile));
+  const chain = chainOf(last, dockerfile);
+  const place = base === undefined ? undefined : findBase(dockerfile, chain.at(-1) ?? last);
   const replaced = base === undefined || !place ? text : replace(text, place, checkImage(base));
   const hasInterface = dockerfile.getENVs().some((env) => {
+    const stage = dockerfile.getFROMs().findLast((from) => lineOf(from) < lineOf(env));
+    // What another stage sets does not reach the image.
+    if (stage === undefined || !chain.includes(stage)) return false;
     return env.getProperties().some((property) => property.getName() === "ENABLE_WEB_INTERFACE");
   });
   return hasInterface ? replaced : `${replaced.trimEnd()}\nENV ENABLE_WEB_INTERFACE=true\n`;
 }
 
-/** The FROM at the end of a chain of stages that build on one another. */
-function rootOf(from: From, dockerfile: Dockerfile): From {
+/** A stage and those that it builds on; the last of them starts from an image. */
+function chainOf(from: From, dockerfile: Dockerfile): From[] {
   const froms = dockerfile.getFROMs();
   const earlier = froms.slice(0, froms.indexOf(from));
   const parent = earlier.findLast((other) => other.getBuildStage()?.toLowerCase() === from.getImage()?.toLowerCase());
-  return parent === undefined ? from : rootOf(parent, dockerfile);
+  return parent === undefined ? [from] : [from, ...chainOf(parent, dockerfile)];
+}
+
+function lineOf(instruction: { getRange(): Range }): number {
+  return instruction.getRange().start.line;
 }
 
 /** Where the image of a stage is named: in the variable that it comes from, else in its FROM. */
@@ -51,9 +60,4 @@ function replace(text: string, { start, end }: Range, by: string): string {
   const line = lines[start.line] ?? "";
   lines[start.line] = line.slice(0, start.character) + by + line.slice(end.character);
   return lines.join("\n");
-}
-
-function checkImage(base: string): string {
-  if (/^[a-z0-9][\w.:/@-]*$/i.test(base)) return base;
-  throw new ConfigError(`${JSON.stringify(base)} is no image; write a name such as node:24-slim.`);
 }

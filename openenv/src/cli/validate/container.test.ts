@@ -94,7 +94,7 @@ describe.skipIf(!docker.available)("a package with an image", () => {
   });
 
   test.each([
-    ["that cannot be built", SERVE, { Dockerfile: `FROM node:20-slim\nRUN exit 7\n` }, /docker build: [\s\S]*7/],
+    ["that cannot be built", SERVE, { Dockerfile: `FROM node:20-slim\nRUN exit 7\n` }, /docker build failed:[\s\S]*7/],
     ["that ends at once", "console.error('no wish to'); process.exit(3);", {}, /no wish to/],
   ])("an image %s fails the start with its last lines, and leaves nothing", LIMIT, async (_, app, files, evidence) => {
     await using project = await createPackage(app, files);

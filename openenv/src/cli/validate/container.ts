@@ -3,7 +3,7 @@ import type { Manifest } from "../../manifest/schema.js";
 import { renderLabels } from "../../providers/docker/labels.js";
 import type { Started } from "../../providers/provider.js";
 import { startEnvironment } from "../../providers/start.js";
-import { docker } from "./docker-command.js";
+import { runDocker } from "../docker.js";
 
 type Validation = NonNullable<Manifest["validation"]>;
 
@@ -20,10 +20,10 @@ export async function buildImage(
   signal: AbortSignal,
 ): Promise<{ id: string } & AsyncDisposable> {
   const args = ["build", "--quiet", "--force-rm", "--file", dockerfile, context];
-  const id = (await docker(args, { timeoutMs: BUILD_MS, signal, cwd: dir })).split("\n").at(-1) ?? "";
+  const id = (await runDocker(args, { timeoutMs: BUILD_MS, signal, cwd: dir })).split("\n").at(-1) ?? "";
   const remove = async (): Promise<void> => {
     // Another build may stand on it: then it stays.
-    await docker(["image", "rm", id], { timeoutMs: COMMAND_MS }).catch(() => {});
+    await runDocker(["image", "rm", id], { timeoutMs: COMMAND_MS }).catch(() => {});
   };
   return { id, [Symbol.asyncDispose]: remove };
 }
@@ -52,25 +52,27 @@ export async function startContainer({ image, validation, env, offline, signal }
   let address = "";
   const started = await startEnvironment("docker", { image, env, timeoutMs: START_MS, signal }, async (start) => {
     const command = { timeoutMs: COMMAND_MS, signal: start.signal };
+    // Without the signal: what is given up half-way might be made all the same, after its removal.
+    const begin = { timeoutMs: COMMAND_MS };
     const labels = Object.entries(renderLabels("docker", image)).flatMap(([key, value]) => [
       "--label",
       `${key}=${value}`,
     ]);
     if (offline) {
       start.onRelease(() => remove(["network", "rm", name]));
-      await docker(["network", "create", "--internal", ...labels, name], command);
+      await runDocker(["network", "create", "--internal", ...labels, name], begin);
     }
     start.onRelease(() => remove(["rm", "--force", "--volumes", name]));
     const network = offline ? ["--network", name] : ["--publish", `127.0.0.1::${PORT}`];
     const variables = Object.entries(env).flatMap(([key, value]) => ["--env", `${key}=${value}`]);
     const rights = renderRights(validation);
-    await docker(["run", "--detach", "--name", name, ...labels, ...rights, ...network, ...variables, image], command);
+    await runDocker(["run", "--detach", "--name", name, ...labels, ...rights, ...network, ...variables, image], begin);
     const asked = { timeoutMs: COMMAND_MS, withErrors: true };
-    const logs = (): Promise<string> => docker(["logs", "--tail", "200", name], asked).catch(String);
+    const logs = (): Promise<string> => runDocker(["logs", "--tail", "200", name], asked).catch(String);
     start.running({ logs });
     const format = "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}";
-    address = await docker(["inspect", "--format", format, name], command);
-    const published = offline ? `${address}:${PORT}` : await docker(["port", name, `${PORT}/tcp`], command);
+    address = await runDocker(["inspect", "--format", format, name], command);
+    const published = offline ? `${address}:${PORT}` : await runDocker(["port", name, `${PORT}/tcp`], command);
     return { url: `http://${published.split("\n")[0]}`, logs, ended: (until) => waitForEnd(name, until) };
   });
   return { ...started, name, address };
@@ -79,7 +81,7 @@ export async function startContainer({ image, validation, env, offline, signal }
 /** Never resolves while it runs, nor once nobody waits any longer. */
 async function waitForEnd(name: string, signal: AbortSignal): Promise<string> {
   try {
-    return `the container exited with code ${await docker(["wait", name], { timeoutMs: START_MS, signal })}`;
+    return `the container exited with code ${await runDocker(["wait", name], { timeoutMs: START_MS, signal })}`;
   } catch {
     return new Promise(() => {});
   }
@@ -87,7 +89,7 @@ async function waitForEnd(name: string, signal: AbortSignal): Promise<string> {
 
 /** What is gone already is no failure. */
 async function remove(args: readonly string[]): Promise<void> {
-  await docker(args, { timeoutMs: COMMAND_MS }).catch((error: Error) => {
+  await runDocker(args, { timeoutMs: COMMAND_MS }).catch((error: Error) => {
     if (!/no such|not found/i.test(error.message)) throw error;
   });
 }
@@ -109,7 +111,7 @@ export async function reaches(from: Container, to: Container, signal: AbortSigna
     `socket.on("connect", () => end("connected")).on("error", ({ code }) => end(code)).on("timeout", () => end("silence"));` +
     `function end(what) { process.stdout.write(what); process.exit(); }`;
   const command = { timeoutMs: COMMAND_MS, signal };
-  const said = await docker(["exec", from.name, "node", "-e", script], command).catch(() => "");
+  const said = await runDocker(["exec", from.name, "node", "-e", script], command).catch(() => "");
   if (said === "connected") return "yes";
   if (said === "silence") return "silence";
   return ["ENETUNREACH", "EHOSTUNREACH"].includes(said) ? "no" : "unclear";

@@ -1,6 +1,6 @@
 import { type CheckServerOptions, checkServer } from "../../testing/index.js";
+import { hasEngine } from "../docker.js";
 import { buildImage, type Container, reaches, startContainer } from "./container.js";
-import { hasEngine } from "./docker-command.js";
 import { type Result, toResult } from "./package-report.js";
 import { fromCheck } from "./runtime-results.js";
 import type { Declared } from "./validate-options.js";

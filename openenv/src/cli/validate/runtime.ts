@@ -1,5 +1,5 @@
 import { parseAddress } from "../../client/address.js";
-import { ConfigError, ProviderError } from "../../errors.js";
+import { ConfigError, OpenEnvError, ProviderError } from "../../errors.js";
 import { processProvider } from "../../providers/process/process-provider.js";
 import type { Started } from "../../providers/provider.js";
 import { fetchJson } from "../../testing/checks/fetch-json.js";
@@ -58,6 +58,8 @@ export async function checkRuntime(dir: string, declared: Declared, options: Val
     if (options.signal.aborted) throw error;
     if (error instanceof ConfigError) return startup("fail", error.message, "Correct what the message names.");
     if (error instanceof ProviderError) return startup("fail", error.message, "Try it: openenv serve");
+    if (error instanceof OpenEnvError && error.code === "BUILD_FAILED")
+      return startup("fail", error.message, "Try it: openenv build");
     throw error;
   }
 }

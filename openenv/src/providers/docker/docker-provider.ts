@@ -1,5 +1,5 @@
-import { connect as connectTcp } from "node:net";
 import { ConfigError, ProviderError } from "../../errors.js";
+import { isTaken } from "../../util/free-port.js";
 import type { Acquired, Start } from "../acquired.js";
 import { refuseReplicas, refuseSource } from "../check-options.js";
 import { guard } from "../guard.js";
@@ -8,7 +8,7 @@ import { startEnvironment } from "../start.js";
 import { type EngineAddress, findEngine } from "./connection.js";
 import { containerName, portCandidates, renderContainer } from "./container.js";
 import { createEngine, type Engine, EngineError } from "./engine.js";
-import { obtainImage } from "./image.js";
+import { checkImage, obtainImage } from "./image.js";
 import { readContainerLogs } from "./logs.js";
 import { type ContainerSettings, type DockerProviderOptions, parseOptions } from "./options.js";
 import { removeContainer } from "./sweep.js";
@@ -41,7 +41,8 @@ async function startContainer(spec: StartSpec, settings: ContainerSettings): Pro
       "build one from the folder (`openenv build`), or use processProvider() or uvProvider()",
     );
   }
-  const { image, env } = spec;
+  const { env } = spec;
+  const image = checkImage(spec.image);
   return startEnvironment(NAME, spec, async (start) => {
     const address = findEngine(process.env);
     checkReach(address, settings);
@@ -83,14 +84,6 @@ async function choosePorts({ network, port }: ContainerSettings, candidates: rea
     "START_FAILED",
     `On the host's network port ${candidates.join(", ")} is taken; name a free one with PORT in \`env\`.`,
   );
-}
-
-function isTaken(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connectTcp({ host: "127.0.0.1", port });
-    socket.once("connect", () => resolve(true)).once("error", () => resolve(false));
-    socket.once("connect", () => socket.destroy());
-  });
 }
 
 /** An engine on another machine publishes ports there, and its loopback is not ours. */

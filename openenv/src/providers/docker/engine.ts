@@ -6,7 +6,7 @@ import type { EngineAddress } from "./connection.js";
 /** The HTTP API of a container engine, as much of it as is needed. */
 export interface Engine {
   readonly address: EngineAddress;
-  /** The answer as JSON; nothing when it is empty. @throws EngineError for a refusal, ProviderError when nobody answers. */
+  /** The answer as JSON; nothing when it is empty. @throws EngineError for a refusal, ProviderError when none comes. */
   ask<T>(method: string, path: string, call?: EngineCall): Promise<T>;
   /** The answer as bytes, at most `maxBytes` of it. */
   read(path: string, call: EngineCall & { maxBytes: number }): Promise<Buffer>;
@@ -19,7 +19,12 @@ export interface EngineCall {
   body?: unknown;
   headers?: Readonly<Record<string, string>>;
   signal?: AbortSignal;
+  /** Milliseconds for the answer where there is no signal; default 60,000. Not for `lines`. */
+  timeoutMs?: number;
 }
+
+/** What ends or removes something has no deadline from outside, and is not to wait for an engine that is stuck. */
+const ANSWER_MS = 60_000;
 
 /** The engine refused: `status` is that of HTTP, the message its own. */
 export class EngineError extends Error {
@@ -65,18 +70,28 @@ export function createEngine(address: EngineAddress): Engine {
   const open = async (method: string, path: string, call: EngineCall): Promise<IncomingMessage> => {
     const response = await send(method, path, call);
     const { statusCode: status = 0 } = response;
-    // 304: it is as was asked for already.
-    if (status < 400) return response;
+    // 304: it is as was asked for already. Another redirection means that the path is none of the engine's.
+    if (status < 300 || status === 304) return response;
     throw new EngineError(status, readMessage(await readAll(response, MAX_ANSWER_BYTES)));
+  };
+
+  const answer = async (method: string, path: string, call: EngineCall & { maxBytes: number }): Promise<Buffer> => {
+    const { timeoutMs = ANSWER_MS, maxBytes } = call;
+    const limit = call.signal ? undefined : AbortSignal.timeout(timeoutMs);
+    try {
+      return await readAll(await open(method, path, { ...call, ...(limit && { signal: limit }) }), maxBytes);
+    } catch (error) {
+      throw limit?.aborted ? silent(address, timeoutMs) : error;
+    }
   };
 
   return {
     address,
     async ask<T>(method: string, path: string, call: EngineCall = {}) {
-      const text = (await readAll(await open(method, path, call), MAX_ANSWER_BYTES)).toString();
+      const text = (await answer(method, path, { ...call, maxBytes: MAX_ANSWER_BYTES })).toString();
       return (text === "" ? undefined : parse(text)) as T;
     },
-    read: async (path, { maxBytes, ...call }) => readAll(await open("GET", path, call), maxBytes),
+    read: (path, call) => answer("GET", path, call),
     async *lines(method, path, call) {
       const response = await open(method, path, call);
       let rest = "";
@@ -119,6 +134,14 @@ function readMessage(answer: Buffer): string {
   } catch {
     return text.slice(0, 500);
   }
+}
+
+function silent({ name }: EngineAddress, timeoutMs: number): ProviderError {
+  return new ProviderError(
+    "PROVIDER_UNAVAILABLE",
+    `The container engine at ${name} takes requests, but has not answered within ${timeoutMs} ms: see whether it is ` +
+      "overloaded or stuck (`docker info`), and start it again if so.",
+  );
 }
 
 function unreachable({ name }: EngineAddress, error: NodeJS.ErrnoException): ProviderError {

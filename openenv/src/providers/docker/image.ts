@@ -1,4 +1,4 @@
-import { ProviderError } from "../../errors.js";
+import { ConfigError, ProviderError } from "../../errors.js";
 import { isObject } from "../../util/is-object.js";
 import type { Start } from "../acquired.js";
 import { type Engine, EngineError } from "./engine.js";
@@ -10,6 +10,12 @@ export interface ImageConfig {
   exposed: readonly number[];
   /** Its variables. */
   env: Readonly<Record<string, string>>;
+}
+
+/** Returns the name. @throws ConfigError for what is none: it becomes part of a path. */
+export function checkImage(image: string): string {
+  if (/^[a-z0-9][\w.:/@-]*$/i.test(image) && !image.includes("..")) return image;
+  throw new ConfigError(`${JSON.stringify(image)} is no image; write a name such as node:24-slim.`);
 }
 
 /** Looks the image up and fetches it when it is missing, or anyway when asked to. @throws ProviderError SOURCE_NOT_FOUND. */
@@ -31,7 +37,7 @@ export async function obtainImage(
 
 async function inspect(engine: Engine, image: string, signal: AbortSignal): Promise<ImageConfig | undefined> {
   try {
-    const { Config: config } = await engine.ask<ImageBody>("GET", `/images/${encodeImage(image)}/json`, { signal });
+    const { Config: config } = await engine.ask<ImageBody>("GET", `/images/${image}/json`, { signal });
     const ports = Object.keys(config?.ExposedPorts ?? {}).filter((port) => !/\/(udp|sctp)$/.test(port));
     const env = (config?.Env ?? []).map((entry) => entry.split(/=(.*)/s).slice(0, 2) as [string, string]);
     return { exposed: ports.map((port) => Number.parseInt(port, 10)), env: Object.fromEntries(env) };
@@ -44,11 +50,6 @@ async function inspect(engine: Engine, image: string, signal: AbortSignal): Prom
 
 interface ImageBody {
   Config?: { ExposedPorts?: Record<string, unknown> | null; Env?: string[] | null } | null;
-}
-
-/** A name has slashes and colons that belong to the path; anything else must not leave it. */
-function encodeImage(image: string): string {
-  return encodeURIComponent(image).replaceAll("%2F", "/").replaceAll("%3A", ":").replaceAll("%40", "@");
 }
 
 async function fetchImage(

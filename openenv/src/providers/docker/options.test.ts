@@ -3,8 +3,9 @@ import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { dockerProvider, fromDockerImage } from "openenv-ts/providers";
+import { dockerProvider, fromDockerImage, swarmProvider } from "openenv-ts/providers";
 import { afterEach, describe, expect, test } from "vitest";
+import { createEngine } from "./engine.js";
 
 const NOBODY = 65_534;
 
@@ -19,6 +20,21 @@ describe("without an engine", () => {
       code: "PROVIDER_UNAVAILABLE",
       message: expect.stringMatching(/No container engine answers at unix:.*DOCKER_HOST.*processProvider/s),
     });
+  });
+
+  test("one that takes requests and does not answer is told, and holds nobody up", async () => {
+    const server = createServer().listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const { port } = server.address() as { port: number };
+    const engine = createEngine({ name: `tcp://127.0.0.1:${port}`, host: "127.0.0.1", port });
+    try {
+      await expect(engine.ask("GET", "/info", { timeoutMs: 100 })).rejects.toMatchObject({
+        code: "PROVIDER_UNAVAILABLE",
+        message: expect.stringMatching(/has not answered within 100 ms.*docker info/),
+      });
+    } finally {
+      server.close();
+    }
   });
 
   test("an address over SSH says what to do", async () => {
@@ -70,6 +86,12 @@ describe("options", () => {
     [{ pull: "sometimes" }, /pull is sometimes/],
   ])("%j is refused", (options, message) => {
     expect(() => dockerProvider(options as object)).toThrow(message);
+  });
+
+  test.each(["", "../containers/json", "a/../../info", "a b", "-v", "a?x=1"])("%j is no image", async (image) => {
+    for (const provider of [dockerProvider({ pull: "never" }), swarmProvider()]) {
+      await expect(provider.start({ image })).rejects.toMatchObject({ code: "INVALID_CONFIG" });
+    }
   });
 
   test("what is no image is refused with the provider that takes it", async () => {

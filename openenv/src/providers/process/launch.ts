@@ -1,13 +1,11 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import type { Readable } from "node:stream";
 import { ProviderError } from "../../errors.js";
 import type { Acquired, Start } from "../acquired.js";
 import { guard } from "../guard.js";
-import { OWNER, processStart } from "../owner.js";
 import { endGroup, signalGroup } from "./group.js";
-import { removeRecord, writeRecord } from "./records.js";
+import { createRecord, removeRecord, writeRecord } from "./records.js";
 import { createTail } from "./tail.js";
 
 export interface Launch {
@@ -39,7 +37,7 @@ const GRACE_MS = 5_000;
  * @throws ProviderError PROVIDER_UNAVAILABLE when the command cannot be run.
  */
 export async function launch(start: Start, task: Launch): Promise<Launched> {
-  start.onRelease(guard({ module: SWEEP, make: "createProcessSweeper", options: {} }));
+  start.onRelease(guard(PROCESS_SWEEPER));
   const tail = createTail();
   const child = spawn(task.command, task.args, {
     cwd: task.cwd,
@@ -50,17 +48,8 @@ export async function launch(start: Start, task: Launch): Promise<Launched> {
   const failure = new Promise<Error>((resolve) => child.once("error", resolve));
   if (child.pid === undefined) throw cannotRun(task, await failure);
   const { pid } = child;
-  const pidStart = processStart(pid) ?? "";
-  const record = {
-    id: randomUUID(),
-    provider: task.provider,
-    source: task.source,
-    url: undefined,
-    startedAt: new Date().toISOString(),
-    pid,
-    pidStart,
-    owner: OWNER,
-  };
+  const record = createRecord(pid, task);
+  const { pidStart } = record;
   const exited = once(child, "exit").then(([code, signal]) =>
     code === null ? `The process was ended by ${signal}` : `The process exited with code ${code}`,
   );
@@ -86,7 +75,12 @@ export async function launch(start: Start, task: Launch): Promise<Launched> {
   };
 }
 
-const SWEEP = new URL("./sweep.js", import.meta.url).href;
+/** Finds what was written down. */
+export const PROCESS_SWEEPER = {
+  module: new URL("./sweep.js", import.meta.url).href,
+  make: "createProcessSweeper",
+  options: {},
+};
 const DRAIN_MS = 500;
 
 function cannotRun({ command }: Launch, error: Error): ProviderError {

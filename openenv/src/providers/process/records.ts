@@ -1,9 +1,10 @@
+import { randomUUID } from "node:crypto";
 import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { ProviderError } from "../../errors.js";
 import { isObject } from "../../util/is-object.js";
-import { OWNER, type Owner } from "../owner.js";
+import { OWNER, type Owner, processStart } from "../owner.js";
 import { stateDir } from "../state-dir.js";
 
 /** A process group that was started, written down where a later process finds it. */
@@ -17,6 +18,20 @@ export interface ProcessRecord {
   pid: number;
   pidStart: string;
   owner: Owner;
+}
+
+/** What is written down of a process group that was just started by this process. */
+export function createRecord(pid: number, { provider, source }: { provider: string; source: string }): ProcessRecord {
+  return {
+    id: randomUUID(),
+    provider,
+    source,
+    url: undefined,
+    startedAt: new Date().toISOString(),
+    pid,
+    pidStart: processStart(pid) ?? "",
+    owner: OWNER,
+  };
 }
 
 /** Of one user on one machine. */

@@ -1,8 +1,12 @@
+import { execFile, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { runCommand } from "../../../test-support/command-line.js";
+import { until } from "../../../test-support/fleet.js";
 import { type Files, type Hub, startHub } from "../../../test-support/hub/hub-server.js";
 import { findSpace } from "../hub/find-space.js";
 import { checkOut } from "./checkout.js";
@@ -131,6 +135,39 @@ describe("a git repository", () => {
     const pointer = `version https://git-lfs.github.com/spec/v1\noid sha256:${"0".repeat(64)}\nsize 7\n`;
     await hub.addSpace("author/one", { ...PYTHON, "a.tgz": pointer });
     await expect(fromGit("author/one")).rejects.toThrow("a.tgz is kept in Git LFS; install git-lfs");
+  });
+
+  test("is not written into the repository of a git that has started us", async () => {
+    await hub.addSpace("author/one", PYTHON);
+    const own = join(cache, "own");
+    await promisify(execFile)("git", ["init", "--quiet", own]);
+    const before = await readdir(join(own, ".git"));
+    vi.stubEnv("GIT_DIR", join(own, ".git"));
+    vi.stubEnv("GIT_WORK_TREE", own);
+    expect(existsSync(join((await fromGit("author/one")).dir, "pyproject.toml"))).toBe(true);
+    expect([await readdir(join(own, ".git")), await readdir(own)]).toEqual([before, [".git"]]);
+  });
+
+  test("that was on its way when its caller was killed is seen by openenv ps, and leaves neither git nor files", async () => {
+    await hub.addSpace("author/one", PYTHON);
+    hub.fail(/info\/refs/, "hang");
+    const state = join(cache, "state");
+    const script = `
+      import { processProvider } from "openenv-ts/providers";
+      await processProvider().start({ git: "${hub.url}/spaces/author/one" });`;
+    const caller = spawn(process.execPath, ["--input-type=module", "--eval", script], {
+      cwd: join(import.meta.dirname, "../../.."),
+      env: { ...process.env, OPENENV_STATE_DIR: state },
+      stdio: "ignore",
+    });
+    await until(() => hub.requests.length > 0);
+    const { stdout } = await runCommand(["ps", "--json"], { cwd: cache, env: { OPENENV_STATE_DIR: state } });
+    const rows = (JSON.parse(stdout) as { provider: string; owner: { pid: number } }[])
+      .filter(({ owner }) => owner.pid === caller.pid)
+      .map(({ provider }) => provider);
+    expect(rows.sort()).toEqual(["checkout", "git"]);
+    caller.kill("SIGKILL");
+    await until(async () => (await leftOver()).length === 0 && (await readdir(join(state, "processes"))).length === 0);
   });
 
   test("is given up with its signal", async () => {

@@ -1,13 +1,15 @@
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
-import { mkdir, mkdtemp, rename, rm } from "node:fs/promises";
-import { homedir } from "node:os";
+import { rename } from "node:fs/promises";
 import { join } from "node:path";
 import { ProviderError } from "../../errors.js";
+import { guard } from "../guard.js";
 import type { Space } from "../hub/find-space.js";
+import { repositoryCache } from "./cache.js";
 import { cloneInto } from "./clone.js";
 import type { GitSource } from "./git-source.js";
 import { runTool } from "./run-tool.js";
+import { createUnfinished } from "./unfinished.js";
 
 export type RepositorySource = { space: Space; token: string | undefined } | { git: GitSource };
 
@@ -30,31 +32,29 @@ export interface CheckoutOptions {
  */
 export async function checkOut(source: RepositorySource, options: CheckoutOptions): Promise<Checkout> {
   const name = "space" in source ? source.space.id : source.git.url;
-  const folder = join(cacheFolder(), "repositories", slug(name));
+  const folder = join(repositoryCache(), slug(name));
   if ("space" in source) {
     const known = join(folder, source.space.sha);
     if (existsSync(known)) return await describe(known, name);
   }
-  await mkdir(folder, { recursive: true, mode: 0o700 });
-  const work = await mkdtemp(join(folder, "new-"));
+  const release = guard({ module: SWEEP, make: "createCheckoutSweeper", options: repositoryCache() });
+  const work = await createUnfinished(folder, name);
   try {
-    const commit = await bring(source, work, options);
+    const commit = await bring(source, work.dir, options);
     const place = join(folder, commit);
     if (!existsSync(place)) {
-      const { runtime } = await describe(work, name);
-      if (runtime === "node") await install(work, options);
-      await moveTo(place, work);
+      const { runtime } = await describe(work.dir, name);
+      if (runtime === "node") await install(work.dir, name, options);
+      await moveTo(place, work.dir);
     }
     return await describe(place, name);
   } finally {
-    await rm(work, { recursive: true, force: true, maxRetries: 3 });
+    await work.remove();
+    release();
   }
 }
 
-/** Where checkouts are kept: `OPENENV_CACHE`, else `openenv` in the user's cache folder. Each can be deleted at any time. */
-function cacheFolder(): string {
-  return process.env["OPENENV_CACHE"] || join(process.env["XDG_CACHE_HOME"] || join(homedir(), ".cache"), "openenv");
-}
+const SWEEP = new URL("./unfinished.js", import.meta.url).href;
 
 async function bring(source: RepositorySource, work: string, { signal, progress }: CheckoutOptions): Promise<string> {
   if ("git" in source) {
@@ -69,11 +69,12 @@ async function bring(source: RepositorySource, work: string, { signal, progress 
 }
 
 /** The image builds with the scripts of its dependencies, and not with those of the folder itself; so does this. */
-async function install(dir: string, { signal, progress }: CheckoutOptions): Promise<void> {
+async function install(dir: string, source: string, { signal, progress }: CheckoutOptions): Promise<void> {
   progress?.("installing its packages");
   const npm = (...args: string[]): Promise<string> =>
     runTool("npm", [...args, "--no-audit", "--no-fund", "--loglevel=error"], {
       cwd: dir,
+      source,
       signal,
       missing: "Install npm, which comes with Node.",
     });

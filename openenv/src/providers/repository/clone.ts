@@ -10,9 +10,18 @@ const SAFE = [
   ...["-c", "protocol.allow=never", "-c", "protocol.https.allow=always"],
   ...["-c", "core.hooksPath=/dev/null", "-c", "fetch.fsckObjects=true", "-c", "advice.detachedHead=false"],
 ];
+const OF_CALLER = [
+  ...["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_NAMESPACE", "GIT_PREFIX"],
+  ...["GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_SHALLOW_FILE"],
+];
 /** Not for the others: an answer over https could lead there. */
 const PLAIN = ["-c", "protocol.http.allow=always"];
-const ENV = { GIT_TERMINAL_PROMPT: "0", GIT_LFS_SKIP_SMUDGE: "0" };
+const ENV = {
+  GIT_TERMINAL_PROMPT: "0",
+  GIT_LFS_SKIP_SMUDGE: "0",
+  // A git that has started us, for a hook say, names its own repository by these: it is not to be written to.
+  ...Object.fromEntries(OF_CALLER.map((name) => [name, undefined])),
+};
 
 /**
  * Puts one commit of a repository into an empty folder, without its history, and returns the commit's hash.
@@ -23,6 +32,7 @@ export async function cloneInto(dir: string, { url, ref }: GitSource, signal: Ab
   const git = (...args: string[]): Promise<string> =>
     runTool("git", [...SAFE, ...(url.startsWith("http:") ? PLAIN : []), ...args], {
       cwd: dir,
+      source: url,
       env: ENV,
       signal,
       missing: "Install git.",

@@ -74,6 +74,14 @@ describe("sockets", () => {
     await expect(openTestSocket(`${balancer.url}/ws`)).rejects.toThrow("503");
   });
 
+  test("are not taken at a port that is taken, which is named", async () => {
+    const { port } = await servers.start();
+    await expect(createBalancer(port)).rejects.toMatchObject({
+      code: "START_FAILED",
+      message: expect.stringMatching(new RegExp(`Port ${port} .*EADDRINUSE.*leave .port. out`)),
+    });
+  });
+
   test("end with the balancer", async () => {
     const { balancer } = await startBalanced(1);
     const socket = await open(balancer.url);

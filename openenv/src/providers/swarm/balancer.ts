@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { request as askBackend, createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import { ProviderError } from "../../errors.js";
 import { createSessionOwners, nameOfNew, namesOf } from "./session-owners.js";
 
 /** One of the servers behind the address. */
@@ -22,6 +23,7 @@ export interface Balancer extends AsyncDisposable {
 /**
  * One address on this machine in front of several servers. A socket stays with the server that took it; a request that
  * names a session goes to the server that opened it; everything else goes to the one with the fewest sockets.
+ * @throws ProviderError START_FAILED when the port cannot be had.
  */
 export async function createBalancer(port = 0): Promise<Balancer> {
   const owners = createSessionOwners();
@@ -72,7 +74,10 @@ export async function createBalancer(port = 0): Promise<Balancer> {
     client.end("HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\ncontent-length: 0\r\n\r\n");
   });
   server.listen(port, "127.0.0.1");
-  await once(server, "listening");
+  await once(server, "listening").catch((error: Error) => {
+    const message = `Port ${port} of 127.0.0.1 cannot be had (${error.message}); leave \`port\` out to get a free one.`;
+    throw new ProviderError("START_FAILED", message, { cause: error });
+  });
   const close = async (): Promise<void> => {
     if (!server.listening) return;
     const closed = once(server, "close");

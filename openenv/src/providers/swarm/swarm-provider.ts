@@ -3,7 +3,7 @@ import { refuseSource } from "../check-options.js";
 import { findEngine } from "../docker/connection.js";
 import { containerName, portCandidates } from "../docker/container.js";
 import { createEngine, type Engine, EngineError } from "../docker/engine.js";
-import { obtainImage } from "../docker/image.js";
+import { checkImage, obtainImage } from "../docker/image.js";
 import { readLogs } from "../docker/logs.js";
 import { registryAuth } from "../docker/registry-auth.js";
 import { guard } from "../guard.js";
@@ -51,7 +51,8 @@ async function startService(spec: StartSpec, settings: ServiceSettings): Promise
   if (!("image" in spec)) {
     refuseSource(NAME, "an image", "build one from the folder (`openenv build`), or use processProvider()");
   }
-  const { image, env } = spec;
+  const { env } = spec;
+  const image = checkImage(spec.image);
   const { containerPort } = settings;
   const count = parseReplicas(spec);
   let exchange: ((image: string, signal: AbortSignal) => Promise<void>) | undefined;
@@ -75,7 +76,7 @@ async function startService(spec: StartSpec, settings: ServiceSettings): Promise
     start.onRelease(() => replicas.close());
     await replicas.waitFor(count, start.signal, start.progress);
     exchange = async (next, signal) => {
-      const found = await obtainImage(engine, next, {
+      const found = await obtainImage(engine, checkImage(next), {
         pull: settings.pull,
         platform: undefined,
         start: { ...start, signal },

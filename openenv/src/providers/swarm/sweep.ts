@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { EngineAddress } from "../docker/connection.js";
 import { createEngine, type Engine, EngineError } from "../docker/engine.js";
 import { MARK, readLabels } from "../docker/labels.js";
-import { removeContainer } from "../docker/sweep.js";
+import { LOOK_MS, removeContainer } from "../docker/sweep.js";
 import type { Leftover, Sweeper } from "../leftover.js";
 
 /** Finds the services of a swarm that carry our label, whoever started them; none where there is no swarm. */
@@ -11,7 +11,7 @@ export function createSwarmSweeper(address: EngineAddress): Sweeper {
   return {
     async list() {
       const query = { filters: JSON.stringify({ label: [MARK] }) };
-      const found = await engine.ask<Listed[]>("GET", "/services", { query }).catch(none);
+      const found = await engine.ask<Listed[]>("GET", "/services", { query, timeoutMs: LOOK_MS }).catch(none);
       return found.map((service) => describe(engine, service));
     },
   };

@@ -46,3 +46,8 @@ export function startSync(start: Recipe, timeoutMs: number | undefined): SyncSta
     [Symbol.dispose]: close,
   };
 }
+
+/** The names of options that a blocking call has: a thread that waits cannot be aborted, nor be told of the progress. */
+export function withoutPromises(names: readonly string[]): string[] {
+  return names.filter((name) => name !== "signal" && name !== "onProgress");
+}

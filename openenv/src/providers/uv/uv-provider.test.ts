@@ -8,9 +8,11 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi 
 import { startHub } from "../../../test-support/hub/hub-server.js";
 import { createPythonProject, type PythonProject, SMALL_PYTHON_PROJECT } from "../../../test-support/python-project.js";
 import { requirePython, requireUv } from "../../../test-support/requirement.js";
+import { useServers } from "../../../test-support/servers.js";
 
 const python = await requirePython();
 const uv = await requireUv();
+const servers = useServers();
 /** The packages may have to be fetched first. */
 const timeoutMs = 300_000;
 
@@ -113,6 +115,16 @@ describe("what cannot be started", () => {
       code: "PROVIDER_UNAVAILABLE",
       message: expect.stringContaining("Install uv"),
     });
+  });
+
+  test("at a port where another environment answers is not taken for that one", async () => {
+    const { port } = await servers.start();
+    const directory = await writeProject({ "pyproject.toml": "" });
+    await expect(uvProvider({ port }).start({ directory })).rejects.toMatchObject({
+      code: "START_FAILED",
+      message: expect.stringContaining(`Port ${port} of 127.0.0.1 is taken`),
+    });
+    expect(await records()).toEqual([]);
   });
 
   test("is a folder that is missing, or no Python environment", async () => {

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { ConfigError, ProviderError } from "../../errors.js";
-import { findFreePort } from "../../util/free-port.js";
+import { findFreePort, isTaken } from "../../util/free-port.js";
 import { refuseReplicas, refuseSource, refuseUnknown } from "../check-options.js";
 import { launch } from "../process/launch.js";
 import type { Provider, Started, StartSpec } from "../provider.js";
@@ -47,7 +47,7 @@ async function startWithUv(spec: StartSpec, options: Required<UvProviderOptions>
     const dir = git ? (await checkOut({ git }, start)).dir : resolve((spec as { directory: string }).directory);
     mustBePython(dir);
     const app = options.app ?? checkApp(await readApp(dir));
-    const port = String(options.port || (await findFreePort()));
+    const port = await choosePort(options.port);
     start.progress(`uv prepares and starts ${dir}`);
     const child = await launch(start, {
       provider: NAME,
@@ -61,6 +61,16 @@ async function startWithUv(spec: StartSpec, options: Required<UvProviderOptions>
     child.noteUrl(url);
     return { url, logs: child.logs, ended: child.ended };
   });
+}
+
+/** What listens there already would be taken for the environment: it may well answer a reset. */
+async function choosePort(port = 0): Promise<string> {
+  if (port === 0) return String(await findFreePort());
+  if (!(await isTaken(port))) return String(port);
+  throw new ProviderError(
+    "START_FAILED",
+    `Port ${port} of 127.0.0.1 is taken; name another with \`port\`, or leave it out to get a free one.`,
+  );
 }
 
 /** The folder is not written to, beside what the build of the package itself leaves there. */

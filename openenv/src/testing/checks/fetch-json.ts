@@ -44,7 +44,11 @@ export async function fetchJson(url: string, options: FetchOptions, body?: unkno
     }
     const inner = (cause as Error).cause;
     const reason = inner instanceof Error ? inner.message || inner.name : (cause as Error).message;
-    throw new ConnectionError("CONNECTION_FAILED", `${url}: ${reason}.`, { cause });
+    throw new ConnectionError(
+      "CONNECTION_FAILED",
+      `No answer from ${url} (${reason}); check the URL and that the server runs.`,
+      { cause },
+    );
   }
 }
 
