@@ -83,7 +83,8 @@ describe.skipIf(!slurm.available)("the Slurm provider", () => {
 
   test("a queue whose nodes are all taken is told with the scheduler's reason", async () => {
     const taken = ["--nodes=2", "--ntasks-per-node=2", "--output=/dev/null", "--wrap=sleep 300"];
-    const isFull = async (): Promise<boolean> => /PENDING (Resources|Priority)/.test(await run("sbatch", ...taken).then(jobs));
+    const isFull = async (): Promise<boolean> =>
+      /PENDING (Resources|Priority)/.test(await run("sbatch", ...taken).then(jobs));
     await expect.poll(isFull, { timeout: 20_000, interval: 1_500 }).toBe(true);
     try {
       const start = onLoopback().start({ ...at(), timeoutMs: 5_000 });
