@@ -29,6 +29,7 @@ export function createContext(runtime: Runtime, own: Partial<ServerContext>): Se
     openSockets: () => 0,
     requests: 0,
     draining: false,
+    closing: false,
     ...own,
   };
 }

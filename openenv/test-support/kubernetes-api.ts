@@ -19,8 +19,6 @@ export interface KubernetesApi extends AsyncDisposable {
   /** Everything there is, as `pods/name`. */
   names(): string[];
   find(name: RegExp): object | undefined;
-  /** A node takes a Pod away. */
-  kill(pod: string): Promise<void>;
 }
 
 type Stored = V1Pod & { server?: RunningServer | undefined };
@@ -114,7 +112,11 @@ export async function startKubernetesApi(validate: string): Promise<KubernetesAp
       return answer(201, body);
     }
     if (request.method === "DELETE") {
-      return (await remove(key)) ? answer(200, { kind: "Status" }) : refuse(404, `${key} not found`);
+      const isGone = await remove(key);
+      // A Deployment replaces what it has lost.
+      for (const [other, one] of store)
+        if (other.startsWith("deployments/")) await fill(one as unknown as V1Deployment);
+      return isGone ? answer(200, { kind: "Status" }) : refuse(404, `${key} not found`);
     }
     if (name === undefined) {
       const [label = "", value] = (searchParams.get("labelSelector") ?? "").split("=");
@@ -156,10 +158,6 @@ export async function startKubernetesApi(validate: string): Promise<KubernetesAp
     kubeconfig,
     names: () => [...store.keys()],
     find: (name) => [...store].find(([key]) => name.test(key))?.[1],
-    kill: async (pod) => {
-      await remove(`pods/${pod}`);
-      for (const [key, one] of store) if (key.startsWith("deployments/")) await fill(one as unknown as V1Deployment);
-    },
     [Symbol.asyncDispose]: async () => {
       for (const key of [...store.keys()]) await remove(key);
       for (const link of sockets.clients) link.terminate();

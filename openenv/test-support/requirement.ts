@@ -183,6 +183,18 @@ export function requireNginx(): Promise<Component> {
   });
 }
 
+/** A promtool, which checks what Prometheus reads: `OPENENV_PROMTOOL`, else the one on the PATH. */
+export function requirePromtool(): Promise<Component> {
+  return find({
+    name: "promtool",
+    variable: "OPENENV_PROMTOOL",
+    candidates: ["promtool"],
+    args: ["--version"],
+    expected: /^promtool, version/,
+    what: "promtool",
+  });
+}
+
 /** The configuration file of a Slurm whose nodes answer: `OPENENV_SLURM`. */
 export function requireSlurm(): Promise<Component> {
   return find({

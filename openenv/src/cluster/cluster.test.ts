@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
+import { openHttp, stepHttp } from "../../test-support/balanced-sessions.js";
 import { createProject, startCommand } from "../../test-support/command-line.js";
 import { openAll, RESET, startFleet, step, until, WHERE } from "../../test-support/fleet.js";
 import { openTestSocket } from "../../test-support/socket.js";
@@ -149,6 +150,25 @@ describe("several workers behind one address", () => {
       return fresh > 10;
     });
     expect((await Promise.all(closes)).map(({ code }) => code)).toEqual([1012, 1012, 1012, 1012]);
+  }, 60_000);
+
+  test("let HTTP sessions go on while they are replaced", async () => {
+    await using fleet = await startFleet({ WORKERS: "2", SHUTDOWN_DRAIN: "60" });
+    const opened = await Promise.all(Array.from({ length: 4 }, () => openHttp(fleet.url)));
+    const step = async (session: string): Promise<number> => {
+      const answer = await stepHttp(fleet.url, { "openenv-session": session, connection: "close" }, { amount: 1 });
+      expect(answer).toMatchObject({ status: 200 });
+      return (answer.body as { observation: { pid: number } }).observation.pid;
+    };
+    const before = await Promise.all(opened.map(({ header }) => step(header)));
+    fleet.command.process.kill("SIGHUP");
+    await until(async () => {
+      const [session] = await openAll(fleet.url, 1);
+      await session?.socket[Symbol.asyncDispose]();
+      return session !== undefined && !before.includes(session.pid);
+    });
+    for (let i = 0; i < 10; i++) expect(await Promise.all(opened.map(({ header }) => step(header)))).toEqual(before);
+    fleet.command.process.kill("SIGINT");
   }, 60_000);
 
   test("end with their supervisor, cleanly by SIGTERM and at once when it is killed", async () => {

@@ -43,6 +43,8 @@ class WorkerFleet implements Fleet {
   readonly #questions = new Map<number, (answer: unknown) => void>();
   #server: FleetServer | undefined;
   #others: Member[] = [];
+  /** Those that take nothing new, too. */
+  #owners: number[] = [];
   /** Sockets to pass on before the next news of the others. */
   #surplus = 0;
   #taken = 0;
@@ -70,6 +72,8 @@ class WorkerFleet implements Fleet {
 
   async join(server: FleetServer): Promise<void> {
     this.#server = server;
+    // Slurm, or a terminal, signals every process of a group: when this one ends is the supervisor's to say.
+    for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => {});
     process.on("message", (message: SupervisorMessage, socket?: Socket) => this.#hear(message, socket));
     process.once("disconnect", () => {
       rmSync(this.#folder, { recursive: true, force: true });
@@ -110,8 +114,7 @@ class WorkerFleet implements Fleet {
 
   ownerOf(sessionId: string): number | undefined {
     const owner = /^w(\d+)-/.exec(sessionId)?.[1];
-    if (owner === undefined || Number(owner) === this.number) return undefined;
-    return this.#others.some(({ number }) => number === Number(owner)) ? Number(owner) : undefined;
+    return this.#owners.find((number) => number === Number(owner));
   }
 
   withRoom(): number | undefined {
@@ -162,6 +165,9 @@ class WorkerFleet implements Fleet {
         this.#questions.get(message.question)?.(message.answer);
         this.#questions.delete(message.question);
         return;
+      case "drain":
+        server.drain();
+        return;
       case "retire":
         void server.retire(message.limitMs).then(() => process.exit(0));
         return;
@@ -190,7 +196,9 @@ class WorkerFleet implements Fleet {
   }
 
   #meet(members: readonly Member[]): void {
-    this.#others = members.filter(({ number }) => number !== this.number);
+    const others = members.filter(({ number }) => number !== this.number);
+    this.#owners = others.map(({ number }) => number);
+    this.#others = others.filter(({ retiring }) => !retiring);
     const own = members.find(({ number }) => number === this.number);
     this.#surplus = own === undefined ? 0 : surplus(own.load, this.#others);
   }
@@ -207,7 +215,8 @@ class WorkerFleet implements Fleet {
   }
 
   #tellLoad(): void {
-    if (this.#server !== undefined) tell({ type: "load", load: this.#server.load(), taken: this.#taken });
+    const server = this.#server;
+    if (server !== undefined) tell({ type: "load", load: server.load(), inUse: server.inUse(), taken: this.#taken });
   }
 }
 

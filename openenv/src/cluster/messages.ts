@@ -16,6 +16,8 @@ export interface UpgradeEnvelope {
 export interface Member {
   number: number;
   load: Load;
+  /** Takes nothing new; what names one of its sessions still goes there. */
+  retiring: boolean;
 }
 
 /** What a worker is asked: `sessions` is answered with SessionInfo[], `report` with WorkerReport, of all FleetReport. */
@@ -24,8 +26,8 @@ export type Question = { what: "sessions" } | { what: "report"; maxSessions: num
 export type WorkerMessage =
   | { type: "ready" }
   | { type: "failed"; message: string }
-  /** Also the heartbeat. `taken`: sockets that this worker has been given for a new session, by which those on their way count. */
-  | { type: "load"; load: Load; taken: number }
+  /** Also the heartbeat. `inUse`: sessions that a server that drains waits for. `taken`: sockets that this worker has been given for a new session, by which those on their way count. */
+  | { type: "load"; load: Load; inUse: number; taken: number }
   | { type: "upgrade"; envelope: UpgradeEnvelope }
   | { type: "ask"; question: number; about: Question }
   | { type: "told"; question: number; answer: unknown };
@@ -37,6 +39,7 @@ export type SupervisorMessage =
   | { type: "ask"; question: number; about: Question }
   | { type: "told"; question: number; answer: unknown }
   | { type: "retire"; limitMs: number }
+  | { type: "drain" }
   | { type: "stop" };
 
 /** Whether a socket that is given to a worker will be one more session there, not a refusal or a second peer of one. */

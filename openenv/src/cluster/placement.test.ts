@@ -6,6 +6,7 @@ const load = (active: number, max = 1000, waiting = 0) => ({ active, max, waitin
 const member = (number: number, active: number, max = 100, waiting = 0) => ({
   number,
   load: load(active, max, waiting),
+  retiring: false,
 });
 
 describe("placement", () => {

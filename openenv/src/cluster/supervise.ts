@@ -15,11 +15,11 @@ export async function superviseWorkers(
   options: ServeOptions,
 ): Promise<RunningServer> {
   const config = readConfig(environment, options, process.env);
-  const { host, graceMs, hangMs, workers } = config;
+  const { host, graceMs, drainMs, hangMs, workers } = config;
   // Workers that listen on a port of their choice could not be replaced on the same one.
   const port = await probePort(host, config.port);
   const log = createLogger(config.logLevel);
-  const supervisor = new Supervisor({ workers, port, log, graceMs, hangMs });
+  const supervisor = new Supervisor({ workers, port, log, graceMs, drainMs, hangMs });
   await supervisor.start();
   // Each worker has a limit of its own, and it is the same one.
   new Descriptors(log).warn(config);
@@ -29,6 +29,8 @@ export async function superviseWorkers(
     log.info({}, "replacing the workers one by one");
     void supervisor.replaceAll();
   };
+  let draining: Promise<void> | undefined;
+  const drain = (): Promise<void> => (draining ??= drainMs > 0 ? supervisor.drain().then(close) : close());
   let closing: Promise<void> | undefined;
   const close = (): Promise<void> => (closing ??= shutDown());
   const shutDown = async (): Promise<void> => {
@@ -37,7 +39,7 @@ export async function superviseWorkers(
     await supervisor.close();
     log.close();
   };
-  const stopSignals = options.handleSignals === true ? onSignals(close, log) : () => {};
+  const stopSignals = options.handleSignals === true ? onSignals({ drain, close }, log) : () => {};
   if (options.handleSignals === true) process.on("SIGHUP", replace);
   return {
     url: serverUrl(host, port),
@@ -48,6 +50,7 @@ export async function superviseWorkers(
     webInterface: config.webInterface,
     capacity: () => supervisor.capacity(),
     sessions: () => supervisor.sessions(),
+    drain,
     close,
     [Symbol.asyncDispose]: close,
   };

@@ -21,11 +21,15 @@ export interface SupervisorOptions {
   log: Log;
   /** Milliseconds that sessions get when their worker is stopped or replaced. */
   graceMs: number;
+  /** Milliseconds before that in which {@link Supervisor.drain} lets sessions finish. */
+  drainMs: number;
   /** Milliseconds without a heartbeat after which a worker is taken to hang, and is killed. */
   hangMs: number;
 }
 
 const MEMBERS_MS = 20;
+/** What a worker gets beside its sessions' time before it is killed. */
+const STOP_MS = 5_000;
 const ASK_LIMIT_MS = 1_000;
 /** A worker that lived shorter than this has failed to start: the next one waits longer. */
 const SHORT_LIFE_MS = 10_000;
@@ -47,6 +51,7 @@ export class Supervisor {
   /** The newest last. */
   readonly #lost: LostWorker[] = [];
   #membersDue = false;
+  #draining = false;
   #closing = false;
   #started: { resolve(): void; reject(error: Error): void } | undefined;
 
@@ -74,7 +79,7 @@ export class Supervisor {
   }
 
   capacity(): ServerCapacityStatus {
-    return totalCapacity(this.#members().map(({ load }) => load));
+    return totalCapacity(this.#taking().map(({ load }) => load));
   }
 
   /** The sessions of all workers; one that does not answer in a second is left out. */
@@ -88,7 +93,7 @@ export class Supervisor {
     return { reports, restarts: this.#restarts, lost: this.#lost };
   }
 
-  /** Replaces all workers, one after the other; sessions in flight get the grace period. */
+  /** Replaces all workers, one after the other; their sessions get the time to drain, or the grace period. */
   async replaceAll(): Promise<void> {
     for (const old of [...this.#workers.values()]) {
       const fresh = this.#fork();
@@ -99,14 +104,32 @@ export class Supervisor {
       }
       old.retiring = true;
       this.#tellMembers();
-      old.tell({ type: "retire", limitMs: this.#options.graceMs });
+      old.tell({ type: "retire", limitMs: Math.max(this.#options.drainMs, this.#options.graceMs) });
     }
   }
 
-  async close(): Promise<void> {
+  /** Lets the sessions of all workers finish before it closes. They end together: one address has one health. */
+  async drain(): Promise<void> {
+    const deadline = Date.now() + this.#options.drainMs;
+    const isInUse = (): boolean => [...this.#workers.values()].some(({ inUse }) => inUse > 0);
+    this.#draining = true;
+    for (const worker of this.#workers.values()) worker.tell({ type: "drain" });
+    while (isInUse() && !this.#closing && Date.now() < deadline) await sleep(MEMBERS_MS);
+    if (this.#closing) return;
+    const limitMs = Math.max(0, deadline - Date.now());
+    await this.#end({ type: "retire", limitMs }, limitMs);
+  }
+
+  /** Cuts draining short. */
+  close(): Promise<void> {
+    return this.#end({ type: "stop" }, 0);
+  }
+
+  async #end(how: Parameters<WorkerProcess["end"]>[0], waitMs: number): Promise<void> {
     this.#closing = true;
     for (const timer of this.#timers.splice(0)) clearInterval(timer);
-    await Promise.all([...this.#workers.values()].map((worker) => worker.stop(this.#options.graceMs + 5_000)));
+    const limitMs = waitMs + this.#options.graceMs + STOP_MS;
+    await Promise.all([...this.#workers.values()].map((worker) => worker.end(how, limitMs)));
     await rm(this.#folder, { recursive: true, force: true });
   }
 
@@ -127,14 +150,15 @@ export class Supervisor {
     switch (message.type) {
       case "ready":
         from.state = "ready";
+        if (this.#draining) from.tell({ type: "drain" });
         this.#tellMembers();
-        if (this.#members().length >= this.#options.workers) this.#started?.resolve();
+        if (this.#taking().length >= this.#options.workers) this.#started?.resolve();
         return;
       case "failed":
         this.#started?.reject(new ConfigError(message.message));
         return;
       case "load":
-        from.heard(message.load, message.taken);
+        from.heard(message);
         this.#tellMembersSoon();
         return;
       case "upgrade":
@@ -153,16 +177,17 @@ export class Supervisor {
 
   /** Finds the worker for a socket that another could not or should not serve. */
   #place(envelope: UpgradeEnvelope, socket: Socket): void {
-    const ready = this.#members();
-    const untried = ready.filter(({ number }) => !envelope.tried.includes(number));
-    const owner = ready.find(({ number }) => number === envelope.owner);
-    const chosen = owner ?? leastLoaded(untried.length > 0 ? untried : ready);
+    const members = this.#members();
+    const taking = this.#taking();
+    const untried = taking.filter(({ number }) => !envelope.tried.includes(number));
+    const owner = members.find(({ number }) => number === envelope.owner);
+    const chosen = owner ?? leastLoaded(untried.length > 0 ? untried : taking);
     const worker = chosen && this.#workers.get(chosen.number);
     if (chosen === undefined || worker === undefined) {
       socket.destroy();
       return;
     }
-    worker.give({ type: "upgrade", envelope, last: untried.length === 0, members: ready }, socket);
+    worker.give({ type: "upgrade", envelope, last: untried.length === 0, members }, socket);
   }
 
   #lose(worker: WorkerProcess, reason: string, served: boolean): void {
@@ -211,8 +236,12 @@ export class Supervisor {
   }
 
   #members(): Member[] {
-    const ready = [...this.#workers.values()].filter(({ state, retiring }) => state === "ready" && !retiring);
-    return ready.map(({ number, load }) => ({ number, load }));
+    const ready = [...this.#workers.values()].filter(({ state }) => state === "ready");
+    return ready.map(({ number, load, retiring }) => ({ number, load, retiring }));
+  }
+
+  #taking(): Member[] {
+    return this.#members().filter(({ retiring }) => !retiring);
   }
 
   #tellMembersSoon(): void {

@@ -22,6 +22,7 @@ export class WorkerProcess {
   readonly number: number;
   readonly startedAt = Date.now();
   #told: Load = { active: 0, max: 0, waiting: 0, places: 0 };
+  #inUse = 0;
   /** Sockets that were given to it, and those it has said that it took. */
   #given = 0;
   #taken = 0;
@@ -61,8 +62,14 @@ export class WorkerProcess {
     return { ...this.#told, active: this.#told.active + this.#given - this.#taken };
   }
 
-  heard(load: Load, taken: number): void {
+  /** Sessions that are used or waited for, with the sockets that are on their way to it. */
+  get inUse(): number {
+    return this.#inUse + this.#given - this.#taken;
+  }
+
+  heard({ load, inUse, taken }: Extract<WorkerMessage, { type: "load" }>): void {
     this.#told = load;
+    this.#inUse = inUse;
     this.#taken = taken;
   }
 
@@ -77,11 +84,10 @@ export class WorkerProcess {
   }
 
   /** Ends it: asks first, kills after `limitMs`. */
-  async stop(limitMs: number): Promise<void> {
-    this.retiring = true;
+  async end(how: Extract<SupervisorMessage, { type: "retire" | "stop" }>, limitMs: number): Promise<void> {
     // One that does not serve yet does not listen to messages either.
     if (this.state === "starting") this.kill();
-    else this.tell({ type: "stop" });
+    else this.tell(how);
     const timer = setTimeout(() => this.kill(), limitMs);
     await this.#gone;
     clearTimeout(timer);

@@ -18,6 +18,7 @@ export interface Config {
   maxMessageBytes: number;
   pingIntervalMs: number;
   graceMs: number;
+  drainMs: number;
   /** Processes behind the one address. */
   workers: number;
   /** Milliseconds without a sign of life after which a worker is replaced. */
@@ -80,6 +81,7 @@ export function readConfig(definition: EnvironmentDefinition, options: ServeOpti
       seconds("PING_INTERVAL", text(variables, "PING_INTERVAL") ?? 20),
     graceMs:
       milliseconds("graceMs", options.graceMs, 0) ?? seconds("SHUTDOWN_GRACE", text(variables, "SHUTDOWN_GRACE") ?? 8),
+    drainMs: milliseconds("drainMs", options.drainMs, 0) ?? drainTime(text(variables, "SHUTDOWN_DRAIN") ?? 0),
     workers: workers(options.workers ?? text(variables, "WORKERS") ?? 1),
     hangMs:
       milliseconds("workerTimeoutMs", options.workerTimeoutMs) ??
@@ -199,6 +201,10 @@ function number(name: string, given: string | number, { min, max, whole }: Range
 
 function seconds(name: string, given: string | number): number {
   return number(name, given, { min: 0.001, max: 2_000_000, whole: false }) * 1000;
+}
+
+function drainTime(given: string | number): number {
+  return number("SHUTDOWN_DRAIN", given, { min: 0, max: 2_000_000, whole: false }) * 1000;
 }
 
 function milliseconds(name: string, given: number | undefined, min = 1): number | undefined {

@@ -58,6 +58,8 @@ export interface ServerContext {
   mcp?: Promise<McpDoor> | undefined;
   /** HTTP requests being answered. */
   requests: number;
-  /** The server is on its way down: nothing new is taken. */
+  /** `/health` says that the server wants no more sessions; those it has go on. */
   draining: boolean;
+  /** The server is on its way down: nothing new is taken. */
+  closing: boolean;
 }

@@ -24,7 +24,11 @@ export interface FleetServer {
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
   /** Answers a request that another one forwarded; it is not forwarded again. */
   handle(request: IncomingMessage, response: ServerResponse): void;
-  /** Takes nothing new; resolves when its last session has ended, or the time is up. */
+  /** Sessions that are used or waited for. */
+  inUse(): number;
+  /** Says that it wants no more sessions, and goes on. */
+  drain(): void;
+  /** Takes no more connections, and closes when its last session has ended, or the time is up. */
   retire(limitMs: number): Promise<void>;
   close(): Promise<void>;
 }

@@ -10,6 +10,7 @@ import { ByteBudget } from "./byte-budget.js";
 import { type Config, readConfig } from "./config.js";
 import type { ServerContext } from "./context.js";
 import { Descriptors } from "./descriptors.js";
+import { DRAIN_POLL_MS, drainSessions } from "./drain.js";
 import type { Fleet } from "./fleet.js";
 import { guardProcess } from "./guard-process.js";
 import { ignoreUpgrade, wantsWebSocket } from "./http/other-upgrade.js";
@@ -26,9 +27,10 @@ import { Gauge } from "./statistics/gauge.js";
 import type { RunningServer, ServeOptions } from "./types.js";
 import { createSocketServer } from "./ws/socket-server.js";
 
-const DRAIN_POLL_MS = 10;
 const BODIES_BYTES = 256 * 1024 * 1024;
 const BACKLOG_BYTES = 256 * 1024 * 1024;
+/** What a connection that was just made has to send its request. */
+const SETTLE_MS = 100;
 /** What environments get to close in, however little of the grace period is left. */
 const CLOSE_LIMIT_MS = 1_000;
 
@@ -74,6 +76,7 @@ export async function serveHere(
     openSockets: () => sockets.open,
     requests: 0,
     draining: false,
+    closing: false,
   };
   const sockets = createSocketServer(context);
   const handle = createRouter(context, createRoutes(config));
@@ -93,10 +96,23 @@ export async function serveHere(
   const reaper = startReaper(context.sessions, config);
   listeningPorts().add(port);
 
+  let draining: Promise<void> | undefined;
+  const drain = (): Promise<void> => (draining ??= config.drainMs > 0 ? drainThenClose(config.drainMs) : close());
+  const drainThenClose = async (limitMs: number): Promise<void> =>
+    retire(await drainSessions(context, { limitMs, isDone: () => context.sessions.inUse === 0 }));
+  /** Who comes now is refused by the system, so that a balancer asks another; who came before is still served. */
+  const retire = async (limitMs: number): Promise<void> => {
+    if (!context.closing) server.close();
+    await sleep(SETTLE_MS);
+    const deadline = Date.now() + limitMs;
+    while (context.sessions.inUse > 0 && !context.closing && Date.now() < deadline) await sleep(DRAIN_POLL_MS);
+    await close();
+  };
   let closing: Promise<void> | undefined;
   const close = (): Promise<void> => (closing ??= shutDown());
   const shutDown = async (): Promise<void> => {
     context.draining = true;
+    context.closing = true;
     stopSignals();
     stopGuarding();
     sockets.goAway();
@@ -117,7 +133,7 @@ export async function serveHere(
     context.gauge.close();
     log.close();
   };
-  const stopSignals = options.handleSignals === true ? onSignals(close, log) : () => {};
+  const stopSignals = options.handleSignals === true ? onSignals({ drain, close }, log) : () => {};
   const stopGuarding =
     options.handleSignals === true || fleet !== undefined ? guardProcess(log, () => sockets.cut()) : () => {};
   if (fleet === undefined) context.descriptors.warn(config);
@@ -128,12 +144,9 @@ export async function serveHere(
     report: async (maxSessions) => (await import("./statistics/report.js")).makeReport(context, maxSessions),
     upgrade: sockets.take,
     handle: (request, response) => handle(request, response, true),
-    retire: async (limitMs) => {
-      server.close();
-      const deadline = Date.now() + limitMs;
-      while (context.sessions.load().active > 0 && Date.now() < deadline) await sleep(DRAIN_POLL_MS);
-      await close();
-    },
+    inUse: () => context.sessions.inUse,
+    drain: () => void drainSessions(context, { limitMs: config.drainMs, isDone: () => false }),
+    retire,
     close,
   });
 
@@ -146,6 +159,7 @@ export async function serveHere(
     webInterface: config.webInterface,
     capacity: () => context.sessions.capacity(),
     sessions: async () => (fleet === undefined ? context.sessions.list() : await fleet.sessions()),
+    drain,
     close,
     [Symbol.asyncDispose]: close,
   };
@@ -181,13 +195,16 @@ function closeListener(server: Server): Promise<void> {
   });
 }
 
-/** Ends cleanly on SIGTERM and SIGINT; the result takes the handlers back. */
-export function onSignals(close: () => Promise<void>, log: Logger): () => void {
+/** Ends cleanly: by SIGTERM after draining, which a second signal cuts short, by SIGINT at once. The result takes the handlers back. */
+export function onSignals({ drain, close }: Pick<RunningServer, "drain" | "close">, log: Logger): () => void {
+  let isTold = false;
   const stop = (signal: NodeJS.Signals): void => {
     log.info({ signal }, "shutting down");
-    void close().then(() => process.exit(0));
+    const end = signal === "SIGTERM" && !isTold ? drain : close;
+    isTold = true;
+    void end().then(() => process.exit(0));
   };
-  process.once("SIGTERM", stop).once("SIGINT", stop);
+  process.on("SIGTERM", stop).on("SIGINT", stop);
   return () => {
     process.removeListener("SIGTERM", stop).removeListener("SIGINT", stop);
   };

@@ -27,6 +27,8 @@ export interface SessionsOptions {
 
 /** Environments made for a single request live beside the capacity, as in the reference, but not without bound. */
 const SPARE_THROWAWAYS = 64;
+/** After that long without a step an HTTP session was opened for its reset alone. */
+const FIRST_STEP_MS = 10_000;
 /** A client of MCP says at once that it was let in; one that does not has gone. */
 const FIRST_USE_MS = 30_000;
 
@@ -45,6 +47,7 @@ export class Sessions {
   /** Environments that take their time to close. */
   readonly #closing = new Set<Promise<void>>();
   #throwaways = 0;
+  #refusesNew = false;
 
   constructor(runtime: Runtime, options: SessionsOptions) {
     this.#runtime = runtime;
@@ -56,6 +59,22 @@ export class Sessions {
   load(): Load {
     const { maxConcurrentEnvs, queueSize = 0 } = this.#options;
     return { active: this.#live.size, max: maxConcurrentEnvs, waiting: this.#queue.size, places: queueSize };
+  }
+
+  /** Sessions that are used or waited for; one that nobody continued for a while after an HTTP reset is not. */
+  get inUse(): number {
+    const since = performance.now() - FIRST_STEP_MS;
+    const left = [...this.#unclaimed].filter(({ lastActivityAt }) => lastActivityAt < since);
+    return this.#live.size - left.length + this.#queue.size;
+  }
+
+  /** No session is opened any more. */
+  get refusesNew(): boolean {
+    return this.#refusesNew;
+  }
+
+  refuseNew(): void {
+    this.#refusesNew = true;
   }
 
   /** Of the whole fleet. */
@@ -81,6 +100,7 @@ export class Sessions {
    * @throws Refusal (CAPACITY_REACHED, FACTORY_ERROR).
    */
   open(applicant?: Applicant): Session | Promise<Session> {
+    this.#objectToNew();
     if (this.#makeRoom()) return this.#openNow(applicant);
     const refusal = this.#atCapacity();
     if (applicant === undefined) throw refusal;
@@ -123,6 +143,7 @@ export class Sessions {
 
   /** Like {@link openNamed}; null when there is no room without ending one that is in use. */
   async openIfRoom(): Promise<Session | null> {
+    this.#objectToNew();
     return this.#makeRoom() ? await this.openNamed() : null;
   }
 
@@ -239,6 +260,13 @@ export class Sessions {
     if (oldest === undefined) return false;
     this.end(oldest, "made room for another session");
     return this.#live.size < this.#options.maxConcurrentEnvs;
+  }
+
+  #objectToNew(): void {
+    if (!this.#refusesNew) return;
+    const { active_sessions, max_sessions } = this.capacity();
+    const message = "The server is shutting down and opens no more sessions. Open one at another server, or later.";
+    throw new Refusal({ message, code: "CAPACITY_REACHED", active_sessions, max_sessions });
   }
 
   #atCapacity(): Refusal {

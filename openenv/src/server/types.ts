@@ -35,6 +35,8 @@ export interface ServeOptions extends Partial<ConcurrencyConfig> {
   pingIntervalMs?: number;
   /** Milliseconds that answers in flight get at shutdown; `SHUTDOWN_GRACE` (seconds), default 8 s. */
   graceMs?: number;
+  /** Milliseconds before that in which {@link RunningServer.drain} lets sessions finish. `SHUTDOWN_DRAIN` (seconds), default 0. */
+  drainMs?: number;
   /** Processes behind the one address, or "auto" for one a core; capacity is per worker. `WORKERS`, default 1. */
   workers?: number | "auto";
   /** Milliseconds without a sign of life after which a worker is replaced. `WORKER_TIMEOUT` (seconds), default 30 s. */
@@ -67,7 +69,7 @@ export interface ServeOptions extends Partial<ConcurrencyConfig> {
   readmePath?: string;
   /** `LOG_LEVEL`, default info. Logs are JSON lines on standard error. */
   logLevel?: LogLevel;
-  /** End cleanly on SIGTERM and SIGINT, then exit with 0. Default false; the command line sets it. */
+  /** Drain on SIGTERM and close on SIGINT, then exit with 0. Default false; the command line sets it. */
   handleSignals?: boolean;
 }
 
@@ -84,6 +86,11 @@ export interface RunningServer extends AsyncDisposable {
   capacity(): ServerCapacityStatus;
   /** Of all workers. */
   sessions(): Promise<SessionInfo[]>;
+  /**
+   * Leaves a balancer without losing a session: `/health` answers 503, sessions get `drainMs` to finish, newcomers are let
+   * in for its first five seconds (at most half of it), then refused. Closes when the last session has ended or the time is up.
+   */
+  drain(): Promise<void>;
   /** Stops accepting, lets answers in flight finish within the grace period, closes the rest. */
   close(): Promise<void>;
 }

@@ -14,7 +14,7 @@ export function serverVariables(topology: Topology): Record<string, string> {
     PORT: String(topology.port),
     WORKERS: String(topology.workers),
     MAX_CONCURRENT_ENVS: String(topology.capacity),
-    SHUTDOWN_GRACE: String(Math.max(0.001, topology.graceSeconds)),
+    SHUTDOWN_DRAIN: String(topology.graceSeconds),
     ...topology.variables,
   };
 }
@@ -25,7 +25,7 @@ export function healthCommand({ port }: Topology): string[] {
   return ["node", "-e", ask];
 }
 
-/** Seconds until a server that was told to end is killed: its sessions' own, and some to close. */
+/** Seconds until a server that was told to end is killed: its sessions' own, and those of SHUTDOWN_GRACE and to close. */
 export function stopSeconds({ graceSeconds }: Topology): number {
   return graceSeconds + 10;
 }

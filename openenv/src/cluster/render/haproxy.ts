@@ -69,7 +69,12 @@ backend openenv
     http-check expect status 200
     # A server that drains answers 503: it gets no new session, and those it has go on.
     default-server check inter 1s fall 3 rise 1 maxconn ${connectionLimit(topology)}${discovery === undefined ? "" : " resolvers cluster resolve-prefer ipv4 init-addr none"}
-${discovery === undefined ? renderServers(backends) : `    server-template env ${mostNodes(topology)} ${discovery.name}:${topology.port}\n`}`;
+${discovery === undefined ? renderServers(backends) : renderPlaces(topology, discovery.name)}`;
+}
+
+function renderPlaces(topology: Topology, name: string): string {
+  return `    # Twice as many as there are: one that is replaced keeps its place until its sessions have ended.
+    server-template env ${2 * mostNodes(topology)} ${name}:${topology.port}\n`;
 }
 
 function renderServers(backends: readonly Backend[]): string {

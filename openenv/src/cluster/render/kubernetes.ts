@@ -6,7 +6,10 @@ import { metric } from "./metric.js";
 import type { RenderedFiles } from "./targets.js";
 import { renderYaml } from "./yaml.js";
 
-/** Seconds in which the balancers stop choosing a server that is about to be told to end. */
+/**
+ * Seconds in which whoever reads the cluster's own lists notices that a server is about to be told to end. The balancers
+ * notice after that, by its check, and what they still send is let in.
+ */
 const LEAVE_SECONDS = 5;
 /** Share of its capacity at which a server should have company. */
 const FILL = 0.8;

@@ -24,6 +24,7 @@ function scrape({ name, port }: Topology): object {
         "# The value of the servers' OPENENV_OPERATOR_TOKEN.": null,
         authorization: { type: "Bearer", credentials_file: "/etc/prometheus/openenv-operator-token" },
         "# Each server, not the balancer: that would answer for one of them at a time.": null,
+        "# The name is that of Kubernetes; in a swarm's network it is tasks.env, in that of Compose env.": null,
         dns_sd_configs: [{ names: [`${name}-servers`], type: "A", port }],
       },
     ],

@@ -77,31 +77,37 @@ ${each((_address, id) => `        "~\\.${id}$" ${name}-${id};\n`)}    }
         listen ${balancer.host === "::" ? "[::]" : balancer.host}:${balancer.port} backlog=4096;
         client_max_body_size 512m;
 
+        proxy_http_version 1.1;
+        proxy_set_header Host $http_host;
+        proxy_set_header Upgrade $http_upgrade;
+        proxy_set_header Connection $connection_upgrade;
+        proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
+        proxy_set_header X-Forwarded-Proto $scheme;
+        proxy_set_header Openenv-Session $session_in;
+        proxy_set_header Mcp-Session-Id $mcp_session_in;
+        proxy_hide_header Openenv-Session;
+        proxy_hide_header Mcp-Session-Id;
+        add_header Openenv-Session $session_out always;
+        add_header Mcp-Session-Id $mcp_session_out always;
+        add_header Set-Cookie "openenv_server=$server_id; Path=/; HttpOnly; SameSite=Lax" always;
+
+        proxy_connect_timeout 2s;
+        # No idle timeout that cuts a session: how long one may be silent is the server's to say.
+        proxy_read_timeout 7d;
+        proxy_send_timeout 7d;
+        # Another server only where nothing was sent yet, or a socket was refused: a step is not done twice.
+        proxy_next_upstream error timeout http_503;
+        proxy_next_upstream_tries 3;
+        # Events of MCP go out as they come.
+        proxy_buffering off;
+
         location / {
             proxy_pass http://$chosen;
-            proxy_http_version 1.1;
-            proxy_set_header Host $http_host;
-            proxy_set_header Upgrade $http_upgrade;
-            proxy_set_header Connection $connection_upgrade;
-            proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
-            proxy_set_header X-Forwarded-Proto $scheme;
-            proxy_set_header Openenv-Session $session_in;
-            proxy_set_header Mcp-Session-Id $mcp_session_in;
-            proxy_hide_header Openenv-Session;
-            proxy_hide_header Mcp-Session-Id;
-            add_header Openenv-Session $session_out always;
-            add_header Mcp-Session-Id $mcp_session_out always;
-            add_header Set-Cookie "openenv_server=$server_id; Path=/; HttpOnly; SameSite=Lax" always;
-
-            proxy_connect_timeout 2s;
-            # No idle timeout that cuts a session: how long one may be silent is the server's to say.
-            proxy_read_timeout 7d;
-            proxy_send_timeout 7d;
-            # Another server only where nothing was sent yet: a step is not done twice.
-            proxy_next_upstream error timeout;
-            proxy_next_upstream_tries 3;
-            # Events of MCP go out as they come.
-            proxy_buffering off;
+        }
+        # Done twice, the second counts.
+        location = /reset {
+            proxy_pass http://$chosen;
+            proxy_next_upstream error timeout http_503 non_idempotent;
         }
     }
 }

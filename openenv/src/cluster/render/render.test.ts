@@ -6,7 +6,12 @@ import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
 import { parseAllDocuments } from "yaml";
 import { BALANCERS } from "../../../test-support/balancers.js";
-import { requireCompose, requireKubernetesValidate, requireSlurm } from "../../../test-support/requirement.js";
+import {
+  requireCompose,
+  requireKubernetesValidate,
+  requirePromtool,
+  requireSlurm,
+} from "../../../test-support/requirement.js";
 import { METRICS } from "../../server/statistics/metrics.js";
 import { parseTopology, type TopologyInput } from "../topology.js";
 import { renderTarget } from "./render.js";
@@ -125,6 +130,18 @@ test.skipIf(!compose.available).each(["compose", "compose-envoy", "compose-nginx
     await withFile("compose.yaml", text, (path) => run(compose.path, ["compose", "-f", path, "config"]));
   },
 );
+
+const promtool = await requirePromtool();
+test.skipIf(!promtool.available)("Prometheus takes the scrape job and the alert rules", async () => {
+  const { "alerts.yaml": alerts = "", "prometheus.yaml": config = "" } = render(CASES["monitoring"] as Case);
+  await withFile("alerts.yaml", alerts, async (path) => {
+    const { stdout } = await run(promtool.path, ["check", "rules", "--lint-fatal", path]);
+    expect(stdout).toMatch(/SUCCESS: 8 rules found/);
+    const beside = join(path, "../prometheus.yaml");
+    await writeFile(beside, config);
+    await run(promtool.path, ["check", "config", "--syntax-only", beside]);
+  });
+});
 
 test("every metric of the dashboard and the alerts is one of /metrics", () => {
   const text = Object.values(render(CASES["monitoring"] as Case)).join("\n");

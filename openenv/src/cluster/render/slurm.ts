@@ -42,9 +42,19 @@ function renderHead(topology: Topology, nodes: number): string {
 ${lines.join("\n")}
 set -euo pipefail
 ${Object.entries(serverSettings(topology))
-  .map(([key, value]) => `export ${key}=${quote(value)}`)
+  .map(([key, value]) => `export ${settingName(topology, key)}=${quote(value)}`)
   .join("\n")}
+${topology.image === undefined ? FIND_COMMAND : ""}`;
+}
+
+const FIND_COMMAND = `# The command itself: npx would not pass on the signal that ends it.
+openenv=$(npx -c 'command -v openenv') || { echo "There is no openenv here: npm install openenv-ts" >&2; exit 1; }
+export openenv
 `;
+
+/** In a container the variables of the host count only with this name. */
+function settingName({ image }: Topology, key: string): string {
+  return image === undefined ? key : `APPTAINERENV_${key}`;
 }
 
 function serverSettings(topology: Topology): Record<string, string> {
@@ -52,7 +62,7 @@ function serverSettings(topology: Topology): Record<string, string> {
     HOST: "0.0.0.0",
     WORKERS: String(topology.workers),
     MAX_CONCURRENT_ENVS: String(topology.capacity),
-    SHUTDOWN_GRACE: String(Math.max(0.001, topology.graceSeconds)),
+    SHUTDOWN_DRAIN: String(topology.graceSeconds),
     ...topology.variables,
   };
 }
@@ -60,7 +70,7 @@ function serverSettings(topology: Topology): Record<string, string> {
 function renderOneNode(topology: Topology): string {
   const { port } = topology;
   return `echo "openenv serves at http://$(hostname):${port}"
-PORT=${port} exec ${serveCommand(topology)}
+${settingName(topology, "PORT")}=${port} exec ${serveCommand(topology)}
 `;
 }
 
@@ -91,16 +101,16 @@ for node in $(scontrol show hostnames "$SLURM_JOB_NODELIST"); do
   index=$((index + 1))
 done
 
-srun --nodes=${nodes} --ntasks=${nodes} --kill-on-bad-exit=0 bash -c 'PORT=$((${port} + SLURM_PROCID)) exec ${serveCommand(topology)}' &
+srun --nodes=${nodes} --ntasks=${nodes} --kill-on-bad-exit=0 bash -c '${settingName(topology, "PORT")}=$((${port} + SLURM_PROCID)) exec ${serveCommand(topology)}' &
 servers=$!
 ${run} &
 balancer=$!
 echo "openenv serves at http://$first:${balancer.port}"
 
-# Told to end: the servers first, so that their sessions still reach them.
+# Told to end: the servers first, so that their sessions still reach them. By scancel, because srun would not wait for them.
 stop() {
   trap - TERM INT
-  kill -TERM "$servers" 2>/dev/null || true
+  scancel --quiet --signal=TERM "$SLURM_JOB_ID.0" || true
   wait "$servers" || true
   kill -TERM "$balancer" 2>/dev/null || true
   wait "$balancer" || true
@@ -115,7 +125,7 @@ exit "$status"
 }
 
 function serveCommand({ directory, image }: Topology): string {
-  return image === undefined ? `npx openenv serve ${directory}` : `apptainer run --containall docker://${image}`;
+  return image === undefined ? `"$openenv" serve ${directory}` : `apptainer run --containall docker://${image}`;
 }
 
 function quote(text: string): string {

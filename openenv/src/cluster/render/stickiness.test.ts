@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { MANY, openHttp, openOnBoth, stepHttp, TALLY, tallied } from "../../../test-support/balanced-sessions.js";
 import { BALANCERS, startBalancer } from "../../../test-support/balancers.js";
 import { useMcp } from "../../../test-support/mcp.js";
 import { connectTools } from "../../client/mcp-client.js";
@@ -7,8 +8,6 @@ import type { RunningServer } from "../../server/types.js";
 import { findFreePort } from "../../util/free-port.js";
 
 const { start, open } = useMcp();
-const TALLY = { type: "call_tool", tool_name: "tally", arguments: {} };
-const MANY = 8;
 
 for (const [kind, { require }] of Object.entries(BALANCERS)) {
   const component = await require();
@@ -136,52 +135,6 @@ for (const [kind, { require }] of Object.entries(BALANCERS)) {
   });
 }
 
-type Pair = Record<"one" | "two", { active(): number }>;
-
-/** Opens some at once, and more until both servers have one: a balancer may take a while to trust the second. */
-async function openOnBoth<T>({ one, two }: Pair, openOne: () => Promise<T>): Promise<T[]> {
-  const opened = await Promise.all(Array.from({ length: MANY }, openOne));
-  const isSpread = async (): Promise<boolean> => {
-    if (Math.min(one.active(), two.active()) > 0) return true;
-    opened.push(await openOne());
-    return false;
-  };
-  await expect.poll(isSpread, { timeout: 15_000, interval: 300 }).toBe(true);
-  return opened;
-}
-
-function tallied(data: number) {
-  return { result: { data } };
-}
-
 function addressOf({ port }: RunningServer): string {
   return `127.0.0.1:${port}`;
-}
-
-async function openHttp(url: string): Promise<{ header: string; cookie: string }> {
-  const response = await post(`${url}/reset`, {}, {});
-  await response.text();
-  const cookie = response.headers
-    .getSetCookie()
-    .map((line) => line.split(";")[0])
-    .join("; ");
-  return { header: response.headers.get("openenv-session") ?? "", cookie };
-}
-
-async function stepHttp(url: string, headers: Record<string, string>): Promise<{ status: number; body: unknown }> {
-  const response = await post(`${url}/step`, { action: TALLY }, headers);
-  const text = await response.text();
-  try {
-    return { status: response.status, body: JSON.parse(text) };
-  } catch {
-    return { status: response.status, body: text };
-  }
-}
-
-function post(url: string, body: object, headers: Record<string, string>): Promise<Response> {
-  return fetch(url, {
-    method: "POST",
-    headers: { "content-type": "application/json", ...headers },
-    body: JSON.stringify(body),
-  });
 }

@@ -51,8 +51,9 @@ export function renderSwarm(topology: Topology): RenderedFiles {
           replicas: mostNodes(topology),
           "# The balancer learns each server's address: behind one virtual address it could not tell them apart.": null,
           endpoint_mode: "dnsrr",
-          "# A new server before an old one drains; one that does not become healthy is taken back.": null,
-          update_config: { parallelism: 1, order: "start-first", failure_action: "rollback" },
+          "# A new server before an old one drains, and time for the balancer to find it before the next; one that does not become healthy is taken back.":
+            null,
+          update_config: { parallelism: 1, order: "start-first", delay: "10s", failure_action: "rollback" },
           restart_policy: { condition: "any" },
           placement: {
             constraints: Object.entries(nodeSelector).map(([key, value]) => `node.labels.${key} == ${value}`),

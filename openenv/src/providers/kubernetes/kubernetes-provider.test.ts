@@ -6,11 +6,16 @@ import { startHub } from "../../../test-support/hub/hub-server.js";
 import { type KubernetesApi, startKubernetesApi } from "../../../test-support/kubernetes-api.js";
 import { requireKubernetesValidate } from "../../../test-support/requirement.js";
 import { waitFor } from "../../../test-support/servers.js";
+import { findCluster } from "./cluster.js";
+import { NAME_LABEL } from "./manifests.js";
+import { isRunning } from "./pod-state.js";
+import { createKubernetesSweeper } from "./sweep.js";
 
 const schemas = await requireKubernetesValidate();
 /** A real cluster, where there is one, with an image of a counter that it can pull. */
 const isReal = process.env["CLUSTER"] === "up";
 const IMAGE = (isReal && process.env["OPENENV_CLUSTER_IMAGE"]) || "counter";
+const own = async () => (await createKubernetesSweeper().list()).filter(({ owner }) => owner.pid === process.pid);
 const ON_PLAYED = {
   "killed for its memory": { image: "hungry", code: "START_FAILED", message: /code 137 \(OOMKilled\)/ },
   "exits at once": { image: "ends", code: "START_FAILED", message: /code 3/ },
@@ -30,8 +35,9 @@ describe.skipIf(!schemas.available && !isReal)("the Kubernetes provider", () => 
     vi.unstubAllEnvs();
     await api?.[Symbol.asyncDispose]();
   });
-  afterEach(() => {
+  afterEach(async () => {
     expect(api?.names() ?? []).toEqual([]);
+    expect(await own()).toEqual([]);
   });
 
   test("it keeps the promises of every provider", async () => {
@@ -57,16 +63,18 @@ describe.skipIf(!schemas.available && !isReal)("the Kubernetes provider", () => 
     await using server = await kubernetesProvider().start({ image: IMAGE, replicas: 3 });
     const sessions = await Promise.all(Array.from({ length: 6 }, () => connect(server.url)));
     for (const env of sessions) await env.reset();
-    if (api) {
-      const [pod = ""] = api.names().filter((name) => name.startsWith("pods/"));
-      await api.kill(pod.replace("pods/", ""));
-      await waitFor(() => sessions.filter((env) => env.sessionLost).length === 2);
-      expect(api.names().filter((name) => name.startsWith("pods/"))).toHaveLength(3);
-      const lost = sessions.filter((env) => env.sessionLost);
-      // What is gone is noticed in a moment; until then a new session may be sent to it.
-      const reset = (env: (typeof lost)[number]) => env.reset().then(({ outcome }) => outcome, String);
-      for (const env of lost) await expect.poll(() => reset(env), { timeout: 10_000 }).toBe("ok");
-    }
+    const { core, namespace } = await findCluster({});
+    const [{ id } = { id: "" }] = await own();
+    const mine = { namespace, labelSelector: `${NAME_LABEL}=${id}` };
+    const running = async () => (await core.listNamespacedPod(mine)).items.filter(isRunning);
+    const [pod] = await running();
+    await core.deleteNamespacedPod({ namespace, name: pod?.metadata?.name ?? "" });
+    await expect.poll(() => sessions.filter((env) => env.sessionLost).length, { timeout: 30_000 }).toBe(2);
+    await expect.poll(running, { timeout: 60_000 }).toHaveLength(3);
+    const lost = sessions.filter((env) => env.sessionLost);
+    // What is gone is noticed in a moment; until then a new session may be sent to it.
+    const reset = (env: (typeof lost)[number]) => env.reset().then(({ outcome }) => outcome, String);
+    for (const env of lost) await expect.poll(() => reset(env), { timeout: 10_000 }).toBe("ok");
     for (const env of sessions) await env.close();
   }, 120_000);
 

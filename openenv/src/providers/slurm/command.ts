@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
 import { ProviderError } from "../../errors.js";
 
 interface CommandOptions {
@@ -23,7 +24,14 @@ export async function runSlurm(
 ): Promise<string> {
   const { signal, env, onMessage } = options;
   signal?.throwIfAborted();
-  const child = spawn(command, args, { env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "pipe"] });
+  const variables = { ...process.env, ...env };
+  const configuration = variables["SLURM_CONF"];
+  // The command itself would look for it for a minute.
+  if (configuration && !existsSync(configuration)) {
+    const message = `SLURM_CONF names ${configuration}, which is not there: name the slurm.conf of the cluster, or unset it.`;
+    throw new ProviderError("PROVIDER_UNAVAILABLE", message);
+  }
+  const child = spawn(command, args, { env: variables, stdio: ["ignore", "pipe", "pipe"] });
   const kill = (): void => void child.kill("SIGKILL");
   signal?.addEventListener("abort", kill, { once: true });
   let output = "";

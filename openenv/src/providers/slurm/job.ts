@@ -39,17 +39,27 @@ export function isOver(job: JobState | undefined): boolean {
 
 const POLL_MS = 100;
 const GRACE_MS = 10_000;
+const GONE_MS = 60_000;
 
-/** Cancels the jobs of this name and waits until they are gone; nothing happens when there are none. */
+/**
+ * Cancels the jobs of this name and waits until they are gone; nothing happens when there are none.
+ * @throws ProviderError RELEASE_FAILED with what the scheduler says when one does not go: its node may be lost.
+ */
 export async function cancelJobs(name: string): Promise<void> {
-  const deadline = Date.now() + GRACE_MS;
+  const startedAt = Date.now();
   for (let tries = 0; ; tries++) {
     const left = await runSlurm("squeue", ["--noheader", "--format=%A", `--name=${name}`]);
     const ids = left.trim().split(/\s+/).filter(Boolean);
     if (ids.length === 0) return;
     if (tries === 0) await runSlurm("scancel", ids);
     // What does not end by itself.
-    else if (Date.now() > deadline) await runSlurm("scancel", ["--signal=KILL", "--full", ...ids]).catch(() => {});
+    else if (Date.now() > startedAt + GRACE_MS)
+      await runSlurm("scancel", ["--signal=KILL", "--full", ...ids]).catch(() => {});
+    if (Date.now() > startedAt + GONE_MS) {
+      const [id = ""] = ids;
+      const job = describeJob(id, await readJob(id));
+      throw new ProviderError("RELEASE_FAILED", `${job} a minute after it was cancelled: look at its nodes with sinfo`);
+    }
     await sleep(POLL_MS);
   }
 }

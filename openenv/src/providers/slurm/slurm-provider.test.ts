@@ -81,6 +81,24 @@ describe.skipIf(!slurm.available)("the Slurm provider", () => {
     });
   }, 60_000);
 
+  test("a queue whose nodes are all taken is told with the scheduler's reason", async () => {
+    const taken = ["--nodes=2", "--ntasks-per-node=2", "--output=/dev/null", "--wrap=sleep 300"];
+    const isFull = async (): Promise<boolean> =>
+      /PENDING (Resources|Priority)/.test(await run("sbatch", ...taken).then(jobs));
+    await expect.poll(isFull, { timeout: 20_000, interval: 1_500 }).toBe(true);
+    try {
+      const start = onLoopback().start({ ...at(), timeoutMs: 5_000 });
+      await expect(start).rejects.toMatchObject({
+        code: "START_TIMEOUT",
+        message: expect.stringMatching(/PENDING \((Resources|Priority)\)/),
+      });
+      expect(await jobs()).not.toContain("openenv-");
+    } finally {
+      await run("scancel", "--name=wrap");
+      await expect.poll(jobs, { timeout: 30_000 }).toBe("");
+    }
+  }, 90_000);
+
   test("what the scheduler refuses is told in its words", async () => {
     const start = onLoopback({ partition: "nonesuch" }).start(at());
     await expect(start).rejects.toMatchObject({ code: "START_FAILED", message: expect.stringMatching(/partition/i) });
@@ -97,6 +115,38 @@ describe.skipIf(!slurm.available)("the Slurm provider", () => {
       message: expect.stringContaining("temporarily unable to accept job"),
     });
   }, 60_000);
+
+  describe("a node that is lost", () => {
+    let node = "";
+    const lose = async (): Promise<void> => {
+      node = await run("squeue", "--noheader", "--format=%N");
+      await run("scontrol", "update", `nodename=${node}`, "state=down", "reason=test");
+    };
+    afterEach(async () => {
+      // One that answers again may have come back by itself, which is refused.
+      await run("scontrol", "update", `nodename=${node}`, "state=resume").catch(() => {});
+      await expect.poll(() => run("sinfo", "--noheader", "--format=%T"), { timeout: 20_000 }).toBe("idle");
+    });
+
+    test("while its server starts: the start fails at once with the scheduler's word", async () => {
+      const start = onLoopback().start({ ...at("hangs"), timeoutMs: 60_000 });
+      const failed = expect(start).rejects.toMatchObject({
+        code: "START_FAILED",
+        message: expect.stringMatching(/NODE_FAIL/),
+      });
+      await expect.poll(jobs, { timeout: 20_000 }).toContain("RUNNING");
+      await lose();
+      await failed;
+    }, 90_000);
+
+    test("while it serves: the log says so, and close() leaves nothing", async () => {
+      await using server = await onLoopback().start(at());
+      await using env = await connect(server.url);
+      await env.reset();
+      await lose();
+      await expect.poll(() => server.logs(), { timeout: 20_000 }).toContain("is NODE_FAIL");
+    }, 90_000);
+  });
 
   test("a job that is lost while it runs: its session says so, the log has the scheduler's word", async () => {
     await using server = await onLoopback().start(at());

@@ -58,8 +58,9 @@ async function answer(exchange: Exchange, lookup: Lookup): Promise<void> {
   if (allowCrossOrigin(exchange, allowed)) return;
   const handler = route[method as keyof Route];
   if (handler === undefined) return sendStatus(response, 405, allowed);
-  if (context.draining && path !== "/health") {
-    response.setHeader("connection", "close");
+  // A balancer keeps no connection to a server that is about to end.
+  if (context.draining) response.setHeader("connection", "close");
+  if (context.closing && path !== "/health") {
     return sendJson(response, 503, { detail: "the server is shutting down" });
   }
   await handler(exchange);

@@ -111,7 +111,8 @@ export function createSocketServer(context: ServerContext): SocketServer {
       if (target === undefined) return refuseUpgrade(socket, "403 Forbidden", "no WebSocket here: use /ws or /mcp");
       const objection = context.origins.objection(request.headers);
       if (objection !== undefined) return refuseUpgrade(socket, "403 Forbidden", objection);
-      if (context.draining) return refuseUpgrade(socket, "503 Service Unavailable", "the server is shutting down");
+      const isLate = context.closing || (sessions.refusesNew && target.sessionId === null);
+      if (isLate) return refuseUpgrade(socket, "503 Service Unavailable", "the server is shutting down");
       const { fleet } = context;
       if (fleet !== undefined) {
         const owner = target.sessionId === null ? undefined : fleet.ownerOf(target.sessionId);

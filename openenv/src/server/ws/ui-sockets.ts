@@ -50,7 +50,7 @@ export class UiSockets {
     const gone = (): void => void socket.destroy();
     socket.on("error", gone);
     try {
-      if (this.#context.draining) {
+      if (this.#context.closing) {
         return refuseUpgrade(socket, "503 Service Unavailable", "the server is shutting down");
       }
       const session = await this.#sessionOf(request);
