@@ -23,7 +23,8 @@ function startPython({ workers, capacity }) {
 }
 
 async function startContainer({ workers, capacity, container = {} }, { image }) {
-  const env = { WORKERS: String(workers), MAX_CONCURRENT_ENVS: String(capacity) };
+  const port = container.network === "host" && { PORT: String(await findFreePort()) };
+  const env = { WORKERS: String(workers), MAX_CONCURRENT_ENVS: String(capacity), ...port };
   const started = await dockerProvider(container).start({ image, env });
   return { port: Number(new URL(started.url).port), close: () => started.close() };
 }

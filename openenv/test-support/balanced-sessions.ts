@@ -49,10 +49,17 @@ export async function stepHttp(
   }
 }
 
-function post(url: string, body: object, headers: Record<string, string>): Promise<Response> {
-  return fetch(url, {
-    method: "POST",
-    headers: { "content-type": "application/json", ...headers },
-    body: JSON.stringify(body),
+/** HAProxy closes without an answer when the server ends a connection that it kept, for the client to ask again. */
+async function post(url: string, body: object, headers: Record<string, string>): Promise<Response> {
+  const ask = (): Promise<Response> =>
+    fetch(url, {
+      method: "POST",
+      headers: { "content-type": "application/json", ...headers },
+      body: JSON.stringify(body),
+    });
+  return ask().catch((error: unknown) => {
+    const { code } = (error as { cause?: { code?: string } }).cause ?? {};
+    if (code !== "UND_ERR_SOCKET") throw error;
+    return ask();
   });
 }

@@ -21,13 +21,13 @@ export function medianOf(samples: Samples, subject: string): number | undefined 
   return median((samples[subject] ?? []).filter((value) => value !== null));
 }
 
-/** The median of the ratios of two subjects, each ratio within one round. */
+/** The median of the ratios of two subjects, each ratio within one round; nothing is in no ratio to nothing. */
 export function ratioOf(samples: Samples, subject: string, other: string): number | undefined {
   const ratios = (samples[subject] ?? []).map((value, round) => {
     const against = samples[other]?.[round] ?? null;
     return value === null || against === null ? null : value / against;
   });
-  return median(ratios.filter((value) => value !== null));
+  return median(ratios.filter((value) => value !== null && !Number.isNaN(value)));
 }
 
 function median(values: number[]): number | undefined {

@@ -98,6 +98,20 @@ for (const [kind, { require }] of Object.entries(BALANCERS)) {
       await Promise.all(clients.map((client) => client.close()));
     });
 
+    test("when every server is full the client gets the server's own refusal, and the sessions play on", async () => {
+      const { server, active } = await start({ maxConcurrentEnvs: 2 });
+      await using balancer = await startBalancer(kind as keyof typeof BALANCERS, component.path, [addressOf(server)]);
+      const clients = await Promise.all([connect(balancer.url), connect(balancer.url)]);
+      await Promise.all(clients.map((client) => client.reset()));
+      const refused = { code: "CAPACITY_REACHED", message: expect.stringContaining("2 of 2 sessions are open") };
+      await expect(connect(balancer.url).then((client) => client.reset())).rejects.toMatchObject(refused);
+      for (const client of clients) {
+        expect((await client.step(TALLY)).observation).toMatchObject(tallied(1));
+        await client.close();
+      }
+      await expect.poll(active).toBe(0);
+    });
+
     test("the sessions of a server that is gone are told so, and new ones open elsewhere", async () => {
       await using fleet = await startPair();
       const sessions = await openOnBoth(fleet, () => openHttp(fleet.url));
