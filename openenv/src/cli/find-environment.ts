@@ -37,8 +37,8 @@ export async function locateEnvironment(target: string): Promise<FoundEnvironmen
   if (!stats) throw new ConfigError(`There is no file or folder ${target}; check the path.`);
   if (!stats.isDirectory()) return { file: path };
   const manifest = await manifestOf(path);
-  if (manifest === undefined) return { file: searchFolder(path) };
-  if (manifest.environment === undefined) return { file: searchFolder(path), manifest };
+  if (manifest === undefined) return { file: searchFolder(path, target) };
+  if (manifest.environment === undefined) return { file: searchFolder(path, target), manifest };
   const file = join(path, manifest.environment);
   if (statSync(file, { throwIfNoEntry: false })?.isFile()) return { file, manifest };
   throw new ConfigError(
@@ -53,7 +53,8 @@ async function manifestOf(folder: string): Promise<Manifest | undefined> {
   return await findManifest(folder);
 }
 
-function searchFolder(path: string): string {
+/** `given` is how it was named. */
+function searchFolder(path: string, given: string): string {
   for (const place of ENVIRONMENT_PLACES) {
     for (const extension of EXTENSIONS) {
       const file = join(path, `${place}.${extension}`);
@@ -61,7 +62,7 @@ function searchFolder(path: string): string {
     }
   }
   throw new ConfigError(
-    `No environment in ${describePath(path)}: looked for ${ENVIRONMENT_PLACES.join(", ")} (.${EXTENSIONS.join(", .")}). ` +
+    `No environment in ${given}: looked for ${ENVIRONMENT_PLACES.join(", ")} (.${EXTENSIONS.join(", .")}). ` +
       "Name its file: openenv serve path/to/environment.ts",
   );
 }

@@ -86,12 +86,27 @@ const COMMANDS: readonly CommandEntry[] = [
 export async function main(args: readonly string[]): Promise<void> {
   const asked = args[0] === "help" ? args[1] : args[0];
   const entry = COMMANDS.find(({ name }) => name === asked);
+  let program: Command | undefined;
   try {
-    const program = await createProgram(entry);
+    program = await createProgram(entry);
     await program.parseAsync(args.length === 0 ? ["--help"] : [...args], { from: "user" });
   } catch (error) {
-    exit(report(error, entry));
+    exit(
+      error instanceof CommanderError ? reportUsage(error, program && nameCommand(program, args)) : reportError(error),
+    );
   }
+}
+
+/** The command whose options were asked for, as it is typed: `openenv deploy render`. */
+function nameCommand(program: Command, args: readonly string[]): string {
+  const names = [program.name()];
+  let command: Command | undefined = program;
+  for (const arg of args[0] === "help" ? args.slice(1) : args) {
+    command = command.commands.find((one) => one.name() === arg);
+    if (command === undefined) break;
+    names.push(arg);
+  }
+  return names.join(" ");
 }
 
 async function createProgram(asked: CommandEntry | undefined): Promise<Command> {
@@ -109,20 +124,15 @@ async function createProgram(asked: CommandEntry | undefined): Promise<Command> 
   return program;
 }
 
-/** Prints why the command failed, in one line where that is enough, and returns the exit code. */
-function report(error: unknown, asked: CommandEntry | undefined): number {
-  return error instanceof CommanderError ? reportUsage(error, asked) : reportError(error);
-}
-
-function reportUsage(error: CommanderError, asked: CommandEntry | undefined): number {
+/** Prints what is wrong with the arguments, in one line where that is enough, and returns the exit code. */
+function reportUsage(error: CommanderError, command = "openenv"): number {
   if (error.exitCode === 0) return 0;
   if (error.code !== "commander.help") {
     const [reason = "", suggestion] = error.message
       .replace(/^error: /, "")
       .trim()
       .split("\n");
-    const help = `openenv ${asked ? `${asked.name} ` : ""}--help`;
-    printError(suggestion ? `${reason} ${suggestion}` : `${reason.replace(/\.$/, "")}; see \`${help}\``);
+    printError(suggestion ? `${reason} ${suggestion}` : `${reason.replace(/\.$/, "")}; see \`${command} --help\``);
   }
   return 2;
 }

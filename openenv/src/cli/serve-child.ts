@@ -10,6 +10,8 @@ export interface ChildTask {
   /** Folder or module of the environment. */
   target: string;
   options: ServeOptions;
+  /** Of the manifest, where the target is a module. */
+  version?: string | undefined;
   /** Print the URLs and how to use them: the first time only. */
   announce: boolean;
 }
@@ -30,10 +32,10 @@ async function end(): Promise<void> {
 process.once("disconnect", end);
 if (!process.connected) await end();
 try {
-  const { target, options, announce } = JSON.parse(process.argv[2] ?? "") as ChildTask;
+  const { target, options, version, announce } = JSON.parse(process.argv[2] ?? "") as ChildTask;
   const { file, manifest } = await locateEnvironment(target);
   if (manifest) applyVariables(manifest);
-  server = await serveModule(file, options);
+  server = await serveModule(file, options, version ?? manifest?.version);
   if (announce) print(renderBanner(server));
   process.send?.({ port: server.port } satisfies ChildReady);
 } catch (error) {

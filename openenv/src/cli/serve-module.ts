@@ -1,14 +1,24 @@
 import { existsSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import type { RunningServer, ServeOptions } from "../server/types.js";
+import { applyVersion } from "./apply-manifest.js";
 import { loadModule } from "./load-environment.js";
 
-/** Serves the environment of one module until a signal ends the process. */
-export async function serveModule(file: string, options: ServeOptions): Promise<RunningServer> {
+/** Serves the environment of one module until a signal ends the process; `version` is that of its manifest. */
+export async function serveModule(
+  file: string,
+  options: ServeOptions,
+  version: string | undefined,
+): Promise<RunningServer> {
   const { environment, url } = await loadModule(file);
   const { serve } = await import("../serve.js");
   const readmePath = environment.readme === undefined ? findReadme(file) : undefined;
-  return await serve(environment, { ...(readmePath && { readmePath }), ...options, module: url, handleSignals: true });
+  return await serve(applyVersion(environment, version), {
+    ...(readmePath && { readmePath }),
+    ...options,
+    module: url,
+    handleSignals: true,
+  });
 }
 
 /** The README of the environment's folder, unless a variable names another. */

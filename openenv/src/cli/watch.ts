@@ -12,10 +12,10 @@ import { createSourceWatcher } from "./source-watcher.js";
  * started well, an edit that does not compile or load is reported and the next one is waited for.
  * @throws ConfigError when the source does not compile at the start.
  */
-export async function serveAndWatch(file: string, options: ServeOptions): Promise<void> {
+export async function serveAndWatch(file: string, options: ServeOptions, version: string | undefined): Promise<void> {
   const sources = createSourceWatcher();
   sources.follow((await bundle(file)).inputs);
-  let child = startChild({ target: file, options, announce: true });
+  let child = startChild({ target: file, options, version, announce: true });
   endWithSignals(() => child);
 
   const started = await child.started;
@@ -29,7 +29,7 @@ export async function serveAndWatch(file: string, options: ServeOptions): Promis
     await sources.changed();
     if (!(await compiles())) continue;
     await child.stop();
-    child = startChild({ target: file, options: { ...options, port: started.port }, announce: false });
+    child = startChild({ target: file, options: { ...options, port: started.port }, version, announce: false });
     child.started.then((ready) => ready && printNote("Restarted after a change."));
     noteUnaskedEnd(child);
   }

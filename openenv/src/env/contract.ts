@@ -20,7 +20,7 @@ export interface ContractOptions<
 > {
   /** The environment's name, in snake case by custom: `counter_env`. */
   name: string;
-  /** The contract's own version; default `1.0.0`. */
+  /** The environment's version; default `1.0.0`, instead of which `openenv serve` tells that of openenv.yaml. */
   version?: string;
   description?: string;
   /** What an agent sends in a step. Unknown fields are refused. */
@@ -87,6 +87,8 @@ export type State<C extends Contract> = Members<z.output<C["state"]>>;
 export type ResetInput<C extends Contract> = Members<z.input<C["reset"]>>;
 export type ResetFields<C extends Contract> = Members<z.output<C["reset"]>>;
 
+export const DEFAULT_VERSION = "1.0.0";
+
 const RESERVED = {
   action: ["metadata"],
   observation: ["reward", "done", "metadata"],
@@ -114,7 +116,7 @@ export function defineContract<
   const T extends Tools = NoTools,
 >(options: ContractOptions<A, O, S, R, T>): Contract<A, O, S, R, T>;
 export function defineContract(options: AnyOptions): Contract {
-  const { name, version = "1.0.0", description = "" } = options;
+  const { name, version = DEFAULT_VERSION, description = "" } = options;
   if (!name) throw new TypeError('A contract needs a name: defineContract({ name: "counter_env", … }).');
   const tools = defineTools(options.tools ?? {});
   const toolsOnly = options.action === undefined && options.tools !== undefined;

@@ -8,7 +8,11 @@ export const manifestSchema = z.object({
     .string()
     .regex(/^[A-Za-z][A-Za-z0-9_-]{0,95}$/, "a letter, then letters, digits, _ or -, at most 96 in all")
     .describe("the environment's name; the Space and the image are called after it"),
-  version: z.string().min(1).optional().describe("version of the environment; in quotes"),
+  version: z
+    .string()
+    .min(1)
+    .optional()
+    .describe("version of the environment, in quotes; `openenv serve` tells it, unless the contract says one"),
   description: z.string().optional().describe("one sentence for catalogues"),
   type: z.string().default("space").describe("what it is published as"),
   runtime: z.string().default("node").describe("node, or fastapi for a Python environment"),

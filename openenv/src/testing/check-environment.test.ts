@@ -105,4 +105,38 @@ describe("checkEnvironment", () => {
     expect(report.passed).toBe(true);
     expect(report.checks.find(({ id }) => id === "seed_honoured")?.status).toBe("skipped");
   });
+
+  test("takes for shown what the seed decides only where the actions show it", async () => {
+    const guesses = defineContract({
+      name: "guess_env",
+      action: z.object({ number: z.int().min(1).max(100) }),
+      observation: z.object({ right: z.boolean() }),
+    });
+    const define = (honest: boolean) =>
+      defineEnvironment(
+        guesses,
+        () => {
+          let hidden = 0;
+          return {
+            reset: ({ seed }) => {
+              hidden = rng(honest ? seed : undefined).int(2, 100);
+              return { observation: { right: false } };
+            },
+            step: ({ number }) => ({ observation: { right: number === hidden }, reward: 0 }),
+          };
+        },
+        { seeded: true },
+      );
+    const check = async (honest: boolean, number: number) => {
+      const { passed, checks } = await checkEnvironment(define(honest), { actions: [{ number }] });
+      return { passed, seed: checks.find(({ id }) => id === "seed_honoured") };
+    };
+    const unshown = {
+      status: "skipped",
+      detail: expect.stringMatching(/do not show what the seed decides.*`actions`/),
+    };
+    expect(await check(true, 1)).toMatchObject({ passed: true, seed: unshown });
+    expect(await check(false, 1)).toMatchObject({ passed: true, seed: unshown });
+    expect(await check(true, rng(7).int(2, 100))).toMatchObject({ passed: true, seed: { status: "passed" } });
+  });
 });

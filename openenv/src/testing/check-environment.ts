@@ -21,7 +21,11 @@ import { type CheckDefinition, type CheckReport, CheckSkip, demand, runChecks } 
 import { sampleActions, sampleCall } from "./sample-actions.js";
 
 export interface CheckEnvironmentOptions<C extends Contract = Contract> {
-  /** What is played; default: eight actions sampled from the action schema, always the same. */
+  /**
+   * What is played in every check, in this order until the episode is done; default: eight actions sampled from the action
+   * schema, always the same. Give some that show what the environment decides, where sampled ones do not: for a game of
+   * guessing, the guess that is right for seed 7, which is played.
+   */
   actions?: readonly ActionInput<C>[];
   /** The contract's own reset options. */
   reset?: ResetInput<C>;
@@ -32,7 +36,7 @@ const SAMPLES = 8;
 /**
  * Plays an environment in process and checks what every environment promises: answers that fit the schema, finite
  * rewards, isolated sessions, a reset that resets, a close that never fails, and, where `seeded` is declared, that the
- * seed fixes the episode.
+ * seed fixes the episode. That check is skipped, with the reason, where the actions do not show what the seed decides.
  * @example expect(await checkEnvironment(environment)).toMatchObject({ passed: true });
  */
 export function checkEnvironment<C extends Contract>(

@@ -9,6 +9,7 @@ import { renderCheckReport } from "./report.js";
 
 /** Enough to fill the server with what leaks. */
 const ROUNDS = 12;
+const UNSHOWN: unknown = expect.stringMatching(/do not show what the seed decides: seeds 7 to 12 .*--actions/);
 
 describe("checkServer", () => {
   test.each(["simulation", "production"] as const)("passes a server in %s", async (mode) => {
@@ -146,13 +147,29 @@ describe("checkServer", () => {
     expect(await failed({ other: other.url, seeded: false })).toEqual([]);
   });
 
-  test("holds rewards against the declared range, and asks of a seeded environment that the seed matters", async () => {
+  test("holds rewards against the declared range, and does not take for shown what no seed changes", async () => {
     await using server = await startForeignServer();
     const { checks } = await checkServer(server.url, { rounds: 3, rewardRange: [0, 0.5], seeded: true });
     expect(checks.filter(({ status }) => status === "failed")).toMatchObject([
       { id: "rewards", detail: expect.stringMatching(/the reward 1, outside 0 to 0.5/) },
-      { id: "seed_honoured", detail: expect.stringMatching(/all give the same episode/) },
     ]);
+    expect(checks.filter(({ status }) => status === "skipped")).toMatchObject([
+      { id: "seed_honoured", detail: UNSHOWN },
+      { id: "workers_agree", detail: UNSHOWN },
+    ]);
+  });
+
+  test("says of a server that tells nothing of its seed what the actions leave open", async () => {
+    await using server = await startForeignServer();
+    const { checks } = await checkServer(server.url, { rounds: 3 });
+    expect(checks.find(({ id }) => id === "seed_honoured")).toMatchObject({ status: "passed", detail: UNSHOWN });
+  });
+
+  test("finds two workers that differ also where the actions show nothing of the seed", async () => {
+    await using one = await startForeignServer();
+    await using other = await startForeignServer("other");
+    const { checks } = await checkServer(one.url, { rounds: 3, seeded: true, other: other.url });
+    expect(checks.filter(({ status }) => status === "failed")).toMatchObject([{ id: "workers_agree" }]);
   });
 
   test("says of a server with room for one session what cannot be seen", async () => {

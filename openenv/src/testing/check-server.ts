@@ -12,11 +12,11 @@ import { fetchJson, type HttpAnswer } from "./checks/fetch-json.js";
 import { type Crowd, capacityRefusal, nothingLeft, workersAgree } from "./checks/sessions.js";
 import { type SocketSubject, socketChecks } from "./checks/socket.js";
 import { askTools } from "./checks/tools.js";
-import { type CheckDefinition, type CheckReport, runChecks } from "./report.js";
+import { type CheckDefinition, type CheckReport, type Note, runChecks } from "./report.js";
 import { sampleActions } from "./sample-actions.js";
 
 export interface CheckServerOptions extends ConnectOptions {
-  /** What is played; default: four actions sampled from the server's action schema. */
+  /** What is played; default: four actions sampled from the server's action schema. Give some where those show little. */
   actions?: readonly JsonObject[];
   /** The environment's own reset options. */
   reset?: JsonObject;
@@ -27,7 +27,10 @@ export interface CheckServerOptions extends ConnectOptions {
   episodeTimeoutMs?: number;
   /** Least and greatest reward of a step, where they are declared. */
   rewardRange?: readonly [number, number];
-  /** True: the seed must decide the episode. False: it need not. Default: the same seed must give the same episode. */
+  /**
+   * True: the seed decides the episode; where the actions do not show it, the check is skipped with that reason. False: it
+   * need not. Default, as a URL does not say it: the same seed must give the same episode.
+   */
   seeded?: boolean;
   /** Paths that differ by nature and are not compared, such as `observation.seen_at`. */
   ignore?: readonly string[];
@@ -95,13 +98,13 @@ export async function checkServer(url: string | URL, options: CheckServerOptions
 }
 
 function crowdChecks(crowd: Crowd): CheckDefinition[] {
-  const check = (id: string, description: string, remedy: string, run: (crowd: Crowd) => Promise<void>) => ({
+  type Run = (crowd: Crowd, note: Note) => Promise<void>;
+  const check = (id: string, description: string, remedy: string, run: Run): CheckDefinition => ({
     id,
     description,
     remedy,
-    // Where one seed gives two episodes there is nothing to compare.
-    needs: id === "workers_agree" ? "seed_honoured" : "episode",
-    run: () => run(crowd),
+    needs: "episode",
+    run: (note) => run(crowd, note),
   });
   return [
     check("isolated", "one session does not change another", ADVICE.isolated, isolated),

@@ -30,6 +30,10 @@ export interface CollectOptions {
 /** A message and a whole episode that are larger say that something is wrong with a server. Bytes. */
 const MAX_MESSAGE = 1024 * 1024;
 const MAX_EPISODE = 8 * 1024 * 1024;
+/** The fault of who gave the action, not of the server. */
+const MISFIT =
+  "The action does not fit the schema that the server publishes: correct the actions that were given (--actions, the " +
+  "runtime plan, the option `actions`); where none were, give some.";
 
 /**
  * Plays the episode on a bare socket, asking for the state after each answer, and keeps what was said.
@@ -49,7 +53,10 @@ export async function collectEpisode(
       const body = answer["data"];
       if (answer["type"] === "error") {
         const { code, message } = isObject(body) ? body : {};
-        demand(false, `${where} was answered with the error ${String(code)}: ${String(message)}`);
+        const misfit = operation === "step" && code === "VALIDATION_ERROR";
+        const played = misfit ? `, for the action ${show(data)}` : "";
+        const problem = `${where} was answered with the error ${String(code)}: ${String(message)}${played}`;
+        demand(false, problem, misfit ? { remedy: MISFIT } : {});
       }
       const expected = operation === "state" ? "state" : "observation";
       demand(answer["type"] === expected, `${where} was answered with the type ${show(answer["type"])}`, {

@@ -1,6 +1,6 @@
 import { OpenEnvError } from "../errors.js";
 
-/** One thing that was looked at. `detail` says what was seen when it failed, or why it was skipped. */
+/** One thing that was looked at. `detail` says what was seen when it failed, why it was skipped, or what it leaves open. */
 export interface Check {
   id: string;
   description: string;
@@ -29,13 +29,16 @@ export interface CheckDefinition {
   /** The check without which this one says nothing: it is skipped unless that one passed. */
   needs?: string;
   /** `note` takes down what is told also when the check passes. */
-  run(note: (facts: Facts) => void): Promise<void>;
+  run(note: Note): Promise<void>;
 }
 
-/** Plain values that say more than a sentence. */
+export type Note = (facts: Facts & Pick<Check, "detail">) => void;
+
+/** Plain values that say more than a sentence, and how to mend it where the check's own remedy does not fit. */
 interface Facts {
   expected?: unknown;
   actual?: unknown;
+  remedy?: string;
 }
 
 /** What was seen where something else was promised. */
@@ -70,7 +73,7 @@ export async function runChecks(
 
 async function runCheck({ id, description, remedy, run }: CheckDefinition): Promise<Check> {
   const start = performance.now();
-  const noted: Facts = {};
+  const noted: Parameters<Note>[0] = {};
   const end = (outcome: Pick<Check, "status" | "detail" | "remedy" | "expected" | "actual">): Check => {
     return { id, description, ...outcome, durationMs: performance.now() - start };
   };

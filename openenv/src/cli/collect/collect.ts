@@ -25,6 +25,8 @@ export interface Collection {
   signal: AbortSignal;
   onEpisode(done: number): void;
   onFailure(episode: number, error: unknown): void;
+  /** What the server says of a reset; the same may come again. */
+  onWarning(text: string): void;
 }
 
 export interface Collected {
@@ -85,8 +87,8 @@ async function playPatiently(
   episode: number,
   kept: EnvClient | undefined,
 ): Promise<{ record: EpisodeRecord; env: EnvClient }> {
-  const { url, environment, actionSchema, maxSteps, policy, retries, signal, resetOf } = collection;
-  const plan = { episode, environment, reset: resetOf(episode), policy, actionSchema, maxSteps };
+  const { url, environment, actionSchema, maxSteps, policy, retries, signal, resetOf, onWarning } = collection;
+  const plan = { episode, environment, reset: resetOf(episode), policy, actionSchema, maxSteps, onWarning };
   for (let attempt = 0, env = kept; ; attempt++) {
     try {
       env ??= await connect(url, { signal });

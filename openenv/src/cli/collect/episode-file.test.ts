@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
@@ -62,4 +62,6 @@ test("an episode that cannot be written is an error, as is a file that is none",
   closed.close();
   expect(() => closed.append(episode(0))).toThrow("closed.jsonl cannot be written");
   expect(() => openEpisodeFile(folder)).toThrow("cannot be read");
+  expect(() => openEpisodeFile(join(folder, "none/x.jsonl"))).toThrow(/There is no folder .*none; make it/);
+  expect(existsSync(join(folder, "none"))).toBe(false);
 });

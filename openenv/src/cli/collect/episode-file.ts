@@ -1,4 +1,4 @@
-import { closeSync, ftruncateSync, mkdirSync, openSync, readSync, statSync, writeSync } from "node:fs";
+import { closeSync, ftruncateSync, openSync, readSync, statSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
 import { ConfigError } from "../../errors.js";
 import { EPISODE_FORMAT, type EpisodeRecord, parseEpisode } from "../../protocol/episode.js";
@@ -19,9 +19,13 @@ export interface EpisodeSummary extends Pick<EpisodeRecord, "episode" | "environ
 
 /**
  * Opens a file to go on with, or makes it. A last line that a killed run did not finish is cut off.
- * @throws ConfigError when it cannot be written, or holds something else.
+ * @throws ConfigError when it cannot be written, as in a folder that is not there, or holds something else.
  */
 export function openEpisodeFile(path: string): EpisodeFile {
+  const folder = dirname(path);
+  if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) {
+    throw new ConfigError(`There is no folder ${folder}; make it, or name a file in one that is there.`);
+  }
   const { found, size, complete } = read(path);
   const file = open(path);
   let end = size;
@@ -108,7 +112,6 @@ function* readLines(path: string): Generator<{ bytes: Buffer; ended: boolean }> 
 
 function open(path: string): number {
   try {
-    mkdirSync(dirname(path), { recursive: true });
     return openSync(path, "a");
   } catch (cause) {
     throw problem(path, "written", cause);

@@ -13,14 +13,17 @@ export interface EpisodePlan {
   policy: Policy;
   actionSchema: JsonObject;
   maxSteps: number;
+  /** Told of each reset option that the server dropped. */
+  onWarning(text: string): void;
 }
 
 /** Plays one episode. @throws what reset, step or the policy throws: an episode that failed is no record. */
 export async function playEpisode(env: EnvClient, plan: EpisodePlan): Promise<EpisodeRecord> {
-  const { episode, environment, reset, policy, actionSchema, maxSteps } = plan;
+  const { episode, environment, reset, policy, actionSchema, maxSteps, onWarning } = plan;
   const started_at = new Date().toISOString();
   const begun = await timed(() => env.reset(reset));
   const start = answerOf(begun);
+  for (const text of begun.result.warnings) onWarning(text);
   const turn: Omit<Turn, "step" | "observation" | "reward" | "metadata"> = {
     episode,
     actionSchema,

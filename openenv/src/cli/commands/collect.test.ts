@@ -210,6 +210,13 @@ describe("openenv collect", () => {
     expect(episodes.map(({ reset }) => [reset["split"], reset["index"]]).at(-1)).toEqual(["train", 0]);
   });
 
+  test("tells once what the server says of a reset option that it dropped", async () => {
+    await using counter = await startCounter();
+    const { code, stderr } = await counter.collect("-n", "3", "--reset", '{"difficulty":3}');
+    expect(code).toBe(0);
+    expect(stderr).toMatch(/^warning: reset option "difficulty" is not declared and was dropped \(declared: none\)\n$/);
+  });
+
   test("has a language model choose, and tells it what does not fit", async () => {
     const asked: { messages: { role: string; content: string }[]; authorization: string | undefined }[] = [];
     const model = createServer((request, response) => {
@@ -246,6 +253,8 @@ describe("openenv collect", () => {
     [["-n", "0"], /Give a whole number from 1 on/],
     [["--policy", "missing.ts"], /missing\.ts/],
     [["--reset", "[1]"], /Give a JSON object/],
+    [["--split", "train"], /^error: counter_env has no tasks; leave --split out\.\n$/],
+    [["-o", "none/x.jsonl"], /There is no folder none; make it/],
   ])("says what is wrong with %j", async (args, message) => {
     await using counter = await startCounter();
     expect(await counter.collect(...args)).toMatchObject({ code: 2, stderr: expect.stringMatching(message) });

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { connect } from "../../connect.js";
 import type { Policy } from "../../env/policy.js";
-import { ConfigError } from "../../errors.js";
+import { ConfigError, RemoteError } from "../../errors.js";
 import type { JsonObject } from "../../protocol/messages.js";
 import { collect } from "../collect/collect.js";
 import { createModelPolicy } from "../collect/model-policy.js";
@@ -64,6 +64,7 @@ async function run(url: string, flags: CollectFlags): Promise<void> {
   const actionSchema = offeredActions(await readSchemas(url));
   const policy = await choosePolicy(flags, actionSchema);
   const { environment, tasks } = await ask(url, split);
+  const warnings = new Set<string>();
   const interrupt = new AbortController();
   process.once("SIGINT", () => interrupt.abort());
   const { played, failed } = await collect({
@@ -84,6 +85,10 @@ async function run(url: string, flags: CollectFlags): Promise<void> {
     signal: interrupt.signal,
     onEpisode: (done) => printProgress(`${done} of ${episodes} episodes`),
     onFailure: (episode, error) => printError(`episode ${episode}: ${error instanceof Error ? error.message : error}`),
+    onWarning: (text) => {
+      if (!warnings.has(text)) printNote(`warning: ${text}`);
+      warnings.add(text);
+    },
   });
   const steps = played.reduce((sum, episode) => sum + episode.steps, 0);
   const earned = played.reduce((sum, { total_reward }) => sum + total_reward, 0);
@@ -112,8 +117,13 @@ async function choosePolicy({ policy, endpoint, model }: CollectFlags, schema: J
 async function ask(url: string, split: string | undefined): Promise<{ environment: string; tasks: number }> {
   await using env = await connect(url);
   const { name } = await env.metadata();
-  const tasks = split === undefined ? 0 : await env.tasks.count(split);
+  const tasks = split === undefined ? 0 : await env.tasks.count(split).catch((error: unknown) => noTasks(name, error));
   if (split !== undefined && tasks < 1)
     throw new ConfigError(`The split "${split}" is empty: there is nothing to play.`);
   return { environment: name, tasks };
+}
+
+function noTasks(name: string, error: unknown): never {
+  if (!(error instanceof RemoteError) || error.code !== "TASKS_NOT_SUPPORTED") throw error;
+  throw new ConfigError(`${name} has no tasks; leave --split out.`, { cause: error });
 }

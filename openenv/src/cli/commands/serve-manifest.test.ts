@@ -44,6 +44,21 @@ describe("an environment", () => {
     const [, url] = await running.printed(URL_LINE);
     expect(await countOf(url)).toBe(10);
   });
+
+  test.each([
+    ["of its manifest", module, "0.3.1"],
+    ["of its contract, where that says one", module.replace('name: "', 'version: "2.0.0", name: "'), "2.0.0"],
+  ])("has the version %s, also when it is watched", async (_, code, version) => {
+    const text = manifest('version: "0.3.1"');
+    await using project = await createProject({ "environment.ts": code, "openenv.yaml": text });
+    for (const more of [[], ["--watch"]]) {
+      await using running = startCommand(["serve", "--port", "0", ...more], { cwd: project.dir, env: { FACTOR: "1" } });
+      const [, url] = await running.printed(URL_LINE);
+      const metadata = (await (await fetch(`${url}/metadata`)).json()) as Record<string, unknown>;
+      expect(metadata).toMatchObject({ version, contract: { version } });
+      expect(running.stdout).toContain(`counter_env ${version} at`);
+    }
+  });
 });
 
 test.each([

@@ -97,10 +97,10 @@ async function serveTarget(target: string, { watch, reload, ...options }: ServeF
   if (options.sessionTimeout === Number.POSITIVE_INFINITY) options.sessionTimeout = null;
   if (watch || reload) {
     const { serveAndWatch } = await import("../watch.js");
-    await serveAndWatch(file, options);
+    await serveAndWatch(file, options, manifest?.version);
     return;
   }
-  const server = await serveModule(file, options);
+  const server = await serveModule(file, options, manifest?.version);
   if (server.role !== "worker") print(renderBanner(server));
 }
 

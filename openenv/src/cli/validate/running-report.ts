@@ -69,7 +69,7 @@ function toCriterion({ id, description, status, detail, remedy, expected, actual
 export function renderRunningReport(report: RunningReport): string {
   const { target, standard_profile, standard_version, mode, criteria, passed } = report;
   const lines = criteria.flatMap(({ id, passed, skipped, details, remediation, expected, actual }) => [
-    `  ${skipped ? "SKIP" : passed ? "PASS" : "FAIL"}  ${id}${skipped ? `: ${details}` : ""}`,
+    `  ${skipped ? "SKIP" : passed ? "PASS" : "FAIL"}  ${id}${passed && details ? `: ${details}` : ""}`,
     ...(passed ? [] : [`        ${details}`]),
     ...(passed || expected === undefined ? [] : [`        expected: ${JSON.stringify(expected)}`]),
     ...(passed || actual === undefined ? [] : [`        actual: ${JSON.stringify(actual)}`]),

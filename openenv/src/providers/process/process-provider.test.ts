@@ -28,7 +28,11 @@ test("it keeps the promises of every provider", async () => {
     writes: "listening",
     broken: {
       "no such folder": { spec: at("nowhere"), code: "SOURCE_NOT_FOUND", message: /nowhere/ },
-      "no environment": { spec: at("empty"), code: "START_FAILED", message: /exited with code 2[\s\S]*looked for/ },
+      "no environment": {
+        spec: at("empty"),
+        code: "START_FAILED",
+        message: /exited with code 2[\s\S]*in \/.*\/empty: looked for/,
+      },
       "does not compile": { spec: at("broken"), code: "START_FAILED", message: /environment\.ts:1/ },
       "exits at once": { spec: at("throws"), code: "START_FAILED", message: /no model file/ },
       "cannot make its environment": { spec: at("factory"), code: "START_FAILED", message: /cannot make/ },
