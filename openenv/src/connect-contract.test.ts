@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import type { EnvClient } from "./client/env-client.js";
 import type { ConnectOptions } from "./client/options.js";
+import { connectPool } from "./client/pool/connect-pool.js";
 import { connect } from "./connect.js";
 import { defineContract } from "./env/contract.js";
 import { defineEnvironment, type EnvironmentOptions } from "./env/environment.js";
@@ -359,6 +360,13 @@ describe("the comparison of contracts", () => {
     expect(error).toMatchObject({ name: "ContractMismatchError", code: "CONTRACT_MISMATCH" });
     expect(error.fields).toEqual(expect.arrayContaining([expect.stringMatching(/^action\.height/)]));
     expect(error.fields).toEqual(expect.arrayContaining([expect.stringMatching(/^observation\.total/)]));
+    expect(error.message).toContain(
+      `The server at ${server.url} (parcel_env) does not keep the contract "parcel_env": `,
+    );
+    expect(error.message).toContain('action: "height" was removed');
+    expect(error.message.match(/"total" changed/g)).toHaveLength(1);
+    expect(error.message).toContain('observation: "total" changed from string to integer');
+    await expect(connectPool([server.url], older, { size: 1 })).rejects.toThrow(error.message);
     expect(server.capacity().active_sessions).toBe(0);
     await using env = await connect(server.url, older, { check: false });
     await expect(env.reset()).rejects.toThrow(/contract "parcel_env": observation\.total/);

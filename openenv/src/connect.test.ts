@@ -1,3 +1,4 @@
+import { createServer as createHttpServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createServer } from "node:net";
 import { describe, expect, it, vi } from "vitest";
@@ -50,16 +51,39 @@ describe("connect", () => {
   });
 
   it("says where nobody listens", async () => {
-    const error = (await connect("http://127.0.0.1:9", { check: false }).catch((cause: unknown) => cause)) as Error;
+    const gone = await listenDeaf();
+    await gone[Symbol.asyncDispose]();
+    const error = (await connect(gone.url, { check: false }).catch((cause: unknown) => cause)) as Error;
     expect(error).toMatchObject({ code: "CONNECTION_FAILED", outcome: "lost" });
-    expect(error.message).toMatch(/127\.0\.0\.1:9\/ws: .*ECONNREFUSED/);
-    await expect(connect("http://127.0.0.1:9")).rejects.toMatchObject({ code: "CONNECTION_FAILED" });
+    const said = (path: string) => new RegExp(`^No answer from ${path}: .*ECONNREFUSED.*\\. Does the server run\\?$`);
+    expect(error.message).toMatch(said(`ws://${gone.url}/ws`));
+    await expect(connect(gone.url)).rejects.toMatchObject({
+      code: "CONNECTION_FAILED",
+      message: expect.stringMatching(said(`http://${gone.url}/schema`)),
+    });
+  });
+
+  it("tells the page of a balancer in one line, without its tags", async () => {
+    const page =
+      "<html><style>p { color: red }</style>\n<body>\n<h1>503</h1>\n <p>No server is\navailable</p></body></html>";
+    const balancer = createHttpServer((_, response) => response.writeHead(503).end(page));
+    await new Promise<void>((resolve) => balancer.listen(0, "127.0.0.1", resolve));
+    const url = `http://127.0.0.1:${(balancer.address() as AddressInfo).port}`;
+    try {
+      await expect(connect(url)).rejects.toMatchObject({
+        code: "REQUEST_FAILED",
+        message: `${url}/schema answered 503: 503 No server is available`,
+      });
+      await expect(connect(url, { check: false })).rejects.toThrow("no WebSocket, but the HTTP status 503");
+    } finally {
+      balancer.close();
+    }
   });
 
   it("gives up on a server that never answers the handshake", async () => {
     await using deaf = await listenDeaf();
     const options = { check: false, connectTimeoutMs: 30 };
-    await expect(connect(deaf.url, options)).rejects.toThrow(/no answer within 30 ms/);
+    await expect(connect(deaf.url, options)).rejects.toThrow(/^No answer from ws:.* within 30 ms/);
     await expect(connect(deaf.url, { ...options, check: true })).rejects.toMatchObject({ code: "CLIENT_TIMEOUT" });
   });
 

@@ -166,7 +166,7 @@ export const ERRORS = {
   },
   INVALID_CONFIG: {
     boundary: "configuration",
-    meaning: "An option, a variable or a file the server was started with is wrong.",
+    meaning: "An option of a call, or an option, a variable or a file that something was started with, is wrong.",
     remedy: "The message names it and says what is allowed.",
   },
 } as const;
@@ -286,7 +286,7 @@ export class ProviderError extends OpenEnvError {
   }
 }
 
-/** The server cannot start like this; the message says what to change. Command lines exit with 2. */
+/** A wrong option, variable or file; the message says what to change. Command lines exit with 2. */
 export class ConfigError extends OpenEnvError {
   constructor(message: string, options?: ErrorOptions) {
     super("INVALID_CONFIG", message, options);

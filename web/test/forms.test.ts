@@ -151,6 +151,53 @@ describe.skipIf(!chromium.available)("a form", () => {
     await page.locator(".pane--state", { hasText: '"level": 4' }).waitFor();
   });
 
+  test("an option of the reset that does not fit is told at its field, and nothing is sent", async () => {
+    const page = await open(await start(zoo));
+    await page.getByRole("button", { name: "Reset options", exact: true }).click();
+    await page.getByLabel("Level").fill("99");
+    await page.getByLabel("Level").press("Enter");
+    await page.locator("#reset-own_level__error", { hasText: "Must be at most 5." }).waitFor();
+    await page.getByText("1 field to correct").waitFor();
+    expect(await steps(page).count()).toBe(0);
+    await page.getByLabel("Level").fill("4");
+    await page.getByLabel("Seed").fill("x");
+    await page.getByLabel("Seed").press("Enter");
+    await page.locator("#f-seed-e", { hasText: "Seed must be a whole number." }).waitFor();
+    await page.getByLabel("Seed").fill("7");
+    await page.getByLabel("Seed").press("Enter");
+    await page.getByText("Episode 1 started").waitFor({ state: "attached" });
+    await page.locator(".pane--state", { hasText: '"level": 4' }).waitFor();
+    expect(await steps(page).count()).toBe(1);
+  });
+
+  test("an option that only the server refuses is told once, and at its field with what was typed", async () => {
+    const level = z.int().refine((value) => value !== 3, "Level 3 is closed");
+    const observation = z.object({});
+    const contract = defineContract({
+      name: "levels_env",
+      action: observation,
+      observation,
+      reset: z.object({ level }),
+    });
+    const play = () => ({ reset: () => ({ observation: {} }), step: () => ({ observation: {} }) });
+    const page = await open(await start(defineEnvironment(contract, play)));
+    const field = page.locator("#reset-own_level");
+    await page.getByRole("button", { name: "Reset options", exact: true }).click();
+    await field.fill("3");
+    await field.press("Enter");
+    await page.getByText("The reset options do not fit").waitFor();
+    const said = await page.locator(".pane--step .note").innerText();
+    expect(said.match(/Level 3 is closed/g)).toHaveLength(1);
+    expect(said).toContain("level: Level 3 is closed. No new episode was started.");
+    await page.getByText("Stopped", { exact: true }).first().waitFor();
+    await page.getByRole("button", { name: "Reset options", exact: true }).click();
+    await page.locator("#reset-own_level__error", { hasText: "Level 3 is closed" }).waitFor();
+    expect(await field.inputValue()).toBe("3");
+    await field.fill("4");
+    await field.press("Enter");
+    await page.getByText(/Episode \d started/).waitFor({ state: "attached" });
+  });
+
   test("observations are what they are: pictures, long lists, trees, and text that is never markup", async () => {
     const page = await open(await start(zoo));
     await reset(page);

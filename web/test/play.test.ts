@@ -12,8 +12,9 @@ describe.skipIf(!chromium.available)("Play", () => {
 
   test("plays an echo episode with the environment's own action", async () => {
     const page = await open(await start(echo));
+    await page.getByRole("link", { name: "Use echo_env from code" }).waitFor();
     await reset(page);
-    await page.getByRole("option", { name: /^action/ }).click();
+    expect(await page.getByRole("option", { name: /^action/ }).getAttribute("aria-selected")).toBe("true");
     await page.getByLabel("Message").fill("hello");
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { name: "Step 1" }).waitFor();

@@ -63,6 +63,7 @@ describe.skipIf(!chromium.available)("the timeline", () => {
     }
     const record = JSON.parse((await readFile(await exported(page), "utf8")).split("\n")[0] as string);
     record.reset = {};
+    record.episode = 5;
     record.steps[1].reward = 77;
     const file = join(tmpdir(), `openenv-differs-${process.pid}.jsonl`);
     await writeFile(file, `${JSON.stringify(record)}\n`);
@@ -71,10 +72,27 @@ describe.skipIf(!chromium.available)("the timeline", () => {
     await page.getByText(/is the first that differs/).waitFor();
     await page.getByRole("button", { name: "Show diff" }).click();
     expect(await page.locator(".diff .path").count()).toBeGreaterThan(0);
-    expect(await page.getByText("Not played").count()).toBeGreaterThan(0);
+    expect(await page.locator(".cmp tbody tr").count()).toBeLessThan(record.steps.length + 1);
+    expect(await page.locator(".cmp tbody tr").last().innerText()).toContain("differs");
+    expect(await page.getByText("Not played").count()).toBe(0);
     const replayed = await readFile(await exported(page, "Export replay"), "utf8");
-    expect(parseEpisode(replayed.trimEnd())).toMatchObject({ environment: "wordle_env", reset: {} });
+    expect(parseEpisode(replayed.trimEnd())).toMatchObject({ environment: "wordle_env", episode: 5, reset: {} });
     expect(replayed).not.toContain("77");
+  });
+
+  test("an episode of another environment says so, and is called as its file calls it", async () => {
+    const player = await open(await start(echo));
+    await reset(player);
+    const line = (await readFile(await exported(player), "utf8")).replace('"episode":1', '"episode":3');
+    const file = join(tmpdir(), `openenv-other-${process.pid}.jsonl`);
+    await writeFile(file, line);
+    await imported(player, file);
+    await player.getByText("Read-only: 1 episode, 0 steps.").waitFor();
+    expect(await player.getByText("Recorded with").count()).toBe(0);
+    expect(await player.locator(".tl .ep b").allInnerTexts()).toEqual(["Episode 3"]);
+    const page = await open(await start(wordle));
+    await imported(page, file);
+    await page.getByText("Recorded with echo_env, this is wordle_env.").waitFor();
   });
 
   test("closing the tab asks while there are steps that no file has", async () => {

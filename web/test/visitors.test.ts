@@ -49,6 +49,47 @@ describe.skipIf(!chromium.available)("visitors", () => {
     expect(await page.locator(".tl .ep b").allInnerTexts()).toEqual(["Episode 1", "Connection lost", "Episode 2"]);
   });
 
+  test("after a loss only a reset can be sent, also with the buttons of the episode that was cut off", async () => {
+    const contract = defineContract({
+      name: "doors_env",
+      action: z.object({ door: z.string() }),
+      observation: z.object({}),
+    });
+    const environment = defineEnvironment(contract, () => ({
+      reset: () => ({ observation: {} }),
+      step: ({ door }) => {
+        if (door === "none") throw new Error("there is no such door");
+        return { observation: {} };
+      },
+      actions: () => [{ label: "Open the left door", action: { door: "left" } }],
+    }));
+    const first = await start(environment);
+    const page = await open(first);
+    await reset(page);
+    await page.getByLabel("Door").fill("none");
+    await page.getByLabel("Door").press("Enter");
+    await page.getByText("there is no such door").first().waitFor();
+    await page.getByLabel("Door").fill("left");
+    await page.getByLabel("Door").press("Enter");
+    await page.getByRole("heading", { name: "Step 2" }).waitFor();
+    await steps(page).nth(1).click();
+    await first.close();
+    await page.getByText("Connection lost.").waitFor();
+    await start(environment, { port: Number(new URL(first.url).port) });
+    await page.getByRole("button", { name: "Reconnect now" }).click();
+    await page.getByText("Reset starts an episode").waitFor();
+    for (const name of [/^Send ↵/, "Open the left door", "Send again"]) {
+      const button = page.getByRole("button", { name });
+      expect(await button.getAttribute("aria-disabled")).toBe("true");
+      await button.click({ force: true });
+    }
+    await page.getByLabel("Door").press("Enter");
+    await reset(page);
+    expect(await page.locator(".tl .ep b").allInnerTexts()).toEqual(["Episode 1", "Connection lost", "Episode 2"]);
+    expect(await steps(page).count()).toBe(4);
+    expect(await page.getByRole("button", { name: "Open the left door" }).getAttribute("aria-disabled")).toBeNull();
+  });
+
   test("a server that comes back with other actions has another form, and what was typed is kept", async () => {
     const define = (fields: Record<string, z.ZodType>) =>
       defineEnvironment(

@@ -16,7 +16,7 @@ ${webInterface ? `  ${url}/web/     play in a browser\n` : ""}  ${url}/docs     
   ${url}/health   readiness
   ${url.replace(/^http/, "ws")}/ws         sessions
 
-TypeScript
+TypeScript (npx openenv run play.ts)
   import { connect } from "openenv-ts/client";
   await using env = await connect("${url}");
   await env.reset();

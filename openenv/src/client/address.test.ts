@@ -34,7 +34,8 @@ describe("parseAddress", () => {
     expect(address.socket({ openenv: "warnings,timing" })).toBe("ws://a.example/p/ws?key=1&openenv=warnings%2Ctiming");
   });
 
-  it.each(["ftp://a.example", "", "http://", "a b", "file:///etc"])("refuses %j and says what to write", (given) => {
+  const WRONG = ["ftp://a.example", "", "http://", "a b", "file:///etc", "htp:/x", "http:/a.example", "a:", "a:99999"];
+  it.each(WRONG)("refuses %j and says what to write", (given) => {
     expect(() => parseAddress(given)).toThrow(/is not the URL of a server: write http/);
   });
 

@@ -34,7 +34,9 @@ export function parseAddress(text: string | URL): ServerAddress {
 
 function parseUrl(text: string): URL {
   const withScheme = /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `ws://${text}`;
-  const url = URL.canParse(withScheme) ? new URL(withScheme) : undefined;
+  // `http:/a` is a slash short: its `http` is no host.
+  const isBroken = /^[a-z][a-z0-9+.-]*:(\/(?!\/)|$)/i.test(text);
+  const url = !isBroken && URL.canParse(withScheme) ? new URL(withScheme) : undefined;
   if (!url?.host || !["http:", "https:", "ws:", "wss:"].includes(url.protocol)) {
     throw new ConnectionError(
       "CONNECTION_FAILED",

@@ -8,14 +8,19 @@ import type { HttpClient } from "./http.js";
  * A server without these routes passes.
  * @throws ContractMismatchError naming the fields that break.
  */
-export async function checkContract(contract: ClientContract, http: HttpClient): Promise<void> {
-  const metadata = (await optional(http.get("/metadata"))) as MetadataBody | undefined;
+export async function checkContract(contract: ClientContract, url: string, http: HttpClient): Promise<void> {
+  const metadata = await fetchMetadata(http);
   const { hash } = await contract.fingerprint();
   if (metadata?.contract?.hash === hash) return;
   const schema = await fetchSchema(http);
   if (!schema) return;
   const { compareSchemas } = await import("./compare-schemas.js");
-  compareSchemas(contract, schema);
+  compareSchemas(contract, { url, name: metadata?.name, schema });
+}
+
+/** What the server says about itself; undefined when it has no such route. */
+export async function fetchMetadata(http: HttpClient): Promise<MetadataBody | undefined> {
+  return (await optional(http.get("/metadata"))) as MetadataBody | undefined;
 }
 
 /** The server's schemas; undefined when it has no such route. */

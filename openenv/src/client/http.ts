@@ -1,6 +1,7 @@
 import { ConnectionError, RemoteError } from "../errors.js";
 import { NO_SESSION, SESSION_HEADER } from "../protocol/http.js";
 import type { ServerAddress } from "./address.js";
+import { noAnswer } from "./no-answer.js";
 import type { CallOptions } from "./options.js";
 import type { OpenOptions } from "./socket.js";
 
@@ -32,14 +33,13 @@ export function createHttpClient(address: ServerAddress, { headers, ...limits }:
       text = await response.text();
     } catch (cause) {
       if (signal?.aborted) throw new ConnectionError("ABORTED", `${url}: the request was aborted.`, { cause });
-      const code = timeout.aborted ? "CLIENT_TIMEOUT" : "CONNECTION_FAILED";
-      const why = timeout.aborted ? `no answer within ${timeoutMs} ms` : describe(cause);
-      throw new ConnectionError(code, `${url}: ${why}.`, { cause });
+      if (!timeout.aborted) throw noAnswer(url, describe(cause), cause);
+      throw new ConnectionError("CLIENT_TIMEOUT", `No answer from ${url} within ${timeoutMs} ms.`, { cause });
     }
     const named = response.headers.get(SESSION_HEADER);
     if (named !== null && named !== NO_SESSION) session = named;
     const body = parse(text);
-    if (!response.ok) throw refusal(url, response.status, body ?? text);
+    if (!response.ok) throw refusal(url, response.status, body ?? readText(text));
     if (body === undefined) throw new ConnectionError("PROTOCOL_ERROR", `${url} answered something that is no JSON.`);
     return body;
   };
@@ -62,7 +62,16 @@ function refusal(url: string, status: number, body: unknown): RemoteError {
   const code = status === 422 ? "VALIDATION_ERROR" : status === 501 ? "TASKS_NOT_SUPPORTED" : "REQUEST_FAILED";
   const words = typeof detail === "string" ? detail.slice(0, 200) : JSON.stringify(detail);
   const errors = Array.isArray(detail) ? { errors: detail } : {};
-  return new RemoteError(code, `${url} answered ${status}: ${words}`, { status, ...errors });
+  return new RemoteError(code, `${url} answered ${status}${words && `: ${words}`}`, { status, ...errors });
+}
+
+/** Of a page longer than that only the beginning is read, characters. */
+const MOST_TEXT = 4_000;
+
+/** What a page of a balancer says, in one line. */
+function readText(text: string): string {
+  const shown = text.slice(0, MOST_TEXT).replace(/<(script|style)\b[\s\S]*?<\/\1>|<[^<>]*>/gi, " ");
+  return shown.replace(/\s+/g, " ").trim();
 }
 
 function parse(text: string): unknown {

@@ -1,5 +1,6 @@
 export { connect } from "../connect.js";
 export {
+  ConfigError,
   ConnectionError,
   ContractMismatchError,
   type ErrorCode,

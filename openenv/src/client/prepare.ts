@@ -31,7 +31,9 @@ export async function prepare(
   const address = parseAddress(url);
   const headers = requestHeaders(options);
   const opening = { headers, timeoutMs: options.connectTimeoutMs ?? DEFAULT_CONNECT_TIMEOUT_MS };
-  const shape = await makeShape(contract, createHttpClient(address, { ...opening, signal: options.signal }), options);
+  const asking = createHttpClient(address, { ...opening, signal: options.signal });
+  if (contract && options.check !== false) await checkContract(contract, address.base, asking);
+  const shape = await makeShape(contract, asking, options);
   const { binary } = options;
   const asked: Extension[] = ["warnings"];
   if (options.timing) asked.push("timing");
@@ -58,10 +60,7 @@ async function makeShape(
   http: HttpClient,
   options: ConnectOptions,
 ): Promise<Shape> {
-  if (contract) {
-    if (options.check !== false) await checkContract(contract, http);
-    return contractShape(contract, { raw: options.binary === true });
-  }
+  if (contract) return contractShape(contract, { raw: options.binary === true });
   const schema = options.check === false ? undefined : await fetchSchema(http);
   return genericShape(schema ? await compileActionCheck(schema.action) : () => [], schema?.tools !== undefined);
 }

@@ -1,4 +1,5 @@
 import { ConnectionError } from "../errors.js";
+import { noAnswer } from "./no-answer.js";
 
 /** An open WebSocket, the same whatever the runtime brings. */
 export interface Socket {
@@ -38,6 +39,7 @@ export async function openSocket(url: string, handlers: SocketHandlers, options:
   const { signal, timeoutMs } = options;
   if (signal?.aborted) throw aborted(signal);
   const raw = await createRawSocket(url, options);
+  const place = withoutQuery(url);
   await new Promise<void>((resolve, reject) => {
     const fail = (error: ConnectionError): void => {
       detach(raw);
@@ -46,15 +48,15 @@ export async function openSocket(url: string, handlers: SocketHandlers, options:
       reject(error);
     };
     const onAbort = (): void => fail(aborted(signal));
-    const timer = setTimeout(() => fail(failed(url, `no answer within ${timeoutMs} ms`)), timeoutMs);
+    const timer = setTimeout(() => fail(noAnswer(place, `none within ${timeoutMs} ms`)), timeoutMs);
     const settle = (): void => {
       clearTimeout(timer);
       signal?.removeEventListener("abort", onAbort);
     };
     signal?.addEventListener("abort", onAbort);
     raw.onmessage = (event) => handlers.message(event.data);
-    raw.onerror = ({ error }) => fail(failed(url, messageOf(error) || "refused, or nobody is there", error));
-    raw.onclose = ({ code }) => fail(failed(url, `closed before it was open (${code})`));
+    raw.onerror = ({ error }) => fail(noAnswer(place, refusalOf(error) || "refused, or nobody is there", error));
+    raw.onclose = ({ code }) => fail(noAnswer(place, `closed before it was open (${code})`));
     raw.onopen = () => {
       settle();
       let cause: unknown;
@@ -146,11 +148,15 @@ function messageOf(cause: unknown): string {
   return cause instanceof Error ? cause.message : "";
 }
 
-function failed(url: string, why: string, cause?: unknown): ConnectionError {
-  const { host, pathname } = new URL(url);
-  return new ConnectionError("CONNECTION_FAILED", `No connection to ${host}${pathname}: ${why}. Does the server run?`, {
-    cause,
-  });
+/** An HTTP answer is none for a WebSocket. */
+function refusalOf(cause: unknown): string {
+  return messageOf(cause).replace(/^Unexpected server response: /, "no WebSocket, but the HTTP status ");
+}
+
+/** The query may hold a secret. */
+function withoutQuery(url: string): string {
+  const { origin, pathname } = new URL(url);
+  return origin + pathname;
 }
 
 function aborted(signal: AbortSignal | undefined): ConnectionError {

@@ -5,7 +5,7 @@ import type { JsonObject } from "./messages.js";
 /** One line of a file of episodes; the page and `openenv collect` write it, and read it again. */
 export interface EpisodeRecord {
   format: typeof EPISODE_FORMAT;
-  /** Number of the episode in its collection, from 0 on. */
+  /** Number of the episode in its collection: `collect` counts from 0 on, the page from 1 on. */
   episode: number;
   /** Name of the environment, and the server it was played on. */
   environment: string;

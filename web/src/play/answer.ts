@@ -18,20 +18,21 @@ export function readAnswer(kind: "reset" | "step", action: JsonObject, exchange:
     done: !failed && done === true,
     metadata: isObject(metadata) ? metadata : undefined,
     view: received.view,
-    failure: failed ? readFailure(received.data) : undefined,
+    failure: failed ? readFailure(received.data, kind === "reset" ? "data" : undefined) : undefined,
     ms,
     at: Date.now(),
     exchange,
   };
 }
 
-/** What an error frame tells. */
-export function readFailure(data: JsonObject): Failure {
+/** What an error frame tells; the places it names below `root` are told from there on. */
+export function readFailure(data: JsonObject, root?: string): Failure {
   const { code, message, errors } = data;
+  const issues = Array.isArray(errors) ? (errors as ValidationIssue[]) : [];
   return {
     code: inWords(code),
     message: typeof message === "string" ? message : "The server gave no reason.",
-    issues: Array.isArray(errors) ? (errors as ValidationIssue[]) : [],
+    issues: issues.map((issue) => (issue.loc[0] === root ? { ...issue, loc: issue.loc.slice(1) } : issue)),
   };
 }
 

@@ -4,7 +4,8 @@ import {
   parseEpisode,
   type RecordedStep,
 } from "../../../openenv/src/protocol/episode.js";
-import { type NewStep, type Step, type Timeline, timelineOf } from "./timeline.js";
+import type { Imported } from "./play.js";
+import { type NewStep, type PlayedEpisode, type Step, type Timeline, timelineOf } from "./timeline.js";
 
 /** Where a timeline was played. */
 export interface Source {
@@ -29,7 +30,7 @@ export function renderJsonl({ episodes, steps }: Timeline, { environment, url }:
     const played = own.filter(({ kind }) => kind === "step");
     const record: EpisodeRecord = {
       format: EPISODE_FORMAT,
-      episode: episode.index,
+      episode: episode.number,
       environment,
       url,
       started_at: new Date(episode.startedAt).toISOString(),
@@ -45,12 +46,14 @@ export function renderJsonl({ episodes, steps }: Timeline, { environment, url }:
 }
 
 /** @throws TypeError that names the line and what is wrong with it. */
-export function parseJsonl(text: string): Timeline {
-  const played: { reset: NewStep; steps: NewStep[] }[] = [];
+export function parseJsonl(text: string): Omit<Imported, "name"> {
+  const played: PlayedEpisode[] = [];
+  const environments = new Set<string>();
   let found = 0;
   for (const [at, line] of text.split("\n").entries()) {
     if (line.trim() === "") continue;
-    const episode = readLine(line, at + 1);
+    const { environment, ...episode } = readLine(line, at + 1);
+    environments.add(environment);
     found += 1 + episode.steps.length;
     if (found > MOST_STEPS) {
       throw new TypeError(`It has more than ${MOST_STEPS.toLocaleString("en")} steps: import a part of it.`);
@@ -58,13 +61,15 @@ export function parseJsonl(text: string): Timeline {
     played.push(episode);
   }
   if (found === 0) throw new TypeError("The file has no episode: it is written by Export or by openenv collect.");
-  return timelineOf(played);
+  return { timeline: timelineOf(played), environments: [...environments] };
 }
 
-function readLine(line: string, number: number): { reset: NewStep; steps: NewStep[] } {
+function readLine(line: string, number: number): PlayedEpisode & { environment: string } {
   try {
-    const { reset, start, steps, started_at } = parseEpisode(line);
+    const { episode, environment, reset, start, steps, started_at } = parseEpisode(line);
     return {
+      number: episode,
+      environment,
       reset: toStep("reset", { ...start, action: reset }, Date.parse(started_at) || 0),
       steps: steps.map((step) => toStep("step", step, 0)),
     };

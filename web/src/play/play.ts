@@ -27,6 +27,8 @@ export interface StateView {
 export interface Imported {
   name: string;
   timeline: Timeline;
+  /** Names of the environments that it was played in. */
+  environments: readonly string[];
 }
 
 /** All that the Play view shows. A value: every change makes another one. */

@@ -2,7 +2,7 @@ import type { JsonObject } from "../../../openenv/src/protocol/messages.js";
 import { openLink, type ServerLink } from "../server/link.js";
 import { readAnswer } from "./answer.js";
 import { type Diff, diffValues } from "./diff.js";
-import { type NewStep, type Step, type Timeline, timelineOf } from "./timeline.js";
+import { type NewStep, type PlayedEpisode, type Step, type Timeline, timelineOf } from "./timeline.js";
 
 /** A recorded step and what came of it now; `now` is undefined until it was played. */
 export interface ReplayRow {
@@ -65,11 +65,12 @@ export async function replay(timeline: Timeline, { goOn, signal, onChange }: Rep
   }
 }
 
-/** What was played now, as a timeline of its own. */
-export function replayedTimeline(rows: readonly ReplayRow[]): Timeline {
-  const played: { reset: NewStep; steps: NewStep[] }[] = [];
-  for (const { now } of rows) {
-    if (now?.kind === "reset") played.push({ reset: now, steps: [] });
+/** What was played now, as a timeline of its own; its episodes are called as those of the recorded one. */
+export function replayedTimeline(rows: readonly ReplayRow[], { episodes }: Timeline): Timeline {
+  const played: PlayedEpisode[] = [];
+  for (const { now, recorded } of rows) {
+    const number = episodes[recorded.episode]?.number ?? 0;
+    if (now?.kind === "reset") played.push({ number, reset: now, steps: [] });
     else if (now) played.at(-1)?.steps.push(now);
   }
   return timelineOf(played);

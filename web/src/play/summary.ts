@@ -19,7 +19,7 @@ export function summarizeAction({ kind, action }: Step): string {
   return listFields(values);
 }
 
-/** What came back in a few characters: what went wrong, or the first text that the step before did not have. */
+/** What came back in a few characters: what went wrong, or the first text, if there is one that the step before had not. */
 export function summarizeObservation(step: Step, before: Step | undefined): string {
   if (step.failure) return `${step.failure.code}: ${firstLine(step.failure.message)}`;
   const toolError = toolErrorOf(step.observation);
@@ -28,7 +28,9 @@ export function summarizeObservation(step: Step, before: Step | undefined): stri
   if (observation === null) return "";
   if ("tool_name" in observation) return summarizeResult(observation["result"]);
   return (
-    findText(observation, before?.observation ?? {}, 0) ?? listFields(Object.entries(withoutStandard(observation)))
+    findText(observation, before?.observation ?? {}, 0) ??
+    findText(observation, {}, 0) ??
+    listFields(Object.entries(withoutStandard(observation)))
   );
 }
 

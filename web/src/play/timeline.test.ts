@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { diffValues } from "./diff.js";
 import { parseJsonl, renderJsonl } from "./jsonl.js";
+import { summarizeObservation } from "./summary.js";
 import {
   addEvent,
   addReset,
@@ -9,6 +10,8 @@ import {
   goesOn,
   type NewStep,
   nameEpisode,
+  needsReset,
+  type Step,
   type Timeline,
   timelineOf,
 } from "./timeline.js";
@@ -46,6 +49,28 @@ describe("a timeline", () => {
     expect(renderJsonl(first, SOURCE)).toBe("");
   });
 
+  test("options that do not fit leave the episode alone, an environment that failed in its reset has none", () => {
+    const failed = (code: string) => ({ ...step("reset", null), observation: null, failure: { ...FAILURE, code } });
+    const unfit = addReset(play([1]), failed("VALIDATION_ERROR"));
+    expect([unfit.episodes[0]?.status, goesOn(unfit)]).toEqual(["in progress", true]);
+    const broken = addReset(play([1]), failed("EXECUTION_ERROR"));
+    expect([broken.episodes[0]?.status, needsReset(broken, { step_before_reset: false })]).toEqual(["stopped", true]);
+    expect(needsReset(broken, { step_before_reset: true })).toBe(false);
+  });
+
+  test("a step that is sent after the end belongs to no count and no total", () => {
+    const done = { ...step("step", 1), done: true };
+    const { episodes, steps } = [done, done, step("step", 5)].reduce(addStep, play([0.5]));
+    expect(episodes).toMatchObject([{ status: "done", steps: 2, total: 1.5 }]);
+    expect(steps.map(({ number, total }) => [number, total])).toEqual([
+      [0, null],
+      [1, 0.5],
+      [2, 1.5],
+      [3, null],
+      [4, null],
+    ]);
+  });
+
   test.each([false, true])("nothing of a new session belongs to an episode of the one before (done: %s)", (done) => {
     const lost = addEvent(addStep(play([1]), { ...step("step", 1), done }), "Connection lost", "");
     expect(goesOn(lost)).toBe(false);
@@ -64,8 +89,8 @@ describe("a timeline", () => {
     const last = { ...played.episodes[1], status: "stopped" };
     expect(
       timelineOf([
-        { reset: step("reset", null), steps },
-        { reset: step("reset", null), steps: [] },
+        { number: 1, reset: step("reset", null), steps },
+        { number: 2, reset: step("reset", null), steps: [] },
       ]),
     ).toEqual({
       ...played,
@@ -76,11 +101,21 @@ describe("a timeline", () => {
   test("comes back from its file as it was, without the steps that failed", () => {
     const played = addStep(play([1, null]), { ...step("step", null), observation: null, failure: FAILURE });
     const text = renderJsonl(played, SOURCE);
-    const read = parseJsonl(text);
+    const { timeline: read, environments } = parseJsonl(text);
+    expect(environments).toEqual(["echo_env"]);
     expect(read.steps.map(({ action, reward, total }) => [action, reward, total])).toEqual(
       played.steps.slice(0, 3).map(({ action, reward, total }) => [action, reward, total]),
     );
     expect(read.episodes).toMatchObject([{ status: "stopped", steps: 2, total: 1 }]);
+  });
+
+  test("calls the episodes of a file as the file does, wherever they stand in it", () => {
+    const [line = ""] = renderJsonl(play([1]), SOURCE).split("\n");
+    expect(JSON.parse(line)).toMatchObject({ episode: 1 });
+    const { timeline } = parseJsonl(
+      [7, 0].map((number) => line.replace('"episode":1', `"episode":${number}`)).join("\n"),
+    );
+    expect(timeline.episodes.map(({ number }) => number)).toEqual([7, 0]);
   });
 
   test("a file that is none is refused with its line", () => {
@@ -95,9 +130,17 @@ describe("a timeline", () => {
     const record = JSON.parse(renderJsonl(play([1]), SOURCE));
     record.steps = Array.from({ length: 20_000 }, () => record.steps[0]);
     const line = `${JSON.stringify(record)}\n`;
-    expect(parseJsonl(line).steps).toHaveLength(20_001);
+    expect(parseJsonl(line).timeline.steps).toHaveLength(20_001);
     expect(() => parseJsonl(line.repeat(10))).toThrow("It has more than 200,000 steps");
   });
+});
+
+test("what came back is told by its text, also when that is the same again", () => {
+  const higher = { ...play([1]).steps[1], observation: { low: 76, hint: "higher", high: 100 } } as Step;
+  expect(summarizeObservation(higher, undefined)).toBe("higher");
+  expect(summarizeObservation(higher, { ...higher, observation: { ...higher.observation, low: 50 } })).toBe("higher");
+  const grown = { ...higher, observation: { log: "one\ntwo" } };
+  expect(summarizeObservation(grown, { ...higher, observation: { log: "one\n" } })).toBe("two");
 });
 
 describe("a diff", () => {

@@ -1,6 +1,6 @@
 import type { ValidationIssue } from "../../../openenv/src/errors.js";
 import type { JsonObject } from "../../../openenv/src/protocol/messages.js";
-import type { View } from "../../../openenv/src/protocol/web.js";
+import type { View, WebInfo } from "../../../openenv/src/protocol/web.js";
 import type { Exchange } from "../server/link.js";
 
 /** Why a request had no observation. */
@@ -24,7 +24,7 @@ export interface Step {
   observation: JsonObject | null;
   /** Null for none, which is not 0. */
   reward: number | null;
-  /** Sum of the rewards of its episode so far; null while there was none. */
+  /** Sum of the rewards of its episode so far; null while there was none, and after the end. */
   total: number | null;
   done: boolean;
   metadata: JsonObject | undefined;
@@ -40,13 +40,18 @@ export interface Step {
 
 export interface Episode {
   index: number;
+  /** What it is called: from 1 on, or what its file says. */
+  number: number;
   reset: JsonObject;
   id: string | null;
   startedAt: number;
   /** `stopped`: a reset came before its end. `cut off`: the connection was lost. */
   status: "in progress" | "done" | "stopped" | "cut off";
+  /** Up to its end, as the total is. */
   steps: number;
   total: number | null;
+  /** Steps that were sent when it was over. */
+  stepsAfter: number;
 }
 
 /** A line in the list of steps that is no step: an episode's head, or what happened to the connection. */
@@ -69,7 +74,9 @@ export type NewStep = Omit<Step, "index" | "episode" | "number" | "total">;
 /** Begins an episode with the reset that was answered; one in progress is stopped. One that failed begins none. */
 export function addReset(timeline: Timeline, reset: NewStep): Timeline {
   if (!reset.failure) return appendStep(startEpisode(timeline, reset.action, reset.at), reset);
-  if (goesOn(timeline)) return appendStep(timeline, reset);
+  // Options that do not fit leave the present episode alone; an environment that has failed has none any more.
+  if (goesOn(timeline) && reset.failure.code === "VALIDATION_ERROR") return appendStep(timeline, reset);
+  if (goesOn(timeline)) return withLatest(appendStep(timeline, reset), (episode) => end(episode, "stopped"));
   return withLatest(appendStep(startEpisode(timeline, {}, reset.at), reset), (episode) => end(episode, "stopped"));
 }
 
@@ -78,13 +85,20 @@ export function addStep(timeline: Timeline, step: NewStep): Timeline {
   return appendStep(goesOn(timeline) ? timeline : startEpisode(timeline, {}, step.at), step);
 }
 
+/** An episode that was played elsewhere. */
+export interface PlayedEpisode {
+  number: number;
+  reset: NewStep;
+  steps: NewStep[];
+}
+
 /** The same for whole episodes at once: step by step, each would copy all that came before it. */
-export function timelineOf(played: readonly { reset: NewStep; steps: readonly NewStep[] }[]): Timeline {
+export function timelineOf(played: readonly PlayedEpisode[]): Timeline {
   const episodes: Episode[] = [];
   const steps: Step[] = [];
   const rows: Row[] = [];
-  for (const { reset, steps: taken } of played) {
-    let episode = newEpisode(episodes.length, reset.action, reset.at);
+  for (const { number, reset, steps: taken } of played) {
+    let episode = { ...newEpisode(episodes.length, reset.action, reset.at), number };
     rows.push({ kind: "episode", episode: episode.index });
     for (const added of [reset, ...taken]) {
       const step = placeStep(episode, steps.length, added);
@@ -118,6 +132,11 @@ export function goesOn(timeline: Timeline): boolean {
   return (status === "in progress" || status === "done") && timeline.rows.at(-1)?.kind !== "event";
 }
 
+/** Whether only a reset is answered: no episode goes on, and the environment wants one. */
+export function needsReset(timeline: Timeline, { step_before_reset }: Pick<WebInfo, "step_before_reset">): boolean {
+  return !step_before_reset && !goesOn(timeline);
+}
+
 function startEpisode(timeline: Timeline, reset: JsonObject, at: number): Timeline {
   const { episodes, rows, steps } = withLatest(timeline, (episode) => end(episode, "stopped"));
   const episode = newEpisode(episodes.length, reset, at);
@@ -126,7 +145,17 @@ function startEpisode(timeline: Timeline, reset: JsonObject, at: number): Timeli
 
 function newEpisode(index: number, reset: JsonObject, at: number): Episode {
   const id = typeof reset["episode_id"] === "string" ? reset["episode_id"] : null;
-  return { index, reset, id, startedAt: at, status: "in progress", steps: 0, total: null };
+  return {
+    index,
+    number: index + 1,
+    reset,
+    id,
+    startedAt: at,
+    status: "in progress",
+    steps: 0,
+    total: null,
+    stepsAfter: 0,
+  };
 }
 
 function appendStep(timeline: Timeline, added: NewStep): Timeline {
@@ -141,12 +170,15 @@ function appendStep(timeline: Timeline, added: NewStep): Timeline {
 
 function placeStep(episode: Episode, index: number, added: NewStep): Step {
   const isReset = added.kind === "reset";
-  const total = isReset ? null : sum(episode.total, added.reward);
-  return { ...added, index, episode: episode.index, number: isReset ? 0 : episode.steps + 1, total };
+  const total = isReset || episode.status === "done" ? null : sum(episode.total, added.reward);
+  const number = isReset ? 0 : episode.steps + episode.stepsAfter + 1;
+  return { ...added, index, episode: episode.index, number, total };
 }
 
 function afterStep(episode: Episode, { kind, number, total, done }: Step): Episode {
-  const steps = kind === "reset" ? episode.steps : number;
+  const isReset = kind === "reset";
+  if (!isReset && episode.status === "done") return { ...episode, stepsAfter: episode.stepsAfter + 1 };
+  const steps = isReset ? episode.steps : number;
   return { ...episode, steps, total: total ?? episode.total, status: done ? "done" : episode.status };
 }
 

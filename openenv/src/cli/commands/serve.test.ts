@@ -75,6 +75,11 @@ test("the banner has the real URL and the lines that use it in both languages", 
   expect(stdout).toContain("env.step({ amount: 1 })");
   expect(stdout).toContain(`GenericEnvClient(base_url="${url}")`);
   expect(stdout).toContain('env.step({"amount": 1})');
+  const [, command = "", code = ""] = /TypeScript \(npx openenv (.*)\)\n([\s\S]*?)\n\n/.exec(stdout) ?? [];
+  await project.write("play.ts", code);
+  await using playing = startCommand(command.split(" "), { cwd: project.dir });
+  expect([await playing.exited, playing.stderr]).toEqual([0, ""]);
+  expect(playing.stdout).toContain("count: 1");
 });
 
 test("options win over environment variables", async () => {

@@ -185,6 +185,9 @@ describe("connectMany", () => {
   });
 
   test("size must be a whole number", async () => {
-    await expect(connectMany("http://127.0.0.1:9", { size: 0 })).rejects.toThrow("size must be");
+    await expect(connectMany("http://127.0.0.1:9", { size: 0 })).rejects.toMatchObject({
+      code: "INVALID_CONFIG",
+      message: "size must be a whole number from 1 on, not 0.",
+    });
   });
 });

@@ -1,3 +1,4 @@
+import { checkCount } from "../check-count.js";
 import type { ClientContract, GenericContract } from "../contract.js";
 import type { ConnectOptions } from "../options.js";
 import { prepare } from "../prepare.js";
@@ -14,7 +15,7 @@ export interface ConnectManyOptions extends ConnectOptions {
  * Opens many sessions of a server: over one socket for up to 1,024 of them where the server can (each call is one
  * frame then), else over a socket each. A session that is refused fails alone; the next reset asks for it again.
  * @throws ConnectionError CONNECTION_FAILED when no connection is to be had, ContractMismatchError when the server's
- * schema breaks the contract.
+ * schema breaks the contract, ConfigError when `size` is no whole number from 1 on.
  * @example
  * await using envs = await connectMany("http://localhost:8000", counter, { size: 64 });
  * let results = await envs.reset({ seed: 7 });
@@ -34,8 +35,7 @@ export async function connectMany(
   const [contract, options] =
     third === undefined ? [undefined, second as ConnectManyOptions] : [second as ClientContract, third];
   const { size, signal } = options;
-  if (!Number.isSafeInteger(size) || size < 1)
-    throw new TypeError(`size must be a whole number from 1 on, not ${size}.`);
+  checkCount("size", size);
   const prepared = await prepare(url, contract, options);
   const { base, shape, timeoutMs } = prepared;
   return createManyClient({ url: base, size, lanes: await openLanes(prepared, size, signal), shape, timeoutMs });

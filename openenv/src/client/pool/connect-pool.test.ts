@@ -188,10 +188,13 @@ test("a provider's servers are started for the pool and end with it", async () =
 
 test("wrong options are refused", async () => {
   const open = (options: object) => connectPool("http://127.0.0.1:9", { size: 1, ...options });
-  await expect(open({ size: 0 })).rejects.toThrow("size must be a whole number from 1 on");
-  await expect(open({ concurrency: 0 })).rejects.toThrow("concurrency must be");
-  await expect(open({ autoreset: "often" })).rejects.toThrow("give disabled, next-step or same-step");
-  await expect(connectPool([], { size: 1 })).rejects.toThrow("at least one server");
-  const nothing = connectPool(processProvider(), { size: 1, start: undefined as never });
-  await expect(nothing).rejects.toThrow("Say what the provider starts");
+  for (const [opening, words] of [
+    [() => open({ size: 0 }), "size must be a whole number from 1 on"],
+    [() => open({ concurrency: 0 }), "concurrency must be"],
+    [() => open({ autoreset: "often" }), "give disabled, next-step or same-step"],
+    [() => connectPool([], { size: 1 }), "at least one server"],
+    [() => connectPool(processProvider(), { size: 1, start: undefined as never }), "Say what the provider starts"],
+  ] as const) {
+    await expect(opening()).rejects.toMatchObject({ code: "INVALID_CONFIG", message: expect.stringContaining(words) });
+  }
 });

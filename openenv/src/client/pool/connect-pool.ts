@@ -1,3 +1,5 @@
+import { ConfigError } from "../../errors.js";
+import { checkCount } from "../check-count.js";
 import type { ClientContract, GenericContract } from "../contract.js";
 import { createManyClient } from "../many/many-client.js";
 import type { ConnectOptions } from "../options.js";
@@ -45,7 +47,7 @@ type Address = string | URL;
  * session is placed at the server that has the fewest of them, at another one where that is full or gone. They open with
  * their first reset.
  * @throws ConnectionError CONNECTION_FAILED when no server can be reached, ContractMismatchError when the schema of one
- * breaks the contract, TypeError for a wrong option, and what the provider throws; then nothing that it started is left.
+ * breaks the contract, ConfigError for a wrong option, and what the provider throws; then nothing that it started is left.
  * @example
  * await using pool = await connectPool(["http://a:8000", "http://b:8000"], counter, { size: 64, autoreset: "next-step" });
  * await pool.reset();
@@ -79,7 +81,7 @@ export async function connectPool(
     if (failed) throw failed.reason;
   };
   try {
-    if (urls.length === 0) throw new TypeError("A pool needs the URL of at least one server.");
+    if (urls.length === 0) throw new ConfigError("A pool needs the URL of at least one server.");
     return await connectServers([...new Set(urls)], contract, { ...options, endServers });
   } catch (error) {
     await endServers();
@@ -125,7 +127,7 @@ function isProvider(where: Address | readonly Address[] | PoolProvider<unknown>)
 /** All of them, or none. */
 async function startServers(provider: PoolProvider<unknown>, options: object): Promise<PoolStarted[]> {
   const { start, servers = 1 } = options as Partial<StartedPoolOptions<unknown>>;
-  if (start === undefined) throw new TypeError("Say what the provider starts: { start: { image: … } }, for example.");
+  if (start === undefined) throw new ConfigError("Say what the provider starts: { start: { image: … } }, for example.");
   checkCount("servers", servers);
   const starts = await Promise.allSettled(Array.from({ length: servers }, () => provider.start(start)));
   const failed = starts.find((one) => one.status === "rejected");
@@ -143,10 +145,5 @@ function checkOptions({
   checkCount("size", size);
   checkCount("concurrency", concurrency);
   if (["disabled", "next-step", "same-step"].includes(autoreset)) return;
-  throw new TypeError(`autoreset is ${JSON.stringify(autoreset)}; give disabled, next-step or same-step.`);
-}
-
-function checkCount(name: string, value: number): void {
-  if (Number.isSafeInteger(value) && value >= 1) return;
-  throw new TypeError(`${name} must be a whole number from 1 on, not ${value}.`);
+  throw new ConfigError(`autoreset is ${JSON.stringify(autoreset)}; give disabled, next-step or same-step.`);
 }

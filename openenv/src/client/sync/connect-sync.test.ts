@@ -137,6 +137,7 @@ describe("a blocking client", () => {
   it("compares its contract with the server's before it opens a session", async () => {
     const schema = { type: "object", properties: {} };
     await using server = await startScriptedServer(count, {
+      "/metadata": { name: "other_env" },
       "/schema": { action: schema, observation: schema, state: schema },
     });
     const told = await play(
@@ -147,9 +148,10 @@ describe("a blocking client", () => {
       const counter = defineContract({ name: "counter_env", action: part, observation: part });
       const error = failure(() => connectSync(url, counter));
       tell([error.code, error.fields.some((field) => field.includes("observation.count"))]);
+      tell(error.message.includes(url + " (other_env)"));
       tell(connectSync(url, counter, { check: false }).reset().observation);`,
     );
-    expect(told).toEqual([["CONTRACT_MISMATCH", true], { count: 0 }]);
+    expect(told).toEqual([["CONTRACT_MISMATCH", true], true, { count: 0 }]);
     expect(server.opened).toBe(1);
   });
 

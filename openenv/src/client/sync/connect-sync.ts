@@ -1,4 +1,4 @@
-import type { MetadataBody, SchemaBody } from "../../protocol/http.js";
+import type { MetadataBody } from "../../protocol/http.js";
 import type { JsonObject } from "../../protocol/messages.js";
 import { parseAddress } from "../address.js";
 import { compareSchemas } from "../compare-schemas.js";
@@ -8,6 +8,7 @@ import { contractShape, genericShape, type Shape } from "../shape.js";
 import { type Channel, startChannel } from "./channel.js";
 import { refuseSameProcess } from "./same-process.js";
 import type { SyncConnectOptions, SyncEnvClient, SyncTaskClient } from "./types.js";
+import type { ServerAnswer } from "./wire.js";
 
 /**
  * Opens one session of an environment, like `connect`, with calls that block this thread until the answer is there;
@@ -35,8 +36,8 @@ export function connectSync(
   const channel = startChannel(String(url), options, contract !== undefined);
   try {
     if (contract && options.check !== false) {
-      const schema = channel.call("schema") as SchemaBody | undefined;
-      if (schema) compareSchemas(contract, schema);
+      const { name, schema } = channel.call("server") as ServerAnswer;
+      if (schema) compareSchemas(contract, { url: base, name, schema });
     }
     channel.call("open");
   } catch (error) {

@@ -7,6 +7,7 @@ import {
   ProviderError,
   RemoteError,
 } from "../../errors.js";
+import type { SchemaBody } from "../../protocol/http.js";
 
 /** What every thread is started with; `flag` is 1 while an answer is there. */
 export interface ThreadData {
@@ -26,6 +27,12 @@ export interface WorkerSetup {
 export interface Call {
   method: string;
   args: unknown[];
+}
+
+/** What the thread tells of the server, for the comparison of contracts; undefined for a route that it does not have. */
+export interface ServerAnswer {
+  name: string | undefined;
+  schema: SchemaBody | undefined;
 }
 
 export type Answer = { value: unknown } | { error: PackedError };

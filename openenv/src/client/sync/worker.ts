@@ -3,7 +3,7 @@ import { workerData } from "node:worker_threads";
 import type { EnvClient, TaskClient } from "../index.js";
 import type { ConnectOptions } from "../options.js";
 import { answerCalls } from "./answer-calls.js";
-import type { ThreadData, WorkerSetup } from "./wire.js";
+import type { ServerAnswer, ThreadData, WorkerSetup } from "./wire.js";
 
 const setup = (workerData as ThreadData).setup as WorkerSetup;
 const options = setup.options as ConnectOptions;
@@ -12,7 +12,7 @@ let client: EnvClient | undefined;
 answerCalls(perform);
 
 async function perform(method: string, args: unknown[]): Promise<unknown> {
-  if (method === "schema") return fetchServerSchema();
+  if (method === "server") return fetchServer();
   if (method === "open") return void (client = await open());
   if (method === "close") return client?.close();
   if (!client) throw new TypeError("the client is not open");
@@ -30,9 +30,10 @@ async function open(): Promise<EnvClient> {
   return connect(setup.url, setup.typed ? { ...options, check: false } : options);
 }
 
-async function fetchServerSchema(): Promise<unknown> {
-  const [{ parseAddress }, { fetchSchema }, { createHttpClient }, { DEFAULT_CONNECT_TIMEOUT_MS, requestHeaders }] =
+async function fetchServer(): Promise<ServerAnswer> {
+  const [{ parseAddress }, check, { createHttpClient }, { DEFAULT_CONNECT_TIMEOUT_MS, requestHeaders }] =
     await Promise.all([import("../address.js"), import("../check.js"), import("../http.js"), import("../options.js")]);
   const timeoutMs = options.connectTimeoutMs ?? DEFAULT_CONNECT_TIMEOUT_MS;
-  return fetchSchema(createHttpClient(parseAddress(setup.url), { headers: requestHeaders(options), timeoutMs }));
+  const http = createHttpClient(parseAddress(setup.url), { headers: requestHeaders(options), timeoutMs });
+  return { name: (await check.fetchMetadata(http))?.name, schema: await check.fetchSchema(http) };
 }

@@ -4,7 +4,7 @@ import type { WebInfo } from "../../../../openenv/src/protocol/web.js";
 import { lazily } from "../../parts/lazily.js";
 import { Segments } from "../../parts/segments.js";
 import type { Play, PlaySnapshot } from "../../play/play.js";
-import { goesOn } from "../../play/timeline.js";
+import { needsReset } from "../../play/timeline.js";
 import type { SchemaState } from "../../use-schema.js";
 import { JsonEditor } from "./json-editor.js";
 import { QuickActions } from "./quick-actions.js";
@@ -34,9 +34,9 @@ export function ActionPane({ info, play, shown, schema, draft, hasTools }: Actio
   const description = schema.schema?.tools?.find(({ name }) => name === draft.tool)?.description;
   const last = shown.timeline.steps.at(-1);
   const issues = last?.kind === "step" ? issuesFor(last.failure?.issues, draft.tool) : NO_ISSUES;
-  const needsReset = !info.step_before_reset && !goesOn(shown.timeline);
+  const mustReset = needsReset(shown.timeline, info);
   const send = (value: JsonObject): void => {
-    if (needsReset || shown.pending || shown.connection.status !== "connected") return;
+    if (mustReset || shown.pending || shown.connection.status !== "connected") return;
     setInvalid(0);
     void play.send(draft.toAction(value));
   };
@@ -56,7 +56,7 @@ export function ActionPane({ info, play, shown, schema, draft, hasTools }: Actio
       play={play}
       shown={shown}
       invalid={invalid}
-      needsReset={needsReset}
+      needsReset={mustReset}
     />
   );
   return (
@@ -78,7 +78,7 @@ export function ActionPane({ info, play, shown, schema, draft, hasTools }: Actio
       </header>
       <div className="pane__body scroll grow">
         {description ? <p className="hint act__about">{description}</p> : null}
-        <QuickActions play={play} shown={shown} />
+        <QuickActions play={play} shown={shown} needsReset={mustReset} />
         {!draft.schema ? (
           schema.problem ? (
             <p className="err">{schema.problem}</p>

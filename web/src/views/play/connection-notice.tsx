@@ -76,7 +76,7 @@ export function ConnectionNotice({ info, play, shown }: ConnectionNoticeProps) {
     >
       {wasOpen ? `At ${formatTime(endedAt)} ${end.reason}. ` : `${end.reason} `}
       {latest?.status === "cut off"
-        ? `Episode ${latest.index + 1} ended there, its ${count(latest.steps, "step")} ${latest.steps === 1 ? "is" : "are"} kept. `
+        ? `Episode ${latest.number} ended there, its ${count(latest.steps, "step")} ${latest.steps === 1 ? "is" : "are"} kept. `
         : ""}
       A new connection is a new session. {next}
     </Notice>

@@ -24,7 +24,7 @@ export function EmptyStep({ info, play, shown }: { info: WebInfo; play: Play; sh
             Reset<kbd>R</kbd>
           </button>
           <a className="btn btn--ghost" href="#/about">
-            Read about {info.name}
+            {info.readme === null ? `Use ${info.name} from code` : `Read about ${info.name}`}
           </a>
         </div>
       </div>

@@ -1,9 +1,11 @@
+import type { WebInfo } from "../../../../openenv/src/protocol/web.js";
 import { count } from "../../parts/format.js";
 import { Notice } from "../../parts/notice.js";
 import type { Play, PlaySnapshot } from "../../play/play.js";
 import type { Files } from "./use-files.js";
 
 interface ImportedNoticeProps {
+  info: WebInfo;
   play: Play;
   shown: PlaySnapshot;
   files: Files;
@@ -11,9 +13,13 @@ interface ImportedNoticeProps {
   onReplay(): void;
 }
 
+/** Of the names of other environments, characters. */
+const LENGTH = 200;
+
 /** The timeline on the screen is that of a file, or a file could not be read. */
-export function ImportedNotice({ play, shown, files, replaying, onReplay }: ImportedNoticeProps) {
+export function ImportedNotice({ info, play, shown, files, replaying, onReplay }: ImportedNoticeProps) {
   const { imported } = shown;
+  const others = imported?.environments.filter((name) => name !== info.name) ?? [];
   return (
     <>
       {files.problem ? (
@@ -32,7 +38,7 @@ export function ImportedNotice({ play, shown, files, replaying, onReplay }: Impo
       ) : null}
       {imported ? (
         <Notice
-          tone="info"
+          tone={others.length > 0 ? "wait" : "info"}
           icon="open"
           bar
           title={imported.name}
@@ -51,6 +57,7 @@ export function ImportedNotice({ play, shown, files, replaying, onReplay }: Impo
         >
           Read-only: {count(imported.timeline.episodes.length, "episode")},{" "}
           {count(imported.timeline.steps.length - imported.timeline.episodes.length, "step")}.
+          {others.length > 0 ? ` Recorded with ${others.join(", ").slice(0, LENGTH)}, this is ${info.name}.` : ""}
         </Notice>
       ) : null}
     </>

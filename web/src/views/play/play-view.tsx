@@ -40,6 +40,7 @@ export default function PlayView({ info, play }: ViewProps) {
       <EpisodeBar info={info} play={play} shown={shown} files={files} />
       <ConnectionNotice info={info} play={play} shown={shown} />
       <ImportedNotice
+        info={info}
         play={play}
         shown={shown}
         files={files}

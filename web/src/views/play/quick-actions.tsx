@@ -1,10 +1,17 @@
 import type { Play, PlaySnapshot } from "../../play/play.js";
 
+interface QuickActionsProps {
+  play: Play;
+  shown: PlaySnapshot;
+  /** The environment answers no step before a reset, and there was none. */
+  needsReset: boolean;
+}
+
 /** The author's own buttons: an action at one click. */
-export function QuickActions({ play, shown }: { play: Play; shown: PlaySnapshot }) {
+export function QuickActions({ play, shown, needsReset }: QuickActionsProps) {
   const actions = shown.timeline.steps.at(-1)?.view?.actions ?? [];
   if (actions.length === 0) return null;
-  const free = shown.connection.status === "connected" && !shown.pending;
+  const free = shown.connection.status === "connected" && !shown.pending && !needsReset;
   return (
     <div className="quick" role="group" aria-label="Actions at one click">
       {actions.map(({ label, action }, at) => (

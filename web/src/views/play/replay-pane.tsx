@@ -5,6 +5,7 @@ import { Notice } from "../../parts/notice.js";
 import type { Imported } from "../../play/play.js";
 import { type ReplayRow, type ReplayState, replay, replayedTimeline } from "../../play/replay.js";
 import { summarizeAction, summarizeObservation } from "../../play/summary.js";
+import type { Step, Timeline } from "../../play/timeline.js";
 import { ChangeList } from "./diff-view.js";
 import { saveTimeline } from "./use-files.js";
 
@@ -27,10 +28,13 @@ export function ReplayPane({ info, imported, onClose }: ReplayPaneProps) {
     void replay(imported.timeline, { goOn: run.goOn, signal: controller.signal, onChange: setState });
     return () => controller.abort();
   }, [imported, run]);
-  const rows = state?.rows ?? [];
-  const played = rows.findLastIndex(({ now }) => now !== undefined);
+  const all = state?.rows ?? [];
+  const played = all.findLastIndex(({ now }) => now !== undefined);
+  // Once it has stopped at a difference, what comes after is of no account.
+  const rows = state?.status === "differs" ? all.slice(0, played + 1) : all;
   const from = Math.max(0, Math.min(played - MOST_ROWS / 2, rows.length - MOST_ROWS));
   const first = state && state.firstDifference >= 0 ? rows[state.firstDifference] : undefined;
+  const place = first ? placeOf(first.recorded, imported.timeline) : "";
   return (
     <section className="pane pane--step" aria-labelledby="step-h">
       <header className="step__head">
@@ -39,7 +43,7 @@ export function ReplayPane({ info, imported, onClose }: ReplayPaneProps) {
           <span className="clip">{imported.name}</span>
         </div>
         <div className="moves">
-          <ReplayBadge state={state} first={first} />
+          <ReplayBadge state={state} place={place} />
           <button type="button" className="btn btn--ghost btn--sm" onClick={onClose}>
             Close
           </button>
@@ -72,11 +76,12 @@ export function ReplayPane({ info, imported, onClose }: ReplayPaneProps) {
           <Verdict
             state={state}
             first={first}
+            place={place}
             showDiff={showDiff}
             onShowDiff={() => setShowDiff(!showDiff)}
             onGoOn={() => setRun({ goOn: true, number: run.number + 1 })}
             onAgain={() => setRun({ goOn: false, number: run.number + 1 })}
-            onExport={() => saveTimeline(`${info.name}-replay`, replayedTimeline(rows), info)}
+            onExport={() => saveTimeline(`${info.name}-replay`, replayedTimeline(rows, imported.timeline), info)}
           />
           {first && showDiff ? <ChangeList diff={first.diff} /> : null}
         </div>
@@ -124,12 +129,12 @@ function Line({ action, observation }: { action: string; observation: string }) 
   );
 }
 
-function ReplayBadge({ state, first }: { state: ReplayState | undefined; first: ReplayRow | undefined }) {
+function ReplayBadge({ state, place }: { state: ReplayState | undefined; place: string }) {
   switch (state?.status) {
     case "equal":
       return <span className="badge badge--ok">Equal</span>;
     case "differs":
-      return <span className="badge badge--bad">Differs at {nameOf(first)}</span>;
+      return <span className="badge badge--bad">Differs at {place}</span>;
     case "failed":
     case "stopped":
       return <span className="badge badge--wait">Stopped</span>;
@@ -141,6 +146,8 @@ function ReplayBadge({ state, first }: { state: ReplayState | undefined; first: 
 interface VerdictProps {
   state: ReplayState | undefined;
   first: ReplayRow | undefined;
+  /** In words, where that is. */
+  place: string;
   showDiff: boolean;
   onShowDiff(): void;
   onGoOn(): void;
@@ -148,7 +155,7 @@ interface VerdictProps {
   onExport(): void;
 }
 
-function Verdict({ state, first, showDiff, onShowDiff, onGoOn, onAgain, onExport }: VerdictProps) {
+function Verdict({ state, first, place, showDiff, onShowDiff, onGoOn, onAgain, onExport }: VerdictProps) {
   const again = (
     <>
       <button type="button" className="btn btn--ghost btn--sm" onClick={onAgain}>
@@ -180,7 +187,7 @@ function Verdict({ state, first, showDiff, onShowDiff, onGoOn, onAgain, onExport
   return (
     <Notice
       tone="bad"
-      title={`${capitalize(nameOf(first))} is the first that differs`}
+      title={`${capitalize(place)} is the first that differs`}
       actions={
         <>
           <button type="button" className="btn btn--sm" aria-expanded={showDiff} onClick={onShowDiff}>
@@ -212,10 +219,8 @@ function Verdict({ state, first, showDiff, onShowDiff, onGoOn, onAgain, onExport
   );
 }
 
-function nameOf(row: ReplayRow | undefined): string {
-  if (!row) return "";
-  const { number, episode, kind } = row.recorded;
-  const where = episode > 0 ? ` of episode ${episode + 1}` : "";
+function placeOf({ number, episode, kind }: Step, { episodes }: Timeline): string {
+  const where = episodes.length > 1 ? ` of episode ${episodes[episode]?.number}` : "";
   return kind === "reset" ? `the reset${where}` : `step ${number}${where}`;
 }
 

@@ -1,7 +1,7 @@
 import { type KeyboardEvent, useEffect, useRef, useState } from "react";
 import type { JsonObject } from "../../../../openenv/src/protocol/messages.js";
 import type { WebInfo } from "../../../../openenv/src/protocol/web.js";
-import { inWords } from "../../parts/format.js";
+import { count, inWords } from "../../parts/format.js";
 import { Icon } from "../../parts/icon.js";
 import { IconButton } from "../../parts/icon-button.js";
 import { lazily } from "../../parts/lazily.js";
@@ -22,13 +22,15 @@ interface ResetOptionsProps {
 
 /** Reset with a seed, a task, an episode id and the environment's own options. Enter resets, Esc closes. */
 export function ResetOptions({ info, play, free, onClose }: ResetOptionsProps) {
-  const latest = play.snapshot().timeline.episodes.at(-1)?.reset ?? {};
+  const last = play.snapshot().timeline.steps.findLast(({ kind }) => kind === "reset");
+  const latest = last?.action ?? {};
   const [seed, setSeed] = useState(latest["seed"] === undefined ? "" : inWords(latest["seed"]));
-  const [episodeId, setEpisodeId] = useState("");
+  // One that was taken names its episode alone.
+  const [episodeId, setEpisodeId] = useState(last?.failure ? inWords(latest["episode_id"] ?? "") : "");
   const [split, setSplit] = useState(inWords(latest["split"] ?? ""));
   const [index, setIndex] = useState(latest["index"] === undefined ? "" : inWords(latest["index"]));
-  const [own, setOwn] = useState<JsonObject>({});
-  const [problem, setProblem] = useState<string>();
+  const [own, setOwn] = useState(() => (info.reset_options ? withoutCommon(latest) : {}));
+  const [problems, setProblems] = useState<Problems>({});
   const tasks = useTasks(info.tasks);
   const first = useRef<HTMLInputElement>(null);
   useEffect(() => first.current?.focus(), []);
@@ -36,28 +38,34 @@ export function ResetOptions({ info, play, free, onClose }: ResetOptionsProps) {
     onClose();
     document.getElementById("reset-options")?.focus();
   };
-  const send = (): void => {
+  const send = (options: JsonObject): void => {
     if (!free) return;
-    const wrong = seed !== "" && !/^-?\d+$/.test(seed.trim()) ? "Seed must be a whole number." : undefined;
-    const wrongTask = index !== "" && !/^-?\d+$/.test(index.trim()) ? "Task must be a whole number." : undefined;
-    setProblem(wrong ?? wrongTask);
-    if (wrong || wrongTask) return;
+    const wrong = { seed: wholeNumber("Seed", seed), index: wholeNumber("Task", index) };
+    setProblems(wrong);
+    if (wrong.seed || wrong.index) return;
     close();
     void play.reset({
-      ...own,
+      ...options,
       ...(seed === "" ? {} : { seed: Number(seed) }),
       ...(split === "" ? {} : { split }),
       ...(split === "" || index === "" ? {} : { index: Number(index) }),
       ...(episodeId === "" ? {} : { episode_id: episodeId }),
     });
   };
+  /** The form of the own options checks its fields, and sends them on. */
+  const submit = (): void => {
+    const form = document.getElementById(OWN_FORM);
+    if (form instanceof HTMLFormElement) form.requestSubmit();
+    else send(own);
+  };
   const onKeyDown = (event: KeyboardEvent): void => {
     if (event.key === "Escape") close();
-    if (event.key !== "Enter" || event.target instanceof HTMLButtonElement) return;
+    if (event.key !== "Enter" || event.defaultPrevented) return;
+    if (event.target instanceof HTMLButtonElement || event.target instanceof HTMLTextAreaElement) return;
     event.preventDefault();
-    send();
+    submit();
   };
-  const count = tasks.splits.find(({ name }) => name === split)?.count;
+  const tasksThere = tasks.splits.find(({ name }) => name === split)?.count;
   return (
     <div className="pop__panel" role="dialog" aria-labelledby="reset-h" onKeyDown={onKeyDown}>
       <header>
@@ -79,13 +87,15 @@ export function ResetOptions({ info, play, free, onClose }: ResetOptionsProps) {
               autoComplete="off"
               placeholder="None"
               value={seed}
-              aria-invalid={problem?.startsWith("Seed") ? true : undefined}
+              aria-invalid={problems.seed ? true : undefined}
+              aria-describedby="f-seed-e"
               onChange={({ target }) => setSeed(target.value)}
             />
             <button type="button" className="btn" onClick={() => setSeed(String(Math.floor(Math.random() * SEEDS)))}>
               Random
             </button>
           </div>
+          <Problem id="f-seed-e" text={problems.seed} />
           <p className="hint">The same seed starts the same episode again, where the environment uses it.</p>
         </div>
         {info.tasks ? (
@@ -117,12 +127,15 @@ export function ResetOptions({ info, play, free, onClose }: ResetOptionsProps) {
                   autoComplete="off"
                   disabled={split === ""}
                   value={index}
+                  aria-invalid={problems.index ? true : undefined}
+                  aria-describedby="f-index-e"
                   onChange={({ target }) => setIndex(target.value)}
                 />
+                <Problem id="f-index-e" text={problems.index} />
               </div>
             </div>
-            {tasks.problem || count !== undefined ? (
-              <p className="hint">{tasks.problem ?? `Tasks 0 to ${(count ?? 1) - 1}.`}</p>
+            {tasks.problem || tasksThere !== undefined ? (
+              <p className="hint">{tasks.problem ?? `Tasks 0 to ${(tasksThere ?? 1) - 1}.`}</p>
             ) : null}
           </>
         ) : null}
@@ -145,25 +158,20 @@ export function ResetOptions({ info, play, free, onClose }: ResetOptionsProps) {
             id={OWN_FORM}
             schema={info.reset_options}
             value={own}
-            issues={NO_ISSUES}
+            issues={last?.failure?.issues ?? NO_ISSUES}
             onChange={setOwn}
             onSend={send}
-            onInvalid={(fields) => setProblem(`${fields} to correct`)}
+            onInvalid={(fields) => setProblems({ own: `${count(fields, "field")} to correct` })}
           />
         ) : null}
-        {problem ? (
-          <p className="err" role="alert">
-            <Icon name="alert" />
-            <span>{problem}</span>
-          </p>
-        ) : null}
+        <Problem id="reset-own-e" text={problems.own} />
       </div>
       <footer>
         <span className="hint grow">Keeps the timeline</span>
         <button type="button" className="btn btn--ghost" onClick={close}>
           Cancel
         </button>
-        <button type="button" className="btn btn--primary" aria-disabled={free ? undefined : true} onClick={send}>
+        <button type="button" className="btn btn--primary" aria-disabled={free ? undefined : true} onClick={submit}>
           Reset<kbd>↵</kbd>
         </button>
       </footer>
@@ -171,4 +179,30 @@ export function ResetOptions({ info, play, free, onClose }: ResetOptionsProps) {
   );
 }
 
+interface Problems {
+  seed?: string | undefined;
+  index?: string | undefined;
+  own?: string | undefined;
+}
+
+function Problem({ id, text }: { id: string; text: string | undefined }) {
+  if (text === undefined) return null;
+  return (
+    <p className="err" id={id} role="alert">
+      <Icon name="alert" />
+      <span>{text}</span>
+    </p>
+  );
+}
+
 const NO_ISSUES: never[] = [];
+
+function wholeNumber(name: string, text: string): string | undefined {
+  return text === "" || /^-?\d+$/.test(text.trim()) ? undefined : `${name} must be a whole number.`;
+}
+
+/** The options that the contract declares. */
+function withoutCommon(options: JsonObject): JsonObject {
+  const { seed: _s, split: _p, index: _i, episode_id: _e, ...own } = options;
+  return own;
+}

@@ -1,5 +1,6 @@
 import type { JsonObject } from "../../../../openenv/src/protocol/messages.js";
 import type { ToolSummary } from "../../../../openenv/src/protocol/tools.js";
+import type { WebInfo } from "../../../../openenv/src/protocol/web.js";
 import { isObject } from "../../../../openenv/src/util/is-object.js";
 import { CopyButton } from "../../parts/copy-button.js";
 import { count, formatReward } from "../../parts/format.js";
@@ -18,6 +19,7 @@ import { DoneNotice, FailureNotice } from "./step-notices.js";
 import type { Draft } from "./use-draft.js";
 
 interface StepBodyProps {
+  info: WebInfo;
   play: Play;
   shown: PlaySnapshot;
   step: Step;
@@ -26,7 +28,7 @@ interface StepBodyProps {
 }
 
 /** The action, what it was answered, and what it earned. */
-export function StepBody({ play, shown, step, draft, tools }: StepBodyProps) {
+export function StepBody({ info, play, shown, step, draft, tools }: StepBodyProps) {
   const { action, kind, observation, view, metadata } = step;
   const isCall = action["type"] === "call_tool";
   const args = isCall && isObject(action["arguments"]) ? action["arguments"] : action;
@@ -35,7 +37,7 @@ export function StepBody({ play, shown, step, draft, tools }: StepBodyProps) {
   const tool = tools.find(({ name }) => name === action["tool_name"]);
   return (
     <div className="read">
-      <FailureNotice play={play} shown={shown} step={step} />
+      <FailureNotice info={info} play={play} shown={shown} step={step} />
       {step.done && !shown.imported ? <DoneNotice play={play} shown={shown} step={step} /> : null}
       <Block
         title={title}

@@ -1,21 +1,31 @@
+import type { WebInfo } from "../../../../openenv/src/protocol/web.js";
 import { CopyButton } from "../../parts/copy-button.js";
 import { count, formatReward } from "../../parts/format.js";
 import { Notice } from "../../parts/notice.js";
 import type { Play, PlaySnapshot } from "../../play/play.js";
-import type { Step } from "../../play/timeline.js";
+import { needsReset, type Step } from "../../play/timeline.js";
 
-interface StepNoticeProps {
+interface FailureNoticeProps extends DoneNoticeProps {
+  info: WebInfo;
+}
+
+interface DoneNoticeProps {
   play: Play;
   shown: PlaySnapshot;
   step: Step;
 }
 
 /** What failed, what stays true, and what can be done. A failure is never shown as a reward of 0. */
-export function FailureNotice({ play, shown, step }: StepNoticeProps) {
+export function FailureNotice({ info, play, shown, step }: FailureNoticeProps) {
   const { failure, kind, action, exchange } = step;
   if (!failure) return null;
   const free = shown.connection.status === "connected" && !shown.pending;
-  const issues = failure.issues.map(({ loc, msg }) => `${loc.join(".") || "action"}: ${msg}`);
+  const canRepeat = free && (kind === "reset" || !needsReset(shown.timeline, info));
+  const issues = failure.issues.map(
+    ({ loc, msg }) => `${loc.join(".") || (kind === "reset" ? "options" : "action")}: ${msg}`,
+  );
+  // The message is the first of them again.
+  const told = issues.length > 0 ? issues.join("; ") : failure.message;
   return (
     <div className="block">
       <Notice
@@ -26,8 +36,8 @@ export function FailureNotice({ play, shown, step }: StepNoticeProps) {
             <button
               type="button"
               className="btn btn--sm"
-              aria-disabled={free ? undefined : true}
-              onClick={() => free && void (kind === "reset" ? play.reset(action) : play.send(action))}
+              aria-disabled={canRepeat ? undefined : true}
+              onClick={() => canRepeat && void (kind === "reset" ? play.reset(action) : play.send(action))}
             >
               Send again
             </button>
@@ -50,7 +60,7 @@ export function FailureNotice({ play, shown, step }: StepNoticeProps) {
           </>
         }
       >
-        {failure.message.replace(/\.?$/, ".")} {issues.length > 0 ? `${issues.join("; ")}. ` : ""}
+        {told.replace(/\.?$/, ".")}{" "}
         {kind === "step" ? "The session goes on, the step has no reward." : "No new episode was started."}
       </Notice>
     </div>
@@ -65,7 +75,7 @@ function titleOf(code: string, kind: "reset" | "step"): string {
 }
 
 /** The episode is over: what comes next. */
-export function DoneNotice({ play, shown, step }: StepNoticeProps) {
+export function DoneNotice({ play, shown, step }: DoneNoticeProps) {
   const episode = shown.timeline.episodes[step.episode];
   if (!episode || episode.index !== shown.timeline.episodes.length - 1) return null;
   const free = shown.connection.status === "connected" && !shown.pending;

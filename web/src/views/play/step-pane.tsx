@@ -80,7 +80,7 @@ export function StepPane({ info, play, shown, draft, tools }: StepPaneProps) {
       <div className="scroll" role="tabpanel" id={PANEL} aria-labelledby={`${PANEL}-${tab}`} tabIndex={0}>
         <Boundary what="This step" key={`${step.index} ${tab}`}>
           {tab === "step" ? (
-            <StepBody play={play} shown={shown} step={step} draft={draft} tools={tools} />
+            <StepBody info={info} play={play} shown={shown} step={step} draft={draft} tools={tools} />
           ) : tab === "diff" ? (
             <DiffView diff={diff} before={before} />
           ) : (

@@ -68,7 +68,7 @@ function EpisodeHead({ timeline, index }: { timeline: Timeline; index: number })
   ];
   return (
     <div className="ep">
-      <b>Episode {index + 1}</b>
+      <b>Episode {episode.number}</b>
       <span className="clip">{facts.filter(Boolean).join(" · ")}</span>
       <StatusBadge episode={episode} />
     </div>

@@ -24,7 +24,8 @@ export function useDraft(info: WebInfo, schema: SchemaBody | undefined): Draft {
   const tools = schema?.tools ?? [];
   const [chosen, setTool] = useState<string | null>();
   const [values, setValues] = useState<Record<string, JsonObject>>({});
-  const tool = chosen === undefined ? (tools[0]?.name ?? null) : chosen;
+  const first = info.tools_only ? (tools[0]?.name ?? null) : null;
+  const tool = chosen === undefined ? first : chosen;
   const write = (name: string | null, value: JsonObject): void =>
     setValues((before) => ({ ...before, [keyOf(name)]: value }));
   return {

@@ -36,9 +36,9 @@ export function useFiles(info: WebInfo, play: Play, shown: PlaySnapshot): Files 
   const read = async (file: File): Promise<void> => {
     if (file.size > MOST_BYTES) return setProblem(`${file.name} has more than ${MOST_BYTES / 1e6} MB.`);
     try {
-      const timeline = parseJsonl(await file.text());
+      const found = parseJsonl(await file.text());
       setProblem(undefined);
-      play.show({ name: file.name, timeline });
+      play.show({ name: file.name, ...found });
     } catch (error) {
       setProblem(`${file.name}: ${(error as Error).message}`);
     }
