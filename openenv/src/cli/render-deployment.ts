@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { renderTarget } from "../cluster/render/render.js";
-import type { RenderedFiles, Target } from "../cluster/render/targets.js";
+import { isBalancer, type RenderedFiles, type Target } from "../cluster/render/targets.js";
 import { parseYaml } from "../cluster/render/yaml.js";
 import { parseTopology, type Topology } from "../cluster/topology.js";
 import { ConfigError } from "../errors.js";
@@ -34,13 +34,27 @@ export interface DeployFlags {
 const MAX_TOPOLOGY_BYTES = 1_000_000;
 
 export async function renderDeployment(flags: DeployFlags): Promise<void> {
-  const files = renderTarget(flags.target, await readTopology(flags), flags.backend);
+  const topology = await readTopology(flags);
+  refuseContradictions(flags, topology);
+  const files = renderTarget(flags.target, topology, flags.backend);
   if (flags.outputDir === undefined) print(flags.json ? JSON.stringify(files, null, 2) : renderFiles(files));
   else {
     const paths = await writeFiles(files, flags.outputDir, flags.force ?? false);
     print(flags.json ? JSON.stringify(paths, null, 2) : paths.join("\n"));
   }
   exit(0);
+}
+
+/** Of options; what a file says besides gives way to them. */
+function refuseContradictions({ target, balancer, backend, nodes }: DeployFlags, { spares }: Topology): void {
+  if (isBalancer(target) && balancer !== undefined && balancer !== target) {
+    throw new ConfigError(`--target ${target} is the balancer, and --balancer says ${balancer}: leave --balancer out.`);
+  }
+  // Envoy asks for all the addresses that one name has.
+  if (target === "envoy" || backend === undefined || nodes === undefined || nodes + spares === backend.length) return;
+  throw new ConfigError(
+    `--nodes${spares > 0 ? " and spares" : ""} say ${nodes + spares} servers, --backend names ${backend.length}: leave --nodes out, or name them all.`,
+  );
 }
 
 /** The file's topology, with the options over it. */
@@ -65,6 +79,9 @@ async function readTopologyFile(path: string): Promise<Record<string, unknown>> 
     if (size > MAX_TOPOLOGY_BYTES) throw new Error(`it has ${size} bytes, ${MAX_TOPOLOGY_BYTES} are the most`);
     value = parseYaml(await readFile(path, "utf8"));
   } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") {
+      throw new ConfigError(`There is no file ${path}: name a topology, or say what is deployed with options.`);
+    }
     throw new ConfigError(`${path} cannot be read as a topology: ${(error as Error).message}`, { cause: error });
   }
   if (isObject(value)) return value;

@@ -26,6 +26,9 @@ test.each([
   [{ nodes: 4, spares: 2, maxNodes: 5 }, /maxNodes: at least nodes and spares together, which is 6/],
   [{ variables: { OPENENV_OPERATOR_TOKEN: "x" } }, /looks like a secret/],
   [7, /the topology: /],
+  [{ node: 4 }, /no key "node" \(did you mean nodes\?\)/],
+  [{ resources: { cpu: 4 } }, /resources: no key "cpu" \(did you mean cpus\?\)/],
+  [{ balancer: { colour: "red" } }, /balancer: no key "colour" \(the keys are kind, port, host\)/],
 ])("%j is refused", (given, message) => {
   expect(() => parseTopology(given)).toThrow(message);
 });

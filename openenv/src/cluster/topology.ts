@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { ConfigError } from "../errors.js";
+import { findNearest } from "../util/nearest.js";
 
 /** How an environment is deployed: every file of `openenv deploy render` is rendered from this one description. */
 export type Topology = z.infer<typeof topologySchema>;
@@ -49,13 +50,13 @@ const word = z.string().regex(WORD, "letters, digits, dots, dashes and underscor
 const port = count(65_535);
 const labels = z.record(z.string().regex(LABEL_KEY, "no key of a label"), word);
 
-const toleration = z.strictObject({
+const toleration = group({
   key: z.string().regex(LABEL_KEY, "no key of a taint"),
   value: word.optional(),
   effect: z.enum(["NoSchedule", "PreferNoSchedule", "NoExecute"]).optional(),
 });
 
-const resources = z.strictObject({
+const resources = group({
   /** Cores. */
   cpus: z.number("give a number of cores").min(0.01, "at least 0.01").max(1024, "at most 1024").default(1),
   memoryMb: count(16_000_000, 16).default(1024),
@@ -63,7 +64,7 @@ const resources = z.strictObject({
   gpus: count(64, 0).default(0),
 });
 
-const balancer = z.strictObject({
+const balancer = group({
   /** By default envoy in Kubernetes, else haproxy. */
   kind: z.enum(["envoy", "haproxy", "nginx"], "one of envoy, haproxy, nginx").optional(),
   port: port.default(8080),
@@ -71,70 +72,84 @@ const balancer = z.strictObject({
   host: z.union([z.ipv4(), z.literal("::")], "an IPv4 address, or :: for every address").default("0.0.0.0"),
 });
 
-const slurm = z.strictObject({
+const slurm = group({
   partition: word.optional(),
   account: word.optional(),
   /** Minutes after which the scheduler ends the job. */
   minutes: count(525_600).default(240),
 });
 
-const topologySchema = z
-  .strictObject({
-    /** Names what is deployed: services, labels, jobs. */
-    name: z
-      .string()
-      .regex(/^[a-z](?:[a-z0-9-]{0,38}[a-z0-9])?$/, "lower-case letters, digits and dashes, at most 40")
-      .default("openenv"),
-    image: z.string().regex(IMAGE, "no name of an image").optional(),
-    /** Folder of the environment, for what needs no image (Slurm) or builds one (Compose). */
-    directory: z.string().regex(DIRECTORY, "a path of letters, digits, dots, dashes and slashes").optional(),
-    nodes: count(10_000).default(1),
-    /** Processes a node. */
-    workers: count(1024).default(1),
-    /** Sessions a worker. */
-    capacity: count(1_000_000).default(100),
-    /** Nodes more than the load needs, started and waiting for a rush. */
-    spares: count(1_000, 0).default(0),
-    /** Kubernetes may grow to this many nodes; without it there is no autoscaler. */
-    maxNodes: count(10_000).optional(),
-    /** The port of each server. */
-    port: port.default(8000),
-    balancer: balancer.prefault({}),
-    resources: resources.prefault({}),
-    nodeSelector: labels.default({}),
-    tolerations: z.array(toleration).max(32, "at most 32").default([]),
-    runtimeClass: word.optional(),
-    /** Variables of each server; no place for secrets, since the files are read by many. */
-    variables: z
-      .record(
-        z.string().regex(/^[A-Z_][A-Z0-9_]{0,99}$/, "no name of a variable"),
-        z
-          .string()
-          .max(4_000)
-          .regex(/^[^\p{Cc}$]*$/u, "text on one line without a dollar sign"),
-      )
-      .default({}),
-    /** The name under which Kubernetes publishes it; without one there is no Ingress. */
-    ingressHost: z
-      .string()
-      .regex(/^[a-z0-9][a-z0-9.-]{0,251}[a-z0-9]$/, "no host name")
-      .optional(),
-    /** Seconds that sessions get to finish when their node is stopped. */
-    graceSeconds: count(86_400, 0).default(30),
-    slurm: slurm.prefault({}),
-  })
-  .superRefine((topology, context) => {
-    const refuse = (path: string, message: string): void => {
-      context.addIssue({ code: "custom", path: [path], message });
-    };
-    if (topology.image !== undefined && topology.directory !== undefined) {
-      refuse("image", "give an image or a directory, not both");
-    }
-    if (topology.maxNodes !== undefined && topology.maxNodes < topology.nodes + topology.spares) {
-      refuse("maxNodes", `at least nodes and spares together, which is ${topology.nodes + topology.spares}`);
-    }
-    const secret = Object.keys(topology.variables).find((name) => SECRET.test(name));
-    if (secret !== undefined) refuse("variables", `${secret} looks like a secret: give it by the means of the target`);
+const topologySchema = group({
+  /** Names what is deployed: services, labels, jobs. */
+  name: z
+    .string()
+    .regex(/^[a-z](?:[a-z0-9-]{0,38}[a-z0-9])?$/, "lower-case letters, digits and dashes, at most 40")
+    .default("openenv"),
+  image: z.string().regex(IMAGE, "no name of an image").optional(),
+  /** Folder of the environment, for what needs no image (Slurm) or builds one (Compose). */
+  directory: z.string().regex(DIRECTORY, "a path of letters, digits, dots, dashes and slashes").optional(),
+  nodes: count(10_000).default(1),
+  /** Processes a node. */
+  workers: count(1024).default(1),
+  /** Sessions a worker. */
+  capacity: count(1_000_000).default(100),
+  /** Nodes more than the load needs, started and waiting for a rush. */
+  spares: count(1_000, 0).default(0),
+  /** Kubernetes may grow to this many nodes; without it there is no autoscaler. */
+  maxNodes: count(10_000).optional(),
+  /** The port of each server. */
+  port: port.default(8000),
+  balancer: balancer.prefault({}),
+  resources: resources.prefault({}),
+  nodeSelector: labels.default({}),
+  tolerations: z.array(toleration).max(32, "at most 32").default([]),
+  runtimeClass: word.optional(),
+  /** Variables of each server; no place for secrets, since the files are read by many. */
+  variables: z
+    .record(
+      z.string().regex(/^[A-Z_][A-Z0-9_]{0,99}$/, "no name of a variable"),
+      z
+        .string()
+        .max(4_000)
+        .regex(/^[^\p{Cc}$]*$/u, "text on one line without a dollar sign"),
+    )
+    .default({}),
+  /** The name under which Kubernetes publishes it; without one there is no Ingress. */
+  ingressHost: z
+    .string()
+    .regex(/^[a-z0-9][a-z0-9.-]{0,251}[a-z0-9]$/, "no host name")
+    .optional(),
+  /** Seconds that sessions get to finish when their node is stopped. */
+  graceSeconds: count(86_400, 0).default(30),
+  slurm: slurm.prefault({}),
+}).superRefine((topology, context) => {
+  const refuse = (path: string, message: string): void => {
+    context.addIssue({ code: "custom", path: [path], message });
+  };
+  if (topology.image !== undefined && topology.directory !== undefined) {
+    refuse("image", "give an image or a directory, not both");
+  }
+  if (topology.maxNodes !== undefined && topology.maxNodes < topology.nodes + topology.spares) {
+    refuse("maxNodes", `at least nodes and spares together, which is ${topology.nodes + topology.spares}`);
+  }
+  const secret = Object.keys(topology.variables).find((name) => SECRET.test(name));
+  if (secret !== undefined) refuse("variables", `${secret} looks like a secret: give it by the means of the target`);
+});
+
+/** Has these keys alone, and says which one a wrong one was meant to be. */
+function group<T extends z.core.$ZodLooseShape>(shape: T) {
+  return z.strictObject(shape, {
+    error: (issue) => {
+      if (issue.code !== "unrecognized_keys") return undefined;
+      return issue.keys.map((key) => describeUnknown(key, Object.keys(shape))).join(", ");
+    },
   });
+}
+
+function describeUnknown(key: string, known: readonly string[]): string {
+  const nearest = findNearest(key, known);
+  const hint = nearest === undefined ? `the keys are ${known.join(", ")}` : `did you mean ${nearest}?`;
+  return `no key ${JSON.stringify(key.slice(0, 100))} (${hint})`;
+}
 
 const SECRET = /TOKEN|SECRET|PASSWORD|API_?KEY|CREDENTIAL/;

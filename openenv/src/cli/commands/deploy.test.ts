@@ -49,10 +49,15 @@ test("several files are printed below their names, or as JSON", async () => {
 });
 
 test.each([
-  [["--target", "compose", "--topology", "none.yaml"], /none\.yaml cannot be read as a topology/],
+  [["--target", "compose", "--topology", "none.yaml"], /There is no file none\.yaml: name a topology/],
   [["--target", "compose", "--topology", "list.yaml"], /list\.yaml is no topology/],
   [["--target", "compose", "--topology", "broken.yaml"], /broken\.yaml cannot be read as a topology: .*line/],
   [["--target", "compose", "--topology", "wrong.yaml"], /nodez/],
+  [["--target", "nginx", "--balancer", "haproxy", "--backend", "10.0.0.5:8000"], /leave --balancer out/],
+  [
+    ["--target", "haproxy", "--nodes", "5", "--backend", "10.0.0.5:8000"],
+    /5 servers, --backend names 1: leave --nodes out/,
+  ],
   [["--target", "moon"], /Allowed choices are compose, swarm, kubernetes, slurm, envoy, haproxy, nginx, monitoring/],
   [[], /--target/],
   [["--target", "kubernetes"], /needs an image/],

@@ -1,5 +1,5 @@
 import { type Command, Option } from "commander";
-import { TARGETS } from "../../cluster/render/targets.js";
+import { BALANCERS, TARGETS } from "../../cluster/render/targets.js";
 import { secondsBetween, wholeNumber } from "../option-values.js";
 import type { DeployFlags } from "../render-deployment.js";
 
@@ -30,7 +30,7 @@ export function configureDeploy(command: Command): void {
     .option("--cpus <number>", "cores of each server (default 1)", secondsBetween(0.01, 1024))
     .option("--memory-mb <number>", "memory of each server, in MB (default 1024)", wholeNumber(1))
     .option("--gpus <number>", "GPUs of each server (default 0)", wholeNumber(0))
-    .addOption(new Option("--balancer <kind>", "what stands before the servers").choices(["envoy", "haproxy", "nginx"]))
+    .addOption(new Option("--balancer <kind>", "what stands before the servers").choices([...BALANCERS]))
     .option("--balancer-port <number>", "its port (default 8080)", wholeNumber(1, 65_535))
     .option("--balancer-host <address>", "the address it listens on (default 0.0.0.0)")
     .option("--backend <host:port>", "a server, for a balancer of its own; again for each", collect)

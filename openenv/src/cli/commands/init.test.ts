@@ -1,7 +1,9 @@
-import { spawn } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmod, mkdir, readdir, readFile, stat } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { createProject, type Project, runCommand, startCommand } from "../../../test-support/command-line.js";
@@ -73,7 +75,12 @@ describe("openenv init", TIME_LIMIT, () => {
     expect(await readFile(join(dir, "star_map/__init__.py"), "utf8")).toContain('"StarMapEnv",');
     expect(await readFile(join(dir, "client.ts"), "utf8")).toContain("export const StarMapEnv");
     expect(await readManifest(dir)).toMatchObject({ name: "star_map", port: 8000, runtime: "node" });
-    const [, front = ""] = (await readFile(join(dir, "README.md"), "utf8")).split("---\n");
+    const readme = await readFile(join(dir, "README.md"), "utf8");
+    // The Space that openenv push makes is called as the manifest says.
+    for (const install of ["npm", "pip"]) {
+      expect(readme).toContain(`${install} install git+https://huggingface.co/spaces/<owner>/star_map`);
+    }
+    const [, front = ""] = readme.split("---\n");
     expect(parse(front)).toEqual({
       title: "Star Map",
       emoji: expect.any(String),
@@ -94,6 +101,28 @@ describe("openenv init", TIME_LIMIT, () => {
     expect(code).toBe(0);
     expect(stdout).toMatch(/^Made chess in envs\/chess\.\n\n {2}cd envs\/chess\n {2}npm install\n {2}npm start/);
     expect(await listFiles(join(project.dir, "envs/chess"))).toContain("server/environment.ts");
+  });
+
+  test("makes it below the folder of -o, whatever that is called; elsewhere the whole path is said", async () => {
+    await using project = await createProject();
+    await using other = await createProject();
+    const { stdout } = await runCommand(["init", "chess", "-o", join(other.dir, "chess")], { cwd: project.dir });
+    const made = join(other.dir, "chess/chess");
+    expect(stdout).toContain(`Made chess in ${made}.\n\n  cd ${made}\n`);
+    expect(await listFiles(made)).toContain("server/environment.ts");
+  });
+
+  test("is run from a checkout in a folder of its own by npx --prefix, and so is what it makes", async () => {
+    const dir = await mkdtemp(join(tmpdir(), "openenv-npx-"));
+    const npx = (cwd: string, ...args: string[]) =>
+      promisify(execFile)("npx", ["--no", "--prefix", ROOT, "openenv", ...args], { cwd });
+    try {
+      expect((await npx(dir, "init", "chess")).stdout).toContain("Made chess in chess.");
+      const { stdout } = await npx(join(dir, "chess"), "push", "--help");
+      expect(stdout).toContain("Usage: openenv push");
+    } finally {
+      await rm(dir, { recursive: true, force: true });
+    }
   });
 });
 

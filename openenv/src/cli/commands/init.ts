@@ -26,7 +26,7 @@ interface InitFlags {
 export function configureInit(command: Command): void {
   command
     .argument("[name]", "small letters and digits, words joined by - or _; asked for on a terminal")
-    .option("-o, --output-dir <dir>", "folder to make it in", ".")
+    .option("-o, --output-dir <dir>", "folder in which the new one is made, as dir/name", ".")
     .option("--json", "print what was made as JSON")
     .addHelpText("after", EXAMPLES)
     .action(run);

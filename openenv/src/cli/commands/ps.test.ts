@@ -1,6 +1,7 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
+import { chmod } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { promisify } from "node:util";
 import { processProvider } from "openenv-ts/providers";
@@ -82,6 +83,27 @@ test.each([
   const { code, stdout, stderr } = await runCommand(["ps"], { cwd: project.dir, env });
   expect([code, stdout]).toEqual([0, "Nothing runs that a provider has started.\n"]);
   expect(stderr).toMatch(note);
+});
+
+test.each(["ps", "prune"])("commands of Slurm that know no cluster are one line of %s", async (name) => {
+  const said = ["error: fetch_config: DNS SRV lookup failed", "fatal: Could not establish a configuration source"];
+  const script = ["#!/bin/sh", ...said.map((line) => `echo 'squeue: ${line}' >&2`), "exit 1"].join("\n");
+  await using project = await createProject({ "bin/squeue": script });
+  await chmod(join(project.dir, "bin/squeue"), 0o755);
+  const env = {
+    PATH: `${project.dir}/bin:${process.env["PATH"]}`,
+    SLURM_CONF: "",
+    KUBECONFIG: "",
+    DOCKER_HOST: "unix:///nonesuch.sock",
+    OPENENV_STATE_DIR: project.dir,
+  };
+  const { code, stderr } = await runCommand([name], { cwd: project.dir, env });
+  expect(code).toBe(0);
+  const lines = stderr
+    .trim()
+    .split("\n")
+    .filter((line) => !line.includes("nonesuch.sock"));
+  expect(lines).toEqual([expect.stringMatching(/not asked: .*squeue: Could not establish a configuration source\./)]);
 });
 
 test("a guard finds what its killed caller wrote down in a folder that is named from where that was", async () => {

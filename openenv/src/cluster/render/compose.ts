@@ -27,14 +27,15 @@ export function renderCompose(topology: Topology): RenderedFiles {
   const place = CONFIG_PLACES[kind];
   const nodes = mostNodes(topology);
   const files = 2 * totalLimit(topology, nodes) + 1000;
+  const ports = `${balancer.port}:${balancer.port}`;
   const compose = {
     name,
     services: {
       balancer: {
         image: BALANCER_IMAGES[kind],
         restart: "unless-stopped",
-        '# Only this machine; "8080:8080" without the address is for everybody.': null,
-        ports: [`127.0.0.1:${balancer.port}:${balancer.port}`],
+        [`# Only this machine; "${ports}" without the address is for everybody.`]: null,
+        ports: [`127.0.0.1:${ports}`],
         volumes: [`./${place.file}:${place.target}:ro`],
         ulimits: { nofile: files },
         depends_on: kind === "nginx" ? serverNames(nodes) : ["env"],

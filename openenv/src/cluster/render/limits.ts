@@ -1,8 +1,8 @@
 import { nodeCapacity, type Topology } from "../topology.js";
 
 /**
- * Connections that a balancer lets through to one server: its sessions, and a tenth more. Without the tenth the balancer
- * would answer for a full server, and not the server itself with the protocol's own refusal.
+ * Connections that a balancer lets through to one server: its sessions, and a tenth more, at least 64. Without them the
+ * balancer would answer for a full server, and not the server itself with the protocol's own refusal.
  */
 export function connectionLimit(topology: Topology): number {
   const sessions = nodeCapacity(topology);

@@ -50,7 +50,7 @@ const CASES: Record<string, Case> = {
   "compose-envoy": { target: "compose", topology: { ...IMAGE, ...GPU, balancer: { kind: "envoy" } } },
   "compose-nginx": {
     target: "compose",
-    topology: { name: "echo", directory: "./echo", nodes: 2, balancer: { kind: "nginx" } },
+    topology: { name: "echo", directory: "./echo", nodes: 2, balancer: { kind: "nginx", port: 9080 } },
   },
   swarm: { target: "swarm", topology: { ...IMAGE, ...GPU, nodeSelector: { pool: "gpu" }, runtimeClass: undefined } },
   "swarm-envoy": { target: "swarm", topology: { ...IMAGE, balancer: { kind: "envoy" } } },
@@ -188,6 +188,7 @@ describe("what does not fit a target is refused before anything is written", () 
     [{ target: "nginx", topology: {}, backends: ["env:8000"] }, /give the address of env/],
     [{ target: "envoy", topology: {}, backends: ["env"] }, /A backend is host:port/],
     [{ target: "compose", topology: { image: "a:1" }, backends: BACKENDS }, /compose finds its servers/],
+    [{ target: "haproxy", topology: {}, backends: [...BACKENDS, ...BACKENDS] }, /127\.0\.0\.1:8001 is named twice/],
   ])("%j", (given, message) => {
     expect(() => render(given)).toThrow(message);
   });

@@ -8,9 +8,7 @@ import { renderMonitoring } from "./monitoring.js";
 import { renderNginx } from "./nginx.js";
 import { renderSlurm } from "./slurm.js";
 import { renderSwarm } from "./swarm.js";
-import type { RenderedFiles, Target } from "./targets.js";
-
-type Balancer = Extract<Target, "envoy" | "haproxy" | "nginx">;
+import { type Balancer, isBalancer, type RenderedFiles, type Target } from "./targets.js";
 
 /**
  * Renders the files of a target. `backends` (`host:port`) are the servers that a balancer of its own stands before.
@@ -48,9 +46,7 @@ function named(backends: readonly string[]): Backend[] {
   if (backends.length === 0) {
     throw new ConfigError("Name the servers behind the balancer: --backend 10.0.0.5:8000 --backend 10.0.0.6:8000.");
   }
+  const twice = backends.find((backend, index) => backends.indexOf(backend) < index);
+  if (twice !== undefined) throw new ConfigError(`The backend ${twice} is named twice: name each server once.`);
   return backends.map(parseBackend);
-}
-
-function isBalancer(target: Target): target is Balancer {
-  return target === "envoy" || target === "haproxy" || target === "nginx";
 }

@@ -1,6 +1,14 @@
+/** What stands before the servers; each is also a target of its own. */
+export const BALANCERS = ["envoy", "haproxy", "nginx"] as const;
+export type Balancer = (typeof BALANCERS)[number];
+
 /** What `openenv deploy render` renders for. */
-export const TARGETS = ["compose", "swarm", "kubernetes", "slurm", "envoy", "haproxy", "nginx", "monitoring"] as const;
+export const TARGETS = ["compose", "swarm", "kubernetes", "slurm", ...BALANCERS, "monitoring"] as const;
 export type Target = (typeof TARGETS)[number];
+
+export function isBalancer(target: Target): target is Balancer {
+  return (BALANCERS as readonly string[]).includes(target);
+}
 
 /** Text files by name, the one to begin with first. */
 export type RenderedFiles = Record<string, string>;

@@ -58,7 +58,9 @@ export async function runSlurm(
   }
   const reason = said.trim().replaceAll(/^(sbatch|scancel|squeue|scontrol)?:? ?(error|fatal): /gm, "");
   if (UNREACHABLE.test(reason)) {
-    const message = `The controller of Slurm does not answer ${command}: ${reason}. Check SLURM_CONF and \`scontrol ping\`.`;
+    // What it tried before is noise; the last line is what came of it.
+    const outcome = reason.split("\n").at(-1)?.trim();
+    const message = `The controller of Slurm does not answer ${command}: ${outcome}. Check SLURM_CONF and \`scontrol ping\`.`;
     throw new ProviderError("PROVIDER_UNAVAILABLE", message);
   }
   throw new ProviderError("START_FAILED", `${command} refused: ${reason}`);
