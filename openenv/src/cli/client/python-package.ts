@@ -3,7 +3,7 @@ import { docstring, renderPythonModels } from "./render-python.js";
 import type { ClientTypes } from "./types.js";
 
 /** What the first line of a generated file says; one without it is never overwritten. */
-const PYTHON_MARK = "# Written by `openenv client python`; a change is lost when it is run again.";
+export const PYTHON_MARK = "# Written by `openenv client python`; a change is lost when it is run again.";
 
 /** The files of the Python package, by their path below the folder that holds it. */
 export function renderPythonPackage(types: ClientTypes, names: Names): Record<string, string> {

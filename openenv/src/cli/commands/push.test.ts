@@ -149,6 +149,14 @@ test("--dry-run says what would be published and asks the Hub for nothing", asyn
   expect(hub.requests).toEqual([]);
 });
 
+test("a Python client that was not written again is told, and published all the same", async () => {
+  await using hub = await startHub();
+  const stale = "# Written by `openenv client python`; a change is lost when it is run again.\n";
+  const { code, stderr } = await push(hub, ["--dry-run"], { files: { "counter_env/models.py": stale } });
+  expect(code).toBe(0);
+  expect(stderr).toMatch(/^warning: runtime\.python_client: .*counter_env\/models\.py.* npm run client/);
+});
+
 test("the token is that of a login when HF_TOKEN is not set; without one it is said how to get one", async () => {
   await using hub = await startHub();
   const env = { HF_TOKEN: "" };

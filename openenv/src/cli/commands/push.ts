@@ -13,7 +13,7 @@ import { createHubSpace, readLogin } from "../push/hub-space.js";
 import { parseSettings } from "../push/settings.js";
 import { chooseSpace } from "../push/space-name.js";
 import { type StagedSpace, stageSpace } from "../push/stage-space.js";
-import { findProblems } from "../push/validate.js";
+import { validateForPush } from "../push/validate.js";
 
 const EXAMPLES = `
 Validates the environment, prepares a Docker Space with its web interface, and uploads it in one commit. The variables of
@@ -88,13 +88,15 @@ async function push(flags: PushFlags): Promise<void> {
   const token = flags.dryRun ? undefined : await findToken({ canAsk: !json });
   const user = token === undefined ? "<login>" : await readLogin({ token, signal });
   const id = `${owner ?? user}/${name}`;
-  const problems = await findProblems(dir, { signal, onProgress: (line) => printProgress(`validating: ${line}`) });
-  if (problems.length > 0) {
+  const onValidate = (line: string): void => printProgress(`validating: ${line}`);
+  const { passed, problems } = await validateForPush(dir, { signal, onProgress: onValidate });
+  if (!passed) {
     printError(
       `${name} is not fit to be published; see openenv validate.\n${problems.map((line) => `  ${line}`).join("\n")}`,
     );
     return end(staged, 1);
   }
+  for (const problem of problems) printNote(`warning: ${problem}`);
   if (token === undefined) {
     print(json ? JSON.stringify({ repo_id: id, ...settings, ...describe(staged) }) : renderPlan(id, staged, settings));
     return end(staged);

@@ -5,6 +5,7 @@ import { describe, expect, test } from "vitest";
 import { createProject, runCommand } from "../../../test-support/command-line.js";
 import { useServers } from "../../../test-support/servers.js";
 import type { RunningReport } from "../validate/running-report.js";
+import { parseCheckId } from "../validate/runtime-results.js";
 
 const LIMIT = { timeout: 90_000 };
 const HERE = import.meta.dirname;
@@ -44,6 +45,8 @@ describe("openenv validate --url", () => {
       actual: { status_code: 200, status: "healthy" },
     });
     expect(server.capacity().active_sessions).toBe(0);
+    for (const { id } of report.criteria) expect(parseCheckId(id)).toBe(id);
+    expect(parseCheckId("runtime.seed_control")).toBe("seed_honoured");
   });
 
   test("takes the URL as the target too, leaves out checks, and plays what it is told", LIMIT, async () => {
@@ -58,6 +61,17 @@ describe("openenv validate --url", () => {
     expect(details).toMatch(/EXECUTION_ERROR/);
     expect(remediation).toMatch(/actions of your own/);
     expect(report.criteria.find(({ id }) => id === "capacity")).toMatchObject({ skipped: true, required: false });
+  });
+
+  test("holds actions that do not fit against whoever gave them, not against the server", LIMIT, async () => {
+    await using project = await createProject({ "actions.json": '[{"amout":1}]' });
+    const server = await servers.start();
+    const { code, report } = await validateUrl(server.url, "--actions", join(project.dir, "actions.json"));
+    expect(code).toBe(1);
+    expect(report.summary.failed_criteria).toEqual(["episode"]);
+    const { details, remediation } = report.criteria.find(({ id }) => id === "episode") ?? {};
+    expect(details).toMatch(/VALIDATION_ERROR: .*am.*, for the action \{"amout":1\}$/);
+    expect(remediation).toMatch(/^The action does not fit .* correct the actions that were given \(--actions/);
   });
 
   test("says of a server with /health and nothing else what is missing, in words", LIMIT, async () => {

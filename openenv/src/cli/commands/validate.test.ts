@@ -11,7 +11,9 @@ import {
 } from "../../../test-support/command-line.js";
 import { createPackage, MANIFEST, PLAN } from "../../../test-support/counter-package.js";
 import { until } from "../../../test-support/fleet.js";
+import { runChecks } from "../../testing/report.js";
 import type { PackageReport, Result } from "../validate/package-report.js";
+import { pythonClientCheck } from "../validate/python-client.js";
 
 const ENVS = join(import.meta.dirname, "../../../../envs");
 const LIMIT = { timeout: 90_000 };
@@ -86,6 +88,31 @@ describe("openenv validate <folder>", () => {
       { check_id: "runtime.startup", evidence: [expect.stringMatching(/step on \/ws .* VALIDATION_ERROR/)] },
     ]);
   });
+});
+
+test("a Python client that is not that of the contract any more is a warning", LIMIT, async () => {
+  await using project = await createPackage();
+  await runCommand(["client", "python"], { cwd: project.dir });
+  expect(await runChecks("", [pythonClientCheck(project.dir)])).toMatchObject({ checks: [{ status: "passed" }] });
+  await project.write("server/environment.ts", counterModule().replaceAll("{ count: ", "{ total: "));
+  const { code, report, failed } = await validate(project, "--skip-build", ...FEW);
+  expect(failed).toMatchObject([
+    {
+      check_id: "runtime.python_client",
+      evidence: [expect.stringMatching(/has changed since .* was written: counter_env\/models\.py$/)],
+      remediation: expect.stringContaining("npm run client"),
+    },
+  ]);
+  expect([code, report?.verdict]).toEqual([0, "warn"]);
+});
+
+test("actions that show nothing of the seed leave open what it decides", LIMIT, async () => {
+  const module = counterModule("0 * amount").replace(/\}\);\s*$/, "}, { seeded: true });\n");
+  await using project = await createPackage({ "server/environment.ts": module });
+  const { code, of } = await validate(project, "--skip-build", ...FEW);
+  const unshown = { status: "skip", evidence: [expect.stringMatching(/do not show what the seed decides.*--actions/)] };
+  expect([of("runtime.seed_control"), of("runtime.episode_determinism")]).toMatchObject([unshown, unshown]);
+  expect(code).toBe(0);
 });
 
 describe("each thing that is wrong with a package fails its own check", () => {
@@ -198,6 +225,7 @@ describe("openenv validate has exit codes", () => {
       /task.md/,
     ],
     ["2 for a folder that is not there", {}, ["nowhere"], 2, /There is no folder nowhere/],
+    ["2 for a check that is none", {}, ["--skip", "capacty"], 2, /'capacty'.* can be left out are episode, .*capacity/],
     ["2 for a level that is none", {}, ["--level", "deep"], 2, /static, runtime, semantic/],
     ["2 for a folder and a URL", {}, ["here", "--url", "http://127.0.0.1:1"], 2, /not both/],
     ["2 for two URLs", {}, ["http://127.0.0.1:2", "--url", "http://127.0.0.1:1"], 2, /Two servers/],

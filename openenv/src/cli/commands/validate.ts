@@ -10,6 +10,7 @@ import { renderPackageReport } from "../validate/package-report.js";
 import { LEVELS, type Level, PolicyError } from "../validate/policy.js";
 import { renderRunningReport, toRunningReport } from "../validate/running-report.js";
 import { readActions } from "../validate/runtime-plan.js";
+import { parseCheckId } from "../validate/runtime-results.js";
 import { validatePackage } from "../validate/validate-package.js";
 
 const INTERNAL = 3;
@@ -54,7 +55,7 @@ export function configureValidate(command: Command): void {
     .option("--policy <version>", "v1 (static only) or v2: how much each check weighs")
     .option("--actions <file>", "JSON list of the actions to play, where sampled ones reach nothing")
     .option("--ignore <path>", "what differs by nature, such as observation.seen_at; repeatable", repeatable, [])
-    .option("--skip <id>", "leave a check out, such as capacity; repeatable", repeatable, [])
+    .option("--skip <id>", "leave a check out, such as capacity; repeatable", repeatableCheck, [])
     .option("--sessions <number>", "sessions that come and go", wholeNumber(1, 100_000), 100)
     .option("--max-held <number>", "most sessions at once on a URL", wholeNumber(1, 100_000), 128)
     .option("--timeout <seconds>", "how long an HTTP route of a URL may take", secondsAboveZero, 5)
@@ -63,6 +64,10 @@ export function configureValidate(command: Command): void {
     .option("--output <file>", "write the report as JSON to a file")
     .addHelpText("after", EXAMPLES)
     .action(validate);
+}
+
+function repeatableCheck(value: string, before: string[]): string[] {
+  return repeatable(parseCheckId(value), before);
 }
 
 /** Of one of the two only; given with the other they would do nothing. */

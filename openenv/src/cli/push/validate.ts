@@ -8,8 +8,18 @@ export interface ValidateBeforePushOptions {
 /** Enough to see that sessions are given back; `openenv validate` tries more. */
 const ROUNDS = 10;
 
-/** What keeps an environment from being published, as `openenv validate` says it; empty when nothing does. */
-export async function findProblems(dir: string, { signal, onProgress }: ValidateBeforePushOptions): Promise<string[]> {
+export interface Validated {
+  /** False: it is not fit to be published. */
+  passed: boolean;
+  /** What is wrong with it all the same, as `openenv validate` says it. */
+  problems: string[];
+}
+
+/** Validates an environment that is about to be published. */
+export async function validateForPush(
+  dir: string,
+  { signal, onProgress }: ValidateBeforePushOptions,
+): Promise<Validated> {
   const report = await validatePackage(dir, {
     level: "runtime",
     policy: undefined,
@@ -22,10 +32,10 @@ export async function findProblems(dir: string, { signal, onProgress }: Validate
     onProgress,
   });
   signal.throwIfAborted();
-  if (report.verdict !== "fail") return [];
-  return report.results
+  const problems = report.results
     .filter(({ status }) => status === "fail" || status === "error")
     .map(({ check_id, evidence, remediation }) => {
       return `${check_id}: ${evidence.join("; ")}${remediation ? `. To mend it: ${remediation}` : ""}`;
     });
+  return { passed: report.verdict !== "fail", problems };
 }

@@ -43,8 +43,8 @@ const BOUNDS: Bounds = {
   max_episode_timeout_s: 3600,
 };
 
-/** Checks of a running server that the reference's policies do not name. */
-const OWN: readonly string[] = [
+/** Checks that the reference's policies do not name. */
+export const OWN: readonly string[] = [
   "openapi_version_available",
   "health_endpoint",
   "metadata_endpoint",
@@ -56,6 +56,7 @@ const OWN: readonly string[] = [
   "reset_resets",
   "capacity",
   "nothing_left",
+  "python_client",
 ].map((name) => `runtime.${name}`);
 
 const IDS: readonly string[] = [
@@ -69,7 +70,7 @@ const IDS: readonly string[] = [
   ...of("semantic", "verifier_portability resource_envelope replayability"),
 ];
 
-const WARNINGS = ["rubric_introspectable", "trajectory_record", "reward_attribution"].map((name) => `runtime.${name}`);
+const WARNINGS = of("runtime", "rubric_introspectable trajectory_record reward_attribution python_client");
 
 function of(level: Level, names: string): string[] {
   return names.split(" ").map((name) => `${level}.${name}`);

@@ -1,5 +1,7 @@
+import { InvalidArgumentError } from "commander";
 import type { Check } from "../../testing/index.js";
 import { type Result, toResult } from "./package-report.js";
+import { OWN } from "./policy.js";
 
 /** Ids of the policy for checks that have another name where there is no policy. */
 const IDS: Record<string, string> = {
@@ -11,6 +13,25 @@ const IDS: Record<string, string> = {
   seed_honoured: "seed_control",
   workers_agree: "episode_determinism",
 };
+/** The checks that can be left out, as reports without a policy call them. */
+const CHECK_IDS: readonly string[] = [
+  ...Object.keys(IDS),
+  ...OWN.map((id) => id.replace("runtime.", "")),
+  "tool_declaration_accuracy",
+  "task_declaration_accuracy",
+];
+
+/**
+ * The check that an option names, as either report does: `seed_honoured` or `runtime.seed_control`.
+ * @throws InvalidArgumentError that lists them.
+ */
+export function parseCheckId(text: string): string {
+  const name = text.replace(/^runtime\./, "");
+  const id = Object.keys(IDS).find((key) => IDS[key] === name) ?? name;
+  if (CHECK_IDS.includes(id)) return id;
+  throw new InvalidArgumentError(`Checks that can be left out are ${CHECK_IDS.join(", ")}.`);
+}
+
 const STATUSES = { passed: "pass", failed: "fail", skipped: "skip" } as const;
 
 export function fromCheck({ id, description, status, detail, remedy, expected, actual, durationMs }: Check): Result {

@@ -1,4 +1,5 @@
 import { parseAddress } from "../../client/address.js";
+import type { EnvironmentDefinition } from "../../env/environment.js";
 import { ConfigError, OpenEnvError, ProviderError } from "../../errors.js";
 import { processProvider } from "../../providers/process/process-provider.js";
 import type { Started } from "../../providers/provider.js";
@@ -9,6 +10,7 @@ import { findEnvironment } from "../find-environment.js";
 import { loadEnvironment } from "../load-environment.js";
 import { declarationChecks } from "./declarations.js";
 import { type Result, toResult } from "./package-report.js";
+import { pythonClientCheck } from "./python-client.js";
 import { checkContainer } from "./runtime-container.js";
 import { type RuntimePlan, readRuntimePlan } from "./runtime-plan.js";
 import { fromCheck, joinResults } from "./runtime-results.js";
@@ -44,10 +46,12 @@ export async function checkRuntime(dir: string, declared: Declared, options: Val
   }
   try {
     const plan = execution && (await readRuntimePlan(dir, execution.probe_path));
-    await using first = await startServer(dir, declared, options);
-    await using second = await startServer(dir, declared, options);
+    const file = await findEnvironment(dir);
+    const environment = await loadEnvironment(file);
+    const work: Work = { dir, declared, environment, plan, options };
+    await using first = await startServer(file, work);
+    await using second = await startServer(file, work);
     options.onProgress("playing episodes");
-    const work: Work = { declared, plan, options };
     const checking = checkingOptions(second, work);
     const results = await checkProcess(first, work, checking);
     if (options.skipBuild) return { results: joinResults(results, []), attempted: true };
@@ -64,16 +68,14 @@ export async function checkRuntime(dir: string, declared: Declared, options: Val
   }
 }
 
-async function startServer(dir: string, { manifest }: Declared, options: ValidateOptions): Promise<Started> {
-  const file = await findEnvironment(dir);
-  const { supportsConcurrentSessions } = await loadEnvironment(file);
+async function startServer(file: string, { declared, environment, options }: Work): Promise<Started> {
   options.onProgress("starting the server");
   return processProvider().start({
     directory: file,
     env: {
-      ...manifest.variables,
+      ...declared.manifest.variables,
       LOG_LEVEL: "warn",
-      MAX_CONCURRENT_ENVS: String(supportsConcurrentSessions ? CAPACITY : 1),
+      MAX_CONCURRENT_ENVS: String(environment.supportsConcurrentSessions ? CAPACITY : 1),
     },
     timeoutMs: START_MS,
     signal: options.signal,
@@ -81,24 +83,27 @@ async function startServer(dir: string, { manifest }: Declared, options: Validat
 }
 
 interface Work {
+  dir: string;
   declared: Declared;
+  environment: EnvironmentDefinition;
   plan: RuntimePlan | undefined;
   options: ValidateOptions;
 }
 
 async function checkProcess(
   first: Started,
-  { declared, options }: Work,
+  { dir, declared, options }: Work,
   checking: CheckServerOptions,
 ): Promise<Result[]> {
   const { checks } = await checkServer(first.url, checking);
   const { http } = parseAddress(first.url);
   const ask = (path: string, body?: unknown) => fetchJson(http(path), { headers: {}, timeoutMs: ANSWER_MS }, body);
-  const more = await runChecks(first.url, declarationChecks(declared.validation, ask), options.leaveOut);
+  const ofPackage = [...declarationChecks(declared.validation, ask), pythonClientCheck(dir)];
+  const more = await runChecks(first.url, ofPackage, options.leaveOut);
   return [...checks, ...more.checks].map(fromCheck);
 }
 
-function checkingOptions(second: Started, { declared, plan, options }: Work): CheckServerOptions {
+function checkingOptions(second: Started, { declared, environment, plan, options }: Work): CheckServerOptions {
   const { reward, resources, varies } = declared.validation;
   const episodeTimeoutMs = resources.episode_timeout_s * 1000;
   const actions = plan?.actions ?? options.actions;
@@ -112,6 +117,7 @@ function checkingOptions(second: Started, { declared, plan, options }: Work): Ch
     timeoutMs: Math.min(ANSWER_MS, episodeTimeoutMs),
     episodeTimeoutMs,
     signal: options.signal,
+    ...(environment.seeded === true && { seeded: true }),
     ...(actions && { actions }),
     ...(plan && { reset: plan.reset.options, seed: plan.reset.seed, episodeId: plan.reset.episode_id }),
   };

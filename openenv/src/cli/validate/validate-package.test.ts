@@ -32,6 +32,7 @@ describe("what is wrong with a package is found before its server is started", (
       /openenv.yaml:5: validation.resources.cpu must be a number/,
     ],
     ["no YAML", "name: [\n", /openenv.yaml:/],
+    ["an environment that is not there", `${MANIFEST}environment: server/nope.ts\n`, /names server\/nope.ts as the/],
     ["floor_margin", MANIFEST.replace("floor_margin: 0.1", "floor_margin: 0"), /floor_margin is 0, below .* 0.1/],
     [
       "oracle_tolerance",

@@ -1,3 +1,5 @@
+import { statSync } from "node:fs";
+import { join } from "node:path";
 import { ConfigError } from "../../errors.js";
 import { readManifest } from "../../manifest/read-manifest.js";
 import type { Manifest } from "../../manifest/schema.js";
@@ -72,7 +74,11 @@ async function checkStatic(dir: string, bounds: Bounds): Promise<Static> {
     const more = { remediation: "Correct these lines of openenv.yaml." };
     return { digest, manifest, results: [result("fail", error.message.split("\n"), more)] };
   }
-  const { validation } = manifest;
+  const { environment, validation } = manifest;
+  if (environment !== undefined && !statSync(join(dir, environment), { throwIfNoEntry: false })?.isFile()) {
+    const evidence = [`openenv.yaml names ${environment} as the environment, and there is no such file`];
+    return { digest, manifest: undefined, results: [result("fail", evidence, { remediation: CORRECT_FILE })] };
+  }
   if (validation === undefined) {
     const evidence = ["openenv.yaml has no block `validation`"];
     return { digest, manifest, results: [result("fail", evidence, { remediation: WRITE_BLOCK })] };
@@ -91,6 +97,7 @@ async function checkStatic(dir: string, bounds: Bounds): Promise<Static> {
   return { digest, manifest, results: [result(problems.length > 0 ? "fail" : "pass", evidence, more)] };
 }
 
+const CORRECT_FILE = "Correct environment in openenv.yaml, or write the file.";
 const WRITE_BLOCK =
   "Add validation: with reward {range, floor_margin}, resources {cpu, memory_mb, disk_mb, episode_timeout_s}, " +
   "capabilities {verifier} and types {tags}; docs/guide/validate.md has an example.";
