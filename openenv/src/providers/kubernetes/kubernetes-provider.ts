@@ -34,6 +34,8 @@ const NAME = "kubernetes";
 const DEFAULT_PORT = 8_000;
 const MAX_REPLICAS = 10_000;
 const POLL_MS = 500;
+/** A list of many Pods is megabytes of work for the API server: each of them makes the next question come later. */
+const POLL_MS_PER_POD = 5;
 const SHOWN_LOG_LINES = 500;
 const SWEEP = new URL("./sweep.js", import.meta.url).href;
 
@@ -92,16 +94,21 @@ async function waitForPods(cluster: Cluster, { name, replicas = 1 }: Workload, s
     const stage = `${running.length} of ${replicas} Pods run${waiting ? `: one is ${describePod(waiting)}` : ""}`;
     if (stage !== told) start.progress(stage);
     told = stage;
-    await sleep(POLL_MS, undefined, { signal: start.signal });
+    await sleep(pause(pods), undefined, { signal: start.signal });
   }
 }
 
 async function waitForFailure(cluster: Cluster, name: string, signal: AbortSignal): Promise<ProviderError> {
   for (;;) {
-    const failure = (await cluster.listPods(name)).map(findFailure).find(Boolean);
+    const pods = await cluster.listPods(name);
+    const failure = pods.map(findFailure).find(Boolean);
     if (failure) return failure;
-    await sleep(POLL_MS, undefined, { signal });
+    await sleep(pause(pods), undefined, { signal });
   }
+}
+
+function pause(pods: readonly V1Pod[]): number {
+  return POLL_MS + POLL_MS_PER_POD * pods.length;
 }
 
 interface Reaching {
@@ -114,8 +121,17 @@ interface Reaching {
 async function reach(cluster: Cluster, workload: Workload, { pods, start, ended }: Reaching): Promise<string> {
   const { name, port, options } = workload;
   const logs = () => readLogs(cluster, name);
-  const all = (urls: readonly string[]) =>
-    Promise.all(urls.map((url) => waitReady({ url, logs, ended }, start.signal)));
+  const all = async (urls: readonly string[]): Promise<void> => {
+    const done = new AbortController();
+    // One for all of them: each would list every Pod.
+    const failure = ended(AbortSignal.any([start.signal, done.signal]));
+    try {
+      await Promise.all(urls.map((url) => waitReady({ url, logs, ended: () => failure }, start.signal)));
+    } finally {
+      done.abort();
+      await failure.catch(() => {});
+    }
+  };
   const way = options.reach ?? (process.env["KUBERNETES_SERVICE_HOST"] ? "cluster-dns" : "port-forward");
   start.progress(`waiting for the answer to a reset of all ${pods.length} Pods`);
   if (typeof way === "object") return `${way.tlsSecret ? "https" : "http"}://${way.ingressHost}`;
@@ -145,21 +161,23 @@ async function reach(cluster: Cluster, workload: Workload, { pods, start, ended 
   });
   await use(pods);
   await all([...forwarders.values()].map((forwarder) => `http://127.0.0.1:${forwarder.port}`));
-  if (workload.replicas !== undefined) void follow(cluster, name, { signal: follower.signal, use });
+  if (workload.replicas !== undefined) void follow(cluster, name, { signal: follower.signal, use, pods });
   return balancer.url;
 }
 
 interface Following {
+  pods: readonly V1Pod[];
   signal: AbortSignal;
   use(pods: readonly V1Pod[]): Promise<void>;
 }
 
 /** A Deployment replaces its Pods: new ones get sessions once their probe says that they are ready. */
-async function follow(cluster: Cluster, name: string, { signal, use }: Following): Promise<void> {
-  while (!signal.aborted) {
-    await sleep(POLL_MS, undefined, { signal, ref: false }).catch(() => {});
+async function follow(cluster: Cluster, name: string, { signal, use, pods: first }: Following): Promise<void> {
+  for (let known = first; !signal.aborted; ) {
+    await sleep(pause(known), undefined, { signal, ref: false }).catch(() => {});
     const pods = await cluster.listPods(name).catch(() => undefined);
     if (!pods || signal.aborted) continue;
+    known = pods;
     const isReady = (pod: V1Pod): boolean =>
       pod.status?.conditions?.some(({ type, status }) => type === "Ready" && status === "True") ?? false;
     await use(pods.filter((pod) => isRunning(pod) && isReady(pod)));
