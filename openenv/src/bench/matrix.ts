@@ -25,9 +25,9 @@ export function medianOf(samples: Samples, subject: string): number | undefined 
 export function ratioOf(samples: Samples, subject: string, other: string): number | undefined {
   const ratios = (samples[subject] ?? []).map((value, round) => {
     const against = samples[other]?.[round] ?? null;
-    return value === null || against === null ? null : value / against;
+    return value === null || against === null || (value === 0 && against === 0) ? null : value / against;
   });
-  return median(ratios.filter((value) => value !== null && !Number.isNaN(value)));
+  return median(ratios.filter((value) => value !== null));
 }
 
 function median(values: number[]): number | undefined {
