@@ -82,7 +82,7 @@ test("the deadline covers everything, and says what it waited for", async () => 
   const second = await failed(waiting);
   expect(second).toMatchObject({ code: "START_TIMEOUT", logs: "line 1\nline 2\n" });
   expect(second.message).toMatch(
-    /longer than 300 ms: it ended while waiting for the answer to a reset \(No connection/,
+    /longer than 300 ms: it ended while waiting for the answer to a reset \(No answer from/,
   );
 });
 
