@@ -102,10 +102,15 @@ export async function serveHere(
     retire(await drainSessions(context, { limitMs, isDone: () => context.sessions.inUse === 0 }));
   /** Who comes now is refused by the system, so that a balancer asks another; who came before is still served. */
   const retire = async (limitMs: number): Promise<void> => {
+    const deadline = Date.now() + limitMs;
+    const sessionsEnd = async (): Promise<void> => {
+      while (context.sessions.inUse > 0 && !context.closing && Date.now() < deadline) await sleep(DRAIN_POLL_MS);
+    };
+    // An HTTP session that was let in at the last moment is continued by connections that are still to come.
+    if (context.draining) await sessionsEnd();
     if (!context.closing) server.close();
     await sleep(SETTLE_MS);
-    const deadline = Date.now() + limitMs;
-    while (context.sessions.inUse > 0 && !context.closing && Date.now() < deadline) await sleep(DRAIN_POLL_MS);
+    await sessionsEnd();
     await close();
   };
   let closing: Promise<void> | undefined;
