@@ -1,33 +1,31 @@
 import { useEffect, useState, useSyncExternalStore } from "react";
+import type { SchemaBody } from "../../openenv/src/protocol/http.js";
+import type { WebInfo } from "../../openenv/src/protocol/web.js";
 import { AppBar } from "./app-bar.js";
 import { focusContent } from "./focus-content.js";
+import { Boundary } from "./parts/boundary.js";
 import { Loading } from "./parts/loading.js";
 import { Notice } from "./parts/notice.js";
 import { Play } from "./play/play.js";
 import { ShortcutsDialog } from "./shortcuts-dialog.js";
-import { useInfo } from "./use-info.js";
+import { useTold } from "./use-told.js";
 import { VIEWS } from "./views.js";
 
 /** The page: the application bar, and the view that the address names. */
 export function App() {
-  const { info, problem, retry } = useInfo();
-  const [play] = useState(() => {
-    // Play is always there, and need not wait for what the server tells; when it cannot be loaded, its place says so.
-    VIEWS[0].load().catch(() => {});
-    return new Play();
-  });
+  const [play] = useState(() => new Play());
   const { connection } = useSyncExternalStore(play.subscribe, play.snapshot);
+  const { value: info, problem, load } = useTold<WebInfo>("/web/info", connection.sessions);
+  const schema = useTold<SchemaBody>("/schema", connection.sessions);
   const path = useHash();
   const view = VIEWS.find((candidate) => candidate.path === path) ?? VIEWS[0];
-  // A server that came back may be another one.
-  const isBack = connection.sessions > 1;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: with each new session
-  useEffect(() => {
-    if (isBack) retry();
-  }, [connection.sessions, isBack, retry]);
   useEffect(() => {
     document.title = `${view.label} · ${info?.name ?? "OpenEnv"}`;
   }, [view, info]);
+  // No page can play here: the place is for those who can.
+  useEffect(() => {
+    if (info?.guarded) play.leave(false);
+  }, [info?.guarded, play]);
   const toContent = (event: { preventDefault(): void }): void => {
     event.preventDefault();
     focusContent();
@@ -40,17 +38,19 @@ export function App() {
       <div className={`app ${view.path === "play" ? "app--fixed" : ""}`}>
         <AppBar info={info} current={view.path} play={play} />
         {problem ? (
-          <Notice tone="bad" bar title="The server did not tell what it serves." actions={<Retry onClick={retry} />}>
+          <Notice tone="bad" bar title="The server did not tell what it serves." actions={<Retry onClick={load} />}>
             {problem}
           </Notice>
         ) : null}
         {info || problem ? null : <Loading what="the page" />}
         {info
-          ? VIEWS.map(({ path: name, Component }) =>
+          ? VIEWS.map(({ path: name, label, Component }) =>
               // Play stays, with what is typed and open in it.
               name === view.path || name === "play" ? (
                 <div key={name} className="view" hidden={name !== view.path}>
-                  <Component info={info} play={play} />
+                  <Boundary what={label}>
+                    <Component info={info} play={play} schema={schema} />
+                  </Boundary>
                 </div>
               ) : null,
             )

@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from "react";
 import { IconButton } from "./parts/icon-button.js";
-import { SHORTCUTS_EVENT, setSingleKeys, singleKeysOn } from "./views/play/shortcuts.js";
+import { isField, SHORTCUTS_EVENT, setSingleKeys, singleKeysOn } from "./views/play/shortcuts.js";
 
 const SHORTCUTS: readonly (readonly [what: string, ...keys: string[]])[] = [
   ["Send the action", "↵"],
@@ -26,8 +26,19 @@ export function ShortcutsDialog() {
   const [on, setOn] = useState(singleKeysOn);
   useEffect(() => {
     const show = (): void => dialog.current?.showModal();
+    // In every view, as the button in the bar.
+    const onKey = (event: KeyboardEvent): void => {
+      if (event.key !== "?" || event.ctrlKey || event.metaKey || event.altKey || !singleKeysOn()) return;
+      if (isField(event.target) || document.querySelector("dialog[open]")) return;
+      event.preventDefault();
+      show();
+    };
     document.addEventListener(SHORTCUTS_EVENT, show);
-    return () => document.removeEventListener(SHORTCUTS_EVENT, show);
+    addEventListener("keydown", onKey);
+    return () => {
+      document.removeEventListener(SHORTCUTS_EVENT, show);
+      removeEventListener("keydown", onKey);
+    };
   }, []);
   return (
     <dialog ref={dialog} className="dialog" aria-labelledby="shortcuts-h">

@@ -1,14 +1,17 @@
+import { readFile } from "node:fs/promises";
+import type { Route } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import benchmark from "../../envs/benchmark/environment.js";
 import echo from "../../envs/echo/server/environment.js";
 import wordle from "../../envs/wordle/server/environment.js";
+import { defineCounter } from "../../openenv/test-support/counter.js";
 import { defineDesk } from "../../openenv/test-support/tool-environment.js";
-import { requireChromium, reset, steps, usePages } from "./pages.js";
+import { exported, requireChromium, reset, steps, usePages } from "./pages.js";
 
 const chromium = await requireChromium();
 
 describe.skipIf(!chromium.available)("Play", () => {
-  const { start, open } = usePages(chromium);
+  const { start, open, expectProblem } = usePages(chromium);
 
   test("plays an echo episode with the environment's own action", async () => {
     const page = await open(await start(echo));
@@ -92,6 +95,89 @@ describe.skipIf(!chromium.available)("Play", () => {
     expect(await page.getByLabel("Message").inputValue()).toBe("two");
   });
 
+  test("text that is no JSON stays with its tool, and so does what is said of it", async () => {
+    const page = await open(await start(defineDesk().environment));
+    await reset(page);
+    await page.getByRole("option", { name: /^greet/ }).click();
+    await page.locator("label", { hasText: /^JSON$/ }).click();
+    const json = page.getByLabel("Action as JSON");
+    await json.fill("{");
+    await json.press("Control+Enter");
+    await page.getByText("1 field to correct").waitFor();
+    await page.getByRole("option", { name: /^fail/ }).click();
+    await page.getByRole("heading", { name: "fail", exact: true }).waitFor();
+    expect(await json.inputValue()).toBe("{}");
+    expect(await page.getByText("1 field to correct").count()).toBe(0);
+  });
+
+  test("a schema that did not come can be asked for again, and an older answer changes nothing", async () => {
+    expectProblem(/ERR_FAILED/);
+    const page = await open(await start(defineDesk().environment));
+    await page.route("**/schema", (route) => route.abort());
+    await page.reload();
+    await page.getByText("The form could not be made.").waitFor();
+    await page.unroute("**/schema");
+    await page.getByRole("button", { name: "Try again" }).click();
+    const again = page.getByRole("button", { name: "List again" });
+    await again.waitFor();
+    const held: Route[] = [];
+    await page.route("**/schema", (route) => {
+      if (held.length > 0) return route.continue();
+      held.push(route);
+    });
+    await again.click();
+    await expect.poll(() => held.length).toBe(1);
+    const newer = page.waitForResponse("**/schema");
+    await again.click();
+    await newer;
+    await held[0]?.abort();
+    await page.getByRole("link", { name: "About" }).click();
+    await page.getByRole("heading", { name: "Schemas" }).waitFor();
+    expect(await page.getByText("The schemas could not be read.").count()).toBe(0);
+  });
+
+  test("the first field takes the focus from nobody who types already", async () => {
+    const page = await open(await start(wordle));
+    let release = (): void => {};
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    await page.route("**/schema-form*.js", (route) => released.then(() => route.continue()));
+    await page.reload();
+    await page.getByRole("button", { name: "Reset options", exact: true }).click();
+    await page.keyboard.type("1");
+    release();
+    await page.getByLabel("Message").waitFor();
+    // It would be taken a moment after the form has come.
+    await page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 100)));
+    await page.keyboard.type("2");
+    expect(await page.getByLabel("Seed").inputValue()).toBe("12");
+  });
+
+  test("a view that a translator of the page broke says so, and comes back with its timeline", async () => {
+    expectProblem(/removeChild/);
+    const page = await open(await start(defineCounter().environment));
+    await reset(page);
+    await page.getByLabel("Amount").fill("10");
+    await page.getByLabel("Amount").press("Enter");
+    const badge = page.locator(".episode .badge", { hasText: "Done" });
+    await badge.waitFor();
+    // What a translation of the browser does to every text.
+    await badge.evaluate((shown) => shown.lastChild?.replaceWith(document.createElement("font")));
+    await page
+      .getByRole("button", { name: /^Reset/ })
+      .first()
+      .click();
+    await page.getByText("Play could not be shown").waitFor();
+    await page.getByText("Connected", { exact: true }).waitFor();
+    await page.getByRole("link", { name: "Server" }).click();
+    await page.getByText("Live, every second").waitFor();
+    await page.getByRole("link", { name: "Play" }).click();
+    await page.getByRole("button", { name: "Try again" }).click();
+    await steps(page).nth(2).waitFor();
+    expect((await readFile(await exported(page), "utf8")).trimEnd().split("\n")).toHaveLength(2);
+  });
+
   test("the author's actions are one click away", async () => {
     const page = await open(await start(echo));
     await reset(page);
@@ -137,5 +223,9 @@ describe.skipIf(!chromium.available)("Play", () => {
     await page.keyboard.press("Enter");
     await page.getByText(/Episode 2 started/).waitFor({ state: "attached" });
     expect(await page.locator(".facts").innerText()).toMatch(/Seed\s+7/);
+    await page.getByRole("link", { name: "About" }).press("Enter");
+    await page.getByRole("heading", { name: "Facts" }).waitFor();
+    await page.keyboard.press("?");
+    await page.getByRole("dialog", { name: "Keyboard shortcuts" }).waitFor();
   });
 });

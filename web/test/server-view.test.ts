@@ -161,6 +161,16 @@ describe.skipIf(!chromium.available)("the Server view", () => {
     await page.getByText("Live, every second").waitFor();
   });
 
+  test("says when a server is stuck, and goes on once it answers", async () => {
+    const page = await open(await start(defineCounter().environment), { view: "server" });
+    await sessions(page).first().waitFor();
+    await page.route("**/web/server*", () => {});
+    await page.getByText("The server has not answered for 5 s.").waitFor();
+    expect(await page.getByText("Live, every second").count()).toBe(0);
+    await page.unrouteAll({ behavior: "ignoreErrors" });
+    await page.getByText("Live, every second").waitFor();
+  });
+
   for (const scheme of ["light", "dark"] as const) {
     test(`fits and has no fault for people with disabilities: ${scheme}`, async () => {
       const server = await start(defineCounter().environment);

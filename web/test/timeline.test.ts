@@ -7,12 +7,27 @@ import { describe, expect, test } from "vitest";
 import echo from "../../envs/echo/server/environment.js";
 import wordle from "../../envs/wordle/server/environment.js";
 import { defineCounter } from "../../openenv/test-support/counter.js";
-import { exported, imported, requireChromium, reset, steps, usePages } from "./pages.js";
+import { exported, imported, PHONE, requireChromium, reset, steps, usePages } from "./pages.js";
 
 const chromium = await requireChromium();
 
 describe.skipIf(!chromium.available)("the timeline", () => {
-  const { start, open } = usePages(chromium);
+  const { start, open, expectProblem } = usePages(chromium);
+
+  test("says that its plot could not be loaded, goes on without it, and shows it when asked again", async () => {
+    expectProblem(/ERR_FAILED|dynamically imported/);
+    const page = await open(await start(echo));
+    await reset(page);
+    await page.route("**/reward-plot*.js", (route) => route.abort());
+    await page.getByLabel("Message").fill("hello");
+    await page.keyboard.press("Enter");
+    await page.getByText("The plot could not be shown").waitFor();
+    await page.getByRole("heading", { name: "Step 1" }).waitFor();
+    await page.unroute("**/reward-plot*.js");
+    await page.getByRole("button", { name: "Try again" }).click();
+    await page.locator(".plot canvas").waitFor();
+    expect(await page.getByText("The plot could not be shown").count()).toBe(0);
+  });
 
   test("is exported as episodes, imported to look at, and replayed to the same end", async () => {
     const server = await start(wordle);
@@ -21,10 +36,12 @@ describe.skipIf(!chromium.available)("the timeline", () => {
     await page.getByLabel("Seed").fill("42");
     await page.keyboard.press("Enter");
     await page.getByText("Episode 1 started").waitFor({ state: "attached" });
-    for (const word of ["[crane]", "[slate]"]) {
+    for (const [at, word] of ["[crane]", "[slate]"].entries()) {
       await page.getByLabel("Message").fill(word);
       await page.getByLabel("Message").press("Enter");
-      await page.getByText(word).first().waitFor();
+      await steps(page)
+        .nth(at + 1)
+        .waitFor();
     }
     const file = await exported(page);
     const [line = ""] = (await readFile(file, "utf8")).split("\n");
@@ -77,7 +94,25 @@ describe.skipIf(!chromium.available)("the timeline", () => {
     expect(await page.getByText("Not played").count()).toBe(0);
     const replayed = await readFile(await exported(page, "Export replay"), "utf8");
     expect(parseEpisode(replayed.trimEnd())).toMatchObject({ environment: "wordle_env", episode: 5, reset: {} });
-    expect(replayed).not.toContain("77");
+    expect(replayed).not.toContain('"reward":77');
+    await imported(page, file);
+    await page.getByRole("button", { name: "Replay", exact: true }).waitFor();
+    expect(await page.getByRole("heading", { name: "Replay" }).count()).toBe(0);
+  });
+
+  test("a replay that finds no place says who may hold it, one in the queue tells its number", async () => {
+    for (const [queueSize, words] of [
+      [0, /CAPACITY_REACHED.*this tab's session may hold the place/],
+      [3, "The replay is number 1 in the queue"],
+    ] as const) {
+      const { environment } = defineCounter({ supportsConcurrentSessions: false });
+      const page = await open(await start(environment, { queueSize }));
+      await reset(page);
+      await imported(page, await exported(page));
+      await page.getByRole("button", { name: "Replay" }).click();
+      await page.getByText(words).waitFor();
+      expect(await page.getByText(/is the first that differs/).count()).toBe(0);
+    }
   });
 
   test("an episode of another environment says so, and is called as its file calls it", async () => {
@@ -148,6 +183,31 @@ describe.skipIf(!chromium.available)("the timeline", () => {
     expect(await steps(page).count()).toBeLessThan(80);
     await page.keyboard.press("k");
     await page.getByRole("heading", { name: "Step 9999" }).waitFor();
+  });
+
+  test("rows follow each other without a gap, also those of another file and of a narrower window", async () => {
+    const server = await start(defineCounter().environment);
+    const [player, page] = [await open(server), await open(server)];
+    await reset(player);
+    for (const number of [1, 2]) {
+      await add(player, 1);
+      await player.getByRole("heading", { name: `Step ${number}` }).waitFor();
+    }
+    const file = await exported(player);
+    await reset(page);
+    await reset(page);
+    await steps(page).nth(1).waitFor();
+    await imported(page, file);
+    await page.getByText("Read-only: 1 episode, 2 steps.").waitFor();
+    const gaps = () =>
+      page.locator(".tl__row").evaluateAll((rows) => {
+        const places = rows.map((row) => row.getBoundingClientRect());
+        return places.slice(1).map(({ top }, at) => Math.round(top - (places[at]?.bottom ?? 0)));
+      });
+    expect(await gaps()).toEqual([0, 0, 0]);
+    await page.setViewportSize(PHONE);
+    await page.locator("label", { hasText: /^Timeline$/ }).click();
+    await expect.poll(gaps).toEqual([0, 0, 0]);
   });
 
   test("a new step moves nothing for those who look at an older one", async () => {

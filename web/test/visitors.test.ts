@@ -5,6 +5,7 @@ import * as z from "zod";
 import echo from "../../envs/echo/server/environment.js";
 import wordle from "../../envs/wordle/server/environment.js";
 import { defineCounter } from "../../openenv/test-support/counter.js";
+import { defineDesk } from "../../openenv/test-support/tool-environment.js";
 import { faults } from "./axe.js";
 import { PHONE, requireChromium, reset, steps, usePages, width } from "./pages.js";
 import { startProxy } from "./proxy.js";
@@ -107,6 +108,31 @@ describe.skipIf(!chromium.available)("visitors", () => {
     expect(await page.getByLabel("Word").inputValue()).toBe("kept");
   });
 
+  test("a tool that the server has no more gives way to what it has, and its steps are not used again", async () => {
+    const first = await start(defineDesk().environment);
+    const page = await open(first);
+    await reset(page);
+    await page.getByRole("option", { name: /^greet/ }).click();
+    await page.getByLabel("Name").fill("Ada");
+    await page.getByLabel("Name").press("Enter");
+    await page.getByRole("button", { name: "Use again" }).waitFor();
+    await first.close();
+    await page.getByText("Connection lost.").waitFor();
+    await start(defineCounter().environment, { port: Number(new URL(first.url).port) });
+    await page.getByLabel("Amount").waitFor();
+    expect(await page.getByRole("heading", { name: "Step 1" }).count()).toBe(1);
+    expect(await page.getByRole("button", { name: "Use again" }).count()).toBe(0);
+  });
+
+  test("where only an orchestrator may play, the page keeps no session", async () => {
+    const options = { mode: "production", webInterface: true, orchestratorToken: "drive" } as const;
+    const server = await start(defineCounter().environment, options);
+    const page = await open(server);
+    await page.getByText("This server keeps reset, step and state for its orchestrator.").waitFor();
+    await page.getByText("Not connected", { exact: true }).waitFor();
+    await expect.poll(() => server.capacity().active_sessions).toBe(0);
+  });
+
   test("the page reconnects by itself", async () => {
     const first = await start(echo);
     const port = Number(new URL(first.url).port);
@@ -201,6 +227,10 @@ describe.skipIf(!chromium.available)("visitors", () => {
   test("on a phone one column is enough, and nothing is wider than the screen", async () => {
     const page = await open(await start(wordle), { size: PHONE });
     await reset(page);
+    const more = page.getByRole("button", { name: "More: import, export" });
+    await more.click();
+    await page.getByRole("button", { name: "Import", exact: true }).press("Escape");
+    expect(await more.evaluate((button) => button === document.activeElement)).toBe(true);
     await page.getByLabel("Message").fill("[crane]");
     await page.getByRole("button", { name: /^Send/ }).click();
     await page.getByRole("heading", { name: "Step 1" }).waitFor();

@@ -8,8 +8,10 @@ export function Menu({ label, className, children }: { label: string; className?
   useEffect(() => {
     if (!open) return;
     const close = (event: Event): void => {
-      if (event instanceof KeyboardEvent ? event.key === "Escape" : !place.current?.contains(event.target as Node))
-        setOpen(false);
+      const isKey = event instanceof KeyboardEvent;
+      if (isKey ? event.key !== "Escape" : place.current?.contains(event.target as Node)) return;
+      setOpen(false);
+      if (isKey) place.current?.querySelector("button")?.focus();
     };
     addEventListener("pointerdown", close);
     addEventListener("keydown", close);

@@ -1,5 +1,5 @@
 import type { JsonObject } from "../../../openenv/src/protocol/messages.js";
-import { openLink, type ServerLink } from "../server/link.js";
+import { LinkLostError, openLink, type ServerLink } from "../server/link.js";
 import { readAnswer } from "./answer.js";
 import { type Diff, diffValues } from "./diff.js";
 import { type NewStep, type PlayedEpisode, type Step, type Timeline, timelineOf } from "./timeline.js";
@@ -13,12 +13,14 @@ export interface ReplayRow {
 }
 
 export interface ReplayState {
-  status: "playing" | "equal" | "differs" | "stopped" | "failed";
+  status: "queued" | "playing" | "equal" | "differs" | "failed";
   rows: readonly ReplayRow[];
   /** Index of the first row that differs; -1 for none. */
   firstDifference: number;
   /** Why it failed. */
   problem: string | undefined;
+  /** In the queue of the server, from 1 on; 0 outside of it. */
+  place: number;
 }
 
 interface ReplayOptions {
@@ -30,25 +32,34 @@ interface ReplayOptions {
 
 /** A long replay is told a few times a second, not with every step. */
 const TELL_MS = 100;
+/** Said where the server has no place for it. */
+export const OWN_PLACE = "It plays in a session of its own, and this tab's session may hold the place.";
 const NO_DIFF: Diff = { changes: [], fields: 0 };
 
-/** Plays a recorded timeline in a session of its own, and stops at the first step that differs. */
+/** Plays a recorded timeline in a session of its own, up to the first step that differs; aborted, it tells no more. */
 export async function replay(timeline: Timeline, { goOn, signal, onChange }: ReplayOptions): Promise<void> {
   const rows: ReplayRow[] = timeline.steps.map((recorded) => ({ recorded, now: undefined, diff: NO_DIFF }));
   let firstDifference = -1;
   let toldAt = 0;
+  let place = 0;
   const tell = (status: ReplayState["status"], problem?: string): void => {
     toldAt = Date.now();
-    if (!signal.aborted || status === "stopped") onChange({ status, rows: [...rows], firstDifference, problem });
+    if (!signal.aborted) onChange({ status, rows: [...rows], firstDifference, problem, place });
   };
   tell("playing");
   let link: ServerLink | undefined;
   const onAbort = (): void => link?.close();
   signal.addEventListener("abort", onAbort);
   try {
-    link = await openLink({ ended: () => {}, queued: () => {} });
+    link = await openLink({
+      ended: () => {},
+      queued: (number) => {
+        place = number;
+        tell(place > 0 ? "queued" : "playing");
+      },
+    });
     for (const [at, { recorded }] of rows.entries()) {
-      if (signal.aborted) return tell("stopped");
+      if (signal.aborted) return;
       const now = await play(link, recorded);
       const diff = diffValues(comparable(recorded), comparable(now));
       rows[at] = { recorded, now, diff };
@@ -58,7 +69,8 @@ export async function replay(timeline: Timeline, { goOn, signal, onChange }: Rep
     }
     tell(firstDifference < 0 ? "equal" : "differs");
   } catch (error) {
-    tell(signal.aborted ? "stopped" : "failed", (error as Error).message);
+    const isFull = error instanceof LinkLostError && error.end.places !== undefined;
+    tell("failed", `${(error as Error).message}${isFull ? `. ${OWN_PLACE}` : ""}`);
   } finally {
     signal.removeEventListener("abort", onAbort);
     link?.close();

@@ -66,9 +66,10 @@ function findText(now: unknown, before: unknown, depth: number): string | undefi
 }
 
 /** Every observation has them, and they are shown elsewhere. */
-export const STANDARD: readonly string[] = ["done", "reward", "metadata"];
+const STANDARD: readonly string[] = ["done", "reward", "metadata"];
 
-function withoutStandard(observation: JsonObject): JsonObject {
+/** The fields of this environment. */
+export function withoutStandard(observation: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(observation).filter(([key]) => !STANDARD.includes(key)));
 }
 

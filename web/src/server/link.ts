@@ -38,7 +38,14 @@ export interface LinkEnd {
   places?: number;
 }
 
-export class LinkLostError extends Error {}
+export class LinkLostError extends Error {
+  readonly end: LinkEnd;
+
+  constructor(end: LinkEnd) {
+    super(end.reason);
+    this.end = end;
+  }
+}
 
 /** One session on `/ws`: requests are answered in order, one at a time. */
 export interface ServerLink {
@@ -54,28 +61,33 @@ export async function openLink(events: LinkEvents): Promise<ServerLink> {
   let socket: Socket | undefined;
   let frames = 0;
   let waiting: { resolve(text: string): void; reject(error: Error): void } | undefined;
-  /** What the server said before it was asked: why it refuses the session. */
-  let unasked: Answer | undefined;
+  /** Why the server gives no session. */
+  let refused: LinkEnd | undefined;
   let ended: LinkEnd | undefined;
   let last: Promise<unknown> = Promise.resolve();
 
   const end = (why: LinkEnd): void => {
     if (ended) return;
-    ended = refusalOf(unasked) ?? why;
-    waiting?.reject(new LinkLostError(ended.reason));
+    ended = refused ?? why;
+    waiting?.reject(new LinkLostError(ended));
     events.ended(ended);
   };
   const receive = (data: unknown): void => {
     frames++;
     const text = String(data);
     if (text.startsWith(QUEUED)) return events.queued(Number((parseJson(text) as Answer).data["place"]));
-    if (waiting) waiting.resolve(text);
-    else unasked = parseJson(text) as Answer;
+    const told = text.startsWith(ERROR) ? (parseJson(text) as Answer).data : undefined;
+    // A refusal is no answer, also for those who have asked already; the end follows.
+    if (told && (!waiting || REFUSALS.includes(told["code"]))) {
+      refused = refusalOf(told);
+      return;
+    }
+    waiting?.resolve(text);
     waiting = undefined;
   };
 
   const send = async (message: JsonObject): Promise<Exchange> => {
-    if (ended) throw new LinkLostError(ended.reason);
+    if (ended) throw new LinkLostError(ended);
     const text = JSON.stringify(message);
     const frame = ++frames;
     const start = performance.now();
@@ -102,7 +114,7 @@ export async function openLink(events: LinkEvents): Promise<ServerLink> {
     close() {
       if (ended) return;
       ended = { code: 1000, reason: "this page closed it" };
-      waiting?.reject(new LinkLostError(ended.reason));
+      waiting?.reject(new LinkLostError(ended));
       socket.drop();
     },
   };
@@ -111,9 +123,12 @@ export async function openLink(events: LinkEvents): Promise<ServerLink> {
 /** How the frames begin that tell the place in the queue. */
 const QUEUED = '{"type":"queued"';
 
-function refusalOf(answer: Answer | undefined): LinkEnd | undefined {
-  if (answer?.type !== "error") return undefined;
-  const { code, message, max_sessions: places } = answer.data;
+/** The same of those that tell what went wrong. */
+const ERROR = '{"type":"error"';
+/** The codes of those that are told instead of a session. */
+const REFUSALS: readonly unknown[] = ["CAPACITY_REACHED", "FACTORY_ERROR"];
+
+function refusalOf({ code, message, max_sessions: places }: JsonObject): LinkEnd {
   const end = { code: 0, reason: `${String(message)} (${String(code)})` };
   return code === "CAPACITY_REACHED" ? { ...end, places: Number(places) } : end;
 }

@@ -1,7 +1,6 @@
 import { useSyncExternalStore } from "react";
 import { lazily } from "../../parts/lazily.js";
 import { Notice } from "../../parts/notice.js";
-import { useSchema } from "../../use-schema.js";
 import type { ViewProps } from "../../views.js";
 import { FactsCard, ReferenceCard } from "./facts-cards.js";
 import { SchemaCard } from "./schema-card.js";
@@ -10,9 +9,8 @@ import { SnippetCard } from "./snippet-card.js";
 const Readme = lazily("The README", () => import("./readme.js"));
 
 /** What the environment is, and how to use it from elsewhere. */
-export default function AboutView({ info, play }: ViewProps) {
-  const { timeline, connection } = useSyncExternalStore(play.subscribe, play.snapshot);
-  const { schema, problem, load } = useSchema(connection.sessions);
+export default function AboutView({ info, play, schema: { value: schema, problem, load } }: ViewProps) {
+  const { timeline } = useSyncExternalStore(play.subscribe, play.snapshot);
   return (
     <main className="page" id="main" tabIndex={-1}>
       {problem ? (

@@ -1,12 +1,10 @@
 import { useId, useState } from "react";
 import type { SchemaBody } from "../../../../openenv/src/protocol/http.js";
-import type { JsonObject } from "../../../../openenv/src/protocol/messages.js";
-import { count } from "../../parts/format.js";
 import { Json } from "../../parts/json.js";
 import { type Tab, Tabs } from "../../parts/tabs.js";
 import { CopyText } from "./copy-text-button.js";
-import { fieldsOf } from "./schema-rows.js";
-import { ToolList } from "./tool-table.js";
+import { FieldTable } from "./field-table.js";
+import { ToolTable } from "./tool-table.js";
 
 type Part = "action" | "observation" | "state" | "tools" | "json";
 
@@ -37,46 +35,11 @@ export function SchemaCard({ schema }: { schema: SchemaBody }) {
             <Json value={schema} />
           </div>
         ) : selected === "tools" ? (
-          <ToolList tools={tools} />
+          <ToolTable tools={tools} />
         ) : (
           <FieldTable schema={schema[selected]} />
         )}
       </div>
     </section>
-  );
-}
-
-/** The fields of one schema. */
-export function FieldTable({ schema, empty = "It has no fields." }: { schema: JsonObject; empty?: string }) {
-  const rows = fieldsOf(schema);
-  if (rows.length === 0) return <p className="pad muted">{empty}</p>;
-  return (
-    <div
-      className="table-wrap"
-      tabIndex={0}
-      role="region"
-      aria-label={`${count(rows.length, "field")}, scrolls sideways`}
-    >
-      <table className="wrap fields">
-        <thead>
-          <tr>
-            <th>Field</th>
-            <th>Type</th>
-            <th>Default</th>
-            <th className="fields__text">Description</th>
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map(({ path, type, preset, description }) => (
-            <tr key={path}>
-              <td className="mono nowrap">{path}</td>
-              <td className="mono">{type}</td>
-              <td className="mono">{preset}</td>
-              <td>{description}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
   );
 }

@@ -1,8 +1,8 @@
 import type { SchemaBody } from "../../../../openenv/src/protocol/http.js";
-import { FieldTable } from "./schema-card.js";
+import { FieldTable } from "./field-table.js";
 
 /** The tools that the environment declares, and what each takes. */
-export function ToolList({ tools }: { tools: NonNullable<SchemaBody["tools"]> }) {
+export function ToolTable({ tools }: { tools: NonNullable<SchemaBody["tools"]> }) {
   return (
     <ul className="tool-list">
       {tools.map(({ name, description, input_schema }) => (

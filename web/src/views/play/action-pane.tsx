@@ -1,11 +1,13 @@
-import { useEffect, useRef, useState } from "react";
+import { useEffect, useLayoutEffect, useRef, useState } from "react";
+import type { SchemaBody } from "../../../../openenv/src/protocol/http.js";
 import type { JsonObject } from "../../../../openenv/src/protocol/messages.js";
 import type { WebInfo } from "../../../../openenv/src/protocol/web.js";
 import { lazily } from "../../parts/lazily.js";
+import { Notice } from "../../parts/notice.js";
 import { Segments } from "../../parts/segments.js";
 import type { Play, PlaySnapshot } from "../../play/play.js";
 import { needsReset } from "../../play/timeline.js";
-import type { SchemaState } from "../../use-schema.js";
+import type { Told } from "../../use-told.js";
 import { JsonEditor } from "./json-editor.js";
 import { QuickActions } from "./quick-actions.js";
 import { SendButton } from "./send-button.js";
@@ -21,7 +23,7 @@ interface ActionPaneProps {
   info: WebInfo;
   play: Play;
   shown: PlaySnapshot;
-  schema: SchemaState;
+  schema: Told<SchemaBody>;
   draft: Draft;
   hasTools: boolean;
 }
@@ -31,7 +33,7 @@ export function ActionPane({ info, play, shown, schema, draft, hasTools }: Actio
   const [mode, setMode] = useState<"form" | "json">("form");
   const [invalid, setInvalid] = useState(0);
   const focused = useRef(false);
-  const description = schema.schema?.tools?.find(({ name }) => name === draft.tool)?.description;
+  const description = schema.value?.tools?.find(({ name }) => name === draft.tool)?.description;
   const last = shown.timeline.steps.at(-1);
   const issues = last?.kind === "step" ? issuesFor(last.failure?.issues, draft.tool) : NO_ISSUES;
   const mustReset = needsReset(shown.timeline, info);
@@ -40,12 +42,16 @@ export function ActionPane({ info, play, shown, schema, draft, hasTools }: Actio
     setInvalid(0);
     void play.send(draft.toAction(value));
   };
+  // What was found is of no account for what is written now.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: with each change of them
+  useLayoutEffect(() => setInvalid(0), [draft.tool, draft.value, mode]);
   // Where there is a keyboard, the first field is ready to be typed in.
   useEffect(() => {
     if (focused.current || !draft.schema || matchMedia("(pointer: coarse)").matches) return;
     focused.current = true;
     loadForm().then(
-      () => setTimeout(focusFirstField),
+      // By then somebody may be typing elsewhere.
+      () => setTimeout(() => document.activeElement === document.body && focusFirstField()),
       () => {},
     );
   }, [draft.schema]);
@@ -81,10 +87,27 @@ export function ActionPane({ info, play, shown, schema, draft, hasTools }: Actio
         <QuickActions play={play} shown={shown} needsReset={mustReset} />
         {!draft.schema ? (
           schema.problem ? (
-            <p className="err">{schema.problem}</p>
+            <Notice
+              tone="bad"
+              title="The form could not be made."
+              actions={
+                <button type="button" className="btn btn--sm" onClick={schema.load}>
+                  Try again
+                </button>
+              }
+            >
+              {schema.problem}
+            </Notice>
           ) : null
         ) : mode === "json" ? (
-          <JsonEditor id={FORM_ID} value={draft.value} onChange={draft.setValue} onSend={send} onInvalid={setInvalid}>
+          <JsonEditor
+            key={draft.tool}
+            id={FORM_ID}
+            value={draft.value}
+            onChange={draft.setValue}
+            onSend={send}
+            onInvalid={setInvalid}
+          >
             {hasTools ? null : button}
           </JsonEditor>
         ) : (

@@ -45,7 +45,8 @@ export function ConnectionNotice({ info, play, shown }: ConnectionNoticeProps) {
     );
   }
   if (status !== "lost" || !end) return null;
-  const next = nextTryAt === undefined ? "Trying now." : `Next try in ${left} s.`;
+  // The notice is read aloud when it changes, and this changes every second.
+  const next = <span aria-hidden="true">{nextTryAt === undefined ? "Trying now." : `Next try in ${left} s.`}</span>;
   if (end.places !== undefined) {
     return (
       <Notice

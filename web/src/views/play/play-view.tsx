@@ -1,7 +1,7 @@
 import { useEffect, useState, useSyncExternalStore } from "react";
 import { Segments } from "../../parts/segments.js";
+import type { Imported } from "../../play/play.js";
 import type { Step } from "../../play/timeline.js";
-import { useSchema } from "../../use-schema.js";
 import type { ViewProps } from "../../views.js";
 import { ActionPane } from "./action-pane.js";
 import { Announcer } from "./announcer.js";
@@ -20,18 +20,16 @@ import { useFiles } from "./use-files.js";
 type Part = "step" | "timeline" | "state";
 
 /** Act on the left, what came back in the middle, what happened so far on the right. */
-export default function PlayView({ info, play }: ViewProps) {
+export function PlayView({ info, play, schema }: ViewProps) {
   const shown = useSyncExternalStore(play.subscribe, play.snapshot);
-  const schema = useSchema(shown.connection.sessions);
-  const tools = schema.schema?.tools ?? [];
-  const draft = useDraft(info, schema.schema);
+  const tools = schema.value?.tools ?? [];
+  const draft = useDraft(info, schema.value);
   const [part, setPart] = useState<Part>("step");
-  const [replaying, setReplaying] = useState(false);
+  const [replayed, setReplayed] = useState<Imported>();
+  // Another file is only shown.
+  const replaying = replayed !== undefined && replayed === shown.imported;
   const files = useFiles(info, play, shown);
   useShortcuts(play, files, () => !document.getElementById("main")?.closest("[hidden]"));
-  useEffect(() => {
-    if (!shown.imported) setReplaying(false);
-  }, [shown.imported]);
   useScrollToAnswer(shown.timeline.steps.length, setPart);
   const step = play.shown().steps[shown.selected];
   const hasTools = tools.length > 0;
@@ -46,7 +44,7 @@ export default function PlayView({ info, play }: ViewProps) {
         files={files}
         replaying={replaying}
         onReplay={() => {
-          setReplaying(true);
+          setReplayed(shown.imported);
           setPart("step");
         }}
       />
@@ -58,7 +56,7 @@ export default function PlayView({ info, play }: ViewProps) {
           <Segments
             label="What is shown below"
             options={[
-              { name: "step", label: nameOf(step, shown.imported !== undefined && replaying) },
+              { name: "step", label: nameOf(step, replaying) },
               { name: "timeline", label: "Timeline" },
               { name: "state", label: "State" },
             ]}
@@ -66,8 +64,8 @@ export default function PlayView({ info, play }: ViewProps) {
             onSelect={setPart}
           />
         </div>
-        {shown.imported && replaying ? (
-          <ReplayPane info={info} imported={shown.imported} onClose={() => setReplaying(false)} />
+        {replaying ? (
+          <ReplayPane info={info} imported={replayed} onClose={() => setReplayed(undefined)} />
         ) : (
           <StepPane info={info} play={play} shown={shown} draft={draft} tools={tools} />
         )}

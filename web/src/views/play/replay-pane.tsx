@@ -3,7 +3,7 @@ import type { WebInfo } from "../../../../openenv/src/protocol/web.js";
 import { formatReward } from "../../parts/format.js";
 import { Notice } from "../../parts/notice.js";
 import type { Imported } from "../../play/play.js";
-import { type ReplayRow, type ReplayState, replay, replayedTimeline } from "../../play/replay.js";
+import { OWN_PLACE, type ReplayRow, type ReplayState, replay, replayedTimeline } from "../../play/replay.js";
 import { summarizeAction, summarizeObservation } from "../../play/summary.js";
 import type { Step, Timeline } from "../../play/timeline.js";
 import { ChangeList } from "./diff-view.js";
@@ -135,8 +135,9 @@ function ReplayBadge({ state, place }: { state: ReplayState | undefined; place: 
       return <span className="badge badge--ok">Equal</span>;
     case "differs":
       return <span className="badge badge--bad">Differs at {place}</span>;
+    case "queued":
+      return <span className="badge badge--wait">In the queue</span>;
     case "failed":
-    case "stopped":
       return <span className="badge badge--wait">Stopped</span>;
     default:
       return <span className="badge badge--live">Playing</span>;
@@ -173,10 +174,17 @@ function Verdict({ state, first, place, showDiff, onShowDiff, onGoOn, onAgain, o
       </Notice>
     );
   }
-  if (state?.status === "failed" || state?.status === "stopped") {
+  if (state?.status === "failed") {
     return (
       <Notice tone="wait" title="The replay was stopped" actions={again}>
-        {state.problem ?? "The rest was not played."}
+        {state.problem}
+      </Notice>
+    );
+  }
+  if (state?.status === "queued") {
+    return (
+      <Notice tone="wait" title={`The replay is number ${state.place.toLocaleString("en")} in the queue`}>
+        It starts by itself. {OWN_PLACE}
       </Notice>
     );
   }

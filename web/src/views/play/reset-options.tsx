@@ -198,7 +198,10 @@ function Problem({ id, text }: { id: string; text: string | undefined }) {
 const NO_ISSUES: never[] = [];
 
 function wholeNumber(name: string, text: string): string | undefined {
-  return text === "" || /^-?\d+$/.test(text.trim()) ? undefined : `${name} must be a whole number.`;
+  if (text === "") return undefined;
+  if (!/^-?\d+$/.test(text.trim())) return `${name} must be a whole number.`;
+  if (Number.isSafeInteger(Number(text))) return undefined;
+  return `${name} must lie between −${Number.MAX_SAFE_INTEGER} and ${Number.MAX_SAFE_INTEGER}.`;
 }
 
 /** The options that the contract declares. */

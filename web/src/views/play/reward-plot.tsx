@@ -50,7 +50,7 @@ export default function RewardPlot({ timeline, selected, onSelect }: RewardPlotP
   }, [data, selected]);
   const last = timeline.episodes.at(-1);
   const summary = `Reward of each step and cumulative reward, ${timeline.episodes.length} episodes. Episode ${
-    (last?.index ?? 0) + 1
+    last?.number ?? 1
   } stands at ${formatReward(last?.total ?? null)} after ${last?.steps ?? 0} steps.`;
   return <div ref={place} className="plot__canvas" role="img" aria-label={summary} />;
 }

@@ -21,6 +21,12 @@ export function setSingleKeys(on: boolean): void {
   remember(KEY, on ? "on" : "off");
 }
 
+/** Whether keys are text there. */
+export function isField(target: EventTarget | null): boolean {
+  if (!(target instanceof HTMLElement)) return false;
+  return target.matches("textarea, select, input:not([type=radio]):not([type=checkbox])") || target.isContentEditable;
+}
+
 /** Keys of the Play view, outside of fields. Alt and an arrow move in the timeline from anywhere. */
 export function useShortcuts(play: Play, files: Files, active: () => boolean): void {
   const latest = useRef({ play, files, active });
@@ -68,7 +74,6 @@ function actionFor(key: string, play: Play, files: Files): (() => void) | undefi
     ["c", () => copyStep(play)],
     ["e", files.save],
     ["/", () => (document.getElementById("find-tool") ?? { focus: focusFirstField }).focus()],
-    ["?", () => document.dispatchEvent(new CustomEvent(SHORTCUTS_EVENT))],
   ]).get(key);
 }
 
@@ -77,9 +82,4 @@ function copyStep(play: Play): void {
   if (!step) return;
   const { action, observation, reward, done, metadata } = step;
   void copyText(JSON.stringify({ action, observation, reward, done, metadata }, null, 2));
-}
-
-function isField(target: EventTarget | null): boolean {
-  if (!(target instanceof HTMLElement)) return false;
-  return target.matches("textarea, select, input:not([type=radio]):not([type=checkbox])") || target.isContentEditable;
 }

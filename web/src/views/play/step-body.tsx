@@ -10,7 +10,7 @@ import { ViewParts } from "../../parts/marked-text.js";
 import { Notice } from "../../parts/notice.js";
 import { toolErrorOf } from "../../play/answer.js";
 import type { Play, PlaySnapshot } from "../../play/play.js";
-import { STANDARD } from "../../play/summary.js";
+import { withoutStandard } from "../../play/summary.js";
 import type { Step } from "../../play/timeline.js";
 import { Block } from "./block.js";
 import { Fields } from "./fields.js";
@@ -43,7 +43,7 @@ export function StepBody({ info, play, shown, step, draft, tools }: StepBodyProp
         title={title}
         end={
           <>
-            {kind === "step" ? (
+            {kind === "step" && draft.takes(action) ? (
               <button type="button" className="btn btn--ghost btn--sm" onClick={() => draft.use(action)}>
                 Use again
               </button>
@@ -142,10 +142,6 @@ function resultOf(observation: JsonObject): JsonObject {
     ...others,
   };
   return Object.fromEntries(Object.entries(shown).filter(([, value]) => value !== null && value !== undefined));
-}
-
-function withoutStandard(observation: JsonObject): JsonObject {
-  return Object.fromEntries(Object.entries(observation).filter(([key]) => !STANDARD.includes(key)));
 }
 
 /** Shown as the parts of the reward. */

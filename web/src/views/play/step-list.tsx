@@ -1,5 +1,5 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { type KeyboardEvent, useEffect, useRef } from "react";
+import { type KeyboardEvent, useEffect, useLayoutEffect, useRef } from "react";
 import type { Play } from "../../play/play.js";
 import type { Timeline } from "../../play/timeline.js";
 import { RowShown } from "./step-row.js";
@@ -17,6 +17,7 @@ interface StepListProps {
 const STEP_REM = 2.5;
 const STEP_TOUCH_REM = 3;
 const HEAD_REM = 2;
+const TOUCH = "(pointer: coarse), (max-width: 47.49em)";
 
 /** The steps, one row each; only those on the screen are made. One tab stop, arrows move inside. */
 export function StepList({ play, timeline, selected, unseen, hasTools }: StepListProps) {
@@ -28,6 +29,16 @@ export function StepList({ play, timeline, selected, unseen, hasTools }: StepLis
     estimateSize: (index) => (rows[index]?.kind === "step" ? stepHeight() : HEAD_REM * rem()),
     overscan: 12,
   });
+  const { imported } = play.snapshot();
+  // Heights are remembered by the place of a row.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another timeline has other rows there
+  useLayoutEffect(() => {
+    const measure = (): void => virtual.measure();
+    measure();
+    const touch = matchMedia(TOUCH);
+    touch.addEventListener("change", measure);
+    return () => touch.removeEventListener("change", measure);
+  }, [virtual, imported]);
   const at = rowOf(timeline, selected);
   // A row that is selected is seen; a row that comes while another one is looked at moves nothing.
   useEffect(() => {
@@ -95,8 +106,7 @@ function rem(): number {
 }
 
 function stepHeight(): number {
-  const touch = matchMedia("(pointer: coarse), (max-width: 47.49em)").matches;
-  return (touch ? STEP_TOUCH_REM : STEP_REM) * rem();
+  return (matchMedia(TOUCH).matches ? STEP_TOUCH_REM : STEP_REM) * rem();
 }
 
 /** Rows are in the order of steps, so that the row of a step is at or behind its number. */

@@ -84,7 +84,7 @@ export function ToolList({ tools, info, draft, again }: ToolListProps) {
         >
           {choices.map((choice) => (
             <li
-              key={choice.name}
+              key={idOf(choice)}
               id={idOf(choice)}
               role="option"
               aria-selected={choice.tool === draft.tool}

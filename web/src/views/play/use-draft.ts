@@ -14,6 +14,8 @@ export interface Draft {
   value: JsonObject;
   setTool(tool: string | null): void;
   setValue(value: JsonObject): void;
+  /** Whether this server takes such an action: one of a file may be of another environment. */
+  takes(action: JsonObject): boolean;
   /** Takes over an action of the wire. */
   use(action: JsonObject): void;
   /** `value` as an action of the wire. */
@@ -25,7 +27,10 @@ export function useDraft(info: WebInfo, schema: SchemaBody | undefined): Draft {
   const [chosen, setTool] = useState<string | null>();
   const [values, setValues] = useState<Record<string, JsonObject>>({});
   const first = info.tools_only ? (tools[0]?.name ?? null) : null;
-  const tool = chosen === undefined ? first : chosen;
+  const isThere = (name: string | null): boolean =>
+    name === null ? !info.tools_only : tools.some((declared) => declared.name === name);
+  // The server may have come back without it.
+  const tool = chosen !== undefined && isThere(chosen) ? chosen : first;
   const write = (name: string | null, value: JsonObject): void =>
     setValues((before) => ({ ...before, [keyOf(name)]: value }));
   return {
@@ -34,8 +39,9 @@ export function useDraft(info: WebInfo, schema: SchemaBody | undefined): Draft {
     value: values[keyOf(tool)] ?? EMPTY,
     setTool,
     setValue: (value) => write(tool, value),
+    takes: (action) => isThere(toolOf(action)),
     use(action) {
-      const name = isToolAction(action) && typeof action["tool_name"] === "string" ? action["tool_name"] : null;
+      const name = toolOf(action);
       const given = action["arguments"];
       setTool(name);
       write(name, name === null ? action : isObject(given) ? given : EMPTY);
@@ -45,6 +51,10 @@ export function useDraft(info: WebInfo, schema: SchemaBody | undefined): Draft {
 }
 
 const EMPTY: JsonObject = {};
+
+function toolOf(action: JsonObject): string | null {
+  return isToolAction(action) && typeof action["tool_name"] === "string" ? action["tool_name"] : null;
+}
 
 /** No tool has an empty name. */
 function keyOf(tool: string | null): string {

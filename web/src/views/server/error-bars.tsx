@@ -1,17 +1,16 @@
-import type { ServerView } from "../../../../openenv/src/protocol/web.js";
+import { MAX_TOLD_ERRORS, type ServerView } from "../../../../openenv/src/protocol/web.js";
 import { count, formatCount } from "../../parts/format.js";
 
 const MINUTES = 60;
 const HOUR_S = 3600;
-/** Of the list that the server gives: a full one may have lost older errors. */
-const MOST_RECENT = 50;
 
 /** Errors of the last hour, a bar a minute. */
 export function ErrorBars({ view: { at, recent_errors: recent, steps } }: { view: ServerView }) {
   const recently = recent.filter((error) => error.at > at - HOUR_S);
   const perMinute = countByMinute(recently.map((error) => at - error.at));
   const most = Math.max(...perMinute.values(), 1);
-  const isCut = recently.length >= MOST_RECENT;
+  // A full list may have lost older ones.
+  const isCut = recently.length >= MAX_TOLD_ERRORS;
   const shown = `${recently.length}${isCut ? "+" : ""}`;
   return (
     <section className="card kpi">

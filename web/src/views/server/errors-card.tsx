@@ -1,12 +1,14 @@
 import type { ServerView, ServerViewError } from "../../../../openenv/src/protocol/web.js";
 import { CopyButton } from "../../parts/copy-button.js";
 import { count, formatTime } from "../../parts/format.js";
+import { errorKeys } from "./error-keys.js";
 import { shortId } from "./session-rows.js";
 
 /** What went wrong lately, newest first. */
 export function ErrorsCard({ view }: { view: ServerView }) {
   const { errors, recent_errors: recent } = view;
   const counted = Object.entries(errors).sort(([, a], [, b]) => b - a);
+  const keys = errorKeys(recent);
   return (
     <section className="card" aria-labelledby="errors-h">
       <header className="card__head">
@@ -28,8 +30,8 @@ export function ErrorsCard({ view }: { view: ServerView }) {
       ) : null}
       {recent.length > 0 ? (
         <ol className="log log--scroll" tabIndex={0} aria-label={`The latest ${count(recent.length, "error")}`}>
-          {recent.map((error) => (
-            <li key={`${error.at} ${error.worker} ${error.session_id} ${error.message}`}>
+          {recent.map((error, at) => (
+            <li key={keys[at]}>
               <span className="badge badge--bad">{error.code}</span>
               <span className="clip mono muted">{whereOf(error)}</span>
               <time className="muted" dateTime={new Date(error.at * 1000).toISOString()}>

@@ -40,7 +40,12 @@ export default function ServerView({ info, play }: ViewProps) {
         <>
           <KeyNumbers view={view} samples={samples} />
           <div className="server">
-            <SessionsCard view={view} rates={rates} play={play} onMore={() => watch.askForMore()} />
+            <SessionsCard
+              view={view}
+              rates={rates}
+              play={play}
+              onMore={paused ? undefined : () => watch.askForMore()}
+            />
             <div className="side">
               <WorkersCard view={view} />
               <ErrorsCard view={view} />

@@ -1,4 +1,4 @@
-import type { ServerView } from "../../../../openenv/src/protocol/web.js";
+import { MAX_TOLD_SESSIONS, type ServerView } from "../../../../openenv/src/protocol/web.js";
 import { ask, RequestError } from "../../server/get.js";
 import { addSample, Rates, type Sample } from "./samples.js";
 
@@ -19,9 +19,10 @@ export interface WatchState {
 }
 
 const EVERY_MS = 1000;
-/** Sessions in one answer, and the most that the server tells. */
+/** A server that takes longer is stuck. */
+const DEADLINE_MS = 5000;
+/** Sessions in one answer. */
 const FEW_SESSIONS = 200;
-const MOST_SESSIONS = 1000;
 
 const START: WatchState = {
   view: undefined,
@@ -88,8 +89,8 @@ export class ServerWatch {
 
   /** From now on as many sessions as the server tells. */
   askForMore(): void {
-    this.#limit = MOST_SESSIONS;
-    if (!this.#state.paused) this.#restart();
+    this.#limit = MAX_TOLD_SESSIONS;
+    this.#restart();
   }
 
   #restart(): void {
@@ -108,15 +109,19 @@ export class ServerWatch {
     const asking = new AbortController();
     this.#asking = asking;
     const start = performance.now();
+    const signal = AbortSignal.any([asking.signal, AbortSignal.timeout(DEADLINE_MS)]);
     try {
       const path = `/web/server?limit=${this.#limit}`;
-      const view = await ask<ServerView>(path, { token: this.#token, signal: asking.signal });
+      const view = await ask<ServerView>(path, { token: this.#token, signal });
       if (asking.signal.aborted) return;
       this.#take(view);
     } catch (error) {
       if (asking.signal.aborted) return;
       if (error instanceof RequestError && (error.status === 401 || error.status === 403)) return this.#refuse();
-      this.#set({ problem: (error as Error).message, checking: false });
+      const problem = signal.aborted
+        ? `The server has not answered for ${DEADLINE_MS / 1000} s.`
+        : (error as Error).message;
+      this.#set({ problem, checking: false });
     }
     this.#timer = setTimeout(() => void this.#ask(), Math.max(0, EVERY_MS - (performance.now() - start)));
   }

@@ -1,5 +1,5 @@
 import { useState, useSyncExternalStore } from "react";
-import type { ServerView, ServerViewSession } from "../../../../openenv/src/protocol/web.js";
+import { MAX_TOLD_SESSIONS, type ServerView, type ServerViewSession } from "../../../../openenv/src/protocol/web.js";
 import { formatDuration, formatRate } from "../../parts/format.js";
 import { Icon } from "../../parts/icon.js";
 import type { Play } from "../../play/play.js";
@@ -10,8 +10,8 @@ interface SessionsCardProps {
   /** Steps a second, by session id. */
   rates: ReadonlyMap<string, number>;
   play: Play;
-  /** Asks the server for more sessions than it told. */
-  onMore(): void;
+  /** Asks the server for more sessions than it told; undefined while it is asked for nothing. */
+  onMore: (() => void) | undefined;
 }
 
 const FEW_ROWS = 50;
@@ -83,7 +83,7 @@ export function SessionsCard({ view, rates, play, onMore }: SessionsCardProps) {
             <button type="button" className="more" onClick={() => setMost(Infinity)}>
               Show all {rows.length.toLocaleString("en")}
             </button>
-          ) : view.sessions.length < all && view.sessions.length < MOST_SESSIONS ? (
+          ) : onMore && view.sessions.length < all && view.sessions.length < MAX_TOLD_SESSIONS ? (
             <button type="button" className="more" onClick={onMore}>
               Show more
             </button>
@@ -93,9 +93,6 @@ export function SessionsCard({ view, rates, play, onMore }: SessionsCardProps) {
     </section>
   );
 }
-
-/** More are told by nobody: the last active ones. */
-const MOST_SESSIONS = 1000;
 
 function SessionRow({ row }: { row: Row }) {
   const { session, client, state, openFor, idleFor, rate } = row;

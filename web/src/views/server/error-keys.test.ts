@@ -1,0 +1,18 @@
+import { expect, test } from "vitest";
+import type { ServerViewError } from "../../../../openenv/src/protocol/web.js";
+import { errorKeys } from "./error-keys.js";
+
+const error = (message: string): ServerViewError => ({
+  at: 1000,
+  code: "EXECUTION_ERROR",
+  message,
+  worker: 0,
+  session_id: null,
+  step: null,
+});
+
+test("equal errors have keys of their own, which stay when another one comes", () => {
+  const before = errorKeys([error("b"), error("a"), error("a")]);
+  expect(new Set(before).size).toBe(3);
+  expect(errorKeys([error("a"), error("b"), error("a"), error("a")]).slice(1)).toEqual(before);
+});
