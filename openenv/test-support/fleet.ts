@@ -5,13 +5,14 @@ import { openTestSocket, type TestSocket } from "./socket.js";
 
 /**
  * Says which process it lives in; 13 ends that process, 14 blocks it for good, 15 answers when the session ends, 16 with a megabyte.
- * It cannot start while there is a file that `BROKEN` names.
+ * It cannot start while there is a file that `BROKEN` names, and hangs before it serves while `STUCK` names one.
  */
 export const WHERE = `
 import { defineContract, defineEnvironment, defineTools } from "openenv-ts";
 import { existsSync } from "node:fs";
 import * as z from "zod";
 if (existsSync(process.env.BROKEN ?? "")) process.exit(3);
+if (existsSync(process.env.STUCK ?? "")) await new Promise(() => setInterval(() => {}, 60_000));
 const where = defineContract({
   name: "where_env",
   action: z.object({ amount: z.int() }),

@@ -39,6 +39,8 @@ export default defineEnvironment(contract, async () => {
     throw: () => { throw new TypeError("unlucky"); },
     tell: () => { throw new EnvError("told to the client"); },
     text: () => { throw "no error at all"; },
+    bare: () => { throw Object.create(null); },
+    named: () => { throw Object.assign(new Error("oddly named"), { name: () => "no text" }); },
     nan: () => ({ ...here(), reward: Number.NaN }),
     echo: ({ bytes, at }) => {
       text = [bytes instanceof Uint8Array, bytes?.length, at instanceof Date].join();
@@ -46,6 +48,10 @@ export default defineEnvironment(contract, async () => {
     },
     json: () => ({ ...here(), metadata: { own: new Own(), at: new Date(0), inf: [-0, Infinity] } }),
     function: () => ({ ...here(), metadata: { bad: () => 1 } }),
+    cycle: () => {
+      const twice = {};
+      return { ...here(), metadata: Object.assign(twice, { one: twice, other: twice }) };
+    },
     context: (action, { metadata, requestId }) => { text = JSON.stringify([metadata, requestId ?? null]); },
     wait: (action, { signal }) => new Promise((_, reject) => {
       log("waiting");

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
-import { tmpdir } from "node:os";
+import { networkInterfaces, tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import type { V1Deployment, V1Pod, V1PodStatus, V1Secret } from "@kubernetes/client-node";
@@ -19,9 +19,22 @@ export interface KubernetesApi extends AsyncDisposable {
   /** Everything there is, as `pods/name`. */
   names(): string[];
   find(name: RegExp): object | undefined;
+  /** The requests that were answered, as `POST services` or `DELETE services/name`. */
+  readonly answered: readonly string[];
+  /** From now on such a request (`GET portforward` is one) waits for that, which may reject; returns what ends it. */
+  obstruct(request: RegExp, obstacle: Promise<unknown>): () => void;
 }
 
 type Stored = V1Pod & { server?: RunningServer | undefined };
+
+/** Images whose container listens at its own port, at an address of its own Pod. */
+const ADDRESSED = "addressed";
+const HAS_IPV6 = Object.values(networkInterfaces()).some((all) => all?.some(({ address }) => address === "::1"));
+/** Of this image no Pod may be made. */
+const FORBIDDEN = "forbidden";
+/** The Pods of this image get a second container. */
+const MESHED = "meshed";
+const REFUSAL = { type: "ReplicaFailure", status: "True", reason: "FailedCreate", message: "exceeded quota: pods" };
 
 const CONTAINER = { name: "environment", image: "", imageID: "", ready: false, restartCount: 0 };
 
@@ -42,15 +55,27 @@ const FATES: Record<string, V1PodStatus> = {
 export async function startKubernetesApi(validate: string): Promise<KubernetesApi> {
   const dir = await mkdtemp(join(tmpdir(), "openenv-kubernetes-"));
   const store = new Map<string, Stored>();
+  const answered: string[] = [];
+  const obstacles = new Map<RegExp, Promise<unknown>>();
   let count = 0;
+  let addresses = 0;
+
+  const pass = async (request: string): Promise<void> => {
+    for (const [pattern, obstacle] of obstacles) if (pattern.test(request)) await obstacle;
+  };
+
+  /** The second is one of IPv6, where there is one. */
+  const nextAddress = (): string => (++addresses === 2 && HAS_IPV6 ? "::1" : `127.77.0.${addresses}`);
 
   const run = async (pod: Stored): Promise<void> => {
     const image = pod.spec?.containers[0]?.image ?? "";
     pod.status = FATES[image] ?? waiting("ContainerCreating", "");
     if (FATES[image]) return;
-    if (image !== "deaf") pod.server = await serve(defineCounter().environment, { port: 0, logLevel: "silent" });
-    const conditions = [{ type: "Ready", status: "True" }];
-    pod.status = { phase: "Running", podIP: "127.0.0.1", conditions };
+    const podIP = image === ADDRESSED ? nextAddress() : "127.0.0.1";
+    const port = image === ADDRESSED ? (pod.spec?.containers[0]?.ports?.[0]?.containerPort ?? 0) : 0;
+    const options = { host: podIP, port, logLevel: "silent" } as const;
+    if (image !== "deaf") pod.server = await serve(defineCounter().environment, options);
+    pod.status = { phase: "Running", podIP, conditions: [{ type: "Ready", status: "True" }] };
   };
 
   const create = async (kind: string, body: Stored): Promise<void> => {
@@ -61,8 +86,13 @@ export async function startKubernetesApi(validate: string): Promise<KubernetesAp
   };
   const podsOf = (deployment: string) =>
     [...store.keys()].filter((key) => key.startsWith(`pods/${deployment}-`) && key.length > deployment.length);
-  const fill = async ({ metadata, spec }: Pick<V1Deployment, "metadata" | "spec">): Promise<void> => {
+  const fill = async (deployment: V1Deployment): Promise<void> => {
+    const { metadata, spec } = deployment;
     const { name = "" } = metadata ?? {};
+    if (spec?.template.spec?.containers[0]?.image === FORBIDDEN) {
+      deployment.status = { conditions: [REFUSAL] };
+      return;
+    }
     while (podsOf(name).length < (spec?.replicas ?? 1)) {
       const pod = { metadata: { ...spec?.template.metadata, name: `${name}-${count++}` }, spec: spec?.template.spec };
       await create("pods", pod as Stored);
@@ -100,6 +130,13 @@ export async function startKubernetesApi(validate: string): Promise<KubernetesAp
     const [, kind = "", name, log] = path.exec(pathname) ?? [];
     if (!kind) return refuse(404, `no such path ${pathname}`);
     const key = `${kind}/${name}`;
+    const asked = `${request.method} ${name === undefined ? kind : key}`;
+    response.once("finish", () => answered.push(asked));
+    try {
+      await pass(asked);
+    } catch (error) {
+      return refuse(500, String(error));
+    }
     const found = store.get(key);
     if (request.method === "POST") {
       const body = JSON.parse(await readAll(request)) as Stored;
@@ -130,18 +167,25 @@ export async function startKubernetesApi(validate: string): Promise<KubernetesAp
       return answer(200, { items });
     }
     if (!found) return refuse(404, `${key} not found`);
+    if (log && found.spec?.containers[0]?.image === MESHED && !searchParams.get("container")) {
+      return refuse(400, "a container name must be specified");
+    }
     if (log) return void response.writeHead(200, { "content-type": "text/plain" }).end(readLog(found));
     answer(200, found);
   };
 
   const server = createServer((request, response) => void handle(request, response));
   const sockets = new WebSocketServer({ noServer: true, handleProtocols: () => "v4.channel.k8s.io" });
-  server.on("upgrade", (request: IncomingMessage, socket: Socket, head) => {
+  server.on("upgrade", async (request: IncomingMessage, socket: Socket, head) => {
+    const isIn = await pass("GET portforward").then(
+      () => true,
+      () => false,
+    );
     const [, name, port] = /\/pods\/([\w-]+)\/portforward\?ports=(\d+)$/.exec(request.url ?? "") ?? [];
     const target = store.get(`pods/${name}`)?.server;
-    if (!target || !port) return void socket.end("HTTP/1.1 404 Not Found\r\n\r\n");
+    if (!target || !port || !isIn) return void socket.end("HTTP/1.1 404 Not Found\r\n\r\n");
     sockets.handleUpgrade(request, socket, head, (link) => {
-      const upstream = connect(target.port, "127.0.0.1");
+      const upstream = connect(target.port, target.host);
       for (const channel of [0, 1]) link.send(Buffer.from([channel, Number(port) & 255, Number(port) >> 8]));
       upstream.on("data", (data: Buffer) => link.send(Buffer.concat([Buffer.from([0]), data])));
       upstream.on("close", () => link.close());
@@ -157,6 +201,12 @@ export async function startKubernetesApi(validate: string): Promise<KubernetesAp
   return {
     kubeconfig,
     names: () => [...store.keys()],
+    answered,
+    obstruct: (request, obstacle) => {
+      obstacle.catch(() => {});
+      obstacles.set(request, obstacle);
+      return () => void obstacles.delete(request);
+    },
     find: (name) => [...store].find(([key]) => name.test(key))?.[1],
     [Symbol.asyncDispose]: async () => {
       for (const key of [...store.keys()]) await remove(key);

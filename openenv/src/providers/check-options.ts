@@ -1,4 +1,5 @@
 import { ConfigError } from "../errors.js";
+import { MAX_TIMER_MS } from "../util/timer.js";
 import type { StartOptions, StartSpec } from "./provider.js";
 
 /**
@@ -14,8 +15,6 @@ export function refuseUnknown(where: string, options: object, known: readonly st
 
 const SOURCES = ["image", "directory", "git"] as const;
 const OPTIONS = ["env", "timeoutMs", "signal", "replicas", "onProgress"] as const;
-/** A later timer would fire at once. */
-const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
 /** What any start must be, whatever the provider. @throws ConfigError that says what is allowed. */
 export function checkSpec(provider: string, spec: StartSpec): void {
@@ -24,8 +23,8 @@ export function checkSpec(provider: string, spec: StartSpec): void {
   const given = SOURCES.filter((source) => spec[source as keyof StartSpec] !== undefined);
   if (given.length !== 1) throw new ConfigError(`${where} starts one thing: give one of ${SOURCES.join(", ")}.`);
   const { timeoutMs, env = {} } = spec;
-  if (timeoutMs !== undefined && !(timeoutMs > 0 && timeoutMs <= MAX_TIMEOUT_MS)) {
-    throw new ConfigError(`timeoutMs is ${timeoutMs}; give milliseconds from 1 to ${MAX_TIMEOUT_MS}.`);
+  if (timeoutMs !== undefined && !(timeoutMs > 0 && timeoutMs <= MAX_TIMER_MS)) {
+    throw new ConfigError(`timeoutMs is ${timeoutMs}; give milliseconds from 1 to ${MAX_TIMER_MS}.`);
   }
   for (const [name, value] of Object.entries(env)) {
     if (!/^[^=\0]+$/.test(name) || typeof value !== "string" || value.includes("\0")) {

@@ -1,5 +1,6 @@
 import { OpenEnvError } from "../errors.js";
 import { findEngine } from "./docker/connection.js";
+import { EngineError } from "./docker/engine.js";
 import { createDockerSweeper } from "./docker/sweep.js";
 import { createKubernetesSweeper } from "./kubernetes/sweep.js";
 import type { Leftover, Sweeper } from "./leftover.js";
@@ -24,9 +25,6 @@ const SWEEPERS: readonly (() => Sweeper)[] = [
   () => createSwarmSweeper(findEngine(process.env)),
 ];
 
-/** Nobody is there, or is named wrongly: the others are asked all the same. */
-const NOBODY_TO_ASK: readonly string[] = ["PROVIDER_UNAVAILABLE", "INVALID_CONFIG"];
-
 /** All that any provider has started and that still runs, the oldest first: by its label or record, and nothing else. */
 export async function findLeftovers(): Promise<Leftovers> {
   const unasked: string[] = [];
@@ -34,8 +32,10 @@ export async function findLeftovers(): Promise<Leftovers> {
     try {
       return await create().list();
     } catch (error) {
-      if (!(error instanceof OpenEnvError) || !NOBODY_TO_ASK.includes(error.code)) throw error;
-      if (!unasked.includes(error.message)) unasked.push(error.message);
+      // Nobody is there, is named wrongly or answers oddly: the others are asked all the same.
+      if (!(error instanceof OpenEnvError || error instanceof EngineError)) throw error;
+      const message = error instanceof EngineError ? `The container engine refused: ${error.message}` : error.message;
+      if (!unasked.includes(message)) unasked.push(message);
       return [];
     }
   };

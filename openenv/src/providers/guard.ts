@@ -38,7 +38,8 @@ function startGuard(): Writable {
     // A terminal's Ctrl-C is for its owner only.
     detached: true,
     cwd: "/",
-    env: { ...process.env, OPENENV_STATE_DIR: stateDir() },
+    // NODE_OPTIONS may name files from where the owner is.
+    env: { ...process.env, NODE_OPTIONS: undefined, OPENENV_STATE_DIR: stateDir() },
     stdio: ["pipe", "ignore", "ignore"],
   });
   child.on("error", () => {});

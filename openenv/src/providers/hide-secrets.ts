@@ -1,4 +1,5 @@
-const SECRET_NAME = /token|secret|password|passwd|credential|key/i;
+import { isSecretName } from "../util/secret-name.js";
+
 /** Shorter values (`1`, `true`) would take ordinary words out of a log. */
 const LEAST_LENGTH = 6;
 
@@ -6,7 +7,7 @@ const LEAST_LENGTH = 6;
 export function hideSecrets(text: string, env: Readonly<Record<string, string>> = {}): string {
   let hidden = text;
   for (const [name, value] of Object.entries(env)) {
-    if (SECRET_NAME.test(name) && value.length >= LEAST_LENGTH) hidden = hidden.replaceAll(value, `<${name}>`);
+    if (isSecretName(name) && value.length >= LEAST_LENGTH) hidden = hidden.replaceAll(value, `<${name}>`);
   }
   return hidden;
 }

@@ -32,6 +32,22 @@ export async function waitReady(acquired: Acquired, signal: AbortSignal): Promis
   }
 }
 
+/** {@link waitReady} for each of several servers; how they end is watched once for all of them. */
+export async function waitAllReady(
+  urls: readonly string[],
+  { logs, ended }: Pick<Acquired, "logs"> & Required<Pick<Acquired, "ended">>,
+  signal: AbortSignal,
+): Promise<void> {
+  const done = new AbortController();
+  const end = ended(AbortSignal.any([signal, done.signal]));
+  try {
+    await Promise.all(urls.map((url) => waitReady({ url, logs, ended: () => end }, signal)));
+  } finally {
+    done.abort();
+    await end.catch(() => {});
+  }
+}
+
 const FIRST_PAUSE_MS = 20;
 const LAST_PAUSE_MS = 250;
 /** A port that something listens on may still swallow a connection: a container engine's proxy does. */

@@ -5,7 +5,9 @@ import { useServers } from "../../test-support/servers.js";
 import { defineEnvironment } from "../env/environment.js";
 import { ConfigError, ProviderError } from "../errors.js";
 import type { Acquired } from "./acquired.js";
+import { makeRemovable } from "./make-removable.js";
 import type { StartSpec } from "./provider.js";
+import { waitAllReady } from "./ready.js";
 import { startEnvironment } from "./start.js";
 
 const servers = useServers();
@@ -41,6 +43,20 @@ test("of several addresses the one that answers a reset is taken", async () => {
   const server = await servers.start();
   const started = await startEnvironment("test", SPEC, async () => quiet([NOBODY, server.url]));
   expect(started.url).toBe(server.url);
+});
+
+test("how several servers end is watched once for all of them", async () => {
+  const urls = await Promise.all(Array.from({ length: 3 }, async () => (await servers.start()).url));
+  const logs = async (): Promise<string> => "";
+  const watching: AbortSignal[] = [];
+  const ended = (signal: AbortSignal): Promise<string> => {
+    watching.push(signal);
+    return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+  };
+  await waitAllReady(urls, { logs, ended }, AbortSignal.timeout(10_000));
+  expect(watching.map(({ aborted }) => aborted)).toEqual([true]);
+  const over = waitAllReady([...urls, NOBODY], { logs, ended: async () => "It ended" }, AbortSignal.timeout(10_000));
+  await expect(over).rejects.toMatchObject({ code: "START_FAILED", message: "It ended before it answered a reset." });
 });
 
 test("a server with no room left is ready: it answers", async () => {
@@ -98,6 +114,31 @@ test("what an abandoned acquire begins later is undone at once", async () => {
   expect((await failed(starting)).code).toBe("START_TIMEOUT");
   expect(undone).toBe(true);
 });
+
+test("what is made after everything was released is removed all the same", async () => {
+  let isThere = false;
+  let answer = (): void => {};
+  const answered = new Promise<void>((resolve) => {
+    answer = resolve;
+  });
+  const make = async (): Promise<void> => {
+    await answered;
+    isThere = true;
+  };
+  const remove = async (): Promise<void> => {
+    isThere = false;
+  };
+  let making: Promise<void> | undefined;
+  const starting = startEnvironment("test", { ...SPEC, timeoutMs: 20 }, async (start) => {
+    making = makeRemovable(start, make, remove);
+    await making;
+    return quiet(NOBODY);
+  });
+  expect((await failed(starting)).code).toBe("START_TIMEOUT");
+  answer();
+  await expect(making).rejects.toThrow("20 ms are over");
+  expect(isThere).toBe(false);
+}, 20_000);
 
 test("an abort is told from the deadline, before the start and on the way", async () => {
   let acquired = false;

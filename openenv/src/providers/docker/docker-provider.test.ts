@@ -16,6 +16,7 @@ import {
 } from "openenv-ts/providers";
 import { checkProvider, renderCheckReport } from "openenv-ts/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { startEngineProxy } from "../../../test-support/engine-proxy.js";
 import { buildImage, listContainers, SERVERS, type TestImage } from "../../../test-support/images.js";
 import { requireDocker, requireRegistry } from "../../../test-support/requirement.js";
 import { findFreePort } from "../../util/free-port.js";
@@ -232,6 +233,18 @@ describe.skipIf(!docker.available)("containers", () => {
     const starting = dockerProvider().start({ image: image.deaf, signal: controller.signal, onProgress });
     await expect(starting).rejects.toMatchObject({ code: "ABORTED" });
   });
+
+  test("what the engine makes after an aborted start was released is removed", async () => {
+    await using proxy = await startEngineProxy();
+    const held = proxy.hold(/^POST \/containers\/create/);
+    const controller = new AbortController();
+    const starting = dockerProvider().start({ image: image.counter, signal: controller.signal });
+    const letGo = await held;
+    controller.abort();
+    await expect(starting).rejects.toMatchObject({ code: "ABORTED" });
+    await letGo();
+    await expect.poll(() => listContainers(docker.path, OWN), { timeout: 10_000 }).toEqual([]);
+  }, 60_000);
 
   test("a device, runtime or folder that the engine lacks is named", async () => {
     const start = (options: object) => dockerProvider(options).start({ image: image.counter });

@@ -3,6 +3,7 @@ import { isTaken } from "../../util/free-port.js";
 import type { Acquired, Start } from "../acquired.js";
 import { refuseReplicas, refuseSource } from "../check-options.js";
 import { guard } from "../guard.js";
+import { makeRemovable } from "../make-removable.js";
 import type { Provider, Started, StartSpec } from "../provider.js";
 import { startEnvironment } from "../start.js";
 import { type EngineAddress, findEngine } from "./connection.js";
@@ -52,9 +53,12 @@ async function startContainer(spec: StartSpec, settings: ContainerSettings): Pro
     const name = containerName(image);
     start.progress(`creating a container of ${image}`);
     start.onRelease(guard({ module: SWEEP, make: "createDockerSweeper", options: address }));
-    start.onRelease(() => removeContainer(engine, name));
-    // Without the signal: what is given up half-way might be made all the same, after its removal.
-    await create(engine, name, { body: renderContainer({ image, env, ports, settings }), platform: settings.platform });
+    const container = { body: renderContainer({ image, env, ports, settings }), platform: settings.platform };
+    await makeRemovable(
+      start,
+      () => create(engine, name, container),
+      () => removeContainer(engine, name),
+    );
     start.running({ logs: () => readContainerLogs(engine, name) });
     start.progress(`starting the container ${name}`);
     await engine.ask("POST", `/containers/${name}/start`, { signal: start.signal }).catch(refused);

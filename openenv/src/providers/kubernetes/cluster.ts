@@ -1,23 +1,36 @@
 import { existsSync } from "node:fs";
 import { homedir } from "node:os";
-import { join } from "node:path";
+import { delimiter, join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { V1Pod } from "@kubernetes/client-node";
 import { ProviderError } from "../../errors.js";
 import { isObject } from "../../util/is-object.js";
 import { NAME_LABEL, STOP_SECONDS } from "./manifests.js";
-import type { KubernetesProviderOptions } from "./options.js";
 
-export type ClusterOptions = Pick<KubernetesProviderOptions, "kubeconfig" | "context" | "namespace">;
+export interface ClusterOptions {
+  /** One file, or several that are merged; default those of `KUBECONFIG`, or what the client library finds. */
+  kubeconfig?: string | readonly string[] | undefined;
+  context?: string | undefined;
+  namespace?: string | undefined;
+}
+
 export type Cluster = Awaited<ReturnType<typeof findCluster>>;
 
 /** The cluster that the options, or else the machine's own configuration, name. @throws ProviderError PROVIDER_UNAVAILABLE. */
 export async function findCluster({ kubeconfig, context, namespace }: ClusterOptions) {
   const { AppsV1Api, CoreV1Api, KubeConfig, NetworkingV1Api, PortForward } = await load();
   const config = new KubeConfig();
+  const named = kubeconfig || (process.env["KUBECONFIG"] ?? "").split(delimiter).filter(Boolean);
+  const files = [named].flat().map((file) => resolve(file));
   try {
-    if (kubeconfig) config.loadFromFile(kubeconfig);
-    else config.loadFromDefault();
+    const [first, ...others] = files;
+    if (first === undefined) config.loadFromDefault();
+    else config.loadFromFile(first);
+    for (const file of others) {
+      const other = new KubeConfig();
+      other.loadFromFile(file);
+      config.mergeConfig(other);
+    }
     if (context) config.setCurrentContext(context);
     if (!config.getCurrentCluster()) throw new Error("it names no cluster");
   } catch (error) {
@@ -27,16 +40,25 @@ export async function findCluster({ kubeconfig, context, namespace }: ClusterOpt
   const apps = config.makeApiClient(AppsV1Api);
   const networking = config.makeApiClient(NetworkingV1Api);
   const used = namespace ?? config.getContextObject(config.getCurrentContext())?.namespace ?? "default";
+  /** Options that lead to the same place from any folder, and whatever becomes the current context. */
+  const at: ClusterOptions = {
+    kubeconfig: files.length > 0 ? files : undefined,
+    context: config.getCurrentContext(),
+    namespace: used,
+  };
   const listPods = async (name: string): Promise<V1Pod[]> =>
     (await ask(core.listNamespacedPod({ namespace: used, labelSelector: `${NAME_LABEL}=${name}` }))).items;
 
   /** Removes all of one name and waits until its Pods are gone; nothing happens when there is nothing. */
   const removeAll = async (name: string): Promise<void> => {
     const one = { name, namespace: used, gracePeriodSeconds: STOP_SECONDS };
-    await gone(networking.deleteNamespacedIngress(one));
-    await gone(apps.deleteNamespacedDeployment({ ...one, propagationPolicy: "Background" }));
-    await gone(core.deleteNamespacedPod(one));
-    await gone(core.deleteNamespacedSecret(one));
+    const deletions = await Promise.allSettled([
+      gone(networking.deleteNamespacedIngress(one)),
+      gone(apps.deleteNamespacedDeployment({ ...one, propagationPolicy: "Background" })),
+      gone(core.deleteNamespacedPod(one)),
+      gone(core.deleteNamespacedSecret(one)),
+    ]);
+    for (const deletion of deletions) if (deletion.status === "rejected") throw deletion.reason;
     const deadline = Date.now() + GONE_MS;
     for (let pods = await listPods(name); pods.length > 0; pods = await listPods(name)) {
       if (Date.now() > deadline) throw new ProviderError("RELEASE_FAILED", `${pods.length} Pods of ${name} do not end`);
@@ -45,7 +67,7 @@ export async function findCluster({ kubeconfig, context, namespace }: ClusterOpt
     // The last, because what is left is found by it.
     await gone(core.deleteNamespacedService(one));
   };
-  return { namespace: used, core, apps, networking, listPods, removeAll, forward: new PortForward(config) };
+  return { at, namespace: used, core, apps, networking, listPods, removeAll, forward: new PortForward(config) };
 }
 
 /** True where there may be a cluster to ask: a configuration, and the package that asks. */

@@ -1,3 +1,7 @@
+import { execFile } from "node:child_process";
+import { dirname, join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { promisify } from "node:util";
 import { connect, connectPool } from "openenv-ts/client";
 import { fromHub, kubernetesProvider } from "openenv-ts/providers";
 import { checkProvider, renderCheckReport } from "openenv-ts/testing";
@@ -6,6 +10,7 @@ import { startHub } from "../../../test-support/hub/hub-server.js";
 import { type KubernetesApi, startKubernetesApi } from "../../../test-support/kubernetes-api.js";
 import { requireKubernetesValidate } from "../../../test-support/requirement.js";
 import { waitFor } from "../../../test-support/servers.js";
+import { findFreePort } from "../../util/free-port.js";
 import { findCluster } from "./cluster.js";
 import { NAME_LABEL } from "./manifests.js";
 import { isRunning } from "./pod-state.js";
@@ -122,6 +127,106 @@ describe.skipIf(!schemas.available && !isReal)("the Kubernetes provider", () => 
       });
       expect(api?.find(/^ingresses/)).toMatchObject({ spec: { rules: [{ host: "127.0.0.1.invalid" }] } });
       await expect(start).rejects.toMatchObject({ code: "START_TIMEOUT" });
+    },
+    60_000,
+  );
+
+  test.skipIf(isReal)(
+    "inside the cluster its replicas share the sessions, and HTTP sessions stay where they are",
+    async () => {
+      const provider = kubernetesProvider({ reach: "cluster-dns", containerPort: await findFreePort() });
+      await using server = await provider.start({ image: "addressed", replicas: 3 });
+      const sessions = await Promise.all(Array.from({ length: 6 }, () => connect(server.url)));
+      for (const env of sessions) await env.reset();
+      const [{ id } = { id: "" }] = await own();
+      const { core, namespace } = await findCluster({});
+      const mine = { namespace, labelSelector: `${NAME_LABEL}=${id}` };
+      const [pod] = (await core.listNamespacedPod(mine)).items;
+      await core.deleteNamespacedPod({ namespace, name: pod?.metadata?.name ?? "" });
+      await expect.poll(() => sessions.filter((env) => env.sessionLost).length, { timeout: 10_000 }).toBe(2);
+      for (const env of sessions) await env.close();
+      const headers = { "content-type": "application/json" };
+      const post = (path: string, body: object, more = {}) =>
+        fetch(server.url + path, { method: "POST", headers: { ...headers, ...more }, body: JSON.stringify(body) });
+      const reset = await post("/reset", {});
+      const session = { "openenv-session": reset.headers.get("openenv-session") ?? "" };
+      for (let count = 1; count < 6; count++) {
+        const step = await post("/step", { action: { amount: 1 } }, session);
+        expect(await step.json()).toMatchObject({ observation: { count } });
+      }
+    },
+    60_000,
+  );
+
+  test.skipIf(isReal)("a Pod is reached again after a port could not be forwarded to it", async () => {
+    await using server = await kubernetesProvider().start({ image: IMAGE });
+    const end = api?.obstruct(/^GET portforward/, Promise.reject(new Error("the API server restarts")));
+    await expect(fetch(`${server.url}/health`).then(({ ok }) => ok)).resolves.toBe(false);
+    end?.();
+    const isWell = () => fetch(`${server.url}/health`).then(({ ok }) => ok);
+    await expect.poll(isWell, { timeout: 10_000 }).toBe(true);
+  });
+
+  test.skipIf(isReal)(
+    "what the API server makes after the deadline is removed, and nothing follows it",
+    async () => {
+      let answer = (): void => {};
+      const late = new Promise<void>((resolve) => {
+        answer = resolve;
+      });
+      const end = api?.obstruct(/^POST services/, late);
+      const before = api?.answered.length ?? 0;
+      const start = kubernetesProvider().start({ image: IMAGE, env: { HELLO: "world" }, timeoutMs: 500 });
+      await expect(start).rejects.toMatchObject({ code: "START_TIMEOUT" });
+      end?.();
+      answer();
+      const later = () => api?.answered.slice(before) ?? [];
+      await expect.poll(() => later().includes("POST services"), { timeout: 10_000 }).toBe(true);
+      await expect.poll(() => api?.names(), { timeout: 10_000 }).toEqual([]);
+      expect(later().filter((request) => request.startsWith("POST"))).toEqual(["POST services"]);
+    },
+    30_000,
+  );
+
+  test.skipIf(isReal)("one deletion that fails does not keep the others from being done", async () => {
+    const server = await kubernetesProvider().start({ image: IMAGE, env: { HELLO: "world" } });
+    const end = api?.obstruct(/^DELETE ingresses/, Promise.reject(new Error("etcd is away")));
+    const message = expect.stringMatching(/etcd is away.*openenv prune/);
+    await expect(server.close()).rejects.toMatchObject({ code: "RELEASE_FAILED", message });
+    end?.();
+    // By the Service it is found again.
+    expect(api?.names()).toEqual([expect.stringMatching(/^services/)]);
+    for (const leftover of await own()) await leftover.remove();
+  });
+
+  test.skipIf(isReal)("Pods that the cluster does not admit are told in its words", async () => {
+    const ended = new AbortController();
+    const onProgress = (stage: string): void => {
+      if (stage.includes("no more are made")) ended.abort();
+    };
+    const start = kubernetesProvider().start({ image: "forbidden", replicas: 2, signal: ended.signal, onProgress });
+    const message = expect.stringMatching(/0 of 2 Pods run: no more are made \(FailedCreate: exceeded quota: pods\)/);
+    await expect(start).rejects.toMatchObject({ code: "ABORTED", message });
+  });
+
+  test.skipIf(isReal)("the log is that of the environment, whatever else the cluster puts into the Pod", async () => {
+    await using server = await kubernetesProvider().start({ image: "meshed", env: { HELLO: "world" } });
+    expect(await server.logs()).toContain("world");
+  });
+
+  test.skipIf(isReal)(
+    "a script that forgets to close ends and leaves nothing, also when KUBECONFIG is relative",
+    async () => {
+      const cwd = dirname(api?.kubeconfig ?? "");
+      const entry = pathToFileURL(join(import.meta.dirname, "../../../dist/providers/index.js")).href;
+      const script = `
+        import { kubernetesProvider } from ${JSON.stringify(entry)};
+        console.log((await kubernetesProvider().start({ image: "counter", replicas: 2 })).url);`;
+      const env = { ...process.env, KUBECONFIG: "config" };
+      const args = ["--input-type=module", "--eval", script];
+      const { stdout } = await promisify(execFile)(process.execPath, args, { cwd, env, timeout: 20_000 });
+      expect(stdout).toMatch(/^http/);
+      await expect.poll(() => api?.names(), { timeout: 20_000 }).toEqual([]);
     },
     60_000,
   );

@@ -25,6 +25,8 @@ export interface Workload {
 
 /** Label of everything that belongs to one start. */
 export const NAME_LABEL = "openenv.name";
+/** Others that the cluster may add to a Pod are none of ours. */
+export const CONTAINER = "environment";
 /** What a server gets to end in order. */
 export const STOP_SECONDS = 3;
 
@@ -34,8 +36,7 @@ export function renderService({ port, ...workload }: Workload): V1Service {
     apiVersion: "v1",
     kind: "Service",
     metadata: renderMeta(workload),
-    // An HTTP session stays with the Pod that opened it.
-    spec: { selector: { [NAME_LABEL]: name }, ports: [{ port, targetPort: port }], sessionAffinity: "ClientIP" },
+    spec: { selector: { [NAME_LABEL]: name }, ports: [{ port, targetPort: port }] },
   };
 }
 
@@ -115,7 +116,7 @@ function renderPodSpec({ name, image, env, port, options }: Workload): V1PodSpec
     ...(imagePullSecrets && { imagePullSecrets: imagePullSecrets.map((secret) => ({ name: secret })) }),
     containers: [
       {
-        name: "environment",
+        name: CONTAINER,
         image,
         ports: [{ containerPort: port }],
         ...(Object.keys(env).length > 0 && { envFrom: [{ secretRef: { name } }] }),

@@ -12,8 +12,9 @@ export interface KubernetesProviderOptions {
   /** Port inside the container; default 8000. */
   containerPort?: number | undefined;
   /**
-   * How this process gets there. `port-forward`: through the API server, from anywhere. `cluster-dns`: by the name of
-   * the Service, from inside. Or an Ingress of that host. Default `cluster-dns` in a Pod, else `port-forward`.
+   * How this process gets there. `port-forward`: through the API server, from anywhere. `cluster-dns`, from inside: by
+   * the name of the Service, and with `replicas` straight to each Pod, from an address of this process. Or an Ingress of
+   * that host. Default `cluster-dns` in a Pod, else `port-forward`.
    */
   reach?: "port-forward" | "cluster-dns" | IngressOptions | undefined;
   /** As Kubernetes writes it (`512Mi`): request and limit of one Pod. */

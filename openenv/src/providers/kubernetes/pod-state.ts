@@ -37,6 +37,11 @@ export function isRunning(pod: V1Pod): boolean {
   return pod.status?.phase === "Running" && pod.metadata?.deletionTimestamp === undefined;
 }
 
+/** As its probe says. */
+export function isReady(pod: V1Pod): boolean {
+  return pod.status?.conditions?.some(({ type, status }) => type === "Ready" && status === "True") ?? false;
+}
+
 function failed(message: string): ProviderError {
   return new ProviderError("START_FAILED", message);
 }

@@ -24,7 +24,8 @@ export async function runSlurm(
 ): Promise<string> {
   const { signal, env, onMessage } = options;
   signal?.throwIfAborted();
-  const variables = { ...process.env, ...env };
+  const all = Object.entries({ ...process.env, ...env });
+  const variables = Object.fromEntries(all.filter(([name]) => !misleads(command, name)));
   const configuration = variables["SLURM_CONF"];
   // The command itself would look for it for a minute.
   if (configuration && !existsSync(configuration)) {
@@ -64,6 +65,12 @@ export async function runSlurm(
     throw new ProviderError("PROVIDER_UNAVAILABLE", message);
   }
   throw new ProviderError("START_FAILED", `${command} refused: ${reason}`);
+}
+
+/** Habits of the user: what `squeue` shows and `scancel` spares, and what makes an array of a job or waits for its end. */
+function misleads(command: string, variable: string): boolean {
+  if (command === "sbatch") return variable === "SBATCH_ARRAY_INX" || variable === "SBATCH_WAIT";
+  return variable.startsWith(`${command.toUpperCase()}_`);
 }
 
 const UNREACHABLE =

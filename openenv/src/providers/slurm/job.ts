@@ -14,7 +14,8 @@ export interface JobState {
 
 /** Nothing when the scheduler knows the job no more. */
 export async function readJob(id: string, signal?: AbortSignal): Promise<JobState | undefined> {
-  const text = await runSlurm("scontrol", ["show", "job", "--oneliner", id], { signal }).catch((error: unknown) => {
+  const args = ["show", "job", "--all", "--oneliner", id];
+  const text = await runSlurm("scontrol", args, { signal }).catch((error: unknown) => {
     if (error instanceof ProviderError && /invalid job id/i.test(error.message)) return undefined;
     throw error;
   });
@@ -48,7 +49,7 @@ const GONE_MS = 60_000;
 export async function cancelJobs(name: string): Promise<void> {
   const startedAt = Date.now();
   for (let tries = 0; ; tries++) {
-    const left = await runSlurm("squeue", ["--noheader", "--format=%A", `--name=${name}`]);
+    const left = await runSlurm("squeue", ["--all", "--noheader", "--format=%A", `--name=${name}`]);
     const ids = left.trim().split(/\s+/).filter(Boolean);
     if (ids.length === 0) return;
     if (tries === 0) await runSlurm("scancel", ids);

@@ -1,4 +1,5 @@
 import { execFile } from "node:child_process";
+import { chmod, readdir, readFile } from "node:fs/promises";
 import { promisify } from "node:util";
 import { connect, connectPool } from "openenv-ts/client";
 import { slurmProvider } from "openenv-ts/providers";
@@ -6,6 +7,8 @@ import { checkProvider, renderCheckReport } from "openenv-ts/testing";
 import { afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { counterModule, createProject, type Project } from "../../../test-support/command-line.js";
 import { requireSlurm } from "../../../test-support/requirement.js";
+import { startSlurmQueue } from "../../../test-support/slurm-queue.js";
+import { takeTurn } from "../../../test-support/take-turn.js";
 
 const slurm = await requireSlurm();
 const onLoopback = (options: object = {}) => slurmProvider({ host: "127.0.0.1", ...options });
@@ -17,6 +20,7 @@ const jobs = () => run("squeue", "--noheader", "--format=%j %T %r");
 describe.skipIf(!slurm.available)("the Slurm provider", () => {
   let project: Project;
   const at = (path = "") => ({ directory: `${project.dir}/${path}` });
+  beforeAll(() => takeTurn("slurm"), 600_000);
   beforeAll(async () => {
     vi.stubEnv("SLURM_CONF", slurm.path);
     project = await createProject({
@@ -105,15 +109,57 @@ describe.skipIf(!slurm.available)("the Slurm provider", () => {
   }, 60_000);
 
   test("a queue that is full is told in the scheduler's words when the time is up", async () => {
-    const script = ["#!/bin/sh", "echo 'sbatch: error: Slurm temporarily unable to accept job' >&2", "exec sleep 60"];
-    await using bin = await createProject({ sbatch: script.join("\n") });
-    await run("chmod", "+x", `${bin.dir}/sbatch`);
-    vi.stubEnv("PATH", `${bin.dir}:${process.env["PATH"]}`);
-    const start = onLoopback().start({ ...at(), timeoutMs: 2_000 });
-    await expect(start).rejects.toMatchObject({
-      code: "START_TIMEOUT",
-      message: expect.stringContaining("temporarily unable to accept job"),
-    });
+    await using queue = await startSlurmQueue(slurm.path, 2);
+    vi.stubEnv("SLURM_CONF", queue.config);
+    try {
+      for (const _ of ["first", "second"]) await run("sbatch", "--output=/dev/null", "--wrap=true");
+      const start = onLoopback().start({ ...at(), timeoutMs: 3_000 });
+      await expect(start).rejects.toMatchObject({
+        code: "START_TIMEOUT",
+        message: expect.stringContaining("unable to accept job"),
+      });
+      expect((await jobs()).split("\n")).toHaveLength(2);
+    } finally {
+      vi.stubEnv("SLURM_CONF", slurm.path);
+    }
+  }, 60_000);
+
+  test("a submission that was accepted although its answer was lost is cancelled", async () => {
+    const real = await run("sh", "-c", "command -v sbatch");
+    const lost = "sbatch: error: Batch job submission failed: Socket timed out on send/recv operation";
+    await using tools = await createProject({ sbatch: `#!/bin/sh\n${real} "$@"\necho "${lost}" >&2\nexit 1\n` });
+    await chmod(`${tools.dir}/sbatch`, 0o755);
+    const path = process.env["PATH"] ?? "";
+    vi.stubEnv("PATH", `${tools.dir}:${path}`);
+    try {
+      const start = onLoopback().start(at("hangs"));
+      await expect(start).rejects.toMatchObject({
+        code: "START_FAILED",
+        message: expect.stringContaining("Socket timed out"),
+      });
+    } finally {
+      vi.stubEnv("PATH", path);
+    }
+  }, 60_000);
+
+  test("what the user's squeue hides and scancel spares is cancelled all the same", async () => {
+    const server = await onLoopback().start(at());
+    vi.stubEnv("SQUEUE_STATES", "COMPLETED");
+    vi.stubEnv("SCANCEL_STATE", "PENDING");
+    try {
+      await server.close();
+    } finally {
+      vi.stubEnv("SQUEUE_STATES", undefined);
+      vi.stubEnv("SCANCEL_STATE", undefined);
+    }
+  }, 60_000);
+
+  test("a server has the cores that it was given", async () => {
+    await using server = await onLoopback({ cpus: 2, sharedDir: `${project.dir}/shared` }).start(at());
+    const [job = ""] = await readdir(`${project.dir}/shared`);
+    expect(await readFile(`${project.dir}/shared/${job}/job.sh`, "utf8")).toMatch(/srun .*--cpus-per-task=2 /);
+    await using env = await connect(server.url);
+    await env.reset();
   }, 60_000);
 
   describe("a node that is lost", () => {

@@ -9,7 +9,7 @@ import { refuseSource } from "../check-options.js";
 import { renderLabels } from "../docker/labels.js";
 import { guard } from "../guard.js";
 import type { Provider, Started, StartSpec } from "../provider.js";
-import { waitReady } from "../ready.js";
+import { waitAllReady } from "../ready.js";
 import { startEnvironment } from "../start.js";
 import { stateDir } from "../state-dir.js";
 import { createBalancer } from "../swarm/balancer.js";
@@ -49,7 +49,7 @@ async function startJob(spec: StartSpec, options: SlurmProviderOptions): Promise
   if (!("directory" in spec)) {
     refuseSource(NAME, "a folder that the nodes share", "clone a repository first; for an image use another provider");
   }
-  const { nodes = 1, host = "0.0.0.0", sharedDir = join(stateDir(), "slurm") } = options;
+  const { nodes = 1, host = "0.0.0.0", cpus, sharedDir = join(stateDir(), "slurm") } = options;
   const { replicas: count = nodes } = spec;
   if (!Number.isInteger(count) || count < nodes || count > MAX_SERVERS) {
     throw new ConfigError(`replicas is ${count}; give a whole number from ${nodes} (one a node) to ${MAX_SERVERS}.`);
@@ -65,7 +65,7 @@ async function startJob(spec: StartSpec, options: SlurmProviderOptions): Promise
     await makeDir(dir);
     start.onRelease(() => rm(dir, { recursive: true, force: true }));
     const script = join(dir, "job.sh");
-    await writeFile(script, renderScript({ dir, target, host, count }));
+    await writeFile(script, renderScript({ dir, target, host, count, cpus }));
     let id: string | undefined;
     const logs = () => readLogs(dir, id);
     start.running({ logs });
@@ -75,7 +75,7 @@ async function startJob(spec: StartSpec, options: SlurmProviderOptions): Promise
     const urls = addresses.map(({ host: at, port }) => `http://${at.includes(":") ? `[${at}]` : at}:${port}`);
     if (count === 1) return { url: urls, logs, ended };
     start.progress(`waiting for the answer to a reset of all ${count}`);
-    await Promise.all(urls.map((url) => waitReady({ url, logs, ended }, start.signal)));
+    await waitAllReady(urls, { logs, ended }, start.signal);
     const balancer = await createBalancer();
     start.onRelease(() => balancer.close());
     balancer.use(addresses.map(({ host: at, port }, number) => ({ id: String(number), host: at, port })));
@@ -97,12 +97,15 @@ interface Script {
   target: string;
   host: string;
   count: number;
+  cpus: number | undefined;
 }
 
 /** A server that ends does not take the others with it. */
-function renderScript({ dir, target, host, count }: Script): string {
+function renderScript({ dir, target, host, count, cpus }: Script): string {
   const command = [process.execPath, TASK, dir, target, host].map(quote).join(" ");
-  const flags = `--ntasks=${count} --no-kill --kill-on-bad-exit=0 --output=${quote(join(dir, "%t.log"))}`;
+  // It does not take this from the job.
+  const each = cpus === undefined ? "" : ` --cpus-per-task=${cpus}`;
+  const flags = `--ntasks=${count}${each} --no-kill --kill-on-bad-exit=0 --output=${quote(join(dir, "%t.log"))}`;
   const own = ["HOST", "PORT", "WORKERS", "OPENENV_WORKER_NUMBER", "npm_command"].join(" ");
   return `#!/bin/sh\nunset ${own}\nexec srun ${flags} ${command}\n`;
 }
@@ -139,10 +142,10 @@ async function submit(
   const args = [...own, ...renderArguments(options, count), script];
   const submitting = runSlurm("sbatch", args, { signal: start.signal, env: spec.env, onMessage });
   start.onRelease(async () => {
-    // A submission that was given up half-way may still have reached the controller.
+    // A submission that was given up half-way, or whose answer was lost, may still have reached the controller.
     const reached = await submitting.then(
       () => true,
-      (error: unknown) => !(error instanceof ProviderError),
+      (error: unknown) => !(error instanceof ProviderError && error.code === "PROVIDER_UNAVAILABLE"),
     );
     if (reached) await cancelJobs(name);
   });

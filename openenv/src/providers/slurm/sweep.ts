@@ -15,7 +15,7 @@ export function renderComment(labels: Readonly<Record<string, string>>): string 
 export function createSlurmSweeper(): Sweeper {
   return {
     async list() {
-      const text = await runSlurm("squeue", ["--noheader", "--format=%A %j %k"]).catch((error: unknown) => {
+      const text = await runSlurm("squeue", ["--all", "--noheader", "--format=%A %j %k"]).catch((error: unknown) => {
         if (error instanceof ProviderError && (error.cause as NodeJS.ErrnoException)?.code === "ENOENT") return "";
         throw error;
       });

@@ -1,3 +1,6 @@
+import { once } from "node:events";
+import { type AddressInfo, connect, createServer } from "node:net";
+import { text } from "node:stream/consumers";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { useServers } from "../../../test-support/servers.js";
 import { openTestSocket, type TestSocket } from "../../../test-support/socket.js";
@@ -128,5 +131,36 @@ describe("HTTP requests", () => {
     expect((await fetch(`${balancer.url}/nothing`)).status).toBe(404);
     balancer.use([]);
     expect((await fetch(`${balancer.url}/health`)).status).toBe(503);
+  });
+
+  /** The status line that the balancer answers to what no library would send. */
+  async function say(url: string, head: string): Promise<string> {
+    const socket = connect(Number(new URL(url).port), "127.0.0.1");
+    socket.write(`${head}\r\nhost: localhost\r\nconnection: close\r\n\r\n`);
+    return (await text(socket)).split("\r\n")[0] ?? "";
+  }
+
+  test.each([
+    ["GET /health HTTP/1.1\r\ntrailer: x\r\nte: trailers", "200"],
+    ["GET //?session_id=x HTTP/1.1", "502"],
+    ["GET //?session_id=x HTTP/1.1\r\nupgrade: websocket\r\nconnection: upgrade", "502"],
+  ])("that nobody sends in earnest are answered: %j", async (head, status) => {
+    const { balancer } = await startBalanced(1);
+    expect(await say(balancer.url, head)).toContain(status);
+    expect((await fetch(`${balancer.url}/health`)).status).toBe(200);
+  });
+
+  test("whose answer cannot be passed on are told so", async () => {
+    const { balancer } = await startBalanced(0);
+    const odd = createServer((socket) => {
+      socket.on("error", () => {});
+      socket.once("data", () => socket.end("HTTP/1.1 200 OK\r\ntrailer: x\r\ncontent-length: 0\r\n\r\n"));
+    });
+    odd.listen(0, "127.0.0.1");
+    await once(odd, "listening");
+    onTestFinished(() => void odd.close());
+    balancer.use([{ id: "odd", host: "127.0.0.1", port: (odd.address() as AddressInfo).port }]);
+    const answer = await fetch(`${balancer.url}/health`);
+    expect([answer.status, await answer.json()]).toEqual([502, { detail: expect.stringContaining("passed on") }]);
   });
 });

@@ -1,5 +1,11 @@
 import { once } from "node:events";
-import { request as askBackend, createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import {
+  request as askBackend,
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type ServerResponse,
+} from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { ProviderError } from "../../errors.js";
@@ -42,15 +48,15 @@ export async function createBalancer(port = 0): Promise<Balancer> {
     return inTurn.sort((a, b) => (sockets.get(a.id) ?? 0) - (sockets.get(b.id) ?? 0));
   }
 
-  const server = createServer(async (request, response) => {
+  const pass = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const body = await readBody(request).catch(() => undefined);
-    if (body === undefined) return void respond(response, 413, "the body is larger than 16 MiB");
+    if (body === undefined) return respond(response, 413, "the body is larger than 16 MiB");
     for (const backend of choose(request, body.toString("latin1"))) {
       if (await forward({ request, response, body }, backend, owners.remember)) return;
     }
     respond(response, 503, "none of the replicas answers; try again");
-  });
-  server.on("upgrade", async (request: IncomingMessage, client: Socket, head: Buffer) => {
+  };
+  const upgrade = async (request: IncomingMessage, client: Socket, head: Buffer): Promise<void> => {
     client.on("error", () => client.destroy());
     for (const backend of choose(request)) {
       // Counted before it is open: those of one burst must not all go to the same.
@@ -71,8 +77,16 @@ export async function createBalancer(port = 0): Promise<Balancer> {
       upstream.write(head);
       return;
     }
-    client.end("HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\ncontent-length: 0\r\n\r\n");
+    client.end(renderRefusal("503 Service Unavailable"));
+  };
+  // What anybody may send must not end the process that the balancer is in.
+  const server = createServer((request, response) => {
+    pass(request, response).catch(() => respond(response, 502, "the request cannot be passed on"));
   });
+  server.on("upgrade", (request: IncomingMessage, client: Socket, head: Buffer) => {
+    upgrade(request, client, head).catch(() => client.end(renderRefusal("502 Bad Gateway")));
+  });
+  server.unref();
   server.listen(port, "127.0.0.1");
   await once(server, "listening").catch((error: Error) => {
     const message = `Port ${port} of 127.0.0.1 cannot be had (${error.message}); leave \`port\` out to get a free one.`;
@@ -99,6 +113,8 @@ export async function createBalancer(port = 0): Promise<Balancer> {
 
 const MAX_BODY_BYTES = 16 * 1024 * 1024;
 const DIAL_MS = 2_000;
+/** Headers that say how one connection carries a message; each side has its own. */
+const OF_ONE_CONNECTION = ["connection", "keep-alive", "transfer-encoding", "te", "trailer"] as const;
 
 interface Exchange {
   request: IncomingMessage;
@@ -110,15 +126,21 @@ interface Exchange {
 function forward(exchange: Exchange, { id, host, port }: Backend, remember: (name: string, id: string) => void) {
   const { request, response, body } = exchange;
   const { method, url, headers } = request;
-  const { connection: _own, "keep-alive": _too, "transfer-encoding": _chunked, ...onward } = headers;
-  const length = { "content-length": String(body.length) };
+  const onward: IncomingHttpHeaders = { ...headers, "content-length": String(body.length) };
+  for (const name of OF_ONE_CONNECTION) delete onward[name];
   return new Promise<boolean>((resolve) => {
-    const ask = askBackend({ host, port, agent: false, method, path: url, headers: { ...onward, ...length } });
+    const ask = askBackend({ host, port, agent: false, method, path: url, headers: onward });
     let connected = false;
     ask.once("socket", (socket) => socket.once("connect", () => (connected = true)));
     ask.once("response", (answer) => {
       nameOfNew(request, answer, (name) => remember(name, id));
-      response.writeHead(answer.statusCode ?? 502, answer.headers);
+      try {
+        response.writeHead(answer.statusCode ?? 502, answer.headers);
+      } catch {
+        answer.destroy();
+        respond(response, 502, "the answer of the replica cannot be passed on");
+        return resolve(true);
+      }
       response.flushHeaders();
       answer.pipe(response);
       answer.once("error", () => response.destroy());
@@ -163,6 +185,10 @@ function renderHead({ method, url, rawHeaders }: IncomingMessage): string {
   return `${lines.join("\r\n")}\r\n\r\n`;
 }
 
+function renderRefusal(status: string): string {
+  return `HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`;
+}
+
 async function readBody(request: IncomingMessage): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -176,8 +202,10 @@ async function readBody(request: IncomingMessage): Promise<Buffer> {
 
 function respond(response: ServerResponse, status: number, detail: string): void {
   if (response.headersSent) return;
-  response.writeHead(status, { "content-type": "application/json", connection: "close" });
-  response.end(JSON.stringify({ detail }));
+  const body = JSON.stringify({ detail });
+  const length = Buffer.byteLength(body);
+  response.writeHead(status, { "content-type": "application/json", "content-length": length, connection: "close" });
+  response.end(body);
 }
 
 function count(counts: Map<string, number>, id: string, change: number): void {

@@ -32,6 +32,8 @@ const IDLE_POLL_MS = 1_000;
 export function createReplicas({ engine, name, node, ports, use }: ReplicasOptions): Replicas {
   const ready = new Map<string, Backend>();
   const trying = new Map<string, Promise<void>>();
+  /** Why those that run cannot make their environment. */
+  const broken = new Map<string, ProviderError>();
   const stop = new AbortController();
   let hosts: ReadonlyMap<string, string> = new Map();
   let shown = "";
@@ -43,7 +45,7 @@ export function createReplicas({ engine, name, node, ports, use }: ReplicasOptio
     const unknown = running.filter(({ NodeID }) => !hosts.has(NodeID));
     if (unknown.length > 0) hosts = await findHosts(engine, node, stop.signal);
     const ids = new Set(running.map(({ ID }) => ID));
-    for (const id of ready.keys()) if (!ids.has(id)) ready.delete(id);
+    for (const known of [ready, broken]) for (const id of known.keys()) if (!ids.has(id)) known.delete(id);
     for (const task of running) {
       if (ready.has(task.ID) || trying.has(task.ID)) continue;
       const attempt = tryTask(task).finally(() => trying.delete(task.ID));
@@ -54,25 +56,23 @@ export function createReplicas({ engine, name, node, ports, use }: ReplicasOptio
   }
 
   async function tryTask(task: Task): Promise<void> {
-    const host = hosts.get(task.NodeID);
-    const published = await publishedPorts(engine, task, {
-      own: task.NodeID === node,
-      ports: ports(),
-      signal: stop.signal,
-    });
-    const url = published.map((port) => `http://${host}:${port}`);
-    if (host === undefined || url.length === 0) return;
     // Not longer than until it is looked again: it may have ended, or be replaced.
     const limit = AbortSignal.any([stop.signal, AbortSignal.timeout(TRY_MS)]);
     try {
+      const host = hosts.get(task.NodeID);
+      const own = task.NodeID === node;
+      const published = await publishedPorts(engine, task, { own, ports: ports(), signal: limit });
+      const url = published.map((port) => `http://${host}:${port}`);
+      if (host === undefined || url.length === 0) return;
       const answered = new URL(await waitReady({ url, logs: async () => "" }, limit));
       ready.set(task.ID, { id: task.ID, host, port: Number(answered.port) });
+      broken.delete(task.ID);
       tell();
     } catch (error) {
-      if (error instanceof ProviderError && error.code === "START_FAILED") broken = error;
+      // Of anything else, as of an engine that is away, the next look is told.
+      if (error instanceof ProviderError && error.code === "START_FAILED") broken.set(task.ID, error);
     }
   }
-  let broken: ProviderError | undefined;
 
   function tell(): void {
     const now = [...ready.keys()].sort().join();
@@ -101,7 +101,8 @@ export function createReplicas({ engine, name, node, ports, use }: ReplicasOptio
         const ended = tasks.find((task) => hasEnded(task) && !before.has(task.ID));
         if (ended)
           throw new ProviderError("START_FAILED", `${describeEnd(ended)} before all replicas answered a reset.`);
-        if (broken) throw broken;
+        const failure = running.map(({ ID }) => broken.get(ID)).find(Boolean);
+        if (failure) throw failure;
         const stage = describeWait(ready.size, count, tasks);
         if (signal.aborted) throw new ProviderError("START_TIMEOUT", `It ended while ${stage}.`);
         if (stage !== told) progress?.(stage);

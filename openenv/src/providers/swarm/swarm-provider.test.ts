@@ -4,6 +4,7 @@ import { connect } from "openenv-ts/client";
 import { fromDockerImage, type Provider, type StartSpec, swarmProvider } from "openenv-ts/providers";
 import { checkProvider, renderCheckReport } from "openenv-ts/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { startEngineProxy } from "../../../test-support/engine-proxy.js";
 import { buildImage, SERVERS, type TestImage } from "../../../test-support/images.js";
 import { requireSwarm } from "../../../test-support/requirement.js";
 import { waitFor } from "../../../test-support/servers.js";
@@ -118,6 +119,30 @@ describe.skipIf(!swarm.available)("services", () => {
     expect(name).toMatch(/second$/);
     await env.close();
   }, 300_000);
+
+  test("an update that is not made in time, or of a service that is gone, is an error of a provider", async () => {
+    await using proxy = await startEngineProxy();
+    await using server = await swarmProvider().start({ image: image.named, replicas: 1 });
+    const held = proxy.hold(/^GET \/images\//);
+    const late = server.update(image.second, { timeoutMs: 300 });
+    await expect(late).rejects.toMatchObject({ code: "START_TIMEOUT" });
+    await held;
+    for (const service of await services()) await docker("service", "rm", service);
+    const update = server.update(image.second);
+    await expect(update).rejects.toMatchObject({ code: "START_FAILED" });
+  }, 120_000);
+
+  test("a service that the engine makes after an aborted start was released is removed", async () => {
+    await using proxy = await startEngineProxy();
+    const held = proxy.hold(/^POST \/services\/create/);
+    const controller = new AbortController();
+    const starting = swarmProvider().start({ image: image.named, signal: controller.signal });
+    const letGo = await held;
+    controller.abort();
+    await expect(starting).rejects.toMatchObject({ code: "ABORTED" });
+    await letGo();
+    await expect.poll(services, { timeout: 30_000 }).toEqual([]);
+  }, 60_000);
 
   test("limits, labels and variables reach the service; fromDockerImage removes it", async () => {
     const provider = swarmProvider({ memory: "128m", cpus: 0.5, labels: { team: "blue" } });

@@ -1,4 +1,4 @@
-import { ConfigError, ProviderError } from "../../errors.js";
+import { ConfigError, OpenEnvError, ProviderError } from "../../errors.js";
 import { refuseSource } from "../check-options.js";
 import { findEngine } from "../docker/connection.js";
 import { containerName, portCandidates } from "../docker/container.js";
@@ -7,6 +7,7 @@ import { checkImage, obtainImage } from "../docker/image.js";
 import { readLogs } from "../docker/logs.js";
 import { registryAuth } from "../docker/registry-auth.js";
 import { guard } from "../guard.js";
+import { makeRemovable } from "../make-removable.js";
 import { DEFAULT_START_TIMEOUT_MS, type Provider, type Started, type StartSpec } from "../provider.js";
 import { startEnvironment } from "../start.js";
 import { createBalancer } from "./balancer.js";
@@ -66,9 +67,13 @@ async function startService(spec: StartSpec, settings: ServiceSettings): Promise
     const logs = () => readLogs(engine, `/services/${name}/logs`);
     start.progress(`creating a service of ${image}`);
     start.onRelease(guard({ module: SWEEP, make: "createSwarmSweeper", options: address }));
-    start.onRelease(() => removeService(engine, name));
-    // Without the signal: what is given up half-way might be made all the same, after its removal.
-    await create(engine, image, renderService({ name, image, env, ports, count, settings }));
+    const auth = await registryAuth(image, process.env);
+    const body = renderService({ name, image, env, ports, count, settings });
+    await makeRemovable(
+      start,
+      () => create(engine, body, auth),
+      () => removeService(engine, name),
+    );
     start.running({ logs });
     const balancer = await createBalancer(settings.port);
     start.onRelease(() => balancer.close());
@@ -88,8 +93,14 @@ async function startService(spec: StartSpec, settings: ServiceSettings): Promise
     };
     return { url: balancer.url, logs };
   });
-  const update: SwarmStarted["update"] = async (next, { timeoutMs = DEFAULT_START_TIMEOUT_MS } = {}) =>
-    exchange?.(next, AbortSignal.timeout(timeoutMs));
+  const update: SwarmStarted["update"] = async (next, { timeoutMs = DEFAULT_START_TIMEOUT_MS } = {}) => {
+    const signal = AbortSignal.timeout(timeoutMs);
+    try {
+      await exchange?.(next, signal);
+    } catch (error) {
+      throw explainUpdate(error, next, signal);
+    }
+  };
   return Object.assign(started, { update });
 }
 
@@ -114,12 +125,22 @@ async function findNode(engine: Engine, signal: AbortSignal): Promise<string> {
   );
 }
 
+/** Wherever the time ended, and whatever the engine said. */
+function explainUpdate(error: unknown, image: string, signal: AbortSignal): unknown {
+  if (error instanceof OpenEnvError) return error;
+  if (signal.aborted) {
+    const message = `The update to ${image} is not done; raise \`timeoutMs\` if it only needs longer.`;
+    return new ProviderError("START_TIMEOUT", message, { cause: error });
+  }
+  if (!(error instanceof EngineError)) return error;
+  return new ProviderError("START_FAILED", `The update to ${image} failed: ${error.message}.`, { cause: error });
+}
+
 interface EngineInfo {
   Swarm?: { LocalNodeState: string; ControlAvailable: boolean; NodeID: string };
 }
 
-async function create(engine: Engine, image: string, body: unknown): Promise<void> {
-  const auth = await registryAuth(image, process.env);
+async function create(engine: Engine, body: unknown, auth: string | undefined): Promise<void> {
   const headers = auth === undefined ? {} : { "x-registry-auth": auth };
   try {
     await engine.ask("POST", "/services/create", { body, headers });

@@ -1,0 +1,104 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { V1Pod } from "@kubernetes/client-node";
+import type { Acquired, Start } from "../acquired.js";
+import { waitAllReady } from "../ready.js";
+import { type Backend, createBalancer } from "../swarm/balancer.js";
+import type { Cluster } from "./cluster.js";
+import { createForwarder, type Forwarder } from "./forwarder.js";
+import type { Workload } from "./manifests.js";
+import { isReady, isRunning } from "./pod-state.js";
+import { pollPause } from "./pods.js";
+
+interface Reaching extends Required<Pick<Acquired, "logs" | "ended">> {
+  pods: readonly V1Pod[];
+  start: Start;
+}
+
+/** The URL, once every Pod has answered a reset as far as this process can ask it. */
+export async function reach(cluster: Cluster, workload: Workload, reaching: Reaching): Promise<string> {
+  const { name, port, replicas, options } = workload;
+  const { pods, start } = reaching;
+  const way = options.reach ?? (process.env["KUBERNETES_SERVICE_HOST"] ? "cluster-dns" : "port-forward");
+  if (typeof way === "object") return `${way.tlsSecret ? "https" : "http"}://${way.ingressHost}`;
+  if (way === "cluster-dns" && replicas === undefined) return `http://${name}.${cluster.namespace}.svc:${port}`;
+  const balancer = await createBalancer();
+  start.onRelease(() => balancer.close());
+  const ways = way === "cluster-dns" ? createDirectWays(port) : createForwardedWays(cluster, port);
+  const follower = new AbortController();
+  start.onRelease(async () => {
+    follower.abort();
+    await ways.close();
+  });
+  const first = await ways.to(pods);
+  start.progress(`waiting for the answer to a reset of all ${pods.length} Pods`);
+  await waitAllReady(first.map(urlOf), reaching, start.signal);
+  balancer.use(first);
+  const use = async (present: readonly V1Pod[]): Promise<void> => balancer.use(await ways.to(present));
+  if (replicas !== undefined) void follow(cluster, name, { signal: follower.signal, use, pods });
+  return balancer.url;
+}
+
+/** How this process gets to Pods. */
+interface Ways {
+  /** Where each of these is reached from now on; ways to others end. */
+  to(pods: readonly V1Pod[]): Promise<Backend[]>;
+  close(): Promise<void>;
+}
+
+function createDirectWays(port: number): Ways {
+  return {
+    to: async (pods) => pods.map((pod) => ({ id: nameOf(pod), host: pod.status?.podIP ?? "", port })),
+    close: async () => {},
+  };
+}
+
+function createForwardedWays(cluster: Cluster, port: number): Ways {
+  const forwarders = new Map<string, Forwarder>();
+  let isClosed = false;
+  const keep = async (names: readonly string[]): Promise<void> => {
+    for (const [pod, forwarder] of forwarders) {
+      if (names.includes(pod)) continue;
+      forwarders.delete(pod);
+      await forwarder.close();
+    }
+  };
+  return {
+    async to(pods) {
+      const names = pods.map(nameOf);
+      for (const pod of names) {
+        if (!forwarders.has(pod)) forwarders.set(pod, await createForwarder(cluster, pod, port));
+      }
+      await keep(isClosed ? [] : names);
+      return [...forwarders].map(([id, forwarder]) => ({ id, host: "127.0.0.1", port: forwarder.port }));
+    },
+    async close() {
+      isClosed = true;
+      await keep([]);
+    },
+  };
+}
+
+function nameOf({ metadata }: V1Pod): string {
+  return metadata?.name ?? "";
+}
+
+function urlOf({ host, port }: Backend): string {
+  return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
+}
+
+interface Following {
+  pods: readonly V1Pod[];
+  signal: AbortSignal;
+  use(pods: readonly V1Pod[]): Promise<void>;
+}
+
+/** A Deployment replaces its Pods: new ones get sessions once their probe says that they are ready. */
+async function follow(cluster: Cluster, name: string, { signal, use, pods: first }: Following): Promise<void> {
+  for (let known = first; !signal.aborted; ) {
+    await sleep(pollPause(known), undefined, { signal, ref: false }).catch(() => {});
+    const pods = await cluster.listPods(name).catch(() => undefined);
+    if (!pods || signal.aborted) continue;
+    known = pods;
+    await use(pods.filter((pod) => isRunning(pod) && isReady(pod))).catch(() => {});
+  }
+}
