@@ -110,6 +110,10 @@ describe("what is wrong with a manifest is said with its line", () => {
       `${VALIDATION}  judge: { model: a, version: b }\n`,
       "openenv.yaml:3: validation must be with a judge exactly where",
     ],
+    ...["dockerfile: ../Dockerfile", "context: https://example.org/x.git", "probe_path: /etc/hostname"].map((field) => [
+      `${VALIDATION}  execution: { ${field} }\n`,
+      `openenv.yaml:8: validation.execution.${field.split(":")[0]} must be a path in this folder`,
+    ]),
   ])("%j", (text, problem) => {
     expect(problemOf(text)).toContain(problem);
   });

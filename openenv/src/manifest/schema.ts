@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { relativePath } from "./relative-path.js";
 import { validationBlock } from "./validation-block.js";
 
 /** Every field of `openenv.yaml`. Other fields at the top level are let through, as the Python package does. */
@@ -36,14 +37,6 @@ export type Manifest = z.output<typeof manifestSchema>;
 
 /** The name of the file in an environment's folder. */
 export const MANIFEST_FILE = "openenv.yaml";
-
-/** A repository of somebody else must not name files outside of it. */
-function relativePath() {
-  return z
-    .string()
-    .min(1)
-    .refine((path) => !/^([\\/]|[A-Za-z]:)/.test(path) && !path.split(/[\\/]/).includes(".."), "a path in this folder");
-}
 
 function variableValue() {
   return z.union([z.string(), z.number(), z.boolean()], "text, a number, true or false").transform(String);

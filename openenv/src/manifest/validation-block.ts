@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { relativePath } from "./relative-path.js";
 
 const flag = z.boolean().default(false);
 const atLeastZero = z.number().min(0);
@@ -62,9 +63,9 @@ const network = z
 
 const execution = z.strictObject({
   kind: z.literal("openenv_ws").default("openenv_ws").describe("protocol of the probe"),
-  probe_path: z.string().min(1).default("validation/runtime.json").describe("plan of the episode that is played"),
-  dockerfile: z.string().min(1).default("Dockerfile").describe("recipe of the image"),
-  context: z.string().min(1).default(".").describe("folder the image is built from"),
+  probe_path: relativePath().default("validation/runtime.json").describe("plan of the episode that is played"),
+  dockerfile: relativePath().default("Dockerfile").describe("recipe of the image"),
+  context: relativePath().default(".").describe("folder the image is built from"),
   agent_boundary: z.literal("api").default("api").describe("how agents reach it"),
   requires_credentials: flag.describe("needs secrets to run"),
 });
