@@ -1,4 +1,6 @@
 import type { JsonObject } from "../protocol/messages.js";
+import { readAnswer } from "./answer.js";
+import { LoadFailure } from "./failure.js";
 import { encodeFrame, OPCODE } from "./frames.js";
 
 /** Says what is wrong with the data of an answer; undefined when it is right. */
@@ -19,16 +21,16 @@ export class Exchange {
   /** The reason why an answer is wrong; undefined when it is right. */
   judge(answer: Buffer): Error | undefined {
     if (this.#accepted?.equals(answer)) return undefined;
-    const problem = this.#read(answer);
+    const data = readAnswer(answer);
+    if (data instanceof LoadFailure) return data;
+    const problem = this.#look(data);
     if (problem !== undefined) return new Error(`wrong answer: ${problem}: ${answer.toString("utf8", 0, 200)}`);
     this.#accepted = Buffer.from(answer);
     return undefined;
   }
 
-  #read(answer: Buffer): string | undefined {
+  #look(data: JsonObject): string | undefined {
     try {
-      const { type, data } = JSON.parse(answer.toString()) as { type?: unknown; data?: JsonObject };
-      if (type !== "observation" || data === undefined) return "no observation";
       return this.#check(data);
     } catch (error) {
       return (error as Error).message;

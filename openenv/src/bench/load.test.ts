@@ -79,6 +79,14 @@ describe("a load", () => {
     await load.close();
   });
 
+  it("fails for an error frame with its code", async () => {
+    await using server = await startScriptedServer(async (peer) => {
+      await peer.receive();
+      peer.send({ type: "error", data: { code: "EXECUTION_ERROR", message: "no" } });
+    });
+    await expect(createLoad({ url: server.url, ...single })).rejects.toMatchObject({ type: "EXECUTION_ERROR" });
+  });
+
   it("says what an address answers that speaks no WebSocket", async () => {
     const server = createServer((_request, response) => response.writeHead(404).end());
     await once(server.listen(0, "127.0.0.1"), "listening");

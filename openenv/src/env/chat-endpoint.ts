@@ -1,5 +1,6 @@
 import { EnvError } from "../errors.js";
 import { isObject } from "../util/is-object.js";
+import { MAX_TIMER_MS } from "../util/timer.js";
 
 /** Where a model is asked, and for how long. */
 export interface ChatEndpointOptions {
@@ -26,7 +27,6 @@ export type AskChat = (messages: readonly ChatMessage[], signal?: AbortSignal) =
 
 const FIRST_DELAY_MS = 500;
 const MAX_BODY_BYTES = 4 * 1024 * 1024;
-const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /**
  * Returns what asks a language model behind an OpenAI-compatible API for an answer, with a time limit and retries.

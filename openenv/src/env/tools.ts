@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { OpenEnvError } from "../errors.js";
 import { RESERVED_TOOL_NAMES, type ToolErrorBody } from "../protocol/tools.js";
+import { MAX_TIMER_MS } from "../util/timer.js";
 import type { MaybePromise } from "../util/types.js";
 
 /** What is known of a tool without a session; its handler is a member of the environment's `tools`. */
@@ -71,8 +72,6 @@ export interface ToolTransition {
 
 /** As models and MCP clients take them. */
 const NAME = /^[A-Za-z0-9_-]{1,64}$/;
-/** Timers take no longer ones. */
-const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
 /**
  * Declares the tools of a contract; each session's environment brings the handlers, by the same names.
@@ -97,8 +96,8 @@ function checkTool(name: string, tool: ToolDeclaration): void {
     throw invalid(name, "its input must be a z.object({ … }), whose fields are the arguments");
   }
   const { timeoutMs = 1 } = tool;
-  if (!(timeoutMs > 0 && timeoutMs <= MAX_TIMEOUT_MS)) {
-    throw invalid(name, `its timeoutMs must be from 1 to ${MAX_TIMEOUT_MS} milliseconds, not ${timeoutMs}`);
+  if (!(timeoutMs > 0 && timeoutMs <= MAX_TIMER_MS)) {
+    throw invalid(name, `its timeoutMs must be from 1 to ${MAX_TIMER_MS} milliseconds, not ${timeoutMs}`);
   }
 }
 

@@ -1,6 +1,7 @@
 import type { CallToolResult, Tool } from "@modelcontextprotocol/server";
 import { ConfigError, ToolError } from "../errors.js";
 import type { JsonObject } from "../protocol/messages.js";
+import { MAX_TIMER_MS } from "../util/timer.js";
 
 /** Where a server of MCP is: at a URL, or a command that speaks MCP over its standard streams. */
 export type McpSource =
@@ -16,8 +17,6 @@ export interface RemoteClient {
   close(): Promise<void>;
 }
 
-/** Our side keeps the time. */
-const NO_LIMIT_MS = 2 ** 31 - 1;
 /** JSON-RPC's code for what is wrong with the call itself. */
 const INVALID_PARAMS = -32602;
 
@@ -41,7 +40,8 @@ export async function connectRemote(source: McpSource): Promise<RemoteClient> {
     },
     call: async (name, given, signal) => {
       try {
-        const limits = { signal, timeout: NO_LIMIT_MS };
+        // Our side keeps the time.
+        const limits = { signal, timeout: MAX_TIMER_MS };
         return (await client.callTool({ name, arguments: given }, limits)) as CallToolResult;
       } catch (error) {
         const isRefusal = error instanceof sdk.ProtocolError && (error.code as number) === INVALID_PARAMS;

@@ -4,6 +4,10 @@ import type { JsonObject, WireCode } from "./messages.js";
 /** The query key of `/ws` that asks for views: `?view=1`. The first answer confirms `view` among its extensions. */
 export const VIEW_KEY = "view";
 
+/** The most sessions, and the most of the latest errors, that `GET /web/server` tells. */
+export const MAX_TOLD_SESSIONS = 1000;
+export const MAX_TOLD_ERRORS = 50;
+
 /** What a piece of text means. A tone never stands alone: the text says it too. */
 export const TONES = ["positive", "caution", "neutral", "negative"] as const;
 export type Tone = (typeof TONES)[number];

@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { createServer, type Socket } from "node:net";
 import { describe, expect, test } from "vitest";
 import { type Peer, startScriptedServer } from "../../test-support/scripted-server.js";
 import { parseAddress } from "../client/address.js";
@@ -68,5 +70,19 @@ describe("collectEpisode", () => {
     const collecting = collectEpisode(parseAddress(server.url), plan, { headers: {}, timeoutMs: 5_000 });
     await expect(collecting).rejects.toThrow(/larger than 8388608 bytes/);
     await expect(collect(async () => {}, { episodeTimeoutMs: 100 })).rejects.toThrow(/longer than 100 ms/);
+  });
+
+  test("leaves no connection to who does not answer the handshake in time", async () => {
+    const server = createServer().listen(0, "127.0.0.1");
+    const connected = once(server, "connection") as Promise<[Socket]>;
+    await once(server, "listening");
+    const { port } = server.address() as { port: number };
+    const limits = { headers: {}, timeoutMs: 600_000, episodeTimeoutMs: 100 };
+    const collecting = collectEpisode(parseAddress(`http://127.0.0.1:${port}`), PLAN, limits);
+    await expect(collecting).rejects.toThrow(/does not open/);
+    const [socket] = await connected;
+    socket.on("error", () => {}).resume();
+    if (!socket.closed) await once(socket, "close");
+    server.close();
   });
 });

@@ -170,7 +170,12 @@ async function openLine(
       else settle(ready);
     });
   socket.on("open", () => take(""));
-  await next("the WebSocket /ws does not open");
+  try {
+    await next("the WebSocket /ws does not open");
+  } catch (error) {
+    socket.terminate();
+    throw error;
+  }
   return {
     ask: (frame, where) => {
       socket.send(frame);
