@@ -14,7 +14,7 @@ export class Call implements StepContext {
   readonly requestId: string | undefined;
   metadata: Readonly<JsonObject> = NO_METADATA;
   /** For what must end with the call and should not cost it a signal. */
-  onAbort: (() => void) | undefined;
+  onAbort: ((reason: Error) => void) | undefined;
   #controller: AbortController | undefined;
   #aborted: Error | undefined;
 
@@ -31,6 +31,15 @@ export class Call implements StepContext {
     return this.#controller.signal;
   }
 
+  /** A part of this call: it is aborted with the whole, which can outlive it. */
+  part(): Call {
+    const part = new Call(this);
+    part.metadata = this.metadata;
+    this.onAbort = (reason) => part.abort(reason);
+    if (this.#aborted !== undefined) part.abort(this.#aborted);
+    return part;
+  }
+
   get aborted(): Error | undefined {
     return this.#aborted;
   }
@@ -38,7 +47,7 @@ export class Call implements StepContext {
   abort(reason: Error): void {
     if (this.#aborted !== undefined) return;
     this.#aborted = reason;
-    this.onAbort?.();
+    this.onAbort?.(reason);
     this.#controller?.abort(reason);
   }
 }

@@ -1,5 +1,6 @@
 import type { ClientMessage, ServerMessage } from "../protocol/messages.js";
 import { isThenable } from "../util/thenable.js";
+import { MAX_TIMER_MS } from "../util/timer.js";
 import { type EnvironmentMessage, Exchange, type ExchangeOptions } from "./exchange.js";
 import { errorMessage } from "./frame.js";
 import { answerRpc } from "./rpc.js";
@@ -12,9 +13,6 @@ export interface DispatchOptions extends ExchangeOptions {
   /** Registers what is to be done when nobody waits for the answer any more; called only for what takes its time. */
   whenGone?: (giveUp: () => void) => void;
 }
-
-/** Timers take no longer ones; 24 days are as good as no limit. */
-const MAX_TIMER_MS = 2 ** 31 - 1;
 
 type Reply = ServerMessage | Promise<ServerMessage>;
 

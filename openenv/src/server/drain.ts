@@ -4,6 +4,18 @@ import type { ServerContext } from "./context.js";
 /** What a balancer may take to notice that the server wants no more: newcomers that it still sends are let in. */
 const NOTICE_MS = 5_000;
 export const DRAIN_POLL_MS = 10;
+/** Whoever closes a session may be about to open the next one, at a server that the balancer still takes for well. */
+const QUIET_MS = 1_000;
+
+/** Tells, asked again and again, whether nobody has been there for a second, at most half of the time there is. */
+export function quietFor(limitMs: number): (isInUse: boolean) => boolean {
+  const quietMs = Math.min(QUIET_MS, limitMs / 2);
+  let since = performance.now();
+  return (isInUse) => {
+    if (isInUse) since = performance.now();
+    return performance.now() - since >= quietMs;
+  };
+}
 
 /**
  * Says that the server wants no more sessions, and lets those that it has finish. Resolves with the milliseconds that
@@ -19,7 +31,8 @@ export async function drainSessions(
   const notice = Math.min(NOTICE_MS, limitMs / 2);
   context.draining = true;
   runtime.log.info({ sessions: sessions.inUse, seconds: limitMs / 1000 }, "draining");
-  while (!isDone() && !context.closing && left() > 0) {
+  const isQuiet = quietFor(limitMs);
+  while (!isQuiet(!isDone()) && !context.closing && left() > 0) {
     if (left() < limitMs - notice) sessions.refuseNew();
     await sleep(DRAIN_POLL_MS);
   }

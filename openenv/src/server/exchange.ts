@@ -3,6 +3,7 @@ import { InvalidOutputError } from "../env/validate.js";
 import type { ClientMessage, JsonObject, ObservationData, ServerMessage } from "../protocol/messages.js";
 import { isToolAction, type ToolOutcome } from "../protocol/tools.js";
 import type { View } from "../protocol/web.js";
+import { clip } from "../util/clip.js";
 import { isThenable } from "../util/thenable.js";
 import { Call, type CallOptions } from "./call.js";
 import { describeError, toError } from "./failure.js";
@@ -27,6 +28,9 @@ type Reply = ServerMessage | Promise<ServerMessage>;
 type ObservationMessage = Extract<ServerMessage, { type: "observation" }>;
 /** What an observation comes from. */
 type Kind = "reset" | "step" | "tool";
+/** How many dropped reset options are told of, and how much of each name. */
+const MAX_DROPPED = 20;
+const MAX_NAME = 100;
 const CHECKS = { reset: "resetTransition", step: "transition", tool: "transition" } as const;
 
 /** One message to an environment and its answer. Failures are answers too: nothing is thrown. */
@@ -209,11 +213,15 @@ export class Exchange extends Call implements Task<ServerMessage> {
   #warnDropped(dropped: string[]): void {
     const { log, definition } = this.#session.runtime;
     const declared = Object.keys(definition.contract.reset.shape).join(", ") || "none";
-    log.warn({ session: this.#session.id, dropped, declared }, "undeclared reset options were dropped");
+    const named = dropped.slice(0, MAX_DROPPED).map((key) => clip(key, MAX_NAME));
+    const more = dropped.length - named.length;
+    log.warn({ session: this.#session.id, dropped: named, more, declared }, "undeclared reset options were dropped");
     if (this.#options.warnings !== true) return;
-    this.#warnings = dropped.map(
-      (key) => `reset option "${key}" is not declared and was dropped (declared: ${declared})`,
+    const those = ` (declared: ${declared})`;
+    this.#warnings = named.map(
+      (key, i) => `reset option "${key}" is not declared and was dropped${i > 0 ? "" : those}`,
     );
+    if (more > 0) this.#warnings.push(`${more} more reset options are not declared and were dropped`);
   }
 
   #countNonFinite(method: Method, count: number): void {

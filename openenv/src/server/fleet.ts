@@ -33,6 +33,14 @@ export interface FleetServer {
   close(): Promise<void>;
 }
 
+export interface ForwardedExchange {
+  request: IncomingMessage;
+  response: ServerResponse;
+  body: string;
+  /** It names a session that lives there; otherwise it goes there for the room. */
+  named: boolean;
+}
+
 /** Several servers behind one address, as one of them sees it. A lone server has none. */
 export interface Fleet {
   /** Stands before the ids of this one's sessions, so that the others know whose they are. */
@@ -60,5 +68,5 @@ export interface Fleet {
   /** Gives the socket away: to the owner, or to whoever has most room. */
   passOn(upgrade: { request: IncomingMessage; socket: Duplex; head: Buffer }, owner?: number): void;
   /** Has another one answer the request, whose body has been read. */
-  forward(owner: number, exchange: { request: IncomingMessage; response: ServerResponse; body: string }): void;
+  forward(owner: number, exchange: ForwardedExchange): void;
 }

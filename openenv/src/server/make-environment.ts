@@ -17,7 +17,7 @@ export function makeEnvironment(runtime: Runtime): Environment | Promise<Environ
   };
   try {
     const made = createChecked(runtime.definition);
-    return isThenable(made) ? withLimit(Promise.resolve(made)).catch(refuse) : made;
+    return isThenable(made) ? withLimit(Promise.resolve(made), runtime).catch(refuse) : made;
   } catch (error) {
     return refuse(error);
   }
@@ -42,9 +42,21 @@ function checkMembers(made: Environment, { contract }: EnvironmentDefinition): E
   return made;
 }
 
-function withLimit<T>(work: Promise<T>): Promise<T> {
+function withLimit(work: Promise<Environment>, runtime: Runtime): Promise<Environment> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error(`it did not finish within ${LIMIT_MS / 1000} s`)), LIMIT_MS);
+    const timer = setTimeout(() => {
+      reject(new Error(`it did not finish within ${LIMIT_MS / 1000} s`));
+      void closeLate(work, runtime);
+    }, LIMIT_MS);
     work.then(resolve, reject).finally(() => clearTimeout(timer));
   });
+}
+
+/** Nobody else knows of an environment that was given up while it was made. */
+async function closeLate(work: Promise<Environment>, { log }: Runtime): Promise<void> {
+  try {
+    await (await work).close?.();
+  } catch (error) {
+    log.error({ err: toError(error) }, "an environment that was not made in time failed");
+  }
 }

@@ -1,3 +1,4 @@
+import { createHook } from "node:async_hooks";
 import { afterEach, describe, expect, test } from "vitest";
 import * as z from "zod";
 import { defineCounter } from "../../test-support/counter.js";
@@ -55,6 +56,21 @@ describe("serve", () => {
   test("refuses a port in use and says what to do", async () => {
     const { port } = await start();
     await expect(start({ port })).rejects.toThrow(/in use: set PORT or --port/);
+  });
+
+  test("leaves no timer behind when it cannot listen", async () => {
+    const { port } = await start();
+    const timers = new Set<number>();
+    const hook = createHook({
+      init: (id, type) => {
+        if (type === "Timeout" && new Error().stack?.includes("/src/server/")) timers.add(id);
+      },
+      destroy: (id) => timers.delete(id),
+    }).enable();
+    await expect(start({ port })).rejects.toThrow(/in use/);
+    await new Promise((next) => setImmediate(next));
+    hook.disable();
+    expect(timers).toEqual(new Set());
   });
 
   test("an environment that does not support concurrent sessions has a capacity of one, and refuses more", async () => {

@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type Server } from "node:http";
-import type { AddressInfo, Socket } from "node:net";
+import { type AddressInfo, Server as NetServer, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { EnvironmentDefinition } from "../env/environment.js";
@@ -88,6 +88,7 @@ export async function serveHere(
   });
   const listening = fleet === undefined ? listen(server, config) : fleet.listen(server, config.host);
   const port = await listening.catch(async (error: unknown) => {
+    sockets.close();
     await isolated?.close();
     return giveUp(error);
   });
@@ -108,7 +109,8 @@ export async function serveHere(
     };
     // An HTTP session that was let in at the last moment is continued by connections that are still to come.
     if (context.draining) await sessionsEnd();
-    if (!context.closing) server.close();
+    // The listener only: HTTP's own close() ends idle connections too, on which a request may be under way.
+    if (!context.closing) NetServer.prototype.close.call(server);
     await sleep(SETTLE_MS);
     await sessionsEnd();
     await close();
@@ -118,7 +120,6 @@ export async function serveHere(
   const shutDown = async (): Promise<void> => {
     context.draining = true;
     context.closing = true;
-    stopSignals();
     stopGuarding();
     sockets.goAway();
     void context.mcp?.then((door) => door.goAway()).catch(() => {});
@@ -137,6 +138,7 @@ export async function serveHere(
     context.descriptors.close();
     context.gauge.close();
     log.close();
+    stopSignals();
   };
   const stopSignals = options.handleSignals === true ? onSignals({ drain, close }, log) : () => {};
   const stopGuarding =
@@ -200,13 +202,17 @@ function closeListener(server: Server): Promise<void> {
   });
 }
 
-/** Ends cleanly: by SIGTERM after draining, which a second signal cuts short, by SIGINT at once. The result takes the handlers back. */
+/**
+ * Ends cleanly: by SIGTERM after draining, which a second signal cuts short, by SIGINT without. No SIGTERM cuts the grace
+ * period short, a second SIGINT does. The result takes the handlers back.
+ */
 export function onSignals({ drain, close }: Pick<RunningServer, "drain" | "close">, log: Logger): () => void {
   let isTold = false;
   const stop = (signal: NodeJS.Signals): void => {
     log.info({ signal }, "shutting down");
     const end = signal === "SIGTERM" && !isTold ? drain : close;
     isTold = true;
+    if (signal === "SIGINT") process.removeListener("SIGINT", stop);
     void end().then(() => process.exit(0));
   };
   process.on("SIGTERM", stop).on("SIGINT", stop);

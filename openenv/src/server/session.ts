@@ -11,7 +11,7 @@ import type { Runtime } from "./runtime.js";
 export type SessionState = "created" | "ready" | "closing" | "closed";
 
 /** How long a call may go on after it was given up before the next is made, or `close` called, all the same. */
-const ORPHAN_GRACE_MS = 5_000;
+export const ORPHAN_GRACE_MS = 5_000;
 
 /** Something to be done with the session's environment. It never throws or rejects. */
 export interface Task<T> {
@@ -92,7 +92,7 @@ export class Session {
 
   /** A call is in flight that somebody waits for; one that was given up does not count. */
   get busy(): boolean {
-    return this.#running !== undefined && this.#call?.aborted === undefined;
+    return this.#running !== undefined && this.#call !== undefined && this.#call.aborted === undefined;
   }
 
   /** The environment; only to be asked for from within {@link run}. */
@@ -190,6 +190,7 @@ export class Session {
   /** What waits is started until one of them takes its time. */
   #next(): void {
     if (this.#rest !== undefined) {
+      this.#call = undefined;
       this.#running = settled(this.#rest, ORPHAN_GRACE_MS).then(() => this.#next());
       this.#rest = undefined;
       return;

@@ -48,6 +48,7 @@ export class Sessions {
   readonly #closing = new Set<Promise<void>>();
   #throwaways = 0;
   #refusesNew = false;
+  #admitting = false;
 
   constructor(runtime: Runtime, options: SessionsOptions) {
     this.#runtime = runtime;
@@ -149,7 +150,10 @@ export class Sessions {
 
   /** Nobody has used the session yet: from now on it may be ended to make room, until somebody does. */
   markUnclaimed(session: Session): void {
-    if (session.named) this.#unclaimed.add(session);
+    if (!session.named) return;
+    this.#unclaimed.add(session);
+    // For those that came during its first reset; in the turn after the one in which that is answered.
+    if (this.#queue.size > 0) setImmediate(() => this.#admit());
   }
 
   /**
@@ -211,7 +215,18 @@ export class Sessions {
     if (!counted) return;
     this.#logEnd(session, reason);
     this.#options.fleet?.changed();
-    if (this.#live.size < this.#options.maxConcurrentEnvs) this.#queue.next();
+    this.#admit();
+  }
+
+  /** Gives those that wait their turn while there is room. One whose factory fails at once ends in here: no recursion. */
+  #admit(): void {
+    if (this.#admitting) return;
+    this.#admitting = true;
+    try {
+      while (this.#queue.size > 0 && this.#makeRoom()) this.#queue.next();
+    } finally {
+      this.#admitting = false;
+    }
   }
 
   /** Ends sessions without a socket whose time is up. Work in flight and connected peers are never touched. */

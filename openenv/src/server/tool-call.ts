@@ -5,9 +5,10 @@ import type { JsonObject } from "../protocol/messages.js";
 import type { ToolOutcome } from "../protocol/tools.js";
 import { clip } from "../util/clip.js";
 import { isThenable } from "../util/thenable.js";
+import { MAX_TIMER_MS } from "../util/timer.js";
 import { Call } from "./call.js";
 import { describeError, toError } from "./failure.js";
-import type { Session, Task } from "./session.js";
+import { ORPHAN_GRACE_MS, type Session, type Task } from "./session.js";
 import { SessionKilledError } from "./session-killed.js";
 
 /** Milliseconds a call may take when neither the author nor the caller says. */
@@ -45,8 +46,10 @@ export function callTool(
   call: Call,
 ): ToolOutcome | Promise<ToolOutcome> {
   try {
-    const returned = session.instance.tools?.[tool.name]?.(input as never, call);
-    if (isThenable(returned)) return withLimit(returned, { session, tool, call });
+    // When the tool's time is up, that of the step is not: `afterTool` comes still.
+    const part = call.part();
+    const returned = session.instance.tools?.[tool.name]?.(input as never, part);
+    if (isThenable(returned)) return withLimit(returned, { session, tool, call: part });
     return succeeded(returned, session, tool);
   } catch (error) {
     return explain(error, session, tool);
@@ -78,18 +81,27 @@ interface Running {
 
 /** When the time is up the call is answered. The next one waits a little for a handler that heeds its signal. */
 function withLimit(returned: PromiseLike<unknown>, { session, tool, call }: Running): Promise<ToolOutcome> {
-  const limitMs = Math.min(tool.timeoutMs ?? call.timeoutMs ?? TIME_LIMIT_MS, call.timeoutMs ?? Infinity);
+  const givenMs = call.timeoutMs ?? MAX_TIMER_MS;
+  const limitMs = Math.min(tool.timeoutMs ?? call.timeoutMs ?? TIME_LIMIT_MS, givenMs, MAX_TIMER_MS);
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => {
+    let timer = setTimeout(() => {
       const message = `The tool "${tool.name}" did not answer within ${limitMs / 1000} s.`;
+      call.onAbort = undefined;
       call.abort(new Error(message));
       session.linger(returned);
       resolve(failed("timeout", message));
     }, limitMs);
-    const stop = (): void => clearTimeout(timer);
-    call.onAbort = stop;
+    // Only the session waits for it any more, and must not for ever: a handler need not heed its signal.
+    call.onAbort = () => {
+      clearTimeout(timer);
+      const message = `The tool "${tool.name}" was given up and did not end.`;
+      timer = setTimeout(() => resolve(failed("timeout", message)), ORPHAN_GRACE_MS);
+    };
     Promise.resolve(returned)
-      .finally(stop)
+      .finally(() => {
+        call.onAbort = undefined;
+        clearTimeout(timer);
+      })
       .then(
         (value) => succeeded(value, session, tool),
         (error: unknown) => explain(error, session, tool),

@@ -3,6 +3,7 @@ import { useServers, waitFor } from "../../test-support/servers.js";
 import type { TestSocket } from "../../test-support/socket.js";
 import { defineDesk } from "../../test-support/tool-environment.js";
 import { connect } from "../connect.js";
+import { defineContract, defineEnvironment, defineTools } from "../index.js";
 
 const { start, open } = useServers();
 
@@ -163,6 +164,19 @@ describe("the time of a call", () => {
     expect(await socket.ask(call("tally"))).toMatchObject({ data: { observation: { result: { data: 1 } } } });
   });
 
+  test("of a tool is not that of its step: afterTool has a signal that is not aborted", async () => {
+    const tools = defineTools({ late: { description: "Waits until it is told to stop.", timeoutMs: 20 } });
+    const environment = defineEnvironment(defineContract({ name: "late_env", tools }), () => ({
+      reset: () => ({ observation: {} }),
+      afterTool: ({ error }, { signal }) => ({ metadata: { failed: error?.error_type, aborted: signal.aborted } }),
+      tools: { late: (_input, { signal }) => new Promise((end) => signal.addEventListener("abort", end)) },
+    }));
+    await using env = await connect(environment);
+    await env.reset();
+    const { metadata } = await env.step({ tool_name: "late" });
+    expect(metadata).toMatchObject({ failed: "timeout", aborted: false });
+  });
+
   test("lets the next call wait for a handler that tidies up after its time", async () => {
     const socket = await open(await start({}, defineDesk()));
     await socket.ask(RESET);
@@ -192,6 +206,14 @@ describe("the time of a call", () => {
     }
   });
 
+  test("may be longer than timers take", async () => {
+    const server = await start({}, defineDesk());
+    const body = JSON.stringify({ action: { tool_name: "pause" }, timeout_s: 1e9 });
+    const headers = { "content-type": "application/json" };
+    const response = await fetch(`${server.url}/step`, { method: "POST", headers, body });
+    expect(await response.json()).toMatchObject({ observation: { result: { data: "rested" }, error: null } });
+  });
+
   test("is cut short by a caller who says so, and by one who leaves", async () => {
     const { environment, log } = defineDesk();
     const server = await start({}, { environment });
@@ -210,5 +232,33 @@ describe("the time of a call", () => {
     await left;
     await waitFor(() => log.aborted.length === 2);
     expect(log.aborted).toEqual([expect.stringContaining("within 0.02 s"), "the client has left"]);
+  });
+
+  test("of a caller who leaves is not for ever: the session goes on though the handler never ends", async () => {
+    let called = 0;
+    const tools = defineTools({ deaf: { description: "Never ends." }, quick: { description: "Ends at once." } });
+    const environment = defineEnvironment(defineContract({ name: "deaf_env", tools }), () => ({
+      reset: () => ({ observation: {} }),
+      tools: {
+        deaf: () => {
+          called++;
+          return new Promise(() => {});
+        },
+        quick: () => "here",
+      },
+    }));
+    const server = await start({}, { environment });
+    const created = await post(server.url, { jsonrpc: "2.0", id: 1, method: "openenv/session/create" });
+    const { session_id } = created["result"] as { session_id: string };
+    const leaving = new AbortController();
+    const left = fetch(`${server.url}/mcp`, {
+      method: "POST",
+      body: JSON.stringify(rpc("deaf", {}, { session_id })),
+      signal: leaving.signal,
+    }).catch(() => {});
+    await waitFor(() => called === 1);
+    leaving.abort();
+    await left;
+    expect(await post(server.url, rpc("quick", {}, { session_id }))).toMatchObject({ result: { data: "here" } });
   });
 });

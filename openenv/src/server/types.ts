@@ -39,7 +39,10 @@ export interface ServeOptions extends Partial<ConcurrencyConfig> {
   drainMs?: number;
   /** Processes behind the one address, or "auto" for one a core; capacity is per worker. `WORKERS`, default 1. */
   workers?: number | "auto";
-  /** Milliseconds without a sign of life after which a worker is replaced. `WORKER_TIMEOUT` (seconds), default 30 s. */
+  /**
+   * Milliseconds without a sign of life after which a worker is replaced; one that starts has ten times as many.
+   * `WORKER_TIMEOUT` (seconds), default 30 s.
+   */
   workerTimeoutMs?: number;
   /** Peers that may wait for a session when all are taken, per worker. `QUEUE_SIZE`, default 0: refused at once. */
   queueSize?: number;

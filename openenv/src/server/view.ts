@@ -5,13 +5,13 @@ import { TONES, type View, type ViewAction, type ViewPart } from "../protocol/we
 import { describeError, toError } from "./failure.js";
 import type { Runtime } from "./runtime.js";
 
-/** How long an author's renderer may take: the step waits for it. */
+/** How long `render` and `actions` may take, each: the step waits for them. */
 const LIMIT_MS = 5_000;
 const MAX_PARTS = 256;
 const MAX_RUNS = 10_000;
 const MAX_ACTIONS = 100;
 const MAX_LABEL = 200;
-/** Characters of all texts and pictures of a view. */
+/** Characters of what one of them makes, written as JSON. */
 const MAX_CHARACTERS = 8 * 1024 * 1024;
 
 const run = z.strictObject({ text: z.string(), tone: z.enum(TONES).optional(), mono: z.boolean().optional() });

@@ -1,7 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { defineCounter } from "../../test-support/counter.js";
+import { counterContract, defineCounter } from "../../test-support/counter.js";
 import { useServers, waitFor } from "../../test-support/servers.js";
 import { openTestSocket } from "../../test-support/socket.js";
+import { defineEnvironment } from "../env/environment.js";
+import { createRuntime } from "./runtime.js";
+import type { Session } from "./session.js";
+import { Sessions } from "./sessions.js";
 
 const { start, open } = useServers();
 const RESET = { type: "reset" };
@@ -69,6 +73,52 @@ describe("a server with a queue", () => {
     next.send({ type: "close" });
     expect(await last.receive()).toEqual(place(0));
     expect(await last.ask(RESET)).toMatchObject({ type: "observation", openenv: { extensions: ["view"] } });
+  });
+
+  test("gives a session that was opened over HTTP to one that came during its first reset", async () => {
+    let finish = (): void => {};
+    let resets = 0;
+    const observe = () => ({ observation: { count: 0 } });
+    const hold = () => new Promise<ReturnType<typeof observe>>((resolve) => (finish = () => resolve(observe())));
+    const environment = defineEnvironment(counterContract, () => ({
+      reset: () => (resets++ === 0 ? hold() : observe()),
+      step: observe,
+      state: () => ({ total: 0 }),
+    }));
+    const server = await start({ maxConcurrentEnvs: 1, queueSize: 1, queueTimeout: 5 }, { environment });
+    const first = fetch(`${server.url}/reset`, { method: "POST" });
+    await waitFor(() => resets === 1);
+    const waiting = await open(server);
+    waiting.send(RESET);
+    finish();
+    expect((await first).status).toBe(200);
+    expect(await waiting.receive()).toMatchObject({ type: "observation" });
+    expect(server.capacity().active_sessions).toBe(1);
+  });
+
+  test("refuses all of a long line when the factory fails at once, and serves the next", async () => {
+    const counter = defineCounter();
+    let isBroken = false;
+    const environment: typeof counter.environment = {
+      ...counter.environment,
+      create: () => {
+        if (isBroken) throw new Error("broken");
+        return counter.environment.create();
+      },
+    };
+    const limits = { maxConcurrentEnvs: 1, sessionTimeoutMs: null, queueSize: 5_000 };
+    const sessions = new Sessions(createRuntime(environment), limits);
+    const first = sessions.open() as Session;
+    const line = Array.from({ length: limits.queueSize }, () => sessions.open({}));
+    isBroken = true;
+    sessions.end(first, "closed by the client");
+    const refused = (await Promise.allSettled(line)) as PromiseRejectedResult[];
+    expect(new Set(refused.map(({ reason }) => reason.data?.code ?? String(reason)))).toEqual(
+      new Set(["FACTORY_ERROR"]),
+    );
+    isBroken = false;
+    sessions.open();
+    expect(sessions.load()).toMatchObject({ active: 1, waiting: 0 });
   });
 
   test("tells those that wait when it stops", async () => {

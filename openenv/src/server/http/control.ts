@@ -127,7 +127,7 @@ export function atOwner(handler: Handler): Handler {
     const owner = named && context.fleet?.ownerOf(named.id);
     if (owner === undefined) return handler(exchange);
     const body = await readBody(request, { limit: context.maxMessageBytes, budget: context.bodies });
-    context.fleet?.forward(owner, { request, response, body });
+    context.fleet?.forward(owner, { request, response, body, named: true });
   };
 }
 
@@ -135,7 +135,7 @@ export function atOwner(handler: Handler): Handler {
 export function forwardToRoom({ request, response, context, forwarded }: Exchange, body: string): boolean {
   const roomier = forwarded ? undefined : context.fleet?.withRoom();
   if (roomier === undefined) return false;
-  context.fleet?.forward(roomier, { request, response, body });
+  context.fleet?.forward(roomier, { request, response, body, named: false });
   return true;
 }
 

@@ -82,7 +82,7 @@ function pick({ request, response, forwarded }: Exchange): Pick<Exchange, "reque
 function forwardToOwner({ request, response, context }: Exchange, session: string, body: string): boolean {
   const owner = session === "" ? undefined : context.fleet?.ownerOf(session);
   if (owner === undefined) return false;
-  context.fleet?.forward(owner, { request, response, body });
+  context.fleet?.forward(owner, { request, response, body, named: true });
   return true;
 }
 

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
 import type { ServerContext } from "../context.js";
 import { tellUnsendable, UnsendableError } from "../reply.js";
 import { BodiesTooLargeError, BodyTooLargeError, parseBody, readBody } from "./body.js";
@@ -34,10 +35,19 @@ export type Lookup = (path: string) => Route | undefined;
 export function createRouter(context: ServerContext, lookup: Lookup) {
   return (request: IncomingMessage, response: ServerResponse, forwarded = false): void => {
     const exchange = { request, response, context, path: decodePath(splitTarget(request).path), forwarded };
-    context.requests++;
-    response.once("close", () => context.requests--);
-    void answer(exchange, lookup).catch((error: unknown) => fail(exchange, error));
+    if (response.socket !== null) return begin(exchange, lookup);
+    // Pipelined: it has a socket when it is its turn. When its connection ends before, nothing ever tells its end.
+    response.once("socket", (socket: Socket) => {
+      if (!socket.destroyed) begin(exchange, lookup);
+    });
   };
+}
+
+function begin(exchange: Exchange, lookup: Lookup): void {
+  const { response, context } = exchange;
+  context.requests++;
+  response.once("close", () => context.requests--);
+  void answer(exchange, lookup).catch((error: unknown) => fail(exchange, error));
 }
 
 async function answer(exchange: Exchange, lookup: Lookup): Promise<void> {

@@ -1,7 +1,8 @@
 /** Nothing that isolation started outlives its session, its server or the server's process. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { describe, expect, test } from "vitest";
+import { writeFileSync } from "node:fs";
+import { describe, expect, test, vi } from "vitest";
 import { createProject } from "../../../test-support/command-line.js";
 import { HOSTED_MODULE, isAlive, startIsolated, step, untilGone } from "../../../test-support/isolation.js";
 import { waitFor } from "../../../test-support/servers.js";
@@ -90,6 +91,35 @@ test("spares are ready before they are needed, and as many as asked for", async 
   expect(running.lines).toEqual(["4"]);
 });
 
+test("an environment that is made when its time is up is closed in the host that it shares", async () => {
+  const source = `
+    import { appendFileSync, existsSync } from "node:fs";
+    import { defineContract, defineEnvironment } from "openenv-ts";
+    import * as z from "zod";
+    const log = (text) => appendFileSync(new URL("./log.txt", import.meta.url), text + "\\n");
+    const contract = defineContract({ name: "slow_env", action: z.object({}), observation: z.object({}) });
+    const answer = () => ({ observation: {} });
+    export default defineEnvironment(contract, async () => {
+      log("making");
+      while (!existsSync(new URL("./go", import.meta.url))) await new Promise((end) => setTimeout(end, 5));
+      return { reset: answer, step: answer, close: () => log("closed") };
+    });
+  `;
+  await using isolated = await startIsolated({ isolation: "thread", poolSize: 1 }, source);
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  try {
+    const socket = await isolated.open();
+    while (!isolated.log().includes("making")) await new Promise((next) => setImmediate(next));
+    vi.advanceTimersByTime(60_000);
+    expect(await socket.receive()).toMatchObject({ data: { code: "FACTORY_ERROR" } });
+  } finally {
+    vi.useRealTimers();
+  }
+  expect(isolated.log()).toEqual(["making"]);
+  writeFileSync(new URL("./go", isolated.url), "");
+  await waitFor(() => isolated.log().includes("closed"));
+});
+
 describe("the processes of a server", () => {
   const SERVE = `
     const server = await serve(environment, { port: 0, logLevel: "silent", isolation: "process", module, spareHosts: 0 });
@@ -106,17 +136,20 @@ describe("the processes of a server", () => {
     await Promise.all(pids.map(untilGone));
   });
 
-  test("are not taken down by a Ctrl-C that the server answers by draining", async () => {
-    await using running = await startServing(`${SERVE}
-      process.once("SIGINT", async () => {
+  test.each(["SIGINT", "SIGHUP"] as const)(
+    "are not taken down by a %s that the server answers by draining",
+    async (signal) => {
+      await using running = await startServing(`${SERVE}
+      process.once("${signal}", async () => {
         tell((await env.step({ op: "add" })).reward);
         await Promise.all([env.close(), other.close()]);
         await server.close();
       });
     `);
-    await waitFor(() => running.lines.length > 0);
-    process.kill(-(running.child.pid ?? 0), "SIGINT");
-    await once(running.child, "exit");
-    expect(running.lines.slice(1)).toEqual(["1"]);
-  });
+      await waitFor(() => running.lines.length > 0);
+      process.kill(-(running.child.pid ?? 0), signal);
+      await once(running.child, "close");
+      expect(running.lines.slice(1)).toEqual(["1"]);
+    },
+  );
 });

@@ -1,9 +1,14 @@
+import { InvalidOutputError } from "../../env/plain.js";
+import { MAX_OUTPUT_DEPTH } from "../../protocol/json.js";
+
 /**
  * The value as it can go to another thread: class instances with `toJSON` become what it gives, because their methods would
- * stay behind. The caller's value is never changed; what is deeper than any answer may be is left as it is.
+ * stay behind. The caller's value is never changed.
+ * @throws InvalidOutputError for what is far deeper than any answer may be.
  */
 export function crossable(value: unknown, depth = 0): unknown {
-  if (typeof value !== "object" || value === null || depth > DEEPEST) return value;
+  if (typeof value !== "object" || value === null) return value;
+  if (depth > DEEPEST) throw new InvalidOutputError(`nested deeper than ${DEEPEST} levels, or it contains itself`);
   if (Array.isArray(value)) {
     let copy: unknown[] | undefined;
     for (let i = 0; i < value.length; i++) {
@@ -27,8 +32,8 @@ export function crossable(value: unknown, depth = 0): unknown {
   return copy ?? value;
 }
 
-/** Twice as deep as answers are written. */
-const DEEPEST = 512;
+/** What is less deep and still too deep is refused by who writes the answer, and can say where it is. */
+const DEEPEST = 2 * MAX_OUTPUT_DEPTH;
 
 function isLiteral(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value);

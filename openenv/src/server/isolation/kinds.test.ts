@@ -39,6 +39,8 @@ for (const [kind, options] of Object.entries(KINDS)) {
     const told = async (op: string) => (await socket.ask(step(op)))["data"];
     expect(await told("throw")).toEqual({ code: "EXECUTION_ERROR", message: "unlucky" });
     expect(await told("text")).toEqual({ code: "EXECUTION_ERROR", message: "no error at all" });
+    expect(await told("bare")).toMatchObject({ code: "EXECUTION_ERROR" });
+    expect(await told("named")).toEqual({ code: "EXECUTION_ERROR", message: "oddly named" });
     expect(await socket.ask({ type: "reset", data: { start: -1 } })).toMatchObject({
       data: { message: "start must not be -1" },
     });
@@ -73,6 +75,15 @@ for (const [kind, options] of Object.entries(KINDS)) {
     await using isolated = await startIsolated(options);
     const { socket } = await isolated.play();
     expect(await socket.ask(step("function"))).toMatchObject({ type: "error", data: { code: "EXECUTION_ERROR" } });
+    expect(await socket.ask(step("add"))).toMatchObject({ type: "observation" });
+  });
+
+  test(`${kind}: a result that contains itself twice is an error, and the session goes on`, async () => {
+    await using isolated = await startIsolated(options);
+    const { socket } = await isolated.play();
+    expect(await socket.ask(step("cycle"))).toMatchObject({
+      data: { code: "EXECUTION_ERROR", message: expect.stringMatching(/nested deeper .* or it contains itself/) },
+    });
     expect(await socket.ask(step("add"))).toMatchObject({ type: "observation" });
   });
 

@@ -1,3 +1,5 @@
+import { toError } from "../failure.js";
+
 /** What an isolated session can be asked. `ping` is for the host itself. */
 export type HostedMethod =
   | "create"
@@ -57,19 +59,21 @@ interface ErrorMembers {
 /** More causes than these of one error stay behind. */
 const MAX_CAUSES = 4;
 
+/** Never throws, and gives what crosses: anything can be thrown, also what throws when it is looked at. */
 export function packError(error: unknown, causes = MAX_CAUSES): PackedError {
-  if (!(error instanceof Error)) return { thrown: String(error) };
-  const { code, errorType, cause } = error as { code?: unknown; errorType?: unknown; cause?: unknown };
-  const more: ErrorMembers = {};
-  if (typeof code === "string") more.code = code;
-  if (typeof errorType === "string") more.errorType = errorType;
-  return {
-    name: error.name,
-    message: error.message,
-    stack: error.stack ?? "",
-    more,
-    cause: cause instanceof Error && causes > 0 ? packError(cause, causes - 1) : undefined,
-  };
+  const readable = toError(error);
+  if (readable !== error) return { thrown: readable.message };
+  try {
+    const { code, errorType } = error as { code?: unknown; errorType?: unknown };
+    const { name, message, stack = "", cause } = readable;
+    const more: ErrorMembers = {};
+    if (typeof code === "string") more.code = code;
+    if (typeof errorType === "string") more.errorType = errorType;
+    const inner = cause instanceof Error && causes > 0 ? packError(cause, causes - 1) : undefined;
+    return { name: typeof name === "string" ? name : "Error", message, stack, more, cause: inner };
+  } catch {
+    return { thrown: readable.message };
+  }
 }
 
 /** What was thrown in the host: an Error with the same name, message, stack, code, type and cause, or the text of what was none. */

@@ -30,6 +30,8 @@ export async function createRemoteEnvironment(
     const { has } = (await host.request(remote, { method: "create", limitMs })) as Created;
     remote.offer(tools, has);
   } catch (error) {
+    // It may still be made, and is closed then; nobody waits for that.
+    host.request(remote, { method: "close" }).catch(() => {});
     await remote.leave();
     throw error;
   }

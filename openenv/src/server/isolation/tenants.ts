@@ -14,6 +14,7 @@ export class Tenants {
   definition: EnvironmentDefinition | undefined;
   readonly #send: (message: FromHost) => void;
   readonly #environments = new Map<number, Environment>();
+  readonly #creating = new Map<number, Promise<Created>>();
   readonly #closing = new Set<Promise<void>>();
   readonly #calls = new Map<number, Call>();
 
@@ -38,7 +39,7 @@ export class Tenants {
 
   /** Resolves when all environments have closed, well or badly. */
   async closeAll(): Promise<void> {
-    for (const session of this.#environments.keys()) void this.#close(session);
+    for (const session of [...this.#creating.keys(), ...this.#environments.keys()]) void this.#close(session);
     await Promise.allSettled(this.#closing);
   }
 
@@ -70,7 +71,13 @@ export class Tenants {
     return crossable(await environment.reset(request));
   }
 
-  async #create(session: number): Promise<Created> {
+  #create(session: number): Promise<Created> {
+    const creating = this.#make(session).finally(() => this.#creating.delete(session));
+    this.#creating.set(session, creating);
+    return creating;
+  }
+
+  async #make(session: number): Promise<Created> {
     if (this.definition === undefined) throw new Error("there is no environment here");
     const made = await createChecked(this.definition);
     this.#environments.set(session, made);
@@ -78,12 +85,18 @@ export class Tenants {
   }
 
   #close(session: number): Promise<void> {
-    const environment = this.#environments.get(session);
-    this.#environments.delete(session);
-    const closing = (async () => environment?.close?.())();
+    const closing = this.#finish(session);
     this.#closing.add(closing);
     const forget = (): void => void this.#closing.delete(closing);
     closing.then(forget, forget);
     return closing;
+  }
+
+  async #finish(session: number): Promise<void> {
+    // Why it could not be made was told to who asked for it.
+    await this.#creating.get(session)?.catch(() => {});
+    const environment = this.#environments.get(session);
+    this.#environments.delete(session);
+    await environment?.close?.();
   }
 }

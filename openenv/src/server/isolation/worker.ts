@@ -44,7 +44,7 @@ if (parentPort) {
   process.on("message", receive);
   process.once("disconnect", end);
   // Ctrl-C reaches the whole group, a service manager signals all processes: the server decides when its hosts end.
-  for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => {});
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => {});
   const [, , path = "", parent, memoryMb] = process.argv;
   module = path;
   await watchParent(Number(parent), Number(memoryMb));

@@ -1,10 +1,8 @@
 import type { ErrorData, WireCode } from "../../protocol/messages.js";
-import type { ServerViewError } from "../../protocol/web.js";
+import { MAX_TOLD_ERRORS, type ServerViewError } from "../../protocol/web.js";
 import { clip } from "../../util/clip.js";
 import { Histogram } from "./histogram.js";
 
-/** Errors that are kept to be looked at. */
-export const MAX_RECENT = 50;
 const MAX_MESSAGE = 500;
 
 /** The session that an error happened in. */
@@ -42,7 +40,7 @@ export class Statistics {
       session_id: session?.id ?? null,
       step: session?.stepCount ?? null,
     });
-    if (this.#recent.length > MAX_RECENT) this.#recent.shift();
+    if (this.#recent.length > MAX_TOLD_ERRORS) this.#recent.shift();
   }
 
   /** The newest last. */

@@ -1,11 +1,10 @@
 import type { ErrorData } from "../../protocol/messages.js";
-import type { ServerView } from "../../protocol/web.js";
+import { MAX_TOLD_ERRORS, type ServerView } from "../../protocol/web.js";
 import { packageVersion } from "../../util/package-version.js";
 import { totalCapacity } from "../capacity.js";
 import type { ServerContext } from "../context.js";
 import { addCounts, percentile } from "./histogram.js";
 import { makeReport } from "./report.js";
-import { MAX_RECENT } from "./statistics.js";
 import type { FleetReport, WorkerReport } from "./worker-report.js";
 
 /** Asks every worker; one that does not answer is left out. */
@@ -36,7 +35,7 @@ export function renderView({ reports, restarts, lost }: FleetReport, context: Se
     steps_per_second: sum(({ worker }) => worker.steps_per_second),
     latency_ms: p50 === null || p99 === null ? null : { p50, p99 },
     errors: sumErrors(reports),
-    recent_errors: recent.sort((a, b) => b.at - a.at).slice(0, MAX_RECENT),
+    recent_errors: recent.sort((a, b) => b.at - a.at).slice(0, MAX_TOLD_ERRORS),
     workers,
     restarts,
     sessions: sessions.sort((a, b) => b.last_activity_at - a.last_activity_at).slice(0, max),

@@ -1,7 +1,13 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { describe, expect, test } from "vitest";
+import { createContext } from "../../../test-support/context.js";
 import { defineCounter } from "../../../test-support/counter.js";
 import { useServers } from "../../../test-support/servers.js";
 import { openTestSocket } from "../../../test-support/socket.js";
+import { createRuntime } from "../runtime.js";
+import { createSocketServer } from "./socket-server.js";
 
 const { start, open } = useServers();
 
@@ -109,6 +115,18 @@ describe("extensions", () => {
       data: { metadata: { openenv: { warnings: [expect.stringContaining('"nope"')] } } },
     });
   });
+
+  test("name twenty dropped reset options in short, what is declared once, and count the others", async () => {
+    const socket = await open(await start(), "/ws?openenv=warnings");
+    const keys = ["x".repeat(500), "\ud800", ...Array.from({ length: 30 }, (_, i) => `k${i}`)];
+    const reset = { type: "reset", data: Object.fromEntries(keys.map((key) => [key, 1])) };
+    const { data } = (await socket.ask(reset)) as { data: { metadata: { openenv: { warnings: string[] } } } };
+    const { warnings } = data.metadata.openenv;
+    expect(warnings).toHaveLength(21);
+    expect(warnings[0]).toMatch(/^reset option "x{100}" is not declared and was dropped \(declared: .*\)$/);
+    expect(warnings[1]).toBe('reset option "\ufffd" is not declared and was dropped');
+    expect(warnings[20]).toBe("12 more reset options are not declared and were dropped");
+  });
 });
 
 describe("foreign pages", () => {
@@ -126,4 +144,15 @@ describe("foreign pages", () => {
       expect(await (await open(server, "/ws", { origin })).ask(RESET)).toMatchObject({ type: "observation" });
     }
   });
+});
+
+test("an upgrade that another server passed on is refused with 503 by one that is shutting down", async () => {
+  const context = createContext(createRuntime(defineCounter().environment), { closing: true });
+  const sockets = createSocketServer(context);
+  const server = createServer().on("upgrade", sockets.take).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/ws`;
+  await expect(openTestSocket(url)).rejects.toThrow(/503/);
+  sockets.close();
+  server.close();
 });

@@ -111,8 +111,7 @@ export function createSocketServer(context: ServerContext): SocketServer {
       if (target === undefined) return refuseUpgrade(socket, "403 Forbidden", "no WebSocket here: use /ws or /mcp");
       const objection = context.origins.objection(request.headers);
       if (objection !== undefined) return refuseUpgrade(socket, "403 Forbidden", objection);
-      const isLate = context.closing || (sessions.refusesNew && target.sessionId === null);
-      if (isLate) return refuseUpgrade(socket, "503 Service Unavailable", "the server is shutting down");
+      if (context.closing || (sessions.refusesNew && target.sessionId === null)) return refuseLate(socket);
       const { fleet } = context;
       if (fleet !== undefined) {
         const owner = target.sessionId === null ? undefined : fleet.ownerOf(target.sessionId);
@@ -124,6 +123,7 @@ export function createSocketServer(context: ServerContext): SocketServer {
     take(request, socket, head) {
       const target = find(request);
       if (target === undefined) return refuseUpgrade(socket, "403 Forbidden", "no WebSocket here: use /ws or /mcp");
+      if (context.closing) return refuseLate(socket);
       open(target, { request, socket, head });
     },
     goAway() {
@@ -160,6 +160,10 @@ interface Target {
   protocol: SocketProtocol | undefined;
   sessionId: string | null;
   extensions: Connection["extensions"];
+}
+
+function refuseLate(socket: Duplex): void {
+  refuseUpgrade(socket, "503 Service Unavailable", "the server is shutting down");
 }
 
 function parseTarget(url: string, protocols: Record<string, SocketProtocol>): Target | undefined {

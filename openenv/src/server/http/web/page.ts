@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { renderResetOptions } from "../../../env/schema.js";
-import type { WebInfo } from "../../../protocol/web.js";
+import { MAX_TOLD_SESSIONS, type WebInfo } from "../../../protocol/web.js";
 import { packageVersion } from "../../../util/package-version.js";
 import type { WebSettings } from "../../context.js";
 import { renderMetadata } from "../../metadata.js";
@@ -53,11 +53,10 @@ export async function info(exchange: Exchange): Promise<void> {
 }
 
 const DEFAULT_SESSIONS = 200;
-const MAX_SESSIONS = 1_000;
 
 export async function server({ request, response, context }: Exchange): Promise<void> {
   const asked = Number(new URL(request.url ?? "/", "http://localhost").searchParams.get("limit") ?? DEFAULT_SESSIONS);
-  const limit = Number.isInteger(asked) ? Math.min(Math.max(asked, 0), MAX_SESSIONS) : DEFAULT_SESSIONS;
+  const limit = Number.isInteger(asked) ? Math.min(Math.max(asked, 0), MAX_TOLD_SESSIONS) : DEFAULT_SESSIONS;
   response.setHeader("cache-control", "no-store");
   sendJson(response, 200, renderView(await askAll(context, limit), context, limit));
 }
