@@ -1,5 +1,6 @@
 import { ConnectionError, RemoteError } from "../errors.js";
 import { NO_SESSION, SESSION_HEADER } from "../protocol/http.js";
+import { MAX_TIMER_MS } from "../util/timer.js";
 import type { ServerAddress } from "./address.js";
 import { noAnswer } from "./no-answer.js";
 import type { CallOptions } from "./options.js";
@@ -22,7 +23,7 @@ export function createHttpClient(address: ServerAddress, { headers, ...limits }:
   const send = async (path: string, init: RequestInit, call: CallOptions): Promise<unknown> => {
     const { timeoutMs = limits.timeoutMs, signal = limits.signal } = call;
     const url = address.base + path;
-    const timeout = AbortSignal.timeout(Math.min(timeoutMs, 2 ** 31 - 1));
+    const timeout = AbortSignal.timeout(Math.min(timeoutMs, MAX_TIMER_MS));
     let response: Response;
     let text: string;
     try {

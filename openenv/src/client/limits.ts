@@ -1,4 +1,5 @@
 import { ConnectionError } from "../errors.js";
+import { MAX_TIMER_MS } from "../util/timer.js";
 import type { CallOptions } from "./options.js";
 
 /**
@@ -20,8 +21,7 @@ export function withLimits<T>(
       stop(new ConnectionError("ABORTED", "A call was aborted on its way.", { cause: signal?.reason }));
     const onTimeout = (): void =>
       stop(new ConnectionError("CLIENT_TIMEOUT", `No answer came within ${timeoutMs} ms; the connection was dropped.`));
-    // A timer of more than 31 bits would fire at once.
-    const timer = timeoutMs !== undefined && timeoutMs < 2 ** 31 ? setTimeout(onTimeout, timeoutMs) : undefined;
+    const timer = timeoutMs !== undefined && timeoutMs <= MAX_TIMER_MS ? setTimeout(onTimeout, timeoutMs) : undefined;
     const settle = (): void => {
       clearTimeout(timer);
       signal?.removeEventListener("abort", onAbort);

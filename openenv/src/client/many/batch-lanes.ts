@@ -6,13 +6,13 @@ import { isObject } from "../../util/is-object.js";
 import { Line } from "../line.js";
 import type { CallOptions } from "../options.js";
 import { abortedBeforeSent } from "../queue.js";
-import type { LaneAnswer, LaneMethod, Lanes } from "./lanes.js";
+import { asFailure, failAll, type LaneAnswers, type LaneFailure, type LaneMethod, type OpenedLanes } from "./lanes.js";
 
 interface Lane {
   /** The server's number of its session; undefined without one. */
   session: number | undefined;
   /** Why it has no episode, until a reset was answered. */
-  lost: RemoteError | ConnectionError | undefined;
+  lost: LaneFailure | undefined;
 }
 
 export interface BatchLanesOptions {
@@ -27,7 +27,7 @@ export interface BatchLanesOptions {
 }
 
 /** Many sessions over one socket. After a loss a reset opens a new socket; those not reset with it stay lost. */
-export function createBatchLanes({ size, open, ...first }: BatchLanesOptions): Lanes {
+export function createBatchLanes({ size, open, ...first }: BatchLanesOptions): OpenedLanes {
   const lanes = Array.from({ length: size }, (): Lane => ({ session: undefined, lost: undefined }));
   const line = new Line({ open, link: first.link, opener: "connectMany" });
   line.extensions = first.extensions;
@@ -52,13 +52,13 @@ export function createBatchLanes({ size, open, ...first }: BatchLanesOptions): L
   };
 
   /** Opens a session for each lane that is to be reset and has none. */
-  const openMissing = async (data: readonly (JsonObject | null)[], options: CallOptions): Promise<void> => {
+  const openMissing = async (indexes: Iterable<number>, options: CallOptions): Promise<void> => {
     // Behind one address can be many servers: a new socket may come to one that has room.
     if (!line.up || lanes.every(({ session }) => session === undefined)) {
       loseAll(connectionEnded());
       await line.reopen(options.signal);
     }
-    const wanting = lanes.filter((lane, index) => data[index] !== null && lane.session === undefined);
+    const wanting = Array.from(indexes, (index) => lanes[index] as Lane).filter(({ session }) => session === undefined);
     if (wanting.length === 0) return;
     const answer = await line.request({ type: "open_many", data: { count: wanting.length } }, options);
     takeOpened(readItems(answer, wanting.length), wanting);
@@ -67,12 +67,12 @@ export function createBatchLanes({ size, open, ...first }: BatchLanesOptions): L
   /** One reply for each of these lanes. What cannot be sent is the reply of its lane, and the others go without it. */
   const ask = async (
     method: LaneMethod,
-    indexes: readonly number[],
-    { data, options }: { data: readonly (JsonObject | null)[]; options: CallOptions },
+    asked: ReadonlyMap<number, JsonObject>,
+    options: CallOptions,
   ): Promise<unknown[]> => {
-    const items = indexes.map((index) => {
+    const items = Array.from(asked, ([index, data]) => {
       const session = lanes[index]?.session;
-      return method === "state" ? { session } : { session, data: data[index] };
+      return method === "state" ? { session } : { session, data };
     });
     const send = (sent: readonly JsonObject[]) =>
       line.request({ type: `${method}_many`, data: { items: sent } }, options);
@@ -88,47 +88,46 @@ export function createBatchLanes({ size, open, ...first }: BatchLanesOptions): L
     }
   };
 
-  const perform = async (method: LaneMethod, data: readonly (JsonObject | null)[], options: CallOptions) => {
-    const answers: LaneAnswer[] = data.map(() => null);
-    let asked = lanes.map((_, index) => index).filter((index) => data[index] !== null);
+  const perform = async (method: LaneMethod, data: ReadonlyMap<number, JsonObject>, options: CallOptions) => {
+    const answers: LaneAnswers = new Map();
+    const asked = new Map(data);
     try {
       if (options.signal?.aborted) throw abortedBeforeSent(options.signal);
-      if (method === "reset") await openMissing(data, options);
+      if (method === "reset") await openMissing(data.keys(), options);
       else if (!line.up) loseAll(connectionEnded());
-      asked = asked.filter((index) => {
+      for (const index of data.keys()) {
         const lane = lanes[index] as Lane;
-        const ready = lane.session !== undefined && (method === "reset" || lane.lost === undefined);
-        if (!ready) answers[index] = refusal(lane);
-        return ready;
-      });
-      if (asked.length === 0) return answers;
-      const replies = await ask(method, asked, { data, options });
-      asked.forEach((index, nth) => {
-        answers[index] = takeReply(method, lanes[index] as Lane, replies[nth]);
-      });
+        if (lane.session !== undefined && (method === "reset" || lane.lost === undefined)) continue;
+        answers.set(index, refusal(lane));
+        asked.delete(index);
+      }
+      if (asked.size === 0) return answers;
+      const replies = await ask(method, asked, options);
+      for (const [nth, index] of [...asked.keys()].entries()) {
+        answers.set(index, takeReply(method, lanes[index] as Lane, replies[nth]));
+      }
     } catch (error) {
       const failure = asFailure(line.explain(error));
       // The next answer would be that of another call.
       if (failure.code === "PROTOCOL_ERROR") line.drop();
       if (!line.up) loseAll(failure instanceof ConnectionError ? failure : connectionEnded());
-      for (const index of asked) answers[index] = failure;
+      for (const index of asked.keys()) answers.set(index, failure);
     }
     return answers;
   };
 
   takeOpened(first.opened, lanes);
   return {
-    get extensions() {
-      return line.extensions;
-    },
+    extensionsOf: () => line.extensions,
     call: async (method, data, options) => {
       try {
         return await line.take(options.signal, () => perform(method, data, options));
       } catch (error) {
-        return data.map((own) => (own === null ? null : asFailure(error)));
+        return failAll(data.keys(), asFailure(error));
       }
     },
     isLost: (index) => !line.up || lanes[index]?.session === undefined || lanes[index].lost !== undefined,
+    refusalOf: (index) => (lanes[index]?.session === undefined ? lanes[index]?.lost : undefined),
     close: () => line.close(),
   };
 }
@@ -139,7 +138,7 @@ export function openedSession(reply: unknown): number | undefined {
   return typeof data["session"] === "number" ? data["session"] : undefined;
 }
 
-function takeReply(method: LaneMethod, lane: Lane, reply: unknown): LaneAnswer {
+function takeReply(method: LaneMethod, lane: Lane, reply: unknown): JsonObject | LaneFailure {
   const type = method === "state" ? "state" : "observation";
   if (isObject(reply) && reply["type"] === type && isObject(reply["data"])) {
     if (method === "reset") lane.lost = undefined;
@@ -160,7 +159,7 @@ function takeReply(method: LaneMethod, lane: Lane, reply: unknown): LaneAnswer {
 }
 
 /** Why a lane cannot be called: it was refused a session, or its episode is gone. */
-function refusal({ lost }: Lane): RemoteError | ConnectionError {
+function refusal({ lost }: Lane): LaneFailure {
   if (lost instanceof RemoteError) return lost;
   const why = lost?.message ?? "No session was opened for it.";
   return new ConnectionError("SESSION_LOST", `The session was lost: ${why} Call reset to start a new episode.`, {
@@ -186,7 +185,7 @@ function findFault(item: JsonObject): RemoteError | undefined {
   }
 }
 
-function toError(reply: unknown): RemoteError | ConnectionError {
+function toError(reply: unknown): LaneFailure {
   if (reply instanceof RemoteError) return reply;
   if (!isObject(reply) || reply["type"] !== "error" || !isObject(reply["data"])) {
     return new ConnectionError(
@@ -196,11 +195,6 @@ function toError(reply: unknown): RemoteError | ConnectionError {
   }
   const { code, message, ...details } = reply["data"];
   return new RemoteError(String(code), String(message), details);
-}
-
-function asFailure(error: unknown): RemoteError | ConnectionError {
-  if (error instanceof RemoteError || error instanceof ConnectionError) return error;
-  throw error;
 }
 
 function connectionEnded(): ConnectionError {

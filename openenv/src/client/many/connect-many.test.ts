@@ -1,4 +1,8 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { Duplex } from "node:stream";
 import { describe, expect, test } from "vitest";
+import { WebSocketServer } from "ws";
 import { counterContract, defineCounter } from "../../../test-support/counter.js";
 import { startScriptedServer } from "../../../test-support/scripted-server.js";
 import { useServers, waitFor } from "../../../test-support/servers.js";
@@ -182,6 +186,46 @@ describe("connectMany", () => {
     expect(counts((await envs.reset([null, {}, null])) as Result[])).toEqual([null, 0, null]);
     expect(server.opened).toBe(4);
     expect(sockets.filter((url) => url.includes("batch"))).toHaveLength(1);
+  });
+
+  test("against such a server it opens a bounded number of sockets at a time, and none is left after an abort", async () => {
+    const sockets = new WebSocketServer({ noServer: true });
+    sockets.on("connection", (socket) => {
+      const refusal = { type: "error", data: { code: "UNKNOWN_TYPE", message: "Unknown message type" } };
+      socket.on("message", () => socket.send(JSON.stringify(refusal)));
+    });
+    const there = new Set<Duplex>();
+    let [opened, opening, most, takes] = [0, 0, 0, 100];
+    const http = createServer().on("upgrade", (request, socket, head) => {
+      there.add(socket);
+      socket.on("close", () => there.delete(socket)).on("error", () => {});
+      most = Math.max(most, ++opening);
+      if (++opened > takes) return socket.resume().on("end", () => socket.destroy());
+      const take = (): void => {
+        opening--;
+        sockets.handleUpgrade(request, socket, head, (peer) => sockets.emit("connection", peer, request));
+      };
+      setTimeout(take, 100);
+    });
+    await new Promise<void>((resolve) => http.listen(0, "127.0.0.1", resolve));
+    try {
+      const url = `http://127.0.0.1:${(http.address() as AddressInfo).port}`;
+      const envs = await connectMany(url, { size: 100, check: false });
+      expect(opened).toBe(100);
+      expect(most).toBeLessThanOrEqual(64);
+      await envs.close();
+      await waitFor(() => there.size === 0);
+      takes = opened + 10;
+      const aborting = new AbortController();
+      const connecting = connectMany(url, { size: 100, check: false, signal: aborting.signal });
+      await waitFor(() => there.size > 20);
+      aborting.abort();
+      await expect(connecting).rejects.toMatchObject({ code: "ABORTED" });
+      await waitFor(() => there.size === 0);
+    } finally {
+      for (const socket of there) socket.destroy();
+      await new Promise((resolve) => http.close(resolve));
+    }
   });
 
   test("size must be a whole number", async () => {

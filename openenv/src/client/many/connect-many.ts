@@ -38,5 +38,6 @@ export async function connectMany(
   checkCount("size", size);
   const prepared = await prepare(url, contract, options);
   const { base, shape, timeoutMs } = prepared;
-  return createManyClient({ url: base, size, lanes: await openLanes(prepared, size, signal), shape, timeoutMs });
+  const lanes = await openLanes(prepared, size, { timeoutMs, signal });
+  return createManyClient({ url: base, size, lanes, shape, timeoutMs });
 }

@@ -1,32 +1,45 @@
-import type { LaneAnswer, Lanes } from "./lanes.js";
+import type { JsonObject } from "../../protocol/messages.js";
+import type { LaneAnswers, OpenedLanes } from "./lanes.js";
 
 export interface LaneGroup {
-  lanes: Lanes;
+  lanes: OpenedLanes;
   size: number;
 }
 
 /** Groups of sessions one after the other, called side by side. */
-export function joinLanes(groups: readonly LaneGroup[]): Lanes {
+export function joinLanes(groups: readonly LaneGroup[]): OpenedLanes {
+  const [only] = groups;
+  if (only && groups.length === 1) return only.lanes;
+  let end = 0;
+  const parts = groups.map(({ lanes, size }) => ({ lanes, start: end, end: (end += size) }));
+  const partOf = (index: number) => parts.find((part) => index < part.end);
+
   return {
-    get extensions() {
-      return groups[0]?.lanes.extensions ?? [];
+    extensionsOf: (index) => {
+      const part = partOf(index);
+      return part?.lanes.extensionsOf(index - part.start) ?? [];
     },
     call: async (method, data, options) => {
-      let start = 0;
-      const calls = groups.map(({ lanes, size }): Promise<LaneAnswer[]> => {
-        const part = data.slice(start, start + size);
-        start += size;
-        return part.every((own) => own === null) ? Promise.resolve(part as null[]) : lanes.call(method, part, options);
+      const asked = new Map(parts.map((part) => [part, new Map<number, JsonObject>()]));
+      for (const [index, own] of data) {
+        const part = partOf(index);
+        if (part) asked.get(part)?.set(index - part.start, own);
+      }
+      const answers: LaneAnswers = new Map();
+      const calls = [...asked].map(async ([{ lanes, start }, own]) => {
+        if (own.size === 0) return;
+        for (const [at, answer] of await lanes.call(method, own, options)) answers.set(start + at, answer);
       });
-      return (await Promise.all(calls)).flat();
+      await Promise.all(calls);
+      return answers;
     },
     isLost: (index) => {
-      let left = index;
-      for (const { lanes, size } of groups) {
-        if (left < size) return lanes.isLost(left);
-        left -= size;
-      }
-      return true;
+      const part = partOf(index);
+      return part?.lanes.isLost(index - part.start) ?? true;
+    },
+    refusalOf: (index) => {
+      const part = partOf(index);
+      return part?.lanes.refusalOf(index - part.start);
     },
     close: async () => {
       await Promise.all(groups.map(({ lanes }) => lanes.close()));

@@ -1,21 +1,7 @@
-import { ConnectionError, RemoteError } from "../../errors.js";
-import { encodeReset, type ResetOptions } from "../../protocol/codec.js";
-import type { JsonObject } from "../../protocol/messages.js";
-import type { ClientContract, GenericContract, Received, Sent } from "../contract.js";
+import type { ClientContract, GenericContract, Sent } from "../contract.js";
 import type { CallOptions } from "../options.js";
-import {
-  type EpisodeState,
-  type FailedResult,
-  parseResult,
-  parseState,
-  type StepResult,
-  toFailedResult,
-} from "../result.js";
-import type { Shape } from "../shape.js";
-import type { LaneMethod, Lanes } from "./lanes.js";
-
-type Own<C extends ClientContract> = ResetOptions & Sent<C["reset"]>;
-type Result<C extends ClientContract> = StepResult<Received<C["observation"]>> | FailedResult | null;
+import { byIndex, inOrder, resetsByIndex } from "./by-index.js";
+import { type CallsParts, createCalls, type Reset, type Result, type State } from "./calls.js";
 
 /**
  * Many sessions of one environment, called together. Results come in the order of the sessions, null for one that was
@@ -28,85 +14,29 @@ export interface ManyClient<C extends ClientContract = GenericContract> extends 
   /** How many sessions. */
   readonly size: number;
   /** Starts an episode in every session, with the same options or each with its own; null leaves one alone. */
-  reset(options?: Own<C> | readonly (Own<C> | null)[], call?: CallOptions): Promise<Result<C>[]>;
+  reset(options?: Reset<C> | readonly (Reset<C> | null)[], call?: CallOptions): Promise<(Result<C> | null)[]>;
   /** One action for each session; null leaves one alone. */
-  step(actions: readonly (Sent<C["action"]> | null)[], call?: CallOptions): Promise<Result<C>[]>;
-  state(call?: CallOptions): Promise<((EpisodeState & Received<C["state"]>) | FailedResult)[]>;
+  step(actions: readonly (Sent<C["action"]> | null)[], call?: CallOptions): Promise<(Result<C> | null)[]>;
+  state(call?: CallOptions): Promise<State<C>[]>;
   /** Ends all sessions. Doing it twice does no harm. */
   close(): Promise<void>;
 }
 
-export interface ManyClientParts {
+export interface ManyClientParts extends CallsParts {
   url: string;
   size: number;
-  lanes: Lanes;
-  shape: Shape;
-  timeoutMs: number;
 }
 
-export function createManyClient<C extends ClientContract>(parts: ManyClientParts): ManyClient<C> {
-  const { url, size, lanes, shape } = parts;
-
-  /** Values that do not fit fail alone, before anything is sent. */
-  const call = async <V, R>(
-    method: LaneMethod,
-    values: readonly (V | null)[],
-    { encode, decode, options }: { encode(value: V): JsonObject; decode(data: JsonObject): R; options: CallOptions },
-  ): Promise<(R | FailedResult | null)[]> => {
-    if (values.length !== size) {
-      throw new TypeError(`There are ${size} sessions, and ${values.length} values for them: give one each, or null.`);
-    }
-    const encoded = values.map((value) => (value === null ? null : attempt(() => encode(value))));
-    const data = encoded.map((value) => (isFailure(value) ? null : value));
-    const limits = { timeoutMs: options.timeoutMs ?? parts.timeoutMs, signal: options.signal };
-    const answers = await lanes.call(method, data, limits);
-    return answers.map((answer, index) => {
-      const unsent = encoded[index];
-      if (isFailure(unsent)) return toFailedResult(unsent);
-      if (answer === null) return null;
-      const result = isFailure(answer) ? answer : attempt(() => decode(answer));
-      return isFailure(result) ? toFailedResult(result) : result;
-    });
-  };
-
-  const transition = (data: JsonObject): StepResult<Received<C["observation"]>> => {
-    const result = parseResult(data, lanes.extensions);
-    return { ...result, observation: shape.read("observation", result.observation) as Received<C["observation"]> };
-  };
-
+export function createManyClient<C extends ClientContract>({ url, size, ...parts }: ManyClientParts): ManyClient<C> {
+  const calls = createCalls<C>(parts);
+  const close = (): Promise<void> => parts.lanes.close();
   return {
     url,
     size,
-    reset: (given = {} as Own<C>, options = {}) => {
-      const values = Array.isArray(given) ? (given as (Own<C> | null)[]) : Array<Own<C>>(size).fill(given as Own<C>);
-      const encode = ({ seed, episodeId, split, index, ...own }: Own<C>): JsonObject =>
-        encodeReset({ seed, episodeId, split, index, ...shape.write("reset", own) });
-      return call("reset", values, { encode, decode: transition, options });
-    },
-    step: (actions, options = {}) =>
-      call("step", actions, { encode: (action) => shape.write("action", action), decode: transition, options }),
-    state: async (options = {}) => {
-      const decode = (data: JsonObject): EpisodeState & Received<C["state"]> => {
-        const { episode_id, step_count, ...fields } = parseState(data);
-        return { episode_id, step_count, ...shape.read("state", fields) } as EpisodeState & Received<C["state"]>;
-      };
-      const states = await call("state", Array<JsonObject>(size).fill({}), { encode: (none) => none, decode, options });
-      return states as ((EpisodeState & Received<C["state"]>) | FailedResult)[];
-    },
-    close: () => lanes.close(),
-    [Symbol.asyncDispose]: () => lanes.close(),
+    reset: async (given = {} as Reset<C>, call) => inOrder(await calls.reset(resetsByIndex(given, size), call), size),
+    step: async (actions, call) => inOrder(await calls.step(byIndex(actions, size), call), size),
+    state: async (call) => inOrder(await calls.state(Array(size).keys(), call), size) as State<C>[],
+    close,
+    [Symbol.asyncDispose]: close,
   };
-}
-
-function attempt<T>(work: () => T): T | RemoteError | ConnectionError {
-  try {
-    return work();
-  } catch (error) {
-    if (isFailure(error)) return error;
-    throw error;
-  }
-}
-
-function isFailure(value: unknown): value is RemoteError | ConnectionError {
-  return value instanceof RemoteError || value instanceof ConnectionError;
 }

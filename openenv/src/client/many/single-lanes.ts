@@ -1,46 +1,64 @@
-import { ConnectionError, RemoteError } from "../../errors.js";
 import type { Link } from "../../protocol/link.js";
+import type { JsonObject } from "../../protocol/messages.js";
 import { createSession, type Session } from "../session.js";
-import type { LaneAnswer, Lanes } from "./lanes.js";
+import { asFailure, type LaneFailure, type OpenedLanes } from "./lanes.js";
 
 type Open = (signal: AbortSignal | undefined) => Promise<Link>;
 
-/** Many sessions, each on a socket of its own. `first` is a socket that is open already. */
-export async function createSingleLanes(open: Open, size: number, first: Link): Promise<Lanes> {
-  const sessions = await Promise.all(
-    Array.from({ length: size }, (_, index) => openLane(index === 0 ? first : undefined)),
-  );
+export interface SingleLanesOptions {
+  size: number;
+  /** A socket that is open already. */
+  first: Link;
+  signal: AbortSignal | undefined;
+}
+
+/** So many sockets are opened at a time. */
+const OPENINGS = 64;
+
+/** Many sessions, each on a socket of its own. @throws ConnectionError ABORTED, and then none is left. */
+export async function createSingleLanes(open: Open, { size, first, signal }: SingleLanesOptions): Promise<OpenedLanes> {
+  const sessions: Session[] = [];
+  const close = async (): Promise<void> => {
+    await Promise.all(sessions.map((session) => session.close()));
+  };
+  let begun = 0;
+  const openInTurn = async (): Promise<void> => {
+    while (begun < size) sessions.push(await openLane(begun++ === 0 ? first : undefined));
+  };
+  const ends = await Promise.allSettled(Array.from({ length: Math.min(size, OPENINGS) }, openInTurn));
+  const failed = ends.find((end) => end.status === "rejected");
+  if (failed) {
+    await close();
+    throw failed.reason;
+  }
 
   /** The first link, or a new one; a server that refuses one socket does not cost the others. */
   function openLane(given: Link | undefined): Promise<Session> {
     let next = given?.open ? given : undefined;
-    const openNext: Open = async (signal) => {
-      const link = next ?? (await open(signal));
+    const openNext: Open = async (callSignal) => {
+      const link = next ?? (await open(callSignal));
       next = undefined;
       return link;
     };
-    return createSession(openNext, undefined).catch((error: unknown) =>
-      createSession(failFirst(openNext, error), undefined),
-    );
+    // One of its own: Node warns of more than ten listeners on a signal.
+    return createSession(openNext, signal && AbortSignal.any([signal])).catch((error: unknown) => {
+      if (signal?.aborted) throw error;
+      return createSession(failFirst(openNext, error), undefined);
+    });
   }
 
   return {
-    get extensions() {
-      return sessions.find(({ extensions }) => extensions.length > 0)?.extensions ?? [];
+    extensionsOf: (index) => sessions[index]?.extensions ?? [],
+    call: async (method, data, options) => {
+      const calls = [...data].map(async ([index, own]): Promise<[number, JsonObject | LaneFailure]> => {
+        const message = method === "state" ? { type: method } : { type: method, data: own };
+        return [index, await (sessions[index] as Session).call(message, options).catch(asFailure)];
+      });
+      return new Map(await Promise.all(calls));
     },
-    call: (method, data, options) =>
-      Promise.all(
-        sessions.map(async (session, index): Promise<LaneAnswer> => {
-          const own = data[index] ?? null;
-          if (own === null) return null;
-          const message = method === "state" ? { type: method } : { type: method, data: own };
-          return session.call(message, options).catch(asAnswer);
-        }),
-      ),
     isLost: (index) => sessions[index]?.lost ?? true,
-    close: async () => {
-      await Promise.all(sessions.map((session) => session.close()));
-    },
+    refusalOf: () => undefined,
+    close,
   };
 }
 
@@ -52,9 +70,4 @@ function failFirst(open: Open, error: unknown): Open {
     failed = true;
     return Promise.resolve({ open: false, request: () => Promise.reject(error), close: () => Promise.resolve() });
   };
-}
-
-function asAnswer(error: unknown): RemoteError | ConnectionError {
-  if (error instanceof RemoteError || error instanceof ConnectionError) return error;
-  throw error;
 }

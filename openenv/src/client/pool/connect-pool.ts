@@ -1,11 +1,11 @@
 import { ConfigError } from "../../errors.js";
 import { checkCount } from "../check-count.js";
 import type { ClientContract, GenericContract } from "../contract.js";
-import { createManyClient } from "../many/many-client.js";
+import { createCalls } from "../many/calls.js";
 import type { ConnectOptions } from "../options.js";
 import { type Autoreset, createPoolClient, type PoolClient, type PoolReset } from "./pool-client.js";
 import { createPoolLanes } from "./pool-lanes.js";
-import { createPoolServer } from "./pool-server.js";
+import { createPoolServer, isServerFailure } from "./pool-server.js";
 
 /** What a pool needs of a provider: each of `openenv-ts/providers` is one. */
 export interface PoolProvider<S = never> {
@@ -46,8 +46,9 @@ type Address = string | URL;
  * A pool of sessions over one or many servers, or over servers that a provider starts and that `close()` ends. Each
  * session is placed at the server that has the fewest of them, at another one where that is full or gone. They open with
  * their first reset.
- * @throws ConnectionError CONNECTION_FAILED when no server can be reached, ContractMismatchError when the schema of one
- * breaks the contract, ConfigError for a wrong option, and what the provider throws; then nothing that it started is left.
+ * @throws ConnectionError or RemoteError when no server can be used: what the first said (CONNECTION_FAILED without an
+ * answer); ContractMismatchError when the schema of one breaks the contract, ConfigError for a wrong option, and what the
+ * provider throws. Then nothing that it started is left.
  * @example
  * await using pool = await connectPool(["http://a:8000", "http://b:8000"], counter, { size: 64, autoreset: "next-step" });
  * await pool.reset();
@@ -102,16 +103,17 @@ async function connectServers(
   const prepared = await Promise.allSettled(servers.map((server) => server.prepare(signal)));
   for (const one of prepared) {
     // One that is not there may come later; one that keeps another contract never fits.
-    if (one.status === "rejected" && one.reason?.code !== "CONNECTION_FAILED") throw one.reason;
+    if (one.status === "rejected" && !isServerFailure(one.reason)) throw one.reason;
   }
   const first = prepared.find((one) => one.status === "fulfilled");
   if (!first) throw (prepared[0] as PromiseRejectedResult).reason;
-  const { base, shape, timeoutMs } = first.value;
+  const { shape, timeoutMs } = first.value;
   const lanes = createPoolLanes({ size, servers, concurrency, ownSockets });
   let closing: Promise<void> | undefined;
   return createPoolClient<GenericContract>({
     urls,
-    many: createManyClient<GenericContract>({ url: base, size, lanes, shape, timeoutMs }),
+    size,
+    calls: createCalls<GenericContract>({ lanes, shape, timeoutMs }),
     lanes,
     autoreset,
     resetWith,

@@ -1,13 +1,12 @@
 import type { ResetOptions } from "../../protocol/codec.js";
-import type { ClientContract, GenericContract, Received, Sent } from "../contract.js";
-import type { ManyClient } from "../many/many-client.js";
+import type { ClientContract, GenericContract, Sent } from "../contract.js";
+import { byIndex, inOrder, resetsByIndex } from "../many/by-index.js";
+import type { Calls, Result, State } from "../many/calls.js";
 import type { CallOptions } from "../options.js";
-import type { EpisodeState, FailedResult, StepResult } from "../result.js";
 import type { PoolLanes } from "./pool-lanes.js";
 
 /** What `reset` takes, those of the contract beside `seed`, `episodeId`, `split` and `index`. */
 export type PoolReset<C extends ClientContract> = ResetOptions & Sent<C["reset"]>;
-type Result<C extends ClientContract> = StepResult<Received<C["observation"]>> | FailedResult;
 
 /**
  * When the episode of a session has come to its end or was lost. `disabled`: nothing happens until `reset`.
@@ -57,14 +56,15 @@ export interface PoolClient<C extends ClientContract = GenericContract> extends 
     actions: readonly (Sent<C["action"]> | null)[],
     options?: CallOptions & { count?: number | undefined },
   ): AsyncIterable<PoolResult<C>>;
-  state(call?: CallOptions): Promise<((EpisodeState & Received<C["state"]>) | FailedResult)[]>;
+  state(call?: CallOptions): Promise<State<C>[]>;
   /** Ends all sessions, and the servers that were started for them. Doing it twice does no harm. */
   close(): Promise<void>;
 }
 
 export interface PoolClientParts<C extends ClientContract> {
   urls: readonly string[];
-  many: ManyClient<C>;
+  size: number;
+  calls: Calls<C>;
   lanes: PoolLanes;
   autoreset: Autoreset;
   resetWith: ((index: number) => PoolReset<C>) | undefined;
@@ -73,13 +73,15 @@ export interface PoolClientParts<C extends ClientContract> {
 }
 
 export function createPoolClient<C extends ClientContract>(parts: PoolClientParts<C>): PoolClient<C> {
-  const { many, lanes, autoreset, ownSockets, close } = parts;
-  const { size } = many;
+  const { size, calls, lanes, autoreset, ownSockets, close } = parts;
   const resetWith = parts.resetWith ?? (() => ({}) as PoolReset<C>);
   /** Sessions whose episode is over. */
   const over = new Set<number>();
-  /** What `asCompleted` has asked for and not given yet. */
-  const underWay = new Map<number, Promise<PoolResult<C>>>();
+  /** Those that `asCompleted` has asked and not given the result of. */
+  const underWay = new Set<number>();
+  /** What has come of them, and who waits for that. */
+  const answered: Answer<C>[] = [];
+  const waiting: (() => void)[] = [];
 
   const describe = (index: number, result: Result<C>, began: boolean): PoolResult<C> => {
     // An error of the environment leaves the episode as it is; after a reset there is none.
@@ -89,73 +91,73 @@ export function createPoolClient<C extends ClientContract>(parts: PoolClientPart
     return { ...result, index, began, reopened: lanes.takeReopened(index), next: null };
   };
 
-  const resetAll = async (
-    options: PoolReset<C> | readonly (PoolReset<C> | null)[] | undefined,
-    call: CallOptions | undefined,
-  ): Promise<(PoolResult<C> | null)[]> => {
-    const results = await many.reset(options, call);
-    return results.map((result, index) => result && describe(index, result, true));
+  const reset = async (values: ReadonlyMap<number, PoolReset<C>>, call: CallOptions | undefined): Results<C> => {
+    const results = await calls.reset(values, call);
+    return new Map(Array.from(results, ([index, result]) => [index, describe(index, result, true)]));
   };
 
-  const resetSome = (indexes: ReadonlySet<number>, call: CallOptions | undefined) =>
-    resetAll(
-      Array.from({ length: size }, (_, index) => (indexes.has(index) ? resetWith(index) : null)),
-      call,
-    );
-
-  const step = async (
-    actions: readonly (Sent<C["action"]> | null)[],
-    call: CallOptions | undefined,
-  ): Promise<(PoolResult<C> | null)[]> => {
-    const isAsked = (_: unknown, index: number): boolean => actions[index] !== null;
-    const begin =
-      autoreset === "disabled" ? new Set<number>() : new Set([...over].filter((index) => isAsked(null, index)));
-    const played = actions.map((action, index) => (begin.has(index) ? null : action));
-    const [first, stepped] = await Promise.all([
-      begin.size > 0 ? resetSome(begin, call) : undefined,
-      many.step(played, call),
-    ]);
-    const results = stepped.map((result, index) =>
-      result === null ? (first?.[index] ?? null) : describe(index, result, false),
-    );
-    if (autoreset !== "same-step") return results;
-    const ended = new Set(results.flatMap((one, index) => (one && !one.began && over.has(index) ? [index] : [])));
-    if (ended.size === 0) return results;
-    const next = await resetSome(ended, call);
-    return results.map((result, index) => {
-      const following = next[index];
-      if (!result || !following) return result;
+  const step = async (actions: ReadonlyMap<number, Sent<C["action"]>>, call: CallOptions | undefined): Results<C> => {
+    const played = new Map(actions);
+    const begin = new Map<number, PoolReset<C>>();
+    for (const index of autoreset === "disabled" ? [] : actions.keys()) {
+      if (!over.has(index)) continue;
+      begin.set(index, resetWith(index));
+      played.delete(index);
+    }
+    const [results, stepped] = await Promise.all([reset(begin, call), calls.step(played, call)]);
+    const ended = new Map<number, PoolReset<C>>();
+    for (const [index, result] of stepped) {
+      results.set(index, describe(index, result, false));
+      if (autoreset !== "same-step" || !over.has(index)) continue;
+      try {
+        ended.set(index, resetWith(index));
+      } catch {
+        // What was played is worth more: the next step asks again, and throws before anything is sent.
+      }
+    }
+    for (const [index, following] of await reset(ended, call)) {
       const { index: _i, began: _b, next: _n, reopened, ...own } = following;
-      return { ...result, reopened, next: own as Result<C> };
-    });
+      results.set(index, { ...(results.get(index) as PoolResult<C>), reopened, next: own as Result<C> });
+    }
+    return results;
   };
 
-  const refuseUnderWay = (values: readonly unknown[]): void => {
-    const busy = values.findIndex((value, index) => value !== null && underWay.has(index));
-    if (busy < 0) return;
-    throw new TypeError(
-      `Session ${busy} has not answered yet: give null for it, and take its result with asCompleted().`,
-    );
+  const refuseUnderWay = (values: ReadonlyMap<number, unknown>): void => {
+    for (const index of values.keys()) {
+      if (!underWay.has(index)) continue;
+      throw new TypeError(
+        `Session ${index} has not answered yet: give null for it, and take its result with asCompleted().`,
+      );
+    }
   };
 
   async function* asCompleted(
-    actions: readonly (Sent<C["action"]> | null)[],
+    given: readonly (Sent<C["action"]> | null)[],
     { count, ...call }: CallOptions & { count?: number | undefined } = {},
   ): AsyncGenerator<PoolResult<C>> {
     if (!ownSockets) throw new TypeError("asCompleted() needs a socket for each session: pass { ownSockets: true }.");
-    checkLength(actions, size);
+    const actions = byIndex(given, size);
     refuseUnderWay(actions);
-    actions.forEach((action, index) => {
-      if (action === null) return;
-      const alone = actions.map((own, other) => (other === index ? own : null));
-      const result = step(alone, call).then((results) => results[index] as PoolResult<C>);
-      result.catch(() => {});
-      underWay.set(index, result);
-    });
-    for (let left = count ?? underWay.size; left > 0 && underWay.size > 0; left--) {
-      const result = await Promise.race(underWay.values());
-      underWay.delete(result.index);
-      yield result;
+    for (const [index, action] of actions) {
+      const arrive = (take: () => PoolResult<C>): void => {
+        answered.push({ index, take });
+        for (const wake of waiting.splice(0)) wake();
+      };
+      underWay.add(index);
+      step(new Map([[index, action]]), call).then(
+        (results) => arrive(() => results.get(index) as PoolResult<C>),
+        (error: unknown) =>
+          arrive(() => {
+            throw error;
+          }),
+      );
+    }
+    for (let left = count ?? underWay.size; left > 0; left--) {
+      while (answered.length === 0 && underWay.size > 0) await new Promise<void>((wake) => waiting.push(wake));
+      const answer = answered.shift();
+      if (!answer) return;
+      underWay.delete(answer.index);
+      yield answer.take();
     }
   }
 
@@ -163,23 +165,27 @@ export function createPoolClient<C extends ClientContract>(parts: PoolClientPart
     size,
     urls: parts.urls,
     places: () => Array.from({ length: size }, (_, index) => lanes.placeOf(index) ?? null),
-    reset: async (options, call) => {
-      refuseUnderWay(Array.isArray(options) ? options : Array.from({ length: size }, () => options ?? {}));
-      return resetAll(options, call);
+    reset: async (options = {} as PoolReset<C>, call) => {
+      const values = resetsByIndex(options, size);
+      refuseUnderWay(values);
+      return inOrder(await reset(values, call), size);
     },
-    step: async (actions, call) => {
-      checkLength(actions, size);
+    step: async (given, call) => {
+      const actions = byIndex(given, size);
       refuseUnderWay(actions);
-      return step(actions, call);
+      return inOrder(await step(actions, call), size);
     },
     asCompleted,
-    state: (call) => many.state(call),
+    state: async (call) => inOrder(await calls.state(Array(size).keys(), call), size) as State<C>[],
     close,
     [Symbol.asyncDispose]: close,
   };
 }
 
-function checkLength(values: readonly unknown[], size: number): void {
-  if (values.length === size) return;
-  throw new TypeError(`There are ${size} sessions, and ${values.length} values for them: give one each, or null.`);
+/** What one session has answered; `take` throws what went wrong instead. */
+interface Answer<C extends ClientContract> {
+  index: number;
+  take(): PoolResult<C>;
 }
+
+type Results<C extends ClientContract> = Promise<Map<number, PoolResult<C>>>;

@@ -1,11 +1,21 @@
-import { ConnectionError, RemoteError } from "../../errors.js";
+import { ConnectionError } from "../../errors.js";
 import { MAX_BATCH_ITEMS } from "../../protocol/batch.js";
 import type { JsonObject } from "../../protocol/messages.js";
-import type { LaneAnswer, LaneMethod, Lanes } from "../many/lanes.js";
+import { withLimits } from "../limits.js";
+import {
+  asFailure,
+  failAll,
+  isFailure,
+  type LaneAnswers,
+  type LaneFailure,
+  type LaneMethod,
+  type Lanes,
+  type OpenedLanes,
+} from "../many/lanes.js";
 import { openLanes } from "../many/open-lanes.js";
 import type { CallOptions } from "../options.js";
 import { createGate } from "./gate.js";
-import type { PoolServer } from "./pool-server.js";
+import { isServerFailure, type PoolServer } from "./pool-server.js";
 
 /** Sessions over several servers. One that is lost gets a new place with its next reset. */
 export interface PoolLanes extends Lanes {
@@ -18,15 +28,18 @@ export interface PoolLanes extends Lanes {
 /** Sessions that were opened together at one server. */
 interface Group {
   server: PoolServer;
-  lanes: Lanes;
-  /** The session of the pool at each index of `lanes`; undefined once it has another place. */
-  members: (number | undefined)[];
+  lanes: OpenedLanes;
+  /** How many of them have no other place yet. */
+  left: number;
 }
 
 interface Slot {
   group: Group | undefined;
   /** Its index in the group. */
   at: number;
+  /** No reset of the session it has now was answered yet. */
+  isNew: boolean;
+  /** An episode of it has begun before. */
   wasOpen: boolean;
   reopened: boolean;
 }
@@ -43,76 +56,78 @@ export interface PoolLanesOptions {
 export function createPoolLanes({ size, servers, concurrency, ownSockets }: PoolLanesOptions): PoolLanes {
   const slots = Array.from(
     { length: size },
-    (): Slot => ({
-      group: undefined,
-      at: 0,
-      wasOpen: false,
-      reopened: false,
-    }),
+    (): Slot => ({ group: undefined, at: 0, isNew: false, wasOpen: false, reopened: false }),
   );
   const groups = new Set<Group>();
   const gate = createGate(concurrency);
   const groupSize = ownSockets ? 1 : Math.min(MAX_BATCH_ITEMS, concurrency);
-  let closed = false;
+  const closing = new AbortController();
+  const openings = new Set<Promise<unknown>>();
+
+  const isLost = (index: number): boolean => {
+    const { group, at } = slots[index] as Slot;
+    return group?.lanes.isLost(at) ?? true;
+  };
 
   const leave = (index: number): void => {
     const slot = slots[index] as Slot;
-    const { group, at } = slot;
+    const { group } = slot;
     if (!group) return;
     slot.group = undefined;
-    group.members[at] = undefined;
     group.server.load--;
-    if (group.members.some((member) => member !== undefined)) return;
+    if (--group.left > 0) return;
     groups.delete(group);
     void group.lanes.close();
   };
 
-  /** Opens a group for these sessions; returns why it could not. */
+  /** Opens a group for these sessions; returns why some have none. */
   const openGroup = async (
     server: PoolServer,
     members: readonly number[],
-    signal: AbortSignal | undefined,
-  ): Promise<Failure | undefined> => {
+    options: CallOptions,
+  ): Promise<Map<number, LaneFailure>> => {
     server.load += members.length;
+    const signal = AbortSignal.any(options.signal ? [options.signal, closing.signal] : [closing.signal]);
     try {
       const lanes = await gate.pass(members.length, signal, async () => {
-        const prepared = await server.prepare(signal);
-        return openLanes(prepared, members.length, signal);
+        const prepared = await withLimits(server.prepare(closing.signal), { signal }, () => {});
+        return openLanes(prepared, members.length, { ...options, signal });
       });
-      const group = { server, lanes, members: [...members] };
-      if (closed) {
-        await lanes.close();
-        throw poolClosed();
-      }
+      const group = { server, lanes, left: members.length };
       groups.add(group);
-      for (const [at, index] of members.entries()) Object.assign(slots[index] as Slot, { group, at });
-      return undefined;
+      const refusals = new Map<number, LaneFailure>();
+      for (const [at, index] of members.entries()) {
+        Object.assign(slots[index] as Slot, { group, at, isNew: true });
+        const refusal = lanes.refusalOf(at);
+        if (refusal) refusals.set(index, refusal);
+      }
+      for (const index of refusals.keys()) leave(index);
+      return refusals;
     } catch (error) {
       server.load -= members.length;
-      return asFailure(error);
+      return failAll(members, asFailure(error));
     }
   };
 
   /** One call of the sessions that are asked, those of a group together. */
   const ask = async (
     method: LaneMethod,
-    indexes: readonly number[],
-    { data, options }: { data: readonly (JsonObject | null)[]; options: CallOptions },
-  ): Promise<Map<number, LaneAnswer>> => {
-    const answers = new Map<number, LaneAnswer>();
+    data: ReadonlyMap<number, JsonObject>,
+    options: CallOptions,
+  ): Promise<LaneAnswers> => {
+    const answers: LaneAnswers = new Map();
     const asked = new Map<Group, number[]>();
-    for (const index of indexes) {
+    for (const index of data.keys()) {
       const { group } = slots[index] as Slot;
-      if (group) asked.set(group, [...(asked.get(group) ?? []), index]);
+      if (group) addTo(asked, group, index);
       else answers.set(index, noSession());
     }
     const calls = [...asked].map(async ([group, own]) => {
-      const part: (JsonObject | null)[] = group.members.map(() => null);
-      for (const index of own) part[(slots[index] as Slot).at] = data[index] ?? null;
       const places = own.map((index) => (slots[index] as Slot).at);
+      const part = new Map(own.map((index, nth) => [places[nth] as number, data.get(index) as JsonObject]));
       try {
         const got = await gate.pass(own.length, options.signal, () => group.lanes.call(method, part, options));
-        for (const [nth, index] of own.entries()) answers.set(index, got[places[nth] as number] ?? null);
+        for (const [nth, index] of own.entries()) answers.set(index, got.get(places[nth] as number) ?? noSession());
       } catch (error) {
         for (const index of own) answers.set(index, asFailure(error));
       }
@@ -125,8 +140,9 @@ export function createPoolLanes({ size, servers, concurrency, ownSockets }: Pool
   const place = async (
     indexes: readonly number[],
     tried: ReadonlyMap<number, Set<PoolServer>>,
-    signal: AbortSignal | undefined,
-  ): Promise<Map<number, Failure>> => {
+    options: CallOptions,
+  ): Promise<Map<number, LaneFailure>> => {
+    if (indexes.length === 0) return new Map();
     const loads = new Map(servers.map((server) => [server, server.load]));
     const chosen = new Map<PoolServer, number[]>();
     for (const index of indexes) {
@@ -134,71 +150,60 @@ export function createPoolLanes({ size, servers, concurrency, ownSockets }: Pool
       const best = left.reduce((a, b) => ((loads.get(b) ?? 0) < (loads.get(a) ?? 0) ? b : a), left[0] as PoolServer);
       loads.set(best, (loads.get(best) ?? 0) + 1);
       tried.get(index)?.add(best);
-      chosen.set(best, [...(chosen.get(best) ?? []), index]);
+      addTo(chosen, best, index);
     }
-    const failures = new Map<number, Failure>();
-    const openings = [...chosen].flatMap(([server, all]) =>
-      chunk(all, groupSize).map(async (members) => {
-        const failure = await openGroup(server, members, signal);
-        if (failure) for (const index of members) failures.set(index, failure);
+    const begun = [...chosen].flatMap(([server, all]) =>
+      chunk(all, groupSize).map((members) => {
+        const opening = openGroup(server, members, options);
+        openings.add(opening);
+        return opening.finally(() => openings.delete(opening));
       }),
     );
-    await Promise.all(openings);
-    return failures;
+    return new Map((await Promise.all(begun)).flatMap((refusals) => [...refusals]));
   };
 
-  const reset = async (data: readonly (JsonObject | null)[], options: CallOptions): Promise<LaneAnswer[]> => {
-    const answers: LaneAnswer[] = data.map(() => null);
-    let open = data.flatMap((own, index) => (own === null ? [] : [index]));
+  const reset = async (data: ReadonlyMap<number, JsonObject>, options: CallOptions): Promise<LaneAnswers> => {
+    const answers: LaneAnswers = new Map();
+    let open = [...data.keys()];
     const tried = new Map(open.map((index) => [index, new Set<PoolServer>()]));
     while (open.length > 0) {
-      const homeless: number[] = [];
-      for (const index of open) {
-        const { group, at } = slots[index] as Slot;
-        if (group && !group.lanes.isLost(at)) continue;
-        leave(index);
-        homeless.push(index);
-      }
-      const failures = await place(homeless, tried, options.signal);
-      const placed = open.filter((index) => !failures.has(index));
-      const got = await ask("reset", placed, { data, options });
-      const fresh = new Set(homeless);
+      const homeless = open.filter(isLost);
+      for (const index of homeless) leave(index);
+      const refusals = await place(homeless, tried, options);
+      const placed = open.filter((index) => !refusals.has(index));
+      const got = await ask("reset", new Map(placed.map((index) => [index, data.get(index) as JsonObject])), options);
       const again: number[] = [];
-      for (const index of open) {
-        const answer = failures.get(index) ?? got.get(index) ?? null;
-        answers[index] = answer;
+      for (const [index, answer] of [...refusals, ...got]) {
+        answers.set(index, answer);
         const slot = slots[index] as Slot;
-        if (answer !== null && !isFailure(answer)) {
-          if (fresh.has(index)) {
-            slot.reopened = slot.wasOpen;
-            slot.wasOpen = true;
-          }
+        if (!isFailure(answer)) {
+          if (slot.isNew) Object.assign(slot, { isNew: false, reopened: slot.wasOpen, wasOpen: true });
           continue;
         }
-        if (!isElsewhere(answer)) continue;
+        if (!(refusals.has(index) ? isServerFailure(answer) : isElsewhere(answer))) continue;
         leave(index);
         // The server that has lost it may have come back: only a new session that fails there rules it out.
         if ((tried.get(index)?.size ?? 0) < servers.length) again.push(index);
       }
-      open = closed ? [] : again;
+      open = again;
     }
     return answers;
   };
 
   return {
-    get extensions() {
-      return [...new Set([...groups].flatMap(({ lanes }) => lanes.extensions))];
+    extensionsOf: (index) => {
+      const { group, at } = slots[index] as Slot;
+      return group?.lanes.extensionsOf(at) ?? [];
     },
     call: async (method, data, options) => {
-      if (closed) return data.map((own) => (own === null ? null : poolClosed()));
-      if (method === "reset") return reset(data, options);
-      const indexes = data.flatMap((own, index) => (own === null ? [] : [index]));
-      const got = await ask(method, indexes, { data, options });
-      return data.map((_, index) => got.get(index) ?? null);
-    },
-    isLost: (index) => {
-      const { group, at } = slots[index] as Slot;
-      return group?.lanes.isLost(at) ?? true;
+      if (closing.signal.aborted) return failAll(data.keys(), poolClosed());
+      const answers = await (method === "reset" ? reset(data, options) : ask(method, data, options));
+      if (!closing.signal.aborted) return answers;
+      // That is the reason then for whatever the call met.
+      for (const [index, answer] of answers) {
+        if (answer instanceof ConnectionError) answers.set(index, poolClosed(answer));
+      }
+      return answers;
     },
     takeReopened: (index) => {
       const slot = slots[index] as Slot;
@@ -206,38 +211,33 @@ export function createPoolLanes({ size, servers, concurrency, ownSockets }: Pool
       slot.reopened = false;
       return reopened;
     },
-    placeOf: (index) => slots[index]?.group?.server.url,
+    placeOf: (index) => (isLost(index) ? undefined : slots[index]?.group?.server.url),
     close: async () => {
-      closed = true;
+      closing.abort();
+      // What was opened in that moment is among the groups then.
+      await Promise.allSettled(openings);
       await Promise.all([...groups].map(({ lanes }) => lanes.close()));
-      groups.clear();
     },
   };
 }
 
-type Failure = RemoteError | ConnectionError;
-
-/** Whether another server may have what this one refused. */
-function isElsewhere(answer: LaneAnswer): boolean {
-  if (answer instanceof RemoteError) return answer.wireCode === "CAPACITY_REACHED";
-  return answer instanceof ConnectionError && ["CONNECTION_FAILED", "SESSION_LOST"].includes(answer.code);
-}
-
-function isFailure(answer: LaneAnswer): answer is Failure {
-  return answer instanceof RemoteError || answer instanceof ConnectionError;
-}
-
-function asFailure(error: unknown): Failure {
-  if (error instanceof RemoteError || error instanceof ConnectionError) return error;
-  throw error;
+/** Whether another server may have what was lost here. */
+function isElsewhere(answer: LaneFailure): boolean {
+  return ["CAPACITY_REACHED", "CONNECTION_FAILED", "SESSION_LOST"].includes(answer.code);
 }
 
 function noSession(): ConnectionError {
   return new ConnectionError("SESSION_LOST", "No session is open for it. Call reset to start an episode.");
 }
 
-function poolClosed(): ConnectionError {
-  return new ConnectionError("CLIENT_CLOSED", "The pool was closed; open a new one with connectPool().");
+function poolClosed(cause?: ConnectionError): ConnectionError {
+  return new ConnectionError("CLIENT_CLOSED", "The pool was closed; open a new one with connectPool().", { cause });
+}
+
+function addTo<K>(lists: Map<K, number[]>, key: K, index: number): void {
+  const list = lists.get(key);
+  if (list) list.push(index);
+  else lists.set(key, [index]);
 }
 
 function chunk<T>(all: readonly T[], size: number): T[][] {

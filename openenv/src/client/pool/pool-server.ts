@@ -1,3 +1,4 @@
+import { ConnectionError, RemoteError } from "../../errors.js";
 import type { ClientContract } from "../contract.js";
 import type { ConnectOptions } from "../options.js";
 import { type Prepared, prepare } from "../prepare.js";
@@ -7,7 +8,10 @@ export interface PoolServer {
   readonly url: string;
   /** How many sessions of the pool are placed there. */
   load: number;
-  /** Compares the contract, once it was reached. @throws ConnectionError, ContractMismatchError. */
+  /**
+   * Compares the contract, once it was reached. All that need it share the answer, so `signal` is no single call's.
+   * @throws ConnectionError, RemoteError, ContractMismatchError.
+   */
   prepare(signal: AbortSignal | undefined): Promise<Prepared>;
 }
 
@@ -30,4 +34,10 @@ export function createPoolServer(
       return asking;
     },
   };
+}
+
+/** Whether this server alone has failed, for now: its contract fits as far as is known, and nobody has given up. */
+export function isServerFailure(error: unknown): boolean {
+  if (!(error instanceof RemoteError || error instanceof ConnectionError)) return false;
+  return !["ABORTED", "CLIENT_CLOSED", "CONTRACT_MISMATCH"].includes(error.code);
 }
