@@ -152,6 +152,31 @@ describe("several workers behind one address", () => {
     expect((await Promise.all(closes)).map(({ code }) => code)).toEqual([1012, 1012, 1012, 1012]);
   }, 60_000);
 
+  test("are as many as before after a second SIGHUP, though the first ones still have sessions", async () => {
+    await using fleet = await startFleet({ WORKERS: "2", MAX_CONCURRENT_ENVS: "4", SHUTDOWN_GRACE: "30" });
+    const playing = await openAll(fleet.url, 4);
+    const seen = new Set(playing.map(({ pid }) => pid));
+    for (const _ of ["first", "second"]) {
+      const fresh = new Set<number>();
+      fleet.command.process.kill("SIGHUP");
+      await until(async () => {
+        const probes = await openAll(fleet.url, 2);
+        for (const { socket, pid } of probes) {
+          if (!seen.has(pid)) fresh.add(pid);
+          await socket[Symbol.asyncDispose]();
+        }
+        return fresh.size >= 2;
+      });
+      await until(async () => (await fleet.capacity()).max_sessions === 8);
+      for (const pid of fresh) seen.add(pid);
+    }
+    // Those of the first workers have played on.
+    for (const { socket } of playing) {
+      expect(await socket.ask(step(1))).toMatchObject({ data: { observation: { count: 1 } } });
+      await socket[Symbol.asyncDispose]();
+    }
+  }, 60_000);
+
   test("let HTTP sessions go on while they are replaced", async () => {
     await using fleet = await startFleet({ WORKERS: "2", SHUTDOWN_DRAIN: "60" });
     const opened = await Promise.all(Array.from({ length: 4 }, () => openHttp(fleet.url)));
@@ -169,6 +194,15 @@ describe("several workers behind one address", () => {
     });
     for (let i = 0; i < 10; i++) expect(await Promise.all(opened.map(({ header }) => step(header)))).toEqual(before);
     fleet.command.process.kill("SIGINT");
+  }, 60_000);
+
+  test("leave a SIGHUP that reaches them too to their supervisor", async () => {
+    await using fleet = await startFleet({ WORKERS: "2" });
+    const sessions = await openAll(fleet.url, 4);
+    for (const pid of new Set(sessions.map(({ pid }) => pid))) process.kill(pid, "SIGHUP");
+    for (const { socket } of sessions) {
+      expect(await socket.ask(step(1))).toMatchObject({ data: { observation: { count: 1 } } });
+    }
   }, 60_000);
 
   test("end with their supervisor, cleanly by SIGTERM and at once when it is killed", async () => {

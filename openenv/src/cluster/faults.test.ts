@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
+import { openHttp, stepHttp } from "../../test-support/balanced-sessions.js";
 import { type Fleet, openAll, RESET, startFleet, step, until } from "../../test-support/fleet.js";
 import { openDescriptors, serverDescriptors } from "../../test-support/processes.js";
 import { openTestSocket, type TestSocket } from "../../test-support/socket.js";
@@ -12,6 +13,8 @@ const KILLS = 50;
 const WORKERS = 3;
 const LANES = 8;
 const STEPS = 20;
+/** Connections that wait to be accepted, where nobody says how many may. */
+const MORE_THAN_NODE_QUEUES = 700;
 
 /** What sessions saw that were played one after the other in several lanes. */
 class Load {
@@ -126,6 +129,41 @@ describe.skipIf(!existsSync("/proc/self/fd"))("a server whose workers are killed
     await rm(broken);
     await until(async () => (await fleet.capacity()).max_sessions === 200);
     await rm(folder, { recursive: true });
+  }, 60_000);
+
+  test("kills a worker that hangs while it starts: the next one may serve, and nothing waits for it", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "faults-"));
+    const stuck = join(folder, "stuck");
+    await using fleet = await startFleet({ WORKERS: "2", WORKER_TIMEOUT: "1", STUCK: stuck });
+    const [first] = await openAll(fleet.url, 1);
+    await writeFile(stuck, "");
+    process.kill(first?.pid as number, "SIGKILL");
+    await until(() => delaysOf(fleet).length === 1);
+    fleet.command.process.kill("SIGHUP");
+    await fleet.command.printed(/does not come to serve and is killed/);
+    await fleet.command.printed(/a new worker does not start: the old ones stay/);
+    expect(await openAll(fleet.url, 4)).toHaveLength(4);
+    await rm(stuck);
+    await until(async () => (await fleet.capacity()).max_sessions === 200);
+    await rm(folder, { recursive: true });
+  }, 60_000);
+
+  test("has many requests wait for one that is busy", async () => {
+    await using fleet = await startFleet({ WORKERS: "2", WORKER_TIMEOUT: "3" });
+    const { header } = await openHttp(fleet.url);
+    const named = { "openenv-session": header, connection: "close" };
+    const stuck = stepHttp(fleet.url, named, { amount: 14 }).catch(() => {});
+    await sleep(100);
+    const asked = Array.from({ length: MORE_THAN_NODE_QUEUES }, async () => {
+      // Those that it took itself are cut.
+      const answer = await fetch(`${fleet.url}/state`, { headers: named }).catch(() => undefined);
+      await answer?.text();
+      return answer?.status;
+    });
+    const answers = await Promise.all(asked);
+    expect(answers).toContain(404);
+    expect(answers).not.toContain(503);
+    await stuck;
   }, 60_000);
 
   test("ends the sessions of one that is stuck, over sockets and over HTTP, and gives their slots back", async () => {

@@ -6,7 +6,7 @@ import type { Duplex } from "node:stream";
 import { ConfigError } from "../errors.js";
 import type { ServerCapacityStatus, SessionInfo } from "../protocol/http.js";
 import { totalCapacity } from "../server/capacity.js";
-import type { Fleet, FleetServer } from "../server/fleet.js";
+import type { Fleet, FleetServer, ForwardedExchange } from "../server/fleet.js";
 import { LISTEN_BACKLOG, listenProblem } from "../server/listen-problem.js";
 import type { FleetReport } from "../server/statistics/worker-report.js";
 import { forwardRequest } from "./forward.js";
@@ -73,7 +73,7 @@ class WorkerFleet implements Fleet {
   async join(server: FleetServer): Promise<void> {
     this.#server = server;
     // Slurm, or a terminal, signals every process of a group: when this one ends is the supervisor's to say.
-    for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => {});
+    for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, () => {});
     process.on("message", (message: SupervisorMessage, socket?: Socket) => this.#hear(message, socket));
     process.once("disconnect", () => {
       rmSync(this.#folder, { recursive: true, force: true });
@@ -81,7 +81,7 @@ class WorkerFleet implements Fleet {
     });
     const local = createServer((request, response) => server.handle(request, response));
     const path = socketPath(this.#folder, this.number);
-    await new Promise<void>((resolve) => local.listen({ path, exclusive: true }, resolve));
+    await new Promise<void>((resolve) => local.listen({ path, exclusive: true, backlog: LISTEN_BACKLOG }, resolve));
     local.unref();
     // A forwarded request that cannot be accepted is the forwarder's failure; this worker goes on.
     local.on("error", () => {});
@@ -141,7 +141,7 @@ class WorkerFleet implements Fleet {
     this.#giveAway(envelope, socket as Socket);
   }
 
-  forward(owner: number, exchange: Parameters<Fleet["forward"]>[1]): void {
+  forward(owner: number, exchange: ForwardedExchange): void {
     forwardRequest(socketPath(this.#folder, owner), exchange);
   }
 

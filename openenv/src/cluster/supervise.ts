@@ -20,12 +20,16 @@ export async function superviseWorkers(
   const port = await probePort(host, config.port);
   const log = createLogger(config.logLevel);
   const supervisor = new Supervisor({ workers, port, log, graceMs, drainMs, hangMs });
-  await supervisor.start();
+  await supervisor.start().catch((error: unknown) => {
+    log.close();
+    throw error;
+  });
   // Each worker has a limit of its own, and it is the same one.
   new Descriptors(log).warn(config);
   log.info({ host, port, workers, capacity: supervisor.capacity().max_sessions }, "all workers serve");
 
   const replace = (): void => {
+    if (draining !== undefined || closing !== undefined) return;
     log.info({}, "replacing the workers one by one");
     void supervisor.replaceAll();
   };
@@ -34,10 +38,10 @@ export async function superviseWorkers(
   let closing: Promise<void> | undefined;
   const close = (): Promise<void> => (closing ??= shutDown());
   const shutDown = async (): Promise<void> => {
-    stopSignals();
-    process.removeListener("SIGHUP", replace);
     await supervisor.close();
     log.close();
+    stopSignals();
+    process.removeListener("SIGHUP", replace);
   };
   const stopSignals = options.handleSignals === true ? onSignals({ drain, close }, log) : () => {};
   if (options.handleSignals === true) process.on("SIGHUP", replace);

@@ -6,10 +6,12 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ConfigError } from "../errors.js";
 import type { ServerCapacityStatus, SessionInfo } from "../protocol/http.js";
+import { MAX_TOLD_ERRORS } from "../protocol/web.js";
 import { totalCapacity } from "../server/capacity.js";
+import { quietFor } from "../server/drain.js";
 import type { Log } from "../server/log.js";
-import { MAX_RECENT } from "../server/statistics/statistics.js";
 import type { FleetReport, LostWorker, WorkerReport } from "../server/statistics/worker-report.js";
+import { refuseUpgrade } from "../server/ws/refuse-upgrade.js";
 import { type Member, type Question, socketPath, type UpgradeEnvelope, type WorkerMessage } from "./messages.js";
 import { leastLoaded } from "./placement.js";
 import { WorkerProcess } from "./worker-process.js";
@@ -31,6 +33,8 @@ const MEMBERS_MS = 20;
 /** What a worker gets beside its sessions' time before it is killed. */
 const STOP_MS = 5_000;
 const ASK_LIMIT_MS = 1_000;
+/** A worker that starts has as many times what one that serves may be silent: it loads what the author imports. */
+const START_LIMIT = 10;
 /** A worker that lived shorter than this has failed to start: the next one waits longer. */
 const SHORT_LIFE_MS = 10_000;
 const MAX_BACKOFF_MS = 5_000;
@@ -52,6 +56,7 @@ export class Supervisor {
   readonly #lost: LostWorker[] = [];
   #membersDue = false;
   #draining = false;
+  #replacing: Promise<void> | undefined;
   #closing = false;
   #started: { resolve(): void; reject(error: Error): void } | undefined;
 
@@ -93,9 +98,20 @@ export class Supervisor {
     return { reports, restarts: this.#restarts, lost: this.#lost };
   }
 
-  /** Replaces all workers, one after the other; their sessions get the time to drain, or the grace period. */
-  async replaceAll(): Promise<void> {
+  /**
+   * Replaces all workers, one after the other; their sessions get the time to drain, or the grace period. Asked again
+   * before the last is replaced, it does not begin anew.
+   */
+  replaceAll(): Promise<void> {
+    this.#replacing ??= this.#replaceStaying().finally(() => {
+      this.#replacing = undefined;
+    });
+    return this.#replacing;
+  }
+
+  async #replaceStaying(): Promise<void> {
     for (const old of [...this.#workers.values()]) {
+      if (old.retiring || old.state === "gone") continue;
       const fresh = this.#fork();
       while (fresh.state === "starting" && !this.#closing) await sleep(10);
       if (fresh.state !== "ready") {
@@ -114,7 +130,8 @@ export class Supervisor {
     const isInUse = (): boolean => [...this.#workers.values()].some(({ inUse }) => inUse > 0);
     this.#draining = true;
     for (const worker of this.#workers.values()) worker.tell({ type: "drain" });
-    while (isInUse() && !this.#closing && Date.now() < deadline) await sleep(MEMBERS_MS);
+    const isQuiet = quietFor(this.#options.drainMs);
+    while (!isQuiet(isInUse()) && !this.#closing && Date.now() < deadline) await sleep(MEMBERS_MS);
     if (this.#closing) return;
     const limitMs = Math.max(0, deadline - Date.now());
     await this.#end({ type: "retire", limitMs }, limitMs);
@@ -184,7 +201,7 @@ export class Supervisor {
     const chosen = owner ?? leastLoaded(untried.length > 0 ? untried : taking);
     const worker = chosen && this.#workers.get(chosen.number);
     if (chosen === undefined || worker === undefined) {
-      socket.destroy();
+      refuseUpgrade(socket, "503 Service Unavailable", "no worker can take a connection: try again later");
       return;
     }
     worker.give({ type: "upgrade", envelope, last: untried.length === 0, members }, socket);
@@ -218,7 +235,7 @@ export class Supervisor {
       session_id: null,
       step: null,
     });
-    if (this.#lost.length > MAX_RECENT) this.#lost.shift();
+    if (this.#lost.length > MAX_TOLD_ERRORS) this.#lost.shift();
     setTimeout(() => {
       // A fresh one that failed to replace another leaves nothing to replace.
       const staying = [...this.#workers.values()].filter(({ retiring }) => !retiring);
@@ -229,8 +246,10 @@ export class Supervisor {
   #killHanging(): void {
     for (const worker of this.#workers.values()) {
       const silentMs = Date.now() - worker.heardAt;
-      if (worker.state === "starting" || silentMs < this.#options.hangMs) continue;
-      this.#options.log.error({ worker: worker.number, silentMs }, "a worker hangs and is killed");
+      const isStarting = worker.state === "starting";
+      if (silentMs < this.#options.hangMs * (isStarting ? START_LIMIT : 1)) continue;
+      const what = isStarting ? "a worker does not come to serve and is killed" : "a worker hangs and is killed";
+      this.#options.log.error({ worker: worker.number, silentMs }, what);
       worker.kill();
     }
   }

@@ -25,6 +25,13 @@ test.each([
   [{ image: "a:1", directory: "./a" }, /not both/],
   [{ nodes: 4, spares: 2, maxNodes: 5 }, /maxNodes: at least nodes and spares together, which is 6/],
   [{ variables: { OPENENV_OPERATOR_TOKEN: "x" } }, /looks like a secret/],
+  [{ variables: { PRIVATE_KEY: "x" } }, /PRIVATE_KEY looks like a secret/],
+  [{ variables: { PORT: "9000" } }, /PORT is what port says/],
+  [{ variables: { WORKERS: "2" } }, /WORKERS is what workers says/],
+  [{ variables: { MAX_CONCURRENT_ENVS: "2" } }, /MAX_CONCURRENT_ENVS is what capacity says/],
+  [{ variables: { SHUTDOWN_DRAIN: "2" } }, /SHUTDOWN_DRAIN is what graceSeconds says/],
+  [{ nodeSelector: { pool: "gpu-" } }, /nodeSelector\.pool: nothing, or at most 63/],
+  [{ nodeSelector: { "pool-": "gpu" } }, /nodeSelector\.pool-: /],
   [7, /the topology: /],
   [{ node: 4 }, /no key "node" \(did you mean nodes\?\)/],
   [{ resources: { cpu: 4 } }, /resources: no key "cpu" \(did you mean cpus\?\)/],
@@ -50,6 +57,15 @@ test.each([
   { ingressHost: "a.example/\n" },
 ])("%j cannot bring a line of its own into a file", (given) => {
   expect(() => parseTopology(given)).toThrow("The topology is wrong");
+});
+
+test("what Kubernetes takes as a label or a variable is taken", () => {
+  const given = {
+    nodeSelector: { "node-role.kubernetes.io/worker": "", pool: "a.b_c-1" },
+    tolerations: [{ key: "dedicated", value: "" }],
+    variables: { TOKENIZERS_PARALLELISM: "false", MAX_TOKENS: "1024" },
+  };
+  expect(parseTopology(given)).toMatchObject(given);
 });
 
 test("a backend is an address or a name with a port", () => {

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { ConfigError } from "../errors.js";
 import { findNearest } from "../util/nearest.js";
+import { isSecretName } from "../util/secret-name.js";
 
 /** How an environment is deployed: every file of `openenv deploy render` is rendered from this one description. */
 export type Topology = z.infer<typeof topologySchema>;
@@ -42,17 +43,22 @@ const HOST_PORT = /^([A-Za-z0-9](?:[A-Za-z0-9.-]{0,252})|\[[0-9A-Fa-f:.]{2,45}\]
 const IMAGE = /^[A-Za-z0-9][A-Za-z0-9._/:@-]{0,299}$/;
 const DIRECTORY = /^[A-Za-z0-9._/][A-Za-z0-9._/-]{0,999}$/;
 const WORD = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/;
-const LABEL_KEY = /^(?:[a-z0-9][a-z0-9.-]{0,252}\/)?[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/;
+const LABEL_KEY = /^(?:[a-z0-9][a-z0-9.-]{0,252}\/)?[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
+/** As Kubernetes has it: a label may stand for itself (`node-role.kubernetes.io/worker: ""`). */
+const LABEL_VALUE = /^(?:[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$/;
 
 const count = (most: number, least = 1) =>
   z.int(`give a whole number from ${least} to ${most}`).min(least, `at least ${least}`).max(most, `at most ${most}`);
 const word = z.string().regex(WORD, "letters, digits, dots, dashes and underscores, at most 63");
 const port = count(65_535);
-const labels = z.record(z.string().regex(LABEL_KEY, "no key of a label"), word);
+const labelValue = z
+  .string()
+  .regex(LABEL_VALUE, "nothing, or at most 63 letters, digits and ._- between, with a letter or digit at both ends");
+const labels = z.record(z.string().regex(LABEL_KEY, "no key of a label"), labelValue);
 
 const toleration = group({
   key: z.string().regex(LABEL_KEY, "no key of a taint"),
-  value: word.optional(),
+  value: labelValue.optional(),
   effect: z.enum(["NoSchedule", "PreferNoSchedule", "NoExecute"]).optional(),
 });
 
@@ -88,6 +94,8 @@ const topologySchema = group({
   image: z.string().regex(IMAGE, "no name of an image").optional(),
   /** Folder of the environment, for what needs no image (Slurm) or builds one (Compose). */
   directory: z.string().regex(DIRECTORY, "a path of letters, digits, dots, dashes and slashes").optional(),
+  /** What Compose builds the directory with, in the directory. */
+  dockerfile: z.string().regex(DIRECTORY, "a path inside the directory").default("server/Dockerfile"),
   nodes: count(10_000).default(1),
   /** Processes a node. */
   workers: count(1024).default(1),
@@ -95,7 +103,7 @@ const topologySchema = group({
   capacity: count(1_000_000).default(100),
   /** Nodes more than the load needs, started and waiting for a rush. */
   spares: count(1_000, 0).default(0),
-  /** Kubernetes may grow to this many nodes; without it there is no autoscaler. */
+  /** Kubernetes may grow to this many nodes; without it there is no autoscaler, and other targets never have one. */
   maxNodes: count(10_000).optional(),
   /** The port of each server. */
   port: port.default(8000),
@@ -132,8 +140,12 @@ const topologySchema = group({
   if (topology.maxNodes !== undefined && topology.maxNodes < topology.nodes + topology.spares) {
     refuse("maxNodes", `at least nodes and spares together, which is ${topology.nodes + topology.spares}`);
   }
-  const secret = Object.keys(topology.variables).find((name) => SECRET.test(name));
-  if (secret !== undefined) refuse("variables", `${secret} looks like a secret: give it by the means of the target`);
+  for (const name of Object.keys(topology.variables)) {
+    if (isSecretName(name)) refuse("variables", `${name} looks like a secret: give it by the means of the target`);
+    const key = OWN_VARIABLES[name];
+    // The balancer would not know.
+    if (key !== undefined) refuse("variables", `${name} is what ${key} says: set that`);
+  }
 });
 
 /** Has these keys alone, and says which one a wrong one was meant to be. */
@@ -152,4 +164,10 @@ function describeUnknown(key: string, known: readonly string[]): string {
   return `no key ${JSON.stringify(key.slice(0, 100))} (${hint})`;
 }
 
-const SECRET = /TOKEN|SECRET|PASSWORD|API_?KEY|CREDENTIAL/;
+/** The key of the topology that each of these variables of a server comes from. */
+const OWN_VARIABLES: Record<string, string | undefined> = {
+  PORT: "port",
+  WORKERS: "workers",
+  MAX_CONCURRENT_ENVS: "capacity",
+  SHUTDOWN_DRAIN: "graceSeconds",
+};

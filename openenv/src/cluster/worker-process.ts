@@ -45,14 +45,17 @@ export class WorkerProcess {
       this.heardAt = Date.now();
       handlers.message(this, message, socket);
     });
-    // A channel that breaks is followed by the exit, which says it better.
-    this.#worker.on("error", () => {});
     this.#gone = new Promise((resolve) => {
-      this.#worker.once("exit", (code, signal) => {
+      const end = (reason: string): void => {
         const served = this.state === "ready";
         this.state = "gone";
-        handlers.exit(this, signal ?? `exit code ${code}`, served);
+        handlers.exit(this, reason, served);
         resolve();
+      };
+      this.#worker.once("exit", (code, signal) => end(signal ?? `exit code ${code}`));
+      this.#worker.on("error", (error) => {
+        // A channel that breaks is followed by the exit, which says it better. What never ran has no exit.
+        if (this.#worker.process.pid === undefined && this.state !== "gone") end(error.message);
       });
     });
   }

@@ -1,6 +1,6 @@
 import { ConfigError } from "../../errors.js";
 import type { Topology } from "../topology.js";
-import { BALANCER_IMAGES, healthCommand, serverVariables, stopSeconds } from "./container.js";
+import { BALANCER_IMAGES, fingerprint, healthCommand, refuseHost, serverVariables, stopSeconds } from "./container.js";
 import { renderEnvoy } from "./envoy.js";
 import { renderHaproxy } from "./haproxy.js";
 import { mostNodes, totalLimit } from "./limits.js";
@@ -19,15 +19,20 @@ const MOST_ADDRESSES = 200;
 
 /** `compose.yaml` with N servers, and the configuration of the balancer before them. */
 export function renderCompose(topology: Topology): RenderedFiles {
-  const { name, balancer, directory, image } = topology;
+  const { name, balancer, directory, image, nodeSelector, tolerations } = topology;
   if (image === undefined && directory === undefined) {
     throw new ConfigError("Compose needs an image, or a directory with a Dockerfile: add image or directory.");
   }
+  if (Object.keys(nodeSelector).length > 0 || tolerations.length > 0) {
+    throw new ConfigError("Compose starts everything on one machine: leave nodeSelector and tolerations out.");
+  }
+  refuseHost("Compose", topology);
   const kind = balancer.kind ?? "haproxy";
   const place = CONFIG_PLACES[kind];
   const nodes = mostNodes(topology);
   const files = 2 * totalLimit(topology, nodes) + 1000;
   const ports = `${balancer.port}:${balancer.port}`;
+  const config = renderConfig(topology, kind, nodes);
   const compose = {
     name,
     services: {
@@ -36,6 +41,8 @@ export function renderCompose(topology: Topology): RenderedFiles {
         restart: "unless-stopped",
         [`# Only this machine; "${ports}" without the address is for everybody.`]: null,
         ports: [`127.0.0.1:${ports}`],
+        "# Another file is another balancer: Compose does not look into it.": null,
+        labels: { "openenv.config": fingerprint(config) },
         volumes: [`./${place.file}:${place.target}:ro`],
         ulimits: { nofile: files },
         depends_on: kind === "nginx" ? serverNames(nodes) : ["env"],
@@ -48,7 +55,7 @@ export function renderCompose(topology: Topology): RenderedFiles {
       networks: { default: { ipam: { config: [{ subnet: `${SUBNET}.0/24` }] } } },
     }),
   };
-  return { "compose.yaml": renderYaml(compose), [place.file]: renderConfig(topology, kind, nodes) };
+  return { "compose.yaml": renderYaml(compose), [place.file]: config };
 }
 
 function renderConfig(topology: Topology, kind: keyof typeof CONFIG_PLACES, nodes: number): string {
@@ -77,10 +84,10 @@ function numberedServers(topology: Topology, nodes: number): Record<string, obje
 }
 
 function server(topology: Topology): object {
-  const { directory, image, resources, runtimeClass } = topology;
+  const { directory, dockerfile, image, resources, runtimeClass } = topology;
   const { cpus, memoryMb, gpus } = resources;
   return {
-    ...(image === undefined ? { build: directory } : { image }),
+    ...(image === undefined ? { build: { context: directory, dockerfile } } : { image }),
     restart: "unless-stopped",
     environment: serverVariables(topology),
     "# Sessions get their time before a server is killed.": null,

@@ -1,3 +1,5 @@
+import { createHash } from "node:crypto";
+import { ConfigError } from "../../errors.js";
 import type { Topology } from "../topology.js";
 
 /** Images of the balancers; their configuration is held against these or later versions. */
@@ -23,6 +25,17 @@ export function serverVariables(topology: Topology): Record<string, string> {
 export function healthCommand({ port }: Topology): string[] {
   const ask = `fetch('http://127.0.0.1:${port}/health').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))`;
   return ["node", "-e", ask];
+}
+
+/** Names what a file says: a target that keeps a balancer as long as its description is the same takes the new one up. */
+export function fingerprint(text: string): string {
+  return createHash("sha256").update(text).digest("hex").slice(0, 12);
+}
+
+/** For a target that publishes the balancer by its own means. @throws ConfigError for an address that it would not keep. */
+export function refuseHost(target: string, { balancer }: Topology): void {
+  if (balancer.host === "0.0.0.0") return;
+  throw new ConfigError(`${target} says itself where the balancer is published: leave balancer.host out.`);
 }
 
 /** Seconds until a server that was told to end is killed: its sessions' own, and those of SHUTDOWN_GRACE and to close. */

@@ -23,7 +23,7 @@ static_resources:
   listeners:
     - name: openenv
       address:
-        socket_address: { address: "${balancer.host}", port_value: ${balancer.port} }
+        socket_address: { address: "${balancer.host}", port_value: ${balancer.port}${balancer.host === "::" ? ", ipv4_compat: true" : ""} }
       filter_chains:
         - filters:
             - name: envoy.filters.network.http_connection_manager

@@ -16,6 +16,8 @@ export function renderHaproxy(topology: Topology, { backends = [], discovery }: 
       ? ""
       : `resolvers cluster
     parse-resolv-conf
+    # The addresses of hundreds of servers in one answer; the default is thirty.
+    accepted_payload_size 8192
     hold valid 1s
     hold obsolete ${Math.max(1, graceSeconds)}s
 
@@ -44,7 +46,7 @@ defaults
     option redispatch 1
 
 ${resolvers}frontend openenv
-    bind ${balancer.host}:${balancer.port}
+    bind ${balancer.host}:${balancer.port}${balancer.host === "::" ? " v4v6" : ""}
     option forwardfor
     default_backend openenv
 

@@ -1,14 +1,29 @@
+import { createHash } from "node:crypto";
 import type { Topology } from "../topology.js";
 import { BALANCER_IMAGES } from "./container.js";
 import { renderEnvoy } from "./envoy.js";
+import { mostNodes, totalLimit } from "./limits.js";
 import { renderYaml } from "./yaml.js";
+
+/** The user of Envoy's image. Its entrypoint begins as root and becomes it, for which it would need capabilities. */
+const ENVOY_USER = 101;
+/** Envoy takes 54 kB for each session; the kernel's buffers count as the container's, too. */
+const CONNECTION_KIB = 64;
+const LEAST_MIB = 1024;
+/** Of Envoy without connections. */
+const EMPTY_MIB = 256;
 
 /** Two Envoys side by side, what they are configured by, and the names under which they are reached. */
 export function renderBalancerManifests(topology: Topology): string {
   const { name, port, balancer, ingressHost } = topology;
   const inside = { ...topology, balancer: { ...balancer, host: "0.0.0.0" } };
   const config = renderEnvoy(inside, { backends: [{ host: `${name}-servers`, port }], adminHost: "127.0.0.1" });
-  const parts = [configuration(topology, config), deployment(topology), service(topology), disruption(topology)];
+  const parts = [
+    configuration(topology, config),
+    deployment(topology, config),
+    service(topology),
+    disruption(topology),
+  ];
   return renderYaml(...parts, ...(ingressHost === undefined ? [] : [ingress(topology, ingressHost)]));
 }
 
@@ -21,10 +36,11 @@ function configuration(topology: Topology, config: string): object {
   };
 }
 
-function deployment(topology: Topology): object {
+function deployment(topology: Topology, config: string): object {
   const { balancer, graceSeconds } = topology;
   const { labels, name } = metadata(topology);
-  const amounts = { cpu: "1", memory: "1Gi" };
+  const amounts = { cpu: "1", memory: `${memoryMib(topology)}Mi` };
+  const user = { runAsNonRoot: true, runAsUser: ENVOY_USER, runAsGroup: ENVOY_USER };
   return {
     apiVersion: "apps/v1",
     kind: "Deployment",
@@ -33,7 +49,13 @@ function deployment(topology: Topology): object {
       replicas: 2,
       selector: { matchLabels: labels },
       template: {
-        metadata: { labels },
+        metadata: {
+          labels,
+          annotations: {
+            "# Of envoy.yaml, which Envoy reads once: another one starts other Pods.": null,
+            "checksum/config": createHash("sha256").update(config).digest("hex"),
+          },
+        },
         spec: {
           "# Sockets that go through a balancer end with it: it gets the time that sessions get.": null,
           terminationGracePeriodSeconds: graceSeconds + 15,
@@ -47,8 +69,9 @@ function deployment(topology: Topology): object {
               readinessProbe: { httpGet: { path: "/health", port: "http" }, periodSeconds: 2, timeoutSeconds: 2 },
               livenessProbe: { tcpSocket: { port: "http" }, periodSeconds: 10, failureThreshold: 6 },
               lifecycle: { preStop: { sleep: { seconds: graceSeconds + 5 } } },
+              "# For every connection that it may have, as the other one may be gone.": null,
               resources: { requests: amounts, limits: amounts },
-              securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ["ALL"] } },
+              securityContext: { ...user, allowPrivilegeEscalation: false, capabilities: { drop: ["ALL"] } },
               volumeMounts: [{ name: "config", mountPath: "/etc/envoy", readOnly: true }],
             },
           ],
@@ -57,6 +80,11 @@ function deployment(topology: Topology): object {
       },
     },
   };
+}
+
+function memoryMib(topology: Topology): number {
+  const connections = totalLimit(topology, mostNodes(topology));
+  return Math.max(LEAST_MIB, EMPTY_MIB + Math.ceil((connections * CONNECTION_KIB) / 1024));
 }
 
 function service(topology: Topology): object {

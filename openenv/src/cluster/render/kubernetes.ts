@@ -3,12 +3,13 @@ import { nodeCapacity, type Topology } from "../topology.js";
 import { serverVariables, stopSeconds } from "./container.js";
 import { renderBalancerManifests } from "./kubernetes-balancer.js";
 import { metric } from "./metric.js";
+import { renderPodScrape } from "./monitoring.js";
 import type { RenderedFiles } from "./targets.js";
 import { renderYaml } from "./yaml.js";
 
 /**
- * Seconds in which whoever reads the cluster's own lists notices that a server is about to be told to end. The balancers
- * notice after that, by its check, and what they still send is let in.
+ * Seconds in which whoever reads the cluster's own lists, such as a Service of yours, notices that a server is about to
+ * be told to end. The balancers notice after that, by its check, and what they still send is let in.
  */
 const LEAVE_SECONDS = 5;
 /** Share of its capacity at which a server should have company. */
@@ -32,6 +33,7 @@ export function renderKubernetes(topology: Topology): RenderedFiles {
     "servers.yaml": renderYaml(deployment(topology), service(topology), disruption(topology), ...autoscaling),
     "balancer.yaml": renderBalancerManifests(topology),
     "prepull.yaml": renderYaml(prepull(topology)),
+    "prometheus.scrape.yaml": renderPodScrape(topology, labels(topology, "server")),
     ...(autoscaling.length > 0 && { "prometheus-adapter.values.yaml": renderYaml(adapterValues()) }),
   };
 }
@@ -52,16 +54,9 @@ function deployment(topology: Topology): object {
       selector: { matchLabels: labels(topology, "server") },
       strategy: { type: "RollingUpdate", rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } },
       template: {
-        metadata: {
-          labels: labels(topology, "server"),
-          annotations: {
-            "prometheus.io/scrape": "true",
-            "prometheus.io/port": String(port),
-            "prometheus.io/path": "/metrics",
-          },
-        },
+        metadata: { labels: labels(topology, "server") },
         spec: {
-          "# Time to leave the balancers, for sessions to finish, and to close.": null,
+          "# Time to leave the cluster's lists, for sessions to finish, and to close.": null,
           terminationGracePeriodSeconds: LEAVE_SECONDS + stopSeconds(topology),
           ...placement(topology),
           automountServiceAccountToken: false,
@@ -129,7 +124,7 @@ function autoscaler(topology: Topology): object {
         {
           type: "Pods",
           pods: {
-            "# Made of what each worker tells by prometheus-adapter.values.yaml.": null,
+            "# Read by prometheus.scrape.yaml, summed by prometheus-adapter.values.yaml.": null,
             metric: { name: metric("openenv_sessions") },
             target: {
               type: "AverageValue",

@@ -13,21 +13,45 @@ export function renderMonitoring(topology: Topology): RenderedFiles {
   };
 }
 
-function scrape({ name, port }: Topology): object {
-  return {
-    rule_files: ["alerts.yaml"],
-    scrape_configs: [
-      {
-        job_name: name,
-        metrics_path: "/metrics",
-        scrape_interval: "15s",
-        "# The value of the servers' OPENENV_OPERATOR_TOKEN.": null,
-        authorization: { type: "Bearer", credentials_file: "/etc/prometheus/openenv-operator-token" },
-        "# Each server, not the balancer: that would answer for one of them at a time.": null,
-        "# The name is that of Kubernetes; in a swarm's network it is tasks.env, in that of Compose env.": null,
-        dns_sd_configs: [{ names: [`${name}-servers`], type: "A", port }],
-      },
+/** The scrape job of Kubernetes: what it reads has the namespace and the Pod, by which an autoscaler finds it. */
+export function renderPodScrape(topology: Topology, labels: Readonly<Record<string, string>>): string {
+  const label = Object.entries(labels).map(([key, value]) => `${key}=${value}`);
+  const job = {
+    ...jobOf(topology),
+    kubernetes_sd_configs: [{ role: "pod", selectors: [{ role: "pod", label: label.join(",") }] }],
+    "# The port of the server, not one that the cluster has added; and no Pod that has ended.": null,
+    relabel_configs: [
+      keep("container_port_name", "http"),
+      keep("phase", "Running"),
+      { source_labels: ["__meta_kubernetes_namespace"], target_label: "namespace" },
+      { source_labels: ["__meta_kubernetes_pod_name"], target_label: "pod" },
     ],
+  };
+  return renderYaml({ scrape_configs: [job] });
+}
+
+function keep(what: string, value: string): object {
+  return { source_labels: [`__meta_kubernetes_pod_${what}`], regex: value, action: "keep" };
+}
+
+function scrape(topology: Topology): object {
+  const job = {
+    ...jobOf(topology),
+    "# Each server, not the balancer: that would answer for one of them at a time.": null,
+    "# The name is that of a swarm's network; in that of Compose it is env. Kubernetes has its own job, beside": null,
+    "# its manifests (prometheus.scrape.yaml), to be used in the place of this one.": null,
+    dns_sd_configs: [{ names: ["tasks.env"], type: "A", port: topology.port }],
+  };
+  return { rule_files: ["alerts.yaml"], scrape_configs: [job] };
+}
+
+function jobOf({ name }: Topology): object {
+  return {
+    job_name: name,
+    metrics_path: "/metrics",
+    scrape_interval: "15s",
+    "# The value of the servers' OPENENV_OPERATOR_TOKEN.": null,
+    authorization: { type: "Bearer", credentials_file: "/etc/prometheus/openenv-operator-token" },
   };
 }
 

@@ -74,7 +74,7 @@ ${each((_address, id) => `        "~\\.${id}$" ${name}-${id};\n`)}    }
     }
 
     server {
-        listen ${balancer.host === "::" ? "[::]" : balancer.host}:${balancer.port} backlog=4096;
+        listen ${balancer.host === "::" ? "[::]" : balancer.host}:${balancer.port}${balancer.host === "::" ? " ipv6only=off" : ""} backlog=4096;
         client_max_body_size 512m;
 
         proxy_http_version 1.1;
@@ -117,7 +117,8 @@ ${each((_address, id) => `        "~\\.${id}$" ${name}-${id};\n`)}    }
 function renderOwner(name: string, backends: readonly Backend[], index: number): string {
   const servers = [0, 1, 2].flatMap((step) => {
     const { host, port } = backends[(index + step) % backends.length] as Backend;
-    return step >= backends.length ? [] : [`server ${host}:${port}${step === 0 ? "" : " backup"};`];
+    // One 503 of the owner, who may be full or drain, does not send its other sessions away.
+    return step >= backends.length ? [] : [`server ${host}:${port} ${step === 0 ? "max_fails=0" : "backup"};`];
   });
   return `    upstream ${name}-s${index + 1} { ${servers.join(" ")} }\n`;
 }

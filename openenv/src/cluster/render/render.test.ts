@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
-import { parseAllDocuments } from "yaml";
+import { parseAllDocuments, parseDocument } from "yaml";
 import { BALANCERS } from "../../../test-support/balancers.js";
 import {
   requireCompose,
@@ -68,6 +68,7 @@ const CASES: Record<string, Case> = {
     target: "slurm",
     topology: { ...IMAGE, nodes: 2, balancer: { kind: "envoy" }, resources: { memoryMb: 512, cpus: 2 } },
   },
+  "slurm-gpu": { target: "slurm", topology: { image: "echo:1", resources: { memoryMb: 512, gpus: 1 } } },
   monitoring: { target: "monitoring", topology: IMAGE },
 };
 
@@ -81,6 +82,28 @@ describe.each(Object.entries(CASES))("%s", (name, given) => {
       await expect(text).toMatchFileSnapshot(`fixtures/${name}/${file}`);
     }
   });
+});
+
+test.each(["compose", "swarm"] as const)("%s takes up the balancer's new configuration", (target) => {
+  const named = (capacity: number): string | undefined => {
+    const text = Object.values(render({ target, topology: { ...IMAGE, capacity } }))[0] ?? "";
+    return /(?:openenv\.config: |source: balancer-)"?(\w+)/.exec(text)?.[1];
+  };
+  expect(named(250)).toMatch(/^[0-9a-f]{12}$/);
+  expect(named(250)).toBe(named(250));
+  expect(named(250)).not.toBe(named(251));
+});
+
+test.each([
+  ["nginx", "listen [::]:8080 ipv6only=off"],
+  ["envoy", 'address: "::", port_value: 8080, ipv4_compat: true'],
+  ["haproxy", "bind :::8080 v4v6"],
+] as const)("%s listens on :: for IPv4, too", async (target, words) => {
+  const text = Object.values(render({ target, topology: { balancer: { host: "::" } }, backends: BACKENDS }))[0] ?? "";
+  expect(text).toContain(words);
+  const { require, check } = BALANCERS[target];
+  const component = await require();
+  if (component.available) await withFile(SUFFIX[target], text, (path) => run(component.path, check(path)));
 });
 
 const SUFFIX = { envoy: "envoy.yaml", haproxy: "haproxy.cfg", nginx: "nginx.conf" } as const;
@@ -101,7 +124,7 @@ for (const name of ["kubernetes", "kubernetes-small"]) {
     `the schemas of Kubernetes know every field of ${name}`,
     { timeout: 60_000 },
     async () => {
-      const files = Object.entries(render(CASES[name] as Case)).filter(([file]) => !file.endsWith(".values.yaml"));
+      const files = Object.entries(render(CASES[name] as Case)).filter(([file]) => !file.startsWith("prometheus"));
       for (const [file, text] of files) {
         await withFile(file, text, (path) => run(kubernetes.path, ["--strict", path]));
       }
@@ -141,6 +164,11 @@ test.skipIf(!promtool.available)("Prometheus takes the scrape job and the alert 
     await writeFile(beside, config);
     await run(promtool.path, ["check", "config", "--syntax-only", beside]);
   });
+  // Debian builds promtool without the discovery of Kubernetes.
+  const { "prometheus.scrape.yaml": pods = "" } = render(CASES["kubernetes"] as Case);
+  const [{ kubernetes_sd_configs: _, ...job }] = parseDocument(pods).toJS().scrape_configs;
+  const rest = JSON.stringify({ scrape_configs: [job] });
+  await withFile("prometheus.yaml", rest, (path) => run(promtool.path, ["check", "config", "--syntax-only", path]));
 });
 
 test("every metric of the dashboard and the alerts is one of /metrics", () => {
@@ -169,6 +197,17 @@ test("the autoscaler looks at sessions and starts with the spares", () => {
   expect(spec.template.spec.terminationGracePeriodSeconds).toBeGreaterThan(60);
 });
 
+test.each<Case>([
+  { target: "compose", topology: { ...IMAGE, spares: 1 } },
+  { target: "compose", topology: { ...IMAGE, balancer: { kind: "nginx" } } },
+  { target: "swarm", topology: { ...IMAGE, spares: 1 } },
+  { target: "slurm", topology: IMAGE },
+  { target: "haproxy", topology: IMAGE, backends: BACKENDS },
+  { target: "envoy", topology: IMAGE, backends: BACKENDS },
+])("an autoscaler is for Kubernetes only, whatever maxNodes says: %j", (given) => {
+  expect(render({ ...given, topology: { ...given.topology, maxNodes: 12 } })).toEqual(render(given));
+});
+
 describe("what does not fit a target is refused before anything is written", () => {
   test.each<[Case, RegExp]>([
     [
@@ -179,6 +218,14 @@ describe("what does not fit a target is refused before anything is written", () 
     [{ target: "swarm", topology: {} }, /needs an image/],
     [{ target: "swarm", topology: { image: "a:1", balancer: { kind: "nginx" } } }, /take haproxy or envoy/],
     [{ target: "swarm", topology: { image: "a:1", tolerations: [{ key: "x" }] } }, /no tolerations/],
+    [{ target: "swarm", topology: { image: "a:1", runtimeClass: "gvisor" } }, /leave runtimeClass out/],
+    [{ target: "swarm", topology: { image: "a:1", nodeSelector: { gpu: "" } } }, /give gpu one/],
+    [{ target: "swarm", topology: { image: "a:1", balancer: { host: "127.0.0.1" } } }, /leave balancer\.host out/],
+    [{ target: "compose", topology: { image: "a:1", balancer: { host: "::" } } }, /leave balancer\.host out/],
+    [{ target: "compose", topology: { image: "a:1", nodeSelector: { pool: "x" } } }, /leave nodeSelector and/],
+    [{ target: "compose", topology: { image: "a:1", tolerations: [{ key: "x" }] } }, /tolerations out/],
+    [{ target: "slurm", topology: { image: "a:1", runtimeClass: "gvisor" } }, /unisolated: leave runtimeClass out/],
+    [{ target: "slurm", topology: { image: "a:1", nodeSelector: { constraint: "" } } }, /constraint: "feature"/],
     [{ target: "compose", topology: {} }, /add image or directory/],
     [{ target: "compose", topology: { image: "a:1", nodes: 201, balancer: { kind: "nginx" } } }, /at most 200 servers/],
     [{ target: "slurm", topology: {} }, /add one of them/],

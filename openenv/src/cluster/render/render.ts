@@ -20,19 +20,20 @@ export function renderTarget(target: Target, topology: Topology, backends: reado
       `Backends are for a balancer of its own (envoy, haproxy, nginx); ${target} finds its servers.`,
     );
   }
+  if (target === "kubernetes") return renderKubernetes(topology);
+  // Nothing else adds servers by itself: there are as many as were asked for, from the start.
+  const fixed = { ...topology, maxNodes: undefined };
   switch (target) {
     case "compose":
-      return renderCompose(topology);
+      return renderCompose(fixed);
     case "swarm":
-      return renderSwarm(topology);
-    case "kubernetes":
-      return renderKubernetes(topology);
+      return renderSwarm(fixed);
     case "slurm":
-      return renderSlurm(topology);
+      return renderSlurm(fixed);
     case "monitoring":
-      return renderMonitoring(topology);
+      return renderMonitoring(fixed);
     default:
-      return renderBalancer(target, topology, named(backends));
+      return renderBalancer(target, fixed, named(backends));
   }
 }
 

@@ -2,9 +2,10 @@ import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { counterModule, createProject } from "../../../test-support/command-line.js";
 import { requireHaproxy, requireSlurm } from "../../../test-support/requirement.js";
+import { takeTurn } from "../../../test-support/take-turn.js";
 import { connect } from "../../connect.js";
 import { findFreePort } from "../../util/free-port.js";
 import { parseTopology } from "../topology.js";
@@ -16,6 +17,8 @@ const run = promisify(execFile);
 const env = { ...process.env, SLURM_CONF: slurm.path, PATH: `${process.env["PATH"]}:/usr/sbin` };
 
 describe.skipIf(!slurm.available || !haproxy.available)("the script", { timeout: 120_000 }, () => {
+  beforeAll(() => takeTurn("slurm"), 600_000);
+
   test("of many nodes serves sessions of all through the first, and leaves nothing behind", async () => {
     await using job = await submit({ nodes: 2 });
     const { url, ports } = job;
@@ -30,6 +33,28 @@ describe.skipIf(!slurm.available || !haproxy.available)("the script", { timeout:
     const [first = 0, second = 0] = await Promise.all(taken);
     expect([first + second, Math.min(first, second) > 0]).toEqual([8, true]);
     await Promise.all(clients.map((client) => client.close()));
+    await run("scancel", [job.id], { env });
+    await job.ends();
+  });
+
+  test("of many nodes goes on without one that is lost", async () => {
+    await using job = await submit({ nodes: 2 });
+    const look = async (format: string) =>
+      (await run("squeue", ["--noheader", "--jobs", job.id, `--format=${format}`], { env })).stdout.trim();
+    const names = (await run("scontrol", ["show", "hostnames", await look("%N")], { env })).stdout.trim().split("\n");
+    const update = (state: string) =>
+      run("scontrol", ["update", `nodename=${names[1]}`, `state=${state}`, "reason=test"], { env });
+    await update("down");
+    try {
+      await expect.poll(() => look("%T %D"), { timeout: 20_000 }).toBe("RUNNING 1");
+      const client = await connect(job.url);
+      await client.reset();
+      expect((await client.step({ amount: 2 })).observation).toEqual({ count: 2 });
+      await client.close();
+    } finally {
+      // One that answers again may have come back by itself, which is refused.
+      await update("resume").catch(() => {});
+    }
     await run("scancel", [job.id], { env });
     await job.ends();
   });

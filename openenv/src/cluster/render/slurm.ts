@@ -7,11 +7,15 @@ import type { RenderedFiles } from "./targets.js";
 
 /** A script for `sbatch`: one node, or many with the balancer on the first. */
 export function renderSlurm(topology: Topology): RenderedFiles {
-  const { image, directory, nodeSelector, tolerations } = topology;
+  const { image, directory, nodeSelector, runtimeClass, tolerations } = topology;
   if (image === undefined && directory === undefined) {
     throw new ConfigError("Slurm needs a directory with an environment, or an image for Apptainer: add one of them.");
   }
-  if (Object.keys(nodeSelector).some((key) => key !== "constraint") || tolerations.length > 0) {
+  if (runtimeClass !== undefined) {
+    throw new ConfigError("Slurm has no runtimes, and would run the code unisolated: leave runtimeClass out.");
+  }
+  const isForeign = ([key, value]: [string, string]): boolean => key !== "constraint" || value === "";
+  if (Object.entries(nodeSelector).some(isForeign) || tolerations.length > 0) {
     throw new ConfigError('Slurm chooses nodes by features: write nodeSelector as { constraint: "feature" }.');
   }
   const nodes = topology.nodes + topology.spares;
@@ -21,22 +25,26 @@ export function renderSlurm(topology: Topology): RenderedFiles {
 
 function renderHead(topology: Topology, nodes: number): string {
   const { name, resources, nodeSelector, slurm, workers, capacity } = topology;
-  const options: [string, string | number | undefined][] = [
+  const options: [string, string | number | true | undefined][] = [
     ["job-name", name],
     ["nodes", nodes],
     ["ntasks-per-node", 1],
-    ["cpus-per-task", Math.ceil(resources.cpus)],
+    ["cpus-per-task", serverCpus(topology)],
     ["mem", `${resources.memoryMb}M`],
     ["gres", resources.gpus > 0 ? `gpu:${resources.gpus}` : undefined],
     ["time", slurm.minutes],
     ["partition", slurm.partition],
     ["account", slurm.account],
     ["constraint", nodeSelector["constraint"]],
+    // A node that is lost takes its own server with it and no other.
+    ["no-kill", nodes > 1 ? true : undefined],
     // Before the time is up: sessions in flight get theirs.
     ["signal", `B:TERM@${stopSeconds(topology)}`],
     ["output", `${name}-%j.log`],
   ];
-  const lines = options.flatMap(([key, value]) => (value === undefined ? [] : [`#SBATCH --${key}=${value}`]));
+  const lines = options.flatMap(([key, value]) =>
+    value === undefined ? [] : [`#SBATCH --${key}${value === true ? "" : `=${value}`}`],
+  );
   return `#!/usr/bin/env bash
 # ${nodes} x ${workers} workers x ${capacity} sessions. Submit: sbatch job.sbatch; end: scancel JOB
 ${lines.join("\n")}
@@ -101,7 +109,8 @@ for node in $(scontrol show hostnames "$SLURM_JOB_NODELIST"); do
   index=$((index + 1))
 done
 
-srun --nodes=${nodes} --ntasks=${nodes} --kill-on-bad-exit=0 bash -c '${settingName(topology, "PORT")}=$((${port} + SLURM_PROCID)) exec ${serveCommand(topology)}' &
+# It does not take --cpus-per-task from above.
+srun --nodes=${nodes} --ntasks=${nodes} --cpus-per-task=${serverCpus(topology)} --no-kill --kill-on-bad-exit=0 bash -c '${settingName(topology, "PORT")}=$((${port} + SLURM_PROCID)) exec ${serveCommand(topology)}' &
 servers=$!
 ${run} &
 balancer=$!
@@ -124,8 +133,13 @@ exit "$status"
 `;
 }
 
-function serveCommand({ directory, image }: Topology): string {
-  return image === undefined ? `"$openenv" serve ${directory}` : `apptainer run --containall docker://${image}`;
+function serverCpus({ resources }: Topology): number {
+  return Math.ceil(resources.cpus);
+}
+
+function serveCommand({ directory, image, resources }: Topology): string {
+  if (image === undefined) return `"$openenv" serve ${directory}`;
+  return `apptainer run --containall${resources.gpus > 0 ? " --nv" : ""} docker://${image}`;
 }
 
 function quote(text: string): string {

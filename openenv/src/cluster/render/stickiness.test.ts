@@ -130,6 +130,27 @@ for (const [kind, { require }] of Object.entries(BALANCERS)) {
       expect(status).toBe(200);
     });
 
+    test("one refusal of a server costs its other sessions nothing", async () => {
+      const one = await start({ drainMs: 60_000 });
+      const two = await start();
+      const backends = [addressOf(one.server), addressOf(two.server)];
+      await using balancer = await startBalancer(kind as keyof typeof BALANCERS, component.path, backends);
+      const sessions = await openOnBoth({ one, two }, () => openHttp(balancer.url));
+      const drained = one.server.drain();
+      expect((await fetch(`${one.server.url}/health`)).status).toBe(503);
+      for (const result of [1, 2]) {
+        // Of the server that drains a 503; the balancer may ask the other instead.
+        for (const { cookie } of sessions)
+          await (await fetch(`${balancer.url}/health`, { headers: { cookie } })).text();
+        for (const { header } of sessions) {
+          const answer = await stepHttp(balancer.url, { "openenv-session": header });
+          expect(answer).toMatchObject({ status: 200, body: { observation: tallied(result) } });
+        }
+      }
+      await one.server.close();
+      await drained;
+    });
+
     test("a balancer that restarts ends its sockets with a typed error and sends no one to a stranger", async () => {
       await using fleet = await startPair();
       const client = await connect(fleet.url);

@@ -9,7 +9,7 @@ import { buildImage, SERVERS } from "../../../test-support/images.js";
 import { requireHaproxy, requireSwarm } from "../../../test-support/requirement.js";
 import { connect } from "../../connect.js";
 import { findFreePort } from "../../util/free-port.js";
-import { parseTopology } from "../topology.js";
+import { parseTopology, type Topology } from "../topology.js";
 import { BALANCER_IMAGES } from "./container.js";
 import { renderTarget } from "./render.js";
 
@@ -21,7 +21,7 @@ const run = async (file: string, args: string[], cwd?: string) =>
 const NAMED = SERVERS.counter.replace('process.env.HELLO ?? ""', "process.env.HOSTNAME");
 
 test.skipIf(!swarm.available || !haproxy.available)(
-  "the stack spreads sessions over its servers, and an update of them loses none",
+  "the stack spreads sessions over its servers, an update of them loses none, and a changed one deploys again",
   async () => {
     const folder = await mkdtemp(join(tmpdir(), "openenv-stack-"));
     const name = `test-${randomBytes(4).toString("hex")}`;
@@ -38,11 +38,14 @@ test.skipIf(!swarm.available || !haproxy.available)(
     const url = `http://127.0.0.1:${topology.balancer.port}`;
     try {
       await buildBalancer(balancerImage, folder);
-      for (const [file, text] of Object.entries(renderTarget("swarm", topology))) {
-        // Nothing can be pulled here.
-        await writeFile(join(folder, file), text.replace(BALANCER_IMAGES.haproxy, balancerImage));
-      }
-      await run(swarm.path, ["stack", "deploy", "--resolve-image", "never", "-c", "stack.yaml", name], folder);
+      const deploy = async (given: Topology): Promise<void> => {
+        for (const [file, text] of Object.entries(renderTarget("swarm", given))) {
+          // Nothing can be pulled here.
+          await writeFile(join(folder, file), text.replace(BALANCER_IMAGES.haproxy, balancerImage));
+        }
+        await run(swarm.path, ["stack", "deploy", "--resolve-image", "never", "-c", "stack.yaml", name], folder);
+      };
+      await deploy(topology);
       const first = new Set<string>();
       const playing: Awaited<ReturnType<typeof open>>[] = [];
       const open = async () => {
@@ -70,10 +73,18 @@ test.skipIf(!swarm.available || !haproxy.available)(
       for (const { env } of playing) await env.close();
       await updating;
       expect(await isNew()).toBe(true);
+
+      const format = "{{range .Spec.TaskTemplate.ContainerSpec.Configs}}{{.ConfigName}}{{end}}";
+      const used = () => run(swarm.path, ["service", "inspect", "--format", format, `${name}_balancer`]);
+      const before = await used();
+      await deploy({ ...topology, spares: 1 });
+      expect(await used()).not.toBe(before);
+      await expect.poll(() => isNew().catch(() => false), { timeout: 60_000, interval: 500 }).toBe(true);
     } finally {
       await run(swarm.path, ["stack", "rm", name]);
       const left = () => run(swarm.path, ["ps", "--all", "--quiet", "--filter", `name=${name}_`]);
       await expect.poll(left, { timeout: 60_000 }).toBe("");
+      expect(await run(swarm.path, ["config", "ls", "--quiet", "--filter", `name=${name}_`])).toBe("");
       await run(swarm.path, ["image", "rm", "--force", balancerImage]);
       await rm(folder, { recursive: true, force: true });
     }

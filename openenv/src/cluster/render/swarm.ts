@@ -1,6 +1,6 @@
 import { ConfigError } from "../../errors.js";
 import type { Topology } from "../topology.js";
-import { BALANCER_IMAGES, healthCommand, serverVariables, stopSeconds } from "./container.js";
+import { BALANCER_IMAGES, fingerprint, healthCommand, refuseHost, serverVariables, stopSeconds } from "./container.js";
 import { renderEnvoy } from "./envoy.js";
 import { renderHaproxy } from "./haproxy.js";
 import { mostNodes } from "./limits.js";
@@ -9,7 +9,7 @@ import { renderYaml } from "./yaml.js";
 
 /** A stack for `docker stack deploy`, and the configuration of its balancer. */
 export function renderSwarm(topology: Topology): RenderedFiles {
-  const { image, balancer, nodeSelector, resources, tolerations } = topology;
+  const { image, balancer, nodeSelector, resources, runtimeClass, tolerations } = topology;
   const kind = balancer.kind ?? "haproxy";
   if (image === undefined) {
     throw new ConfigError(
@@ -20,10 +20,22 @@ export function renderSwarm(topology: Topology): RenderedFiles {
     throw new ConfigError("nginx needs addresses that stay, which a swarm has none of: take haproxy or envoy.");
   }
   if (tolerations.length > 0) throw new ConfigError("A swarm has no tolerations: leave them out.");
+  if (runtimeClass !== undefined) {
+    throw new ConfigError("A swarm has one runtime, that of its nodes: leave runtimeClass out, and set it there.");
+  }
+  const bare = Object.keys(nodeSelector).find((key) => nodeSelector[key] === "");
+  if (bare !== undefined) throw new ConfigError(`A swarm compares labels with a value: give ${bare} one.`);
+  refuseHost("A swarm", topology);
   const limits = { cpus: String(resources.cpus), memory: `${resources.memoryMb}M` };
   const file = kind === "envoy" ? "envoy.yaml" : "haproxy.cfg";
   const target = kind === "envoy" ? "/etc/envoy/envoy.yaml" : "/usr/local/etc/haproxy/haproxy.cfg";
   const inside = { ...topology, balancer: { ...balancer, host: "0.0.0.0" } };
+  const config =
+    kind === "envoy"
+      ? renderEnvoy(inside, { backends: [{ host: "tasks.env", port: topology.port }] })
+      : renderHaproxy(inside, { discovery: { name: "tasks.env" } });
+  // What a config says cannot be changed: another text needs another name.
+  const source = `balancer-${fingerprint(config)}`;
   const stack = {
     version: "3.8",
     services: {
@@ -31,7 +43,7 @@ export function renderSwarm(topology: Topology): RenderedFiles {
         image: BALANCER_IMAGES[kind],
         "# On the node it runs on, without the mesh between: one hop less, and the clients' own addresses.": null,
         ports: [{ target: balancer.port, published: balancer.port, protocol: "tcp", mode: "host" }],
-        configs: [{ source: "balancer", target }],
+        configs: [{ source, target }],
         networks: ["inner"],
         deploy: { replicas: 1, restart_policy: { condition: "any" } },
       },
@@ -71,11 +83,7 @@ export function renderSwarm(topology: Topology): RenderedFiles {
       },
     },
     networks: { inner: { driver: "overlay" } },
-    configs: { balancer: { file: `./${file}` } },
+    configs: { [source]: { file: `./${file}` } },
   };
-  const config =
-    kind === "envoy"
-      ? renderEnvoy(inside, { backends: [{ host: "tasks.env", port: topology.port }] })
-      : renderHaproxy(inside, { discovery: { name: "tasks.env" } });
   return { "stack.yaml": renderYaml(stack), [file]: config };
 }
