@@ -11,7 +11,6 @@ export interface DockerOptions {
   signal?: AbortSignal | undefined;
   /** Milliseconds; default no limit. */
   timeoutMs?: number;
-  cwd?: string;
   /** Also returns what comes on the error stream, each line where it came. */
   withErrors?: boolean;
 }
@@ -43,13 +42,13 @@ const BUILD_ADVICE: readonly { pattern: RegExp; says: string }[] = [
  * last lines OpenEnvError BUILD_FAILED when a build fails, ProviderError START_FAILED when anything else does.
  */
 export async function runDocker(args: readonly string[], options: DockerOptions = {}): Promise<string> {
-  const { onLine, signal, timeoutMs, cwd, withErrors = false } = options;
+  const { onLine, signal, timeoutMs, withErrors = false } = options;
   signal?.throwIfAborted();
   const limit = timeoutMs === undefined ? undefined : AbortSignal.timeout(timeoutMs);
   const ended = AbortSignal.any([signal, limit].filter((one) => one !== undefined));
   // The plain form is the only one of BuildKit that has lines; the older builder does not know the variable.
   const env = { ...process.env, BUILDKIT_PROGRESS: "plain" };
-  const child = spawn("docker", [...args], { env, stdio: ["ignore", "pipe", "pipe"], ...(cwd && { cwd }) });
+  const child = spawn("docker", [...args], { env, stdio: ["ignore", "pipe", "pipe"] });
   const output: string[] = [];
   const lines: string[] = [];
   const keep = (list: string[], line: string): void => {

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { isAbsolute, join, relative, sep } from "node:path";
 import { renderTarget } from "../cluster/render/render.js";
 import { isBalancer, type RenderedFiles, type Target } from "../cluster/render/targets.js";
 import { parseYaml } from "../cluster/render/yaml.js";
@@ -36,7 +36,7 @@ const MAX_TOPOLOGY_BYTES = 1_000_000;
 export async function renderDeployment(flags: DeployFlags): Promise<void> {
   const topology = await readTopology(flags);
   refuseContradictions(flags, topology);
-  const files = renderTarget(flags.target, topology, flags.backend);
+  const files = renderTarget(flags.target, placed(flags, topology), flags.backend);
   if (flags.outputDir === undefined) print(flags.json ? JSON.stringify(files, null, 2) : renderFiles(files));
   else {
     const paths = await writeFiles(files, flags.outputDir, flags.force ?? false);
@@ -55,6 +55,15 @@ function refuseContradictions({ target, balancer, backend, nodes }: DeployFlags,
   throw new ConfigError(
     `--nodes${spares > 0 ? " and spares" : ""} say ${nodes + spares} servers, --backend names ${backend.length}: leave --nodes out, or name them all.`,
   );
+}
+
+/** Compose looks for what it builds from the folder of its file; Slurm from where the job is submitted. */
+function placed({ target, outputDir }: DeployFlags, topology: Topology): Topology {
+  const { directory } = topology;
+  if (target !== "compose" || outputDir === undefined || directory === undefined || isAbsolute(directory)) {
+    return topology;
+  }
+  return { ...topology, directory: relative(outputDir, directory).split(sep).join("/") || "." };
 }
 
 /** The file's topology, with the options over it. */

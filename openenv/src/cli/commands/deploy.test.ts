@@ -29,6 +29,23 @@ test("a topology file is rendered into a folder, and options win over it", async
   expect(text).toContain('WORKERS: "2"');
 });
 
+test("a directory that Compose builds is named as its file sees it", async () => {
+  await using project = await createProject();
+  const render = async (...args: string[]): Promise<string> => {
+    const { stdout } = await runCommand(["deploy", "render", "--target", "compose", ...args], { cwd: project.dir });
+    return stdout;
+  };
+  expect(await render("--directory", "./my-env")).toMatch(/context: \.\/my-env\n\s+dockerfile: server\/Dockerfile\n/);
+  const build = async (folder: string): Promise<string | undefined> =>
+    /context: "?([^"\n]*)/.exec(await readFile(join(project.dir, folder, "compose.yaml"), "utf8"))?.[1];
+  await render("--directory", "./my-env", "-o", "out/compose");
+  expect(await build("out/compose")).toBe("../../my-env");
+  await render("--directory", ".", "-o", ".");
+  expect(await build(".")).toBe(".");
+  await render("--directory", "/srv/my-env", "-o", "out");
+  expect(await build("out")).toBe("/srv/my-env");
+});
+
 test("files that were changed by hand are kept unless told otherwise", async () => {
   await using project = await createProject({ "topology.yaml": TOPOLOGY, "out/envoy.yaml": "mine" });
   const args = ["deploy", "render", "--target", "compose", "--topology", "topology.yaml", "-o", "out"];

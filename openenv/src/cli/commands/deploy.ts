@@ -5,8 +5,9 @@ import type { DeployFlags } from "../render-deployment.js";
 
 const EXAMPLES = `
 A topology file (YAML or JSON) says what is deployed; an option wins over what it says. Its keys: name, image, directory,
-nodes, workers, capacity, spares, maxNodes, port, balancer, resources, nodeSelector, tolerations, runtimeClass, variables,
-ingressHost, graceSeconds, slurm. Nothing is started: the files are yours to read, keep and apply.
+dockerfile, nodes, workers, capacity, spares, maxNodes, port, balancer, resources, nodeSelector, tolerations,
+runtimeClass, variables, ingressHost, graceSeconds, slurm. Nothing is started: the files are yours to read,
+keep and apply.
 
 Examples:
   openenv deploy render --target compose --image my-env:1.0 --nodes 4 --workers 2 -o deploy

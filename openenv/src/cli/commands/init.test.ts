@@ -32,6 +32,12 @@ async function init(project: Project, ...args: string[]): Promise<Made> {
 /** Packing openenv-ts takes seconds. */
 const TIME_LIMIT = { timeout: 90_000 };
 
+test("the image's command holds in whatever folder it is started", async () => {
+  const text = await readFile(join(TEMPLATE, "server/Dockerfile"), "utf8");
+  expect(/^WORKDIR (.*)$/m.exec(text)?.[1]).toBe("/app");
+  expect(text.trimEnd().split("\n").at(-1)).toBe('CMD ["node", "/app/dist/server/app.js"]');
+});
+
 describe("openenv init", TIME_LIMIT, () => {
   test("makes everything that an environment has", async () => {
     await using project = await createProject();

@@ -2,10 +2,12 @@ import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
 import { chmod } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join, relative } from "node:path";
 import { promisify } from "node:util";
 import { processProvider } from "openenv-ts/providers";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { counterModule, createProject, type Project, runCommand } from "../../../test-support/command-line.js";
 import { until } from "../../../test-support/fleet.js";
 import { buildImage, SERVERS } from "../../../test-support/images.js";
@@ -85,6 +87,21 @@ test.each([
   expect(stderr).toMatch(note);
 });
 
+test.each(["ps", "prune"])("an engine that answers oddly is one line of %s", async (name) => {
+  const engine = createServer((_, response) => {
+    response.writeHead(500).end('{"message":"its store is broken"}');
+  });
+  engine.listen(0, "127.0.0.1");
+  await once(engine, "listening");
+  onTestFinished(() => void engine.close());
+  await using project = await createProject();
+  const host = `tcp://127.0.0.1:${(engine.address() as AddressInfo).port}`;
+  const env = { DOCKER_HOST: host, KUBECONFIG: "", OPENENV_STATE_DIR: project.dir };
+  const { code, stderr } = await runCommand([name], { cwd: project.dir, env });
+  expect(code).toBe(0);
+  expect(stderr.match(/not asked: .*its store is broken/g)).toHaveLength(1);
+});
+
 test.each(["ps", "prune"])("commands of Slurm that know no cluster are one line of %s", async (name) => {
   const said = ["error: fetch_config: DNS SRV lookup failed", "fatal: Could not establish a configuration source"];
   const script = ["#!/bin/sh", ...said.map((line) => `echo 'squeue: ${line}' >&2`), "exit 1"].join("\n");
@@ -111,6 +128,15 @@ test("a guard finds what its killed caller wrote down in a folder that is named 
   const state = join(project.dir, "state");
   const start = `processProvider().start({ directory: ${JSON.stringify(project.dir)} })`;
   await killCaller(start, { OPENENV_STATE_DIR: relative(PACKAGE, state) });
+  await until(() => readdirSync(join(state, "processes")).length === 0);
+});
+
+test("a guard works where NODE_OPTIONS names a file from where its killed caller was", async () => {
+  await using project = await createProject({ "environment.mjs": STUBBORN, "instrument.mjs": "" });
+  const state = join(project.dir, "state");
+  const start = `processProvider().start({ directory: ${JSON.stringify(project.dir)}, env: { NODE_OPTIONS: "" } })`;
+  const NODE_OPTIONS = `--import ${relative(PACKAGE, join(project.dir, "instrument.mjs"))}`;
+  await killCaller(start, { OPENENV_STATE_DIR: state, NODE_OPTIONS });
   await until(() => readdirSync(join(state, "processes")).length === 0);
 });
 

@@ -89,23 +89,24 @@ test("an environment becomes a Docker Space of the login, with its interface on,
 
 test("every option reaches the Hub; secrets are never shown", async () => {
   await using hub = await startHub();
-  const { code, stdout, stderr } = await push(hub, [
+  const args = [
     ...["-r", "crew/other.name", "-b", "node:24-slim", "--private", "--hardware", "t4-small"],
-    ...["--secret", "KEY=top=s3cret", "--env", "TARGET=12", "--env", "MODE=a b", "--json"],
-  ]);
+    ...["--secret", "KEY=top=s3cret", "--secret", "FROM_HERE", "--env", "TARGET=12", "--env", "MODE=a b", "--json"],
+  ];
+  const { code, stdout, stderr } = await push(hub, args, { env: { FROM_HERE: "s3cret=too" } });
   expect([code, stderr]).toEqual([0, ""]);
   expect(JSON.parse(stdout)).toMatchObject({
     repo_id: "crew/other.name",
     ...URLS(hub, "crew/other.name", "crew-other-name"),
     variables: { TARGET: "12", MODE: "a b" },
-    secrets: ["KEY"],
+    secrets: ["KEY", "FROM_HERE"],
   });
   expect(stdout).not.toContain("s3cret");
   const space = hub.space("crew/other.name");
   expect(space).toMatchObject({
     private: true,
     hardware: "t4-small",
-    secrets: { KEY: "top=s3cret" },
+    secrets: { KEY: "top=s3cret", FROM_HERE: "s3cret=too" },
     variables: { TARGET: "12", MODE: "a b" },
   });
   const { Dockerfile = "" } = (await space?.files()) ?? {};
@@ -213,7 +214,8 @@ test.each<[string, string[], PushOptions, string]>([
   ["a name with a path", ["-r", "../../etc/passwd"], {}, "names no Space"],
   ["two owners", ["-r", "crew/one", "--namespace", "author"], {}, "--namespace author"],
   ["a base that is no image", ["-b", "a b"], {}, "is no image"],
-  ["a secret without a value", ["--secret", "hunter2"], {}, "--secret is no KEY=VALUE"],
+  ["a secret without a name", ["--secret", "hunter2"], {}, "--secret is no KEY=VALUE"],
+  ["a secret that is not set", ["--secret", "NOT_SET"], {}, "the variable NOT_SET has no value; export one"],
 ])("%s is refused before the Hub is asked", async (_case, args, options, text) => {
   await using hub = await startHub();
   const { code, stdout, stderr } = await push(hub, args, options);

@@ -10,7 +10,7 @@ import { repeatable } from "../option-values.js";
 import { exit, print, printError, printNote, printProgress } from "../output.js";
 import { findToken } from "../push/find-token.js";
 import { createHubSpace, readLogin } from "../push/hub-space.js";
-import { parseSettings } from "../push/settings.js";
+import { fillIn, parseSettings } from "../push/settings.js";
 import { chooseSpace } from "../push/space-name.js";
 import { type StagedSpace, stageSpace } from "../push/stage-space.js";
 import { validateForPush } from "../push/validate.js";
@@ -25,7 +25,7 @@ Exit codes: 0 done, 1 failed or not fit to be published, 2 wrong usage.
 Examples:
   openenv push
   openenv push -d envs/chess -r chess-club/chess --private
-  openenv push --secret OPENAI_API_KEY=$OPENAI_API_KEY --env DIFFICULTY=3
+  openenv push --secret OPENAI_API_KEY --env DIFFICULTY=3
   openenv push -r somebody/chess --create-pr
   openenv push --dry-run --json`;
 
@@ -51,7 +51,12 @@ export function configurePush(command: Command): void {
     .option("--private", "make a new Space private")
     .option("--namespace <owner>", "user or organisation that owns the Space")
     .option("--hardware <flavor>", "hardware to ask for, such as cpu-upgrade or t4-small")
-    .option("--secret <key=value>", "secret of the Space; can be repeated", repeatable, [])
+    .option(
+      "--secret <key>",
+      "secret of the Space: KEY for the value of that variable, or KEY=VALUE; can be repeated",
+      repeatable,
+      [],
+    )
     .option(
       "--env <key=value>",
       "public variable of the Space, over those of openenv.yaml; can be repeated",
@@ -72,7 +77,7 @@ async function push(flags: PushFlags): Promise<void> {
     throw new ConfigError(`${directory} is no folder; give the folder of an environment with -d.`);
   }
   const manifest = await readManifest(dir);
-  const secrets = parseSettings("--secret", flags.secret);
+  const secrets = parseSettings("--secret", fillIn("--secret", flags.secret, process.env));
   const given = parseSettings("--env", flags.env);
   const variables = { ...manifest.variables, ...given };
   refuseSettingsOfPull(flags);

@@ -100,6 +100,41 @@ test.each(["SIGTERM", "SIGINT"] as const)("%s ends the server with exit code 0",
   expect(await running.exited).toBe(0);
 });
 
+describe.each([1, 2])("with %i workers", (workers) => {
+  const serveSlowly = async (ms: number) => {
+    const slow = counterModule().replace("step: ({ amount }) => (", "step: async ({ amount }) => (await work(), ");
+    const work = `const work = () => (console.log("working"), new Promise((end) => setTimeout(end, ${ms})));`;
+    const project = await createProject({ "environment.ts": `${slow}\n${work}` });
+    const args = ["serve", "--port", "0", "--workers", String(workers)];
+    const running = startCommand(args, { cwd: project.dir, env: { SHUTDOWN_GRACE: "60" } });
+    const [, url] = await running.printed(URL_LINE);
+    const answer = post(`${url}/step`, { action: { amount: 1 } }).catch(() => "cut");
+    await running.printed(/working/);
+    return { project, running, answer };
+  };
+
+  test("a second SIGTERM does not cut an answer in flight short", async () => {
+    const { project, running, answer } = await serveSlowly(1_500);
+    running.process.kill("SIGTERM");
+    await running.printed(/shutting down/);
+    running.process.kill("SIGTERM");
+    if (workers > 1) running.process.kill("SIGHUP");
+    expect(await answer).toMatchObject({ observation: { count: 1 } });
+    expect(await running.exited).toBe(0);
+    await project[Symbol.asyncDispose]();
+  });
+
+  test("a second SIGINT ends it at once", async () => {
+    const { project, running, answer } = await serveSlowly(50_000);
+    running.process.kill("SIGINT");
+    await running.printed(/shutting down/);
+    running.process.kill("SIGINT");
+    expect(await running.exited).toBe("SIGINT");
+    expect(await answer).toBe("cut");
+    await project[Symbol.asyncDispose]();
+  });
+});
+
 test.each([1, 2])("a signal ends a server with %i workers that does not listen yet", async (workers) => {
   await using project = await createProject({ "environment.ts": counterModule() });
   const app = `import { serve } from "openenv-ts/server";

@@ -1,6 +1,6 @@
-import { lstatSync, type Stats } from "node:fs";
+import { existsSync, lstatSync, type Stats } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join, relative, sep } from "node:path";
 import ignore, { type Ignore } from "ignore";
 import { ConfigError } from "../../errors.js";
 
@@ -55,38 +55,82 @@ const MAX_FILE_BYTES = 500e6;
 const MAX_BYTES = 1e9;
 
 /**
- * Lists the files of an environment's folder that are published: not what `.gitignore` names, what a build makes, nor
- * what holds secrets.
+ * Lists the files of an environment's folder that are published: not what a `.gitignore` names, there, below or above in
+ * its repository, what a build makes, nor what holds secrets.
  * @throws ConfigError for a symbolic link, or for more files or bytes than a Space takes.
  */
 export async function findFiles(dir: string): Promise<FoundFiles> {
-  const own = ignore()
-    .add(NEVER)
-    .add(await readPatterns(dir));
   const secrets = ignore().add(SECRET);
   const found: FoundFiles = { paths: [], bytes: 0, secret: [] };
-  await walk(dir, "", { own, secrets, found });
+  const { rules, from } = await readRulesAbove(dir);
+  rules.add(rebase(NEVER, from));
+  await walk(dir, "", { rules, from, secrets, found });
   return found;
 }
 
-interface Walk {
-  own: Ignore;
+interface Rules {
+  /** Those of every `.gitignore` read so far, the later ones over the earlier ones. */
+  rules: Ignore;
+  /** Where the environment's folder is among the paths that they are asked about. */
+  from: string;
+}
+
+interface Walk extends Rules {
   secrets: Ignore;
   found: FoundFiles;
 }
 
 async function walk(dir: string, below: string, state: Walk): Promise<void> {
-  const { own, secrets, found } = state;
+  const { rules, from, secrets, found } = state;
+  rules.add(await readRules(join(dir, below), from + below));
   const names = (await readdir(join(dir, below))).sort();
   for (const name of names) {
     const path = `${below}${name}`;
     const stats = lstatSync(join(dir, path));
     const matched = stats.isDirectory() ? `${path}/` : path;
-    if (own.ignores(matched)) continue;
+    if (rules.ignores(from + matched)) continue;
     if (secrets.ignores(matched)) found.secret.push(matched);
     else if (stats.isDirectory()) await walk(dir, `${path}/`, state);
     else add(path, stats, found);
   }
+}
+
+/** What the repository says of the folder. One that it leaves out itself is none of it. */
+async function readRulesAbove(dir: string): Promise<Rules> {
+  const above = foldersAbove(dir);
+  const [top = dir] = above;
+  const pathOf = (folder: string): string => (folder === top ? "" : `${relative(top, folder).replaceAll(sep, "/")}/`);
+  const rules = ignore();
+  for (const folder of above) rules.add(await readRules(folder, pathOf(folder)));
+  const from = pathOf(dir);
+  return from && rules.ignores(from) ? { rules: ignore(), from: "" } : { rules, from };
+}
+
+/** The outermost, which has the repository, first; none where there is no repository. */
+function foldersAbove(dir: string): string[] {
+  const above: string[] = [];
+  for (let folder = dir; !existsSync(join(folder, ".git")); folder = dirname(folder)) {
+    if (folder === dirname(folder)) return [];
+    above.unshift(dirname(folder));
+  }
+  return above;
+}
+
+async function readRules(folder: string, path: string): Promise<string[]> {
+  const text = await readFile(join(folder, ".gitignore"), "utf8").catch(() => "");
+  return rebase(text.replace(/^\uFEFF/, "").split(/\r?\n/), path);
+}
+
+/** Patterns that count from one folder on, as patterns that count from the top. */
+function rebase(patterns: readonly string[], path: string): string[] {
+  return patterns.flatMap((line) => {
+    // Blanks at the end do not count, unless the last one is escaped.
+    const [, not = "", pattern = ""] = /^(!?)(.*)$/.exec(line.replace(/(?<!\\) +$/, "")) ?? [];
+    if (line.startsWith("#") || /^\/?$/.test(pattern)) return [];
+    // With a slash it means one place, without one any folder below.
+    const depth = pattern.slice(0, -1).includes("/") ? "" : "**/";
+    return [`${not}/${path.replaceAll(/[\\*?[\]]/g, "\\$&")}${depth}${pattern.replace(/^\//, "")}`];
+  });
 }
 
 function add(path: string, stats: Stats, found: FoundFiles): void {
@@ -106,10 +150,6 @@ function tooMuch(problem: string): never {
   throw new ConfigError(
     `${problem}; keep data in a dataset of the Hub and load it from there, or name what is not needed in .gitignore.`,
   );
-}
-
-async function readPatterns(dir: string): Promise<string> {
-  return await readFile(join(dir, ".gitignore"), "utf8").catch(() => "");
 }
 
 function megabytes(bytes: number): string {

@@ -4,7 +4,10 @@ import { promisify } from "node:util";
 import { build } from "esbuild";
 import { describe, expect, test } from "vitest";
 import { counterModule, createProject, type Project, runCommand } from "../../../test-support/command-line.js";
+import { startEngineProxy } from "../../../test-support/engine-proxy.js";
 import { requireDocker } from "../../../test-support/requirement.js";
+import { parseManifest } from "../../manifest/parse-manifest.js";
+import { startContainer } from "./container.js";
 import type { PackageReport } from "./package-report.js";
 
 const docker = await requireDocker();
@@ -63,13 +66,18 @@ async function validate({ dir }: Project): Promise<PackageReport> {
 async function listOurs(): Promise<string> {
   const containers = await run("docker", ["ps", "--all", "--quiet", "--filter", "name=openenv-validate-"]);
   const networks = await run("docker", ["network", "ls", "--quiet", "--filter", "name=openenv-validate-"]);
-  return containers.stdout + networks.stdout;
+  const images = await run("docker", ["image", "ls", "--quiet", "--filter", "reference=openenv-validate-*"]);
+  return containers.stdout + networks.stdout + images.stdout;
 }
 
 describe.skipIf(!docker.available)("a package with an image", () => {
   test("is checked in a container without rights and without a network, which leaves nothing", LIMIT, async () => {
     await using project = await createPackage(SERVE);
+    // An image of the user that the build is the same as.
+    const own = `openenv-test-${process.pid}`;
+    await run("docker", ["build", "--quiet", "--tag", own, project.dir]);
     const { results, verdict } = await validate(project);
+    await run("docker", ["image", "rm", own]);
     expect(results.filter(({ status }) => status === "fail" || status === "error")).toEqual([]);
     expect(results.find(({ check_id }) => check_id === "runtime.network_policy")).toMatchObject({
       status: "pass",
@@ -96,12 +104,33 @@ describe.skipIf(!docker.available)("a package with an image", () => {
   test.each([
     ["that cannot be built", SERVE, { Dockerfile: `FROM node:20-slim\nRUN exit 7\n` }, /docker build failed:[\s\S]*7/],
     ["that ends at once", "console.error('no wish to'); process.exit(3);", {}, /no wish to/],
-  ])("an image %s fails the start with its last lines, and leaves nothing", LIMIT, async (_, app, files, evidence) => {
-    await using project = await createPackage(app, files);
-    const { results } = await validate(project);
-    const startup = results.find(({ check_id }) => check_id === "runtime.startup");
-    expect(startup).toMatchObject({ status: "fail" });
-    expect(startup?.evidence.join("\n")).toMatch(evidence);
-    expect(await listOurs()).toBe("");
+  ])(
+    "an image %s fails the start alone, with its last lines, and leaves nothing",
+    LIMIT,
+    async (_, app, files, evidence) => {
+      await using project = await createPackage(app, files);
+      const { results } = await validate(project);
+      const startup = results.find(({ check_id }) => check_id === "runtime.startup");
+      expect(startup).toMatchObject({ status: "fail" });
+      expect(startup?.evidence.join("\n")).toMatch(evidence);
+      const ofProcess = results.find(({ check_id }) => check_id === "runtime.reward_well_formed");
+      expect(ofProcess).toMatchObject({ status: "pass" });
+      expect(await listOurs()).toBe("");
+    },
+  );
+
+  test("a container that is made after its start was given up is removed", LIMIT, async () => {
+    await using proxy = await startEngineProxy();
+    const held = proxy.hold(/^POST .*\/containers\/create/);
+    const controller = new AbortController();
+    const { validation } = parseManifest(MANIFEST, "openenv.yaml");
+    if (!validation) throw new Error("the manifest has the block");
+    const task = { image: "node:20-slim", validation, env: {}, offline: false, signal: controller.signal };
+    const starting = startContainer(task);
+    const letGo = await held;
+    controller.abort();
+    await expect(starting).rejects.toMatchObject({ code: "ABORTED" });
+    await letGo();
+    await expect.poll(listOurs, { timeout: 20_000 }).toBe("");
   });
 });

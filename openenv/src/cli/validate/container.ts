@@ -1,9 +1,11 @@
 import { randomBytes } from "node:crypto";
 import type { Manifest } from "../../manifest/schema.js";
 import { renderLabels } from "../../providers/docker/labels.js";
+import { makeRemovable } from "../../providers/make-removable.js";
 import type { Started } from "../../providers/provider.js";
 import { startEnvironment } from "../../providers/start.js";
 import { runDocker } from "../docker.js";
+import { findInside } from "./find-inside.js";
 
 type Validation = NonNullable<Manifest["validation"]>;
 
@@ -13,19 +15,21 @@ const COMMAND_MS = 30_000;
 const PORT = 8000;
 const MOST_PROCESSES = 256;
 
-/** Builds the image that the package declares and returns its id; `remove` takes it away again. */
+/** Builds the image that the package declares, by a name of its own that disposal takes away again. */
 export async function buildImage(
   dir: string,
   { dockerfile, context }: NonNullable<Validation["execution"]>,
   signal: AbortSignal,
-): Promise<{ id: string } & AsyncDisposable> {
-  const args = ["build", "--quiet", "--force-rm", "--file", dockerfile, context];
-  const id = (await runDocker(args, { timeoutMs: BUILD_MS, signal, cwd: dir })).split("\n").at(-1) ?? "";
+): Promise<{ name: string } & AsyncDisposable> {
+  const file = await findInside(dir, dockerfile, "dockerfile");
+  const name = randomName();
+  const args = ["build", "--quiet", "--force-rm", "--tag", name, "--file", file];
+  await runDocker([...args, await findInside(dir, context, "context")], { timeoutMs: BUILD_MS, signal });
   const remove = async (): Promise<void> => {
-    // Another build may stand on it: then it stays.
-    await runDocker(["image", "rm", id], { timeoutMs: COMMAND_MS }).catch(() => {});
+    // Not by its id: what the user has built of the same files is the same image, with another name.
+    await runDocker(["image", "rm", name], { timeoutMs: COMMAND_MS }).catch(() => {});
   };
-  return { id, [Symbol.asyncDispose]: remove };
+  return { name, [Symbol.asyncDispose]: remove };
 }
 
 export interface Container extends Started {
@@ -48,25 +52,31 @@ export interface ContainerTask {
  * declared share of the machine.
  */
 export async function startContainer({ image, validation, env, offline, signal }: ContainerTask): Promise<Container> {
-  const name = `openenv-validate-${randomBytes(6).toString("hex")}`;
+  const name = randomName();
   let address = "";
   const started = await startEnvironment("docker", { image, env, timeoutMs: START_MS, signal }, async (start) => {
     const command = { timeoutMs: COMMAND_MS, signal: start.signal };
-    // Without the signal: what is given up half-way might be made all the same, after its removal.
     const begin = { timeoutMs: COMMAND_MS };
     const labels = Object.entries(renderLabels("docker", image)).flatMap(([key, value]) => [
       "--label",
       `${key}=${value}`,
     ]);
     if (offline) {
-      start.onRelease(() => remove(["network", "rm", name]));
-      await runDocker(["network", "create", "--internal", ...labels, name], begin);
+      await makeRemovable(
+        start,
+        () => runDocker(["network", "create", "--internal", ...labels, name], begin),
+        () => remove(["network", "rm", name]),
+      );
     }
-    start.onRelease(() => remove(["rm", "--force", "--volumes", name]));
     const network = offline ? ["--network", name] : ["--publish", `127.0.0.1::${PORT}`];
     const variables = Object.entries(env).flatMap(([key, value]) => ["--env", `${key}=${value}`]);
     const rights = renderRights(validation);
-    await runDocker(["run", "--detach", "--name", name, ...labels, ...rights, ...network, ...variables, image], begin);
+    const task = ["--name", name, ...labels, ...rights, ...network, ...variables, image];
+    await makeRemovable(
+      start,
+      () => runDocker(["run", "--detach", ...task], begin),
+      () => remove(["rm", "--force", "--volumes", name]),
+    );
     const asked = { timeoutMs: COMMAND_MS, withErrors: true };
     const logs = (): Promise<string> => runDocker(["logs", "--tail", "200", name], asked).catch(String);
     start.running({ logs });
@@ -76,6 +86,10 @@ export async function startContainer({ image, validation, env, offline, signal }
     return { url: `http://${published.split("\n")[0]}`, logs, ended: (until) => waitForEnd(name, until) };
   });
   return { ...started, name, address };
+}
+
+function randomName(): string {
+  return `openenv-validate-${randomBytes(6).toString("hex")}`;
 }
 
 /** Never resolves while it runs, nor once nobody waits any longer. */

@@ -30,7 +30,7 @@ export async function checkContainer(work: ContainerWork): Promise<Result[]> {
   onProgress("building the image");
   await using image = await buildImage(dir, execution, signal);
   const offline = network.mode === "no-network";
-  const task = { image: image.id, validation: declared.validation, signal };
+  const task = { image: image.name, validation: declared.validation, signal };
   const env = { ...declared.manifest.variables, ...VARIABLES };
   onProgress("starting the container");
   await using subject = await startContainer({ ...task, env, offline });

@@ -1,9 +1,9 @@
-import { readFile, realpath, stat } from "node:fs/promises";
-import { join, sep } from "node:path";
+import { readFile, stat } from "node:fs/promises";
 import * as z from "zod";
 import { ConfigError } from "../../errors.js";
 import { isDeeperThan } from "../../protocol/json.js";
 import { isObject } from "../../util/is-object.js";
+import { findInside } from "./find-inside.js";
 
 const MAX_BYTES = 65_536;
 const MAX_DEPTH = 32;
@@ -38,9 +38,7 @@ export async function readRuntimePlan(dir: string, path: string): Promise<Runtim
   const fail = (what: string): never => {
     throw new ConfigError(`The runtime plan ${path} ${what}.`);
   };
-  const root = await realpath(dir);
-  const file = await realpath(join(dir, path)).catch(() => fail("is missing; write it, or correct probe_path"));
-  if (!file.startsWith(root + sep)) fail("lies outside of the package");
+  const file = await findInside(dir, path, "probe_path");
   const found = await stat(file);
   if (!found.isFile()) fail("is no file");
   if (found.size > MAX_BYTES) fail(`is larger than ${MAX_BYTES} bytes`);

@@ -44,6 +44,18 @@ export async function checkRuntime(dir: string, declared: Declared, options: Val
   if (declared.manifest.runtime !== "node") {
     return startup("skip", `the runtime is ${declared.manifest.runtime}: start the server and validate it with --url`);
   }
+  const failed = (error: unknown): RuntimeOutcome => {
+    if (options.signal.aborted) throw error;
+    if (error instanceof ConfigError) return startup("fail", error.message, "Correct what the message names.");
+    if (error instanceof ProviderError) {
+      // Where nobody starts it, nothing is known of the package.
+      const status = error.code === "PROVIDER_UNAVAILABLE" ? "error" : "fail";
+      return startup(status, error.message, "Try it: openenv serve");
+    }
+    if (error instanceof OpenEnvError && error.code === "BUILD_FAILED")
+      return startup("fail", error.message, "Try it: openenv build");
+    throw error;
+  };
   try {
     const plan = execution && (await readRuntimePlan(dir, execution.probe_path));
     const file = await findEnvironment(dir);
@@ -56,15 +68,12 @@ export async function checkRuntime(dir: string, declared: Declared, options: Val
     const results = await checkProcess(first, work, checking);
     if (options.skipBuild) return { results: joinResults(results, []), attempted: true };
     const { signal, onProgress } = options;
-    const inContainer = await checkContainer({ dir, declared, checking, signal, onProgress });
+    const container = checkContainer({ dir, declared, checking, signal, onProgress });
+    // What the process has shown stands.
+    const inContainer = await container.catch((error: unknown) => failed(error).results);
     return { results: joinResults(results, inContainer), attempted: true };
   } catch (error) {
-    if (options.signal.aborted) throw error;
-    if (error instanceof ConfigError) return startup("fail", error.message, "Correct what the message names.");
-    if (error instanceof ProviderError) return startup("fail", error.message, "Try it: openenv serve");
-    if (error instanceof OpenEnvError && error.code === "BUILD_FAILED")
-      return startup("fail", error.message, "Try it: openenv build");
-    throw error;
+    return failed(error);
   }
 }
 
