@@ -15,7 +15,8 @@ export default defineConfig({
     ],
     exclude: ["**/node_modules/**", "**/dist/**", "**/.cache/**", "**/.openenv/**"],
     pool: "forks",
-    maxWorkers: 2,
+    // Much of the time is waiting, for processes and containers, so one more than the two cores of CI.
+    maxWorkers: 3,
     testTimeout: 30_000,
     hookTimeout: 60_000,
     reporters: [fileURLToPath(new URL("scripts/skips-reporter.mjs", import.meta.url)), "default"],
