@@ -12,11 +12,12 @@ await runSuite({
   csv: "images.csv",
   experiments: { images },
   options: { "build-base": { type: "string", default: "node:20-slim" } },
+  said: { "build-base": "<image with npm>" },
   createBench: ({ quick, "build-base": base }) => ({ subjects: ["measured"], quick, base, close() {} }),
   notes: () => [
     "The folder is one of `openenv init` with the environment of `envs/echo`; the base is `node:20-slim`.",
-    "First build: nothing in the cache, packages from the registry, or a mirror of it near by. After a change: one line " +
-      "of the environment is another.",
+    "First build: nothing in the cache, packages from the registry. After a change: one line of the environment is " +
+      "another.",
     "Start: from `docker run` with WORKERS=4 until a reset over the WebSocket is answered.",
   ],
 });

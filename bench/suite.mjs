@@ -5,10 +5,11 @@ import { renderCsv, renderReport } from "openenv-ts/bench";
 
 /**
  * One report: experiments that run one after the other, the table of their rows, and with --write its files.
- * Options of all: --quick, --only a,b, --json <file>, --write (the report and its CSV in results/); `options` adds some.
+ * Options of all: --quick, --only a,b, --json <file>, --write (the report and its CSV in results/); `options` adds some,
+ * and `said` has words for those whose value is one machine's own.
  */
-export async function runSuite({ title, command, report, csv, experiments, options: more, createBench, notes }) {
-  const { only, options } = readArguments(experiments, more);
+export async function runSuite({ title, command, report, csv, experiments, options: more, said, createBench, notes }) {
+  const { only, options, typed } = readArguments(experiments, more, { json: "<file>", ...said });
   const bench = createBench(options);
   const rows = [];
   try {
@@ -19,7 +20,13 @@ export async function runSuite({ title, command, report, csv, experiments, optio
   } finally {
     await bench.close();
   }
-  const content = { title, facts: facts(command, bench), subjects: bench.subjects, rows, notes: notes(bench, rows) };
+  const content = {
+    title,
+    facts: facts(`${command} -- ${typed}`, bench),
+    subjects: bench.subjects,
+    rows,
+    notes: notes(bench, rows),
+  };
   const text = renderReport(content);
   process.stdout.write(text);
   if (options.json) writeFileSync(options.json, `${JSON.stringify(content, null, 2)}\n`);
@@ -29,9 +36,10 @@ export async function runSuite({ title, command, report, csv, experiments, optio
   writeFileSync(new URL(`results/${csv}`, import.meta.url), renderCsv(rows));
 }
 
-function readArguments(experiments, more) {
+function readArguments(experiments, more, said) {
   try {
-    const { values } = parseArgs({
+    const { values, tokens } = parseArgs({
+      tokens: true,
       options: {
         quick: { type: "boolean", default: false },
         only: { type: "string", default: Object.keys(experiments).join() },
@@ -46,18 +54,22 @@ function readArguments(experiments, more) {
     if (values.write && (values.quick || only.length < Object.keys(experiments).length)) {
       throw new Error("--write takes the whole run: leave out --quick and --only");
     }
-    return { only, options: values };
+    return { only, options: values, typed: tokens.map((token) => renderToken(token, said)).join(" ") };
   } catch (error) {
     process.stderr.write(`${error.message}\n`);
     process.exit(2);
   }
 }
 
+function renderToken({ rawName, name, value }, said) {
+  return value === undefined ? rawName : `${rawName} ${said[name] ?? value}`;
+}
+
 function facts(command, { python }) {
   const versions = python?.versions && Object.entries(python.versions);
   return {
     date: new Date().toISOString().slice(0, 10),
-    command: `\`${versions ? "OPENENV_PYTHON=python " : ""}${command} -- ${process.argv.slice(2).join(" ")}\``,
+    command: `\`${versions ? "OPENENV_PYTHON=python " : ""}${command}\``,
     node: process.version,
     machine: `${cpus().length} × ${cpus()[0]?.model ?? "unknown processor"}, ${process.platform} ${process.arch}, shared`,
     ...(python && {

@@ -11,12 +11,14 @@ import { render } from "./render.mjs";
 /** Where systems put HAProxy. */
 const env = { PATH: `${process.env.PATH}:/usr/sbin` };
 
+const FILES = { haproxy: "haproxy.cfg", envoy: "envoy.yaml" };
+
 const COMMANDS = {
-  haproxy: (dir) => ["haproxy", "-db", "-f", join(dir, "haproxy.cfg")],
+  haproxy: (dir) => ["haproxy", "-db", "-f", join(dir, FILES.haproxy)],
   envoy: (dir) => [
     process.env.OPENENV_ENVOY,
     "-c",
-    join(dir, "envoy.yaml"),
+    join(dir, FILES.envoy),
     "--log-level",
     "error",
     "--use-dynamic-base-id",
@@ -45,8 +47,9 @@ export async function startBalancer(servers, { kind = "haproxy", processes = 1, 
     await render(kind, dir, [
       ...["--balancer-host", "127.0.0.1", "--balancer-port", port, "--nodes", servers.length],
       ...["--capacity", Math.ceil(capacity / processes)],
-      ...servers.flatMap((server) => ["--backend", `127.0.0.1:${server.port}`]),
+      ...servers.flatMap((server, index) => ["--backend", `${nameOf(index)}:${server.port}`]),
     ]);
+    await replace(join(dir, FILES[kind]), NAMES, () => "127.0.0.1");
     await ADAPT[kind](dir);
     for (let number = 0; number < processes; number++) running.push(spawnChild(COMMANDS[kind](dir), { env }));
     await waitUntilHealthy(port);
@@ -63,14 +66,20 @@ export async function startBalancer(servers, { kind = "haproxy", processes = 1, 
 const ADAPT = {
   // It does not start with a limit that its descriptors do not allow.
   haproxy: (dir) =>
-    replace(join(dir, "haproxy.cfg"), /^ {4}maxconn (\d+)$/m, (line, connections) => {
+    replace(join(dir, FILES.haproxy), /^ {4}maxconn (\d+)$/m, (line, connections) => {
       const possible = Math.floor(descriptorLimit() / 2) - OTHER_DESCRIPTORS;
       return Number(connections) > possible ? `    maxconn ${possible}` : line;
     }),
   // Several on one machine cannot have the same.
-  envoy: (dir) => replace(join(dir, "envoy.yaml"), /port_value: 9901/, () => "port_value: 0"),
+  envoy: (dir) => replace(join(dir, FILES.envoy), /port_value: 9901/, () => "port_value: 0"),
 };
 const OTHER_DESCRIPTORS = 600;
+
+/** Each server has a name of its own while the file is rendered, as one of them may be named a thousand times. */
+function nameOf(index) {
+  return `127.1.${index >> 8}.${index & 255}`;
+}
+const NAMES = /127\.1\.\d+\.\d+/g;
 
 async function replace(file, pattern, by) {
   await writeFile(file, (await readFile(file, "utf8")).replace(pattern, by));
