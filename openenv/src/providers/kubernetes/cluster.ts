@@ -5,6 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { V1Pod } from "@kubernetes/client-node";
 import { ProviderError } from "../../errors.js";
 import { isObject } from "../../util/is-object.js";
+import { createLimit } from "../limit.js";
 import { NAME_LABEL, STOP_SECONDS } from "./manifests.js";
 
 export interface ClusterOptions {
@@ -81,10 +82,11 @@ export async function canAsk(): Promise<boolean> {
   );
 }
 
-/** @throws ProviderError with what the API server said. */
-export async function ask<T>(request: Promise<T>): Promise<T> {
+/** @throws ProviderError with what the API server said, PROVIDER_UNAVAILABLE when it says nothing in `limitMs`. */
+export async function ask<T>(request: Promise<T>, limitMs = ANSWER_MS): Promise<T> {
+  const limit = createLimit(limitMs, undefined);
   try {
-    return await request;
+    return await limit.race(request);
   } catch (error) {
     const status = statusOf(error);
     if (status === undefined) {
@@ -93,9 +95,13 @@ export async function ask<T>(request: Promise<T>): Promise<T> {
     const text = `The API server of Kubernetes refused (${status}): ${messageOf(error)}`;
     if (status === 401 || status === 403) throw unavailable(text, error);
     throw new ProviderError("START_FAILED", text, { cause: error });
+  } finally {
+    limit.end();
   }
 }
 
+/** What admits an object may be asked for 30 s by the API server itself. */
+const ANSWER_MS = 45_000;
 const POLL_MS = 200;
 const GONE_MS = 60_000;
 

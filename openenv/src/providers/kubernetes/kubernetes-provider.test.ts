@@ -11,7 +11,7 @@ import { type KubernetesApi, startKubernetesApi } from "../../../test-support/ku
 import { requireKubernetesValidate } from "../../../test-support/requirement.js";
 import { waitFor } from "../../../test-support/servers.js";
 import { findFreePort } from "../../util/free-port.js";
-import { findCluster } from "./cluster.js";
+import { ask, findCluster } from "./cluster.js";
 import { NAME_LABEL } from "./manifests.js";
 import { isRunning } from "./pod-state.js";
 import { createKubernetesSweeper } from "./sweep.js";
@@ -246,4 +246,9 @@ test.each([
   { labels: { "openenv.owner": "me" } },
 ])("wrong options are refused: %o", (options) => {
   expect(() => kubernetesProvider(options as object)).toThrow(Object.keys(options)[0]?.slice(0, 5));
+});
+
+test("an API server that takes a request and never answers ends the waiting", async () => {
+  const message = "The API server of Kubernetes does not answer: 50 ms are over.";
+  await expect(ask(new Promise(() => {}), 50)).rejects.toMatchObject({ code: "PROVIDER_UNAVAILABLE", message });
 });

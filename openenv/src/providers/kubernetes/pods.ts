@@ -47,16 +47,11 @@ export function pollPause(pods: readonly V1Pod[]): number {
 export async function readLogs(cluster: Cluster, name: string): Promise<string> {
   const pods = await cluster.listPods(name);
   const texts = await Promise.all(
-    pods.map(({ metadata }) =>
-      cluster.core
-        .readNamespacedPodLog({
-          name: metadata?.name ?? "",
-          namespace: cluster.namespace,
-          container: CONTAINER,
-          tailLines: SHOWN_LOG_LINES,
-        })
-        .catch(() => ""),
-    ),
+    pods.map(({ metadata }) => {
+      const pod = { name: metadata?.name ?? "", namespace: cluster.namespace };
+      const log = { ...pod, container: CONTAINER, tailLines: SHOWN_LOG_LINES };
+      return ask(cluster.core.readNamespacedPodLog(log)).catch(() => "");
+    }),
   );
   const failures = pods.map(findFailure).flatMap((failure) => (failure ? [`${failure.message}\n`] : []));
   return [...texts, ...failures].join("");

@@ -1,5 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
-import { ProviderError } from "../../errors.js";
 import { MARK, readLabels } from "../docker/labels.js";
 import type { Sweeper } from "../leftover.js";
 import { ask, type ClusterOptions, canAsk, findCluster } from "./cluster.js";
@@ -14,11 +12,8 @@ export function createKubernetesSweeper(options: ClusterOptions = {}): Sweeper {
       if (!options.kubeconfig && !(await canAsk())) return [];
       const cluster = await findCluster(options);
       const { namespace } = cluster;
-      const asking = ask(cluster.core.listNamespacedService({ namespace, labelSelector: MARK }));
-      const found = await Promise.race([asking, sleep(ANSWER_MS, undefined, { ref: false })]);
-      if (found === undefined) {
-        throw new ProviderError("PROVIDER_UNAVAILABLE", "The API server of Kubernetes does not answer.");
-      }
+      const asking = cluster.core.listNamespacedService({ namespace, labelSelector: MARK });
+      const found = await ask(asking, ANSWER_MS);
       return found.items.map(({ metadata = {} }) => {
         const { name = "", annotations = {} } = metadata;
         return { id: name, url: undefined, ...readLabels(annotations), remove: () => cluster.removeAll(name) };
