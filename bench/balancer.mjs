@@ -60,7 +60,7 @@ await runSuite({
     "A thousand servers are a thousand lines that name one: it is asked for its health a thousand times a second.",
     "Replaced: each of two servers gets SIGTERM, with fifteen seconds to drain, when its replacement answers; players step a " +
       "session every 100 ms for two seconds and open the next.",
-    "Predicted: what 1,000 sessions took, times eight, for 8,000 sessions over two servers; docs/design/scale.md goes on " +
-      "from there.",
+    "Predicted: what 1,000 sessions took, times eight, for 8,000 sessions over two servers; of a step, what it took with " +
+      "1,000; docs/design/scale.md goes on from there.",
   ],
 });

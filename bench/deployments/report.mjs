@@ -27,10 +27,12 @@ year. To be compared are the rows of one run: ours and the Python package's (\`p
 ## Largest batch
 
 The largest burst of which at least 95 % succeeded over all repetitions, with the 99th percentile of a whole request
-(connect, reset, step) and requests a second in that burst; in brackets the success when it was not all.
+(connect, reset, step) and requests a second in that burst; in brackets the success when it was not all. ≥: no larger one
+was tried. Times: how often that burst was made; three times where that fits the time, which waits of 5 and 10 s take
+most of. °: the client was as busy as what it measured, so the latencies are partly its own.
 
 ${table(
-  ["set-up", "wait", "batch", "batch : core", "p99", "requests/s", "study", "batch : core", "p99", "requests/s"],
+  ["set-up", "wait", "batch", "times", "batch : core", "p99", "requests/s", "study", "batch : core", "p99", "requests/s"],
   measured.flatMap(({ name, of, largest }) =>
     largest.map((row) => [name, ...renderLargest(row), ...renderStudy(of, row)]),
   ),
@@ -53,24 +55,32 @@ ${table(
 ${readFileSync(LIMITS, "utf8")}`;
 }
 
-/** The largest batch of each wait, with the row of that burst. */
+/** The largest batch of each wait, with the row of that burst, how often it was made, and whether a larger one was. */
 function findLargest(dir) {
-  const all = readResults([dir]).bursts.filter(({ rep }) => rep === "all");
-  return findMaxBatches(all).map((batch) => ({
-    ...batch,
-    burst: all.find((row) => row.wait_seconds === batch.wait_seconds && row.requests === batch.bySuccess),
-  }));
+  const { bursts } = readResults([dir]);
+  const all = bursts.filter(({ rep }) => rep === "all");
+  return findMaxBatches(all).map((batch) => {
+    const same = bursts.filter(({ wait_seconds }) => wait_seconds === batch.wait_seconds);
+    const made = same.filter(({ requests }) => requests === batch.bySuccess);
+    return {
+      ...batch,
+      burst: made.find(({ rep }) => rep === "all"),
+      times: made.filter(({ rep }) => rep !== "all").length,
+      isEnd: same.every(({ requests }) => requests <= batch.bySuccess),
+    };
+  });
 }
 
-function renderLargest({ wait_seconds, bySuccess, perCore, burst }) {
-  if (burst === undefined) return [`${wait_seconds} s`, "none", "–", "–", "–"];
+function renderLargest({ wait_seconds, bySuccess, perCore, burst, times, isEnd }) {
+  if (burst === undefined) return [`${wait_seconds} s`, "none", "–", "–", "–", "–"];
   const success = burst.success_rate < 1 ? ` (${(100 * burst.success_rate).toFixed(1)} %)` : "";
   const core = perCore === null ? "–" : whole(Math.round(perCore));
   return [
     `${wait_seconds} s`,
-    `${whole(bySuccess)}${success}`,
+    `${isEnd ? "≥ " : ""}${whole(bySuccess)}${success}`,
+    times,
     core,
-    `${three(burst.total_p99_ms / 1000)} s`,
+    `${three(burst.total_p99_ms / 1000)} s${burst.client_limited ? " °" : ""}`,
     whole(Math.round(burst.requests_per_second)),
   ];
 }

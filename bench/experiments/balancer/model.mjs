@@ -2,12 +2,14 @@ import { hold } from "./hold.mjs";
 
 const SMALL = 1_000;
 const LARGE = 8_000;
+const STEP_SECONDS = 5;
 
 export const title = "what is predicted and what is";
 
 /** What a balancer has with many sessions, as a part of what few sessions let one expect. */
 export async function run(bench) {
   const ratios = { descriptors: {}, bytes: {}, cpuSeconds: {} };
+  const stepSeconds = {};
   for (const kind of bench.subjects) {
     const base = await use(bench, { kind, sessions: 0, servers: 1 });
     const small = await use(bench, { kind, sessions: SMALL, servers: 1 });
@@ -16,12 +18,14 @@ export async function run(bench) {
       const predicted = base[key] + ((small[key] - base[key]) * LARGE) / SMALL;
       ratios[key][kind] = [large[key] / predicted];
     }
+    stepSeconds[kind] = [large.stepSeconds / small.stepSeconds];
   }
   const row = (id, measure, samples) => ({ id, measure, unit: "measured : predicted", samples, targets: [] });
   return [
     row("model-descriptors", `descriptors with ${LARGE} sessions`, ratios.descriptors),
     row("model-memory", `memory with ${LARGE} sessions`, ratios.bytes),
     row("model-cpu", `processor time to open ${LARGE} sessions`, ratios.cpuSeconds),
+    row("model-step", `processor time of a step with ${LARGE} sessions`, stepSeconds),
   ];
 }
 
@@ -30,8 +34,9 @@ function use(bench, { kind, sessions, servers }) {
     kind,
     async (balancer) => {
       const held = await hold(balancer, sessions);
+      const stepSeconds = sessions > 0 ? await held.step(STEP_SECONDS) : 0;
       await held.close();
-      return held.use;
+      return { ...held.use, stepSeconds };
     },
     { servers },
   );
