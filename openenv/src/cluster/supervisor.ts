@@ -111,6 +111,8 @@ export class Supervisor {
 
   async #replaceStaying(): Promise<void> {
     for (const old of [...this.#workers.values()]) {
+      // Whoever ends the workers would not know of one more.
+      if (this.#closing) return;
       if (old.retiring || old.state === "gone") continue;
       const fresh = this.#fork();
       while (fresh.state === "starting" && !this.#closing) await sleep(10);

@@ -11,10 +11,17 @@ export function describeError(error: unknown, mode: Mode): string {
   return mode === "production" ? message || name : (message || name) + causeInRubric(error);
 }
 
-/** The error itself, or one that can be read: anything can be thrown, also what throws when it is looked at. */
+/**
+ * The error itself, also one of another realm (`node:vm`), or one that can be read: anything can be thrown, also what throws
+ * when it is looked at.
+ */
 export function toError(error: unknown): Error {
   try {
-    if (error instanceof Error && typeof error.message === "string" && typeof error.stack === "string") return error;
+    if (error instanceof Error || Object.prototype.toString.call(error) === "[object Error]") {
+      const { message, name, stack } = error as Error;
+      if (typeof message === "string" && typeof stack === "string") return error as Error;
+      return new Error(typeof message === "string" ? message : String(name));
+    }
     return new Error(typeof error === "string" ? error : (JSON.stringify(error) ?? String(error)));
   } catch {
     return new Error("something was thrown that cannot be read");

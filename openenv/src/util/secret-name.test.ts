@@ -16,13 +16,30 @@ test.each([
   "PASSWD",
   "GOOGLE_APPLICATION_CREDENTIALS",
   "github_token",
+  "API_TOKENS",
+  "TOKENS",
+  "OPENAIAPIKEY",
+  "openaiApiKey",
+  "awsSecretAccessKey",
+  "SSHKEY",
+  "ENCRYPTIONKEY",
 ])("%s is a secret", (name) => {
   expect(isSecretName(name)).toBe(true);
 });
 
-test.each(["TOKENIZERS_PARALLELISM", "MAX_TOKENS", "TOKENIZER", "KEYBOARD", "MONKEY", "PASSWORDLESS", "PATH"])(
-  "%s is none",
-  (name) => {
-    expect(isSecretName(name)).toBe(false);
-  },
-);
+test.each([
+  "TOKENIZERS_PARALLELISM",
+  "MAX_TOKENS",
+  "MAX_NEW_TOKENS",
+  "MIN_TOKENS_PER_STEP",
+  "TOKENIZER",
+  "KEYBOARD",
+  "MONKEY",
+  "PASSWORDLESS",
+  "PATH",
+  "PUBLIC_KEY",
+  "SORT_KEY",
+  "PRIMARY_KEY",
+])("%s is none", (name) => {
+  expect(isSecretName(name)).toBe(false);
+});

@@ -24,8 +24,8 @@ export function fillIn(option: string, pairs: readonly string[], env: NodeJS.Pro
   return pairs.map((pair) => {
     const value = NAME.test(pair) ? env[pair] : undefined;
     if (value) return `${pair}=${value}`;
-    // What has small letters may be the secret itself.
-    if (!/^[A-Z_][A-Z0-9_]*$/.test(pair)) return pair;
+    // What is not written as names are may be the secret itself.
+    if (!/^[A-Z]+(_[A-Z0-9]+)+$/.test(pair)) return pair;
     throw new ConfigError(`${option} ${pair}: the variable ${pair} has no value; export one, or write ${pair}=VALUE.`);
   });
 }

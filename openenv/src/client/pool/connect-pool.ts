@@ -5,7 +5,7 @@ import { createCalls } from "../many/calls.js";
 import type { ConnectOptions } from "../options.js";
 import { type Autoreset, createPoolClient, type PoolClient, type PoolReset } from "./pool-client.js";
 import { createPoolLanes } from "./pool-lanes.js";
-import { createPoolServer, isServerFailure } from "./pool-server.js";
+import { createPoolServer, mayComeLater } from "./pool-server.js";
 
 /** What a pool needs of a provider: each of `openenv-ts/providers` is one. */
 export interface PoolProvider<S = never> {
@@ -103,7 +103,7 @@ async function connectServers(
   const prepared = await Promise.allSettled(servers.map((server) => server.prepare(signal)));
   for (const one of prepared) {
     // One that is not there may come later; one that keeps another contract never fits.
-    if (one.status === "rejected" && !isServerFailure(one.reason)) throw one.reason;
+    if (one.status === "rejected" && !mayComeLater(one.reason)) throw one.reason;
   }
   const first = prepared.find((one) => one.status === "fulfilled");
   if (!first) throw (prepared[0] as PromiseRejectedResult).reason;

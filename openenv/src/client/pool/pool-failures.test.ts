@@ -3,6 +3,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import { counterContract } from "../../../test-support/counter.js";
 import { type Peer, startScriptedServer } from "../../../test-support/scripted-server.js";
 import { useServers } from "../../../test-support/servers.js";
+import { defineEnvironment } from "../../env/environment.js";
 import { connectPool, type PoolResult } from "../index.js";
 
 const { start } = useServers();
@@ -16,7 +17,7 @@ const outcomes = (results: Results) => results.map((result) => result?.outcome ?
 const errors = (results: Results) => results.map((result) => (result && "error" in result ? result.error : null));
 const add = (size: number, amount = 1) => Array.from({ length: size }, () => ({ amount }));
 
-type Manner = "passes" | "refuses" | "answers 503" | "is silent";
+type Manner = "passes" | "refuses" | "answers 503" | "answers 404" | "is silent";
 
 /** A way to the server whose manners change; what came while it was silent passes once it does. */
 async function startGateway(target: { url: string }, first: Manner) {
@@ -36,7 +37,7 @@ async function startGateway(target: { url: string }, first: Manner) {
     if (manner === "passes") pass(socket);
     else if (manner === "is silent") held.add(socket);
     else if (manner === "refuses") socket.once("data", () => socket.destroy());
-    else socket.once("data", () => socket.end("HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n"));
+    else socket.once("data", () => socket.end(`HTTP/1.1 ${manner.slice(-3)} No\r\ncontent-length: 0\r\n\r\n`));
   });
   await new Promise<void>((resolve) => gateway.listen(0, "127.0.0.1", resolve));
   cleanup.push(async () => {
@@ -147,15 +148,32 @@ describe("of several servers", () => {
     30_000,
   );
 
-  test("none that can be used is an error, and so is an abort", async () => {
+  test("none that can be used is an error, and so are one that never will be and an abort", async () => {
     const server = await start();
     const gateway = await startGateway(server, "answers 503");
     await expect(connectPool(gateway.url, counterContract, { size: 1 })).rejects.toMatchObject({
       code: "REQUEST_FAILED",
     });
+    gateway.turn("answers 404");
+    await expect(connectPool([gateway.url, server.url], counterContract, { size: 1 })).rejects.toMatchObject({
+      code: "REQUEST_FAILED",
+      details: { status: 404 },
+    });
     const signal = AbortSignal.abort();
     const opening = connectPool([gateway.url, server.url], counterContract, { size: 1, signal });
     await expect(opening).rejects.toMatchObject({ code: "ABORTED" });
+  });
+
+  test.each([true, false])("an environment that cannot be made is not tried on each (own sockets: %s)", async (own) => {
+    let made = 0;
+    const environment = defineEnvironment(counterContract, () => {
+      made++;
+      throw new Error("the map is missing");
+    });
+    const urls = await Promise.all([1, 2, 3].map(async () => (await start({}, { environment })).url));
+    await using pool = await connectPool(urls, counterContract, { size: 3, ownSockets: own });
+    expect(errors(await pool.reset())).toMatchObject(Array(3).fill({ code: "FACTORY_ERROR" }));
+    expect(made).toBe(3);
   });
 
   test("one that comes later is asked about itself for all calls: aborting one of them aborts no other", async () => {

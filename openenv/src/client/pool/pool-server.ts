@@ -36,8 +36,20 @@ export function createPoolServer(
   };
 }
 
+/** Whether connecting to this server may succeed later: nothing is wrong with its address, with us or with the contract. */
+export function mayComeLater(error: unknown): boolean {
+  if (error instanceof ConnectionError) return error.code === "CONNECTION_FAILED" || error.code === "CLIENT_TIMEOUT";
+  if (!(error instanceof RemoteError)) return false;
+  const { status } = error.details;
+  return typeof status === "number" && (status >= 500 || BUSY.includes(status));
+}
+
+/** Request Timeout and Too Many Requests. */
+const BUSY = [408, 429];
+
 /** Whether this server alone has failed, for now: its contract fits as far as is known, and nobody has given up. */
 export function isServerFailure(error: unknown): boolean {
   if (!(error instanceof RemoteError || error instanceof ConnectionError)) return false;
-  return !["ABORTED", "CLIENT_CLOSED", "CONTRACT_MISMATCH"].includes(error.code);
+  // An environment that cannot be made here cannot be made elsewhere: all servers serve the same.
+  return !["ABORTED", "CLIENT_CLOSED", "CONTRACT_MISMATCH", "FACTORY_ERROR"].includes(error.code);
 }

@@ -1,12 +1,14 @@
-import { createHash } from "node:crypto";
 import type { Topology } from "../topology.js";
-import { BALANCER_IMAGES } from "./container.js";
+import { BALANCER_IMAGES, fingerprint } from "./container.js";
 import { renderEnvoy } from "./envoy.js";
 import { mostNodes, totalLimit } from "./limits.js";
 import { renderYaml } from "./yaml.js";
 
 /** The user of Envoy's image. Its entrypoint begins as root and becomes it, for which it would need capabilities. */
 const ENVOY_USER = 101;
+/** Below it only root may listen, unless the Pod's own network says otherwise. */
+const FIRST_FREE_PORT = 1024;
+const LOW_PORTS = { name: "net.ipv4.ip_unprivileged_port_start", value: "0" };
 /** Envoy takes 54 kB for each session; the kernel's buffers count as the container's, too. */
 const CONNECTION_KIB = 64;
 const LEAST_MIB = 1024;
@@ -53,13 +55,14 @@ function deployment(topology: Topology, config: string): object {
           labels,
           annotations: {
             "# Of envoy.yaml, which Envoy reads once: another one starts other Pods.": null,
-            "checksum/config": createHash("sha256").update(config).digest("hex"),
+            "checksum/config": fingerprint(config),
           },
         },
         spec: {
           "# Sockets that go through a balancer end with it: it gets the time that sessions get.": null,
           terminationGracePeriodSeconds: graceSeconds + 15,
           automountServiceAccountToken: false,
+          ...(balancer.port < FIRST_FREE_PORT ? { securityContext: { sysctls: [LOW_PORTS] } } : {}),
           containers: [
             {
               name: "envoy",

@@ -29,6 +29,13 @@ test("Envoy of Kubernetes is not root, as its image can only begin as root with 
   });
 });
 
+test("Envoy of Kubernetes, which is not root, may listen at a low port all the same", () => {
+  const low = renderBalancers({ ...ECHO, balancer: { port: 80 } });
+  const sysctls = [{ name: "net.ipv4.ip_unprivileged_port_start", value: "0" }];
+  expect(low.template.spec.securityContext).toEqual({ sysctls });
+  expect(renderBalancers(ECHO).template.spec.securityContext).toBeUndefined();
+});
+
 test("Envoys of Kubernetes are replaced when their configuration changes, and only then", () => {
   const checksum = (topology: TopologyInput) => renderBalancers(topology).template.metadata.annotations;
   expect(checksum({ ...ECHO, port: 8001 })).not.toEqual(checksum(ECHO));

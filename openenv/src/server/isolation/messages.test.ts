@@ -1,4 +1,6 @@
+import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
+import { InvalidOutputError } from "../../env/plain.js";
 import { packError, unpackError } from "./messages.js";
 
 function unreadable(): never {
@@ -12,6 +14,7 @@ test.each<[string, () => unknown, unknown]>([
   ["a message that throws", () => Object.defineProperty(new Error(), "message", { get: unreadable }), /cannot be read/],
   ["a name that throws", () => Object.assign(new Error("x"), { name: Object.create(null) }), /cannot be read/],
   ["a code that throws", () => Object.defineProperty(new Error("x"), "code", { get: unreadable }), "x"],
+  ["an error without a stack", () => Object.assign(new Error("lonely"), { stack: undefined }), "lonely"],
   ["a proxy that throws", () => new Proxy(new Error(), { get: unreadable, getPrototypeOf: unreadable }), /cannot be/],
 ])("what is thrown can be sent: %s", (_, make, text) => {
   const sent = unpackError(structuredClone(packError(make())));
@@ -28,4 +31,20 @@ test.each<[string, unknown]>([
     message: "unlucky",
     code: "OWN",
   });
+});
+
+test("an error of another realm keeps what it says", () => {
+  const error: unknown = runInNewContext("try { nobody.here } catch (error) { error }");
+  expect(error).not.toBeInstanceOf(Error);
+  expect(unpackError(structuredClone(packError(error)))).toMatchObject({
+    name: "ReferenceError",
+    message: "nobody is not defined",
+  });
+});
+
+test("what says that a result is wrong is known on the other side", () => {
+  const error = new InvalidOutputError("it contains itself");
+  const sent = unpackError(structuredClone(packError(error)));
+  expect(sent).toBeInstanceOf(InvalidOutputError);
+  expect(sent).toMatchObject({ message: "it contains itself", code: "EXECUTION_ERROR", stack: error.stack });
 });

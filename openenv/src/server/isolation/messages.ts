@@ -1,3 +1,4 @@
+import { InvalidOutputError } from "../../env/plain.js";
 import { toError } from "../failure.js";
 
 /** What an isolated session can be asked. `ping` is for the host itself. */
@@ -65,7 +66,7 @@ export function packError(error: unknown, causes = MAX_CAUSES): PackedError {
   if (readable !== error) return { thrown: readable.message };
   try {
     const { code, errorType } = error as { code?: unknown; errorType?: unknown };
-    const { name, message, stack = "", cause } = readable;
+    const { name, message, stack, cause } = readable;
     const more: ErrorMembers = {};
     if (typeof code === "string") more.code = code;
     if (typeof errorType === "string") more.errorType = errorType;
@@ -76,10 +77,14 @@ export function packError(error: unknown, causes = MAX_CAUSES): PackedError {
   }
 }
 
-/** What was thrown in the host: an Error with the same name, message, stack, code, type and cause, or the text of what was none. */
+/**
+ * What was thrown in the host: an Error with the same name, message, stack, code, type and cause, or the text of what was none.
+ * Our own that says what is wrong with a result is itself again, because clients are told what it says.
+ */
 export function unpackError(packed: PackedError): unknown {
   if ("thrown" in packed) return packed.thrown;
   const { name, message, stack, more, cause } = packed;
-  const error = new Error(message, cause && { cause: unpackError(cause) });
+  const isOurs = name === InvalidOutputError.name && more.code === "EXECUTION_ERROR";
+  const error = isOurs ? new InvalidOutputError(message) : new Error(message, cause && { cause: unpackError(cause) });
   return Object.assign(error, { name, stack, ...more });
 }
