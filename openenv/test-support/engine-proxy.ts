@@ -26,7 +26,10 @@ export async function startEngineProxy(): Promise<EngineProxy> {
       response.flushHeaders();
       answer.pipe(response);
     });
-    onward.on("error", () => response.destroy());
+    onward.on("error", ({ message }) => {
+      if (response.headersSent) response.destroy();
+      else response.writeHead(502).end(JSON.stringify({ message: `the engine behind the proxy: ${message}` }));
+    });
     request.pipe(onward);
     await once(response, "close");
   };
