@@ -32,7 +32,19 @@ was tried. Times: how often that burst was made; three times where that fits the
 most of. °: the client was as busy as what it measured, so the latencies are partly its own.
 
 ${table(
-  ["set-up", "wait", "batch", "times", "batch : core", "p99", "requests/s", "study", "batch : core", "p99", "requests/s"],
+  [
+    "set-up",
+    "wait",
+    "batch",
+    "times",
+    "batch : core",
+    "p99",
+    "requests/s",
+    "study",
+    "batch : core",
+    "p99",
+    "requests/s",
+  ],
   measured.flatMap(({ name, of, largest }) =>
     largest.map((row) => [name, ...renderLargest(row), ...renderStudy(of, row)]),
   ),

@@ -6,4 +6,5 @@ export function isSecretName(name: string): boolean {
 const SECRET =
   /(?:^|_)(?:[a-z]*(?:tokens?|secrets?|passwords?|passwd|passphrase|credentials?|apikeys?|accesskeys?)|(?:encryption|master|private|secret|signing|ssh)?keys?)\d*(?:$|_)/i;
 /** Counts of a model's tokens, and keys that lock nothing. */
-const HARMLESS = /(?:^|_)(?:(?:max|min|num|n|total)_(?:[a-z]+_)*tokens(?:$|_)|(?:foreign|primary|public|sort)_?keys?$)/i;
+const HARMLESS =
+  /(?:^|_)(?:(?:max|min|num|n|total)_(?:[a-z]+_)*tokens(?:$|_)|(?:foreign|primary|public|sort)_?keys?$)/i;

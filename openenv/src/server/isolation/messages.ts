@@ -66,7 +66,7 @@ export function packError(error: unknown, causes = MAX_CAUSES): PackedError {
   if (readable !== error) return { thrown: readable.message };
   try {
     const { code, errorType } = error as { code?: unknown; errorType?: unknown };
-    const { name, message, stack, cause } = readable;
+    const { name, message, stack = "", cause } = readable;
     const more: ErrorMembers = {};
     if (typeof code === "string") more.code = code;
     if (typeof errorType === "string") more.errorType = errorType;
