@@ -1,23 +1,18 @@
 import type { Backend, Topology } from "../topology.js";
-import { mostNodes, totalLimit } from "./limits.js";
-
-/** Where Envoy finds the servers; names are asked for again and again, and each may have many addresses. */
-export interface EnvoyServers {
-  backends: readonly Backend[];
-  /** An address of the administration interface other than this machine's own. */
-  adminHost?: string;
-}
+import { countServers, type Servers, totalLimit } from "./limits.js";
 
 /** The text of `envoy.yaml`; the lines of the endpoints are the last. */
-export function renderEnvoy(topology: Topology, { backends, adminHost = "127.0.0.1" }: EnvoyServers): string {
+export function renderEnvoy(topology: Topology, { backends = [], discovery }: Servers): string {
   const { balancer, name, workers, capacity } = topology;
-  const servers = Math.max(mostNodes(topology), backends.length);
+  const servers = countServers(topology, backends);
+  const endpoints: readonly Backend[] =
+    discovery === undefined ? backends : [{ host: discovery.name, port: topology.port }];
   const limit = totalLimit(topology, servers);
   return `# Envoy before the servers of ${name}: ${servers} x ${workers} workers x ${capacity} sessions.
 # A connection takes two descriptors: start it with a limit of at least ${limit * 2 + 1000} (ulimit -n).
 admin:
   address:
-    socket_address: { address: ${adminHost}, port_value: 9901 }
+    socket_address: { address: 127.0.0.1, port_value: 9901 }
 
 static_resources:
   listeners:
@@ -121,7 +116,7 @@ ${renderHeaderSession("http-sessions", "openenv-session")}${renderHeaderSession(
         cluster_name: openenv
         endpoints:
           - lb_endpoints:
-${backends.map(renderEndpoint).join("")}`;
+${endpoints.map(renderEndpoint).join("")}`;
 }
 
 /** One line of the file's end; scripts that learn the servers later append lines of this form. */

@@ -1,16 +1,10 @@
 import type { Backend, Topology } from "../topology.js";
-import { connectionLimit, mostNodes, totalLimit } from "./limits.js";
-
-/** Where HAProxy finds the servers: at fixed addresses, or behind a name that has an address for each. */
-export interface HaproxyServers {
-  backends?: readonly Backend[];
-  discovery?: { name: string };
-}
+import { connectionLimit, countServers, mostNodes, type Servers, totalLimit } from "./limits.js";
 
 /** The text of `haproxy.cfg`; the lines of the servers are the last. */
-export function renderHaproxy(topology: Topology, { backends = [], discovery }: HaproxyServers): string {
+export function renderHaproxy(topology: Topology, { backends = [], discovery }: Servers): string {
   const { balancer, graceSeconds } = topology;
-  const servers = discovery === undefined ? backends.length || mostNodes(topology) : mostNodes(topology);
+  const servers = countServers(topology, backends);
   const resolvers =
     discovery === undefined
       ? ""

@@ -1,6 +1,5 @@
-import { isIP } from "node:net";
 import { ConfigError } from "../../errors.js";
-import type { Backend, Topology } from "../topology.js";
+import { type Backend, hasAddress, type Topology } from "../topology.js";
 import { connectionLimit, totalLimit } from "./limits.js";
 
 /**
@@ -9,7 +8,7 @@ import { connectionLimit, totalLimit } from "./limits.js";
  */
 export function renderNginx(topology: Topology, backends: readonly Backend[]): string {
   const { balancer, name, workers, capacity } = topology;
-  const hostless = backends.find(({ host }) => isIP(host.replace(/^\[(.*)\]$/, "$1")) === 0);
+  const hostless = backends.find((backend) => !hasAddress(backend));
   if (hostless !== undefined) {
     throw new ConfigError(
       `nginx tells the servers of sessions apart by address: give the address of ${hostless.host}, or take haproxy or envoy.`,

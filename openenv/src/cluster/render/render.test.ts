@@ -208,6 +208,18 @@ test.each<Case>([
   expect(render({ ...given, topology: { ...given.topology, maxNodes: 12 } })).toEqual(render(given));
 });
 
+test.each(["haproxy", "envoy", "nginx"] as const)("%s counts the addresses that it is given, not nodes", (target) => {
+  const given = { target, topology: IMAGE, backends: BACKENDS };
+  const [text = ""] = Object.values(render(given));
+  expect(text).toContain("2 x 2 workers x 250 sessions");
+  expect(render({ ...given, topology: { ...IMAGE, nodes: 7 } })).toEqual(render(given));
+});
+
+test("a name may stand for as many servers as there are nodes", () => {
+  const { "envoy.yaml": text } = render({ target: "envoy", topology: IMAGE, backends: ["env.internal:8000"] });
+  expect(text).toContain("3 x 2 workers x 250 sessions");
+});
+
 describe("what does not fit a target is refused before anything is written", () => {
   test.each<[Case, RegExp]>([
     [
