@@ -96,6 +96,15 @@ ${renderHeaderSession("http-sessions", "openenv-session")}${renderHeaderSession(
         healthy_panic_threshold: { value: 0 }
         # A server that drains still answers the sessions it has.
         override_host_status: { statuses: [HEALTHY, DEGRADED, UNHEALTHY, DRAINING, UNKNOWN] }
+      # A connection to the server for each request: one that is kept may be closed at the moment it is used again, and
+      # Envoy would answer 503 in the server's place.
+      typed_extension_protocol_options:
+        envoy.extensions.upstreams.http.v3.HttpProtocolOptions:
+          "@type": type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions
+          explicit_http_config:
+            http_protocol_options: {}
+          common_http_protocol_options:
+            max_requests_per_connection: 1
       circuit_breakers:
         thresholds:
           # The servers' sessions and a tenth: a full server says so itself, in the words of the protocol.

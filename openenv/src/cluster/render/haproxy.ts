@@ -35,6 +35,9 @@ defaults
     # A session may be silent for as long as it lives: only the server ends it, by SESSION_TIMEOUT.
     timeout tunnel 7d
     timeout client-fin 30s
+    # A connection to the server for each request: one that is kept may be closed at the moment it is used again, and
+    # HAProxy would close the client's without an answer.
+    option http-server-close
     # Another server when one refuses a connection, at once and not after retrying the same.
     retries 3
     option redispatch 1

@@ -67,9 +67,10 @@ ${each((_address, id) => `        ${id} ${name}-${id};\n`)}    }
     map $http_openenv_session$http_mcp_session_id $chosen {
         default $by_cookie;
 ${each((_address, id) => `        "~\\.${id}$" ${name}-${id};\n`)}    }
+    # A connection to the server for each request: one that is kept may be closed at the moment it is used again.
     map $http_upgrade $connection_upgrade {
         default upgrade;
-        "" "";
+        "" close;
     }
 
     server {
