@@ -92,7 +92,7 @@ ${each((_address, id) => `        "~\\.${id}$" ${name}-${id};\n`)}    }
         add_header Set-Cookie "openenv_server=$server_id; Path=/; HttpOnly; SameSite=Lax" always;
 
         proxy_connect_timeout 2s;
-        # No idle timeout that cuts a session: how long one may be silent is the server's to say.
+        # A socket may be silent for as long as it lives: the server's pings (PING_INTERVAL) start this time anew.
         proxy_read_timeout 7d;
         proxy_send_timeout 7d;
         # Another server only where nothing was sent yet, or a socket was refused: a step is not done twice.
