@@ -88,8 +88,8 @@ ${renderHeaderSession("http-sessions", "openenv-session")}${renderHeaderSession(
           dns_refresh_rate: 1s
       connect_timeout: 2s
       lb_policy: LEAST_REQUEST
-      # Drain on removal: one that discovery no longer names gets nothing new at once, whatever its health;
-      # the sessions it has go on until it ends them.
+      # Drain on removal: one that discovery no longer names gets nothing new at once, whatever its health. The sockets
+      # it has go on until it ends them; a request that names a session of it is answered by another: "no such session".
       ignore_health_on_host_removal: true
       common_lb_config:
         # With few servers healthy, the others would otherwise be tried as if they were.

@@ -26,23 +26,26 @@ test.skipIf(!envoy.available)(
       await client.reset();
       return client;
     };
-    const sockets = await openOnBoth({ one, two }, open);
-    const requests = await openOnBoth({ one, two }, () => openHttp(balancer.url));
+    const openMany = () => Promise.all(Array.from({ length: MANY }, open));
+    const named = await openOnBoth({ one, two }, () => openHttp(balancer.url));
+    const namedAtOne = one.active();
+    const sockets = await openMany();
+    expect(one.active()).toBeGreaterThan(namedAtOne);
     dns.use(["127.0.0.3"]);
     // They stay, so that one of two that were equal would have the fewest.
-    const newcomers: Awaited<ReturnType<typeof open>>[] = [];
+    const newcomers: typeof sockets = [];
     const countNewAtOne = async (): Promise<number> => {
       const before = one.active();
-      newcomers.push(...(await Promise.all(Array.from({ length: MANY }, open))));
+      newcomers.push(...(await openMany()));
       return one.active() - before;
     };
     await expect.poll(countNewAtOne, { timeout: 15_000, interval: 1_000 }).toBe(0);
     expect(await countNewAtOne()).toBe(0);
     for (const client of sockets) expect((await client.step(TALLY)).observation).toMatchObject(tallied(1));
     // Envoy leads a request to no address that is not in its list.
-    const answers = await Promise.all(requests.map(({ header }) => stepHttp(balancer.url, { "openenv-session": header })));
+    const answers = await Promise.all(named.map(({ header }) => stepHttp(balancer.url, { "openenv-session": header })));
     const lost = answers.filter(({ status }) => status !== 200);
-    expect(lost.length).toBeGreaterThan(0);
+    expect(lost).toHaveLength(namedAtOne);
     for (const answer of lost) expect(answer).toMatchObject({ status: 404, body: { code: "SESSION_ERROR" } });
     await Promise.all([...sockets, ...newcomers].map((client) => client.close()));
   },
