@@ -12,7 +12,11 @@ const { start } = useMcp();
 /** Three seconds for every time that is not a session's: those stay as they were rendered. */
 const SHORTEN = {
   haproxy: (text) => text.replaceAll(/timeout (http-request|client|server) \w+/g, "timeout $1 3s"),
-  envoy: (text) => text.replace("idle_timeout: 900s", "idle_timeout: 3s").replace(/(headers_timeout:) 30s/, "$1 3s"),
+  // A connection that is idle is drained before it is cut.
+  envoy: (text) =>
+    text
+      .replace("idle_timeout: 900s", "idle_timeout: 3s")
+      .replace(/(request_headers_timeout|drain_timeout): \d+s/g, "$1: 3s"),
   nginx: (text) =>
     text.replace(
       "client_max_body_size 512m;",
