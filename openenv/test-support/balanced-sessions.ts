@@ -49,17 +49,11 @@ export async function stepHttp(
   }
 }
 
-/** HAProxy closes without an answer when the server ends a connection that it kept, for the client to ask again. */
-async function post(url: string, body: object, headers: Record<string, string>): Promise<Response> {
-  const ask = (): Promise<Response> =>
-    fetch(url, {
-      method: "POST",
-      headers: { "content-type": "application/json", ...headers },
-      body: JSON.stringify(body),
-    });
-  return ask().catch((error: unknown) => {
-    const { code } = (error as { cause?: { code?: string } }).cause ?? {};
-    if (code !== "UND_ERR_SOCKET") throw error;
-    return ask();
+/** Asked once, over connections that are kept as any client keeps them: an answer that is lost is a step that is lost. */
+function post(url: string, body: object, headers: Record<string, string>): Promise<Response> {
+  return fetch(url, {
+    method: "POST",
+    headers: { "content-type": "application/json", ...headers },
+    body: JSON.stringify(body),
   });
 }

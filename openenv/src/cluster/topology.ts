@@ -1,3 +1,4 @@
+import { isIP } from "node:net";
 import * as z from "zod";
 import { ConfigError } from "../errors.js";
 import { findNearest } from "../util/nearest.js";
@@ -13,6 +14,11 @@ export type TopologyInput = z.input<typeof topologySchema>;
 export interface Backend {
   host: string;
   port: number;
+}
+
+/** Whether it is an address, and no name that may stand for many of them. */
+export function hasAddress({ host }: Backend): boolean {
+  return isIP(host.replace(/^\[(.*)\]$/, "$1")) !== 0;
 }
 
 /** Sessions that one node takes. */

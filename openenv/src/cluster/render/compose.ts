@@ -62,7 +62,7 @@ function renderConfig(topology: Topology, kind: keyof typeof CONFIG_PLACES, node
   // Inside the container every address is right: which of the machine's it has, Compose says.
   const inside = { ...topology, balancer: { ...topology.balancer, host: "0.0.0.0" } };
   if (kind === "haproxy") return renderHaproxy(inside, { discovery: { name: "env" } });
-  if (kind === "envoy") return renderEnvoy(inside, { backends: [{ host: "env", port: topology.port }] });
+  if (kind === "envoy") return renderEnvoy(inside, { discovery: { name: "env" } });
   if (nodes > MOST_ADDRESSES) {
     throw new ConfigError(
       `Compose with nginx has at most ${MOST_ADDRESSES} servers: take haproxy or envoy as balancer.`,

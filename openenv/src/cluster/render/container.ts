@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { ConfigError } from "../../errors.js";
 import type { Topology } from "../topology.js";
 
-/** Images of the balancers; their configuration is held against these or later versions. */
+/** Images of the balancers. The tests run what is installed, which may be older: the guide says which versions were. */
 export const BALANCER_IMAGES = {
   envoy: "envoyproxy/envoy:v1.40.0",
   haproxy: "haproxy:3.0-alpine",

@@ -15,11 +15,9 @@ const PAUSE_MS = 50;
 for (const [kind, { require }] of Object.entries(BALANCERS)) {
   const component = await require();
   const balance = (...ports: number[]) =>
-    startBalancer(
-      kind as keyof typeof BALANCERS,
-      component.path,
-      ports.map((port) => `127.0.0.1:${port}`),
-    );
+    startBalancer(kind as keyof typeof BALANCERS, component.path, {
+      backends: ports.map((port) => `127.0.0.1:${port}`),
+    });
 
   describe.skipIf(!component.available)(`through ${kind}`, { timeout: 120_000 }, () => {
     test("no session is lost when each server is drained and replaced under load", async () => {

@@ -1,23 +1,18 @@
 import type { Backend, Topology } from "../topology.js";
-import { mostNodes, totalLimit } from "./limits.js";
-
-/** Where Envoy finds the servers; names are asked for again and again, and each may have many addresses. */
-export interface EnvoyServers {
-  backends: readonly Backend[];
-  /** An address of the administration interface other than this machine's own. */
-  adminHost?: string;
-}
+import { countServers, type Servers, totalLimit } from "./limits.js";
 
 /** The text of `envoy.yaml`; the lines of the endpoints are the last. */
-export function renderEnvoy(topology: Topology, { backends, adminHost = "127.0.0.1" }: EnvoyServers): string {
+export function renderEnvoy(topology: Topology, { backends = [], discovery }: Servers): string {
   const { balancer, name, workers, capacity } = topology;
-  const servers = Math.max(mostNodes(topology), backends.length);
+  const servers = countServers(topology, backends);
+  const endpoints: readonly Backend[] =
+    discovery === undefined ? backends : [{ host: discovery.name, port: topology.port }];
   const limit = totalLimit(topology, servers);
   return `# Envoy before the servers of ${name}: ${servers} x ${workers} workers x ${capacity} sessions.
 # A connection takes two descriptors: start it with a limit of at least ${limit * 2 + 1000} (ulimit -n).
 admin:
   address:
-    socket_address: { address: ${adminHost}, port_value: 9901 }
+    socket_address: { address: 127.0.0.1, port_value: 9901 }
 
 static_resources:
   listeners:
@@ -93,14 +88,23 @@ ${renderHeaderSession("http-sessions", "openenv-session")}${renderHeaderSession(
           dns_refresh_rate: 1s
       connect_timeout: 2s
       lb_policy: LEAST_REQUEST
-      # Drain on removal: one that discovery no longer names gets nothing new at once, whatever its health;
-      # the sessions it has go on until it ends them.
+      # Drain on removal: one that discovery no longer names gets nothing new at once, whatever its health. The sockets
+      # it has go on until it ends them; a request that names a session of it is answered by another: "no such session".
       ignore_health_on_host_removal: true
       common_lb_config:
         # With few servers healthy, the others would otherwise be tried as if they were.
         healthy_panic_threshold: { value: 0 }
         # A server that drains still answers the sessions it has.
         override_host_status: { statuses: [HEALTHY, DEGRADED, UNHEALTHY, DRAINING, UNKNOWN] }
+      # A connection to the server for each request: one that is kept may be closed at the moment it is used again, and
+      # Envoy would answer 503 in the server's place.
+      typed_extension_protocol_options:
+        envoy.extensions.upstreams.http.v3.HttpProtocolOptions:
+          "@type": type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions
+          explicit_http_config:
+            http_protocol_options: {}
+          common_http_protocol_options:
+            max_requests_per_connection: 1
       circuit_breakers:
         thresholds:
           # The servers' sessions and a tenth: a full server says so itself, in the words of the protocol.
@@ -121,7 +125,7 @@ ${renderHeaderSession("http-sessions", "openenv-session")}${renderHeaderSession(
         cluster_name: openenv
         endpoints:
           - lb_endpoints:
-${backends.map(renderEndpoint).join("")}`;
+${endpoints.map(renderEndpoint).join("")}`;
 }
 
 /** One line of the file's end; scripts that learn the servers later append lines of this form. */

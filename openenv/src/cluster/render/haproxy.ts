@@ -1,16 +1,10 @@
 import type { Backend, Topology } from "../topology.js";
-import { connectionLimit, mostNodes, totalLimit } from "./limits.js";
-
-/** Where HAProxy finds the servers: at fixed addresses, or behind a name that has an address for each. */
-export interface HaproxyServers {
-  backends?: readonly Backend[];
-  discovery?: { name: string };
-}
+import { connectionLimit, countServers, mostNodes, type Servers, totalLimit } from "./limits.js";
 
 /** The text of `haproxy.cfg`; the lines of the servers are the last. */
-export function renderHaproxy(topology: Topology, { backends = [], discovery }: HaproxyServers): string {
+export function renderHaproxy(topology: Topology, { backends = [], discovery }: Servers): string {
   const { balancer, graceSeconds } = topology;
-  const servers = discovery === undefined ? backends.length || mostNodes(topology) : mostNodes(topology);
+  const servers = countServers(topology, backends);
   const resolvers =
     discovery === undefined
       ? ""
@@ -38,9 +32,12 @@ defaults
     # A step may think for long; the server has limits of its own.
     timeout client 1h
     timeout server 1h
-    # A session may be silent for as long as it lives: only the server ends it, by SESSION_TIMEOUT.
+    # A socket may be silent for as long as it lives: the server's pings (PING_INTERVAL) start this time anew.
     timeout tunnel 7d
     timeout client-fin 30s
+    # A connection to the server for each request: one that is kept may be closed at the moment it is used again, and
+    # HAProxy would close the client's without an answer.
+    option http-server-close
     # Another server when one refuses a connection, at once and not after retrying the same.
     retries 3
     option redispatch 1
@@ -54,7 +51,8 @@ backend openenv
     balance leastconn
     # A session that lives in one server: who names it is led there. HAProxy learns its id from the server's answer.
     # A plain request of MCP names it in its body, and a socket that joins it in its URL.
-    stick-table type string len 128 size 1m expire 1d
+    # Without a time after which a silent one is forgotten: the oldest of a million make room.
+    stick-table type string len 128 size 1m
     option http-buffer-request
     stick match req.hdr(openenv-session)
     stick match req.hdr(mcp-session-id)

@@ -17,9 +17,9 @@ const EMPTY_MIB = 256;
 
 /** Two Envoys side by side, what they are configured by, and the names under which they are reached. */
 export function renderBalancerManifests(topology: Topology): string {
-  const { name, port, balancer, ingressHost } = topology;
+  const { name, balancer, ingressHost } = topology;
   const inside = { ...topology, balancer: { ...balancer, host: "0.0.0.0" } };
-  const config = renderEnvoy(inside, { backends: [{ host: `${name}-servers`, port }], adminHost: "127.0.0.1" });
+  const config = renderEnvoy(inside, { discovery: { name: `${name}-servers` } });
   const parts = [
     configuration(topology, config),
     deployment(topology, config),

@@ -1,4 +1,11 @@
-import { nodeCapacity, type Topology } from "../topology.js";
+import { type Backend, hasAddress, nodeCapacity, type Topology } from "../topology.js";
+
+/** Where a balancer finds the servers: at fixed addresses, or behind a name that has an address for each. */
+export interface Servers {
+  /** Each is one server. Without any, a script that knows them later adds them. */
+  backends?: readonly Backend[];
+  discovery?: { name: string };
+}
 
 /**
  * Connections that a balancer lets through to one server: its sessions, and a tenth more, at least 64. Without them the
@@ -12,6 +19,15 @@ export function connectionLimit(topology: Topology): number {
 /** What one balancer holds for that many servers. */
 export function totalLimit(topology: Topology, servers: number): number {
   return connectionLimit(topology) * servers;
+}
+
+/**
+ * How many servers a balancer counts with: those whose addresses it was given, whatever else the topology says. A name
+ * may stand for many, and a script adds as many as there are: then it is what the topology says.
+ */
+export function countServers(topology: Topology, backends: readonly Backend[]): number {
+  const isFixed = backends.length > 0 && backends.every(hasAddress);
+  return isFixed ? backends.length : Math.max(backends.length, mostNodes(topology));
 }
 
 /** How many servers the deployment may come to have. */

@@ -1,6 +1,5 @@
-import { isIP } from "node:net";
 import { ConfigError } from "../../errors.js";
-import type { Backend, Topology } from "../topology.js";
+import { type Backend, hasAddress, type Topology } from "../topology.js";
 import { connectionLimit, totalLimit } from "./limits.js";
 
 /**
@@ -9,7 +8,7 @@ import { connectionLimit, totalLimit } from "./limits.js";
  */
 export function renderNginx(topology: Topology, backends: readonly Backend[]): string {
   const { balancer, name, workers, capacity } = topology;
-  const hostless = backends.find(({ host }) => isIP(host.replace(/^\[(.*)\]$/, "$1")) === 0);
+  const hostless = backends.find((backend) => !hasAddress(backend));
   if (hostless !== undefined) {
     throw new ConfigError(
       `nginx tells the servers of sessions apart by address: give the address of ${hostless.host}, or take haproxy or envoy.`,
@@ -68,9 +67,10 @@ ${each((_address, id) => `        ${id} ${name}-${id};\n`)}    }
     map $http_openenv_session$http_mcp_session_id $chosen {
         default $by_cookie;
 ${each((_address, id) => `        "~\\.${id}$" ${name}-${id};\n`)}    }
+    # A connection to the server for each request: one that is kept may be closed at the moment it is used again.
     map $http_upgrade $connection_upgrade {
         default upgrade;
-        "" "";
+        "" close;
     }
 
     server {
@@ -92,7 +92,7 @@ ${each((_address, id) => `        "~\\.${id}$" ${name}-${id};\n`)}    }
         add_header Set-Cookie "openenv_server=$server_id; Path=/; HttpOnly; SameSite=Lax" always;
 
         proxy_connect_timeout 2s;
-        # No idle timeout that cuts a session: how long one may be silent is the server's to say.
+        # A socket may be silent for as long as it lives: the server's pings (PING_INTERVAL) start this time anew.
         proxy_read_timeout 7d;
         proxy_send_timeout 7d;
         # Another server only where nothing was sent yet, or a socket was refused: a step is not done twice.

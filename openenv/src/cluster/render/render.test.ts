@@ -1,8 +1,10 @@
 import { execFile } from "node:child_process";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { Ajv } from "ajv";
 import { describe, expect, test } from "vitest";
 import { parseAllDocuments, parseDocument } from "yaml";
 import { BALANCERS } from "../../../test-support/balancers.js";
@@ -145,6 +147,20 @@ for (const name of ["slurm-one", "slurm-many", "slurm-envoy"]) {
   });
 }
 
+test("the published schema of Compose knows every field of its files, and of a swarm's", async () => {
+  // Of all of dclint this alone is used.
+  const file = createRequire(import.meta.url).resolve("dclint/package.json");
+  // Ajv knows the draft by its name with http only.
+  const { $schema: _, ...schema } = JSON.parse(await readFile(join(file, "../schemas/compose.schema.json"), "utf8"));
+  const validate = new Ajv({ strict: false, validateFormats: false }).compile(schema);
+  for (const name of ["compose", "compose-envoy", "compose-nginx", "swarm", "swarm-envoy"]) {
+    const [text = ""] = Object.values(render(CASES[name] as Case));
+    validate(parseDocument(text).toJS());
+    expect([name, validate.errors]).toEqual([name, null]);
+  }
+  expect(validate({ services: { env: { image: "echo:1", replicas: 2 } } })).toBe(false);
+});
+
 const compose = await requireCompose();
 test.skipIf(!compose.available).each(["compose", "compose-envoy", "compose-nginx"])(
   "docker compose takes %s",
@@ -206,6 +222,18 @@ test.each<Case>([
   { target: "envoy", topology: IMAGE, backends: BACKENDS },
 ])("an autoscaler is for Kubernetes only, whatever maxNodes says: %j", (given) => {
   expect(render({ ...given, topology: { ...given.topology, maxNodes: 12 } })).toEqual(render(given));
+});
+
+test.each(["haproxy", "envoy", "nginx"] as const)("%s counts the addresses that it is given, not nodes", (target) => {
+  const given = { target, topology: IMAGE, backends: BACKENDS };
+  const [text = ""] = Object.values(render(given));
+  expect(text).toContain("2 x 2 workers x 250 sessions");
+  expect(render({ ...given, topology: { ...IMAGE, nodes: 7 } })).toEqual(render(given));
+});
+
+test("a name may stand for as many servers as there are nodes", () => {
+  const { "envoy.yaml": text } = render({ target: "envoy", topology: IMAGE, backends: ["env.internal:8000"] });
+  expect(text).toContain("3 x 2 workers x 250 sessions");
 });
 
 describe("what does not fit a target is refused before anything is written", () => {

@@ -89,7 +89,7 @@ function renderManyNodes(topology: Topology, nodes: number): string {
     throw new ConfigError("Which nodes a job gets is known when it runs, too late for nginx: take haproxy or envoy.");
   }
   const file = kind === "envoy" ? "envoy.yaml" : "haproxy.cfg";
-  const config = kind === "envoy" ? renderEnvoy(topology, { backends: [] }) : renderHaproxy(topology, { backends: [] });
+  const config = kind === "envoy" ? renderEnvoy(topology, {}) : renderHaproxy(topology, {});
   const line =
     kind === "envoy"
       ? renderEndpoint({ host: "$address", port: "$port" }).replaceAll('"', '\\"')

@@ -11,13 +11,12 @@ const { start, open } = useMcp();
 
 for (const [kind, { require }] of Object.entries(BALANCERS)) {
   const component = await require();
+  const balance = (...backends: string[]) =>
+    startBalancer(kind as keyof typeof BALANCERS, component.path, { backends });
   const startPair = async () => {
     const one = await start();
     const two = await start();
-    const balancer = await startBalancer(kind as keyof typeof BALANCERS, component.path, [
-      addressOf(one.server),
-      addressOf(two.server),
-    ]);
+    const balancer = await balance(addressOf(one.server), addressOf(two.server));
     return { one, two, url: balancer.url, balancer, [Symbol.asyncDispose]: () => balancer[Symbol.asyncDispose]() };
   };
 
@@ -88,10 +87,7 @@ for (const [kind, { require }] of Object.entries(BALANCERS)) {
     test("a server that refuses connections costs nobody a session", async () => {
       const { server, active } = await start();
       const refusing = `127.0.0.1:${await findFreePort()}`;
-      await using balancer = await startBalancer(kind as keyof typeof BALANCERS, component.path, [
-        refusing,
-        addressOf(server),
-      ]);
+      await using balancer = await balance(refusing, addressOf(server));
       const clients = await Promise.all(Array.from({ length: MANY }, () => connect(balancer.url)));
       await Promise.all(clients.map((client) => client.reset()));
       expect(active()).toBe(MANY);
@@ -100,7 +96,7 @@ for (const [kind, { require }] of Object.entries(BALANCERS)) {
 
     test("when every server is full the client gets the server's own refusal, and the sessions play on", async () => {
       const { server, active } = await start({ maxConcurrentEnvs: 2 });
-      await using balancer = await startBalancer(kind as keyof typeof BALANCERS, component.path, [addressOf(server)]);
+      await using balancer = await balance(addressOf(server));
       const clients = await Promise.all([connect(balancer.url), connect(balancer.url)]);
       await Promise.all(clients.map((client) => client.reset()));
       const refused = { code: "CAPACITY_REACHED", message: expect.stringContaining("2 of 2 sessions are open") };
@@ -133,8 +129,7 @@ for (const [kind, { require }] of Object.entries(BALANCERS)) {
     test("one refusal of a server costs its other sessions nothing", async () => {
       const one = await start({ drainMs: 60_000 });
       const two = await start();
-      const backends = [addressOf(one.server), addressOf(two.server)];
-      await using balancer = await startBalancer(kind as keyof typeof BALANCERS, component.path, backends);
+      await using balancer = await balance(addressOf(one.server), addressOf(two.server));
       const sessions = await openOnBoth({ one, two }, () => openHttp(balancer.url));
       const drained = one.server.drain();
       expect((await fetch(`${one.server.url}/health`)).status).toBe(503);

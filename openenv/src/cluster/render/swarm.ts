@@ -32,7 +32,7 @@ export function renderSwarm(topology: Topology): RenderedFiles {
   const inside = { ...topology, balancer: { ...balancer, host: "0.0.0.0" } };
   const config =
     kind === "envoy"
-      ? renderEnvoy(inside, { backends: [{ host: "tasks.env", port: topology.port }] })
+      ? renderEnvoy(inside, { discovery: { name: "tasks.env" } })
       : renderHaproxy(inside, { discovery: { name: "tasks.env" } });
   // What a config says cannot be changed: another text needs another name.
   const source = `balancer-${fingerprint(config)}`;
