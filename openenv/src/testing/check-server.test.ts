@@ -17,7 +17,7 @@ const UNSHOWN: unknown = expect.stringMatching(/do not show what the seed decide
 describe("checkServer", () => {
   test.each(["simulation", "production"] as const)("passes a server in %s", async (mode) => {
     await using server = await serve(defineCounter().environment, { port: 0, logLevel: "silent", mode });
-    const report = await checkServer(`${server.url}/`);
+    const report = await checkServer(`${server.url}/`, { httpTimeoutMs: 60_000 });
     expect(report.passed, renderCheckReport(report)).toBe(true);
     expect(server.capacity().active_sessions).toBe(0);
   });
@@ -49,7 +49,7 @@ describe("checkServer", () => {
   test("takes every address that connect takes, and gives up where nobody is", async () => {
     await using server = await serve(defineCounter().environment, { port: 0, logLevel: "silent" });
     for (const url of [`ws://127.0.0.1:${server.port}/ws`, `127.0.0.1:${server.port}`, new URL(server.url)]) {
-      expect(await checkServer(url)).toMatchObject({ target: server.url, passed: true });
+      expect(await checkServer(url, { httpTimeoutMs: 60_000 })).toMatchObject({ target: server.url, passed: true });
     }
     await expect(checkServer("http://127.0.0.1:9")).rejects.toMatchObject({ code: "CONNECTION_FAILED" });
   });
