@@ -19,6 +19,8 @@ export default defineConfig({
     maxWorkers: 3,
     testTimeout: 30_000,
     hookTimeout: 60_000,
+    // What is polled for comes in milliseconds, and in seconds on a machine with other work.
+    expect: { poll: { timeout: 10_000 } },
     reporters: [fileURLToPath(new URL("scripts/skips-reporter.mjs", import.meta.url)), "default"],
   },
 });

@@ -13,6 +13,8 @@ export const counterContract = defineContract({
 /** What the counters of a test did, seen from inside. */
 export interface CounterLog {
   created: number;
+  /** Steps that take their time: amounts of 50 and 60. */
+  begun: number;
   closed: number;
   aborted: number;
 }
@@ -22,7 +24,7 @@ export interface CounterLog {
  * session ends or the call is given up, 70 returns a field that the contract does not have.
  */
 export function defineCounter(options: EnvironmentOptions<typeof counterContract> = {}) {
-  const log: CounterLog = { created: 0, closed: 0, aborted: 0 };
+  const log: CounterLog = { created: 0, begun: 0, closed: 0, aborted: 0 };
   const environment = defineEnvironment(
     counterContract,
     () => {
@@ -42,6 +44,7 @@ export function defineCounter(options: EnvironmentOptions<typeof counterContract
         },
         step: ({ amount }, context) => {
           if (amount === 13) throw new Error("unlucky amount");
+          if (amount === 50 || amount === 60) log.begun++;
           if (amount === 50) return new Promise((resolve) => setTimeout(() => resolve(add(amount)), 50));
           if (amount === 60) {
             return new Promise((_, reject) => {

@@ -62,7 +62,11 @@ export default defineEnvironment(contract, async () => {
     exit: () => process.exit(7),
     stray: () => { setTimeout(() => { throw new Error("nobody catches this"); }, 0); return new Promise(() => {}); },
     heap: () => { for (;;) kept.push(new Array(100_000).fill({}).map((_, i) => ({ i }))); },
-    native: () => { for (;;) kept.push(Buffer.alloc(8 * 1024 * 1024, 1)); },
+    // Not faster than it can be watched: a server may allow more memory than the machine has.
+    native: () => {
+      const never = new Int32Array(new SharedArrayBuffer(4));
+      for (;;) { kept.push(Buffer.alloc(8 * 1024 * 1024, 1)); Atomics.wait(never, 0, 0, 10); }
+    },
   };
   return {
     reset({ start, seed, episodeId }) {

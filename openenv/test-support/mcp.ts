@@ -81,5 +81,5 @@ export async function openAndCutStream(url: string, headers: Record<string, stri
     cut.abort();
     return [status, answered.get("content-type")];
   };
-  await expect.poll(open, { timeout: 5_000 }).toEqual([200, "text/event-stream"]);
+  await expect.poll(open).toEqual([200, "text/event-stream"]);
 }

@@ -1,6 +1,7 @@
 import { afterEach } from "vitest";
 import type { Contract } from "../src/env/contract.js";
 import type { EnvironmentDefinition } from "../src/env/environment.js";
+import type { ServerView } from "../src/protocol/web.js";
 import { serve } from "../src/serve.js";
 import type { RunningServer, ServeOptions } from "../src/server/types.js";
 import { type counterContract, defineCounter } from "./counter.js";
@@ -34,11 +35,17 @@ export function useServers() {
   };
 }
 
-/** Polls; fails after five seconds. */
+/** Polls; fails after 20 seconds. */
 export async function waitFor(condition: () => boolean): Promise<void> {
-  const deadline = Date.now() + 5_000;
+  const deadline = Date.now() + 20_000;
   while (!condition()) {
-    if (Date.now() > deadline) throw new Error("the condition did not come true in 5 s");
+    if (Date.now() > deadline) throw new Error("the condition did not come true in 20 s");
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
+}
+
+/** How many wait for a session of the server. */
+export async function countWaiting(url: string): Promise<number> {
+  const response = await fetch(`${url}/web/server`);
+  return ((await response.json()) as ServerView).waiting;
 }

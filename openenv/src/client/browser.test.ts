@@ -35,7 +35,7 @@ describe.skipIf(!chromium.available)("in a browser, on a page of another origin"
     await using _browser = openBrowser(`${page.origin}/?server=${url}`, project);
     const expected = { observation: { count: 2 }, reward: 1, outcome: "ok", refused: "VALIDATION_ERROR" };
     expect(await page.report).toEqual(expected);
-  });
+  }, 120_000);
 });
 
 /** What a bundler makes of the client: what is imported dynamically stays apart, builtins of Node are left alone. */

@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from "node:timers/promises";
+import type { Socket } from "node:net";
 import { describe, expect, it } from "vitest";
 import { type Peer, startScriptedServer } from "../../test-support/scripted-server.js";
 import { connect } from "../connect.js";
@@ -65,13 +65,15 @@ describe("a refusal right after the handshake", () => {
   };
 
   it("is the answer to the first call, also when the socket has been closed long before", async () => {
+    let closed = 0;
     await using server = await startScriptedServer(async (peer, nth) => {
       if (nth > 1) return echo(peer);
       peer.send(refusal);
       peer.socket.close(1000);
+      closed = await peer.closed;
     });
     await using env = await connect(server.url);
-    await sleep(30);
+    await expect.poll(() => closed).toBeGreaterThan(0);
     const error = (await env.reset().catch((reason: unknown) => reason)) as RemoteError;
     expect(error).toMatchObject({ code: "CAPACITY_REACHED", details: { active_sessions: 2, max_sessions: 2 } });
     await expect(env.step({})).rejects.toThrow(/ended it with CAPACITY_REACHED/);
@@ -134,13 +136,17 @@ describe("an answer that is not the protocol", () => {
   it("that nobody asked for fails the next call instead of answering it", async () => {
     await using server = await startScriptedServer(async (peer, nth) => {
       if (nth > 1) return echo(peer);
-      await peer.answer();
+      await peer.receive();
+      // Both in one segment, so that the second is there before the client goes on.
+      const { _socket: socket } = peer.socket as unknown as { _socket: Socket };
+      socket.cork();
+      peer.send({ type: "observation", data: { observation: {}, reward: null, done: false } });
       peer.send({ type: "observation", data: { observation: {}, reward: 99, done: true } });
+      socket.uncork();
       await peer.answer();
     });
     await using env = await connect(server.url);
     await env.reset();
-    await sleep(20);
     await expect(env.step({})).rejects.toMatchObject({ code: "PROTOCOL_ERROR" });
     expect((await env.reset()).reward).toBe(null);
   });

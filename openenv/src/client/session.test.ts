@@ -101,9 +101,9 @@ describe("a call that takes too long", () => {
 
   it("makes the calls behind it fail as lost, until the reset among them", async () => {
     await using server = await startScriptedServer((peer, nth) => (nth > 1 ? echo(peer) : undefined));
-    await using env = await connect(server.url, { timeoutMs: 30 });
+    await using env = await connect(server.url);
     const codes = await Promise.all(
-      [env.step({}), env.step({}), env.state(), env.reset(), env.step({})].map((call) =>
+      [env.step({}, { timeoutMs: 30 }), env.step({}), env.state(), env.reset(), env.step({})].map((call) =>
         call.then(
           () => "ok",
           (error: ConnectionError) => error.code,

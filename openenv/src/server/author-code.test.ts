@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import * as z from "zod";
 import { useServers, waitFor } from "../../test-support/servers.js";
 import { openTestSocket } from "../../test-support/socket.js";
@@ -55,18 +55,26 @@ describe("a factory", () => {
   });
 
   test("that comes back after the client has left has its environment closed", async () => {
-    let closed = 0;
+    let [made, closed] = [0, 0];
+    let comeBack = (): void => {};
+    const gate = new Promise<void>((resolve) => {
+      comeBack = resolve;
+    });
     const server = await startWith(async () => {
-      await sleep(30);
+      made++;
+      await gate;
       return { ...well, close: () => void closed++ };
     });
     const socket = await openTestSocket(`${server.url}/ws`);
+    await waitFor(() => made === 1);
     socket.ws.terminate();
+    await waitFor(() => server.capacity().active_sessions === 0);
     const controller = new AbortController();
     const request = fetch(`${server.url}/state`, { signal: controller.signal }).catch(() => {});
-    await sleep(10);
+    await waitFor(() => made === 2);
     controller.abort();
     await request;
+    comeBack();
     await waitFor(() => closed === 2);
   });
 
@@ -155,38 +163,48 @@ describe("a reset that fails", () => {
 });
 
 describe("long calls", () => {
-  const slow = (ms: number) => () => ({
-    ...well,
-    step: async () => {
-      await sleep(ms);
-      return { observation: {} };
-    },
-  });
-
   test("count as activity when they end: the session is not reaped with their answer", async () => {
-    const server = await startWith(slow(300), { sessionTimeout: 0.2 });
-    const id = (await post(server.url, "/reset")).headers.get("openenv-session") ?? "";
-    const headers = { "openenv-session": id, "content-type": "application/json" };
-    const step = () => fetch(`${server.url}/step`, { method: "POST", headers, body: '{"action":{}}' });
-    expect((await step()).status).toBe(200);
-    await sleep(80);
-    expect((await step()).status).toBe(200);
+    vi.useFakeTimers({ toFake: ["Date", "performance", "setInterval", "clearInterval"] });
+    try {
+      let begun = 0;
+      let finish = (): void => {};
+      const answer = { observation: {} };
+      const hold = () => new Promise<typeof answer>((resolve) => (finish = () => resolve(answer)));
+      const author: Author = { ...well, step: () => (begun++ === 0 ? hold() : answer) };
+      const server = await startWith(() => author, { sessionTimeout: 20 });
+      const id = (await post(server.url, "/reset")).headers.get("openenv-session") ?? "";
+      const headers = { "openenv-session": id, "content-type": "application/json" };
+      const step = () => fetch(`${server.url}/step`, { method: "POST", headers, body: '{"action":{}}' });
+      const long = step();
+      await waitFor(() => begun === 1);
+      vi.advanceTimersByTime(60_000);
+      finish();
+      expect((await long).status).toBe(200);
+      vi.advanceTimersByTime(15_000);
+      expect((await step()).status).toBe(200);
+      vi.advanceTimersByTime(25_000);
+      expect((await step()).status).toBe(404);
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   test("may have a time limit beyond what a timer takes", async () => {
-    const server = await startWith(slow(20));
+    const server = await startWith(() => ({ ...well, step: () => sleep(20, { observation: {} }) }));
     const body = JSON.stringify({ action: {}, timeout_s: 3e6 });
     const headers = { "content-type": "application/json" };
     expect((await fetch(`${server.url}/step`, { method: "POST", headers, body })).status).toBe(200);
   });
 
   test("are given up when the client of a named session leaves, and the next one has its turn", async () => {
+    let begun = 0;
     const server = await startWith(() => ({
       ...well,
-      step: ({ say }, { signal }) =>
-        say === "next"
-          ? { observation: { said: say } }
-          : new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason as Error))),
+      step: ({ say }, { signal }) => {
+        if (say === "next") return { observation: { said: say } };
+        begun++;
+        return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason as Error)));
+      },
     }));
     const id = (await post(server.url, "/reset")).headers.get("openenv-session") ?? "";
     const headers = { "openenv-session": id, "content-type": "application/json" };
@@ -199,7 +217,7 @@ describe("long calls", () => {
         ...(signal && { signal }),
       });
     const stuck = step("stuck", controller.signal).catch(() => {});
-    await sleep(30);
+    await waitFor(() => begun === 1);
     controller.abort();
     await stuck;
     expect((await step("next")).status).toBe(200);
@@ -216,7 +234,7 @@ describe("shutdown", () => {
         events.push("closed");
       },
     }));
-    const server = await serve(environment, { port: 0, logLevel: "silent", graceMs: 1_000 });
+    const server = await serve(environment, { port: 0, logLevel: "silent", graceMs: 20_000 });
     const socket = await openTestSocket(`${server.url}/ws`);
     await socket.ask({ type: "reset" });
     await server.close();

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { counterContract, defineCounter } from "../../test-support/counter.js";
-import { useServers, waitFor } from "../../test-support/servers.js";
+import { countWaiting, useServers, waitFor } from "../../test-support/servers.js";
 import { openTestSocket } from "../../test-support/socket.js";
 import { defineEnvironment } from "../env/environment.js";
 import { createRuntime } from "./runtime.js";
@@ -45,9 +45,9 @@ describe("a server with a queue", () => {
     const first = await open(server);
     await first.ask(RESET);
     const leaver = await openTestSocket(`${server.url}/ws`);
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await expect.poll(() => countWaiting(server.url)).toBe(1);
     leaver.ws.terminate();
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await expect.poll(() => countWaiting(server.url)).toBe(0);
     const next = await open(server);
     next.send(RESET);
     first.ws.terminate();
@@ -119,7 +119,7 @@ describe("a server with a queue", () => {
     isBroken = false;
     sessions.open();
     expect(sessions.load()).toMatchObject({ active: 1, waiting: 0 });
-  });
+  }, 120_000);
 
   test("tells those that wait when it stops", async () => {
     const server = await start({ maxConcurrentEnvs: 1, queueSize: 5 });

@@ -27,4 +27,4 @@ test("a provider that takes what it does not know is told so, and what cannot be
   expect(withStatus("failed")).toEqual(["unknown_options", "replicas", "broken_no_such_folder"]);
   expect(withStatus("skipped")).toEqual(["unavailable", "caller_sigint", "caller_sigterm", "caller_sigkill"]);
   expect(checks.find(({ id }) => id === "broken_no_such_folder")?.detail).toMatch(/START_TIMEOUT.*There is no file/);
-}, 120_000);
+}, 300_000);

@@ -49,7 +49,7 @@ describe("a burst", () => {
       await peer.answer();
       await never;
     });
-    const { rows } = await createGenerator().burst(job(server.url, { timeoutMs: 200 }), idle);
+    const { rows } = await createGenerator().burst(job(server.url, { timeoutMs: 2_000 }), idle);
     for (const row of rows) {
       expect(row).toMatchObject({ success: false, error_type: "TIMEOUT", step_ms: null } satisfies Partial<RequestRow>);
       expect(row.reset_ms).toBeGreaterThan(0);

@@ -8,7 +8,7 @@ import { measureThroughput } from "./throughput.js";
 
 const CONTROLS = join(import.meta.dirname, "../../../../bench/controls");
 /** Loading the Python package alone takes seconds. */
-const LIMIT = { timeout: 90_000 };
+const LIMIT = { timeout: 180_000 };
 
 const python = await requirePython();
 
@@ -26,7 +26,10 @@ describe.skipIf(!python.available)("a server of the Python package", () => {
       // Its HTTP routes are stateless.
       expect(new Set(rows.map(({ same_session }) => same_session))).toEqual(new Set([mode === "ws"]));
     }
-    const { rows } = await generator.burst({ ...job, mode: "ws", requests: 80, action: { wait_seconds: 2 } }, () => {});
+    const { rows } = await generator.burst(
+      { ...job, mode: "ws", requests: 80, action: { wait_seconds: 10 } },
+      () => {},
+    );
     expect(rows.filter(({ error_type }) => error_type === "CAPACITY_REACHED")).toHaveLength(16);
     const row = await measureThroughput(generator, {
       server: { url, address: "127.0.0.1", port: Number(new URL(url).port), local: true },

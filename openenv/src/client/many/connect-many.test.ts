@@ -4,6 +4,7 @@ import type { Duplex } from "node:stream";
 import { describe, expect, test } from "vitest";
 import { WebSocketServer } from "ws";
 import { counterContract, defineCounter } from "../../../test-support/counter.js";
+import { startGateway } from "../../../test-support/gateway.js";
 import { startScriptedServer } from "../../../test-support/scripted-server.js";
 import { useServers, waitFor } from "../../../test-support/servers.js";
 import { serve } from "../../serve.js";
@@ -85,13 +86,16 @@ describe("connectMany", () => {
   test("a lost socket loses every session until it is reset", async () => {
     const counter = defineCounter({ stepBeforeReset: "allow" });
     const first = await serve(counter.environment, { port: 0, logLevel: "silent", graceMs: 50 });
-    await using envs = await connectMany(first.url, counterContract, { size: 3 });
+    await using gateway = await startGateway(first, "passes");
+    await using envs = await connectMany(gateway.url, counterContract, { size: 3 });
     await envs.reset({ start: 1 });
+    gateway.turn("refuses");
     await first.close();
     const step = () => envs.step([{ amount: 1 }, { amount: 1 }, { amount: 1 }]);
     expect(outcomes(await step())).toEqual(["lost", "lost", "lost"]);
     expect(outcomes(await envs.reset())).toEqual(["lost", "lost", "lost"]);
-    await using _second = await serve(counter.environment, { port: first.port, logLevel: "silent", graceMs: 50 });
+    await using second = await serve(counter.environment, { port: 0, logLevel: "silent", graceMs: 50 });
+    gateway.turn("passes", second);
     expect(outcomes(await step())).toEqual(["lost", "lost", "lost"]);
     // Only these two begin anew; the third one's episode is gone, and nothing may be made up for it.
     expect(counts(await envs.reset([{ start: 5 }, null, { start: 7 }]))).toEqual([5, null, 7]);

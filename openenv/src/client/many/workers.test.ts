@@ -34,4 +34,4 @@ test("sessions that one worker has no room for go to another, and a worker that 
     command.process.kill("SIGTERM");
     await command.exited;
   }
-});
+}, 60_000);

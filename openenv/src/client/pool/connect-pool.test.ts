@@ -160,7 +160,7 @@ test.each([false, true])(
     const options = { size: 6, concurrency: 2, ownSockets };
     await using pool = await connectPool(server.url, counterContract, options);
     await pool.reset();
-    const stepping = pool.step([{ amount: 60 }, { amount: 60 }, ...add(4)], { timeoutMs: 200 });
+    const stepping = pool.step([{ amount: 60 }, { amount: 60 }, ...add(4)], { timeoutMs: 2_000 });
     expect(outcomes(await stepping)).toEqual(["lost", "lost", "ok", "ok", "ok", "ok"]);
   },
 );
@@ -184,7 +184,7 @@ test("a provider's servers are started for the pool and end with it", async () =
   await pool.close();
   await pool.close();
   for (const url of pool.urls) await expect(fetch(`${url}/health`)).rejects.toThrow();
-}, 30_000);
+}, 90_000);
 
 test("wrong options are refused", async () => {
   const open = (options: object) => connectPool("http://127.0.0.1:9", { size: 1, ...options });

@@ -1,60 +1,17 @@
-import { type AddressInfo, connect, createServer, type Socket } from "node:net";
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { counterContract } from "../../../test-support/counter.js";
+import { startGateway } from "../../../test-support/gateway.js";
 import { type Peer, startScriptedServer } from "../../../test-support/scripted-server.js";
 import { useServers } from "../../../test-support/servers.js";
 import { defineEnvironment } from "../../env/environment.js";
 import { connectPool, type PoolResult } from "../index.js";
 
 const { start } = useServers();
-const cleanup: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const end of cleanup.splice(0)) await end();
-});
 
 type Results = (PoolResult<typeof counterContract> | PoolResult | null)[];
 const outcomes = (results: Results) => results.map((result) => result?.outcome ?? null);
 const errors = (results: Results) => results.map((result) => (result && "error" in result ? result.error : null));
 const add = (size: number, amount = 1) => Array.from({ length: size }, () => ({ amount }));
-
-type Manner = "passes" | "refuses" | "answers 503" | "answers 404" | "is silent";
-
-/** A way to the server whose manners change; what came while it was silent passes once it does. */
-async function startGateway(target: { url: string }, first: Manner) {
-  let manner = first;
-  const held = new Set<Socket>();
-  const all = new Set<Socket>();
-  const pass = (socket: Socket): void => {
-    const onward = connect(Number(new URL(target.url).port), "127.0.0.1");
-    all.add(onward);
-    socket.pipe(onward).pipe(socket);
-    onward.on("error", () => socket.destroy());
-    socket.on("close", () => onward.destroy());
-  };
-  const gateway = createServer((socket) => {
-    all.add(socket);
-    socket.on("error", () => {});
-    if (manner === "passes") pass(socket);
-    else if (manner === "is silent") held.add(socket);
-    else if (manner === "refuses") socket.once("data", () => socket.destroy());
-    else socket.once("data", () => socket.end(`HTTP/1.1 ${manner.slice(-3)} No\r\ncontent-length: 0\r\n\r\n`));
-  });
-  await new Promise<void>((resolve) => gateway.listen(0, "127.0.0.1", resolve));
-  cleanup.push(async () => {
-    for (const socket of all) socket.destroy();
-    await new Promise((resolve) => gateway.close(resolve));
-  });
-  return {
-    url: `http://127.0.0.1:${(gateway.address() as AddressInfo).port}`,
-    held,
-    turn(next: Manner): void {
-      manner = next;
-      if (next !== "passes") return;
-      for (const socket of held) pass(socket);
-      held.clear();
-    },
-  };
-}
 
 /** A server that refuses every session, or never says whether it has room. */
 const startFull = (answers: boolean) =>
@@ -82,7 +39,7 @@ describe("closing a pool", () => {
 
   test("does not wait for a server that says nothing about itself", async () => {
     const server = await start();
-    const gateway = await startGateway(server, "refuses");
+    await using gateway = await startGateway(server, "refuses");
     const pool = await connectPool([gateway.url, server.url], counterContract, { size: 1 });
     gateway.turn("is silent");
     const resetting = pool.reset();
@@ -135,8 +92,8 @@ describe("of several servers", () => {
     "one that %s costs no session",
     async (manner) => {
       const server = await start();
-      const gateway = await startGateway(server, manner);
-      const options = { size: 4, connectTimeoutMs: 2_000 };
+      await using gateway = await startGateway(server, manner);
+      const options = { size: 4, connectTimeoutMs: 5_000 };
       await using pool = await connectPool([gateway.url, server.url], counterContract, options);
       expect(outcomes(await pool.reset())).toEqual(Array(4).fill("ok"));
       expect(pool.places()).toEqual(Array(4).fill(server.url));
@@ -145,12 +102,12 @@ describe("of several servers", () => {
       await later.reset();
       expect(new Set(later.places())).toEqual(new Set([gateway.url, server.url]));
     },
-    30_000,
+    60_000,
   );
 
   test("none that can be used is an error, and so are one that never will be and an abort", async () => {
     const server = await start();
-    const gateway = await startGateway(server, "answers 503");
+    await using gateway = await startGateway(server, "answers 503");
     await expect(connectPool(gateway.url, counterContract, { size: 1 })).rejects.toMatchObject({
       code: "REQUEST_FAILED",
     });
@@ -178,7 +135,7 @@ describe("of several servers", () => {
 
   test("one that comes later is asked about itself for all calls: aborting one of them aborts no other", async () => {
     const server = await start();
-    const gateway = await startGateway(server, "refuses");
+    await using gateway = await startGateway(server, "refuses");
     await using pool = await connectPool([gateway.url, server.url], counterContract, { size: 3 });
     gateway.turn("is silent");
     const aborting = new AbortController();
@@ -196,7 +153,7 @@ describe("of several servers", () => {
     await using full = await startFull(answers);
     const server = await start();
     await using pool = await connectPool([full.url, server.url], { size: 2, check: false });
-    expect(outcomes(await pool.reset({}, { timeoutMs: 1_000 }))).toEqual(["ok", "ok"]);
+    expect(outcomes(await pool.reset({}, { timeoutMs: 4_000 }))).toEqual(["ok", "ok"]);
     expect(full.opened).toBe(1);
     expect(pool.places()).toEqual([server.url, server.url]);
   });

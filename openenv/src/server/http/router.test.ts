@@ -61,11 +61,11 @@ describe("pipelined requests", () => {
     const server = await start({ graceMs: 600_000 }, counter);
     const socket = connect(server.port, "127.0.0.1");
     socket.write(step(server.port, 60).repeat(3));
-    await waitFor(() => counter.log.created > 0);
+    await waitFor(() => counter.log.begun > 0);
     await sleep(50);
     socket.destroy();
     await waitFor(() => counter.log.closed > 0);
     await server.close();
-    expect(counter.log).toEqual({ created: 1, closed: 1, aborted: 1 });
+    expect(counter.log).toEqual({ created: 1, begun: 1, closed: 1, aborted: 1 });
   });
 });

@@ -1,8 +1,11 @@
 /** What becomes of sessions whose environment hangs, dies or eats all memory. */
 import type { ServeOptions } from "openenv-ts/server";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { startIsolated, step, untilGone } from "../../../test-support/isolation.js";
 import { waitFor } from "../../../test-support/servers.js";
+
+// Starting a host takes seconds on a machine with other work.
+vi.setConfig({ testTimeout: 60_000 });
 
 const ENDED = { code: 4000, reason: expect.stringMatching(/./) };
 
@@ -23,12 +26,12 @@ describe.each(["thread", "process"] as const)("with a %s for each session", (iso
   });
 
   test("a step over the limit is answered TIMEOUT, the session ends after it, its slot is free", async () => {
-    await using isolated = await startIsolated({ isolation, stepTimeout: 0.5, maxConcurrentEnvs: 2 });
+    await using isolated = await startIsolated({ isolation, stepTimeout: 3, maxConcurrentEnvs: 2 });
     const [stuck, other] = [await isolated.play(), await isolated.play()];
     expect(await stuck.socket.ask(step("loop"))).toMatchObject({ type: "error", data: { code: "TIMEOUT" } });
     expect(await stuck.socket.closed).toEqual({
       code: 4000,
-      reason: "the environment did not answer step within 0.5 s",
+      reason: "the environment did not answer step within 3 s",
     });
     expect(await other.socket.ask(step("add"))).toMatchObject({ type: "observation" });
     const next = await isolated.play();
@@ -37,7 +40,7 @@ describe.each(["thread", "process"] as const)("with a %s for each session", (iso
   });
 
   test("a step that waits for nothing is ended as well", async () => {
-    await using isolated = await startIsolated({ isolation, stepTimeout: 0.2 });
+    await using isolated = await startIsolated({ isolation, stepTimeout: 3 });
     const { socket } = await isolated.play();
     expect(await socket.ask(step("never"))).toMatchObject({ data: { code: "TIMEOUT" } });
     expect(await socket.closed).toEqual(ENDED);
@@ -83,7 +86,7 @@ describe.each(["thread", "process"] as const)("with a %s for each session", (iso
 });
 
 describe.each(["thread", "process"] as const)("with one %s for all sessions", (isolation) => {
-  const SHARED: ServeOptions = { isolation, poolSize: 1, stepTimeout: 0.5 };
+  const SHARED: ServeOptions = { isolation, poolSize: 1, stepTimeout: 3 };
 
   test("they share it", async () => {
     await using isolated = await startIsolated(SHARED);
@@ -129,7 +132,7 @@ describe.each(["thread", "process"] as const)("with one %s for all sessions", (i
 });
 
 test("in a batch, an item whose session is killed fails alone", async () => {
-  await using isolated = await startIsolated({ isolation: "thread", stepTimeout: 0.5 });
+  await using isolated = await startIsolated({ isolation: "thread", stepTimeout: 3 });
   const socket = await isolated.open("/ws?openenv=batch");
   const many = async (type: string, data: object) =>
     ((await socket.ask({ type, data }))["data"] as { items: { type: string; data: Record<string, unknown> }[] }).items;

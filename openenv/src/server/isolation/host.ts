@@ -64,7 +64,9 @@ export class Host {
     this.#channel = channel;
     this.#options = options;
     this.ready = new Promise((resolve, reject) => {
-      const timer = setTimeout(() => this.#lose("did not start in time"), START_LIMIT_MS);
+      const timer = afterReading(START_LIMIT_MS, () => {
+        if (this.#pending.has(0)) this.#lose("did not start in time");
+      });
       this.#pending.set(0, { tenant: undefined, timer, resolve: resolve as Pending["resolve"], reject });
     });
     this.ready.catch(() => {});
@@ -87,7 +89,8 @@ export class Host {
     const { method, input, context, signal, limitMs } = request;
     const id = ++this.#lastId;
     return new Promise((resolve, reject) => {
-      const timer = limitMs === undefined ? undefined : setTimeout(() => this.#timedOut(id, method, limitMs), limitMs);
+      const timer =
+        limitMs === undefined ? undefined : afterReading(limitMs, () => this.#timedOut(id, method, limitMs));
       this.#pending.set(id, { tenant, timer, resolve, reject });
       const message: ToHost = { type: "request", id, session: tenant?.number ?? 0, method, input };
       try {
@@ -149,9 +152,13 @@ export class Host {
   async #check(): Promise<void> {
     if (this.suspect || this.lost !== undefined) return;
     this.suspect = true;
-    const timer = setTimeout(() => this.#lose("is stuck"), PING_LIMIT_MS);
+    let answered = false;
+    const timer = afterReading(PING_LIMIT_MS, () => {
+      if (!answered) this.#lose("is stuck");
+    });
     try {
       await this.request(undefined, { method: "ping" });
+      answered = true;
       this.suspect = false;
       this.onCleared();
     } catch {
@@ -186,6 +193,14 @@ export class Host {
     clearTimeout(pending?.timer);
     return pending;
   }
+}
+
+/**
+ * Calls once the time is up and what came in by then was read: after a stall of this process timers run first, and an
+ * answer that is there would lose. It may call after clearTimeout: whoever is called looks whether that is still wanted.
+ */
+function afterReading(ms: number, call: () => void): NodeJS.Timeout {
+  return setTimeout(() => setImmediate(call), ms);
 }
 
 function reasonOf(signal: AbortSignal | undefined): string {

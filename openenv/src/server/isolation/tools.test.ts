@@ -113,7 +113,7 @@ test.each(["step", "mcp"])("a tool that ends its host is told as that and never 
 });
 
 test("a tool that loops for ever is killed with its session", async () => {
-  await using isolated = await startIsolated({ isolation: "thread", stepTimeout: 1 }, MODULE);
+  await using isolated = await startIsolated({ isolation: "thread", stepTimeout: 3 }, MODULE);
   const socket = await isolated.open();
   await socket.ask({ type: "reset" });
   expect(await socket.ask(frame("loop"))).toMatchObject({ data: { error: { data: { error_type: "timeout" } } } });

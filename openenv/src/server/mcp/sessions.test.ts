@@ -1,7 +1,6 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test, vi } from "vitest";
 import { INITIALIZE, initialize, MCP_ACCEPT, openAndCutStream, rpc, send, useMcp } from "../../../test-support/mcp.js";
-import { waitFor } from "../../../test-support/servers.js";
+import { countWaiting, waitFor } from "../../../test-support/servers.js";
 import { openTestSocket } from "../../../test-support/socket.js";
 
 const { start, open } = useMcp();
@@ -112,12 +111,12 @@ describe("a client of real MCP with a session", () => {
     const given = { method: "POST", headers: { accept: MCP_ACCEPT, "content-type": "application/json" } };
     const waiting = fetch(`${server.url}/mcp`, { ...given, body: JSON.stringify(INITIALIZE), signal: gone.signal });
     const left = waiting.catch((error: Error) => error.name);
-    await sleep(50);
+    await expect.poll(() => countWaiting(server.url)).toBe(1);
     gone.abort();
     expect(await left).toBe("AbortError");
-    // Who comes before the server has noticed is refused, as the place in the queue is taken.
-    let next = open(server);
-    while ((await Promise.race([next.catch(() => "refused"), sleep(100, "waits")])) !== "waits") next = open(server);
+    await expect.poll(() => countWaiting(server.url)).toBe(0);
+    const next = open(server);
+    await expect.poll(() => countWaiting(server.url)).toBe(1);
     await transport.terminateSession();
     await next;
     expect(active()).toBe(1);
@@ -136,7 +135,7 @@ describe("a client of real MCP with a session", () => {
   });
 
   test("that is idle is timed out, unless it holds its stream open", async () => {
-    const { server, log, active } = await start({ sessionTimeout: 1 });
+    const { server, log, active } = await start({ sessionTimeout: 3 });
     const session = await initialize(server.url);
     const { client } = await open(server);
     await waitFor(() => log.closed === 1);

@@ -42,7 +42,7 @@ function meetingPoint(size: number) {
       return { observation: { count: amount }, reward: amount };
     },
   }));
-  return { environment, log: { created: 0, closed: 0, aborted: 0 } };
+  return { environment };
 }
 
 describe("the extension batch", () => {
@@ -240,14 +240,14 @@ describe("the extension batch", () => {
       expect(sessions).toHaveLength(20);
       await many(socket, "reset_many", items(sessions));
       socket.send({ type: "step_many", data: items(sessions, (session) => ({ amount: session % 2 ? 60 : 50 })) });
-      await waitFor(() => counter.log.aborted === round * 10);
-      await new Promise((resolve) => setTimeout(resolve, 10));
+      await waitFor(() => counter.log.begun === (round + 1) * 20);
+      expect(counter.log.aborted).toBe(round * 10);
       socket.ws.terminate();
       await waitFor(() => server.capacity().active_sessions === 0);
       await waitFor(() => counter.log.aborted === (round + 1) * 10);
     }
     await waitFor(() => counter.log.closed === 60);
-    expect(counter.log).toEqual({ created: 60, closed: 60, aborted: 30 });
+    expect(counter.log).toMatchObject({ created: 60, closed: 60, aborted: 30 });
     expect(server.capacity()).toMatchObject({ active_sessions: 0, available_slots: 20 });
   });
 

@@ -1,8 +1,8 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import { defineCounter } from "../../../test-support/counter.js";
+import { counterContract, defineCounter } from "../../../test-support/counter.js";
 import { useServers, waitFor } from "../../../test-support/servers.js";
 import { openTestSocket } from "../../../test-support/socket.js";
+import { defineEnvironment } from "../../env/environment.js";
 import type { RunningServer } from "../types.js";
 
 const { start, open } = useServers();
@@ -29,7 +29,7 @@ describe("capacity", () => {
     const first = await open(server);
     await first.ask(RESET);
     first.send(step(60));
-    await sleep(20);
+    await waitFor(() => counter.log.begun === 1);
     first.ws.terminate();
     await waitFor(() => server.capacity().active_sessions === 0);
     const second = await open(server);
@@ -55,7 +55,7 @@ describe("capacity", () => {
     }
     await waitFor(() => counter.log.closed === 200);
     expect(counter.log).toMatchObject({ created: 200, closed: 200 });
-  });
+  }, 60_000);
 });
 
 describe("peers that are gone without a word", () => {
@@ -96,7 +96,7 @@ describe("named sessions", () => {
   });
 
   test("end after their time without a socket, but not while they have one", async () => {
-    const server = await start({ sessionTimeout: 0.1 });
+    const server = await start({ sessionTimeout: 2 });
     const attached = await open(server, `/ws?session_id=${await create(server)}`);
     await attached.ask(RESET);
     const idle = await create(server);
@@ -138,20 +138,31 @@ describe("a flood of frames", () => {
       expect(await socket.receive()).toMatchObject({ data: { observation: { count: i % 2 === 0 ? 51 : 50 } } });
     }
     expect(await socket.ask({ type: "state" })).toMatchObject({ data: { step_count: count + 1 } });
-  });
+  }, 60_000);
 });
 
 describe("shutdown", () => {
   test("answers what is in flight, closes with 1012, and refuses newcomers", async () => {
-    const server = await start({ graceMs: 2_000 });
+    let begun = 0;
+    let finish = (): void => {};
+    const observe = (count: number) => ({ observation: { count } });
+    const environment = defineEnvironment(counterContract, () => ({
+      reset: () => observe(0),
+      step: ({ amount }) => {
+        begun++;
+        return new Promise<ReturnType<typeof observe>>((resolve) => (finish = () => resolve(observe(amount))));
+      },
+    }));
+    const server = await start({ graceMs: 20_000 }, { environment });
     const [busy, idle] = [await open(server), await open(server)];
     await Promise.all([busy.ask(RESET), idle.ask(RESET)]);
     busy.send(step(50));
-    await sleep(10);
+    await waitFor(() => begun === 1);
     const closed = server.close();
     const health = await fetch(`${server.url}/health`);
     expect([health.status, await health.json()]).toEqual([503, { status: "unhealthy" }]);
     await expect(openTestSocket(`${server.url}/ws`)).rejects.toThrow(/503/);
+    finish();
     expect(await busy.receive()).toMatchObject({ data: { observation: { count: 50 } } });
     expect((await busy.closed).code).toBe(1012);
     expect((await idle.closed).code).toBe(1012);
@@ -165,7 +176,7 @@ describe("shutdown", () => {
     const socket = await open(server);
     await socket.ask(RESET);
     socket.send(step(60));
-    await sleep(10);
+    await waitFor(() => counter.log.begun === 1);
     await server.close();
     expect(counter.log).toMatchObject({ aborted: 1, closed: 1 });
   });
