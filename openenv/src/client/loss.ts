@@ -9,9 +9,9 @@ export type Ended = (signal: AbortSignal) => Promise<string>;
 export type ExplainLoss = (error: unknown, limits: CallOptions) => Promise<unknown>;
 
 /** Whoever runs a server learns of its end a moment after its connections have broken. */
-const WAIT_MS = 5_000;
+const WAIT_MS = 10_000;
 /** Whoever asks again within it gets the same answer; it begins with the question. */
-const KEPT_MS = 10_000;
+const KEPT_MS = 20_000;
 const LOSSES = ["SESSION_LOST", "CONNECTION_FAILED"];
 
 /** Asks once for all calls that were lost at the same time. Errors that are no loss stay as they are. */
