@@ -13,7 +13,7 @@ let project: Project;
 beforeAll(async () => {
   project = await createProject({ "environment.ts": ENDS });
   return () => project[Symbol.asyncDispose]();
-});
+}, 60_000);
 
 test("a session whose server has ended says why, and so does the reset that finds nobody", async () => {
   await using env = await connectStarted(await processProvider().start({ directory: project.dir }), undefined, {});
@@ -24,7 +24,7 @@ test("a session whose server has ended says why, and so does the reset that find
   expect(await env.tryStep({ amount: 1 })).toMatchObject({ outcome: "lost", error: lost });
   const message = expect.stringMatching(/\(process: The process exited with code 7\)\.$/);
   await expect(env.reset()).rejects.toMatchObject({ code: "CONNECTION_FAILED", message });
-});
+}, 60_000);
 
 test("in a pool each lost result has the reason of its own server, and the others go on", async () => {
   const options = { size: 2, servers: 2, start: { directory: project.dir } };
@@ -37,7 +37,7 @@ test("in a pool each lost result has the reason of its own server, and the other
   });
   expect(second).toMatchObject({ outcome: "ok", observation: { count: 1 } });
   expect((await pool.reset()).map((result) => result?.outcome)).toEqual(["ok", "ok"]);
-});
+}, 60_000);
 
 test("a client that knows no provider has the typed error, and the log of the server has the rest", async () => {
   await using server = await processProvider().start({ directory: project.dir });
@@ -48,7 +48,7 @@ test("a client that knows no provider has the typed error, and the log of the se
     message: expect.not.stringContaining("process:"),
   });
   await expect(server.ended?.(new AbortController().signal)).resolves.toBe("process: The process exited with code 7");
-});
+}, 60_000);
 
 test("a session that is lost while its server runs on says so within the limit of the call", async () => {
   const server = await start();

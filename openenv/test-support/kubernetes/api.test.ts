@@ -44,7 +44,7 @@ describe.skipIf(!schemas.available)("the API server of the tests", () => {
     expect((await server.ask("DELETE", `${core}/secrets/one`, { gracePeriodSeconds: 1 })).status).toBe(400);
     expect((await server.ask("GET", "/apis/apps/v1/namespaces/tests/pods")).status).toBe(404);
     expect(server.api.names()).toEqual(["secrets/one"]);
-  });
+  }, 60_000);
 
   test("a Pod is terminating until its container has ended; of a Deployment that is removed as an orphan it stays", async () => {
     await using server = await startApi();
@@ -65,5 +65,5 @@ describe.skipIf(!schemas.available)("the API server of the tests", () => {
     }
     const orphans = [expect.stringMatching(/^pods\/orphan-/), expect.stringMatching(/^pods\/orphan-/)];
     await expect.poll(server.api.names, { timeout: 10_000 }).toEqual(orphans);
-  });
+  }, 60_000);
 });

@@ -8,7 +8,8 @@ const BLOWS = [
   ["Evicted", /Its server has ended \(kubernetes: Pod \S+ has ended: Evicted: The node was low on resource: memory\)/],
 ] as const;
 
-describe.skipIf(isMissing)("a Pod that runs", () => {
+// The first of them loads the client library.
+describe.skipIf(isMissing)("a Pod that runs", { timeout: 120_000 }, () => {
   const cluster = useCluster();
   const start = (replicas?: number) => kubernetesProvider().start({ image: IMAGE, replicas });
 
@@ -36,7 +37,6 @@ describe.skipIf(isMissing)("a Pod that runs", () => {
         .poll(async () => (await pool.reset()).map((result) => result?.outcome), { timeout: 30_000 })
         .toEqual(["ok", "ok", "ok", "ok"]);
     },
-    60_000,
   );
 
   test.skipIf(isReal)("one that is connected by its URL has the typed error, and the log has the reason", async () => {
@@ -58,25 +58,21 @@ describe.skipIf(isMissing)("a Pod that runs", () => {
       code: "SESSION_LOST",
       message: expect.stringMatching(/kubernetes: Pod \S+ (is being removed|was removed by somebody else)/),
     });
-  }, 90_000);
+  });
 
-  test.skipIf(isReal)(
-    "carries sessions that come by the host of its Ingress",
-    async () => {
-      const ingressHost = `localhost:${cluster.api?.ingressPort}`;
-      await using server = await kubernetesProvider({ reach: { ingressHost } }).start({ image: IMAGE, replicas: 2 });
-      expect(server.url).toBe(`http://${ingressHost}`);
-      const sessions = await Promise.all([1, 2, 3, 4].map(() => connect(server.url)));
-      for (const [nth, env] of sessions.entries()) {
-        await env.reset();
-        expect((await env.step({ amount: nth + 1 })).observation).toEqual({ count: nth + 1 });
-      }
-      await cluster.api?.strike(/^pods/, "OOMKilled");
-      await expect.poll(() => sessions.filter((env) => env.sessionLost).length, { timeout: 10_000 }).toBe(2);
-      for (const env of sessions) await env.close();
-    },
-    60_000,
-  );
+  test.skipIf(isReal)("carries sessions that come by the host of its Ingress", async () => {
+    const ingressHost = `localhost:${cluster.api?.ingressPort}`;
+    await using server = await kubernetesProvider({ reach: { ingressHost } }).start({ image: IMAGE, replicas: 2 });
+    expect(server.url).toBe(`http://${ingressHost}`);
+    const sessions = await Promise.all([1, 2, 3, 4].map(() => connect(server.url)));
+    for (const [nth, env] of sessions.entries()) {
+      await env.reset();
+      expect((await env.step({ amount: nth + 1 })).observation).toEqual({ count: nth + 1 });
+    }
+    await cluster.api?.strike(/^pods/, "OOMKilled");
+    await expect.poll(() => sessions.filter((env) => env.sessionLost).length, { timeout: 10_000 }).toBe(2);
+    for (const env of sessions) await env.close();
+  });
 
   test.skipIf(isReal)(
     "costs the API server what the design says",
