@@ -1,21 +1,25 @@
 import type { MetadataBody } from "../protocol/http.js";
 import type { ClientContract } from "./contract.js";
 import { createEnvClient, type EnvClient } from "./env-client.js";
+import type { ExplainLoss } from "./loss.js";
 import type { ConnectOptions } from "./options.js";
 import { prepare } from "./prepare.js";
 import { createSession } from "./session.js";
 import { createTaskClient } from "./tasks.js";
 
-/** Opens one session of a server, typed by a contract or generic from its `/schema`. */
+/**
+ * Opens one session of a server, typed by a contract or generic from its `/schema`. Who has started the server may know
+ * more of a loss.
+ */
 export async function connectTo(
   url: string | URL,
   contract: ClientContract | undefined,
-  options: ConnectOptions,
+  { explainLoss, ...options }: ConnectOptions & { explainLoss?: ExplainLoss | undefined },
 ): Promise<EnvClient> {
   const { base, http, open, shape, timeoutMs } = await prepare(url, contract, options);
   return createEnvClient({
     url: base,
-    session: await createSession(open, options.signal),
+    session: await createSession(open, options.signal, explainLoss),
     shape,
     tasks: createTaskClient(http),
     metadata: async () => (await http.get("/metadata")) as MetadataBody,

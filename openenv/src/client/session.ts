@@ -2,6 +2,7 @@ import { ConnectionError, RemoteError } from "../errors.js";
 import type { Link } from "../protocol/link.js";
 import type { JsonObject } from "../protocol/messages.js";
 import { Line } from "./line.js";
+import { type ExplainLoss, limitsLeft } from "./loss.js";
 import type { CallOptions } from "./options.js";
 import { abortedBeforeSent } from "./queue.js";
 
@@ -19,10 +20,11 @@ export interface Session {
   close(): Promise<void>;
 }
 
-/** `open` makes a link; it is called now and for each reset after a loss. */
+/** `open` makes a link; it is called now and for each reset after a loss, of which `explain` may know more. */
 export async function createSession(
   open: (signal: AbortSignal | undefined) => Promise<Link>,
   signal: AbortSignal | undefined,
+  explain?: ExplainLoss,
 ): Promise<Session> {
   const line = new Line({ open, link: await open(signal), opener: "connect" });
   /** Why the episode is gone, until a reset was answered: a server may let a step pass that no reset came before. */
@@ -45,6 +47,18 @@ export async function createSession(
     return answer.data;
   };
 
+  const take: Session["call"] = (message, options) => line.take(options.signal, () => perform(message, options));
+  const takeWith = (explained: ExplainLoss): Session["call"] => {
+    return async (message, options) => {
+      const begunAt = Date.now();
+      try {
+        return await take(message, options);
+      } catch (error) {
+        throw line.explain(await explained(error, limitsLeft(options, begunAt)));
+      }
+    };
+  };
+
   return {
     get lost() {
       return lost !== undefined || !line.up;
@@ -52,7 +66,7 @@ export async function createSession(
     get extensions() {
       return line.extensions;
     },
-    call: (message, options) => line.take(options.signal, () => perform(message, options)),
+    call: explain ? takeWith(explain) : take,
     close: () => line.close(),
   };
 }

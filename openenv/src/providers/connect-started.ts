@@ -1,6 +1,7 @@
 import { connectTo } from "../client/connect-to.js";
 import type { ClientContract, GenericContract } from "../client/contract.js";
 import type { EnvClient } from "../client/env-client.js";
+import { createLossExplainer } from "../client/loss.js";
 import type { ConnectOptions } from "../client/options.js";
 import type { Started } from "./provider.js";
 
@@ -10,14 +11,18 @@ export interface StartedClient<C extends ClientContract = GenericContract> exten
   logs(): Promise<string>;
 }
 
-/** Connects to what was started, and ends it when that fails. What was started belongs to the client from now on. */
+/**
+ * Connects to what was started, and ends it when that fails. What was started belongs to the client from now on: when it
+ * ends by itself, the errors of the lost session say why, in the words of what ran it.
+ */
 export async function connectStarted<C extends ClientContract>(
   started: Started,
   contract: C | undefined,
   options: ConnectOptions,
 ): Promise<StartedClient<C>> {
   try {
-    const client = (await connectTo(started.url, contract, options)) as unknown as EnvClient<C>;
+    const explainLoss = started.ended && createLossExplainer(started.ended.bind(started));
+    const client = (await connectTo(started.url, contract, { ...options, explainLoss })) as unknown as EnvClient<C>;
     return owning(client, started);
   } catch (error) {
     await started.close();

@@ -52,6 +52,11 @@ export interface Started extends AsyncDisposable {
   readonly url: string;
   /** The last lines that it wrote, standard output and standard error; at most 64 KB. */
   logs(): Promise<string>;
+  /**
+   * Resolves, once it has ended by itself, with why: `slurm: Job 7 is NODE_FAIL (NodeDown)`. `signal` ends the watching.
+   * Left out where that cannot be told.
+   */
+  ended?(signal: AbortSignal): Promise<string>;
   /** Ends it and removes what belongs to it. Doing it twice does no harm. */
   close(): Promise<void>;
 }

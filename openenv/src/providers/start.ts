@@ -45,7 +45,7 @@ export async function startEnvironment(
     running(acquired);
     progress("waiting for the answer to a reset");
     const url = await waitReady(acquired, limit.signal);
-    return createStarted({ ...acquired, url }, spec, releases);
+    return createStarted({ ...acquired, url }, { provider, spec, releases });
   } catch (error) {
     throw await failStart(error, attempt, releases);
   } finally {
@@ -69,6 +69,14 @@ interface Attempt {
   failed: boolean;
 }
 
+type Ready = Acquired & { url: string };
+
+interface Owned {
+  provider: string;
+  spec: StartSpec;
+  releases: Releases;
+}
+
 async function endedInTime(work: Promise<Acquired>, limit: Limit): Promise<Acquired> {
   try {
     return await limit.race(work);
@@ -78,7 +86,7 @@ async function endedInTime(work: Promise<Acquired>, limit: Limit): Promise<Acqui
   }
 }
 
-function createStarted(acquired: Acquired & { url: string }, spec: StartSpec, releases: Releases): Started {
+function createStarted(acquired: Ready, { provider, spec, releases }: Owned): Started {
   let closing: Promise<void> | undefined;
   const close = (): Promise<void> => {
     closing ??= releases.run().then((failures) => {
@@ -86,8 +94,12 @@ function createStarted(acquired: Acquired & { url: string }, spec: StartSpec, re
     });
     return closing;
   };
+  const { ended } = acquired;
   return {
     url: acquired.url,
+    ...(ended && {
+      ended: async (signal: AbortSignal) => hideSecrets(`${provider}: ${await ended(signal)}`, spec.env),
+    }),
     logs: async () => hideSecrets((await acquired.logs()).slice(-MAX_LOG_BYTES), spec.env),
     close,
     [Symbol.asyncDispose]: close,

@@ -1,6 +1,7 @@
 import { ConfigError } from "../../errors.js";
 import { checkCount } from "../check-count.js";
 import type { ClientContract, GenericContract } from "../contract.js";
+import type { Ended } from "../loss.js";
 import { createCalls } from "../many/calls.js";
 import type { ConnectOptions } from "../options.js";
 import { type Autoreset, createPoolClient, type PoolClient, type PoolReset } from "./pool-client.js";
@@ -15,6 +16,8 @@ export interface PoolProvider<S = never> {
 /** A server that was started for a pool. */
 export interface PoolStarted {
   readonly url: string;
+  /** Resolves with why it has ended by itself, once it has: results that were lost with it say so. */
+  ended?(signal: AbortSignal): Promise<string>;
   close(): Promise<void>;
 }
 
@@ -76,6 +79,7 @@ export async function connectPool(
   checkOptions(options);
   const started = isProvider(where) ? await startServers(where, options) : [];
   const urls = isProvider(where) ? started.map(({ url }) => url) : [where].flat().map(String);
+  const endings = new Map(started.map((server) => [server.url, server.ended?.bind(server)]));
   const endServers = async (): Promise<void> => {
     const ends = await Promise.allSettled(started.map((server) => server.close()));
     const failed = ends.find((end) => end.status === "rejected");
@@ -83,7 +87,7 @@ export async function connectPool(
   };
   try {
     if (urls.length === 0) throw new ConfigError("A pool needs the URL of at least one server.");
-    return await connectServers([...new Set(urls)], contract, { ...options, endServers });
+    return await connectServers([...new Set(urls)], contract, { ...options, endings, endServers });
   } catch (error) {
     await endServers();
     throw error;
@@ -95,11 +99,11 @@ const DEFAULT_CONCURRENCY = 1_024;
 async function connectServers(
   urls: readonly string[],
   contract: ClientContract | undefined,
-  options: PoolOptions & { endServers(): Promise<void> },
+  options: PoolOptions & { endings: ReadonlyMap<string, Ended | undefined>; endServers(): Promise<void> },
 ): Promise<PoolClient> {
   const { size, concurrency = DEFAULT_CONCURRENCY, ownSockets = false, autoreset = "disabled" } = options;
-  const { resetWith, endServers, signal, ...connecting } = options;
-  const servers = urls.map((url) => createPoolServer(url, contract, connecting));
+  const { resetWith, endings, endServers, signal, ...connecting } = options;
+  const servers = urls.map((url) => createPoolServer(url, contract, { ...connecting, ended: endings.get(url) }));
   const prepared = await Promise.allSettled(servers.map((server) => server.prepare(signal)));
   for (const one of prepared) {
     // One that is not there may come later; one that keeps another contract never fits.

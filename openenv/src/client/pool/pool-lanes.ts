@@ -2,6 +2,7 @@ import { ConnectionError } from "../../errors.js";
 import { MAX_BATCH_ITEMS } from "../../protocol/batch.js";
 import type { JsonObject } from "../../protocol/messages.js";
 import { withLimits } from "../limits.js";
+import { limitsLeft } from "../loss.js";
 import {
   asFailure,
   failAll,
@@ -15,7 +16,7 @@ import {
 import { openLanes } from "../many/open-lanes.js";
 import type { CallOptions } from "../options.js";
 import { createGate } from "./gate.js";
-import { isServerFailure, type PoolServer } from "./pool-server.js";
+import { explainLosses, isServerFailure, type PoolServer } from "./pool-server.js";
 
 /** Sessions over several servers. One that is lost gets a new place with its next reset. */
 export interface PoolLanes extends Lanes {
@@ -35,6 +36,8 @@ interface Group {
 
 interface Slot {
   group: Group | undefined;
+  /** Where it has its session, or where one was last asked for. */
+  server: PoolServer | undefined;
   /** Its index in the group. */
   at: number;
   /** No reset of the session it has now was answered yet. */
@@ -56,13 +59,14 @@ export interface PoolLanesOptions {
 export function createPoolLanes({ size, servers, concurrency, ownSockets }: PoolLanesOptions): PoolLanes {
   const slots = Array.from(
     { length: size },
-    (): Slot => ({ group: undefined, at: 0, isNew: false, wasOpen: false, reopened: false }),
+    (): Slot => ({ group: undefined, server: undefined, at: 0, isNew: false, wasOpen: false, reopened: false }),
   );
   const groups = new Set<Group>();
   const gate = createGate(concurrency);
   const groupSize = ownSockets ? 1 : Math.min(MAX_BATCH_ITEMS, concurrency);
   const closing = new AbortController();
   const openings = new Set<Promise<unknown>>();
+  const isExplained = servers.some(({ explainLoss }) => explainLoss !== undefined);
 
   const isLost = (index: number): boolean => {
     const { group, at } = slots[index] as Slot;
@@ -87,6 +91,7 @@ export function createPoolLanes({ size, servers, concurrency, ownSockets }: Pool
     options: CallOptions,
   ): Promise<Map<number, LaneFailure>> => {
     server.load += members.length;
+    for (const index of members) (slots[index] as Slot).server = server;
     const signal = AbortSignal.any(options.signal ? [options.signal, closing.signal] : [closing.signal]);
     try {
       const lanes = await gate.pass(members.length, signal, async () => {
@@ -197,7 +202,9 @@ export function createPoolLanes({ size, servers, concurrency, ownSockets }: Pool
     },
     call: async (method, data, options) => {
       if (closing.signal.aborted) return failAll(data.keys(), poolClosed());
+      const begunAt = Date.now();
       const answers = await (method === "reset" ? reset(data, options) : ask(method, data, options));
+      if (isExplained) await explainLosses(answers, (index) => slots[index]?.server, limitsLeft(options, begunAt));
       if (!closing.signal.aborted) return answers;
       // That is the reason then for whatever the call met.
       for (const [index, answer] of answers) {

@@ -7,6 +7,7 @@ import { ProviderError } from "../../errors.js";
 import { isObject } from "../../util/is-object.js";
 import { createLimit } from "../limit.js";
 import { NAME_LABEL, STOP_SECONDS } from "./manifests.js";
+import { pollPause } from "./pod-state.js";
 
 export interface ClusterOptions {
   /** One file, or several that are merged; default those of `KUBECONFIG`, or what the client library finds. */
@@ -63,7 +64,7 @@ export async function findCluster({ kubeconfig, context, namespace }: ClusterOpt
     const deadline = Date.now() + GONE_MS;
     for (let pods = await listPods(name); pods.length > 0; pods = await listPods(name)) {
       if (Date.now() > deadline) throw new ProviderError("RELEASE_FAILED", `${pods.length} Pods of ${name} do not end`);
-      await sleep(POLL_MS);
+      await sleep(pollPause(pods));
     }
     // The last, because what is left is found by it.
     await gone(core.deleteNamespacedService(one));
@@ -102,7 +103,6 @@ export async function ask<T>(request: Promise<T>, limitMs = ANSWER_MS): Promise<
 
 /** What admits an object may be asked for 30 s by the API server itself. */
 const ANSWER_MS = 45_000;
-const POLL_MS = 200;
 const GONE_MS = 60_000;
 
 async function load() {

@@ -1,26 +1,24 @@
 import { execFile } from "node:child_process";
-import { dirname, join } from "node:path";
+import { existsSync } from "node:fs";
+import { homedir } from "node:os";
+import { basename, delimiter, dirname, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import { connect, connectPool } from "openenv-ts/client";
 import { fromHub, kubernetesProvider } from "openenv-ts/providers";
 import { checkProvider, renderCheckReport } from "openenv-ts/testing";
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { startHub } from "../../../test-support/hub/hub-server.js";
-import { type KubernetesApi, startKubernetesApi } from "../../../test-support/kubernetes-api.js";
-import { requireKubernetesValidate } from "../../../test-support/requirement.js";
-import { waitFor } from "../../../test-support/servers.js";
+import { NOWHERE } from "../../../test-support/kubernetes/fates.js";
+import { askCluster, IMAGE, isMissing, isReal, own, useCluster } from "../../../test-support/kubernetes/use-cluster.js";
 import { findFreePort } from "../../util/free-port.js";
-import { ask, findCluster } from "./cluster.js";
-import { NAME_LABEL } from "./manifests.js";
+import { ask } from "./cluster.js";
 import { isRunning } from "./pod-state.js";
 import { createKubernetesSweeper } from "./sweep.js";
 
-const schemas = await requireKubernetesValidate();
-/** A real cluster, where there is one, with an image of a counter that it can pull. */
-const isReal = process.env["CLUSTER"] === "up";
-const IMAGE = (isReal && process.env["OPENENV_CLUSTER_IMAGE"]) || "counter";
-const own = async () => (await createKubernetesSweeper().list()).filter(({ owner }) => owner.pid === process.pid);
+/** Inside a real cluster there may be none. */
+const REAL_KUBECONFIG = process.env["KUBECONFIG"]?.split(delimiter)[0] || join(homedir(), ".kube", "config");
+const isInside = process.env["KUBERNETES_SERVICE_HOST"] !== undefined;
 const ON_PLAYED = {
   "killed for its memory": { image: "hungry", code: "START_FAILED", message: /code 137 \(OOMKilled\)/ },
   "exits at once": { image: "ends", code: "START_FAILED", message: /code 3/ },
@@ -29,21 +27,8 @@ const ON_PLAYED = {
   unschedulable: { image: "huge", code: "START_TIMEOUT", message: /Unschedulable: 0\/3 nodes/ },
 } as const;
 
-describe.skipIf(!schemas.available && !isReal)("the Kubernetes provider", () => {
-  let api: KubernetesApi | undefined;
-  beforeAll(async () => {
-    if (isReal) return;
-    api = await startKubernetesApi(schemas.path);
-    vi.stubEnv("KUBECONFIG", api.kubeconfig);
-  });
-  afterAll(async () => {
-    vi.unstubAllEnvs();
-    await api?.[Symbol.asyncDispose]();
-  });
-  afterEach(async () => {
-    expect(api?.names() ?? []).toEqual([]);
-    expect(await own()).toEqual([]);
-  });
+describe.skipIf(isMissing)("the Kubernetes provider", () => {
+  const cluster = useCluster();
 
   test("it keeps the promises of every provider", async () => {
     const played = Object.entries(isReal ? {} : ON_PLAYED).map(([name, { image, ...expected }]) => [
@@ -68,12 +53,10 @@ describe.skipIf(!schemas.available && !isReal)("the Kubernetes provider", () => 
     await using server = await kubernetesProvider().start({ image: IMAGE, replicas: 3 });
     const sessions = await Promise.all(Array.from({ length: 6 }, () => connect(server.url)));
     for (const env of sessions) await env.reset();
-    const { core, namespace } = await findCluster({});
-    const [{ id } = { id: "" }] = await own();
-    const mine = { namespace, labelSelector: `${NAME_LABEL}=${id}` };
-    const running = async () => (await core.listNamespacedPod(mine)).items.filter(isRunning);
+    const { pods, removePod } = await askCluster();
+    const running = async () => (await pods()).filter(isRunning);
     const [pod] = await running();
-    await core.deleteNamespacedPod({ namespace, name: pod?.metadata?.name ?? "" });
+    await removePod(pod?.metadata?.name);
     await expect.poll(() => sessions.filter((env) => env.sessionLost).length, { timeout: 30_000 }).toBe(2);
     await expect.poll(running, { timeout: 60_000 }).toHaveLength(3);
     const lost = sessions.filter((env) => env.sessionLost);
@@ -91,59 +74,74 @@ describe.skipIf(!schemas.available && !isReal)("the Kubernetes provider", () => 
       vi.stubEnv("HF_ENDPOINT", hub.url);
       await using env = await fromHub("author/counter", { provider: kubernetesProvider(), replicas: 4 });
       expect((await env.reset()).observation).toEqual({ count: 0 });
-      expect(api?.names().filter((name) => name.startsWith("pods/"))).toHaveLength(4);
+      expect(cluster.api?.names().filter((name) => name.startsWith("pods/"))).toHaveLength(4);
     },
     60_000,
   );
 
-  test.skipIf(isReal)(
-    "options reach the Pod, variables are in a Secret, and an Ingress has its host",
-    async () => {
-      const provider = kubernetesProvider({
-        memory: "512Mi",
-        cpus: "500m",
-        gpus: 1,
+  test("options reach the Pod, variables are in a Secret, and an Ingress has its host", async () => {
+    const provider = kubernetesProvider({
+      memory: "512Mi",
+      cpus: "500m",
+      gpus: 1,
+      nodeSelector: { disk: "ssd" },
+      // A real cluster refuses one that it does not have.
+      ...(isReal ? {} : { runtimeClass: "gvisor" }),
+      imagePullSecrets: ["login"],
+      labels: { team: "blue" },
+      reach: { ingressHost: "openenv-test.invalid:8443", className: "nginx", tlsSecret: "certificate" },
+    });
+    const ending = new AbortController();
+    const start = provider.start({ image: IMAGE, env: { API_KEY: "very-secret" }, signal: ending.signal });
+    const failed = expect(start).rejects.toMatchObject({ code: "ABORTED" });
+    const find = async () => (await askCluster()).pods();
+    await expect.poll(find, { timeout: 60_000 }).toHaveLength(1);
+    const [pod] = await find();
+    expect(JSON.stringify(pod)).not.toContain("very-secret");
+    expect(pod).toMatchObject({
+      metadata: { labels: { team: "blue" }, annotations: { "openenv.source": IMAGE } },
+      spec: {
         nodeSelector: { disk: "ssd" },
-        runtimeClass: "gvisor",
-        imagePullSecrets: ["login"],
-        labels: { team: "blue" },
-        reach: { ingressHost: "127.0.0.1.invalid", className: "nginx", tlsSecret: "certificate" },
-      });
-      const start = provider.start({
-        image: IMAGE,
-        env: { API_KEY: "very-secret" },
-        timeoutMs: 8_000,
-      });
-      await waitFor(() => api?.find(/^pods/) !== undefined);
-      const pod = JSON.stringify({ ...api?.find(/^pods/), server: undefined });
-      expect(pod).not.toContain("very-secret");
-      expect(JSON.parse(pod)).toMatchObject({
-        metadata: { labels: { team: "blue" }, annotations: { "openenv.source": IMAGE } },
-        spec: {
-          nodeSelector: { disk: "ssd" },
-          runtimeClassName: "gvisor",
-          containers: [{ resources: { limits: { memory: "512Mi", cpu: "500m", "nvidia.com/gpu": "1" } } }],
-        },
-      });
-      expect(api?.find(/^ingresses/)).toMatchObject({ spec: { rules: [{ host: "127.0.0.1.invalid" }] } });
-      await expect(start).rejects.toMatchObject({ code: "START_TIMEOUT" });
-    },
-    60_000,
-  );
+        ...(isReal ? {} : { runtimeClassName: "gvisor" }),
+        imagePullSecrets: [{ name: "login" }],
+        containers: [{ resources: { limits: { memory: "512Mi", cpu: "500m", "nvidia.com/gpu": "1" } } }],
+      },
+    });
+    const [ingress] = await (await askCluster()).ingresses();
+    const host = "openenv-test.invalid";
+    expect(ingress?.spec).toMatchObject({ rules: [{ host }], tls: [{ hosts: [host], secretName: "certificate" }] });
+    ending.abort();
+    await failed;
+  }, 60_000);
 
-  test.skipIf(isReal)(
+  test("a Pod that gets too little memory is told in the cluster's words", async () => {
+    const start = kubernetesProvider({ memory: "24Mi" }).start({ image: IMAGE });
+    await expect(start).rejects.toMatchObject({ code: "START_FAILED", message: expect.stringMatching(/OOMKilled/) });
+  }, 150_000);
+
+  test("a Pod that fits no node is told in the cluster's words", async () => {
+    const ended = new AbortController();
+    const onProgress = (stage: string): void => {
+      if (stage.includes("Unschedulable")) ended.abort();
+    };
+    const provider = kubernetesProvider({ nodeSelector: { [NOWHERE]: "here" } });
+    const start = provider.start({ image: IMAGE, signal: ended.signal, onProgress });
+    const message = expect.stringMatching(/0 of 1 Pods run: one is Pending \(Unschedulable: 0\/\d+ nodes/);
+    await expect(start).rejects.toMatchObject({ code: "ABORTED", message });
+  }, 150_000);
+
+  test.skipIf(isReal && !isInside)(
     "inside the cluster its replicas share the sessions, and HTTP sessions stay where they are",
     async () => {
-      const provider = kubernetesProvider({ reach: "cluster-dns", containerPort: await findFreePort() });
-      await using server = await provider.start({ image: "addressed", replicas: 3 });
+      const port = isReal ? {} : { containerPort: await findFreePort() };
+      const provider = kubernetesProvider({ reach: "cluster-dns", ...port });
+      await using server = await provider.start({ image: isReal ? IMAGE : "addressed", replicas: 3 });
       const sessions = await Promise.all(Array.from({ length: 6 }, () => connect(server.url)));
       for (const env of sessions) await env.reset();
-      const [{ id } = { id: "" }] = await own();
-      const { core, namespace } = await findCluster({});
-      const mine = { namespace, labelSelector: `${NAME_LABEL}=${id}` };
-      const [pod] = (await core.listNamespacedPod(mine)).items;
-      await core.deleteNamespacedPod({ namespace, name: pod?.metadata?.name ?? "" });
-      await expect.poll(() => sessions.filter((env) => env.sessionLost).length, { timeout: 10_000 }).toBe(2);
+      const { pods, removePod } = await askCluster();
+      const [pod] = await pods();
+      await removePod(pod?.metadata?.name);
+      await expect.poll(() => sessions.filter((env) => env.sessionLost).length, { timeout: 30_000 }).toBe(2);
       for (const env of sessions) await env.close();
       const headers = { "content-type": "application/json" };
       const post = (path: string, body: object, more = {}) =>
@@ -160,7 +158,7 @@ describe.skipIf(!schemas.available && !isReal)("the Kubernetes provider", () => 
 
   test.skipIf(isReal)("a Pod is reached again after a port could not be forwarded to it", async () => {
     await using server = await kubernetesProvider().start({ image: IMAGE });
-    const end = api?.obstruct(/^GET portforward/, Promise.reject(new Error("the API server restarts")));
+    const end = cluster.api?.obstruct(/^GET portforward/, Promise.reject(new Error("the API server restarts")));
     await expect(fetch(`${server.url}/health`).then(({ ok }) => ok)).resolves.toBe(false);
     end?.();
     const isWell = () => fetch(`${server.url}/health`).then(({ ok }) => ok);
@@ -174,15 +172,15 @@ describe.skipIf(!schemas.available && !isReal)("the Kubernetes provider", () => 
       const late = new Promise<void>((resolve) => {
         answer = resolve;
       });
-      const end = api?.obstruct(/^POST services/, late);
-      const before = api?.answered.length ?? 0;
+      const end = cluster.api?.obstruct(/^POST services/, late);
+      const before = cluster.api?.answered.length ?? 0;
       const start = kubernetesProvider().start({ image: IMAGE, env: { HELLO: "world" }, timeoutMs: 500 });
       await expect(start).rejects.toMatchObject({ code: "START_TIMEOUT" });
       end?.();
       answer();
-      const later = () => api?.answered.slice(before) ?? [];
+      const later = () => cluster.api?.answered.slice(before) ?? [];
       await expect.poll(() => later().includes("POST services"), { timeout: 10_000 }).toBe(true);
-      await expect.poll(() => api?.names(), { timeout: 10_000 }).toEqual([]);
+      await expect.poll(() => cluster.api?.names(), { timeout: 10_000 }).toEqual([]);
       expect(later().filter((request) => request.startsWith("POST"))).toEqual(["POST services"]);
     },
     30_000,
@@ -190,12 +188,12 @@ describe.skipIf(!schemas.available && !isReal)("the Kubernetes provider", () => 
 
   test.skipIf(isReal)("one deletion that fails does not keep the others from being done", async () => {
     const server = await kubernetesProvider().start({ image: IMAGE, env: { HELLO: "world" } });
-    const end = api?.obstruct(/^DELETE ingresses/, Promise.reject(new Error("etcd is away")));
+    const end = cluster.api?.obstruct(/^DELETE ingresses/, Promise.reject(new Error("etcd is away")));
     const message = expect.stringMatching(/etcd is away.*openenv prune/);
     await expect(server.close()).rejects.toMatchObject({ code: "RELEASE_FAILED", message });
     end?.();
     // By the Service it is found again.
-    expect(api?.names()).toEqual([expect.stringMatching(/^services/)]);
+    await expect.poll(() => cluster.api?.names(), { timeout: 10_000 }).toEqual([expect.stringMatching(/^services/)]);
     for (const leftover of await own()) await leftover.remove();
   });
 
@@ -214,21 +212,25 @@ describe.skipIf(!schemas.available && !isReal)("the Kubernetes provider", () => 
     expect(await server.logs()).toContain("world");
   });
 
-  test.skipIf(isReal)(
+  test.skipIf(isReal && !existsSync(REAL_KUBECONFIG))(
     "a script that forgets to close ends and leaves nothing, also when KUBECONFIG is relative",
     async () => {
-      const cwd = dirname(api?.kubeconfig ?? "");
+      const kubeconfig = resolve(cluster.api?.kubeconfig ?? REAL_KUBECONFIG);
       const entry = pathToFileURL(join(import.meta.dirname, "../../../dist/providers/index.js")).href;
       const script = `
         import { kubernetesProvider } from ${JSON.stringify(entry)};
-        console.log((await kubernetesProvider().start({ image: "counter", replicas: 2 })).url);`;
-      const env = { ...process.env, KUBECONFIG: "config" };
+        const { url } = await kubernetesProvider().start({ image: ${JSON.stringify(IMAGE)}, replicas: 2 });
+        console.log(process.pid, url);`;
+      const options = { cwd: dirname(kubeconfig), env: { ...process.env, KUBECONFIG: basename(kubeconfig) } };
       const args = ["--input-type=module", "--eval", script];
-      const { stdout } = await promisify(execFile)(process.execPath, args, { cwd, env, timeout: 20_000 });
-      expect(stdout).toMatch(/^http/);
-      await expect.poll(() => api?.names(), { timeout: 20_000 }).toEqual([]);
+      const { stdout } = await promisify(execFile)(process.execPath, args, { ...options, timeout: 90_000 });
+      const [, pid] = /^(\d+) http/.exec(stdout) ?? [];
+      const left = async () =>
+        (await createKubernetesSweeper().list()).filter(({ owner }) => String(owner.pid) === pid);
+      expect(pid).toBeDefined();
+      await expect.poll(left, { timeout: 30_000 }).toEqual([]);
     },
-    60_000,
+    150_000,
   );
 
   test("a pool over several of them", async () => {
@@ -244,6 +246,7 @@ test.each([
   { gpus: 0 },
   { containerPort: 0 },
   { labels: { "openenv.owner": "me" } },
+  { reach: { ingressHost: "a host" } },
 ])("wrong options are refused: %o", (options) => {
   expect(() => kubernetesProvider(options as object)).toThrow(Object.keys(options)[0]?.slice(0, 5));
 });

@@ -8,7 +8,7 @@ import { startEnvironment } from "../start.js";
 import { ask, type Cluster, findCluster } from "./cluster.js";
 import { renderDeployment, renderIngress, renderPod, renderSecret, renderService, type Workload } from "./manifests.js";
 import { checkOptions, type KubernetesProviderOptions } from "./options.js";
-import { readLogs, waitForFailure, waitForPods } from "./pods.js";
+import { readLogs, waitForEnd, waitForPods } from "./pods.js";
 import { reach } from "./reach.js";
 
 /**
@@ -52,7 +52,7 @@ async function startWorkload(spec: StartSpec, options: KubernetesProviderOptions
     const logs = () => readLogs(cluster, name);
     start.running({ logs });
     const pods = await waitForPods(cluster, workload, start);
-    const ended = async (signal: AbortSignal): Promise<string> => (await waitForFailure(cluster, name, signal)).message;
+    const ended = (signal: AbortSignal): Promise<string> => waitForEnd(cluster, workload, signal);
     return { url: await reach(cluster, workload, { pods, start, logs, ended }), logs, ended };
   });
 }

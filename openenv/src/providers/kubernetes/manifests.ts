@@ -70,6 +70,8 @@ const INGRESS_SECONDS = "3600";
 
 export function renderIngress(workload: Workload, { ingressHost, className, tlsSecret }: IngressOptions): V1Ingress {
   const { name, port } = workload;
+  // The controller has the port, the rule has not.
+  const host = ingressHost.replace(/:\d+$/, "");
   const { annotations, ...metadata } = renderMeta(workload);
   const timeouts = Object.fromEntries(
     ["read", "send"].map((way) => [`nginx.ingress.kubernetes.io/proxy-${way}-timeout`, INGRESS_SECONDS]),
@@ -80,10 +82,10 @@ export function renderIngress(workload: Workload, { ingressHost, className, tlsS
     metadata: { ...metadata, annotations: { ...annotations, ...timeouts } },
     spec: {
       ...(className && { ingressClassName: className }),
-      ...(tlsSecret && { tls: [{ hosts: [ingressHost], secretName: tlsSecret }] }),
+      ...(tlsSecret && { tls: [{ hosts: [host], secretName: tlsSecret }] }),
       rules: [
         {
-          host: ingressHost,
+          host,
           http: { paths: [{ path: "/", pathType: "Prefix", backend: { service: { name, port: { number: port } } } }] },
         },
       ],

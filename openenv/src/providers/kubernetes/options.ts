@@ -34,6 +34,7 @@ export interface KubernetesProviderOptions {
 }
 
 export interface IngressOptions {
+  /** A name, with the port of the controller where that is not the usual one: `envs.example.com:8080`. */
   ingressHost: string;
   /** Default that of the cluster. */
   className?: string | undefined;
@@ -71,7 +72,10 @@ export function checkOptions(options: KubernetesProviderOptions): void {
   }
   if (typeof reach === "object") {
     refuseUnknown("reach of kubernetesProvider()", reach, ["ingressHost", "className", "tlsSecret"]);
-    demand(/^[a-z0-9.-]+$/.test(reach.ingressHost), `ingressHost is ${reach.ingressHost}; give the name of a host.`);
+    demand(
+      /^[a-z0-9.-]+(:\d+)?$/.test(reach.ingressHost),
+      `reach.ingressHost is ${reach.ingressHost}; give the name of a host, with a port if need be.`,
+    );
   } else {
     const ways = [undefined, "port-forward", "cluster-dns"];
     demand(ways.includes(reach), `reach is ${String(reach)}; give port-forward, cluster-dns or { ingressHost }.`);

@@ -24,6 +24,16 @@ export function findFailure(pod: V1Pod): ProviderError | undefined {
   return failed(`Pod ${name} has ended: ${reason ?? phase}${message ? `: ${message}` : ""}`);
 }
 
+/** Why a Pod that has run does so no more, or not for long: what has failed, or what takes it away. */
+export function findEnd(pod: V1Pod): string | undefined {
+  const failure = findFailure(pod);
+  if (failure) return failure.message;
+  if (pod.metadata?.deletionTimestamp === undefined) return undefined;
+  const taken = pod.status?.conditions?.find(({ type, status }) => type === "DisruptionTarget" && status === "True");
+  const why = [taken?.reason, taken?.message].filter(Boolean).join(": ");
+  return `Pod ${pod.metadata.name} is being removed${why ? `: ${why}` : ""}`;
+}
+
 /** What it waits for: `Pending (Unschedulable: 0/3 nodes are available)`. */
 export function describePod(pod: V1Pod): string {
   const { phase = "Unknown", conditions = [], containerStatuses = [] } = pod.status ?? {};
@@ -36,6 +46,14 @@ export function describePod(pod: V1Pod): string {
 export function isRunning(pod: V1Pod): boolean {
   return pod.status?.phase === "Running" && pod.metadata?.deletionTimestamp === undefined;
 }
+
+/** A list of many Pods is megabytes of work for the API server: each of them makes the next question come later. */
+export function pollPause(pods: readonly V1Pod[]): number {
+  return POLL_MS + POLL_MS_PER_POD * pods.length;
+}
+
+const POLL_MS = 500;
+const POLL_MS_PER_POD = 5;
 
 /** As its probe says. */
 export function isReady(pod: V1Pod): boolean {

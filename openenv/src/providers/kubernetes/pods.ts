@@ -1,10 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { V1Pod } from "@kubernetes/client-node";
-import type { ProviderError } from "../../errors.js";
 import type { Start } from "../acquired.js";
 import { ask, type Cluster } from "./cluster.js";
 import { CONTAINER, NAME_LABEL, type Workload } from "./manifests.js";
-import { describePod, findFailure, isRunning } from "./pod-state.js";
+import { describePod, findEnd, findFailure, isRunning, pollPause } from "./pod-state.js";
 
 /** All Pods, once they run. @throws ProviderError with the cluster's own reason when one of them does not come up. */
 export async function waitForPods(cluster: Cluster, workload: Workload, start: Start): Promise<V1Pod[]> {
@@ -28,22 +27,19 @@ export async function waitForPods(cluster: Cluster, workload: Workload, start: S
   }
 }
 
-/** Resolves with why one of the Pods has failed. */
-export async function waitForFailure(cluster: Cluster, name: string, signal: AbortSignal): Promise<ProviderError> {
+/** Resolves with why one of the Pods has ended, or is about to. */
+export async function waitForEnd(cluster: Cluster, { name, replicas }: Workload, signal: AbortSignal): Promise<string> {
   for (;;) {
     const pods = await cluster.listPods(name);
-    const failure = pods.map(findFailure).find(Boolean);
-    if (failure) return failure;
+    const end = pods.map(findEnd).find(Boolean);
+    if (end) return end;
+    // Nobody replaces one that was made without a Deployment.
+    if (pods.length === 0 && replicas === undefined) return `Pod ${name} was removed by somebody else`;
     await sleep(pollPause(pods), undefined, { signal });
   }
 }
 
-/** A list of many Pods is megabytes of work for the API server: each of them makes the next question come later. */
-export function pollPause(pods: readonly V1Pod[]): number {
-  return POLL_MS + POLL_MS_PER_POD * pods.length;
-}
-
-/** What the Pods wrote; at the end why one of them has failed. */
+/** What the Pods wrote; at the end why those that have ended did. */
 export async function readLogs(cluster: Cluster, name: string): Promise<string> {
   const pods = await cluster.listPods(name);
   const texts = await Promise.all(
@@ -53,12 +49,10 @@ export async function readLogs(cluster: Cluster, name: string): Promise<string> 
       return ask(cluster.core.readNamespacedPodLog(log)).catch(() => "");
     }),
   );
-  const failures = pods.map(findFailure).flatMap((failure) => (failure ? [`${failure.message}\n`] : []));
-  return [...texts, ...failures].join("");
+  const ends = pods.map(findEnd).flatMap((end) => (end === undefined ? [] : [`${end}\n`]));
+  return [...texts, ...ends].join("");
 }
 
-const POLL_MS = 500;
-const POLL_MS_PER_POD = 5;
 const SHOWN_LOG_LINES = 500;
 
 /** Why the cluster makes no more Pods of a Deployment: a quota, or what admits none. */

@@ -6,8 +6,7 @@ import { type Backend, createBalancer } from "../swarm/balancer.js";
 import type { Cluster } from "./cluster.js";
 import { createForwarder, type Forwarder } from "./forwarder.js";
 import type { Workload } from "./manifests.js";
-import { isReady, isRunning } from "./pod-state.js";
-import { pollPause } from "./pods.js";
+import { isReady, isRunning, pollPause } from "./pod-state.js";
 
 interface Reaching extends Required<Pick<Acquired, "logs" | "ended">> {
   pods: readonly V1Pod[];

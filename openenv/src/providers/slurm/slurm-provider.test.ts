@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { chmod, readdir, readFile } from "node:fs/promises";
 import { promisify } from "node:util";
 import { connect, connectPool } from "openenv-ts/client";
-import { slurmProvider } from "openenv-ts/providers";
+import { connectStarted, slurmProvider } from "openenv-ts/providers";
 import { checkProvider, renderCheckReport } from "openenv-ts/testing";
 import { afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { counterModule, createProject, type Project } from "../../../test-support/command-line.js";
@@ -15,6 +15,7 @@ const onLoopback = (options: object = {}) => slurmProvider({ host: "127.0.0.1", 
 const HELLO = counterModule().replace("export default", 'console.log("hello " + process.env.HELLO);\nexport default');
 
 const run = async (command: string, ...args: string[]) => (await promisify(execFile)(command, args)).stdout.trim();
+const lostWith = (message: RegExp) => ({ code: "SESSION_LOST", message: expect.stringMatching(message) });
 const jobs = () => run("squeue", "--noheader", "--format=%j %T %r");
 
 describe.skipIf(!slurm.available)("the Slurm provider", () => {
@@ -164,8 +165,8 @@ describe.skipIf(!slurm.available)("the Slurm provider", () => {
 
   describe("a node that is lost", () => {
     let node = "";
-    const lose = async (): Promise<void> => {
-      node = await run("squeue", "--noheader", "--format=%N");
+    const lose = async (name?: string): Promise<void> => {
+      node = name ?? (await run("squeue", "--noheader", "--format=%N"));
       await run("scontrol", "update", `nodename=${node}`, "state=down", "reason=test");
     };
     afterEach(async () => {
@@ -185,23 +186,74 @@ describe.skipIf(!slurm.available)("the Slurm provider", () => {
       await failed;
     }, 90_000);
 
-    test("while it serves: the log says so, and close() leaves nothing", async () => {
-      await using server = await onLoopback().start(at());
-      await using env = await connect(server.url);
+    test("while it serves: its session says so with the scheduler's word, and close() leaves nothing", async () => {
+      await using env = await connectStarted(await onLoopback().start(at()), undefined, {});
+      await using other = await connect(env.url);
       await env.reset();
+      await other.reset();
       await lose();
-      await expect.poll(() => server.logs(), { timeout: 20_000 }).toContain("is NODE_FAIL");
-    }, 90_000);
+      await expect.poll(() => env.sessionLost && other.sessionLost, { timeout: 60_000 }).toBe(true);
+      await expect(env.step({ amount: 1 })).rejects.toMatchObject(lostWith(/slurm: Job \d+ is NODE_FAIL/));
+      await expect(env.reset()).rejects.toThrow(/slurm: Job \d+ is NODE_FAIL/);
+      await expect(other.step({ amount: 1 })).rejects.toMatchObject({ code: "SESSION_LOST" });
+      await expect.poll(() => env.logs(), { timeout: 20_000 }).toContain("is NODE_FAIL");
+    }, 120_000);
+
+    test("one of several: the sessions that it had say so, and the others go on", async () => {
+      const options = { size: 2, ownSockets: true, start: { ...at(), replicas: 2 } };
+      await using pool = await connectPool(onLoopback({ nodes: 2 }), options);
+      await pool.reset();
+      // The other one runs the script of the job.
+      await lose("n2");
+      const outcomes = async () => {
+        const results = await pool.step(Array(2).fill({ amount: 1 }));
+        return results.flatMap((result) => (result && "error" in result ? [result.error] : []));
+      };
+      await expect.poll(async () => (await outcomes()).length, { timeout: 60_000 }).toBe(1);
+      expect(await outcomes()).toMatchObject([
+        lostWith(/slurm: Job \d+ has lost 1 of its 2 nodes and goes on with n1/),
+      ]);
+    }, 120_000);
   });
 
-  test("a job that is lost while it runs: its session says so, the log has the scheduler's word", async () => {
-    await using server = await onLoopback().start(at());
-    await using env = await connect(server.url);
+  test("a job that is cancelled while it runs: its session says so with the scheduler's word", async () => {
+    await using env = await connectStarted(await onLoopback().start(at()), undefined, {});
+    await using other = await connect(env.url);
     await env.reset();
+    await other.reset();
     await run("scancel", ...(await run("squeue", "--noheader", "--format=%A")).split("\n"));
-    await expect.poll(() => env.sessionLost, { timeout: 20_000 }).toBe(true);
-    await expect(env.step({ amount: 1 })).rejects.toMatchObject({ code: "SESSION_LOST" });
-    await expect.poll(() => server.logs(), { timeout: 20_000 }).toContain("is CANCELLED");
+    await expect.poll(() => env.sessionLost && other.sessionLost, { timeout: 60_000 }).toBe(true);
+    await expect(env.step({ amount: 1 })).rejects.toMatchObject(lostWith(/slurm: Job \d+ is CANCELLED/));
+    await expect(other.step({ amount: 1 })).rejects.toMatchObject({ code: "SESSION_LOST" });
+    await expect.poll(() => env.logs(), { timeout: 20_000 }).toContain("is CANCELLED");
+  }, 120_000);
+
+  test("costs the scheduler what the design says", async () => {
+    const path = process.env["PATH"] ?? "";
+    const names = ["sbatch", "scancel", "squeue", "scontrol", "sinfo"];
+    const wrappers = names.map(async (name) => {
+      const real = await run("sh", "-c", `command -v ${name}`);
+      return [name, `#!/bin/sh\necho ${name} >> "$(dirname "$0")/calls"\nexec ${real} "$@"\n`];
+    });
+    await using tools = await createProject(Object.fromEntries(await Promise.all(wrappers)));
+    for (const name of names) await chmod(`${tools.dir}/${name}`, 0o755);
+    vi.stubEnv("PATH", `${tools.dir}:${path}`);
+    const startedAt = Date.now();
+    try {
+      const server = await onLoopback().start(at());
+      await server.close();
+    } finally {
+      vi.stubEnv("PATH", path);
+    }
+    const seconds = (Date.now() - startedAt) / 1_000;
+    const calls = (await readFile(`${tools.dir}/calls`, "utf8")).trim().split("\n");
+    const count = (name: string) => calls.filter((one) => one === name).length;
+    expect([count("sbatch"), count("sinfo")]).toEqual([1, 0]);
+    expect(count("scancel")).toBeLessThanOrEqual(1 + seconds / 10);
+    // Once a second until the servers listen, and at once until one has answered.
+    expect(count("scontrol")).toBeLessThanOrEqual(seconds + 2);
+    // The pause grows: eight in the first three seconds, then one in two.
+    expect(count("squeue")).toBeLessThanOrEqual(8 + seconds / 2);
   }, 60_000);
 });
 

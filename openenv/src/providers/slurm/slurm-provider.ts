@@ -14,7 +14,7 @@ import { startEnvironment } from "../start.js";
 import { stateDir } from "../state-dir.js";
 import { createBalancer } from "../swarm/balancer.js";
 import { runSlurm } from "./command.js";
-import { cancelJobs, describeJob, isOver, readJob } from "./job.js";
+import { ASK_EVERY_MS, cancelJobs, describeJob, isOver, readJob, waitForEnd } from "./job.js";
 import { checkOptions, renderArguments, type SlurmProviderOptions } from "./options.js";
 import { renderComment } from "./sweep.js";
 import type { TaskAddress } from "./task-process.js";
@@ -37,8 +37,6 @@ export function slurmProvider(options: SlurmProviderOptions = {}): Provider {
 
 const NAME = "slurm";
 const POLL_MS = 100;
-/** The scheduler serves others too. */
-const ASK_EVERY_MS = 1_000;
 const MAX_SERVERS = 10_000;
 const MAX_LOG_CHARACTERS = 64 * 1024;
 
@@ -71,7 +69,8 @@ async function startJob(spec: StartSpec, options: SlurmProviderOptions): Promise
     start.running({ logs });
     id = await submit(start, { name, script, source: target, count }, { spec, options });
     const addresses = await waitForServers(start, { id, dir, count });
-    const ended = (signal: AbortSignal) => waitForEnd(id as string, signal);
+    const nodes = addresses.map(({ node }) => node);
+    const ended = (signal: AbortSignal) => waitForEnd(id as string, nodes, signal);
     const urls = addresses.map(({ host: at, port }) => `http://${at.includes(":") ? `[${at}]` : at}:${port}`);
     if (count === 1) return { url: urls, logs, ended };
     start.progress(`waiting for the answer to a reset of all ${count}`);
@@ -158,13 +157,14 @@ async function waitForServers(
   { id, dir, count }: { id: string; dir: string; count: number },
 ): Promise<TaskAddress[]> {
   let told = "";
+  const known = new Map<string, TaskAddress>();
   for (let askAt = 0; ; ) {
-    const addresses = await readAddresses(dir);
-    if (addresses.length === count) return addresses;
+    await readAddresses(dir, known);
+    if (known.size === count) return [...known.values()];
     if (Date.now() >= askAt) {
       const job = await readJob(id, start.signal);
       if (isOver(job)) throw new ProviderError("START_FAILED", `${describeJob(id, job)} before its servers listened.`);
-      const stage = `${count === 1 ? "its server does" : `${addresses.length} of ${count} servers`} not listen`;
+      const stage = `${count === 1 ? "its server does" : `${known.size} of ${count} servers`} not listen`;
       const now = `waiting: ${describeJob(id, job)}${job?.state === "RUNNING" ? `, ${stage} yet` : ""}`;
       if (now !== told) start.progress(now);
       told = now;
@@ -174,17 +174,13 @@ async function waitForServers(
   }
 }
 
-async function readAddresses(dir: string): Promise<TaskAddress[]> {
-  const names = (await readdir(dir)).filter((name) => /^\d+\.json$/.test(name));
-  return Promise.all(names.map(async (name) => JSON.parse(await readFile(join(dir, name), "utf8")) as TaskAddress));
-}
-
-async function waitForEnd(id: string, signal: AbortSignal): Promise<string> {
-  for (;;) {
-    const job = await readJob(id, signal);
-    if (isOver(job)) return describeJob(id, job);
-    await sleep(ASK_EVERY_MS, undefined, { signal });
-  }
+/** Adds those that are new: a file is written once, and each reading asks the machine that has the folder. */
+async function readAddresses(dir: string, known: Map<string, TaskAddress>): Promise<void> {
+  const names = (await readdir(dir)).filter((name) => /^\d+\.json$/.test(name) && !known.has(name));
+  const read = async (name: string): Promise<void> => {
+    known.set(name, JSON.parse(await readFile(join(dir, name), "utf8")) as TaskAddress);
+  };
+  await Promise.all(names.map(read));
 }
 
 /** What the servers and the job wrote; at the end, when it does not run, what the scheduler says of it. */
