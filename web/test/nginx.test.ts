@@ -17,6 +17,8 @@ describe.skipIf(!chromium.available || !nginx.available)("behind the nginx of th
   const { start, open, expectProblem } = usePages(chromium);
 
   test("the page finds its server below the prefix, under the name that ALLOWED_ORIGINS has", async () => {
+    // Without TLS a browser heeds one header less.
+    expectProblem(/Cross-Origin-Opener-Policy header has been ignored/);
     const port = await findFreePort();
     const origin = `http://${ELSEWHERE}:${port}`;
     const server = await start(echo, { allowedOrigins: [origin] });
@@ -30,10 +32,12 @@ describe.skipIf(!chromium.available || !nginx.available)("behind the nginx of th
     expect(await page.locator(".pane--step").innerText()).toContain("behind nginx");
     await page.getByRole("link", { name: "About" }).click();
     await page.getByText(`connect("${origin}${PREFIX}")`).waitFor();
+    await page.close();
   });
 
   test("a server on a loopback address that was not told the name refuses it, and says what to do", async () => {
-    expectProblem(/status of 403/);
+    // The icon that a browser asks for beside any page is outside of the prefix.
+    expectProblem(/status of 40[34]/);
     const port = await findFreePort();
     const server = await start(echo);
     await using _proxy = await startNginx(server.url, port);
