@@ -220,6 +220,8 @@ describe.skipIf(!chromium.available)("visitors", () => {
     await page.getByLabel("Message").fill("behind a proxy");
     await page.getByLabel("Message").press("Enter");
     await page.getByRole("heading", { name: "Step 1" }).waitFor();
+    // Before the proxy: it may still be loading the plot.
+    await page.close();
   });
 
   test("on a phone one column is enough, and nothing is wider than the screen", async () => {
