@@ -56,7 +56,8 @@ describe.skipIf(!chromium.available)("the page", () => {
 
     test(`has no serious fault where there is no place, with and without a queue: ${scheme}`, async () => {
       for (const [queueSize, words, status] of [
-        [0, "The only place is taken.", "No connection"],
+        // Whether the refusal comes with the handshake or right after it decides how the page calls that.
+        [0, "The only place is taken.", /^(No connection|Reconnecting)$/],
         [1, "You are number 1 in the queue.", "In the queue"],
       ] as const) {
         const server = await start(echo, { maxConcurrentEnvs: 1, queueSize });
