@@ -95,7 +95,10 @@ async function measureMove(page) {
 /** A live step leaves an imported file for the session of the tab, so the steps before it are played, too. */
 async function measureAppend(page, played) {
   await page.getByText("Connected", { exact: true }).waitFor();
-  await page.getByRole("button", { name: /^Reset/ }).first().click();
+  await page
+    .getByRole("button", { name: /^Reset/ })
+    .first()
+    .click();
   await page.getByRole("heading", { name: "Reset", exact: true }).waitFor();
   await page.locator("form#action input").first().fill("hello");
   await page.evaluate(defineDrawn);
