@@ -5,6 +5,8 @@ import { startServer } from "../servers.mjs";
 
 const STEPS = 10_000;
 const MOVES = 30;
+/** Of a quick run: the steps of a session are played one by one. */
+const FEW_STEPS = 1_000;
 
 export const title = "the page in Chromium";
 
@@ -19,6 +21,7 @@ export async function run(bench) {
   const server = await startServer("ours", "echo");
   try {
     const rounds = { ours: bench.quick ? 2 : 7 };
+    const played = bench.quick ? FEW_STEPS : STEPS;
     const visit = (work) => () => withPage(browser, server.url, work);
     return [
       {
@@ -34,6 +37,17 @@ export async function run(bench) {
         unit: "ms",
         samples: await bench.interleave(rounds, visit(measureMove)),
         targets: [{ limit: "at most", value: 50 }],
+      },
+      {
+        id: "page-append",
+        measure: `the page: from sending until the step is drawn below ${played.toLocaleString("en")} others`,
+        unit: "ms",
+        // To play so many takes minutes: one visit, the median of its last steps.
+        samples: await bench.interleave(
+          { ours: 1 },
+          visit((page) => measureAppend(page, played)),
+        ),
+        targets: [],
       },
     ];
   } finally {
@@ -74,22 +88,88 @@ async function measureMove(page) {
   } finally {
     await rm(file, { force: true });
   }
-  const times = await page.evaluate(move, MOVES);
+  await page.evaluate(defineDrawn);
+  return median(await page.evaluate(move, { steps: STEPS, moves: MOVES }));
+}
+
+/** A live step leaves an imported file for the session of the tab, so the steps before it are played, too. */
+async function measureAppend(page, played) {
+  await page.getByText("Connected", { exact: true }).waitFor();
+  await page
+    .getByRole("button", { name: /^Reset/ })
+    .first()
+    .click();
+  await page.getByRole("heading", { name: "Reset", exact: true }).waitFor();
+  await page.locator("form#action input").first().fill("hello");
+  await page.evaluate(defineDrawn);
+  await page.evaluate(fill, played);
+  return median(await page.evaluate(append, { from: played + 1, count: MOVES }));
+}
+
+function median(times) {
   return times.sort((a, b) => a - b)[Math.floor(times.length / 2)];
 }
 
+/**
+ * Runs in the page: makes `untilDrawn(index)`, which resolves with the time at which a frame was drawn that has this step
+ * selected, in sight in the timeline, and opened beside it. Number 0 is the reset.
+ */
+function defineDrawn() {
+  const isThere = (index) => {
+    const row = document.getElementById(`step-${index}`);
+    const heading = document.getElementById("step-h")?.textContent;
+    if (row?.getAttribute("aria-selected") !== "true" || heading !== `Step ${index}`) return false;
+    const { top, bottom } = row.getBoundingClientRect();
+    const list = row.closest(".tl-scroll").getBoundingClientRect();
+    return top >= list.top - 1 && bottom <= list.bottom + 1;
+  };
+  globalThis.untilDrawn = async (index) => {
+    const deadline = performance.now() + 30_000;
+    for (;;) {
+      // What a frame draws was decided before its callbacks; the task after it comes when it is drawn.
+      const isNext = await new Promise((resolve) =>
+        requestAnimationFrame(() => {
+          const found = isThere(index);
+          setTimeout(() => resolve(found));
+        }),
+      );
+      if (isNext) return performance.now();
+      if (performance.now() > deadline) throw new Error(`step ${index} was not drawn in 30 s`);
+    }
+  };
+}
+
 /** Runs in the page: goes to the last step, then back one by one; milliseconds until each is drawn. */
-async function move(moves) {
-  const press = async (key) => {
+async function move({ steps, moves }) {
+  const press = async (key, index) => {
     const started = performance.now();
     document.body.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
-    await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
-    return performance.now() - started;
+    return (await globalThis.untilDrawn(index)) - started;
   };
   document.activeElement?.blur();
-  await press("G");
+  await press("G", steps);
   const times = [];
-  for (let at = 0; at < moves; at++) times.push(await press("k"));
+  for (let at = 1; at <= moves; at++) times.push(await press("k", steps - at));
+  return times;
+}
+
+/** Runs in the page: plays the steps that come before, without a wait for the next frame. */
+async function fill(steps) {
+  const listed = () => Number(document.querySelector(".tl-scroll [role=option]")?.getAttribute("aria-setsize"));
+  for (let step = 1; step <= steps; step++) {
+    document.querySelector("form#action").requestSubmit();
+    while (listed() <= step) await new Promise((resolve) => setTimeout(resolve));
+  }
+}
+
+/** Runs in the page: sends what stands in the form again and again; milliseconds until each step is drawn. */
+async function append({ from, count }) {
+  const times = [];
+  for (let index = from; index < from + count; index++) {
+    const started = performance.now();
+    document.querySelector("form#action").requestSubmit();
+    times.push((await globalThis.untilDrawn(index)) - started);
+  }
   return times;
 }
 

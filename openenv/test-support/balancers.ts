@@ -99,7 +99,8 @@ interface Running {
   end(): Promise<void>;
 }
 
-async function run(path: string, args: readonly string[], url: string): Promise<Running> {
+/** Runs a balancer with these arguments until a request for `/health` below `url` gets through. */
+export async function run(path: string, args: readonly string[], url: string): Promise<Running> {
   const child = spawn(path, args, { stdio: ["ignore", "pipe", "pipe"] });
   let output = "";
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk: Buffer) => (output += String(chunk)));

@@ -1,9 +1,18 @@
 /**
  * The packed tarball in the hands of an outside consumer: every subpath type-checks under both module resolutions and
- * loads in Node, the command line starts, and nothing is in it that nobody can use.
+ * loads in Node, the command line starts, the page is there, and nothing is in it that nobody can use.
  */
 import { execFile } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
@@ -12,6 +21,8 @@ import { ROOT } from "../root.mjs";
 const USELESS = /\.test(-d)?\.|\.tsbuildinfo$|\.map$|test-support|(^|\/)\./;
 /** A template has tests and dotfiles of its own, but nothing that working on it leaves behind. */
 const USELESS_IN_TEMPLATE = /\/(node_modules|dist|build|\.openenv|__pycache__)\/|\.tsbuildinfo$/;
+/** The web interface, which npm run build makes after the library. */
+const PAGE = "dist/web-assets";
 const RESOLUTIONS = { nodenext: "nodenext", bundler: "preserve" };
 
 const consumer = realpathSync(mkdtempSync(join(tmpdir(), "openenv-consumer-")));
@@ -49,9 +60,22 @@ async function install() {
   const home = join(consumer, "node_modules", name);
   mkdirSync(home, { recursive: true });
   await promisify(execFile)("tar", ["-xzf", join(consumer, filename), "-C", home, "--strip-components=1"]);
+  checkPage(join(home, PAGE));
   const manifest = JSON.parse(readFileSync(join(home, "package.json"), "utf8"));
   for (const dependency of [...Object.keys(manifest.dependencies), "typescript", "@types/node"]) link(dependency);
   return manifest;
+}
+
+/** What the page loads at its start came with it. */
+function checkPage(folder) {
+  const index = join(folder, "index.html");
+  const page = existsSync(index) ? readFileSync(index, "utf8") : "";
+  const scripts = [...page.matchAll(/<script [^>]*src="([^"]+)"/g)].map(([, path]) => path);
+  const others = [...page.matchAll(/<link [^>]*href="([^"]+)"/g)].map(([, path]) => path);
+  if (scripts.length === 0) problems.push(`the tarball lacks ${PAGE}/index.html with the script of the page`);
+  for (const path of [...scripts, ...others]) {
+    if (!existsSync(join(folder, path))) problems.push(`the tarball lacks ${join(PAGE, path)}`);
+  }
 }
 
 function link(dependency) {

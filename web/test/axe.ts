@@ -5,7 +5,7 @@ import type { Page } from "playwright-core";
 const AXE = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
 
 /** What axe finds serious or critical, once the page stands so with its server. */
-export async function faults(page: Page, status = "Connected"): Promise<string[]> {
+export async function faults(page: Page, status: string | RegExp = "Connected"): Promise<string[]> {
   await page.getByText(status, { exact: true }).waitFor();
   await page.waitForTimeout(300);
   // Put in by the debugger's protocol, which the content policy does not bind.

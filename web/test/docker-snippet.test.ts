@@ -1,54 +1,37 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { promisify } from "node:util";
-import { build } from "esbuild";
 import { describe, expect, test } from "vitest";
 import { connect } from "../../openenv/src/connect.js";
+import { runCommand } from "../../openenv/test-support/command-line.js";
+import { cleanEnv, INSTALL_FLAGS, npm } from "../../openenv/test-support/npm.js";
+import { createNpmImage } from "../../openenv/test-support/npm-image.js";
 import { requireDocker } from "../../openenv/test-support/requirement.js";
 import { renderSnippets } from "../src/views/about/snippets.js";
 
 const docker = await requireDocker();
-const run = promisify(execFile);
-
-const SERVER = `
-  import { defineContract, defineEnvironment } from "openenv-ts";
-  import { serve } from "openenv-ts/server";
-  import * as z from "zod";
-  const contract = defineContract({ name: "boxed_env", action: z.object({}), observation: z.object({ boxed: z.boolean() }) });
-  const answer = () => ({ observation: { boxed: true } });
-  await serve(defineEnvironment(contract, () => ({ reset: answer, step: answer })), { handleSignals: true });
-`;
-const DOCKERFILE = `FROM node:20-slim
-ENV HOST=0.0.0.0 PORT=8000
-COPY server.mjs /app/server.mjs
-CMD ["node", "/app/server.mjs"]
-`;
 
 describe.skipIf(!docker.available)("the Docker snippet", () => {
-  test("builds and runs the environment's folder, beside the server of the page", async () => {
+  test("builds and runs the folder that openenv init made, beside the server of the page", async () => {
     const name = `snippet_${process.pid}`;
     const port = 21_000 + (process.pid % 10_000);
     const code = renderSnippets({ ...OPTIONS, name, url: `http://localhost:${port}` })[3]?.code ?? "";
     expect(code).toContain(`http://localhost:${port + 1}/web/`);
-    const folder = await makeFolder();
-    const path = `${dirname(docker.path)}${delimiter}${process.env["PATH"]}`;
-    const env = docker.path.includes("/") ? { ...process.env, PATH: path } : process.env;
-    const shell = spawn("bash", ["-euc", code], { cwd: folder, env, stdio: "ignore", detached: true });
-    const ended = once(shell, "exit");
+    await using folder = await makeFolder();
+    const shell = runShell(code, folder.dir);
     try {
-      await healthy(`http://127.0.0.1:${port + 1}/health`, ended);
+      await shell.serves(`http://127.0.0.1:${port + 1}/health`);
       await using client = await connect(`http://127.0.0.1:${port + 1}`);
-      expect((await client.reset()).observation).toEqual({ boxed: true });
+      expect((await client.reset({ seed: 7 })).observation).toMatchObject({ count: 0 });
+      expect((await client.step({ amount: 2 })).observation).toMatchObject({ count: 2 });
     } finally {
-      if (shell.pid !== undefined && shell.exitCode === null) process.kill(-shell.pid, "SIGTERM");
-      await ended;
-      await run(docker.path, ["image", "rm", "--force", `openenv-snippet-${process.pid}`]);
-      await rm(folder, { recursive: true });
+      await shell.end();
+      await promisify(execFile)(docker.path, ["image", "rm", "--force", `openenv-snippet-${process.pid}`]);
     }
-  }, 180_000);
+  }, 600_000);
 
   test("runs the image of a Space", () => {
     const url = "https://chess-club-chess.hf.space";
@@ -61,32 +44,45 @@ describe.skipIf(!docker.available)("the Docker snippet", () => {
 
 const OPTIONS = { action: {}, reset: {}, mode: "simulation", guarded: false, spaceId: null } as const;
 
-/** As `openenv init` lays an environment out, made of one file. */
-async function makeFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), "openenv-snippet-"));
-  await mkdir(join(folder, "server"));
-  await writeFile(join(folder, "server/Dockerfile"), DOCKERFILE);
-  await build({
-    stdin: { contents: SERVER, resolveDir: import.meta.dirname, loader: "ts" },
-    outfile: join(folder, "server.mjs"),
-    bundle: true,
-    format: "esm",
-    platform: "node",
-    target: "node20",
-    logLevel: "error",
-    // Packages of CommonJS ask for builtins.
-    banner: { js: 'import { createRequire } from "node:module"; const require = createRequire("/");' },
-  });
-  return folder;
+/** As its author has it, but for a base image that surely has npm. */
+async function makeFolder(): Promise<AsyncDisposable & { dir: string }> {
+  const home = await mkdtemp(join(tmpdir(), "openenv-snippet-"));
+  const dir = join(home, "boxed-game");
+  const remove = () => rm(home, { recursive: true, force: true, maxRetries: 5 });
+  try {
+    expect(await runCommand(["init", "boxed-game"], { cwd: home })).toMatchObject({ code: 0, stderr: "" });
+    await npm(dir, "ci", ...INSTALL_FLAGS);
+    const dockerfile = join(dir, "server/Dockerfile");
+    const base = await createNpmImage("node:20-slim");
+    const text = await readFile(dockerfile, "utf8");
+    await writeFile(dockerfile, text.replace(/^ARG BUILD_BASE=.*$/m, `ARG BUILD_BASE=${base}`));
+  } catch (error) {
+    await remove();
+    throw error;
+  }
+  return { dir, [Symbol.asyncDispose]: remove };
 }
 
-async function healthy(url: string, ended: Promise<unknown>): Promise<void> {
-  let over = false;
-  void ended.then(() => (over = true));
-  while (!over) {
-    const answer = await fetch(url).catch(() => undefined);
-    if (answer?.ok) return;
-    await new Promise((resolve) => setTimeout(resolve, 200));
-  }
-  throw new Error("the snippet came to an end");
+/** The text as somebody pastes it into a terminal, with all that it starts. */
+function runShell(code: string, cwd: string) {
+  const path = `${dirname(docker.path)}${delimiter}${process.env["PATH"]}`;
+  const env = docker.path.includes("/") ? { ...cleanEnv(), PATH: path } : cleanEnv();
+  const child = spawn("bash", ["-euc", code], { cwd, env, stdio: ["ignore", "pipe", "pipe"], detached: true });
+  let told = "";
+  for (const stream of [child.stdout, child.stderr]) stream.on("data", (part: Buffer) => (told += String(part)));
+  const ended = once(child, "close");
+  return {
+    async serves(url: string): Promise<void> {
+      while (child.exitCode === null && child.signalCode === null) {
+        const answer = await fetch(url).catch(() => undefined);
+        if (answer?.ok) return;
+        await new Promise((resolve) => setTimeout(resolve, 200));
+      }
+      throw new Error(`the snippet came to an end:\n${told}`);
+    },
+    async end(): Promise<void> {
+      if (child.pid !== undefined && child.exitCode === null) process.kill(-child.pid, "SIGTERM");
+      await ended;
+    },
+  };
 }

@@ -20,6 +20,9 @@ export interface OpenOptions {
 export const DESK = { width: 1440, height: 900 };
 export const PHONE = { width: 360, height: 740 };
 
+/** A name that is not of this machine, behind which the browser finds it all the same. */
+export const ELSEWHERE = "example.org";
+
 /** A server that is gone is told by the browser too; that is what those tests are about. */
 const EXPECTED = /ERR_CONNECTION_REFUSED|WebSocket connection to .* failed|ERR_CONNECTION_RESET|status of 503/;
 
@@ -34,7 +37,8 @@ export function usePages(chromiumFound: Component) {
   const expected: RegExp[] = [];
   beforeAll(async () => {
     if (!chromiumFound.available) return;
-    browser = await chromium.launch({ executablePath: chromiumFound.path, args: ["--no-sandbox"] });
+    const args = ["--no-sandbox", `--host-resolver-rules=MAP ${ELSEWHERE} 127.0.0.1`];
+    browser = await chromium.launch({ executablePath: chromiumFound.path, args });
   });
   afterEach(async () => {
     for (const end of cleanup.splice(0).reverse()) await end();

@@ -34,24 +34,45 @@ describe.skipIf(!chromium.available)("the page", () => {
     }
   }
 
-  test("has no serious fault in what can go wrong either: an error, a failed step, the list of keys", async () => {
-    const page = await open(await start(zoo), { scheme: "dark" });
-    await reset(page);
-    await page.getByRole("button", { name: /^Send ↵/ }).click();
-    await page.getByText(/fields to correct/).waitFor();
-    expect(await faults(page)).toEqual([]);
-    await page.getByLabel("Name").fill("fail");
-    await page.getByLabel("Color").selectOption({ label: "red" });
-    await page.getByRole("button", { name: /^Send ↵/ }).click();
-    await page.getByText("The environment failed in this step").waitFor();
-    for (const tab of ["Diff", "Raw JSON", "Step"]) {
-      await page.getByRole("tab", { name: tab }).click();
+  for (const scheme of ["light", "dark"] as const) {
+    test(`has no serious fault in what can go wrong either: an error, a failed step, the list of keys: ${scheme}`, async () => {
+      const page = await open(await start(zoo), { scheme });
+      await reset(page);
+      await page.getByRole("button", { name: /^Send ↵/ }).click();
+      await page.getByText(/fields to correct/).waitFor();
       expect(await faults(page)).toEqual([]);
-    }
-    await page.getByRole("button", { name: "Keyboard shortcuts" }).click();
-    expect(await faults(page)).toEqual([]);
-    await page.keyboard.press("Escape");
-  }, 240_000);
+      await page.getByLabel("Name").fill("fail");
+      await page.getByLabel("Color").selectOption({ label: "red" });
+      await page.getByRole("button", { name: /^Send ↵/ }).click();
+      await page.getByText("The environment failed in this step").waitFor();
+      for (const tab of ["Diff", "Raw JSON", "Step"]) {
+        await page.getByRole("tab", { name: tab }).click();
+        expect(await faults(page)).toEqual([]);
+      }
+      await page.getByRole("button", { name: "Keyboard shortcuts" }).click();
+      expect(await faults(page)).toEqual([]);
+      await page.keyboard.press("Escape");
+    }, 240_000);
+
+    test(`has no serious fault where there is no place, with and without a queue: ${scheme}`, async () => {
+      for (const [queueSize, words, status] of [
+        // Whether the refusal comes with the handshake or right after it decides how the page calls that.
+        [0, "The only place is taken.", /^(No connection|Reconnecting)$/],
+        [1, "You are number 1 in the queue.", "In the queue"],
+      ] as const) {
+        const server = await start(echo, { maxConcurrentEnvs: 1, queueSize });
+        const first = await open(server, { scheme });
+        await first.getByText("Connected", { exact: true }).waitFor();
+        for (const size of [DESK, PHONE]) {
+          const page = await open(server, { scheme, size });
+          await page.getByText(words).waitFor();
+          expect(await faults(page, status)).toEqual([]);
+          expect(await width(page)).toBeLessThanOrEqual(size.width);
+          await page.close();
+        }
+      }
+    }, 240_000);
+  }
 
   for (const scheme of ["light", "dark"] as const) {
     test(`has no serious fault when the server is gone, in a file and in its replay: ${scheme}`, async () => {

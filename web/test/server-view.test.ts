@@ -2,6 +2,7 @@ import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import { connect } from "../../openenv/src/connect.js";
 import { defineCounter } from "../../openenv/test-support/counter.js";
+import { openAll, startFleet } from "../../openenv/test-support/fleet.js";
 import { openTestSocket } from "../../openenv/test-support/socket.js";
 import { faults } from "./axe.js";
 import { DESK, PHONE, requireChromium, usePages, width } from "./pages.js";
@@ -33,6 +34,29 @@ describe.skipIf(!chromium.available)("the Server view", () => {
     await card(page, "Errors", "EXECUTION_ERROR").waitFor();
     await page.getByRole("img", { name: "1 minute of the last hour with errors: 1 now" }).waitFor();
   });
+
+  test("tells of a full fleet who waits, and what each of its workers has", async () => {
+    await using fleet = await startFleet({ WORKERS: "2", MAX_CONCURRENT_ENVS: "1", QUEUE_SIZE: "1" });
+    const players = await openAll(fleet.url, 2);
+    // A visitor as any other: it waits for its session.
+    const page = await open(fleet, { view: "server" });
+    await page.getByText("In the queue", { exact: true }).waitFor();
+    await page.getByText("0 free · 1 waiting").waitFor();
+    await page.getByRole("img", { name: /^2 of 2 places taken/ }).waitFor();
+    const workers = card(page, "Workers").locator("tbody tr");
+    expect(await workers.count()).toBe(2);
+    for (const { pid } of players) {
+      expect(await workers.filter({ hasText: String(pid) }).innerText()).toMatch(/1 \/ 1[\s\S]*%[\s\S]*MB[\s\S]*ms/);
+    }
+    const text = await (await fetch(`${fleet.url}/metrics`)).text();
+    expect(perWorker(text, "openenv_sessions_waiting").sort()).toEqual([0, 1]);
+    expect(perWorker(text, "process_open_fds")).toEqual([expect.any(Number), expect.any(Number)]);
+    expect(Math.min(...perWorker(text, "process_open_fds"))).toBeGreaterThan(0);
+    for (const { socket } of players) await socket[Symbol.asyncDispose]();
+    await page.getByText("Connected", { exact: true }).waitFor();
+    await page.getByText("1 free · 0 waiting").waitFor();
+    await page.close();
+  }, 90_000);
 
   test("stands still while it is paused, and asks for nothing then", async () => {
     const server = await start(defineCounter().environment);
@@ -202,4 +226,9 @@ function sessions(page: Page) {
 function card(page: Page, heading: string, hasText?: string) {
   const found = page.locator(".side .card", { has: page.getByRole("heading", { name: heading, exact: true }) });
   return hasText === undefined ? found : found.filter({ hasText });
+}
+
+/** The values of a metric that each worker has. */
+function perWorker(text: string, name: string): number[] {
+  return [...text.matchAll(new RegExp(`^${name}\\{worker="\\d+"\\} (\\S+)$`, "gm"))].map(([, value]) => Number(value));
 }

@@ -6,7 +6,6 @@ import echo from "../../envs/echo/server/environment.js";
 import wordle from "../../envs/wordle/server/environment.js";
 import { defineCounter } from "../../openenv/test-support/counter.js";
 import { defineDesk } from "../../openenv/test-support/tool-environment.js";
-import { faults } from "./axe.js";
 import { PHONE, requireChromium, reset, steps, usePages, width } from "./pages.js";
 import { startProxy } from "./proxy.js";
 
@@ -169,7 +168,6 @@ describe.skipIf(!chromium.available)("visitors", () => {
         .first()
         .getAttribute("aria-disabled"),
     ).toBe("true");
-    expect(await faults(fourth, "In the queue")).toEqual([]);
     await third.getByRole("button", { name: "Leave the queue" }).click();
     await third.getByText("Not connected.", { exact: true }).waitFor();
     await fourth.getByText("You are number 1 in the queue.").waitFor();
@@ -222,6 +220,8 @@ describe.skipIf(!chromium.available)("visitors", () => {
     await page.getByLabel("Message").fill("behind a proxy");
     await page.getByLabel("Message").press("Enter");
     await page.getByRole("heading", { name: "Step 1" }).waitFor();
+    // Before the proxy: it may still be loading the plot.
+    await page.close();
   });
 
   test("on a phone one column is enough, and nothing is wider than the screen", async () => {

@@ -38,7 +38,7 @@ export function renderOpenApi({ mode, name, schemas, web }: ApiParts): object {
           answer: anyObject,
         }),
       },
-      ...(web ? webPaths(simulation ? String(schemas.state["title"]) : undefined) : {}),
+      ...(web && simulation ? webPaths(String(schemas.state["title"])) : {}),
     },
     components: { schemas: { ...commonSchemas(), ...(simulation ? controlSchemas(schemas) : {}) } },
   };
@@ -96,9 +96,8 @@ function controlPaths(stateName: string): Schema {
 }
 
 /** Of a visitor, whose session a cookie names. */
-function webPaths(stateName: string | undefined): Schema {
+function webPaths(stateName: string): Schema {
   const info = operation("Web interface", "Who this environment is, with its README", ref("EnvironmentMetadata"));
-  if (stateName === undefined) return { "/web/metadata": { get: info } };
   const anyObject = { type: "object" };
   const answer = ref("StepResponse");
   const reset = { body: anyObject, answer: ref("ResetResponse"), bodyOptional: true };

@@ -4,6 +4,7 @@ import type { Command } from "commander";
 import { ConfigError } from "../../errors.js";
 import { findManifest } from "../../manifest/read-manifest.js";
 import { buildImage, DOCKERFILES } from "../image/build-image.js";
+import { imageName } from "../image/image-name.js";
 import { measureStart } from "../image/measure-start.js";
 import { abortOnSignals } from "../interrupt.js";
 import { repeatable } from "../option-values.js";
@@ -80,15 +81,6 @@ function checkTag(tag: string): string {
   throw new ConfigError(
     `${JSON.stringify(tag)} is no name for an image; write small letters and digits, as in registry.example.org/chess:2.`,
   );
-}
-
-/** As Docker allows it: `Counter_Game` is openenv-counter-game. */
-export function imageName(name: string): string {
-  const allowed = name
-    .toLowerCase()
-    .replaceAll(/[^a-z0-9]+/g, "-")
-    .replaceAll(/^-|-$/g, "");
-  return `openenv-${allowed || "environment"}`;
 }
 
 function secondsSince(begun: number): number {

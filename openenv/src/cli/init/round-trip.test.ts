@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { runCommand } from "../../../test-support/command-line.js";
+import { cleanEnv, INSTALL_FLAGS, npm } from "../../../test-support/npm.js";
 import { createNpmImage, docker } from "../../../test-support/npm-image.js";
 import { createVenv, runPython } from "../../../test-support/python-package.js";
 import { requireDocker, requirePython } from "../../../test-support/requirement.js";
@@ -15,7 +16,6 @@ const python = await requirePython();
 const engine = await requireDocker();
 /** npm and pip install for real. */
 const TIME_LIMIT = { timeout: 300_000 };
-const NPM = ["--no-audit", "--no-fund", "--prefer-offline", "--loglevel=error"];
 
 let home: string;
 let dir: string;
@@ -28,7 +28,7 @@ beforeAll(async () => {
   await git("init", "--quiet");
   await git("add", "--all");
   await git("-c", "user.name=author", "-c", "user.email=author@example.org", "commit", "--quiet", "-m", "first");
-  await npm(dir, "ci", ...NPM);
+  await npm(dir, "ci", ...INSTALL_FLAGS);
 }, TIME_LIMIT.timeout);
 afterAll(() => rm(home, { recursive: true, force: true, maxRetries: 5 }));
 
@@ -90,6 +90,15 @@ describe("npm start serves it", TIME_LIMIT, () => {
   }, TIME_LIMIT.timeout);
   afterAll(() => server?.[Symbol.asyncDispose]());
 
+  test("with the page and its script, which come from the package", async () => {
+    const page = await (await fetch(`${url}/web/`)).text();
+    const [, script = ""] = /<script [^>]*src="([^"]+)"/.exec(page) ?? [];
+    const answer = await fetch(new URL(script, `${url}/web/`));
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get("content-type")).toMatch(/javascript/);
+    expect((await answer.text()).length).toBeGreaterThan(10_000);
+  });
+
   test("to a TypeScript package that installed it with npm from git, with types", async () => {
     const consumer = await folder("npm-consumer", {
       "package.json": '{ "name": "consumer", "private": true, "type": "module" }',
@@ -104,7 +113,7 @@ describe("npm start serves it", TIME_LIMIT, () => {
         // @ts-expect-error there is no such field
         export const other = result.observation.other;`,
     });
-    await npm(consumer, "install", `git+file://${dir}`, ...NPM);
+    await npm(consumer, "install", `git+file://${dir}`, ...INSTALL_FLAGS);
     await expect(readFile(join(consumer, "node_modules/openenv-ts/package.json"))).rejects.toThrow("ENOENT");
     const tsc = join(dir, "node_modules/typescript/bin/tsc");
     const options = [
@@ -159,21 +168,6 @@ async function folder(name: string, files: Record<string, string>): Promise<stri
 
 async function git(...args: string[]): Promise<string> {
   return (await promisify(execFile)("git", args, { cwd: dir })).stdout;
-}
-
-async function npm(cwd: string, ...args: string[]): Promise<{ stdout: string }> {
-  try {
-    return await promisify(execFile)("npm", args, { cwd, env: cleanEnv(), maxBuffer: 16 * 1024 * 1024 });
-  } catch (error) {
-    const { stdout, stderr } = error as { stdout: string; stderr: string };
-    throw new Error(`npm ${args.join(" ")}\n${stdout}${stderr}`);
-  }
-}
-
-/** Without the settings that an npm around the tests hands down. */
-function cleanEnv(): NodeJS.ProcessEnv {
-  const kept = Object.entries(process.env).filter(([name]) => !/^npm_|^VITEST|^NODE_ENV$|^FORCE_COLOR$/i.test(name));
-  return { ...Object.fromEntries(kept), NO_COLOR: "1" };
 }
 
 interface Started extends AsyncDisposable {

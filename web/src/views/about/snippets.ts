@@ -1,3 +1,4 @@
+import { imageName } from "../../../../openenv/src/cli/image/image-name.js";
 import { renderPython } from "../../../../openenv/src/cli/python-literal.js";
 import type { JsonObject } from "../../../../openenv/src/protocol/messages.js";
 import { isToolAction } from "../../../../openenv/src/protocol/tools.js";
@@ -48,7 +49,7 @@ function typescript({ url, action, reset, guarded }: SnippetOptions): string {
     ? ["connectTools", `await env.callTool(${quote(action.tool_name)}, ${renderTypeScript(action.arguments)})`]
     : ["connect", `await env.step(${renderTypeScript(action)})`];
   const token = guarded ? ", { token: process.env.OPENENV_ORCHESTRATOR_TOKEN }" : "";
-  return `// npm install openenv-ts, then: npx openenv run play.ts
+  return `// As play.ts, in a folder where openenv-ts is installed: npx openenv run play.ts
 import { ${connect} } from "openenv-ts/client";
 
 await using env = await ${connect}(${quote(url)}${token});
@@ -101,10 +102,14 @@ function docker({ url, name, spaceId }: SnippetOptions): string {
   const run = (image: string): string => `docker run --rm -p 127.0.0.1:${port}:8000 ${image}`;
   const end = `\n# Then open http://localhost:${port}/web/\n`;
   if (spaceId !== null) {
-    return `# The image of this Space.\n${run(`${SPACE_IMAGES}/${imageName(spaceId.replace("/", "-"))}:latest`)}\n${end}`;
+    return `# The image of this Space.\n${run(`${SPACE_IMAGES}/${spaceName(spaceId)}:latest`)}\n${end}`;
   }
-  const image = `openenv-${imageName(name)}`;
-  return `# In the folder of the environment.\ndocker build -t ${image} -f server/Dockerfile .\n${run(image)}\n${end}`;
+  const image = imageName(name);
+  return `# In the folder of the environment, where openenv-ts is installed.
+# It takes server/Dockerfile, as openenv init writes it, or Dockerfile.
+npx openenv build -t ${image}
+${run(image)}
+${end}`;
 }
 
 /** Where the Hub keeps the images of Spaces. */
@@ -117,8 +122,9 @@ function freePort({ hostname, port }: URL): number {
     : 8000;
 }
 
-function imageName(name: string): string {
-  return name.toLowerCase().replaceAll(/[^a-z0-9]+/g, "-");
+/** As the Hub calls a Space where a name has no slash. */
+function spaceName(id: string): string {
+  return id.toLowerCase().replaceAll(/[^a-z0-9]+/g, "-");
 }
 
 interface Call {

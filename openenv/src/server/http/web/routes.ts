@@ -11,12 +11,15 @@ export const WEB_ROUTES: Record<string, Route> = {
   "/web": { GET: toPage },
   "/web/": WEB_ASSET,
   "/web/info": { GET: lazily(async () => (await page()).info) },
-  "/web/metadata": { GET: lazily(async () => (await page()).metadata) },
   "/web/server": { GET: forOperators(lazily(async () => (await page()).server)) },
 };
 
-/** The routes of the reference's web interface; every visitor has a session, known by the cookie of HTTP sessions. */
+/**
+ * The routes of the reference's web interface, which production does not have; every visitor has a session, known by the
+ * cookie of HTTP sessions.
+ */
 export const VISITOR_ROUTES: Record<string, Route> = {
+  "/web/metadata": { GET: lazily(async () => (await page()).metadata) },
   "/web/reset": { POST: lazily(async () => (await visitor()).reset) },
   "/web/step": { POST: lazily(async () => (await visitor()).step) },
   "/web/state": { GET: lazily(async () => (await visitor()).state) },

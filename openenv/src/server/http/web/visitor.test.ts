@@ -171,7 +171,10 @@ describe("the routes of the reference's web interface", () => {
     const server = await start({ mode: "production", webInterface: true });
     for (const path of ["/web/reset", "/web/step"])
       expect((await visitor(server).ask("POST", path, {})).status).toBe(404);
-    expect((await visitor(server).state()).status).toBe(404);
+    for (const path of ["/web/state", "/web/metadata"])
+      expect((await visitor(server).ask("GET", path)).status).toBe(404);
+    const { body: described } = await visitor(server).ask("GET", "/openapi.json");
+    expect(Object.keys(described["paths"] as object).filter((path) => path.startsWith("/web"))).toEqual([]);
     await expect(open(server, "/ws/ui")).rejects.toThrow("403");
     const off = await start({ webInterface: false });
     expect((await visitor(off).reset()).status).toBe(404);
