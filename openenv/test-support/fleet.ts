@@ -50,7 +50,13 @@ export default defineEnvironment(where, () => {
 export interface Fleet extends AsyncDisposable {
   url: string;
   command: Running;
-  capacity(): Promise<{ active_sessions: number; max_sessions: number }>;
+  /** As the worker sees it that accepts the connection. */
+  capacity(): Promise<Counts>;
+}
+
+interface Counts {
+  active_sessions: number;
+  max_sessions: number;
 }
 
 /** The built command line serves {@link WHERE}; the variables are its settings. */
@@ -66,8 +72,8 @@ export async function startFleet(env: Record<string, string>, openFiles?: number
     url,
     command,
     async capacity() {
-      const body = (await (await fetch(`${url}/sessions`)).json()) as { capacity: never };
-      return body.capacity;
+      const response = await fetch(`${url}/sessions`, { headers: { connection: "close" } });
+      return ((await response.json()) as { capacity: Counts }).capacity;
     },
     async [Symbol.asyncDispose]() {
       command.process.kill("SIGTERM");
@@ -89,6 +95,18 @@ export async function openAll(url: string, count: number): Promise<{ socket: Tes
       return { socket, pid: pidOf(await socket.ask(RESET)) };
     }),
   );
+}
+
+/** Enough at once that each of a few workers accepts some. */
+const ASKED_AT_ONCE = 16;
+
+/** Polls until every worker knows these counts: what one has heard of the others may be old. */
+export async function untilAllKnow(fleet: Fleet, counts: Partial<Counts>): Promise<void> {
+  const names = Object.keys(counts) as (keyof Counts)[];
+  await until(async () => {
+    const known = await Promise.all(Array.from({ length: ASKED_AT_ONCE }, () => fleet.capacity()));
+    return known.every((each) => names.every((name) => each[name] === counts[name]));
+  });
 }
 
 /** Polls; fails after 20 seconds. */
