@@ -115,11 +115,15 @@ test("what the environment has started ends with it", async () => {
       ${WITH_VARIABLE}`,
   });
   const started = await processProvider().start({ directory: project.dir });
-  const pid = Number(/child (\d+)/.exec(await started.logs())?.[1]);
+  let pid = 0;
+  await until(async () => {
+    pid = Number(/child (\d+)\n/.exec(await started.logs())?.[1] ?? 0);
+    return pid > 0;
+  });
   expect(isRunning(pid)).toBe(true);
   await started.close();
   await until(() => !isRunning(pid));
-});
+}, 90_000);
 
 const PACKAGE = join(import.meta.dirname, "../../..");
 
@@ -135,7 +139,7 @@ test.each([
   ["an exception that nobody catches", 'setTimeout(() => { throw new Error("crash"); }, 10);', 1],
   ["an exit", "process.exit(7);", 7],
   ["its end without close()", "", 0],
-])("%s of the caller leaves nothing", async (_how, ending, code) => {
+])("%s of the caller leaves nothing", { timeout: 90_000 }, async (_how, ending, code) => {
   await using project = await createProject({ "environment.mjs": WITH_VARIABLE });
   const script = `
     import { processProvider } from "openenv-ts/providers";
