@@ -71,10 +71,7 @@ export async function startFleet(env: Record<string, string>, openFiles?: number
   return {
     url,
     command,
-    async capacity() {
-      const response = await fetch(`${url}/sessions`, { headers: { connection: "close" } });
-      return ((await response.json()) as { capacity: Counts }).capacity;
-    },
+    capacity: () => capacityAt(url),
     async [Symbol.asyncDispose]() {
       command.process.kill("SIGTERM");
       await command.exited;
@@ -97,14 +94,19 @@ export async function openAll(url: string, count: number): Promise<{ socket: Tes
   );
 }
 
+async function capacityAt(url: string): Promise<Counts> {
+  const response = await fetch(`${url}/sessions`, { headers: { connection: "close" } });
+  return ((await response.json()) as { capacity: Counts }).capacity;
+}
+
 /** Enough at once that each of a few workers accepts some. */
 const ASKED_AT_ONCE = 16;
 
-/** Polls until every worker knows these counts: what one has heard of the others may be old. */
-export async function untilAllKnow(fleet: Fleet, counts: Partial<Counts>): Promise<void> {
+/** Polls until every worker at this address knows these counts: what one has heard of the others may be old. */
+export async function untilAllKnow(url: string, counts: Partial<Counts>): Promise<void> {
   const names = Object.keys(counts) as (keyof Counts)[];
   await until(async () => {
-    const known = await Promise.all(Array.from({ length: ASKED_AT_ONCE }, () => fleet.capacity()));
+    const known = await Promise.all(Array.from({ length: ASKED_AT_ONCE }, () => capacityAt(url)));
     return known.every((each) => names.every((name) => each[name] === counts[name]));
   });
 }

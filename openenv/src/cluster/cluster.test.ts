@@ -17,7 +17,7 @@ describe("several workers behind one address", () => {
       data: { code: "CAPACITY_REACHED", active_sessions: 12, max_sessions: 12 },
     });
     expect((await refused.closed).code).toBe(1000);
-    await untilAllKnow(fleet, { active_sessions: 12, max_sessions: 12 });
+    await untilAllKnow(fleet.url, { active_sessions: 12, max_sessions: 12 });
     await sessions[0]?.socket[Symbol.asyncDispose]();
     await until(async () => (await fleet.capacity()).active_sessions === 11);
     expect(await openAll(fleet.url, 1)).toHaveLength(1);
@@ -35,7 +35,7 @@ describe("several workers behind one address", () => {
     const ids: string[] = [];
     for (let i = 0; i < 6; i++) {
       ids.push((await post("/reset", { seed: i })).headers.get("openenv-session") ?? "none");
-      await untilAllKnow(fleet, { active_sessions: i + 1 });
+      await untilAllKnow(fleet.url, { active_sessions: i + 1 });
     }
     for (const id of ids) {
       const answer = await post("/step", { action: { amount: 1 } }, id);
@@ -52,7 +52,7 @@ describe("several workers behind one address", () => {
     };
     for (let i = 0; i < 6; i++) {
       expect(await create()).toMatchObject({ result: { session_id: expect.stringMatching(/^w\d-/) } });
-      await untilAllKnow(fleet, { active_sessions: i + 1 });
+      await untilAllKnow(fleet.url, { active_sessions: i + 1 });
     }
     expect(await create()).toMatchObject({ error: { code: -32000, data: { active_sessions: 6, max_sessions: 6 } } });
   }, 60_000);
@@ -167,7 +167,7 @@ describe("several workers behind one address", () => {
         }
         return fresh.size >= 2;
       });
-      await untilAllKnow(fleet, { max_sessions: 8 });
+      await untilAllKnow(fleet.url, { max_sessions: 8 });
       for (const pid of fresh) seen.add(pid);
     }
     // Those of the first workers have played on.
