@@ -11,6 +11,9 @@ import { counterModule, createProject } from "../../../test-support/command-line
 import { until } from "../../../test-support/fleet.js";
 import { startHub } from "../../../test-support/hub/hub-server.js";
 
+/** Each starts several processes, one after the other. */
+vi.setConfig({ testTimeout: 90_000 });
+
 test("it keeps the promises of every provider", async () => {
   await using project = await createProject({
     "environment.ts": counterModule(),
@@ -123,7 +126,7 @@ test("what the environment has started ends with it", async () => {
   expect(isRunning(pid)).toBe(true);
   await started.close();
   await until(() => !isRunning(pid));
-}, 90_000);
+});
 
 const PACKAGE = join(import.meta.dirname, "../../..");
 
@@ -139,7 +142,7 @@ test.each([
   ["an exception that nobody catches", 'setTimeout(() => { throw new Error("crash"); }, 10);', 1],
   ["an exit", "process.exit(7);", 7],
   ["its end without close()", "", 0],
-])("%s of the caller leaves nothing", { timeout: 90_000 }, async (_how, ending, code) => {
+])("%s of the caller leaves nothing", async (_how, ending, code) => {
   await using project = await createProject({ "environment.mjs": WITH_VARIABLE });
   const script = `
     import { processProvider } from "openenv-ts/providers";
