@@ -111,11 +111,11 @@ export async function untilAllKnow(url: string, counts: Partial<Counts>): Promis
   });
 }
 
-/** Polls; fails after 20 seconds. */
+/** Polls; fails after a minute: workers start one after the other, on a machine that may be busy. */
 export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = Date.now() + 20_000;
+  const deadline = Date.now() + 60_000;
   while (!(await condition())) {
-    if (Date.now() > deadline) throw new Error("the condition did not come true in 20 s");
+    if (Date.now() > deadline) throw new Error("the condition did not come true in 60 s");
     await sleep(20);
   }
 }

@@ -4,7 +4,7 @@ import { createProject, startCommand } from "../../test-support/command-line.js"
 import { openAll, RESET, startFleet, step, until, untilAllKnow, WHERE } from "../../test-support/fleet.js";
 import { openTestSocket } from "../../test-support/socket.js";
 
-describe("several workers behind one address", () => {
+describe("several workers behind one address", { timeout: 180_000 }, () => {
   test("take every socket while one of them has room, and refuse the next with the counts of all", async () => {
     await using fleet = await startFleet({ WORKERS: "3", MAX_CONCURRENT_ENVS: "4" });
     const sessions = await openAll(fleet.url, 12);
@@ -21,7 +21,7 @@ describe("several workers behind one address", () => {
     await sessions[0]?.socket[Symbol.asyncDispose]();
     await until(async () => (await fleet.capacity()).active_sessions === 11);
     expect(await openAll(fleet.url, 1)).toHaveLength(1);
-  }, 60_000);
+  });
 
   test("give an HTTP session to whichever has room, before one that waits to be continued is ended", async () => {
     await using fleet = await startFleet({ WORKERS: "2", MAX_CONCURRENT_ENVS: "3" });
@@ -41,7 +41,7 @@ describe("several workers behind one address", () => {
       const answer = await post("/step", { action: { amount: 1 } }, id);
       expect([id, await answer.json()]).toMatchObject([expect.stringMatching(/^w\d-/), { observation: { count: 1 } }]);
     }
-  }, 60_000);
+  });
 
   test("create a session over POST /mcp while one of them has room, whoever is asked", async () => {
     await using fleet = await startFleet({ WORKERS: "2", MAX_CONCURRENT_ENVS: "3" });
@@ -55,7 +55,7 @@ describe("several workers behind one address", () => {
       await untilAllKnow(fleet.url, { active_sessions: i + 1 });
     }
     expect(await create()).toMatchObject({ error: { code: -32000, data: { active_sessions: 6, max_sessions: 6 } } });
-  }, 60_000);
+  });
 
   test("answer a session over HTTP, /mcp and an attached socket where it lives, whoever is asked", async () => {
     await using fleet = await startFleet({ WORKERS: "3" });
@@ -95,7 +95,7 @@ describe("several workers behind one address", () => {
     }
     expect((await rpc("openenv/session/close", { session_id })).body).toMatchObject({ result: { closed: true } });
     expect((await rpc("tools/list", { session_id })).body).toMatchObject({ error: { code: -32602 } });
-  }, 60_000);
+  });
 
   test("lose no frame of a socket that is passed on, however early it comes", async () => {
     await using fleet = await startFleet({ WORKERS: "2", MAX_CONCURRENT_ENVS: "128" });
@@ -104,28 +104,24 @@ describe("several workers behind one address", () => {
     const answers = await Promise.all(sessions.map(({ socket }) => socket.ask(step(1))));
     expect(answers.every((answer) => answer["type"] === "observation")).toBe(true);
     await Promise.all(sessions.map(({ socket }) => socket[Symbol.asyncDispose]()));
-  }, 60_000);
+  });
 
   test.each([
     ["is killed", (pid: number) => process.kill(pid, "SIGKILL")],
     ["ends itself", undefined],
-  ])(
-    "lose only the sessions of one that %s, and it is replaced",
-    async (_how, kill) => {
-      await using fleet = await startFleet({ WORKERS: "2", MAX_CONCURRENT_ENVS: "5" });
-      const sessions = await openAll(fleet.url, 10);
-      const victim = sessions[0]?.pid as number;
-      if (kill) kill(victim);
-      else sessions[0]?.socket.send(step(13));
-      for (const { socket, pid } of sessions) {
-        if (pid === victim) await socket.closed;
-        else expect(await socket.ask(step(1))).toMatchObject({ data: { observation: { count: 1 } } });
-      }
-      await until(async () => (await fleet.capacity()).max_sessions === 10);
-      expect(await openAll(fleet.url, 5)).toHaveLength(5);
-    },
-    60_000,
-  );
+  ])("lose only the sessions of one that %s, and it is replaced", async (_how, kill) => {
+    await using fleet = await startFleet({ WORKERS: "2", MAX_CONCURRENT_ENVS: "5" });
+    const sessions = await openAll(fleet.url, 10);
+    const victim = sessions[0]?.pid as number;
+    if (kill) kill(victim);
+    else sessions[0]?.socket.send(step(13));
+    for (const { socket, pid } of sessions) {
+      if (pid === victim) await socket.closed;
+      else expect(await socket.ask(step(1))).toMatchObject({ data: { observation: { count: 1 } } });
+    }
+    await until(async () => (await fleet.capacity()).max_sessions === 10);
+    expect(await openAll(fleet.url, 5)).toHaveLength(5);
+  });
 
   test("replace one that hangs", async () => {
     await using fleet = await startFleet({ WORKERS: "2", WORKER_TIMEOUT: "4" });
@@ -134,7 +130,7 @@ describe("several workers behind one address", () => {
     await stuck?.socket.closed;
     await until(async () => (await fleet.capacity()).active_sessions === 0);
     expect((await openAll(fleet.url, 4)).every(({ pid }) => pid !== stuck?.pid)).toBe(true);
-  }, 120_000);
+  });
 
   test("are replaced one by one on SIGHUP, and no newcomer is refused meanwhile", async () => {
     await using fleet = await startFleet({ WORKERS: "2", SHUTDOWN_GRACE: "5" });
@@ -150,7 +146,7 @@ describe("several workers behind one address", () => {
       return fresh > 10;
     });
     expect((await Promise.all(closes)).map(({ code }) => code)).toEqual([1012, 1012, 1012, 1012]);
-  }, 60_000);
+  });
 
   test("are as many as before after a second SIGHUP, though the first ones still have sessions", async () => {
     await using fleet = await startFleet({ WORKERS: "2", MAX_CONCURRENT_ENVS: "4", SHUTDOWN_GRACE: "300" });
@@ -175,7 +171,7 @@ describe("several workers behind one address", () => {
       expect(await socket.ask(step(1))).toMatchObject({ data: { observation: { count: 1 } } });
       await socket[Symbol.asyncDispose]();
     }
-  }, 120_000);
+  });
 
   test("let HTTP sessions go on while they are replaced", async () => {
     await using fleet = await startFleet({ WORKERS: "2", SHUTDOWN_DRAIN: "60" });
@@ -194,7 +190,7 @@ describe("several workers behind one address", () => {
     });
     for (let i = 0; i < 10; i++) expect(await Promise.all(opened.map(({ header }) => step(header)))).toEqual(before);
     fleet.command.process.kill("SIGINT");
-  }, 60_000);
+  });
 
   test("leave a SIGHUP that reaches them too to their supervisor", async () => {
     await using fleet = await startFleet({ WORKERS: "2" });
@@ -203,7 +199,7 @@ describe("several workers behind one address", () => {
     for (const { socket } of sessions) {
       expect(await socket.ask(step(1))).toMatchObject({ data: { observation: { count: 1 } } });
     }
-  }, 60_000);
+  });
 
   test("end with their supervisor, cleanly by SIGTERM and at once when it is killed", async () => {
     const fleet = await startFleet({ WORKERS: "2" });
@@ -220,7 +216,7 @@ describe("several workers behind one address", () => {
     other.command.process.kill("SIGKILL");
     await until(() => workers.every((pid) => !isAlive(pid)));
     await other[Symbol.asyncDispose]();
-  }, 60_000);
+  });
 
   test("start one session each where the environment cannot run twice in a process", async () => {
     const project = await createProject({ "environment.mjs": WHERE.replace("\n});\n`", "") });
@@ -238,7 +234,7 @@ describe("several workers behind one address", () => {
     expect(await third.receive()).toMatchObject({ data: { code: "CAPACITY_REACHED", max_sessions: 2 } });
     for (const { socket } of sessions) await socket[Symbol.asyncDispose]();
     await project[Symbol.asyncDispose]();
-  }, 60_000);
+  });
 
   test("say in one line why they cannot start", async () => {
     await using fleet = await startFleet({ WORKERS: "1" });
@@ -250,7 +246,7 @@ describe("several workers behind one address", () => {
     expect(await command.exited).toBe(2);
     expect(command.stderr).toMatch(/Port \d+ of 127.0.0.1 is in use/);
     await project[Symbol.asyncDispose]();
-  }, 60_000);
+  });
 });
 
 function isAlive(pid: number): boolean {

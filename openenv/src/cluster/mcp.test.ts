@@ -21,7 +21,7 @@ export default defineEnvironment(desk, () => {
 });
 `;
 
-test("workers answer an MCP session where it lives and open it where there is room", { timeout: 60_000 }, async () => {
+test("workers answer an MCP session where it lives and open it where there is room", { timeout: 120_000 }, async () => {
   await using project = await createProject({ "environment.mjs": DESK });
   const env = { WORKERS: "2", MAX_CONCURRENT_ENVS: "2" };
   await using command = startCommand(["serve", "environment.mjs", "--port", "0"], { cwd: project.dir, env });

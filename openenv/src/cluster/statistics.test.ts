@@ -39,7 +39,7 @@ describe("workers behind one address", () => {
       expect(text).toContain("openenv_workers 2");
     }, SOON);
     for (const { socket } of players) await socket[Symbol.asyncDispose]();
-  }, 60_000);
+  }, 120_000);
 
   test("are told of when they are lost and replaced", async () => {
     await using fleet = await startFleet({ WORKERS: "2", MAX_CONCURRENT_ENVS: "4" });
@@ -63,5 +63,5 @@ describe("workers behind one address", () => {
       const text = await (await fetch(`${fleet.url}/metrics`)).text();
       expect(text).toContain("openenv_worker_restarts_total 1");
     }, SOON);
-  }, 60_000);
+  }, 120_000);
 });

@@ -30,4 +30,4 @@ test("visitors of the web interface find their session, and its changes, whichev
     }
   }
   await untilAllKnow(fleet.url, { active_sessions: 4 });
-}, 60_000);
+}, 120_000);
