@@ -12,7 +12,7 @@ vi.setConfig({ testTimeout: 90_000 });
 
 const ROOT = join(import.meta.dirname, "../../../..");
 /** Packing openenv-ts, npm and the compiler take seconds. */
-const TIME_LIMIT = { timeout: 120_000 };
+const TIME_LIMIT = { timeout: 300_000 };
 const MANIFEST = 'name: other_game\nversion: "2.1.0"\n';
 const PYTHON_FILES = ["__init__.py", "client.py", "models.py", "py.typed"];
 
