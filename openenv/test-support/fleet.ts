@@ -50,7 +50,13 @@ export default defineEnvironment(where, () => {
 export interface Fleet extends AsyncDisposable {
   url: string;
   command: Running;
-  capacity(): Promise<{ active_sessions: number; max_sessions: number }>;
+  /** As the worker sees it that accepts the connection. */
+  capacity(): Promise<Counts>;
+}
+
+interface Counts {
+  active_sessions: number;
+  max_sessions: number;
 }
 
 /** The built command line serves {@link WHERE}; the variables are its settings. */
@@ -65,10 +71,7 @@ export async function startFleet(env: Record<string, string>, openFiles?: number
   return {
     url,
     command,
-    async capacity() {
-      const body = (await (await fetch(`${url}/sessions`)).json()) as { capacity: never };
-      return body.capacity;
-    },
+    capacity: () => capacityAt(url),
     async [Symbol.asyncDispose]() {
       command.process.kill("SIGTERM");
       await command.exited;
@@ -91,11 +94,28 @@ export async function openAll(url: string, count: number): Promise<{ socket: Tes
   );
 }
 
-/** Polls; fails after 20 seconds. */
+async function capacityAt(url: string): Promise<Counts> {
+  const response = await fetch(`${url}/sessions`, { headers: { connection: "close" } });
+  return ((await response.json()) as { capacity: Counts }).capacity;
+}
+
+/** Enough at once that each of a few workers accepts some. */
+const ASKED_AT_ONCE = 16;
+
+/** Polls until every worker at this address knows these counts: what one has heard of the others may be old. */
+export async function untilAllKnow(url: string, counts: Partial<Counts>): Promise<void> {
+  const names = Object.keys(counts) as (keyof Counts)[];
+  await until(async () => {
+    const known = await Promise.all(Array.from({ length: ASKED_AT_ONCE }, () => capacityAt(url)));
+    return known.every((each) => names.every((name) => each[name] === counts[name]));
+  });
+}
+
+/** Polls; fails after a minute: workers start one after the other, on a machine that may be busy. */
 export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = Date.now() + 20_000;
+  const deadline = Date.now() + 60_000;
   while (!(await condition())) {
-    if (Date.now() > deadline) throw new Error("the condition did not come true in 20 s");
+    if (Date.now() > deadline) throw new Error("the condition did not come true in 60 s");
     await sleep(20);
   }
 }

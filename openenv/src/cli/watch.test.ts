@@ -1,6 +1,6 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import {
   counterModule,
   createProject,
@@ -8,6 +8,9 @@ import {
   type Running,
   startCommand,
 } from "../../test-support/command-line.js";
+
+/** Each starts several processes, one after the other. */
+vi.setConfig({ testTimeout: 90_000 });
 
 const URL_LINE = /at (http:\/\/127\.0\.0\.1:\d+)/;
 const ARGS = ["serve", "--watch", "--port", "0", "--log-level", "warn"];
@@ -93,7 +96,7 @@ test.each(["SIGINT", "SIGTERM", "SIGKILL"] as const)(
 
 test("Ctrl-C, which signals both processes, lets an answer in flight finish", async () => {
   const slow = counterModule().replace("step: ({ amount }) => (", "step: async ({ amount }) => (await work(), ");
-  const work = 'const work = () => { console.log("working"); return new Promise((end) => setTimeout(end, 400)); };';
+  const work = 'const work = () => { console.log("working"); return new Promise((end) => setTimeout(end, 3_000)); };';
   await using project = await createProject({ "environment.ts": `${slow}\n${work}` });
   await using running = startCommand(ARGS, { cwd: project.dir, detached: true });
   const [, url = ""] = await running.printed(URL_LINE);

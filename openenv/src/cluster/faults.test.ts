@@ -15,6 +15,8 @@ const LANES = 8;
 const STEPS = 20;
 /** Connections that wait to be accepted, where nobody says how many may. */
 const MORE_THAN_NODE_QUEUES = 700;
+/** For workers that take their time to start, one after the other. */
+const SLOWLY = { timeout: 60_000, interval: 100 };
 
 /** What sessions saw that were played one after the other in several lanes. */
 class Load {
@@ -108,13 +110,13 @@ describe.skipIf(!existsSync("/proc/self/fd"))("a server whose workers are killed
     await until(() => openDescriptors(supervisor?.pid ?? 0) <= (supervisor?.open ?? 0));
     expect((await readdir(join(folder, (await readdir(folder))[0] as string))).length).toBe(WORKERS);
     expect(delaysOf(fleet)).toHaveLength(KILLS);
-    expect(Math.max(...delaysOf(fleet))).toBe(500);
+    expect(delaysOf(fleet).filter((ms) => ms > 500)).toEqual([]);
 
     await fleet[Symbol.asyncDispose]();
     expect(await readdir(folder)).toEqual([]);
     expect([...killed].filter((pid) => existsSync(`/proc/${pid}`))).toEqual([]);
     await rm(folder, { recursive: true });
-  }, 300_000);
+  }, 600_000);
 
   test("waits longer and longer for a worker that cannot start, and serves again as soon as it can", async () => {
     const folder = await mkdtemp(join(tmpdir(), "faults-"));
@@ -123,18 +125,20 @@ describe.skipIf(!existsSync("/proc/self/fd"))("a server whose workers are killed
     const [first] = await openAll(fleet.url, 1);
     await writeFile(broken, "");
     process.kill(first?.pid as number, "SIGKILL");
-    await until(() => delaysOf(fleet).length === 5);
-    expect(delaysOf(fleet)).toEqual([100, 200, 400, 800, 1_600]);
+    // The first has lived: when that was for long, it is replaced at once.
+    const growing = () => delaysOf(fleet).filter((ms) => ms > 0);
+    await expect.poll(() => growing().length, SLOWLY).toBeGreaterThanOrEqual(5);
+    expect(growing().slice(0, 5)).toEqual([100, 200, 400, 800, 1_600]);
     expect(await openAll(fleet.url, 4)).toHaveLength(4);
     await rm(broken);
-    await until(async () => (await fleet.capacity()).max_sessions === 200);
+    await expect.poll(() => fleet.capacity(), SLOWLY).toMatchObject({ max_sessions: 200 });
     await rm(folder, { recursive: true });
-  }, 60_000);
+  }, 180_000);
 
   test("kills a worker that hangs while it starts: the next one may serve, and nothing waits for it", async () => {
     const folder = await mkdtemp(join(tmpdir(), "faults-"));
     const stuck = join(folder, "stuck");
-    await using fleet = await startFleet({ WORKERS: "2", WORKER_TIMEOUT: "1", STUCK: stuck });
+    await using fleet = await startFleet({ WORKERS: "2", WORKER_TIMEOUT: "3", STUCK: stuck });
     const [first] = await openAll(fleet.url, 1);
     await writeFile(stuck, "");
     process.kill(first?.pid as number, "SIGKILL");
@@ -144,16 +148,23 @@ describe.skipIf(!existsSync("/proc/self/fd"))("a server whose workers are killed
     await fleet.command.printed(/a new worker does not start: the old ones stay/);
     expect(await openAll(fleet.url, 4)).toHaveLength(4);
     await rm(stuck);
-    await until(async () => (await fleet.capacity()).max_sessions === 200);
+    // The successor of the one that was killed may have begun to hang before that.
+    await expect.poll(() => fleet.capacity(), SLOWLY).toMatchObject({ max_sessions: 200 });
     await rm(folder, { recursive: true });
-  }, 60_000);
+  }, 150_000);
 
   test("has many requests wait for one that is busy", async () => {
-    await using fleet = await startFleet({ WORKERS: "2", WORKER_TIMEOUT: "3" });
+    await using fleet = await startFleet({ WORKERS: "2", WORKER_TIMEOUT: "6" });
     const { header } = await openHttp(fleet.url);
     const named = { "openenv-session": header, connection: "close" };
     const stuck = stepHttp(fleet.url, named, { amount: 14 }).catch(() => {});
-    await sleep(100);
+    const isBusy = async (): Promise<boolean> => {
+      const signal = AbortSignal.timeout(500);
+      const asking = fetch(`${fleet.url}/state`, { headers: named, signal }).then((answer) => answer.text());
+      await asking.catch(() => {});
+      return signal.aborted;
+    };
+    await until(isBusy);
     const asked = Array.from({ length: MORE_THAN_NODE_QUEUES }, async () => {
       // Those that it took itself are cut.
       const answer = await fetch(`${fleet.url}/state`, { headers: named }).catch(() => undefined);
@@ -164,10 +175,10 @@ describe.skipIf(!existsSync("/proc/self/fd"))("a server whose workers are killed
     expect(answers).toContain(404);
     expect(answers).not.toContain(503);
     await stuck;
-  }, 60_000);
+  }, 120_000);
 
   test("ends the sessions of one that is stuck, over sockets and over HTTP, and gives their slots back", async () => {
-    await using fleet = await startFleet({ WORKERS: "2", WORKER_TIMEOUT: "1" });
+    await using fleet = await startFleet({ WORKERS: "2", WORKER_TIMEOUT: "4" });
     const post = async (path: string, body: object, session?: string) => {
       const headers = { "content-type": "application/json", connection: "close" };
       const named = session === undefined ? headers : { ...headers, "openenv-session": session };
@@ -183,7 +194,7 @@ describe.skipIf(!existsSync("/proc/self/fd"))("a server whose workers are killed
     );
     const stuck = sessions[0]?.pid;
     sessions[0]?.socket.send(step(14));
-    await sleep(100);
+    await sessions[0]?.socket.closed;
     for (const { socket, pid } of sessions) {
       if (pid === stuck) expect((await socket.closed).code).toBe(1006);
       else expect(await socket.ask(step(1))).toMatchObject({ data: { observation: { count: 1 }, reward: 1 } });
@@ -199,5 +210,5 @@ describe.skipIf(!existsSync("/proc/self/fd"))("a server whose workers are killed
       return active_sessions === left && max_sessions === 200;
     });
     await Promise.all(sessions.map(({ socket }) => socket[Symbol.asyncDispose]()));
-  }, 60_000);
+  }, 120_000);
 });

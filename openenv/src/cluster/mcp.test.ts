@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { createProject, startCommand } from "../../test-support/command-line.js";
-import { until } from "../../test-support/fleet.js";
+import { until, untilAllKnow } from "../../test-support/fleet.js";
 import { openAndCutStream, useMcp } from "../../test-support/mcp.js";
 
 const { open } = useMcp();
@@ -21,7 +21,7 @@ export default defineEnvironment(desk, () => {
 });
 `;
 
-test("workers answer an MCP session where it lives and open it where there is room", { timeout: 60_000 }, async () => {
+test("workers answer an MCP session where it lives and open it where there is room", { timeout: 120_000 }, async () => {
   await using project = await createProject({ "environment.mjs": DESK });
   const env = { WORKERS: "2", MAX_CONCURRENT_ENVS: "2" };
   await using command = startCommand(["serve", "environment.mjs", "--port", "0"], { cwd: project.dir, env });
@@ -36,6 +36,7 @@ test("workers answer an MCP session where it lives and open it where there is ro
       () => 0,
     );
   await until(async () => (await openAnother()) === 4);
+  await untilAllKnow(url, { active_sessions: 4 });
   await expect(open({ url }, { headers })).rejects.toMatchObject({
     data: { code: "CAPACITY_REACHED", active_sessions: 4, max_sessions: 4 },
   });

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { defineCounter } from "../../test-support/counter.js";
 import { openTestSocket } from "../../test-support/socket.js";
-import { silentLog } from "../server/log.js";
+import { type Log, silentLog } from "../server/log.js";
 import { superviseWorkers } from "./supervise.js";
 import { Supervisor } from "./supervisor.js";
 
@@ -24,8 +24,8 @@ async function runAsWorker(script: string, cwd = folder): Promise<void> {
   cluster.setupPrimary({ exec, cwd, args: [], execArgv: [] });
 }
 
-const createSupervisor = () =>
-  new Supervisor({ workers: 1, port: 0, log: silentLog, graceMs: 0, drainMs: 0, hangMs: 30_000 });
+const createSupervisor = (log: Log = silentLog) =>
+  new Supervisor({ workers: 1, port: 0, log, graceMs: 0, drainMs: 0, hangMs: 30_000 });
 
 test("a process that cannot be started at all is a worker that ended", async () => {
   await runAsWorker("", join(folder, "nowhere"));
@@ -48,6 +48,21 @@ test("a socket that no worker can take is refused with 503", async () => {
   const [, { port }] = (await listening) as [unknown, { port: number }];
   await expect(openTestSocket(`http://127.0.0.1:${port}/ws`)).rejects.toThrow(/503/);
   await supervisor.close();
+});
+
+test("one that has served is replaced after a while that grows up to half a second", async () => {
+  // It is told of the members once it is ready.
+  await runAsWorker(`
+    process.on("message", () => process.exit(1));
+    process.send({ type: "ready" });
+  `);
+  const delays: number[] = [];
+  const error = (fields: object): void => void delays.push((fields as { delay: number }).delay);
+  const supervisor = createSupervisor({ ...silentLog, error });
+  await supervisor.start();
+  await expect.poll(() => delays.length, { timeout: 20_000 }).toBeGreaterThanOrEqual(5);
+  await supervisor.close();
+  expect(delays.slice(0, 5)).toEqual([100, 200, 400, 500, 500]);
 });
 
 test("nothing is left of one whose workers end at once", async () => {

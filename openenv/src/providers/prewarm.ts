@@ -6,7 +6,7 @@ import { waitReady } from "./ready.js";
 
 const MAX_SPARES = 64;
 /** What a spare that waited may take to answer. */
-const PROBE_MS = 2_000;
+const PROBE_MS = 5_000;
 
 interface Pool {
   /** Each is ready, or on its way. */

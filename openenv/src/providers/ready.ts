@@ -52,7 +52,7 @@ const FIRST_PAUSE_MS = 20;
 const LAST_PAUSE_MS = 250;
 /** A port that something listens on may still swallow a connection: a container engine's proxy does. */
 const TRY_MS = 10_000;
-const HEALTH_WAIT_MS = 1_000;
+const HEALTH_WAIT_MS = 3_000;
 
 /** The first that is answered; when none is, the most telling of the failures. */
 async function firstAnswer(tries: readonly Promise<string>[]): Promise<string> {

@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { counterContract } from "../../test-support/counter.js";
@@ -94,18 +95,19 @@ test("the deadline covers everything, and says what it waited for", async () => 
   });
   const first = await failed(acquiring);
   expect(first).toMatchObject({ code: "START_TIMEOUT", message: expect.stringContaining("while pulling an image") });
-  const waiting = startEnvironment("test", { ...SPEC, timeoutMs: 300 }, async () => quiet(NOBODY));
+  const waiting = startEnvironment("test", { ...SPEC, timeoutMs: 2_000 }, async () => quiet(NOBODY));
   const second = await failed(waiting);
   expect(second).toMatchObject({ code: "START_TIMEOUT", logs: "line 1\nline 2\n" });
   expect(second.message).toMatch(
-    /longer than 300 ms: it ended while waiting for the answer to a reset \(No answer from/,
+    /longer than 2000 ms: it ended while waiting for the answer to a reset \(No answer from/,
   );
 });
 
 test("what an abandoned acquire begins later is undone at once", async () => {
   let undone = false;
   const starting = startEnvironment("test", { ...SPEC, timeoutMs: 20 }, async (start) => {
-    await sleep(100);
+    await once(start.signal, "abort");
+    await sleep(50);
     start.onRelease(() => {
       undone = true;
     });

@@ -53,8 +53,8 @@ export async function checkProvider(options: CheckProviderOptions): Promise<Chec
   ] satisfies CheckDefinition[]);
 }
 
-/** How long what was ended may take to be gone. */
-const GONE_WAIT_MS = 20_000;
+/** How long what was ended may take to be gone, and what runs to answer. */
+const WAIT_MS = 20_000;
 const POLL_MS = 50;
 
 async function play({ create, works, actions = [{}] }: CheckProviderOptions): Promise<void> {
@@ -145,11 +145,11 @@ async function callerEnds({ create, works }: CheckProviderOptions, signal: NodeJ
   const { recipe } = create();
   if (!recipe) throw new CheckSkip("the provider has no `recipe`, so another process cannot make it");
   const caller = await startCaller(recipe, works);
-  demand(await answers(caller.url), `${caller.url} does not answer`);
+  demand(await until(() => answers(caller.url)), `${caller.url} does not answer`);
   await endCaller(caller, signal);
   const left = async (): Promise<number> => (await leftBy(caller.pid)).length;
   await until(async () => (await left()) === 0 && !(await answers(caller.url)));
-  demand((await left()) === 0, `${await left()} are left ${GONE_WAIT_MS} ms after the caller got ${signal}`);
+  demand((await left()) === 0, `${await left()} are left ${WAIT_MS} ms after the caller got ${signal}`);
   demand(!(await answers(caller.url)), `${caller.url} still answers`);
 }
 
@@ -180,9 +180,14 @@ async function leftBy(pid: number) {
   return (await findLeftovers()).found.filter(({ owner }) => owner.pid === pid);
 }
 
-async function until(condition: () => Promise<boolean>): Promise<void> {
-  const deadline = Date.now() + GONE_WAIT_MS;
-  while (Date.now() < deadline && !(await condition())) await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+/** Whether it came true in time. */
+async function until(condition: () => Promise<boolean>): Promise<boolean> {
+  const deadline = Date.now() + WAIT_MS;
+  while (!(await condition())) {
+    if (Date.now() > deadline) return false;
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+  }
+  return true;
 }
 
 async function answers(url: string): Promise<boolean> {

@@ -4,12 +4,15 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { counterModule, createProject, runCommand, startCommand } from "../../../test-support/command-line.js";
+
+/** Each starts several processes, one after the other. */
+vi.setConfig({ testTimeout: 90_000 });
 
 const ROOT = join(import.meta.dirname, "../../../..");
 /** Packing openenv-ts, npm and the compiler take seconds. */
-const TIME_LIMIT = { timeout: 120_000 };
+const TIME_LIMIT = { timeout: 300_000 };
 const MANIFEST = 'name: other_game\nversion: "2.1.0"\n';
 const PYTHON_FILES = ["__init__.py", "client.py", "models.py", "py.typed"];
 

@@ -2,9 +2,12 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { counterModule, createProject, runCommand, startCommand } from "../../../test-support/command-line.js";
 import { parseEpisode } from "../../protocol/episode.js";
+
+/** Each starts several processes, one after the other. */
+vi.setConfig({ testTimeout: 90_000 });
 
 const POLICY = `
 import type { Policy } from "openenv-ts";
@@ -146,10 +149,11 @@ describe("openenv collect", () => {
   });
 
   test("keeps what it has when the server goes away, and invents nothing for the rest", async () => {
-    const slow = `export default async ({ episode, step }) => {
+    const slow = `import { existsSync } from "node:fs";
+    export default async ({ episode, step }) => {
       if (episode >= 2 && step === 1) {
         process.stderr.write("waiting\\n");
-        await new Promise((resolve) => setTimeout(resolve, 1_000));
+        while (!existsSync("go")) await new Promise((resolve) => setTimeout(resolve, 20));
       }
       return { amount: 5 };
     };`;
@@ -158,15 +162,18 @@ describe("openenv collect", () => {
     await using running = startCommand(args, { cwd: counter.dir });
     await running.printed(/waiting/);
     counter.server.process.kill("SIGKILL");
+    await counter.server.exited;
+    writeFileSync(join(counter.dir, "go"), "");
     expect(await running.exited).toBe(1);
     expect(read(counter.file).map(({ episode }) => episode)).toEqual([0, 1]);
   });
 
   test("stops on Ctrl-C with whole episodes, and goes on with the rest", async () => {
     const slow = `export default async ({ episode, step }) => {
-      if (episode >= 2 && process.env.SLOW) {
+      if (episode === 2 && step === 0 && process.env.SLOW) {
+        const interrupted = new Promise((resolve) => process.once("SIGINT", resolve));
         process.stderr.write("waiting\\n");
-        await new Promise((resolve) => setTimeout(resolve, 300));
+        await interrupted;
       }
       return { amount: 5 };
     };`;

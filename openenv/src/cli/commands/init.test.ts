@@ -181,8 +181,12 @@ describe("openenv init refuses, and changes nothing:", TIME_LIMIT, () => {
 
 test("Ctrl-C while it works leaves nothing", TIME_LIMIT, async () => {
   await using project = await createProject();
-  await using running = startCommand(["init", "chess"], { cwd: project.dir });
-  await until(async () => (await readdir(project.dir)).length > 1);
+  await using tools = await createProject({ npm: '#!/bin/sh\n: > "$0.begun"\nexec sleep 600\n' });
+  await chmod(join(tools.dir, "npm"), 0o755);
+  const PATH = `${tools.dir}:${process.env["PATH"]}`;
+  await using running = startCommand(["init", "chess"], { cwd: project.dir, env: { PATH } });
+  await until(async () => (await readdir(tools.dir)).includes("npm.begun"));
+  expect(await readdir(project.dir)).toHaveLength(2);
   running.process.kill("SIGINT");
   expect(await running.exited).toBe(1);
   expect(running.stderr).toBe("error: interrupted by SIGINT\n");

@@ -7,12 +7,15 @@ import type { AddressInfo } from "node:net";
 import { join, relative } from "node:path";
 import { promisify } from "node:util";
 import { processProvider } from "openenv-ts/providers";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { counterModule, createProject, type Project, runCommand } from "../../../test-support/command-line.js";
 import { until } from "../../../test-support/fleet.js";
 import { buildImage, SERVERS } from "../../../test-support/images.js";
 import { requireDocker } from "../../../test-support/requirement.js";
 import { renderLabels } from "../../providers/docker/labels.js";
+
+/** Each starts several processes, one after the other. */
+vi.setConfig({ testTimeout: 120_000 });
 
 const docker = await requireDocker();
 const run = promisify(execFile);
@@ -154,7 +157,8 @@ const STUBBORN = `${counterModule().replace(/: number/g, "")}
 
 /** Starts something in a process and kills that with its guard, so that nobody is left to remove it. Returns its number. */
 async function killWithGuard(start: string): Promise<number> {
-  return await killCaller(start, {}, (pid) => {
+  return await killCaller(start, {}, async (pid) => {
+    await until(() => findGuards(pid).length > 0);
     for (const guard of findGuards(pid)) process.kill(guard, "SIGKILL");
   });
 }
@@ -162,7 +166,7 @@ async function killWithGuard(start: string): Promise<number> {
 async function killCaller(
   start: string,
   env: Record<string, string>,
-  before: (pid: number) => void = () => {},
+  before: (pid: number) => Promise<void> = async () => {},
 ): Promise<number> {
   const script = `
     import { dockerProvider, processProvider } from "openenv-ts/providers";
@@ -177,7 +181,7 @@ async function killCaller(
   });
   await once(child.stdout, "data");
   const pid = child.pid as number;
-  before(pid);
+  await before(pid);
   child.kill("SIGKILL");
   await once(child, "exit");
   return pid;
@@ -188,7 +192,8 @@ function findGuards(parent: number): number[] {
     .filter((name) => /^\d+$/.test(name))
     .filter((pid) => {
       try {
-        const isChild = readFileSync(`/proc/${pid}/stat`, "utf8").includes(`) S ${parent} `);
+        // Not one that has ended (Z, X) and waits for its parent to notice.
+        const isChild = new RegExp(`\\) [^ZX] ${parent} `).test(readFileSync(`/proc/${pid}/stat`, "utf8"));
         return isChild && readFileSync(`/proc/${pid}/cmdline`, "utf8").includes("guard-process");
       } catch {
         return false;

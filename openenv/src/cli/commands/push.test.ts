@@ -43,7 +43,7 @@ while True:
 sys.stdout.buffer.write(shown)
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 `;
-const WAIT = { timeout: 20_000 };
+const WAIT = { timeout: 120_000 };
 
 interface PushOptions {
   files?: Record<string, string>;

@@ -1,5 +1,8 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { createProject, runCommand, startCommand } from "../../../test-support/command-line.js";
+
+/** Each starts several processes, one after the other. */
+vi.setConfig({ testTimeout: 90_000 });
 
 test("arguments, also ones that look like options, and standard input reach the script", async () => {
   await using project = await createProject({

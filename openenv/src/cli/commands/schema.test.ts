@@ -1,7 +1,10 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { counterModule, createProject, runCommand, startCommand } from "../../../test-support/command-line.js";
+
+/** Each starts several processes, one after the other. */
+vi.setConfig({ testTimeout: 90_000 });
 
 /** The counter with one more required action field: clients of the first version break. */
 const stricter = counterModule().replace("amount: z.int()", "amount: z.int(), unit: z.string()");

@@ -1,6 +1,9 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { counterModule, createProject, runCommand, startCommand } from "../../../test-support/command-line.js";
 import { findFreePort } from "../../util/free-port.js";
+
+/** Each starts several processes, one after the other. */
+vi.setConfig({ testTimeout: 90_000 });
 
 const URL_LINE = /at (http:\/\/127\.0\.0\.1:(\d+))/;
 /** What a step adds is a variable. */

@@ -1,8 +1,11 @@
 import { existsSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { counterModule, createProject, runCommand, startCommand } from "../../../test-support/command-line.js";
+
+/** Each starts several processes, one after the other. */
+vi.setConfig({ testTimeout: 90_000 });
 
 const URL_LINE = /at (http:\/\/127\.0\.0\.1:\d+)/;
 const FREE = ["--port", "0", "--log-level", "warn"];
@@ -114,7 +117,7 @@ describe.each([1, 2])("with %i workers", (workers) => {
   };
 
   test("a second SIGTERM does not cut an answer in flight short", async () => {
-    const { project, running, answer } = await serveSlowly(1_500);
+    const { project, running, answer } = await serveSlowly(6_000);
     running.process.kill("SIGTERM");
     await running.printed(/shutting down/);
     running.process.kill("SIGTERM");

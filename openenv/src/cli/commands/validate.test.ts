@@ -16,7 +16,7 @@ import type { PackageReport, Result } from "../validate/package-report.js";
 import { pythonClientCheck } from "../validate/python-client.js";
 
 const ENVS = join(import.meta.dirname, "../../../../envs");
-const LIMIT = { timeout: 90_000 };
+const LIMIT = { timeout: 240_000 };
 /** Few sessions come and go: that a hundred do is tested where it costs no process. */
 const FEW = ["--sessions", "5"];
 

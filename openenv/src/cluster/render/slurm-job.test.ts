@@ -16,7 +16,7 @@ const haproxy = await requireHaproxy();
 const run = promisify(execFile);
 const env = { ...process.env, SLURM_CONF: slurm.path, PATH: `${process.env["PATH"]}:/usr/sbin` };
 
-describe.skipIf(!slurm.available || !haproxy.available)("the script", { timeout: 120_000 }, () => {
+describe.skipIf(!slurm.available || !haproxy.available)("the script", { timeout: 300_000 }, () => {
   beforeAll(() => takeTurn("slurm"), 600_000);
 
   test("of many nodes serves sessions of all through the first, and leaves nothing behind", async () => {
@@ -46,7 +46,7 @@ describe.skipIf(!slurm.available || !haproxy.available)("the script", { timeout:
       run("scontrol", ["update", `nodename=${names[1]}`, `state=${state}`, "reason=test"], { env });
     await update("down");
     try {
-      await expect.poll(() => look("%T %D"), { timeout: 20_000 }).toBe("RUNNING 1");
+      await expect.poll(() => look("%T %D"), { timeout: 90_000 }).toBe("RUNNING 1");
       const client = await connect(job.url);
       await client.reset();
       expect((await client.step({ amount: 2 })).observation).toEqual({ count: 2 });
@@ -98,18 +98,18 @@ async function submit(given: { nodes: number; graceSeconds?: number }) {
     log: () => readFile(join(project.dir, `test-job-${id}.log`), "utf8").catch(() => ""),
     /** Waits until nothing of it is left. */
     async ends() {
-      await expect.poll(queued, { timeout: 30_000 }).toBe("");
+      await expect.poll(queued, { timeout: 90_000 }).toBe("");
       expect(await Promise.all([entry, ...ports].map(health))).toEqual([entry, ...ports].map(() => undefined));
     },
     async [Symbol.asyncDispose]() {
       await run("scancel", [id], { env });
-      await expect.poll(queued, { timeout: 30_000 }).toBe("");
+      await expect.poll(queued, { timeout: 90_000 }).toBe("");
       await project[Symbol.asyncDispose]();
     },
   };
   const serves = async () => (await Promise.all([entry, ...ports].map(health))).every((status) => status === 200);
   try {
-    await expect.poll(serves, { timeout: 60_000 }).toBe(true);
+    await expect.poll(serves, { timeout: 120_000 }).toBe(true);
   } catch (error) {
     const log = await job.log();
     await job[Symbol.asyncDispose]();

@@ -26,7 +26,7 @@ const registry = await requireRegistry();
 const run = promisify(execFile);
 const OWN = `openenv.pid=${process.pid}`;
 
-describe.skipIf(!docker.available)("containers", () => {
+describe.skipIf(!docker.available)("containers", { timeout: 120_000 }, () => {
   const images: TestImage[] = [];
   const image: Record<"counter" | "exposed" | "other" | "healthOnly" | "deaf" | "ends", string> = {
     counter: "",
@@ -49,13 +49,13 @@ describe.skipIf(!docker.available)("containers", () => {
     await build("healthOnly", SERVERS.healthOnly, ["EXPOSE 8000"]);
     await build("deaf", SERVERS.deaf);
     await build("ends", SERVERS.ends);
-  }, 120_000);
+  }, 240_000);
   afterAll(async () => {
     for (const built of images) await built[Symbol.asyncDispose]();
-  }, 60_000);
+  }, 120_000);
   afterEach(async () => {
     expect(await listContainers(docker.path, OWN)).toEqual([]);
-  });
+  }, 120_000);
 
   interface Inspected {
     HostConfig: { PortBindings: Record<string, { HostIp: string }[]> };
@@ -78,23 +78,23 @@ describe.skipIf(!docker.available)("containers", () => {
       broken: {
         "no such image": { spec: { image: "127.0.0.1:1/nowhere" }, code: "SOURCE_NOT_FOUND" },
         "exits at once": { spec: spec("ends"), code: "START_FAILED", message: /code 3[\s\S]*nothing to do here/ },
-        "never listens": { spec: spec("deaf", 2_500), code: "START_TIMEOUT", message: /2500 ms[\s\S]*deaf/ },
+        "never listens": { spec: spec("deaf", 12_000), code: "START_TIMEOUT", message: /12000 ms[\s\S]*deaf/ },
         "answers /health but not /ws": {
-          spec: spec("healthOnly", 2_500),
+          spec: spec("healthOnly", 12_000),
           code: "START_TIMEOUT",
           message: /GET \/health is answered, but \/ws is not[\s\S]*that is all/,
         },
       },
     });
     expect(report.passed, renderCheckReport(report)).toBe(true);
-  }, 180_000);
+  }, 300_000);
 
   test("fromDockerImage gives a client whose close stops the container", async () => {
     const env = await fromDockerImage(image.counter, { env: { HELLO: "world" } });
     await env.reset();
     const { observation } = await env.step({ amount: 2 });
     expect(observation).toEqual({ count: 2, hello: "world" });
-    expect(await env.logs()).toContain("hello world");
+    await expect.poll(() => env.logs(), { timeout: 20_000 }).toContain("hello world");
     expect(await listContainers(docker.path, OWN)).toHaveLength(1);
     await env.close();
     await env.close();
@@ -199,7 +199,7 @@ describe.skipIf(!docker.available)("containers", () => {
   test("the values of secret variables are not in the error", async () => {
     const env = { HELLO: "hf_secretvalue", HF_TOKEN: "hf_secretvalue" };
     await using started = await dockerProvider().start({ image: image.counter, env });
-    expect(await started.logs()).toContain("hello <HF_TOKEN>");
+    await expect.poll(() => started.logs(), { timeout: 20_000 }).toContain("hello <HF_TOKEN>");
   });
 
   test("an image that is nowhere is named", async () => {
@@ -243,8 +243,8 @@ describe.skipIf(!docker.available)("containers", () => {
     controller.abort();
     await expect(starting).rejects.toMatchObject({ code: "ABORTED" });
     await letGo();
-    await expect.poll(() => listContainers(docker.path, OWN), { timeout: 10_000 }).toEqual([]);
-  }, 60_000);
+    await expect.poll(() => listContainers(docker.path, OWN), { timeout: 30_000 }).toEqual([]);
+  });
 
   test("a device, runtime or folder that the engine lacks is named", async () => {
     const start = (options: object) => dockerProvider(options).start({ image: image.counter });

@@ -11,6 +11,9 @@ import { counterModule, createProject } from "../../../test-support/command-line
 import { until } from "../../../test-support/fleet.js";
 import { startHub } from "../../../test-support/hub/hub-server.js";
 
+/** Each starts several processes, one after the other. */
+vi.setConfig({ testTimeout: 90_000 });
+
 test("it keeps the promises of every provider", async () => {
   await using project = await createProject({
     "environment.ts": counterModule(),
@@ -115,7 +118,11 @@ test("what the environment has started ends with it", async () => {
       ${WITH_VARIABLE}`,
   });
   const started = await processProvider().start({ directory: project.dir });
-  const pid = Number(/child (\d+)/.exec(await started.logs())?.[1]);
+  let pid = 0;
+  await until(async () => {
+    pid = Number(/child (\d+)\n/.exec(await started.logs())?.[1] ?? 0);
+    return pid > 0;
+  });
   expect(isRunning(pid)).toBe(true);
   await started.close();
   await until(() => !isRunning(pid));

@@ -27,10 +27,10 @@ afterEach(async () => {
   await rm(cache, { recursive: true, force: true });
 });
 
-const signal = AbortSignal.timeout(60_000);
+const patience = () => ({ signal: AbortSignal.timeout(60_000) });
 const fromSpace = async (id: string, token?: string) =>
-  checkOut({ space: await findSpace(id, { token }), token }, { signal });
-const fromGit = (path: string) => checkOut({ git: parseGitUrl(`${hub.url}/spaces/${path}`) }, { signal });
+  checkOut({ space: await findSpace(id, { token }), token }, patience());
+const fromGit = (path: string) => checkOut({ git: parseGitUrl(`${hub.url}/spaces/${path}`) }, patience());
 
 /** What is in the cache besides finished checkouts. */
 async function leftOver(): Promise<string[]> {
@@ -168,7 +168,7 @@ describe("a git repository", () => {
     expect(rows.sort()).toEqual(["checkout", "git"]);
     caller.kill("SIGKILL");
     await until(async () => (await leftOver()).length === 0 && (await readdir(join(state, "processes"))).length === 0);
-  });
+  }, 90_000);
 
   test("is given up with its signal", async () => {
     await hub.addSpace("author/one", PYTHON);
