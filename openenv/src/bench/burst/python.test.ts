@@ -26,7 +26,10 @@ describe.skipIf(!python.available)("a server of the Python package", () => {
       // Its HTTP routes are stateless.
       expect(new Set(rows.map(({ same_session }) => same_session))).toEqual(new Set([mode === "ws"]));
     }
-    const { rows } = await generator.burst({ ...job, mode: "ws", requests: 80, action: { wait_seconds: 10 } }, () => {});
+    const { rows } = await generator.burst(
+      { ...job, mode: "ws", requests: 80, action: { wait_seconds: 10 } },
+      () => {},
+    );
     expect(rows.filter(({ error_type }) => error_type === "CAPACITY_REACHED")).toHaveLength(16);
     const measure = () =>
       measureThroughput(generator, {
