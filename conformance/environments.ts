@@ -12,7 +12,7 @@ export interface Served {
 }
 
 /** Seconds; recorded with 2 s. */
-const SHORT = 0.3;
+const SHORT = 1;
 
 /** The recorded environments by the name that transcripts give them, each with its recorded capacity; `strict` is ours. */
 export const ENVIRONMENTS: Readonly<Record<string, Served>> = {

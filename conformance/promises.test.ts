@@ -57,7 +57,7 @@ test("unknown params of a JSON-RPC request are ignored", async () => {
 });
 
 test("requests without a session are answered at capacity", async () => {
-  await using stage = await Stage.open("reap1");
+  await using stage = await Stage.open("reap1", { sessionTimeout: 60 });
   await stage.hold();
   const post = { case: "", env: "", method: "POST" };
   const step = await playHttp({ ...post, path: "/step", body: { action: { amount: 1 } } }, stage.url);

@@ -20,7 +20,7 @@ const CLI = join(ROOT, "openenv/bin/openenv.js");
 const PROJECTS = join(ROOT, ".cache/docs-code");
 const SHOWN_ADDRESS = /(?:localhost|127\.0\.0\.1):8000/g;
 /** The Python package alone takes seconds to load. */
-const TIME_LIMIT = { timeout: 90_000 };
+const TIME_LIMIT = { timeout: 180_000 };
 
 interface Block {
   language: "ts" | "python";
@@ -46,7 +46,7 @@ beforeAll(() => {
   writeFileSync(join(PROJECTS, "tsconfig.json"), JSON.stringify(config));
 });
 
-test("the code of every page type-checks", async () => {
+test("the code of every page type-checks", TIME_LIMIT, async () => {
   await attempt(process.execPath, [join(ROOT, "node_modules/typescript/bin/tsc"), "-p", PROJECTS], ROOT);
 });
 
@@ -89,7 +89,7 @@ function write(page: string, block: Block, address: string): string {
 
 async function attempt(command: string, args: string[], cwd: string): Promise<void> {
   try {
-    await promisify(execFile)(command, args, { cwd, timeout: 60_000 });
+    await promisify(execFile)(command, args, { cwd, timeout: 120_000 });
   } catch (error) {
     const { stdout, stderr } = error as { stdout: string; stderr: string };
     throw new Error(`${args.join(" ")}\n${stdout}${stderr}`);

@@ -8,7 +8,7 @@ const here = fileURLToPath(new URL(".", import.meta.url));
 const bin = fileURLToPath(new URL("../openenv/bin/openenv.js", import.meta.url));
 
 // A story is a folder with a main.ts that exits with 0 when what it tells is true.
-describe("every example verifies itself", () => {
+describe("every example verifies itself", { timeout: 120_000 }, () => {
   test.each(stories())("%s", async (story) => {
     // No story asks a model that somebody pays for.
     const env = { ...process.env, OPENAI_BASE_URL: "" };

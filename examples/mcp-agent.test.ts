@@ -12,8 +12,8 @@ interface Request {
   tools: ChatTool[];
 }
 
-describe("the agent with tools and a model", () => {
-  test("is offered the tools, is told what it does wrong, and solves its tasks", { timeout: 60_000 }, async () => {
+describe("the agent with tools and a model", { timeout: 120_000 }, () => {
+  test("is offered the tools, is told what it does wrong, and solves its tasks", async () => {
     await using endpoint = await startEndpoint();
     const { code, stdout, stderr } = await run({ OPENAI_BASE_URL: endpoint.url, EPISODES: "2" });
     expect(code, stderr).toBe(0);

@@ -14,7 +14,7 @@ export function runAgent(
   const main = fileURLToPath(new URL(`${story}/main.ts`, import.meta.url));
   const env = { ...process.env, OPENAI_MODEL: "small-model", OPENAI_API_KEY: KEY, ...variables };
   return new Promise((resolve) => {
-    execFile(process.execPath, [BIN, "run", main], { env, timeout: 30_000 }, (error, stdout, stderr) =>
+    execFile(process.execPath, [BIN, "run", main], { env, timeout: 90_000 }, (error, stdout, stderr) =>
       resolve({ code: error === null ? 0 : error.code, stdout, stderr }),
     );
   });

@@ -5,8 +5,8 @@ import { describe, expect, test } from "vitest";
 import { KEY, runAgent } from "./run-agent.js";
 import { scriptedPolicy } from "./wordle-agent/scripted.js";
 
-describe("the wordle agent with a model", () => {
-  test("plays whole games over chat completions, and outlasts what passes", { timeout: 60_000 }, async () => {
+describe("the wordle agent with a model", { timeout: 120_000 }, () => {
+  test("plays whole games over chat completions, and outlasts what passes", async () => {
     await using endpoint = await startEndpoint((nth) => (nth === 1 ? 503 : nth === 3 ? 429 : 200));
     const { code, stdout, stderr } = await run({ OPENAI_BASE_URL: endpoint.url, GAMES: "3" });
     expect(code, stderr).toBe(0);

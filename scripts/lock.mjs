@@ -1,4 +1,4 @@
-import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { setTimeout } from "node:timers/promises";
 
@@ -25,18 +25,39 @@ function acquire(file) {
     return true;
   } catch (error) {
     if (error.code !== "EEXIST") throw error;
-    if (!isAlive(file)) rmSync(file, { force: true });
+    if (ownerIsGone(file)) takeAway(file);
     return false;
   } finally {
     rmSync(own, { force: true });
   }
 }
 
-function isAlive(file) {
+/** False where there is no lock: it has just been given back, and the next one to be seen there is another's. */
+function ownerIsGone(file) {
+  const owner = attempt("ENOENT", () => readFileSync(file, "utf8"));
+  if (owner === undefined) return false;
   try {
-    process.kill(Number(readFileSync(file, "utf8")), 0);
-    return true;
+    process.kill(Number(owner), 0);
+    return false;
   } catch (error) {
-    return error.code === "EPERM";
+    return error.code !== "EPERM";
+  }
+}
+
+/** Under a name of its own it is looked at again: another may have taken it over since, and gets it back. */
+function takeAway(file) {
+  const taken = `${file}.${process.pid}.gone`;
+  attempt("ENOENT", () => renameSync(file, taken));
+  if (!ownerIsGone(taken)) attempt("EEXIST", () => attempt("ENOENT", () => linkSync(taken, file)));
+  rmSync(taken, { force: true });
+}
+
+/** What the call returns; undefined where it fails with this code. */
+function attempt(code, call) {
+  try {
+    return call();
+  } catch (error) {
+    if (error.code !== code) throw error;
+    return undefined;
   }
 }

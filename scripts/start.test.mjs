@@ -3,17 +3,20 @@ import { once } from "node:events";
 import { expect, onTestFinished, test } from "vitest";
 import { ROOT } from "./root.mjs";
 
-test("npm start serves the echo environment and ends with npm", async () => {
+/** It installs and builds what is missing or stale. */
+const LIMIT = { timeout: 120_000 };
+
+test("npm start serves the echo environment and ends with npm", LIMIT, async () => {
   const { child, url } = await start("npm", ["start", "--", "--log-level", "warn"]);
   const headers = { "content-type": "application/json" };
   const body = '{"action":{"message":"hello"}}';
   const answer = await fetch(`${url}/step`, { method: "POST", headers, body });
   expect(await answer.json()).toMatchObject({ observation: { echoed_message: "hello" } });
   child.kill("SIGTERM");
-  await expect.poll(() => answers(url), { timeout: 10_000 }).toBe(false);
+  await expect.poll(() => answers(url), { timeout: 60_000 }).toBe(false);
 });
 
-test("a signal reaches the server and its exit code comes back", async () => {
+test("a signal reaches the server and its exit code comes back", LIMIT, async () => {
   const { child, url } = await start(process.execPath, ["scripts/start.mjs"]);
   expect(await answers(url)).toBe(true);
   child.kill("SIGTERM");

@@ -3,7 +3,7 @@ import { type Action, defineContract, defineEnvironment, type StepContext } from
 import * as z from "zod";
 
 /** How long amount 50 takes; the recorded environment took 3 s. Longer than the `timeout_s` of the recordings. */
-export const SLOW_MS = 700;
+export const SLOW_MS = Number(process.env["SLOW_MS"] ?? 700);
 
 const parts = {
   action: z.object({ amount: z.int().min(-100).max(100).describe("How much to add") }).meta({

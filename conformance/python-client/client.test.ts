@@ -16,7 +16,7 @@ const FIRST_STEP = { observation: { metadata: {}, count: 1 }, reward: 1, done: f
 
 beforeAll(async () => {
   if (python.available) results = await playScenarios(python.path);
-}, 120_000);
+}, 240_000);
 
 describe.skipIf(!python.available)("the released Python client", () => {
   test.each([

@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test, vi } from "vitest";
 import { useMcp } from "../../openenv/test-support/mcp.js";
 import { requirePython } from "../../openenv/test-support/requirement.js";
 
@@ -17,8 +17,10 @@ describe.skipIf(!python.available)("the official Python client of MCP", () => {
     const script = join(import.meta.dirname, "mcp_client.py");
     const { stdout } = await promisify(execFile)(python.path, [script, `${server.url}/mcp`]);
     got = JSON.parse(stdout) as typeof got;
+    // The environment is closed after the session has gone.
+    await vi.waitFor(() => expect(log.closed).toBe(3), { timeout: 10_000 });
     left = { active: active(), closed: log.closed };
-  }, 60_000);
+  }, 120_000);
 
   test("opens a session, lists the tools and calls them", () => {
     expect(got["played"]).toMatchObject({

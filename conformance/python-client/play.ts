@@ -8,6 +8,8 @@ import { type Running, startCommand } from "../../openenv/test-support/command-l
 /** What each call of a scenario returned or raised. */
 export type Results = ReadonlyMap<string, unknown[]>;
 
+/** How long the slow step takes; the client that gives up waiting does so after 3 s. */
+const SLOW_MS = 10_000;
 const NOBODY = "http://127.0.0.1:9";
 const COUNTER = new URL("./counter.ts", import.meta.url);
 const TOOLS = new URL("./tools.ts", import.meta.url);
@@ -17,18 +19,18 @@ const STRICT_COUNTER = new URL("./strict-counter.ts", import.meta.url);
 /** Serves the environments with the command line and plays all scenarios of `scenarios.py` against them. */
 export async function playScenarios(python: string): Promise<Results> {
   await using open = await serve(COUNTER);
-  await using production = await serve(COUNTER, "--mode", "production");
+  await using production = await serve(COUNTER, { args: ["--mode", "production"] });
   await using tools = await serve(TOOLS);
   await using echo = await serve(ECHO);
-  const one = ["--max-concurrent-envs", "1"];
-  let strict = await serve(STRICT_COUNTER, ...one);
+  const strictOptions = { args: ["--max-concurrent-envs", "1"], env: { SLOW_MS: String(SLOW_MS) } };
+  let strict = await serve(STRICT_COUNTER, strictOptions);
   try {
     const served = { open: open.url, production: production.url, tools: tools.url, echo: echo.url };
     const urls = { ...served, strict: strict.url, nobody: NOBODY };
     return await runPython(python, urls, async () => {
       const { port } = new URL(strict.url);
       await strict[Symbol.asyncDispose]();
-      strict = await serve(STRICT_COUNTER, ...one, "--port", port);
+      strict = await serve(STRICT_COUNTER, { ...strictOptions, port });
     });
   } finally {
     await strict[Symbol.asyncDispose]();
@@ -39,10 +41,15 @@ interface Served extends AsyncDisposable {
   url: string;
 }
 
-async function serve(file: URL, ...options: string[]): Promise<Served> {
-  const port = options.includes("--port") ? [] : ["--port", "0"];
-  const args = ["serve", fileURLToPath(file), "--log-level", "error", ...port, ...options];
-  const running: Running = startCommand(args, { cwd: import.meta.dirname });
+interface ServeOptions {
+  args?: string[];
+  env?: Record<string, string>;
+  port?: string;
+}
+
+async function serve(file: URL, { args = [], env = {}, port = "0" }: ServeOptions = {}): Promise<Served> {
+  const command = ["serve", fileURLToPath(file), "--log-level", "error", "--port", port, ...args];
+  const running: Running = startCommand(command, { cwd: import.meta.dirname, env });
   const [, url = ""] = await running.printed(/ at (http:\S+)/);
   return { url, [Symbol.asyncDispose]: () => running[Symbol.asyncDispose]() };
 }

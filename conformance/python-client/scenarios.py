@@ -145,7 +145,7 @@ def capacity(urls: dict):
 
 
 def message_timeout(urls: dict):
-    with GenericEnvClient(base_url=urls["strict"], message_timeout_s=0.2).sync() as env:
+    with GenericEnvClient(base_url=urls["strict"], message_timeout_s=3).sync() as env:
         env.reset()
         yield tried(lambda: env.step({"amount": 1}))
         yield tried(lambda: env.step(SLOW))

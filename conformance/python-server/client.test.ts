@@ -10,7 +10,7 @@ import {
   type RemoteError,
 } from "openenv-ts/client";
 import { serve } from "openenv-ts/server";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import * as z from "zod";
 import { requirePython } from "../../openenv/test-support/requirement.js";
 import { type PythonServer, startPythonServer } from "./start-server.js";
@@ -26,11 +26,13 @@ const counter = defineContract({
 const CAPACITY = 3;
 const python = await requirePython();
 
-describe.skipIf(!python.available)("the client against the released Python server", () => {
+describe.skipIf(!python.available)("the client against the released Python server", { timeout: 90_000 }, () => {
   let server: PythonServer;
   beforeAll(async () => {
     server = await startPythonServer(python.path, CAPACITY);
-  });
+  }, 180_000);
+  // It frees a place a moment after the socket has closed.
+  afterEach(() => server.emptied());
   afterAll(() => server?.[Symbol.asyncDispose]());
 
   it("plays a typed episode", async () => {
@@ -80,7 +82,6 @@ describe.skipIf(!python.available)("the client against the released Python serve
       starts.map(({ start }) => (start === refused ? null : start + 1)),
     );
     await envs.close();
-    await sleep(300);
   });
 
   it("plays a generic episode, with actions checked against /schema", async () => {
@@ -133,8 +134,7 @@ describe.skipIf(!python.available)("the client against the released Python serve
     const held = [];
     for (let i = 0; i < CAPACITY; i++) {
       const env = await connect(server.url, { check: false });
-      // The slot of an earlier test is freed a moment after its socket has closed.
-      await expect.poll(async () => (await env.tryReset()).outcome).toBe("ok");
+      expect((await env.tryReset()).outcome).toBe("ok");
       held.push(env);
     }
     await using late = await connect(server.url, { check: false });
@@ -142,7 +142,7 @@ describe.skipIf(!python.available)("the client against the released Python serve
     expect(refusal).toMatchObject({ code: "CAPACITY_REACHED", details: { max_sessions: CAPACITY } });
     await expect(late.step({ amount: 1 })).rejects.toMatchObject({ code: "SESSION_LOST" });
     await Promise.all(held.map((env) => env.close()));
-    await expect.poll(async () => (await late.tryReset()).outcome).toBe("ok");
+    await expect.poll(async () => (await late.tryReset()).outcome, { timeout: 20_000 }).toBe("ok");
   });
 
   it("compares the contract by its fields, as Python tells no hash", async () => {
@@ -179,7 +179,7 @@ describe.skipIf(!python.available)("the client against the released Python serve
     await using env = await connect(server.url, counter);
     await env.reset();
     await server.stop("SIGTERM");
-    await expect.poll(() => env.sessionLost).toBe(true);
+    await expect.poll(() => env.sessionLost, { timeout: 20_000 }).toBe(true);
     const error = (await env.step({ amount: 1 }).catch((cause: unknown) => cause)) as ConnectionError;
     expect(error.message).toContain("(1012)");
   });

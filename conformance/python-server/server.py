@@ -4,13 +4,14 @@ Binds a free port of 127.0.0.1 and prints one line, its URL, once requests are t
 Usage: python server.py <capacity>
 """
 
+import gc
 import socket
 import sys
 import time
 from datetime import datetime, timezone
 
 import uvicorn
-from openenv.core.env_server import Action, Environment, Observation, State, create_fastapi_app
+from openenv.core.env_server import Action, Environment, HTTPEnvServer, Observation, State, create_fastapi_app
 from pydantic import Field
 
 UNLUCKY = 13
@@ -94,10 +95,14 @@ class AnnouncingServer(uvicorn.Server):
 
 
 def serve(create_app) -> None:
-    """Serves what `create_app(capacity)` returns."""
+    """Serves what `create_app(capacity)` returns, and at /active-sessions how many sessions are open."""
+    app = create_app(int(sys.argv[1]))
+    # The application does not lead to what keeps its sessions.
+    [server] = [found for found in gc.get_objects() if isinstance(found, HTTPEnvServer)]
+    app.add_api_route("/active-sessions", lambda: server.active_sessions, include_in_schema=False)
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
-    config = uvicorn.Config(create_app(int(sys.argv[1])), log_level="warning")
+    config = uvicorn.Config(app, log_level="warning")
     AnnouncingServer(config).run(sockets=[listener])
 
 

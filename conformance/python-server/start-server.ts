@@ -1,9 +1,12 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 
 export interface PythonServer extends AsyncDisposable {
   readonly url: string;
+  /** Resolves once no session is open, or the process has ended. */
+  emptied(): Promise<void>;
   /** Sends a signal and waits for the end of the process. */
   stop(signal: NodeJS.Signals): Promise<void>;
 }
@@ -23,5 +26,13 @@ export async function startPythonServer(python: string, capacity: number, script
     child.kill(signal);
     await exited;
   };
-  return { url: first[0].trim(), stop, [Symbol.asyncDispose]: () => stop("SIGKILL") };
+  const url = first[0].trim();
+  const emptied = async (): Promise<void> => {
+    while (child.exitCode === null && child.signalCode === null) {
+      const answer = await fetch(`${url}/active-sessions`).catch(() => undefined);
+      if ((await answer?.json()) === 0) return;
+      await sleep(20);
+    }
+  };
+  return { url, emptied, stop, [Symbol.asyncDispose]: () => stop("SIGKILL") };
 }

@@ -10,7 +10,7 @@ describe.skipIf(!python.available)("the client of tools against the released Pyt
   let server: PythonServer;
   beforeAll(async () => {
     server = await startPythonServer(python.path, 2, "tools_server.py");
-  }, 60_000);
+  }, 180_000);
   afterAll(() => server?.[Symbol.asyncDispose]());
 
   test.each(["simulation", "production"] as const)("lists tools and calls them in %s", async (mode) => {

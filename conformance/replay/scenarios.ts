@@ -17,7 +17,9 @@ export interface Scenario {
 }
 
 /** Three times the session timeout of the environments that have one. */
-const IDLE_MS = 900;
+const IDLE_MS = 3_000;
+/** Where it is not the end of idle sessions that was recorded. */
+const PATIENT: ServeOptions = { sessionTimeout: 60 };
 const CLOSED_SESSION = "a841b5ed-e2a1-4dc1-9bab-0f2b44afaf6f";
 const ATTACHED_SESSION = "eeaf3437-7c38-4461-9ff5-fba6b06f7505";
 const ATTACHED_PATH = `/ws?session_id=${ATTACHED_SESSION}`;
@@ -106,7 +108,8 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
       await stage.until(() => stage.server.capacity().active_sessions === 0);
     },
   },
-  "timeouts/slot-before-reap": { before: holding(1) },
+  "timeouts/slot-before-reap": { before: holding(1), options: PATIENT },
+  "timeouts/sessions-run-in-parallel": { options: PATIENT },
   "timeouts/slot-after-reap": { before: idleHolder },
   "timeouts/disconnect-during-step-holds-slot": {
     async before(stage) {
@@ -120,6 +123,7 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
       await stage.hold();
       await leaveDuringStep(stage);
       await sleep(SLOW_MS);
+      await stage.until(() => stage.server.capacity().active_sessions === 1);
     },
   },
 };

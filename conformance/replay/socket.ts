@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type ClientOptions, WebSocket } from "ws";
 
 /** Longer than any answer takes, shorter than a test may. */
-const PATIENCE_MS = 5_000;
+export const PATIENCE_MS = 20_000;
 
 export interface Opened {
   /** HTTP status of a refused upgrade. */

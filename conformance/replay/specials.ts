@@ -51,6 +51,7 @@ async function comeBack(stage: Stage, row: Recording): Promise<Answer> {
     steps.push({ recv: await socket.take(1) });
     await socket.send(JSON.stringify({ type: "close" }));
     await socket.closed;
+    await stage.until(async () => (await stage.server.sessions()).every(({ attached }) => !attached));
   }
   return { steps };
 }

@@ -3,7 +3,7 @@ import { type RunningServer, type ServeOptions, serve } from "openenv-ts/server"
 import { ENVIRONMENTS } from "../environments.js";
 import { Ids } from "./ids.js";
 import { playHttp } from "./play-http.js";
-import { openSocket, type ReplaySocket } from "./socket.js";
+import { openSocket, PATIENCE_MS, type ReplaySocket } from "./socket.js";
 
 const POLL_MS = 5;
 
@@ -52,8 +52,9 @@ export class Stage implements AsyncDisposable {
 
   /** Waits for what the server does in its own time. */
   async until(reached: () => boolean | Promise<boolean>): Promise<void> {
-    for (let waited = 0; !reached(); waited += POLL_MS) {
-      if (waited > 5_000) throw new Error("the server did not get there within 5 s");
+    const deadline = Date.now() + PATIENCE_MS;
+    while (!(await reached())) {
+      if (Date.now() > deadline) throw new Error(`the server did not get there within ${PATIENCE_MS / 1_000} s`);
       await sleep(POLL_MS);
     }
   }

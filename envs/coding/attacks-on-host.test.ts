@@ -10,7 +10,7 @@ import { useAttacker } from "./test-support/attack.js";
 
 const bubblewrap = await requireBubblewrap();
 
-describe.skipIf(!bubblewrap.available)("a program that wants out", { timeout: 60_000 }, () => {
+describe.skipIf(!bubblewrap.available)("a program that wants out", { timeout: 120_000 }, () => {
   const { attack } = useAttacker();
   let host: string;
 

@@ -242,7 +242,7 @@ sys.stdout.write("no line end")`;
   });
 });
 
-describe.skipIf(!bubblewrap.available)("several Python sessions", () => {
+describe.skipIf(!bubblewrap.available)("several Python sessions", { timeout: 90_000 }, () => {
   test("do not see each other's variables and files", async () => {
     const { environment } = await prepareCoding();
     const sessions = await Promise.all(Array.from({ length: 8 }, () => openSession(environment)));

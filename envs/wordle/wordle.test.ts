@@ -222,10 +222,10 @@ describe("the settings", () => {
     expect(() => readSettings({ [name]: value })).toThrow(message);
   });
 
-  test("end the start of a server that is told of another game", async () => {
+  test("end the start of a server that is told of another game", { timeout: 90_000 }, async () => {
     const app = fileURLToPath(new URL("dist/server/app.js", import.meta.url));
     const env = { ...process.env, PORT: "0", TEXTARENA_ENV_ID: "Chess-v0" };
-    const failed = promisify(execFile)(process.execPath, [app], { env, timeout: 20_000 });
+    const failed = promisify(execFile)(process.execPath, [app], { env, timeout: 60_000 });
     await expect(failed).rejects.toMatchObject({
       code: 1,
       stderr: expect.stringContaining('TEXTARENA_ENV_ID must be one of Wordle-v0, not "Chess-v0"'),

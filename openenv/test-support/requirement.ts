@@ -177,7 +177,7 @@ export function requireNginx(): Promise<Component> {
     variable: "OPENENV_NGINX",
     candidates: ["nginx", "/usr/sbin/nginx"],
     // It says so on standard error.
-    ask: async (file) => (await promisify(execFile)(file, ["-v"], { timeout: 20_000 })).stderr,
+    ask: async (file) => (await promisify(execFile)(file, ["-v"], { timeout: 60_000 })).stderr,
     expected: /nginx\/\d/,
     what: "nginx",
   });
@@ -202,7 +202,7 @@ export function requireSlurm(): Promise<Component> {
     variable: "OPENENV_SLURM",
     candidates: process.env["SLURM_CONF"] ? [process.env["SLURM_CONF"]] : [],
     ask: async (file) => {
-      const options = { timeout: 20_000, env: { ...process.env, SLURM_CONF: file } };
+      const options = { timeout: 60_000, env: { ...process.env, SLURM_CONF: file } };
       return (await promisify(execFile)("sinfo", ["--noheader", "--format=%T"], options)).stdout;
     },
     expected: /idle|mixed|allocated/,
@@ -286,7 +286,7 @@ async function locate(path: string, { args }: Search): Promise<string> {
 }
 
 async function run(file: string, args: string[]): Promise<string> {
-  return (await promisify(execFile)(file, args, { timeout: 20_000 })).stdout;
+  return (await promisify(execFile)(file, args, { timeout: 60_000 })).stdout;
 }
 
 function report(name: string, reason: string): void {

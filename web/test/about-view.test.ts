@@ -134,9 +134,12 @@ describe.skipIf(!chromium.available)("the About view", () => {
       await page.getByRole("tab", { name: tab }).click();
       const shown = (await page.locator(".snippet pre").textContent()) ?? "";
       expect(shown).toContain(told);
-      await page.locator(".snippet").getByRole("button", { name: "Copy" }).click();
-      await page.getByRole("button", { name: "Copied" }).waitFor();
-      expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(shown);
+      const copy = page.locator(".snippet").getByRole("button", { name: "Copy" });
+      await copy.waitFor();
+      // It says so only for a moment.
+      const copied = page.getByRole("button", { name: "Copied" }).waitFor();
+      await Promise.all([copied, copy.click()]);
+      await expect.poll(() => page.evaluate(() => navigator.clipboard.readText()), { timeout: 20_000 }).toBe(shown);
     }
   });
 

@@ -8,6 +8,14 @@ const AXE = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
 export async function faults(page: Page, status: string | RegExp = "Connected"): Promise<string[]> {
   await page.getByText(status, { exact: true }).waitFor();
   await page.waitForTimeout(300);
+  await page.locator(".loading:visible").first().waitFor({ state: "detached" });
+  // Colours on their way from one to the other have any contrast.
+  await page.evaluate(() => {
+    for (const animation of document.getAnimations()) {
+      if (animation.effect?.getComputedTiming().endTime === Number.POSITIVE_INFINITY) animation.cancel();
+      else animation.finish();
+    }
+  });
   // Put in by the debugger's protocol, which the content policy does not bind.
   await page.evaluate(await readFile(AXE, "utf8"));
   return page.evaluate(async () => {

@@ -99,7 +99,7 @@ describe.skipIf(!chromium.available)("a form", () => {
     await page.getByRole("button", { name: /^Send ↵/ }).click();
     await page.getByText("Must have at least 2 characters.").waitFor();
     await page.getByText(/fields to correct/).waitFor();
-    expect(await page.evaluate(() => document.activeElement?.id)).toBe("action_name");
+    await page.locator("#action_name:focus").waitFor();
     expect(await steps(page).count()).toBe(1);
   });
 
@@ -153,6 +153,7 @@ describe.skipIf(!chromium.available)("a form", () => {
 
   test("an option of the reset that does not fit is told at its field, and nothing is sent", async () => {
     const page = await open(await start(zoo));
+    await page.getByText("Connected", { exact: true }).waitFor();
     await page.getByRole("button", { name: "Reset options", exact: true }).click();
     await page.getByLabel("Level").fill("99");
     await page.getByLabel("Level").press("Enter");
@@ -185,6 +186,7 @@ describe.skipIf(!chromium.available)("a form", () => {
     const play = () => ({ reset: () => ({ observation: {} }), step: () => ({ observation: {} }) });
     const page = await open(await start(defineEnvironment(contract, play)));
     const field = page.locator("#reset-own_level");
+    await page.getByText("Connected", { exact: true }).waitFor();
     await page.getByRole("button", { name: "Reset options", exact: true }).click();
     await field.fill("3");
     await field.press("Enter");
@@ -210,7 +212,8 @@ describe.skipIf(!chromium.available)("a form", () => {
     await page.getByRole("heading", { name: "Step 1" }).waitFor();
     const picture = page.getByRole("img", { name: "Field picture of step 1" });
     await picture.waitFor();
-    expect(await picture.evaluate((img: HTMLImageElement) => img.naturalWidth)).toBe(2);
+    const decoded = (img: HTMLImageElement) => img.decode().then(() => img.naturalWidth);
+    expect(await picture.evaluate(decoded)).toBe(2);
     await page.getByText("10,000 numbers").waitFor();
     await page.getByRole("button", { name: "Show the next 100" }).click();
     expect(await page.locator(".pane--step").innerText()).toContain(HOSTILE);

@@ -1,7 +1,7 @@
 import type { EnvironmentDefinition } from "openenv-ts";
 import { serve } from "openenv-ts/server";
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, expect } from "vitest";
+import { afterAll, afterEach, beforeAll, expect, vi } from "vitest";
 import { type Component, requireChromium } from "../../openenv/test-support/requirement.js";
 
 export type Server = Awaited<ReturnType<typeof serve>>;
@@ -24,13 +24,16 @@ export const PHONE = { width: 360, height: 740 };
 export const ELSEWHERE = "example.org";
 
 /** A server that is gone is told by the browser too; that is what those tests are about. */
-const EXPECTED = /ERR_CONNECTION_REFUSED|WebSocket connection to .* failed|ERR_CONNECTION_RESET|status of 503/;
+const EXPECTED =
+  /ERR_(CONNECTION_(REFUSED|RESET|CLOSED|ABORTED)|EMPTY_RESPONSE|SOCKET_NOT_CONNECTED|INCOMPLETE_CHUNKED_ENCODING)|WebSocket connection to .* failed|status of 503/;
 
 /**
  * Servers and visitors for one test after the other. A test also fails when a page of it met an error, broke its
  * content policy or asked another host for anything.
  */
 export function usePages(chromiumFound: Component) {
+  // A browser on a machine that does much else.
+  vi.setConfig({ testTimeout: 120_000 });
   let browser: Browser | undefined;
   const cleanup: (() => Promise<unknown>)[] = [];
   const problems: string[] = [];
@@ -78,6 +81,7 @@ export function usePages(chromiumFound: Component) {
       const context = await browser.newContext({
         viewport: size,
         colorScheme: scheme,
+        reducedMotion: "reduce",
         acceptDownloads: true,
         ...(isPhone ? { hasTouch: true, isMobile: true } : {}),
       });
@@ -94,13 +98,39 @@ export function usePages(chromiumFound: Component) {
 
 export { requireChromium };
 
-/** Starts an episode and waits for it. */
-export async function reset(page: Page): Promise<void> {
+/** Starts an episode, with a seed by the reset options, and waits for it and its state. */
+export async function reset(page: Page, seed?: number): Promise<void> {
+  const before = await page.locator("#announcer").textContent();
+  if (seed === undefined) {
+    await page
+      .getByRole("button", { name: /^Reset/ })
+      .first()
+      .click();
+  } else {
+    // Before that nothing takes Enter.
+    await page.getByText("Connected", { exact: true }).waitFor();
+    await page.getByRole("button", { name: "Reset options", exact: true }).click();
+    await page.getByLabel("Seed").fill(String(seed));
+    await page.getByLabel("Seed").press("Enter");
+  }
   await page
-    .getByRole("button", { name: /^Reset/ })
-    .first()
-    .click();
-  await page.getByText(/Episode \d+ started/).waitFor({ state: "attached" });
+    // An earlier episode may still be announced.
+    .locator("#announcer", { hasText: /^Episode \d+ started$/, ...(before ? { hasNotText: before } : {}) })
+    .waitFor({ state: "attached" });
+  await stateRead(page);
+}
+
+/** Waits for the state that the page asks for after a reset. */
+export async function stateRead(page: Page): Promise<void> {
+  const said = page.locator(".pane--state .hint", { hasText: /^after step 0$/ });
+  await said.first().waitFor({ state: "attached" });
+}
+
+/** Has the page connect again, which it may have begun by itself. */
+export async function reconnect(page: Page): Promise<void> {
+  const button = page.getByRole("button", { name: "Reconnect now" });
+  await button.click({ timeout: 5_000 }).catch(() => {});
+  await page.getByText("Connected", { exact: true }).waitFor();
 }
 
 /** The rows of the timeline that are on the screen. */

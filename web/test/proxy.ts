@@ -14,6 +14,7 @@ export async function startProxy(target: { url: string }, prefix: string, added:
       response.writeHead(answer.statusCode ?? 502, answer.headers);
       answer.pipe(response);
     });
+    outgoing.on("error", () => response.destroy());
     incoming.pipe(outgoing);
   });
   proxy.on("upgrade", ({ url, rawHeaders }, client) => {

@@ -23,7 +23,10 @@ describe.skipIf(!chromium.available)("the Server view", () => {
     await env.reset();
     for (let at = 0; at < 20; at++) await env.step({ amount: 1 });
     await page.getByText("of 20 steps").waitFor();
-    await page.getByRole("img", { name: /^Latency .* p50 \d.* p99 \d/ }).waitFor();
+    const latency = page.getByRole("img", { name: /^Latency .* p50 \d.* p99 \d/ });
+    // It is that of the last seconds, which may be over before the page is drawn.
+    const seen = () => env.step({ amount: 1 }).then(() => latency.isVisible());
+    await expect.poll(seen, { timeout: 20_000, interval: 500 }).toBe(true);
     await page.getByRole("img", { name: /^Steps per second in the last 1 min, between 0 and \d/ }).waitFor();
     expect(await sessions(page).count()).toBe(2);
     expect(await sessions(page).filter({ hasText: "WebSocket" }).first().innerText()).toMatch(/WebSocket/);
@@ -111,7 +114,7 @@ describe.skipIf(!chromium.available)("the Server view", () => {
     expect(await header.getAttribute("aria-sort")).toBe("ascending");
     expect(await sessions(page).last().getByRole("cell").nth(5).innerText()).toBe("3");
     await page.getByLabel("Find a session").fill("this page");
-    expect(await sessions(page).count()).toBe(1);
+    await expect.poll(() => sessions(page).count(), { timeout: 20_000 }).toBe(1);
     await page.getByLabel("Find a session").fill("nobody");
     await page.getByText("No session has “nobody”.").waitFor();
   });
@@ -151,7 +154,7 @@ describe.skipIf(!chromium.available)("the Server view", () => {
     await field.fill("letmein");
     await page.getByRole("button", { name: "Open" }).click();
     await sessions(page).first().waitFor();
-    expect(await page.locator("main:focus").isVisible()).toBe(true);
+    await page.locator("main:focus").waitFor();
     const kept = await page.evaluate(() =>
       JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie]),
     );

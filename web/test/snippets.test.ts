@@ -20,6 +20,8 @@ import zoo from "./zoo.js";
 const python = await requirePython();
 const curl = await requireCurl();
 const run = promisify(execFile);
+/** Each test starts processes. */
+const LIMIT = { timeout: 90_000 };
 const running: { close(): Promise<void> }[] = [];
 afterEach(async () => {
   for (const server of running.splice(0)) await server.close();
@@ -66,7 +68,7 @@ async function runTypeScript(code: string, env: Record<string, string> = {}): Pr
   return command.stdout;
 }
 
-describe("the TypeScript snippet", () => {
+describe("the TypeScript snippet", LIMIT, () => {
   test.each(ENVIRONMENTS)("plays %s", async (_name, environment, told) => {
     const { url } = await start(environment);
     expect(await runTypeScript(await snippetOf("typescript", url))).toMatch(told);
@@ -111,7 +113,7 @@ describe.skipIf(!python.available)("the Python snippet", () => {
   }, 180_000);
 });
 
-describe.skipIf(!curl.available)("the curl snippet", () => {
+describe.skipIf(!curl.available)("the curl snippet", LIMIT, () => {
   test.each(ENVIRONMENTS)("plays %s", async (_name, environment, told) => {
     const { url } = await start(environment);
     const { stdout } = await run("bash", ["-euc", await snippetOf("curl", url)]);

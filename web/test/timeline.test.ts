@@ -32,10 +32,7 @@ describe.skipIf(!chromium.available)("the timeline", () => {
   test("is exported as episodes, imported to look at, and replayed to the same end", async () => {
     const server = await start(wordle);
     const page = await open(server);
-    await page.getByRole("button", { name: "Reset options", exact: true }).click();
-    await page.getByLabel("Seed").fill("42");
-    await page.keyboard.press("Enter");
-    await page.getByText("Episode 1 started").waitFor({ state: "attached" });
+    await reset(page, 42);
     for (const [at, word] of ["[crane]", "[slate]"].entries()) {
       await page.getByLabel("Message").fill(word);
       await page.getByLabel("Message").press("Enter");
@@ -72,11 +69,14 @@ describe.skipIf(!chromium.available)("the timeline", () => {
   test("a replay marks the first step that differs, and stops there", async () => {
     const server = await start(wordle);
     const page = await open(server);
-    await reset(page);
-    for (const word of ["[crane]", "[slate]", "[pound]"]) {
+    // One whose word is none of these.
+    await reset(page, 42);
+    for (const [at, word] of ["[crane]", "[slate]", "[pound]"].entries()) {
       await page.getByLabel("Message").fill(word);
       await page.getByLabel("Message").press("Enter");
-      await page.getByText(word).first().waitFor();
+      await steps(page)
+        .nth(at + 1)
+        .waitFor();
     }
     const record = JSON.parse((await readFile(await exported(page), "utf8")).split("\n")[0] as string);
     record.reset = {};
@@ -139,10 +139,10 @@ describe.skipIf(!chromium.available)("the timeline", () => {
     });
     await reset(page);
     await page.close({ runBeforeUnload: true });
-    await expect.poll(() => asked).toBe(1);
+    await expect.poll(() => asked, { timeout: 20_000 }).toBe(1);
     await exported(page);
     await page.close({ runBeforeUnload: true });
-    await expect.poll(() => page.isClosed()).toBe(true);
+    await expect.poll(() => page.isClosed(), { timeout: 20_000 }).toBe(true);
     expect(asked).toBe(1);
   });
 
@@ -204,18 +204,19 @@ describe.skipIf(!chromium.available)("the timeline", () => {
         const places = rows.map((row) => row.getBoundingClientRect());
         return places.slice(1).map(({ top }, at) => Math.round(top - (places[at]?.bottom ?? 0)));
       });
-    expect(await gaps()).toEqual([0, 0, 0]);
+    await expect.poll(gaps, { timeout: 20_000 }).toEqual([0, 0, 0]);
     await page.setViewportSize(PHONE);
     await page.locator("label", { hasText: /^Timeline$/ }).click();
-    await expect.poll(gaps).toEqual([0, 0, 0]);
+    await expect.poll(gaps, { timeout: 20_000 }).toEqual([0, 0, 0]);
   });
 
   test("a new step moves nothing for those who look at an older one", async () => {
     const page = await open(await start(defineCounter().environment));
     await reset(page);
-    await add(page, 1);
-    await add(page, 1);
-    await page.getByRole("heading", { name: "Step 2" }).waitFor();
+    for (const number of [1, 2]) {
+      await add(page, 1);
+      await page.getByRole("heading", { name: `Step ${number}` }).waitFor();
+    }
     await steps(page).nth(1).click();
     await add(page, 1);
     await page.getByRole("button", { name: "1 new step" }).waitFor();

@@ -28,7 +28,7 @@ export interface SandboxProcess {
 const LOST_PIPES_MS = 500;
 const KILLED = 128 + 9;
 const INFO_BYTES = 4096;
-const NAMESPACE_TRIES = 500;
+const NAMESPACE_MS = 10_000;
 
 /** Rejects when it cannot be started. */
 export async function startProcess(launch: Launch, cgroups: Cgroups | undefined): Promise<SandboxProcess> {
@@ -132,10 +132,9 @@ function readOnlyChild(pid: number | undefined): number | undefined {
 
 /** When its first process has ended, so has every other; it may end a moment after bubblewrap, its parent. */
 async function waitForNamespace(first: number): Promise<void> {
-  for (let tries = 0; tries < NAMESPACE_TRIES; tries += 1) {
+  for (const deadline = Date.now() + NAMESPACE_MS; Date.now() < deadline; await sleep(2)) {
     const status = await readFile(`/proc/${first}/stat`, "utf8").catch(() => "");
     if (status === "" || status.slice(status.lastIndexOf(")")).startsWith(") Z")) return;
-    await sleep(2);
   }
 }
 

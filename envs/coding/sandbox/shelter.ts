@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { chown, mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import type { Launch } from "./launch.js";
 
@@ -21,6 +22,7 @@ export interface Shelter {
 const MARK = "OPENENV_SANDBOX";
 const LARGEST_UID = 2 ** 31 - 2;
 const SYSTEM_UIDS = 20_000;
+const SWEEP_MS = 5_000;
 const taken = new Set<number>();
 
 export async function makeShelter(launch: Launch): Promise<Shelter> {
@@ -79,9 +81,9 @@ function countMappedUids(): number {
   return Math.max(SYSTEM_UIDS + 1, inside + count);
 }
 
-/** Repeats until nothing is found, because what it kills may just have forked. */
+/** Repeats until nothing is found, because what it kills may just have forked and takes a moment to end. */
 async function killMarked(mark: string): Promise<void> {
-  for (let round = 0; round < 5; round += 1) {
+  for (const deadline = Date.now() + SWEEP_MS; Date.now() < deadline; await sleep(5)) {
     let found = 0;
     for (const pid of await readdir("/proc").catch(() => [])) {
       if (!/^\d+$/.test(pid)) continue;

@@ -4,15 +4,15 @@ import { type Coding, openSession, prepareCoding, type Session } from "./session
 
 const LIMITS = { SANDBOX_MEMORY_MB: "256", SANDBOX_PROCESSES: "32" };
 
-/** For the tests of one `describe`; each has an attacker of its own. */
-export function useAttacker() {
+/** For the tests of one `describe`; each has an attacker of its own. `seconds` is what a step of it may take. */
+export function useAttacker(seconds = 20) {
   let environment: Coding;
   let attacker: Session;
   let bystander: Session;
 
   beforeAll(async () => {
     process.env["CODING_TEST_SECRET"] = "a secret of the server";
-    environment = (await prepareCoding({ ...LIMITS, SANDBOX_TIMEOUT: "3" })).environment;
+    environment = (await prepareCoding({ ...LIMITS, SANDBOX_TIMEOUT: String(seconds) })).environment;
     bystander = await openSession((await prepareCoding(LIMITS)).environment);
     await bystander.run("count = 0");
     await bystander.run("let count = 0", "javascript");

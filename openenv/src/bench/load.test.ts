@@ -37,8 +37,8 @@ describe("a load", () => {
     await using server = await serve(counter.environment, { port: 0, logLevel: "silent" });
     const { done } = await runSessions({ url: server.url, connections: 4, workload: counting }, 0.2);
     expect(done).toBeGreaterThanOrEqual(4);
-    expect(counter.log).toMatchObject({ created: done, closed: done });
-    expect(await server.sessions()).toEqual([]);
+    await expect.poll(() => counter.log, { timeout: 10_000 }).toMatchObject({ created: done, closed: done });
+    await expect.poll(() => server.sessions(), { timeout: 10_000 }).toEqual([]);
   });
 
   it("reads answers of every size", async () => {

@@ -14,7 +14,7 @@ vi.setConfig({ testTimeout: 120_000 });
 const ROUNDS = 12;
 const UNSHOWN: unknown = expect.stringMatching(/do not show what the seed decides: seeds 7 to 12 .*--actions/);
 
-describe("checkServer", () => {
+describe("checkServer", { timeout: 60_000 }, () => {
   test.each(["simulation", "production"] as const)("passes a server in %s", async (mode) => {
     await using server = await serve(defineCounter().environment, { port: 0, logLevel: "silent", mode });
     const report = await checkServer(`${server.url}/`, { httpTimeoutMs: 60_000 });

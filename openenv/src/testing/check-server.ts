@@ -56,7 +56,7 @@ const HTTP_TIMEOUT_MS = 5_000;
 const MAX_HELD = 128;
 const ROUNDS = 100;
 /** How long a slot may take to be free once its session was closed. */
-const PATIENCE_MS = 2_000;
+const PATIENCE_MS = 10_000;
 
 /**
  * Checks a running server, of this package or of another, as a validator and a trainer use it: its HTTP routes, an

@@ -47,6 +47,11 @@ export interface PlaySnapshot {
   unsaved: boolean;
 }
 
+/** Whether a reset or a step may be sent: one that comes while the state is read waits its turn. */
+export function isFree({ connection, pending }: PlaySnapshot): boolean {
+  return connection.status === "connected" && (pending === undefined || pending.kind === "state");
+}
+
 /** One visitor's game: a session of their own, and all that happened in it. */
 export class Play {
   #snapshot: PlaySnapshot;
@@ -161,9 +166,11 @@ export class Play {
 
   /** Undefined when the session was lost, which the connection tells. */
   async #exchange(kind: "reset" | "step" | "state", message: JsonObject): Promise<Exchange | undefined> {
-    const { link, state } = this.#connection;
-    if (!link || state.status !== "connected" || this.#snapshot.pending) return undefined;
-    this.#set({ pending: { kind, since: Date.now() } });
+    const { link } = this.#connection;
+    const before = this.#snapshot.pending;
+    if (!link || !isFree(this.#snapshot) || (kind === "state" && before)) return undefined;
+    const pending = { kind, since: before?.since ?? Date.now() };
+    this.#set({ pending });
     try {
       const exchange = await link.ask(message);
       this.#connection.answered();
@@ -172,7 +179,8 @@ export class Play {
       if (error instanceof LinkLostError) return undefined;
       throw error;
     } finally {
-      this.#set({ pending: undefined });
+      // A step may have been sent while the state was read.
+      if (this.#snapshot.pending === pending) this.#set({ pending: undefined });
     }
   }
 

@@ -31,14 +31,19 @@ describe.skipIf(!python.available)("a server of the Python package", () => {
       () => {},
     );
     expect(rows.filter(({ error_type }) => error_type === "CAPACITY_REACHED")).toHaveLength(16);
-    const row = await measureThroughput(generator, {
-      server: { url, address: "127.0.0.1", port: Number(new URL(url).port), local: true },
-      hardware: "",
-      cores: null,
-      connections: 4,
-      seconds: 0.3,
-      action: { wait_seconds: 0 },
-    });
+    const measure = () =>
+      measureThroughput(generator, {
+        server: { url, address: "127.0.0.1", port: Number(new URL(url).port), local: true },
+        hardware: "",
+        cores: null,
+        connections: 4,
+        seconds: 2,
+        action: { wait_seconds: 0 },
+      });
+    let row = await measure();
+    // It frees the places of the burst a moment after their sockets have closed.
+    const deadline = Date.now() + 20_000;
+    while (row.error_type === "CAPACITY_REACHED" && Date.now() < deadline) row = await measure();
     expect(row).toMatchObject({ error_type: null, connections: 4 });
     expect(row.steps).toBeGreaterThan(0);
   });

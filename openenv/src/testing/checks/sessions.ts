@@ -23,7 +23,7 @@ export interface Crowd extends Player {
 /** Enough that a server with a few workers gives some to each. */
 const AT_ONCE = 32;
 /** What a server may take to notice that a session has ended. */
-const PATIENCE_MS = 3_000;
+const PATIENCE_MS = 10_000;
 
 /**
  * The same seed and actions in sessions that are open at the same time, and on the other server: wherever they landed,

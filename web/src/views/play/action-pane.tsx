@@ -5,7 +5,7 @@ import type { WebInfo } from "../../../../openenv/src/protocol/web.js";
 import { lazily } from "../../parts/lazily.js";
 import { Notice } from "../../parts/notice.js";
 import { Segments } from "../../parts/segments.js";
-import type { Play, PlaySnapshot } from "../../play/play.js";
+import { isFree, type Play, type PlaySnapshot } from "../../play/play.js";
 import { needsReset } from "../../play/timeline.js";
 import type { Told } from "../../use-told.js";
 import { JsonEditor } from "./json-editor.js";
@@ -38,7 +38,7 @@ export function ActionPane({ info, play, shown, schema, draft, hasTools }: Actio
   const issues = last?.kind === "step" ? issuesFor(last.failure?.issues, draft.tool) : NO_ISSUES;
   const mustReset = needsReset(shown.timeline, info);
   const send = (value: JsonObject): void => {
-    if (mustReset || shown.pending || shown.connection.status !== "connected") return;
+    if (mustReset || !isFree(shown)) return;
     setInvalid(0);
     void play.send(draft.toAction(value));
   };

@@ -1,9 +1,9 @@
 import type { WebInfo } from "../../../../openenv/src/protocol/web.js";
-import type { Play, PlaySnapshot } from "../../play/play.js";
+import { isFree, type Play, type PlaySnapshot } from "../../play/play.js";
 
 /** Nothing has happened yet: what this is, and the one next thing. */
 export function EmptyStep({ info, play, shown }: { info: WebInfo; play: Play; shown: PlaySnapshot }) {
-  const free = shown.connection.status === "connected" && !shown.pending;
+  const free = isFree(shown);
   return (
     <section className="pane pane--step" aria-labelledby="step-h">
       <div className="empty">

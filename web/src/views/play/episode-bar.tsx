@@ -4,7 +4,7 @@ import { CopyButton } from "../../parts/copy-button.js";
 import { formatReward, inWords } from "../../parts/format.js";
 import { Icon } from "../../parts/icon.js";
 import { Menu } from "../../parts/menu.js";
-import type { Play, PlaySnapshot } from "../../play/play.js";
+import { isFree, type Play, type PlaySnapshot } from "../../play/play.js";
 import type { Episode } from "../../play/timeline.js";
 import { ResetOptions } from "./reset-options.js";
 import type { Files } from "./use-files.js";
@@ -22,7 +22,7 @@ export function EpisodeBar({ info, play, shown, files }: EpisodeBarProps) {
   const timeline = play.shown();
   const selected = timeline.steps[shown.selected];
   const episode = shown.imported && selected ? timeline.episodes[selected.episode] : timeline.episodes.at(-1);
-  const free = shown.connection.status === "connected" && !shown.pending;
+  const free = isFree(shown);
   const hasSteps = shown.timeline.steps.length > 0;
   const done = episode?.status === "done" && !shown.imported;
   return (

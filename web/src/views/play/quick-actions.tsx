@@ -1,4 +1,4 @@
-import type { Play, PlaySnapshot } from "../../play/play.js";
+import { isFree, type Play, type PlaySnapshot } from "../../play/play.js";
 
 interface QuickActionsProps {
   play: Play;
@@ -11,7 +11,7 @@ interface QuickActionsProps {
 export function QuickActions({ play, shown, needsReset }: QuickActionsProps) {
   const actions = shown.timeline.steps.at(-1)?.view?.actions ?? [];
   if (actions.length === 0) return null;
-  const free = shown.connection.status === "connected" && !shown.pending && !needsReset;
+  const free = isFree(shown) && !needsReset;
   return (
     <div className="quick" role="group" aria-label="Actions at one click">
       {actions.map(({ label, action }, at) => (

@@ -1,5 +1,5 @@
 import { useEffect, useState } from "react";
-import type { Play, PlaySnapshot } from "../../play/play.js";
+import { isFree, type Play, type PlaySnapshot } from "../../play/play.js";
 
 /** Nothing is shown before; a local server never flashes. */
 const COUNT_AFTER_MS = 400;
@@ -31,7 +31,7 @@ export function SendButton({ form, verb, play, shown, invalid, needsReset }: Sen
           type="submit"
           form={form}
           className={`btn ${primary ? "btn--primary" : ""}`}
-          aria-disabled={!connected || needsReset || pending !== undefined ? true : undefined}
+          aria-disabled={!isFree(shown) || needsReset ? true : undefined}
           aria-describedby={`${form}-hint`}
         >
           {counts ? `Waiting ${(waited / 1000).toFixed(1)} s` : verb}

@@ -1,6 +1,6 @@
 import { useEffect, useRef } from "react";
 import { copyText } from "../../parts/copy-text.js";
-import type { Play } from "../../play/play.js";
+import { isFree, type Play } from "../../play/play.js";
 import { recall, remember } from "../../remember.js";
 import { focusFirstField } from "./action-pane.js";
 import type { Files } from "./use-files.js";
@@ -56,8 +56,8 @@ export function useShortcuts(play: Play, files: Files, active: () => boolean): v
 }
 
 function actionFor(key: string, play: Play, files: Files): (() => void) | undefined {
-  const { selected, connection, pending } = play.snapshot();
-  const free = connection.status === "connected" && !pending;
+  const { selected } = play.snapshot();
+  const free = isFree(play.snapshot());
   const tab = (name: StepTab) => () => document.dispatchEvent(new CustomEvent(STEP_TAB_EVENT, { detail: name }));
   return new Map<string, () => void>([
     ["j", () => play.select(selected + 1)],

@@ -2,7 +2,7 @@ import type { WebInfo } from "../../../../openenv/src/protocol/web.js";
 import { CopyButton } from "../../parts/copy-button.js";
 import { count, formatReward } from "../../parts/format.js";
 import { Notice } from "../../parts/notice.js";
-import type { Play, PlaySnapshot } from "../../play/play.js";
+import { isFree, type Play, type PlaySnapshot } from "../../play/play.js";
 import { needsReset, type Step } from "../../play/timeline.js";
 
 interface FailureNoticeProps extends DoneNoticeProps {
@@ -19,7 +19,7 @@ interface DoneNoticeProps {
 export function FailureNotice({ info, play, shown, step }: FailureNoticeProps) {
   const { failure, kind, action, exchange } = step;
   if (!failure) return null;
-  const free = shown.connection.status === "connected" && !shown.pending;
+  const free = isFree(shown);
   const canRepeat = free && (kind === "reset" || !needsReset(shown.timeline, info));
   const issues = failure.issues.map(
     ({ loc, msg }) => `${loc.join(".") || (kind === "reset" ? "options" : "action")}: ${msg}`,
@@ -78,7 +78,7 @@ function titleOf(code: string, kind: "reset" | "step"): string {
 export function DoneNotice({ play, shown, step }: DoneNoticeProps) {
   const episode = shown.timeline.episodes[step.episode];
   if (!episode || episode.index !== shown.timeline.episodes.length - 1) return null;
-  const free = shown.connection.status === "connected" && !shown.pending;
+  const free = isFree(shown);
   const reset = (data: Record<string, unknown>) => () => {
     if (free) void play.reset(data);
   };
