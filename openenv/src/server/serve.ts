@@ -6,6 +6,7 @@ import type { EnvironmentDefinition } from "../env/environment.js";
 import { isEnvironmentDefinition } from "../env/environment.js";
 import { ConfigError } from "../errors.js";
 import type { ServerView } from "../protocol/web.js";
+import { httpUrl } from "../util/http-url.js";
 import { ByteBudget } from "./byte-budget.js";
 import { type Config, readConfig } from "./config.js";
 import type { ServerContext } from "./context.js";
@@ -230,6 +231,5 @@ function listeningPorts(): Set<number> {
 
 /** Where a client on this machine reaches a server that listens there. */
 export function serverUrl(host: string, port: number): string {
-  if (host === "0.0.0.0" || host === "::") return `http://127.0.0.1:${port}`;
-  return host.includes(":") ? `http://[${host}]:${port}` : `http://${host}:${port}`;
+  return httpUrl(host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host, port);
 }

@@ -1,5 +1,6 @@
 import { ConfigError, ProviderError } from "../../errors.js";
 import { isTaken } from "../../util/free-port.js";
+import { httpUrl } from "../../util/http-url.js";
 import type { Acquired, Start } from "../acquired.js";
 import { refuseReplicas, refuseSource } from "../check-options.js";
 import { guard } from "../guard.js";
@@ -148,7 +149,7 @@ async function findUrls({ engine, name, ports, settings, start }: Published): Pr
   const host = ["0.0.0.0", "::", ""].includes(publishOn) ? (remote ?? "127.0.0.1") : publishOn;
   const published = ports.flatMap((port) => found.Ports?.[`${port}/tcp`]?.[0]?.HostPort ?? []);
   if (published.length === 0) throw await noPort(engine, name, start);
-  return published.map((port) => `http://${host.includes(":") ? `[${host}]` : host}:${port}`);
+  return published.map((port) => httpUrl(host, port));
 }
 
 /** A container that has ended publishes nothing any more; some networks never do. */

@@ -5,12 +5,14 @@ import type { Cluster } from "./cluster.js";
 /** A port of this machine that leads to that of a Pod. */
 export interface Forwarder {
   readonly port: number;
+  /** True for a moment after the Pod could not be reached: whoever chooses among several then chooses another one. */
+  isAway(): boolean;
   close(): Promise<void>;
 }
 
 export async function createForwarder(cluster: Cluster, pod: string, target: number): Promise<Forwarder> {
   const sockets = new Set<Socket>();
-  let isClosed = false;
+  let awayUntil = 0;
   const server = createServer({ pauseOnConnect: true }, async (socket) => {
     sockets.add(socket);
     socket.once("close", () => sockets.delete(socket));
@@ -24,31 +26,21 @@ export async function createForwarder(cluster: Cluster, pod: string, target: num
       link.onclose = () => socket.destroy();
     } catch {
       socket.destroy();
-      // Whoever chooses among several Pods then chooses another one.
-      if (!server.listening) return;
-      server.close();
-      listenAgain();
+      awayUntil = performance.now() + AWAY_MS;
     }
   });
-  const listenAgain = (): void => {
-    setTimeout(() => {
-      if (!isClosed) server.listen(port, "127.0.0.1");
-    }, AWAY_MS).unref();
-  };
   server.unref();
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.on("error", listenAgain);
   return {
-    port,
+    port: (server.address() as AddressInfo).port,
+    isAway: () => performance.now() < awayUntil,
     close: async () => {
-      isClosed = true;
       server.close();
       for (const socket of sockets) socket.destroy();
     },
   };
 }
 
-/** How long the port refuses after the Pod could not be reached: that may be over in a moment. */
+/** The port stays ours meanwhile, or sessions would be sent to whoever takes it. */
 const AWAY_MS = 500;

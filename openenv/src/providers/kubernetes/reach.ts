@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { V1Pod } from "@kubernetes/client-node";
+import { httpUrl } from "../../util/http-url.js";
 import type { Acquired, Start } from "../acquired.js";
 import { waitAllReady } from "../ready.js";
 import { type Backend, createBalancer } from "../swarm/balancer.js";
@@ -30,7 +31,11 @@ export async function reach(cluster: Cluster, workload: Workload, reaching: Reac
   });
   const first = await ways.to(pods);
   start.progress(`waiting for the answer to a reset of all ${pods.length} Pods`);
-  await waitAllReady(first.map(urlOf), reaching, start.signal);
+  await waitAllReady(
+    first.map(({ host, port }) => httpUrl(host, port)),
+    reaching,
+    start.signal,
+  );
   balancer.use(first);
   const use = async (present: readonly V1Pod[]): Promise<void> => balancer.use(await ways.to(present));
   if (replicas !== undefined) void follow(cluster, name, { signal: follower.signal, use, pods });
@@ -68,7 +73,7 @@ function createForwardedWays(cluster: Cluster, port: number): Ways {
         if (!forwarders.has(pod)) forwarders.set(pod, await createForwarder(cluster, pod, port));
       }
       await keep(isClosed ? [] : names);
-      return [...forwarders].map(([id, forwarder]) => ({ id, host: "127.0.0.1", port: forwarder.port }));
+      return [...forwarders].map(([id, { port, isAway }]) => ({ id, host: "127.0.0.1", port, isAway }));
     },
     async close() {
       isClosed = true;
@@ -79,10 +84,6 @@ function createForwardedWays(cluster: Cluster, port: number): Ways {
 
 function nameOf({ metadata }: V1Pod): string {
   return metadata?.name ?? "";
-}
-
-function urlOf({ host, port }: Backend): string {
-  return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
 interface Following {

@@ -4,6 +4,7 @@ import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { ConfigError, ProviderError } from "../../errors.js";
+import { httpUrl } from "../../util/http-url.js";
 import type { Start } from "../acquired.js";
 import { refuseSource } from "../check-options.js";
 import { renderLabels } from "../docker/labels.js";
@@ -71,7 +72,7 @@ async function startJob(spec: StartSpec, options: SlurmProviderOptions): Promise
     const addresses = await waitForServers(start, { id, dir, count });
     const nodes = addresses.map(({ node }) => node);
     const ended = (signal: AbortSignal) => waitForEnd(id as string, nodes, signal);
-    const urls = addresses.map(({ host: at, port }) => `http://${at.includes(":") ? `[${at}]` : at}:${port}`);
+    const urls = addresses.map(({ host: at, port }) => httpUrl(at, port));
     if (count === 1) return { url: urls, logs, ended };
     start.progress(`waiting for the answer to a reset of all ${count}`);
     await waitAllReady(urls, { logs, ended }, start.signal);

@@ -16,6 +16,8 @@ export interface Backend {
   id: string;
   host: string;
   port: number;
+  /** True while it is not to be asked, because it was not reached a moment ago. */
+  isAway?(): boolean;
 }
 
 export interface Balancer extends AsyncDisposable {
@@ -41,10 +43,10 @@ export async function createBalancer(port = 0): Promise<Balancer> {
   /** Those to try, the best first; only the owner of a session that is named. */
   function choose(request: IncomingMessage, body?: string): Backend[] {
     const owner = owners.find(namesOf(request, body));
-    const known = backends.find(({ id }) => id === owner);
-    if (known) return [known];
+    const present = backends.filter((backend) => !backend.isAway?.());
+    if (backends.some(({ id }) => id === owner)) return present.filter(({ id }) => id === owner);
     turn++;
-    const inTurn = backends.map((_, index) => backends[(index + turn) % backends.length] as Backend);
+    const inTurn = present.map((_, index) => present[(index + turn) % present.length] as Backend);
     return inTurn.sort((a, b) => (sockets.get(a.id) ?? 0) - (sockets.get(b.id) ?? 0));
   }
 
