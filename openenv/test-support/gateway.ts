@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 
-export type Manner = "passes" | "refuses" | "answers 503" | "answers 404" | "is silent";
+export type Manner = "passes" | "refuses" | "answers 503" | "answers 401" | "is silent";
 
 export interface Gateway extends AsyncDisposable {
   readonly url: string;

@@ -126,13 +126,6 @@ export async function stateRead(page: Page): Promise<void> {
   await said.first().waitFor({ state: "attached" });
 }
 
-/** Has the page connect again, which it may have begun by itself. */
-export async function reconnect(page: Page): Promise<void> {
-  const button = page.getByRole("button", { name: "Reconnect now" });
-  await button.click({ timeout: 5_000 }).catch(() => {});
-  await page.getByText("Connected", { exact: true }).waitFor();
-}
-
 /** The rows of the timeline that are on the screen. */
 export function steps(page: Page) {
   return page.getByRole("listbox", { name: /^Steps/ }).getByRole("option");

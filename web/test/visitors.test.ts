@@ -6,7 +6,7 @@ import echo from "../../envs/echo/server/environment.js";
 import wordle from "../../envs/wordle/server/environment.js";
 import { defineCounter } from "../../openenv/test-support/counter.js";
 import { defineDesk } from "../../openenv/test-support/tool-environment.js";
-import { PHONE, reconnect, requireChromium, reset, steps, usePages, width } from "./pages.js";
+import { PHONE, requireChromium, reset, steps, usePages, width } from "./pages.js";
 import { startProxy } from "./proxy.js";
 
 const chromium = await requireChromium();
@@ -251,6 +251,13 @@ describe.skipIf(!chromium.available)("visitors", () => {
     expect(small).toEqual([]);
   });
 });
+
+/** Has the page connect again, which it may have begun by itself. */
+async function reconnect(page: Page): Promise<void> {
+  const button = page.getByRole("button", { name: "Reconnect now" });
+  await button.click({ timeout: 5_000 }).catch(() => {});
+  await page.getByText("Connected", { exact: true }).waitFor();
+}
 
 /** From now on the page does nothing by itself that takes a second or more: it does not connect again. */
 async function holdTimers(page: Page): Promise<void> {

@@ -111,10 +111,10 @@ describe("of several servers", () => {
     await expect(connectPool(gateway.url, counterContract, { size: 1 })).rejects.toMatchObject({
       code: "REQUEST_FAILED",
     });
-    gateway.turn("answers 404");
+    gateway.turn("answers 401");
     await expect(connectPool([gateway.url, server.url], counterContract, { size: 1 })).rejects.toMatchObject({
       code: "REQUEST_FAILED",
-      details: { status: 404 },
+      details: { status: 401 },
     });
     const signal = AbortSignal.abort();
     const opening = connectPool([gateway.url, server.url], counterContract, { size: 1, signal });
