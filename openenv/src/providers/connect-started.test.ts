@@ -50,7 +50,8 @@ test("a client that knows no provider has the typed error, and the log of the se
   await expect(server.ended?.(new AbortController().signal)).resolves.toBe("process: The process exited with code 7");
 }, 60_000);
 
-test("a session that is lost while its server runs on says so within the limit of the call", async () => {
+/** A server of which it is never told that it has ended, and who has asked for that. */
+async function startWatched() {
   const server = await start();
   const close = () => server.close();
   const watched: AbortSignal[] = [];
@@ -59,7 +60,22 @@ test("a session that is lost while its server runs on says so within the limit o
     return new Promise(() => {});
   };
   const started: Started = { url: server.url, logs: async () => "", ended, close, [Symbol.asyncDispose]: close };
-  await using env = await connectStarted(started, undefined, {});
+  return { server, watched, env: await connectStarted(started, undefined, {}) };
+}
+
+test("where the address still answers, a lost session is the session's loss alone", async () => {
+  const { env, watched } = await startWatched();
+  await env.reset();
+  await expect(env.step({ amount: 60 }, { timeoutMs: 50 })).rejects.toMatchObject({ code: "CLIENT_TIMEOUT" });
+  const lost = { code: "SESSION_LOST", message: expect.not.stringContaining("Its server has ended") };
+  await expect(env.step({ amount: 1 })).rejects.toMatchObject(lost);
+  expect(watched.map(({ aborted }) => aborted)).toEqual([true]);
+  expect(await env.reset()).toMatchObject({ observation: { count: 0 } });
+  await env.close();
+}, 60_000);
+
+test("a session that is lost while its server runs on says so within the limit of the call", async () => {
+  const { server, env, watched } = await startWatched();
   await env.reset();
   await server.close();
   const lost = { code: "SESSION_LOST", message: expect.not.stringContaining("Its server has ended") };
@@ -68,4 +84,5 @@ test("a session that is lost while its server runs on says so within the limit o
   // All of them ask once, and nobody watches for ever.
   expect(watched).toHaveLength(1);
   await expect.poll(() => watched[0]?.aborted, { timeout: 30_000 }).toBe(true);
+  await env.close();
 }, 60_000);

@@ -21,7 +21,8 @@ export async function connectStarted<C extends ClientContract>(
   options: ConnectOptions,
 ): Promise<StartedClient<C>> {
   try {
-    const explainLoss = started.ended && createLossExplainer(started.ended.bind(started));
+    const { url, ended } = started;
+    const explainLoss = ended && createLossExplainer({ url, ended: ended.bind(started) });
     const client = (await connectTo(started.url, contract, { ...options, explainLoss })) as unknown as EnvClient<C>;
     return owning(client, started);
   } catch (error) {

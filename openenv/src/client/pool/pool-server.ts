@@ -28,7 +28,7 @@ export function createPoolServer(
   return {
     url,
     load: 0,
-    explainLoss: ended && createLossExplainer(ended),
+    explainLoss: ended && createLossExplainer({ url, ended }),
     prepare: (signal) => {
       const asking = prepared ?? prepare(url, contract, { ...options, signal });
       prepared = asking;
