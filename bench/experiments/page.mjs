@@ -5,8 +5,8 @@ import { startServer } from "../servers.mjs";
 
 const STEPS = 10_000;
 const MOVES = 30;
-/** Of a quick run: the steps of a session are played one by one. */
-const FEW_STEPS = 1_000;
+/** Those of a session are played one by one, which takes a while. */
+const PLAYED = 1_000;
 
 export const title = "the page in Chromium";
 
@@ -21,7 +21,6 @@ export async function run(bench) {
   const server = await startServer("ours", "echo");
   try {
     const rounds = { ours: bench.quick ? 2 : 7 };
-    const played = bench.quick ? FEW_STEPS : STEPS;
     const visit = (work) => () => withPage(browser, server.url, work);
     return [
       {
@@ -40,12 +39,12 @@ export async function run(bench) {
       },
       {
         id: "page-append",
-        measure: `the page: from sending until the step is drawn below ${played.toLocaleString("en")} others`,
+        measure: `the page: from sending until the step is drawn below ${PLAYED.toLocaleString("en")} others`,
         unit: "ms",
-        // To play so many takes minutes: one visit, the median of its last steps.
+        // One visit, the median of its last steps.
         samples: await bench.interleave(
           { ours: 1 },
-          visit((page) => measureAppend(page, played)),
+          visit((page) => measureAppend(page)),
         ),
         targets: [],
       },
@@ -93,7 +92,7 @@ async function measureMove(page) {
 }
 
 /** A live step leaves an imported file for the session of the tab, so the steps before it are played, too. */
-async function measureAppend(page, played) {
+async function measureAppend(page) {
   await page.getByText("Connected", { exact: true }).waitFor();
   await page
     .getByRole("button", { name: /^Reset/ })
@@ -102,8 +101,8 @@ async function measureAppend(page, played) {
   await page.getByRole("heading", { name: "Reset", exact: true }).waitFor();
   await page.locator("form#action input").first().fill("hello");
   await page.evaluate(defineDrawn);
-  await page.evaluate(fill, played);
-  return median(await page.evaluate(append, { from: played + 1, count: MOVES }));
+  await page.evaluate(fill, PLAYED);
+  return median(await page.evaluate(append, { from: PLAYED + 1, count: MOVES }));
 }
 
 function median(times) {
