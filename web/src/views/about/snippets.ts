@@ -49,7 +49,8 @@ function typescript({ url, action, reset, guarded }: SnippetOptions): string {
     ? ["connectTools", `await env.callTool(${quote(action.tool_name)}, ${renderTypeScript(action.arguments)})`]
     : ["connect", `await env.step(${renderTypeScript(action)})`];
   const token = guarded ? ", { token: process.env.OPENENV_ORCHESTRATOR_TOKEN }" : "";
-  return `// As play.ts, in a folder where openenv-ts is installed: npx openenv run play.ts
+  return `// As play.ts, in a folder where openenv-ts is installed:
+// npx openenv run play.ts
 import { ${connect} } from "openenv-ts/client";
 
 await using env = await ${connect}(${quote(url)}${token});
