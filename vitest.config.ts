@@ -15,8 +15,8 @@ export default defineConfig({
     ],
     exclude: ["**/node_modules/**", "**/dist/**", "**/.cache/**", "**/.openenv/**"],
     pool: "forks",
-    // A third of the time is waiting, for processes and containers, so more than the two cores of CI.
-    maxWorkers: 4,
+    // Much of the time is waiting, for processes and containers, so one more than the two cores of CI; four are no faster.
+    maxWorkers: 3,
     testTimeout: 30_000,
     hookTimeout: 60_000,
     // What is polled for comes in milliseconds, and in seconds on a machine with other work.
