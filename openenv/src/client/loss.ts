@@ -1,5 +1,5 @@
 import { ConnectionError } from "../errors.js";
-import { parseAddress } from "./address.js";
+import { isHealthy } from "./health.js";
 import { withLimits } from "./limits.js";
 import type { CallOptions } from "./options.js";
 
@@ -31,7 +31,7 @@ export function createLossExplainer({ url, ended }: Watched): ExplainLoss {
     const stop = (): void => watching.abort();
     const told = ended(watching.signal);
     const soon = await withLimits(told, { timeoutMs: ANSWERING_WAIT_MS }, () => {}).catch(() => undefined);
-    if (soon !== undefined || (await answers(url))) {
+    if (soon !== undefined || (await isHealthy(url, ANSWERING_WAIT_MS))) {
       stop();
       return soon;
     }
@@ -45,14 +45,6 @@ export function createLossExplainer({ url, ended }: Watched): ExplainLoss {
     const message = `${error.message} Its server has ended (${reason.replace(/\.$/, "")}).`;
     return new ConnectionError(error.code, message, { cause: error });
   };
-}
-
-async function answers(url: string): Promise<boolean> {
-  const health = parseAddress(url).http("/health");
-  return fetch(health, { signal: AbortSignal.timeout(ANSWERING_WAIT_MS) }).then(
-    ({ ok }) => ok,
-    () => false,
-  );
 }
 
 /** What is left of the limits of a call that began at that time. */

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseAddress } from "../client/address.js";
 import { openConnection } from "../client/connection.js";
+import { isHealthy } from "../client/health.js";
 import { ConnectionError, ProviderError } from "../errors.js";
 import type { ReceivedMessage } from "../protocol/link.js";
 import type { Acquired } from "./acquired.js";
@@ -112,11 +113,6 @@ function check({ type, data }: ReceivedMessage): undefined {
 }
 
 async function notReady(url: string, seen: string): Promise<ProviderError> {
-  const { http } = parseAddress(url);
-  const healthy = await fetch(http("/health"), { signal: AbortSignal.timeout(HEALTH_WAIT_MS) }).then(
-    ({ ok }) => ok,
-    () => false,
-  );
-  const health = healthy ? "GET /health is answered, but /ws is not: " : "";
+  const health = (await isHealthy(url, HEALTH_WAIT_MS)) ? "GET /health is answered, but /ws is not: " : "";
   return new ProviderError("START_TIMEOUT", health + seen.replace(/\.$/, ""));
 }

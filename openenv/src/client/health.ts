@@ -1,0 +1,12 @@
+import { parseAddress } from "./address.js";
+
+/** Whether `GET /health` of the server is answered well in that time. */
+export async function isHealthy(url: string, limitMs: number): Promise<boolean> {
+  try {
+    const response = await fetch(parseAddress(url).http("/health"), { signal: AbortSignal.timeout(limitMs) });
+    await response.body?.cancel();
+    return response.ok;
+  } catch {
+    return false;
+  }
+}
