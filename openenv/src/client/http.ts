@@ -46,7 +46,12 @@ export function createHttpClient(address: ServerAddress, { headers, ...limits }:
   };
 
   return {
-    get: (path) => send(path, { headers }, {}),
+    // It changes nothing, so it may be sent again.
+    get: (path) =>
+      send(path, { headers }, {}).catch((error: unknown) => {
+        if (wasClosed(error)) return send(path, { headers }, {});
+        throw error;
+      }),
     post: (path, body, call = {}) => {
       const own = session === undefined ? {} : { [SESSION_HEADER]: session };
       const asJson = { ...headers, ...own, "content-type": "application/json" };
@@ -82,6 +87,17 @@ function parse(text: string): unknown {
     return undefined;
   }
 }
+
+/**
+ * Whether the connection ended without an answer: one that `fetch` had kept may be closed at the moment it is used again,
+ * and a balancer closes it when the server that was to answer ends.
+ */
+function wasClosed(error: unknown): boolean {
+  const reason = (error as { cause?: { cause?: NodeJS.ErrnoException } }).cause?.cause;
+  return CLOSED.includes(reason?.code ?? "");
+}
+
+const CLOSED = ["UND_ERR_SOCKET", "ECONNRESET", "EPIPE"];
 
 /** `fetch` hides the reason in the cause. */
 function describe(error: unknown): string {
