@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { request as ask, createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { buffer } from "node:stream/consumers";
 import { findEngine } from "../src/providers/docker/connection.js";
 
 /** Stands in front of the container engine of this machine; this process asks it until it is disposed. */
@@ -20,6 +21,7 @@ export async function startEngineProxy(): Promise<EngineProxy> {
 
   const pass = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const { method, url: path, headers } = request;
+    const body = await buffer(request);
     const onward = ask({ ...target, method, path, headers, agent: false }, (answer) => {
       response.writeHead(answer.statusCode ?? 502, answer.headers);
       // An answer that comes later has begun.
@@ -30,7 +32,8 @@ export async function startEngineProxy(): Promise<EngineProxy> {
       if (response.headersSent) response.destroy();
       else response.writeHead(502).end(JSON.stringify({ message: `the engine behind the proxy: ${message}` }));
     });
-    request.pipe(onward);
+    // Head and body in one write: the engine answers and closes before a second one is out.
+    onward.end(body);
     await once(response, "close");
   };
   const server = createServer((request, response) => {

@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, request } from "node:http";
 import { type AddressInfo, connect } from "node:net";
+import { buffer } from "node:stream/consumers";
 import type { V1Ingress, V1Service } from "@kubernetes/client-node";
 import { isReady, isRunning } from "../../src/providers/kubernetes/pod-state.js";
 import type { PlayedCluster } from "./played-cluster.js";
@@ -31,12 +32,15 @@ export async function startIngress(cluster: PlayedCluster) {
     const target = await find(incoming);
     if (!target) return response.writeHead(503).end();
     const { method, url: path, headers } = incoming;
-    const outgoing = request({ host: target.host, port: target.port, path, method, headers }, (answer) => {
+    const body = await buffer(incoming);
+    // A connection of its own, and one write: one that is kept may be closed at the moment it is used again.
+    const onward = { host: target.host, port: target.port, agent: false, path, method, headers };
+    const outgoing = request(onward, (answer) => {
       response.writeHead(answer.statusCode ?? 502, answer.headers);
       answer.pipe(response);
     });
     outgoing.on("error", () => response.destroy());
-    incoming.pipe(outgoing);
+    outgoing.end(body);
   });
   proxy.on("upgrade", async (incoming: IncomingMessage, client) => {
     client.on("error", () => client.destroy());
