@@ -20,15 +20,22 @@ test.skipIf(!node24.available)("needs it", () => {});
 `,
 );
 writeFileSync(
+  join(project, "two.test.ts"),
+  `import { expect, test } from "vitest";
+let runs = 0;
+test("passes the second time", () => expect(++runs).toBe(2));
+`,
+);
+writeFileSync(
   join(project, "vitest.config.mjs"),
-  `export default { test: { reporters: ["${join(ROOT, "scripts/skips-reporter.mjs")}", "default"] } };`,
+  `export default { test: { retry: 1, reporters: ["${join(ROOT, "scripts/notes-reporter.mjs")}", "default"] } };`,
 );
 afterAll(() => rmSync(project, { recursive: true, force: true }));
 
 test("a missing component skips its tests and says why", async () => {
   const { code, output } = await run({ OPENENV_REQUIRE: "python" });
   expect(output).toContain("skipped  node24: OPENENV_NODE24=no-such-node is not Node 24");
-  expect(output).toMatch(/Tests +2 skipped \(2\)/);
+  expect(output).toMatch(/Tests +1 passed \| 2 skipped \(3\)/);
   expect(code).toBe(0);
 });
 
@@ -36,6 +43,12 @@ test("a missing component that OPENENV_REQUIRE names fails", async () => {
   const { code, output } = await run({ OPENENV_REQUIRE: "python, node24" });
   expect(output).toContain("required component node24 is missing: OPENENV_NODE24=no-such-node is not Node 24");
   expect(code).toBe(1);
+});
+
+test("a test that passed only when it ran once more is named", async () => {
+  const { output } = await run({});
+  expect(output).toContain("unsteady  passes the second time");
+  expect(output).toContain("in two.test.ts: expected 1 to be 2");
 });
 
 test("vitest's own summary is the last thing printed", async () => {
