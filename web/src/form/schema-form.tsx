@@ -1,6 +1,6 @@
 import Form from "@rjsf/core/lib/components/Form.js";
 import { type ErrorSchema, ErrorSchemaBuilder, type RJSFSchema, type RJSFValidationError } from "@rjsf/utils";
-import { type KeyboardEvent, type ReactNode, useMemo, useRef } from "react";
+import { type KeyboardEvent, type ReactNode, useEffect, useMemo, useRef } from "react";
 import type { ValidationIssue } from "../../../openenv/src/errors.js";
 import type { JsonObject } from "../../../openenv/src/protocol/messages.js";
 import { REQUIRED } from "./issues.js";
@@ -20,6 +20,8 @@ export interface SchemaFormProps {
   onSend(value: JsonObject): void;
   /** How many fields have to be corrected before it can be sent. */
   onInvalid(problems: number): void;
+  /** Its fields are there; the same function each time. */
+  onReady?(): void;
   children?: ReactNode;
 }
 
@@ -40,8 +42,10 @@ export default function SchemaForm({
   onChange,
   onSend,
   onInvalid,
+  onReady,
   children,
 }: SchemaFormProps) {
+  useEffect(() => onReady?.(), [onReady]);
   const shown = useMemo(() => prepareSchema(schema), [schema]);
   const errors = useMemo(() => toErrors(issues), [issues]);
   /** Only what was typed and left is judged before the first sending. */

@@ -1,4 +1,4 @@
-import { useEffect, useLayoutEffect, useRef, useState } from "react";
+import { useCallback, useLayoutEffect, useRef, useState } from "react";
 import type { SchemaBody } from "../../../../openenv/src/protocol/http.js";
 import type { JsonObject } from "../../../../openenv/src/protocol/messages.js";
 import type { WebInfo } from "../../../../openenv/src/protocol/web.js";
@@ -45,16 +45,12 @@ export function ActionPane({ info, play, shown, schema, draft, hasTools }: Actio
   // What was found is of no account for what is written now.
   // biome-ignore lint/correctness/useExhaustiveDependencies: with each change of them
   useLayoutEffect(() => setInvalid(0), [draft.tool, draft.value, mode]);
-  // Where there is a keyboard, the first field is ready to be typed in.
-  useEffect(() => {
-    if (focused.current || !draft.schema || matchMedia("(pointer: coarse)").matches) return;
+  // Where there is a keyboard, the first field is ready to be typed in; by then somebody may be typing elsewhere.
+  const takeFocus = useCallback(() => {
+    if (focused.current || matchMedia("(pointer: coarse)").matches) return;
     focused.current = true;
-    loadForm().then(
-      // By then somebody may be typing elsewhere.
-      () => setTimeout(() => document.activeElement === document.body && focusFirstField()),
-      () => {},
-    );
-  }, [draft.schema]);
+    if (document.activeElement === document.body) focusFirstField();
+  }, []);
   const button = (
     <SendButton
       form={FORM_ID}
@@ -120,6 +116,7 @@ export function ActionPane({ info, play, shown, schema, draft, hasTools }: Actio
             onChange={draft.setValue}
             onSend={send}
             onInvalid={setInvalid}
+            onReady={takeFocus}
           >
             {hasTools ? null : button}
           </SchemaForm>
