@@ -6,15 +6,15 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ConfigError } from "../errors.js";
 import type { ServerCapacityStatus, SessionInfo } from "../protocol/http.js";
-import { MAX_TOLD_ERRORS } from "../protocol/web.js";
 import { totalCapacity } from "../server/capacity.js";
 import { quietFor } from "../server/drain.js";
 import type { Log } from "../server/log.js";
-import type { FleetReport, LostWorker, WorkerReport } from "../server/statistics/worker-report.js";
+import type { FleetReport, WorkerReport } from "../server/statistics/worker-report.js";
 import { refuseUpgrade } from "../server/ws/refuse-upgrade.js";
-import { type Member, type Question, socketPath, type UpgradeEnvelope, type WorkerMessage } from "./messages.js";
+import { Losses } from "./losses.js";
+import { type Member, type Question, socketPath, type UpgradeEnvelope } from "./messages.js";
 import { leastLoaded } from "./placement.js";
-import { WorkerProcess } from "./worker-process.js";
+import { type WorkerNews, WorkerProcess } from "./worker-process.js";
 
 export interface SupervisorOptions {
   workers: number;
@@ -32,28 +32,17 @@ export interface SupervisorOptions {
 const MEMBERS_MS = 20;
 /** What a worker gets beside its sessions' time before it is killed. */
 const STOP_MS = 5_000;
-const ASK_LIMIT_MS = 1_000;
 /** A worker that starts has as many times what one that serves may be silent: it loads what the author imports. */
 const START_LIMIT = 10;
-/** A worker that lived shorter than this has failed to start: the next one waits longer. */
-const SHORT_LIFE_MS = 10_000;
-const MAX_BACKOFF_MS = 5_000;
-/** The most for one that had served: what killed it need not be what it starts with. */
-const MAX_SERVED_BACKOFF_MS = 500;
 
 /** Keeps a number of workers alive behind one address. It serves nothing itself. */
 export class Supervisor {
   readonly #options: SupervisorOptions;
   readonly #workers = new Map<number, WorkerProcess>();
-  readonly #questions = new Map<number, (answer: unknown) => void>();
   readonly #timers: NodeJS.Timeout[] = [];
   #folder = "";
   #numbers = 0;
-  #asked = 0;
-  #failures = 0;
-  #restarts = 0;
-  /** The newest last. */
-  readonly #lost: LostWorker[] = [];
+  readonly #losses = new Losses();
   #membersDue = false;
   #draining = false;
   #replacing: Promise<void> | undefined;
@@ -95,7 +84,7 @@ export class Supervisor {
   /** What all workers have to say; one that does not answer in a second is left out. */
   async reports(maxSessions: number): Promise<FleetReport> {
     const reports = (await this.#askAll({ what: "report", maxSessions })) as WorkerReport[];
-    return { reports, restarts: this.#restarts, lost: this.#lost };
+    return { reports, restarts: this.#losses.count, lost: this.#losses.told };
   }
 
   /**
@@ -165,7 +154,7 @@ export class Supervisor {
     return worker;
   }
 
-  #hear(from: WorkerProcess, message: WorkerMessage, socket: Socket | undefined): void {
+  #hear(from: WorkerProcess, message: WorkerNews, socket: Socket | undefined): void {
     switch (message.type) {
       case "ready":
         from.state = "ready";
@@ -187,9 +176,6 @@ export class Supervisor {
         void this.#answer(message.about).then((answer) =>
           from.tell({ type: "told", question: message.question, answer }),
         );
-        return;
-      case "told":
-        this.#questions.get(message.question)?.(message.answer);
         return;
     }
   }
@@ -219,25 +205,9 @@ export class Supervisor {
       this.#started.reject(new ConfigError(`A worker ended before it served (${reason}); its output says why.`));
       return;
     }
-    const lived = Date.now() - worker.startedAt;
-    this.#failures = lived < SHORT_LIFE_MS ? this.#failures + 1 : 0;
-    const most = served ? MAX_SERVED_BACKOFF_MS : MAX_BACKOFF_MS;
-    const delay = this.#failures === 0 ? 0 : Math.min(100 * 2 ** (this.#failures - 1), most);
-    const { log } = this.#options;
-    log.error(
-      { worker: worker.number, reason, sessions: worker.load.active, delay },
-      "a worker was lost and is replaced",
-    );
-    this.#restarts++;
-    this.#lost.push({
-      at: Date.now() / 1000,
-      code: "WORKER_LOST",
-      message: `Worker ${worker.number} ended (${reason}) and is replaced; it had ${worker.load.active} sessions.`,
-      worker: worker.number,
-      session_id: null,
-      step: null,
-    });
-    if (this.#lost.length > MAX_TOLD_ERRORS) this.#lost.shift();
+    const delay = this.#losses.add(worker, reason, served);
+    const lost = { worker: worker.number, reason, sessions: worker.load.active, delay };
+    this.#options.log.error(lost, "a worker was lost and is replaced");
     setTimeout(() => {
       // A fresh one that failed to replace another leaves nothing to replace.
       const staying = [...this.#workers.values()].filter(({ retiring }) => !retiring);
@@ -283,22 +253,7 @@ export class Supervisor {
 
   async #askAll(about: Question): Promise<unknown[]> {
     const listening = [...this.#workers.values()].filter(({ state }) => state === "ready");
-    const answers = await Promise.all(listening.map((worker) => this.#ask(worker, about)));
+    const answers = await Promise.all(listening.map((worker) => worker.ask(about)));
     return answers.filter((answer) => answer !== undefined);
-  }
-
-  /** Undefined when no answer comes in time. */
-  #ask(worker: WorkerProcess, about: Question): Promise<unknown> {
-    const question = ++this.#asked;
-    return new Promise((resolve) => {
-      const done = (answer?: unknown): void => {
-        clearTimeout(timer);
-        this.#questions.delete(question);
-        resolve(answer);
-      };
-      const timer = setTimeout(done, ASK_LIMIT_MS);
-      this.#questions.set(question, done);
-      worker.tell({ type: "ask", question, about });
-    });
   }
 }

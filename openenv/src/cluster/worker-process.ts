@@ -3,6 +3,7 @@ import type { Socket } from "node:net";
 import type { Load } from "../server/fleet.js";
 import {
   opensSession,
+  type Question,
   type SupervisorMessage,
   WORKER_NUMBER,
   WORKER_PORT,
@@ -11,11 +12,16 @@ import {
 } from "./messages.js";
 import { stillSocket } from "./still-socket.js";
 
+/** What a worker says by itself. */
+export type WorkerNews = Exclude<WorkerMessage, { type: "told" }>;
+
 export interface WorkerHandlers {
-  message(worker: WorkerProcess, message: WorkerMessage, socket: Socket | undefined): void;
+  message(worker: WorkerProcess, message: WorkerNews, socket: Socket | undefined): void;
   /** `served`: it was ready once. */
   exit(worker: WorkerProcess, reason: string, served: boolean): void;
 }
+
+const ASK_LIMIT_MS = 1_000;
 
 /** One worker as its supervisor holds it. */
 export class WorkerProcess {
@@ -32,6 +38,8 @@ export class WorkerProcess {
   /** Takes nothing new and is not replaced when it ends. */
   retiring = false;
   readonly #worker: Worker;
+  #asked = 0;
+  readonly #questions = new Map<number, (answer: unknown) => void>();
   readonly #gone: Promise<void>;
 
   constructor(number: number, place: { folder: string; port: number }, handlers: WorkerHandlers) {
@@ -43,7 +51,8 @@ export class WorkerProcess {
     });
     this.#worker.on("message", (message: WorkerMessage, socket?: Socket) => {
       this.heardAt = Date.now();
-      handlers.message(this, message, socket);
+      if (message.type === "told") this.#questions.get(message.question)?.(message.answer);
+      else handlers.message(this, message, socket);
     });
     this.#gone = new Promise((resolve) => {
       const end = (reason: string): void => {
@@ -84,6 +93,21 @@ export class WorkerProcess {
   tell(message: SupervisorMessage, socket?: Socket): void {
     if (this.#worker.isConnected()) this.#worker.send(message, socket && stillSocket(socket), () => {});
     else socket?.destroy();
+  }
+
+  /** Undefined when no answer comes in a second. */
+  ask(about: Question): Promise<unknown> {
+    const question = ++this.#asked;
+    return new Promise((resolve) => {
+      const done = (answer?: unknown): void => {
+        clearTimeout(timer);
+        this.#questions.delete(question);
+        resolve(answer);
+      };
+      const timer = setTimeout(done, ASK_LIMIT_MS);
+      this.#questions.set(question, done);
+      this.tell({ type: "ask", question, about });
+    });
   }
 
   /** Ends it: asks first, kills after `limitMs`. */

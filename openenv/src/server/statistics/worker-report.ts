@@ -26,5 +26,5 @@ export type LostWorker = ServerViewError & { code: "WORKER_LOST" };
 export interface FleetReport {
   reports: WorkerReport[];
   restarts: number;
-  lost: LostWorker[];
+  lost: readonly LostWorker[];
 }
