@@ -117,7 +117,7 @@ function namedSession(params: JsonObject, context: RpcContext): Session | undefi
 
 async function createSession({ own, sessions, orchestrator = false }: RpcContext): Promise<string> {
   if (own !== undefined) {
-    sessions?.publish(own);
+    sessions?.named.add(own);
     return own.id;
   }
   if (sessions === undefined) throw new RpcError(RPC_ERRORS.methodNotFound, "Sessions cannot be created here");
@@ -146,7 +146,7 @@ function closeSession(id: unknown, context: RpcContext): object {
 }
 
 function findSession(id: unknown, { sessions }: RpcContext): Session {
-  const session = typeof id === "string" ? sessions?.find(id) : undefined;
+  const session = typeof id === "string" ? sessions?.named.find(id) : undefined;
   if (session === undefined) throw new RpcError(RPC_ERRORS.invalidParams, `Unknown session_id: ${show(id)}`);
   return session;
 }

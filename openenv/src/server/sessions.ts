@@ -8,6 +8,7 @@ import { totalCapacity } from "./capacity.js";
 import type { Fleet, Load } from "./fleet.js";
 import { RemoteEnvironment } from "./isolation/remote-environment.js";
 import { makeEnvironment } from "./make-environment.js";
+import { NamedSessions } from "./named-sessions.js";
 import { Refusal } from "./refusal.js";
 import type { Runtime } from "./runtime.js";
 import { Session, type SessionState } from "./session.js";
@@ -27,20 +28,13 @@ export interface SessionsOptions {
 
 /** Environments made for a single request live beside the capacity, as in the reference, but not without bound. */
 const SPARE_THROWAWAYS = 64;
-/** After that long without a step an HTTP session was opened for its reset alone. */
-const FIRST_STEP_MS = 10_000;
-/** A client of MCP says at once that it was let in; one that does not has gone. */
-const FIRST_USE_MS = 30_000;
 
 /** All sessions of one server: capacity as one number, each slot freed exactly once, on every path. */
 export class Sessions {
+  readonly named = new NamedSessions();
   readonly #runtime: Runtime;
   readonly #options: SessionsOptions;
   readonly #live = new Registry<Session>();
-  /** The sessions that can be named from outside; a socket's own session is known to its socket alone. */
-  readonly #byId = new Map<string, Session>();
-  /** Kept after an HTTP reset, but never asked for again: the first to go when room is needed. Oldest first. */
-  readonly #unclaimed = new Set<Session>();
   readonly #queue: WaitingLine<Session>;
   /** Sessions whose environment is still being made. */
   readonly #making = new Map<Applicant, Session>();
@@ -64,9 +58,7 @@ export class Sessions {
 
   /** Sessions that are used or waited for; one that nobody continued for a while after an HTTP reset is not. */
   get inUse(): number {
-    const since = performance.now() - FIRST_STEP_MS;
-    const left = [...this.#unclaimed].filter(({ lastActivityAt }) => lastActivityAt < since);
-    return this.#live.size - left.length + this.#queue.size;
+    return this.#live.size - this.named.left + this.#queue.size;
   }
 
   /** No session is opened any more. */
@@ -128,17 +120,10 @@ export class Sessions {
     return made.finally(() => this.#making.delete(applicant));
   }
 
-  /** Lets requests name the session by its id. */
-  publish(session: Session): void {
-    if (session.slot < 0) return;
-    session.named = true;
-    this.#byId.set(session.id, session);
-  }
-
   /** Like {@link open}, for a session that requests will name by its id. */
   async openNamed(): Promise<Session> {
     const session = await this.open();
-    this.publish(session);
+    this.named.add(session);
     return session;
   }
 
@@ -151,7 +136,7 @@ export class Sessions {
   /** Nobody has used the session yet: from now on it may be ended to make room, until somebody does. */
   markUnclaimed(session: Session): void {
     if (!session.named) return;
-    this.#unclaimed.add(session);
+    this.named.markUnclaimed(session);
     // For those that came during its first reset; in the turn after the one in which that is answered.
     if (this.#queue.size > 0) setImmediate(() => this.#admit());
   }
@@ -169,25 +154,6 @@ export class Sessions {
     return this.#fill(session);
   }
 
-  /** The named session, which from now on counts as in use. */
-  find(id: string): Session | undefined {
-    const session = this.#byId.get(id);
-    if (session === undefined) return undefined;
-    this.#unclaimed.delete(session);
-    session.touch();
-    return session;
-  }
-
-  /** @throws Refusal (SESSION_ERROR) for an unknown session, one not ready, or one that has a socket. */
-  attach(id: string): Session {
-    const session = this.find(id);
-    if (session === undefined) throw refuse(`No session "${id}" is open here; it may have timed out.`);
-    if (session.attached) throw refuse(`Session "${id}" is attached to another socket.`);
-    if (session.state !== "ready") throw refuse(`Session "${id}" is not ready.`);
-    session.attached = true;
-    return session;
-  }
-
   detach(session: Session): void {
     session.attached = false;
     session.orchestrated = session.held;
@@ -199,10 +165,7 @@ export class Sessions {
   /** Frees the slot at once and ends the session. Safe to call twice. */
   end(session: Session, reason: string): void {
     const counted = this.#live.remove(session);
-    if (session.named) {
-      this.#byId.delete(session.id);
-      this.#unclaimed.delete(session);
-    }
+    this.named.delete(session);
     if (session.state === "closing" || session.state === "closed") return;
     const closed = session.close(reason);
     session.onEnded?.(reason);
@@ -231,12 +194,8 @@ export class Sessions {
 
   /** Ends sessions without a socket whose time is up. Work in flight and connected peers are never touched. */
   sweep(now = performance.now()): void {
-    const timeout = this.#options.sessionTimeoutMs ?? Infinity;
-    for (const session of this.#byId.values()) {
-      const { attached, peer, busy, lastActivityAt } = session;
-      const limit = peer?.silent ? Math.min(timeout, FIRST_USE_MS) : timeout;
-      if (!attached && !peer?.connected && !busy && now - lastActivityAt >= limit) this.end(session, "timed out");
-    }
+    const overdue = this.named.overdue(now, this.#options.sessionTimeoutMs ?? Infinity);
+    for (const session of overdue) this.end(session, "timed out");
   }
 
   /** Ends all, and waits for environments that take their time to close, up to the limit. */
@@ -271,7 +230,7 @@ export class Sessions {
   /** False when every slot is taken by a session in use. */
   #makeRoom(): boolean {
     if (this.#live.size < this.#options.maxConcurrentEnvs) return true;
-    const oldest = [...this.#unclaimed].find((session) => !session.busy);
+    const oldest = this.named.oldestUnclaimed();
     if (oldest === undefined) return false;
     this.end(oldest, "made room for another session");
     return this.#live.size < this.#options.maxConcurrentEnvs;
@@ -294,8 +253,4 @@ export class Sessions {
     const fields = { session: session.id, steps: session.stepCount, ms: Date.now() - session.createdAt, reason };
     this.#runtime.log.info(fields, "session ended");
   }
-}
-
-function refuse(message: string): Refusal {
-  return new Refusal({ message, code: "SESSION_ERROR" });
 }

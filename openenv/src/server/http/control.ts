@@ -21,7 +21,7 @@ function reset(exchange: Exchange): Promise<void> {
     const message = { type: "reset", data: body } as const;
     const named = namedSession(exchange);
     // A cookie that is left over from a session that has ended does not stand in the way of a new one.
-    const known = named && (named.explicit ? findSession(exchange, named) : sessions.find(named.id));
+    const known = named && (named.explicit ? findSession(exchange, named) : sessions.named.find(named.id));
     if (known !== undefined) return send(exchange, known, await dispatch(known, message, givenUpWith(exchange)));
     // What is wrong with the request is said before another session is ended to make room.
     const checked = exchange.context.runtime.validator.reset(body);

@@ -21,7 +21,7 @@ export function namedSession({ request }: Exchange): NamedSession | undefined {
 
 /** @throws Refusal (SESSION_ERROR) when it is not there any more. */
 export function findSession({ context }: Exchange, { id }: NamedSession): Session {
-  const session = context.sessions.find(id);
+  const session = context.sessions.named.find(id);
   if (session !== undefined) return session;
   const message = `No session "${id.slice(0, 100)}" is open here; it may have timed out. POST /reset without it opens one.`;
   throw new Refusal({ message, code: "SESSION_ERROR" });

@@ -113,7 +113,7 @@ export class McpGateway implements McpDoor {
     response.once("close", leave);
     const session = await sessions.open(response);
     response.removeListener("close", leave);
-    sessions.publish(session);
+    sessions.named.add(session);
     session.client = "mcp";
     return session;
   }
@@ -132,7 +132,7 @@ export class McpGateway implements McpDoor {
       }
       throw new HttpError(400, RPC_ERRORS.server, "Bad Request: initialize first, then send its Mcp-Session-Id header");
     }
-    const peer = context.sessions.find(id)?.peer;
+    const peer = context.sessions.named.find(id)?.peer;
     if (peer instanceof McpPeer) return peer;
     throw new HttpError(404, SESSION_NOT_FOUND, "Session not found: it has ended; initialize a new one");
   }

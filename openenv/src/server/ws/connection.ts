@@ -88,7 +88,7 @@ export class Connection implements Conversation {
       this.extensions = this.extensions.filter((name) => name !== "batch");
     }
     try {
-      const opened = sessionId === null ? sessions.open(this) : sessions.attach(sessionId);
+      const opened = sessionId === null ? sessions.open(this) : sessions.named.attach(sessionId);
       if (!isThenable(opened)) return this.#adopt(opened);
       const refuse = (error: Refusal): void => this.#refuse(error);
       opened.then((session) => this.#adopt(session), refuse);

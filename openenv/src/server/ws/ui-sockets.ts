@@ -81,7 +81,7 @@ export class UiSockets {
   async #sessionOf(request: IncomingMessage): Promise<Session> {
     const { sessions } = this.#context;
     const id = cookieSession(request);
-    const known = id === undefined ? undefined : sessions.find(id);
+    const known = id === undefined ? undefined : sessions.named.find(id);
     if (known !== undefined) return known;
     const session = await sessions.openNamed();
     sessions.markUnclaimed(session);

@@ -36,7 +36,7 @@ function act(exchange: Exchange): Promise<void> {
 async function tellState(exchange: Exchange): Promise<void> {
   const { sessions } = exchange.context;
   const named = namedSession(exchange);
-  const session = named && (named.explicit ? findSession(exchange, named) : sessions.find(named.id));
+  const session = named && (named.explicit ? findSession(exchange, named) : sessions.named.find(named.id));
   if (session === undefined) return withThrowaway(exchange, (own) => dispatch(own, { type: "state" }, {}));
   send(exchange, session, await dispatch(session, { type: "state" }, givenUpWith(exchange)));
 }
@@ -47,7 +47,7 @@ type Move = Extract<ClientMessage, { type: "reset" | "step" }>;
 async function play(exchange: Exchange, body: JsonObject, message: Move): Promise<void> {
   const { sessions } = exchange.context;
   const named = namedSession(exchange);
-  const known = named && (named.explicit ? findSession(exchange, named) : sessions.find(named.id));
+  const known = named && (named.explicit ? findSession(exchange, named) : sessions.named.find(named.id));
   if (known === undefined && forwardToRoom(exchange, JSON.stringify(body))) return;
   const session = known ?? (await sessions.openNamed());
   const reply = await dispatch(session, message, givenUpWith(exchange));
