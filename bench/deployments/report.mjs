@@ -1,5 +1,4 @@
 import { existsSync, readFileSync } from "node:fs";
-import { cpus } from "node:os";
 import { join } from "node:path";
 import { findMaxBatches, readResults } from "openenv-ts/bench";
 
@@ -9,14 +8,15 @@ const LIMITS = join(import.meta.dirname, "../experiments/deployments.md");
 export function renderDeployments({ subjects, study }, results) {
   const measured = Object.entries(subjects).flatMap(([name, subject]) => {
     const dir = join(results, name);
-    return existsSync(dir) ? [{ name, of: study.subjects[subject.study], largest: findLargest(dir) }] : [];
+    return existsSync(dir) ? [{ name, of: study.subjects[subject.study], ...read(dir) }] : [];
   });
+  const machines = [...new Set(measured.flatMap(({ hardware }) => hardware))];
   return `# Deployments
 
 - date: ${new Date().toISOString().slice(0, 10)}
 - command: \`npm run bench:deployments\`
 - node: ${process.version}
-- machine: ${cpus().length} × ${cpus()[0]?.model ?? "unknown processor"}, shared; servers, balancer and load on it together
+- machine: ${machines.join("; ")}, shared; servers, balancer and load on it together
 
 The set-ups are those of [a published study](${study.source}) of the Python package (January 2026), as far as one machine
 goes. Its numbers stand beside ours to show the same tables, not to win against: another client, other hardware, another
@@ -67,9 +67,14 @@ ${table(
 ${readFileSync(LIMITS, "utf8")}`;
 }
 
-/** The largest batch of each wait, with the row of that burst, how often it was made, and whether a larger one was. */
-function findLargest(dir) {
+/** What it was measured on, and the largest batch of each wait. */
+function read(dir) {
   const { bursts } = readResults([dir]);
+  return { hardware: bursts.map(({ hardware }) => hardware), largest: findLargest(bursts) };
+}
+
+/** With the row of that burst, how often it was made, and whether a larger one was. */
+function findLargest(bursts) {
   const all = bursts.filter(({ rep }) => rep === "all");
   return findMaxBatches(all).map((batch) => {
     const same = bursts.filter(({ wait_seconds }) => wait_seconds === batch.wait_seconds);
