@@ -24,14 +24,20 @@ export function createHttpClient(address: ServerAddress, { headers, ...limits }:
     const { timeoutMs = limits.timeoutMs, signal = limits.signal } = call;
     const url = address.base + path;
     const timeout = AbortSignal.timeout(Math.min(timeoutMs, MAX_TIMER_MS));
+    const ended = signal ? AbortSignal.any([signal, timeout]) : timeout;
+    const ask = async (): Promise<{ response: Response; text: string }> => {
+      const response = await fetch(address.http(path), { ...init, signal: ended });
+      return { response, text: await response.text() };
+    };
+    // What changes nothing may be sent again.
+    const askAgain = (error: unknown): ReturnType<typeof ask> => {
+      if (init.method === "GET" && wasClosed(error)) return ask();
+      throw error;
+    };
     let response: Response;
     let text: string;
     try {
-      response = await fetch(address.http(path), {
-        ...init,
-        signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
-      });
-      text = await response.text();
+      ({ response, text } = await ask().catch(askAgain));
     } catch (cause) {
       if (signal?.aborted) throw new ConnectionError("ABORTED", `${url}: the request was aborted.`, { cause });
       if (!timeout.aborted) throw noAnswer(url, describe(cause), cause);
@@ -46,12 +52,7 @@ export function createHttpClient(address: ServerAddress, { headers, ...limits }:
   };
 
   return {
-    // It changes nothing, so it may be sent again.
-    get: (path) =>
-      send(path, { headers }, {}).catch((error: unknown) => {
-        if (wasClosed(error)) return send(path, { headers }, {});
-        throw error;
-      }),
+    get: (path) => send(path, { method: "GET", headers }, {}),
     post: (path, body, call = {}) => {
       const own = session === undefined ? {} : { [SESSION_HEADER]: session };
       const asJson = { ...headers, ...own, "content-type": "application/json" };
@@ -93,8 +94,7 @@ function parse(text: string): unknown {
  * and a balancer closes it when the server that was to answer ends.
  */
 function wasClosed(error: unknown): boolean {
-  const reason = (error as { cause?: { cause?: NodeJS.ErrnoException } }).cause?.cause;
-  return CLOSED.includes(reason?.code ?? "");
+  return CLOSED.includes((error as { cause?: NodeJS.ErrnoException }).cause?.code ?? "");
 }
 
 const CLOSED = ["UND_ERR_SOCKET", "ECONNRESET", "EPIPE"];
