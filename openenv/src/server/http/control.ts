@@ -4,7 +4,7 @@ import { Refusal } from "../refusal.js";
 import type { Session } from "../session.js";
 import { readBody } from "./body.js";
 import { BodyFields } from "./fields.js";
-import { findSession, markSession, namedSession } from "./http-session.js";
+import { findSession, knownSession, markSession, namedSession } from "./http-session.js";
 import { sendFailure, sendInvalid, sendJson } from "./respond.js";
 import { type Exchange, type Handler, type Route, withBody } from "./router.js";
 
@@ -19,9 +19,7 @@ function reset(exchange: Exchange): Promise<void> {
   return withBody(exchange, async (body = {}) => {
     const { sessions } = exchange.context;
     const message = { type: "reset", data: body } as const;
-    const named = namedSession(exchange);
-    // A cookie that is left over from a session that has ended does not stand in the way of a new one.
-    const known = named && (named.explicit ? findSession(exchange, named) : sessions.named.find(named.id));
+    const known = knownSession(exchange);
     if (known !== undefined) return send(exchange, known, await dispatch(known, message, givenUpWith(exchange)));
     // What is wrong with the request is said before another session is ended to make room.
     const checked = exchange.context.runtime.validator.reset(body);

@@ -19,6 +19,16 @@ export function namedSession({ request }: Exchange): NamedSession | undefined {
   return id === undefined ? undefined : { id, explicit: false };
 }
 
+/**
+ * The session that a request names. A cookie that is left over from one that has ended names none.
+ * @throws Refusal (SESSION_ERROR) when the one that a header names is not there any more.
+ */
+export function knownSession(exchange: Exchange): Session | undefined {
+  const named = namedSession(exchange);
+  if (named?.explicit) return findSession(exchange, named);
+  return named && exchange.context.sessions.named.find(named.id);
+}
+
 /** @throws Refusal (SESSION_ERROR) when it is not there any more. */
 export function findSession({ context }: Exchange, { id }: NamedSession): Session {
   const session = context.sessions.named.find(id);

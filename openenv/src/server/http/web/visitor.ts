@@ -5,7 +5,7 @@ import { dispatch } from "../../dispatch.js";
 import type { Session } from "../../session.js";
 import { atOwner, forwardToRoom, givenUpWith, refusable, send, withThrowaway } from "../control.js";
 import { BodyFields } from "../fields.js";
-import { findSession, namedSession } from "../http-session.js";
+import { knownSession } from "../http-session.js";
 import { sendInvalid } from "../respond.js";
 import { type Exchange, withBody } from "../router.js";
 import { Visit } from "./visit.js";
@@ -34,9 +34,7 @@ function act(exchange: Exchange): Promise<void> {
 }
 
 async function tellState(exchange: Exchange): Promise<void> {
-  const { sessions } = exchange.context;
-  const named = namedSession(exchange);
-  const session = named && (named.explicit ? findSession(exchange, named) : sessions.named.find(named.id));
+  const session = knownSession(exchange);
   if (session === undefined) return withThrowaway(exchange, (own) => dispatch(own, { type: "state" }, {}));
   send(exchange, session, await dispatch(session, { type: "state" }, givenUpWith(exchange)));
 }
@@ -46,8 +44,7 @@ type Move = Extract<ClientMessage, { type: "reset" | "step" }>;
 /** In the visitor's session; one who has none gets one with the first answer that is no failure. */
 async function play(exchange: Exchange, body: JsonObject, message: Move): Promise<void> {
   const { sessions } = exchange.context;
-  const named = namedSession(exchange);
-  const known = named && (named.explicit ? findSession(exchange, named) : sessions.named.find(named.id));
+  const known = knownSession(exchange);
   if (known === undefined && forwardToRoom(exchange, JSON.stringify(body))) return;
   const session = known ?? (await sessions.openNamed());
   const reply = await dispatch(session, message, givenUpWith(exchange));
