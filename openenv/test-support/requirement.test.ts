@@ -23,12 +23,19 @@ writeFileSync(
   join(project, "two.test.ts"),
   `import { expect, test } from "vitest";
 let runs = 0;
-test("passes the second time", () => expect(++runs).toBe(2));
+test("passes the second time", () => {
+  runs++;
+  if (process.env.EXPECTS) expect(runs).toBe(2);
+  else if (runs === 1) throw new Error("other side closed");
+});
 `,
 );
 writeFileSync(
   join(project, "vitest.config.mjs"),
-  `export default { test: { retry: 1, reporters: ["${join(ROOT, "scripts/notes-reporter.mjs")}", "default"] } };`,
+  `import config from ${JSON.stringify(join(ROOT, "vitest.config.ts"))};
+const { retry, reporters } = config.test;
+export default { test: { retry, reporters } };
+`,
 );
 afterAll(() => rmSync(project, { recursive: true, force: true }));
 
@@ -46,9 +53,17 @@ test("a missing component that OPENENV_REQUIRE names fails", async () => {
 });
 
 test("a test that passed only when it ran once more is named", async () => {
-  const { output } = await run({});
+  const { code, output } = await run({});
   expect(output).toContain("unsteady  passes the second time");
-  expect(output).toContain("in two.test.ts: expected 1 to be 2");
+  expect(output).toContain("in two.test.ts: other side closed");
+  expect(code).toBe(0);
+});
+
+test("an expectation that does not hold fails at once", async () => {
+  const { code, output } = await run({ EXPECTS: "1" });
+  expect(output).toContain("expected 1 to be 2");
+  expect(output).not.toContain("unsteady");
+  expect(code).toBe(1);
 });
 
 test("vitest's own summary is the last thing printed", async () => {
@@ -60,7 +75,7 @@ async function run(env: Record<string, string>): Promise<{ code: number; output:
   const args = [join(ROOT, "node_modules/vitest/vitest.mjs"), "run", "--root", project];
   const options = {
     cwd: project,
-    env: { PATH: process.env["PATH"], NO_COLOR: "1", OPENENV_NODE24: "no-such-node", ...env },
+    env: { PATH: process.env["PATH"], CI: "true", NO_COLOR: "1", OPENENV_NODE24: "no-such-node", ...env },
   };
   try {
     const { stdout } = await promisify(execFile)(process.execPath, args, options);
