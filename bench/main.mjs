@@ -10,6 +10,7 @@ import * as page from "./experiments/page.mjs";
 import * as sessions from "./experiments/sessions.mjs";
 import * as start from "./experiments/start.mjs";
 import * as steps from "./experiments/steps.mjs";
+import { BEFORE } from "./servers.mjs";
 import { runSuite } from "./suite.mjs";
 
 await runSuite({
@@ -29,7 +30,9 @@ function notes(bench, rows) {
   );
   return [
     "One run, the subjects in turn, each round; values are medians, ratios are medians of the ratios within a round.",
-    "Control: `node:http` and `ws` with JSON in and out, the same frames and answers, no session, no validation. " +
+    (BEFORE
+      ? "Control: the server of an earlier commit, built in another folder. "
+      : "Control: `node:http` and `ws` with JSON in and out, the same frames and answers, no session, no validation. ") +
       "Python: the reference under uvicorn, nothing logged, its environment with plain methods, as the reference asks for " +
       "them and its own echo has; `python async` is its best case, an environment that overrides the asynchronous ones.",
     "CPU-seconds are the server's, user and system, all threads, as the operating system counts them.",

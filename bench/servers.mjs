@@ -1,8 +1,11 @@
 import { execFileSync } from "node:child_process";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { startChild } from "./children.mjs";
 
 const PYTHON = process.env.OPENENV_PYTHON;
+/** A built clone of an earlier commit, whose server is the control then: a ratio of 1 is "as fast as before". */
+export const BEFORE = process.env.OPENENV_BENCH_BEFORE;
 const PACKAGES = ["openenv", "uvicorn", "uvloop", "httptools", "websockets"];
 
 /** What of the Python reference is there: `{ versions }`, or `{ missing }` with the reason. */
@@ -26,7 +29,12 @@ const SCRIPTS = {
   ours: (environment, flags) => [process.execPath, ...flags, pathOf("ours.mjs"), environment],
   sized: (kind, flags) => [process.execPath, ...flags, pathOf("sized.mjs"), kind],
   wordle: (_environment, flags) => [process.execPath, ...flags, pathOf("wordle.mjs")],
-  control: (environment, flags) => [process.execPath, ...flags, pathOf("control.mjs"), environment],
+  control: (environment, flags) => [
+    process.execPath,
+    ...flags,
+    BEFORE ? join(BEFORE, "bench/controls/ours.mjs") : pathOf("control.mjs"),
+    environment,
+  ],
   python: (environment) => [PYTHON, pathOf("python_reference.py"), environment],
   "python async": (environment) => [PYTHON, pathOf("python_reference.py"), `${environment}-async`],
 };

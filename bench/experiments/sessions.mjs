@@ -8,7 +8,7 @@ const WARM_UP_SECONDS = 3;
 export const title = "whole sessions";
 
 export async function run(bench) {
-  const [rounds, seconds] = bench.quick ? [2, 1] : [6, 2];
+  const [rounds, seconds] = bench.quick ? [2, 1] : [10, 2];
   const samples = await bench.interleave(
     { ours: rounds, control: rounds, python: rounds / 2, ...(!bench.quick && { "python async": rounds / 2 }) },
     (subject) =>

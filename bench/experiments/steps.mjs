@@ -6,7 +6,7 @@ const CONNECTIONS = 32;
 export const title = "steps";
 
 export async function run(bench) {
-  const [rounds, seconds] = bench.quick ? [2, 1] : [6, 2];
+  const [rounds, seconds] = bench.quick ? [2, 1] : [10, 2];
   const samples = await bench.interleave(
     { ours: rounds, control: rounds, python: rounds / 2, ...(!bench.quick && { "python async": rounds / 2 }) },
     (subject) =>
