@@ -17,7 +17,7 @@ const call = (tool_name: string, given: object) => ({ type: "call_tool", tool_na
 test("a model learns which tools there are, and what is wrong with its call of one", async () => {
   const answers = [call("look", { town: "Lima" }), call("search", {}), call("look", { country: "Peru" })];
   await using model = await startChatServer((response, nth) => sayText(response, JSON.stringify(answers[nth - 1])));
-  const policy = await createModelPolicy({ url: model.url, model: "small" }, actionSchema);
+  const policy = await createModelPolicy({ url: model.url, model: "small", actionSchema });
   expect(await policy({ ...turn, random: rng(1), memory: {} })).toEqual(answers[2]);
   const told = model.requests.at(-1)?.body.messages.map(({ content }) => content) ?? [];
   expect(told[0]).toContain("Looks something up.");
@@ -29,6 +29,6 @@ test("a model learns which tools there are, and what is wrong with its call of o
 
 test("a model that never fits the schema fails the episode", async () => {
   await using model = await startChatServer((response) => sayText(response, '{"tool_name": "look"}'));
-  const policy = await createModelPolicy({ url: model.url, model: "small" }, actionSchema);
+  const policy = await createModelPolicy({ url: model.url, model: "small", actionSchema });
   await expect(policy({ ...turn, random: rng(1), memory: {} })).rejects.toThrow("no action that fits the schema in 3");
 });

@@ -10,16 +10,25 @@ const TRIES = 3;
 /** Braces at either end of an answer that an object may begin or end with. */
 const MAX_PLACES = 20;
 
+export interface ModelPolicyOptions extends ChatEndpointOptions {
+  actionSchema: JsonObject;
+  /** What the environment says about itself; part of the system message. */
+  description?: string | undefined;
+  /** The author's own instructions, at the beginning of the system message. */
+  systemPrompt?: string | undefined;
+}
+
 /**
- * Asks a language model for each action and keeps the conversation of one episode. What does not fit the schema is told
- * to the model, and no step is made of it.
+ * Asks a language model for each action and keeps the conversation of one episode. An answer that does not fit the
+ * schema is returned to the model with the reason; no step is made of it.
  * @throws RangeError for an option that cannot work.
  */
-export async function createModelPolicy(options: ChatEndpointOptions, actionSchema: JsonObject): Promise<Policy> {
+export async function createModelPolicy(options: ModelPolicyOptions): Promise<Policy> {
+  const { actionSchema } = options;
   const ask = createChatEndpoint(options);
   const check = await compileCheck(actionSchema);
   return async ({ memory, observation, reward, step }) => {
-    const messages = (memory["messages"] ??= [instruction(actionSchema)]) as ChatMessage[];
+    const messages = (memory["messages"] ??= [systemMessage(options)]) as ChatMessage[];
     messages.push({ role: "user", content: tell({ observation, reward, step }) });
     for (let attempt = 0; attempt < TRIES; attempt++) {
       const content = await ask(messages);
@@ -43,11 +52,12 @@ async function compileCheck({ anyOf, ...schema }: JsonObject): Promise<(action: 
     checks.map((check) => check(action)).reduce((best, next) => (next.length < best.length ? next : best));
 }
 
-function instruction(schema: JsonObject): ChatMessage {
-  const content =
+function systemMessage({ systemPrompt, description, actionSchema }: ModelPolicyOptions): ChatMessage {
+  const rules =
     "You act in an environment and want as much reward as you can get. You are told what you observe; answer with your " +
-    `next action as one JSON object and nothing else. It has to fit this JSON Schema: ${JSON.stringify(schema)}`;
-  return { role: "system", content };
+    `next action as one JSON object and nothing else. It has to fit this JSON Schema: ${JSON.stringify(actionSchema)}`;
+  const parts = [systemPrompt, description && `The environment: ${description}`, rules];
+  return { role: "system", content: parts.filter(Boolean).join("\n\n") };
 }
 
 function tell({ observation, reward, step }: Pick<Turn, "observation" | "reward" | "step">): string {

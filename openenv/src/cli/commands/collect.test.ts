@@ -1,8 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { describe, expect, test, vi } from "vitest";
+import { sayText, startChatServer } from "../../../test-support/chat-server.js";
 import { counterModule, createProject, runCommand, startCommand } from "../../../test-support/command-line.js";
 import { parseEpisode } from "../../protocol/episode.js";
 
@@ -225,38 +224,30 @@ describe("openenv collect", () => {
   });
 
   test("has a language model choose, and tells it what does not fit", async () => {
-    const asked: { messages: { role: string; content: string }[]; authorization: string | undefined }[] = [];
-    const model = createServer((request, response) => {
-      let body = "";
-      request.setEncoding("utf8").on("data", (chunk: string) => (body += chunk));
-      request.on("end", () => {
-        const { messages } = JSON.parse(body) as (typeof asked)[number];
-        asked.push({ messages, authorization: request.headers.authorization });
-        const content = ['I think: {"amount": "much"}', "No idea.", 'Well then:\n```json\n{"amount": 10}\n```'][
-          asked.length - 1
-        ];
-        response.setHeader("content-type", "application/json");
-        response.end(JSON.stringify({ choices: [{ message: { content }, finish_reason: "stop" }] }));
-      });
-    });
-    await new Promise<void>((resolve) => model.listen(0, "127.0.0.1", resolve));
-    const endpoint = `http://127.0.0.1:${(model.address() as AddressInfo).port}/v1`;
+    const answers = ['I think: {"amount": "much"}', "No idea.", 'Well then:\n```json\n{"amount": 10}\n```'];
+    await using model = await startChatServer((response, nth) => sayText(response, answers[nth - 1] ?? null));
     await using counter = await startCounter();
-    const args = ["collect", counter.url, "-n", "1", "--endpoint", endpoint, "--model", "small"];
-    const { code, stdout, stderr } = await runCommand(args, { cwd: counter.dir, env: { OPENAI_API_KEY: "sk-hidden" } });
-    model.close();
+    const args = ["collect", counter.url, "-n", "1", "--endpoint", model.url, "--model", "small"];
+    const more = ["--system-prompt", "Prefer large steps.", "--sampling", '{"temperature":0.5,"max_tokens":64}'];
+    const env = { OPENAI_API_KEY: "sk-hidden" };
+    const { code, stdout, stderr } = await runCommand([...args, ...more], { cwd: counter.dir, env });
     expect([code, stderr]).toEqual([0, ""]);
     expect(read(counter.file)[0]?.steps.map(({ action }) => action)).toEqual([{ amount: 10 }]);
-    expect(asked.map(({ authorization }) => authorization)).toEqual(Array(3).fill("Bearer sk-hidden"));
-    expect(asked[0]?.messages[0]?.content).toContain('"amount"');
-    expect(asked[1]?.messages.at(-1)?.content).toMatch(/does not fit: amount/);
-    expect(asked[2]?.messages.at(-1)?.content).toMatch(/no JSON object/);
+    const bodies = model.requests.map(({ body }) => body);
+    expect(model.requests.map(({ headers }) => headers.authorization)).toEqual(Array(3).fill("Bearer sk-hidden"));
+    expect(bodies[0]).toMatchObject({ model: "small", temperature: 0.5, max_tokens: 64 });
+    expect(bodies[0]?.messages[0]?.content).toMatch(
+      /^Prefer large steps\.\n\nThe environment: counter_env environment\n\n.*"amount"/s,
+    );
+    expect(bodies[1]?.messages.at(-1)?.content).toMatch(/does not fit: amount/);
+    expect(bodies[2]?.messages.at(-1)?.content).toMatch(/no JSON object/);
     expect(stdout + readFileSync(counter.file, "utf8")).not.toContain("hidden");
   });
 
   test.each([
     [["--endpoint", "http://127.0.0.1:9/v1"], /name of a model/],
     [["--model", "small"], /--model needs its --endpoint/],
+    [["--system-prompt", "Be brief."], /--system-prompt needs its --endpoint/],
     [["-n", "0"], /Give a whole number from 1 on/],
     [["--policy", "missing.ts"], /missing\.ts/],
     [["--reset", "[1]"], /Give a JSON object/],

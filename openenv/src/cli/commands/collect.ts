@@ -4,7 +4,7 @@ import type { Policy } from "../../env/policy.js";
 import { ConfigError, RemoteError } from "../../errors.js";
 import type { JsonObject } from "../../protocol/messages.js";
 import { collect } from "../collect/collect.js";
-import { createModelPolicy } from "../collect/model-policy.js";
+import { createModelPolicy, type ModelPolicyOptions } from "../collect/model-policy.js";
 import { loadPolicy, randomPolicy } from "../collect/policy.js";
 import { offeredActions } from "../offered-actions.js";
 import { jsonObject, wholeNumber } from "../option-values.js";
@@ -35,6 +35,8 @@ interface CollectFlags {
   policy?: string;
   endpoint?: string;
   model?: string;
+  systemPrompt?: string;
+  sampling?: JsonObject;
   split?: string;
   reset: JsonObject;
   json?: boolean;
@@ -52,6 +54,8 @@ export function configureCollect(command: Command): void {
     .option("--policy <file>", "module whose default export chooses actions: (turn) => action")
     .option("--endpoint <url>", "have a language model choose: base URL of an OpenAI-compatible API")
     .option("--model <name>", "its name there; the key is taken from OPENAI_API_KEY")
+    .option("--system-prompt <text>", "instructions for the model, before the description of the environment")
+    .option("--sampling <json>", 'more members of each request: {"temperature":0.7,"max_tokens":512}', jsonObject)
     .option("--split <name>", "play the tasks of this split in turn")
     .option("--reset <json>", "more data for every reset", jsonObject, {})
     .option("--json", "print the summary as JSON")
@@ -62,8 +66,8 @@ export function configureCollect(command: Command): void {
 async function run(url: string, flags: CollectFlags): Promise<void> {
   const { episodes, output, parallel, seed, maxSteps, retries, split, reset } = flags;
   const actionSchema = offeredActions(await readSchemas(url));
-  const policy = await choosePolicy(flags, actionSchema);
-  const { environment, tasks } = await ask(url, split);
+  const { environment, description, tasks } = await ask(url, split);
+  const policy = await choosePolicy(flags, { actionSchema, description });
   const warnings = new Set<string>();
   const interrupt = new AbortController();
   process.once("SIGINT", () => interrupt.abort());
@@ -100,27 +104,36 @@ async function run(url: string, flags: CollectFlags): Promise<void> {
   exit(interrupt.signal.aborted ? INTERRUPTED : failed > 0 ? 1 : 0);
 }
 
-async function choosePolicy({ policy, endpoint, model }: CollectFlags, schema: JsonObject): Promise<Policy> {
+async function choosePolicy(
+  { policy, endpoint, model, systemPrompt, sampling }: CollectFlags,
+  world: Pick<ModelPolicyOptions, "actionSchema" | "description">,
+): Promise<Policy> {
   if (policy !== undefined && endpoint !== undefined) throw new ConfigError("Give --policy or --endpoint, not both.");
-  if (endpoint === undefined && model !== undefined) throw new ConfigError("--model needs its --endpoint.");
+  const ofModel = { "--model": model, "--system-prompt": systemPrompt, "--sampling": sampling };
+  const lonely = Object.entries(ofModel).find(([, value]) => value !== undefined);
+  if (endpoint === undefined && lonely !== undefined) throw new ConfigError(`${lonely[0]} needs its --endpoint.`);
   if (policy !== undefined) return loadPolicy(policy);
   if (endpoint === undefined) return randomPolicy;
   const apiKey = process.env["OPENAI_API_KEY"];
+  const options = { ...world, url: endpoint, model: model ?? "", systemPrompt };
   try {
-    return await createModelPolicy({ url: endpoint, model: model ?? "", ...(apiKey && { apiKey }) }, schema);
+    return await createModelPolicy({ ...options, ...(sampling && { request: sampling }), ...(apiKey && { apiKey }) });
   } catch (error) {
     throw new ConfigError((error as Error).message, { cause: error });
   }
 }
 
-/** What the environment is called, and how many tasks a split has. */
-async function ask(url: string, split: string | undefined): Promise<{ environment: string; tasks: number }> {
+/** What the environment is called, what it says about itself, and how many tasks a split has. */
+async function ask(
+  url: string,
+  split: string | undefined,
+): Promise<{ environment: string; description: string; tasks: number }> {
   await using env = await connect(url);
-  const { name } = await env.metadata();
+  const { name, description } = await env.metadata();
   const tasks = split === undefined ? 0 : await env.tasks.count(split).catch((error: unknown) => noTasks(name, error));
   if (split !== undefined && tasks < 1)
     throw new ConfigError(`The split "${split}" is empty: there is nothing to play.`);
-  return { environment: name, tasks };
+  return { environment: name, description, tasks };
 }
 
 function noTasks(name: string, error: unknown): never {
