@@ -57,6 +57,10 @@ export default defineEnvironment(contract, async () => {
       log("waiting");
       signal.addEventListener("abort", () => { log("aborted: " + signal.reason.message); reject(signal.reason); });
     }),
+    tick: async (action, { signal }) => {
+      while (!signal.aborted) await new Promise((end) => setTimeout(end, 20));
+      log("aborted: " + signal.reason.message);
+    },
     never: () => new Promise(() => {}),
     loop: () => { log("looping"); for (;;); },
     exit: () => process.exit(7),

@@ -9,6 +9,27 @@ vi.setConfig({ testTimeout: 60_000 });
 
 const ENDED = { code: 4000, reason: expect.stringMatching(/./) };
 
+describe.each([
+  { isolation: "thread" },
+  { isolation: "thread", poolSize: 1 },
+  { isolation: "process" },
+  { isolation: "process", poolSize: 1 },
+] as const)("a step over the limit, with %o", (kind) => {
+  test.each([
+    ["tick", ["aborted: the environment did not answer step within 1 s", "closed"]],
+    ["never", ["closed"]],
+  ])("%s: the signal aborts, then the environment closes, and other sessions live on", async (op, lines) => {
+    await using isolated = await startIsolated({ ...kind, stepTimeout: 1 });
+    const [slow, other] = [await isolated.play(), await isolated.play()];
+    expect(await slow.socket.ask(step(op))).toMatchObject({ data: { code: "TIMEOUT" } });
+    expect(await slow.socket.closed).toEqual(ENDED);
+    await waitFor(() => isolated.log().includes("closed"));
+    expect(isolated.log()).toEqual(lines);
+    expect(await other.socket.ask(step("add"))).toMatchObject({ data: { observation: { count: 1 } } });
+    if (kind.isolation === "process" && slow.pid !== other.pid) await untilGone(slow.pid);
+  });
+});
+
 describe.each(["thread", "process"] as const)("with a %s for each session", (isolation) => {
   test("others are answered while one loops without an end, and the loop ends with its client", async () => {
     await using isolated = await startIsolated({ isolation });

@@ -33,6 +33,8 @@ interface Pending {
 
 /** How long a host may take to load the module, or to make one environment, milliseconds. */
 export const START_LIMIT_MS = 60_000;
+/** From the time limit of a call until its host is killed: the call sees its signal abort, the environment closes. */
+const TIMEOUT_GRACE_MS = 1_000;
 /** How long a host in doubt may take to show that its loop turns. */
 const PING_LIMIT_MS = 1_000;
 /** How long a host may take to end by itself. */
@@ -143,12 +145,13 @@ export class Host {
       `the environment did not answer ${method} within ${limitMs / 1000} s`,
     );
     pending.reject(error);
+    this.#channel.send({ type: "abort", id, reason: error.message });
     if (pending.tenant !== undefined) this.#evict(pending.tenant, error);
     if (this.#options.shared) void this.#check();
-    else this.#lose(`did not answer ${method} in time`);
+    else setTimeout(() => this.#lose(`did not answer ${method} in time`), TIMEOUT_GRACE_MS).unref();
   }
 
-  /** A loop that turns goes on; one that is stuck takes everybody along. */
+  /** A host whose loop turns lives on; one that is stuck is killed with all its sessions. */
   async #check(): Promise<void> {
     if (this.suspect || this.lost !== undefined) return;
     this.suspect = true;

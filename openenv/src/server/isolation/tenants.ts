@@ -1,11 +1,15 @@
 import type { Environment, EnvironmentDefinition, ResetRequest } from "../../env/environment.js";
 import type { ToolCall } from "../../env/tools.js";
+import { settled } from "../../util/settled.js";
 import { Call } from "../call.js";
 import { createChecked } from "../make-environment.js";
 import { crossable } from "./crossable.js";
 import { type Created, type FromHost, type HostedToolCall, packError, type ToHost } from "./messages.js";
 
 type Request = Extract<ToHost, { type: "request" }>;
+
+/** How long an aborted call may run until its environment is closed all the same: half of a host's grace. */
+const ABORTED_CALL_MS = 500;
 
 const OPTIONAL = ["afterTool", "render", "actions"] as const;
 
@@ -17,19 +21,24 @@ export class Tenants {
   readonly #creating = new Map<number, Promise<Created>>();
   readonly #closing = new Set<Promise<void>>();
   readonly #calls = new Map<number, Call>();
+  /** The latest request of each session, until it is done. */
+  readonly #running = new Map<number, Promise<unknown>>();
 
   constructor(send: (message: FromHost) => void) {
     this.#send = send;
   }
 
   async answer(request: Request): Promise<void> {
-    const { id } = request;
+    const { id, session, method } = request;
+    const running = this.#perform(request);
+    if (method !== "close") this.#running.set(session, running);
     try {
-      this.#send({ type: "answer", id, value: await this.#perform(request) });
+      this.#send({ type: "answer", id, value: await running });
     } catch (error) {
       this.#send({ type: "failure", id, error: packError(error) });
     } finally {
       this.#calls.delete(id);
+      if (this.#running.get(session) === running) this.#running.delete(session);
     }
   }
 
@@ -93,8 +102,10 @@ export class Tenants {
   }
 
   async #finish(session: number): Promise<void> {
-    // Why it could not be made was told to who asked for it.
+    // The request that created it was answered with the reason if it failed.
     await this.#creating.get(session)?.catch(() => {});
+    const running = this.#running.get(session);
+    if (running !== undefined) await settled(running, ABORTED_CALL_MS);
     const environment = this.#environments.get(session);
     this.#environments.delete(session);
     await environment?.close?.();
