@@ -53,7 +53,7 @@ async function collect(env: EnvClient<typeof walk>, seed: number): Promise<Rollo
     const usable = result.outcome !== "env_error" && result.outcome !== "lost";
     rollout.mask.push(usable);
     rollout.rewards.push(usable ? Number(result.reward) : Number.NaN);
-    if (result.done) break;
+    if (!usable || result.done) break;
   }
   return rollout;
 }

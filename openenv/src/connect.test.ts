@@ -143,6 +143,8 @@ describe("outcomes", () => {
       await peer.receive();
       peer.send({ type: "error", data: { message: "boom", code: "EXECUTION_ERROR" } });
       await peer.receive();
+      peer.send({ type: "error", data: { message: "gone", code: "HOST_LOST" } });
+      await peer.receive();
       peer.socket.terminate();
     });
     await using env = await connect(server.url);
@@ -150,7 +152,8 @@ describe("outcomes", () => {
     expect((await env.tryStep({})).outcome).toBe("terminated");
     expect((await env.tryStep({})).outcome).toBe("truncated");
     const failed = await env.tryStep({});
-    expect(failed).toMatchObject({ outcome: "env_error", reward: null, observation: null, done: true });
+    expect(failed).toMatchObject({ outcome: "env_error", reward: null, observation: null, done: null });
+    expect(await env.tryStep({})).toMatchObject({ outcome: "env_error", done: true, error: { code: "HOST_LOST" } });
     const lost = await env.tryStep({});
     expect(lost).toMatchObject({ outcome: "lost", reward: null, observation: null, done: true });
     if (lost.outcome !== "lost" || failed.outcome !== "env_error") throw new Error("unreachable");

@@ -26,7 +26,8 @@ interface Failure<E extends RemoteError | ConnectionError> {
   readonly error: E;
   readonly observation: null;
   readonly reward: null;
-  readonly done: true;
+  /** True when the session has ended, null when it lives on: the step can be repeated or the episode reset. */
+  readonly done: true | null;
   readonly metadata: JsonObject;
   readonly warnings: readonly string[];
 }
@@ -71,11 +72,16 @@ export interface EpisodeState {
   step_count: number;
 }
 
+/** Codes of an answer after which the server has no session. */
+const ENDED: readonly string[] = ["TIMEOUT", "HOST_LOST", "SESSION_ERROR", "CAPACITY_REACHED", "FACTORY_ERROR"];
+
 /** The failure as a result; anything but a failure of server or connection is thrown on. */
 export function toFailedResult(error: unknown): FailedResult {
-  const rest = { observation: null, reward: null, done: true, metadata: {}, warnings: [] } as const;
-  if (error instanceof RemoteError) return { outcome: error.outcome, error, ...rest };
-  if (error instanceof ConnectionError) return { outcome: error.outcome, error, ...rest };
+  const rest = { observation: null, reward: null, metadata: {}, warnings: [] } as const;
+  if (error instanceof RemoteError) {
+    return { outcome: error.outcome, error, done: ENDED.includes(error.wireCode) ? true : null, ...rest };
+  }
+  if (error instanceof ConnectionError) return { outcome: error.outcome, error, done: true, ...rest };
   throw error;
 }
 
