@@ -1,11 +1,18 @@
-/** `npm test`: set-up, `npm run check`, then vitest with the given arguments. */
+/**
+ * `npm test` and `npm run test:system`: set-up, then vitest with this project of vitest.config.ts and the given
+ * arguments. `npm test` also runs what `npm run check` does.
+ */
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { ROOT } from "./root.mjs";
 import { setup } from "./setup.mjs";
 
+const [project, ...args] = process.argv.slice(2);
 await setup();
-for (const args of [["scripts/check.mjs"], ["node_modules/vitest/vitest.mjs", "run", ...process.argv.slice(2)]]) {
-  const { status } = spawnSync(process.execPath, args.with(0, join(ROOT, args[0])), { cwd: ROOT, stdio: "inherit" });
+if (project === "core") run("scripts/check.mjs");
+run("node_modules/vitest/vitest.mjs", "run", "--project", project, ...args);
+
+function run(script, ...rest) {
+  const { status } = spawnSync(process.execPath, [join(ROOT, script), ...rest], { cwd: ROOT, stdio: "inherit" });
   if (status !== 0) process.exit(status ?? 1);
 }

@@ -1,5 +1,6 @@
 import { execFile } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, expect, test, vi } from "vitest";
@@ -11,68 +12,81 @@ const ROOT = join(import.meta.dirname, "../..");
 const cache = join(ROOT, ".cache");
 mkdirSync(cache, { recursive: true });
 const project = mkdtempSync(join(cache, "requirement-"));
+const requireNode24 = `import { requireNode24 } from "${join(import.meta.dirname, "requirement.js")}";`;
 writeFileSync(
-  join(project, "one.test.ts"),
+  join(project, "one.system.test.ts"),
   `import { test } from "vitest";
-import { requireNode24 } from "${join(import.meta.dirname, "requirement.js")}";
+${requireNode24}
 const node24 = await requireNode24();
 test.skipIf(!node24.available)("needs it", () => {});
 `,
 );
 writeFileSync(
-  join(project, "two.test.ts"),
-  `import { expect, test } from "vitest";
-let runs = 0;
-test("passes the second time", () => {
-  runs++;
-  if (process.env.EXPECTS) expect(runs).toBe(2);
-  else if (runs === 1) throw new Error("other side closed");
-});
+  join(project, "late.system.test.ts"),
+  `import { test } from "vitest";
+${requireNode24}
+test("asks while it runs", () => requireNode24());
+`,
+);
+writeFileSync(
+  join(project, "plain.test.ts"),
+  `import { test } from "vitest";
+${requireNode24}
+const node24 = await requireNode24();
+test.skipIf(!node24.available)("needs it", () => {});
 `,
 );
 writeFileSync(
   join(project, "vitest.config.mjs"),
   `import config from ${JSON.stringify(join(ROOT, "vitest.config.ts"))};
-const { retry, reporters } = config.test;
-export default { test: { retry, reporters } };
+export default { test: { reporters: config.test.reporters } };
 `,
 );
 afterAll(() => rmSync(project, { recursive: true, force: true }));
 
-test("a missing component skips its tests and says why", async () => {
-  const { code, output } = await run({ OPENENV_REQUIRE: "python" });
+test("a missing component skips its tests and gives the reason", async () => {
+  const { code, output } = await run("one", { OPENENV_REQUIRE: "python" });
   expect(output).toContain("skipped  node24: OPENENV_NODE24=no-such-node is not Node 24");
-  expect(output).toMatch(/Tests +1 passed \| 2 skipped \(3\)/);
+  expect(output).toMatch(/Tests +2 skipped \(2\)/);
   expect(code).toBe(0);
 });
 
 test("a missing component that OPENENV_REQUIRE names fails", async () => {
-  const { code, output } = await run({ OPENENV_REQUIRE: "python, node24" });
+  const { code, output } = await run("one", { OPENENV_REQUIRE: "python, node24" });
   expect(output).toContain("required component node24 is missing: OPENENV_NODE24=no-such-node is not Node 24");
   expect(code).toBe(1);
 });
 
-test("a test that passed only when it ran once more is named", async () => {
-  const { code, output } = await run({});
-  expect(output).toContain("unsteady  passes the second time");
-  expect(output).toContain("in two.test.ts: other side closed");
-  expect(code).toBe(0);
+test.each(["missing", "present"])("a running test that requires a component which is %s fails", async (state) => {
+  const { code, output } = await run("late", { OPENENV_NODE24: await node24(state) });
+  expect(output).toContain('"asks while it runs" requires the component node24 while it runs');
+  expect(output).toMatch(/Tests +1 failed \(1\)/);
+  expect(code).toBe(1);
 });
 
-test("an expectation that does not hold fails at once", async () => {
-  const { code, output } = await run({ EXPECTS: "1" });
-  expect(output).toContain("expected 1 to be 2");
-  expect(output).not.toContain("unsteady");
+test.each(["missing", "present"])("a test of npm test that requires a component which is %s fails", async (state) => {
+  const { code, output } = await run("plain", { OPENENV_NODE24: await node24(state) });
+  expect(output).toMatch(
+    /plain\.test\.ts requires the component node24: move these tests to a \*\.system\.test\.ts file/,
+  );
   expect(code).toBe(1);
 });
 
 test("vitest's own summary is the last thing printed", async () => {
-  const { output } = await run({});
+  const { output } = await run("one", {});
   expect(output.trimEnd().split("\n").at(-1)).toMatch(/^ *Duration/);
 });
 
-async function run(env: Record<string, string>): Promise<{ code: number; output: string }> {
-  const args = [join(ROOT, "node_modules/vitest/vitest.mjs"), "run", "--root", project];
+/** A file that answers like it is enough to be one. */
+async function node24(state: string): Promise<string> {
+  if (state === "missing") return "no-such-node";
+  const file = join(project, "node24");
+  await writeFile(file, "#!/bin/sh\necho v24.0.0\n", { mode: 0o755 });
+  return file;
+}
+
+async function run(file: string, env: Record<string, string>): Promise<{ code: number; output: string }> {
+  const args = [join(ROOT, "node_modules/vitest/vitest.mjs"), "run", "--root", project, file];
   const options = {
     cwd: project,
     env: { PATH: process.env["PATH"], CI: "true", NO_COLOR: "1", OPENENV_NODE24: "no-such-node", ...env },

@@ -1,5 +1,5 @@
 /**
- * Components that not every machine has. A test file asks for one at its top and skips by the answer:
+ * Components that not every machine has. A `*.system.test.ts` file asks for one at its top and skips by the answer:
  *
  *     const python = await requirePython();
  *     describe.skipIf(!python.available)("the released client", () => {
@@ -13,7 +13,7 @@ import { execFile } from "node:child_process";
 import { access, constants } from "node:fs/promises";
 import { delimiter, join } from "node:path";
 import { promisify } from "node:util";
-import { test } from "vitest";
+import { expect, TestRunner, test } from "vitest";
 
 /** `path` is the executable (or what the function says), empty when it is not available; `reason` says why it is not. */
 export interface Component {
@@ -247,6 +247,7 @@ interface Search {
 }
 
 async function find(search: Search): Promise<Component> {
+  checkCaller(search.name);
   const named = process.env[search.variable];
   for (const path of named ? [named] : search.candidates) {
     if (await answers(path, search)) return { available: true, path: await locate(path, search), reason: "" };
@@ -256,6 +257,19 @@ async function find(search: Search): Promise<Component> {
     : `${search.what} was not found (set ${search.variable})`;
   report(search.name, reason);
   return { available: false, path: "", reason };
+}
+
+/** A mistake in the call fails on every machine, with the component or without. */
+function checkCaller(name: string): void {
+  const running = TestRunner.getCurrentTest();
+  if (running) {
+    throw new Error(
+      `"${running.name}" requires the component ${name} while it runs: require it at the top of the file, and skip by the answer.`,
+    );
+  }
+  const { testPath = "" } = expect.getState();
+  if (/\.system\.test\.ts$/.test(testPath)) return;
+  throw new Error(`${testPath} requires the component ${name}: move these tests to a *.system.test.ts file.`);
 }
 
 async function answers(
