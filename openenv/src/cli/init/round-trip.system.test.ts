@@ -1,6 +1,6 @@
 /**
  * What `openenv init` makes, in the hands of its author and of those who install it from git; outside of this repository.
- * Its image is built and run by web/test/docker-snippet.test.ts.
+ * Its image is built and run by web/test/docker-snippet.system.test.ts.
  */
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
