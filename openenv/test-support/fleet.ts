@@ -1,6 +1,7 @@
 /** Servers of the built command line, alone or with workers, whose environment says which process it lives in. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { createProject, type Running, startCommand } from "./command-line.js";
+import { fetchAsOperator, OPERATOR_VARIABLES } from "./operator.js";
 import { openTestSocket, type TestSocket } from "./socket.js";
 
 /**
@@ -64,7 +65,7 @@ export async function startFleet(env: Record<string, string>, openFiles?: number
   const project = await createProject({ "environment.mjs": WHERE });
   const command = startCommand(["serve", "environment.mjs", "--port", "0"], {
     cwd: project.dir,
-    env,
+    env: { ...OPERATOR_VARIABLES, ...env },
     ...(openFiles !== undefined && { openFiles }),
   });
   const [, url = ""] = await command.printed(/at (http:\S+)/);
@@ -95,7 +96,7 @@ export async function openAll(url: string, count: number): Promise<{ socket: Tes
 }
 
 async function capacityAt(url: string): Promise<Counts> {
-  const response = await fetch(`${url}/sessions`, { headers: { connection: "close" } });
+  const response = await fetchAsOperator(`${url}/sessions`, { connection: "close" });
   return ((await response.json()) as { capacity: Counts }).capacity;
 }
 

@@ -5,6 +5,7 @@ import type { ServerView } from "../src/protocol/web.js";
 import { serve } from "../src/serve.js";
 import type { RunningServer, ServeOptions } from "../src/server/types.js";
 import { type counterContract, defineCounter } from "./counter.js";
+import { fetchAsOperator } from "./operator.js";
 import { openTestSocket, type TestSocket } from "./socket.js";
 
 interface Served<C extends Contract> {
@@ -44,8 +45,8 @@ export async function waitFor(condition: () => boolean): Promise<void> {
   }
 }
 
-/** How many wait for a session of the server. */
+/** How many wait for a session of a server that was started with `WITH_OPERATOR`. */
 export async function countWaiting(url: string): Promise<number> {
-  const response = await fetch(`${url}/web/server`);
+  const response = await fetchAsOperator(`${url}/web/server`);
   return ((await response.json()) as ServerView).waiting;
 }

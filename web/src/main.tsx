@@ -1,6 +1,10 @@
 import { createRoot } from "react-dom/client";
 import { App } from "./app.js";
+import { takeTokenFromAddress } from "./server/token.js";
 import { applyTheme } from "./theme.js";
 
 applyTheme();
+takeTokenFromAddress();
+// Before the page reads which view the address names.
+addEventListener("hashchange", takeTokenFromAddress);
 createRoot(document.getElementById("root") as HTMLElement).render(<App />);

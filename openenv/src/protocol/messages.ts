@@ -57,6 +57,11 @@ export const CLOSE_CODES = {
   sessionEnded: 4000,
 } as const;
 
+/** The WebSocket subprotocol that the server selects when a page offers it with its token. */
+export const SUBPROTOCOL = "openenv";
+/** Begins an offered subprotocol that carries a token: the base64url form of its UTF-8 bytes follows. */
+export const TOKEN_SUBPROTOCOL = "openenv-token.";
+
 /** The query key that negotiates extensions on `/ws`; a server that does not know it ignores it. */
 export const EXTENSIONS_KEY = "openenv";
 /**

@@ -65,8 +65,8 @@ export interface WebInfo {
   capacity: ServerCapacityStatus;
   /** Largest frame taken, bytes. */
   max_message_bytes: number;
-  /** Who may see `GET /web/server`: this caller already, whoever has the token, or nobody who comes this way. */
-  operator: "yes" | "token" | "no";
+  /** The server has an operator's token; without one it answers `GET /web/server` to no caller. */
+  has_operator: boolean;
   /** `owner/name` on Hugging Face Spaces, else null. */
   space_id: string | null;
 }

@@ -1,4 +1,6 @@
+import { once } from "node:events";
 import { describe, expect, test } from "vitest";
+import { WebSocket } from "ws";
 import { useServers } from "../../test-support/servers.js";
 import { defineDesk } from "../../test-support/tool-environment.js";
 import { connect } from "../connect.js";
@@ -38,6 +40,21 @@ describe("a production server with an orchestrator's token", () => {
     for (const authorization of [`Bearer ${TOKEN}x`, `bearer${TOKEN}`, TOKEN, "Bearer ", "Bearer undefined"]) {
       expect(await (await open(server, "/ws", { authorization })).ask(RESET)).toEqual(FORBIDDEN);
     }
+  });
+
+  test("takes the token from a subprotocol, as a page sends it, and does not echo it", async () => {
+    const server = await guarded();
+    const answer = async (token: string) => {
+      const secret = `openenv-token.${Buffer.from(token).toString("base64url")}`;
+      const socket = new WebSocket(`${server.url.replace("http", "ws")}/ws`, ["openenv", secret]);
+      socket.once("open", () => socket.send(JSON.stringify(RESET)));
+      const [data] = await once(socket, "message");
+      expect(socket.protocol).toBe("openenv");
+      socket.terminate();
+      return JSON.parse(String(data));
+    };
+    expect(await answer(TOKEN)).toMatchObject({ type: "observation" });
+    expect(await answer(`${TOKEN}x`)).toEqual(FORBIDDEN);
   });
 
   test("lets in our client with the token, and tells it what is missing without", async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { counterContract, defineCounter } from "../../test-support/counter.js";
+import { WITH_OPERATOR } from "../../test-support/operator.js";
 import { countWaiting, useServers, waitFor } from "../../test-support/servers.js";
 import { openTestSocket } from "../../test-support/socket.js";
 import { defineEnvironment } from "../env/environment.js";
@@ -41,7 +42,7 @@ describe("a server with a queue", () => {
 
   test("gives the place of one that leaves to the next", async () => {
     const counter = defineCounter();
-    const server = await start({ maxConcurrentEnvs: 1, queueSize: 1 }, counter);
+    const server = await start({ ...WITH_OPERATOR, maxConcurrentEnvs: 1, queueSize: 1 }, counter);
     const first = await open(server);
     await first.ask(RESET);
     const leaver = await openTestSocket(`${server.url}/ws`);

@@ -1,4 +1,5 @@
 import { BASE } from "./base.js";
+import { tabToken } from "./token.js";
 
 /** An answer that was none: `status` is 0 when the server could not be reached. */
 export class RequestError extends Error {
@@ -12,15 +13,14 @@ export class RequestError extends Error {
 
 export interface AskOptions {
   body?: unknown;
-  /** Sent as `Authorization: Bearer`. */
-  token?: string | undefined;
   signal?: AbortSignal;
 }
 
-/** Asks a route of the server for JSON. @throws RequestError in words that can be shown. */
-export async function ask<T>(path: string, { body, token, signal }: AskOptions = {}): Promise<T> {
+/** Asks a route of the server for JSON, with the tab's token. @throws RequestError in words that can be shown. */
+export async function ask<T>(path: string, { body, signal }: AskOptions = {}): Promise<T> {
   const headers: Record<string, string> = { accept: "application/json" };
   if (body !== undefined) headers["content-type"] = "application/json";
+  const token = tabToken();
   if (token !== undefined) headers["authorization"] = `Bearer ${token}`;
   let response: Response;
   try {

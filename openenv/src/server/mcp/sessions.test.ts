@@ -1,5 +1,6 @@
 import { describe, expect, test, vi } from "vitest";
 import { INITIALIZE, initialize, MCP_ACCEPT, openAndCutStream, rpc, send, useMcp } from "../../../test-support/mcp.js";
+import { WITH_OPERATOR } from "../../../test-support/operator.js";
 import { countWaiting, waitFor } from "../../../test-support/servers.js";
 import { openTestSocket } from "../../../test-support/socket.js";
 
@@ -105,7 +106,7 @@ describe("a client of real MCP with a session", () => {
   });
 
   test("waits for a session where a queue is kept, and leaves the queue when it goes", async () => {
-    const { server, active } = await start({ maxConcurrentEnvs: 1, queueSize: 1, queueTimeout: 30 });
+    const { server, active } = await start({ ...WITH_OPERATOR, maxConcurrentEnvs: 1, queueSize: 1, queueTimeout: 30 });
     const { transport } = await open(server);
     const gone = new AbortController();
     const given = { method: "POST", headers: { accept: MCP_ACCEPT, "content-type": "application/json" } };

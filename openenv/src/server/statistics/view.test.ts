@@ -1,14 +1,16 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
+import { fetchAsOperator, WITH_OPERATOR } from "../../../test-support/operator.js";
 import { useServers, waitFor } from "../../../test-support/servers.js";
 import type { ServerView } from "../../protocol/web.js";
 import type { RunningServer } from "../types.js";
 import { METRICS } from "./metrics.js";
 
-const { start, open } = useServers();
+const { start: serve, open } = useServers();
+const start: typeof serve = (options, served) => serve({ ...WITH_OPERATOR, ...options }, served);
 
 async function view(server: RunningServer, query = ""): Promise<ServerView> {
-  const response = await fetch(`${server.url}/web/server${query}`);
+  const response = await fetchAsOperator(`${server.url}/web/server${query}`);
   expect(response.status).toBe(200);
   expect(response.headers.get("cache-control")).toBe("no-store");
   return (await response.json()) as ServerView;
@@ -162,17 +164,24 @@ describe("GET /web/server", () => {
     expect(recent_errors[0]?.message.length).toBeLessThanOrEqual(500);
   });
 
-  test.each(["/web/server", "/metrics"])("as %s is for operators", async (path) => {
-    const open = await start();
-    const asked = async (url: string, headers: Record<string, string> = {}) =>
-      (await fetch(url + path, { headers })).status;
-    expect(await asked(open.url)).toBe(200);
-    expect(await asked(open.url, { "x-forwarded-for": "10.0.0.1" })).toBe(401);
-    expect(await asked(open.url, { origin: "https://example.org" })).toBe(401);
-    const closed = await start({ operatorToken: "letmein" });
-    expect(await asked(closed.url)).toBe(401);
-    expect(await asked(closed.url, { authorization: "Bearer letme" })).toBe(401);
-    expect(await asked(closed.url, { authorization: "Bearer letmein" })).toBe(200);
+  test.each(["/web/server", "/metrics", "/sessions"])("as %s is for operators", async (path) => {
+    const without = await serve();
+    const request = async ({ url }: RunningServer, headers: Record<string, string> = {}) => {
+      const response = await fetch(url + path, { headers });
+      return response.status === 200 ? 200 : `${response.status} ${await response.text()}`;
+    };
+    const noOperator = expect.stringMatching(/^401 .*no operator: set OPENENV_OPERATOR_TOKEN/);
+    expect(await request(without)).toEqual(noOperator);
+    expect(await request(without, { authorization: "Bearer " })).toEqual(noOperator);
+    expect(await request(without, { authorization: "Bearer undefined" })).toEqual(noOperator);
+    const guarded = await serve({ operatorToken: "letmein", orchestratorToken: "drive" });
+    const refused = expect.stringMatching(/^401 .*send the value of OPENENV_OPERATOR_TOKEN/);
+    for (const token of ["letme", "letmein2", "drive"]) {
+      expect(await request(guarded, { authorization: `Bearer ${token}` })).toEqual(refused);
+    }
+    expect(await request(guarded)).toEqual(refused);
+    expect(await request(guarded, { authorization: "Bearer letmein" })).toBe(200);
+    expect(await request(guarded, { authorization: "Bearer letmein", "x-forwarded-for": "203.0.113.7" })).toBe(200);
   });
 });
 
@@ -188,7 +197,7 @@ describe("GET /metrics", () => {
     await socket.ask(RESET);
     for (let i = 0; i < 5; i++) await socket.ask(step(1));
     await socket.ask(step(1_000));
-    const response = await fetch(`${server.url}/metrics`);
+    const response = await fetchAsOperator(`${server.url}/metrics`);
     expect(response.headers.get("content-type")).toBe("text/plain; version=0.0.4; charset=utf-8");
     const text = await response.text();
     const lines = text.split("\n");
@@ -221,7 +230,7 @@ describe("GET /metrics", () => {
     await socket.ask(RESET);
     for (let i = 0; i < 20; i++) await socket.ask(step(0));
     await socket.ask(step(50));
-    const text = await (await fetch(`${server.url}/metrics`)).text();
+    const text = await (await fetchAsOperator(`${server.url}/metrics`)).text();
     const found = [...text.matchAll(/^openenv_step_duration_seconds_bucket\{worker="0",le="([^"]+)"\} (\d+)$/gm)];
     const limits = found.map(([, le]) => (le === "+Inf" ? Number.POSITIVE_INFINITY : Number(le)));
     const counts = found.map(([, , count]) => Number(count));
@@ -242,7 +251,7 @@ describe("GET /metrics", () => {
     await socket.ask(RESET);
     socket.ws.terminate();
     await waitFor(() => server.capacity().active_sessions === 0);
-    const text = await (await fetch(`${server.url}/metrics`)).text();
+    const text = await (await fetchAsOperator(`${server.url}/metrics`)).text();
     expect(text).toContain('openenv_sessions{worker="0"} 0');
     expect(text).toContain('openenv_websockets{worker="0"} 0');
   });

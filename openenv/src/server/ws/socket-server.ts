@@ -8,6 +8,7 @@ import { VIEW_KEY } from "../../protocol/web.js";
 import type { Registry } from "../../util/registry.js";
 import type { ServerContext } from "../context.js";
 import { cookieSession } from "../http/http-session.js";
+import { selectSubprotocol } from "../rights.js";
 import { Connection } from "./connection.js";
 import { createFrameProtocol } from "./frames.js";
 import { Heartbeat } from "./heartbeat.js";
@@ -59,8 +60,7 @@ export function createSocketServer(context: ServerContext): SocketServer {
     perMessageDeflate: false,
     maxPayload: context.maxMessageBytes,
     WebSocket: SessionSocket,
-    // An offered subprotocol is ignored, as in the reference; otherwise ws would select the first.
-    handleProtocols: () => false,
+    handleProtocols: selectSubprotocol,
   });
 
   /** Made for the first page that watches. */

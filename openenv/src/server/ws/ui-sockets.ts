@@ -7,6 +7,7 @@ import { cookieSession, sessionCookieHeader } from "../http/http-session.js";
 import type { Watcher } from "../http/web/visit.js";
 import { visitOf } from "../http/web/visitor.js";
 import { Refusal } from "../refusal.js";
+import { selectSubprotocol } from "../rights.js";
 import type { Session } from "../session.js";
 import { refuseUpgrade } from "./refuse-upgrade.js";
 
@@ -24,7 +25,7 @@ export class UiSockets {
     noServer: true,
     perMessageDeflate: false,
     maxPayload: MAX_FRAME,
-    handleProtocols: () => false,
+    handleProtocols: selectSubprotocol,
   });
   readonly #cookies = new WeakMap<IncomingMessage, string>();
   readonly #unheard = new WeakSet<WebSocket>();

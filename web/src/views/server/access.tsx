@@ -2,7 +2,7 @@ import { type FormEvent, useEffect, useId, useRef } from "react";
 import { focusContent } from "../../focus-content.js";
 
 interface AccessProps {
-  /** Nobody who comes this way has the right, whatever they send. */
+  /** The server has no operator's token. */
   hopeless: boolean;
   problem: string | undefined;
   onToken(token: string): void;
@@ -33,15 +33,14 @@ export function Access({ hopeless, problem, onToken }: AccessProps) {
         </h2>
         {hopeless ? (
           <p>
-            It shows the sessions of other people. This server has no operator token, so it is open on the server's own
-            machine only, without a proxy in between. Start the server with <code>OPENENV_OPERATOR_TOKEN</code> to open
-            it from here.
+            It shows the sessions of other people. This server has no operator token: set{" "}
+            <code>OPENENV_OPERATOR_TOKEN</code> where you start it, and paste the value here.
           </p>
         ) : (
           <>
             <p>
               It shows the sessions of other people. Paste the operator token of this server to open it; it is kept in
-              this tab only, and forgotten when you load the page again.
+              this tab only.
             </p>
             <form className="with-btn access" onSubmit={open}>
               <input

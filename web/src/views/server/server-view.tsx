@@ -1,5 +1,6 @@
 import { useEffect, useSyncExternalStore } from "react";
 import { Notice } from "../../parts/notice.js";
+import { tabToken } from "../../server/token.js";
 import type { ViewProps } from "../../views.js";
 import { Access } from "./access.js";
 import { ErrorsCard } from "./errors-card.js";
@@ -15,7 +16,7 @@ const watch = new ServerWatch();
 /** What the server is doing, for its operator: live, and frozen on demand. */
 export default function ServerView({ info, play }: ViewProps) {
   const state = useSyncExternalStore(watch.subscribe, watch.snapshot);
-  const mayAsk = info.operator === "yes" || watch.hasToken;
+  const mayAsk = tabToken() !== undefined;
   useEffect(() => {
     const { paused, refused } = watch.snapshot();
     if (mayAsk && !paused && !refused) watch.start();
@@ -24,7 +25,7 @@ export default function ServerView({ info, play }: ViewProps) {
   if (refused || checking || !mayAsk) {
     return (
       <main className="page" id="main" tabIndex={-1}>
-        <Access hopeless={info.operator === "no"} problem={problem} onToken={(token) => watch.start(token)} />
+        <Access hopeless={!info.has_operator} problem={problem} onToken={(token) => watch.start(token)} />
       </main>
     );
   }

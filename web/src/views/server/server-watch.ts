@@ -1,5 +1,6 @@
 import { MAX_TOLD_SESSIONS, type ServerView } from "../../../../openenv/src/protocol/web.js";
 import { ask, RequestError } from "../../server/get.js";
+import { keepToken, tabToken } from "../../server/token.js";
 import { addSample, Rates, type Sample } from "./samples.js";
 
 /** All that the Server view shows. A value: every answer makes another one. */
@@ -35,12 +36,11 @@ const START: WatchState = {
 };
 
 /**
- * Asks the server once a second while somebody looks on. Outlives the view, so that its numbers and the token are
- * still there when the visitor comes back; the tab's memory is the only place that has the token.
+ * Asks the server once a second while somebody looks on. Outlives the view, so that its numbers are still there when
+ * the visitor comes back.
  */
 export class ServerWatch {
   #state = START;
-  #token: string | undefined;
   #limit = FEW_SESSIONS;
   #isStarted = false;
   #listeners = new Set<() => void>();
@@ -61,15 +61,10 @@ export class ServerWatch {
 
   readonly snapshot = (): WatchState => this.#state;
 
-  /** Whether `start` would have a token to send. */
-  get hasToken(): boolean {
-    return this.#token !== undefined;
-  }
-
   /** Asks at once and then every second. A token replaces the one of before. */
-  start(token = this.#token): void {
-    const checking = token !== this.#token || this.#state.checking;
-    this.#token = token;
+  start(token = tabToken()): void {
+    const checking = token !== tabToken() || this.#state.checking;
+    keepToken(token);
     this.#isStarted = true;
     this.#set({ refused: false, checking, paused: false });
     this.#restart();
@@ -112,7 +107,7 @@ export class ServerWatch {
     const signal = AbortSignal.any([asking.signal, AbortSignal.timeout(DEADLINE_MS)]);
     try {
       const path = `/web/server?limit=${this.#limit}`;
-      const view = await ask<ServerView>(path, { token: this.#token, signal });
+      const view = await ask<ServerView>(path, { signal });
       if (asking.signal.aborted) return;
       this.#take(view);
     } catch (error) {
@@ -138,8 +133,8 @@ export class ServerWatch {
 
   /** What was shown belongs to those who have the right. */
   #refuse(): void {
-    const problem = this.#token === undefined ? undefined : "The server did not take this token.";
-    this.#token = undefined;
+    const problem = tabToken() === undefined ? undefined : "The server did not take this token.";
+    keepToken(undefined);
     this.#set({ ...START, refused: true, problem });
   }
 

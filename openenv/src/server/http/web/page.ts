@@ -5,7 +5,6 @@ import { packageVersion } from "../../../util/package-version.js";
 import type { WebSettings } from "../../context.js";
 import { renderMetadata } from "../../metadata.js";
 import { askAll, renderView } from "../../statistics/view.js";
-import { isOperator } from "../operator.js";
 import { sendJson } from "../respond.js";
 import type { Exchange } from "../router.js";
 import { Assets } from "./assets.js";
@@ -26,8 +25,7 @@ export async function metadata({ response, context }: Exchange): Promise<void> {
   sendJson(response, 200, { ...body, readme_content: settings(context).readme });
 }
 
-export async function info(exchange: Exchange): Promise<void> {
-  const { response, context } = exchange;
+export async function info({ response, context }: Exchange): Promise<void> {
   const { runtime, rights, sessions } = context;
   const { contract, tasks, stepBeforeReset } = runtime.definition;
   const { readme, spaceId } = settings(context);
@@ -45,7 +43,7 @@ export async function info(exchange: Exchange): Promise<void> {
     step_before_reset: stepBeforeReset === "allow",
     capacity: sessions.capacity(),
     max_message_bytes: context.maxMessageBytes,
-    operator: isOperator(exchange) ? "yes" : rights.hasOperator ? "token" : "no",
+    has_operator: rights.hasOperator,
     space_id: spaceId,
   };
   response.setHeader("cache-control", "no-store");

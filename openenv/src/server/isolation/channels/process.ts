@@ -2,12 +2,14 @@ import { fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import type { Channel, ChannelOptions } from "../channel.js";
+import { hostVariables } from "../host-variables.js";
 
 /** A child process. It ends with this one, also when this one is killed; its limit bounds all of its memory. */
 export function startProcess({ module, memoryMb }: ChannelOptions): Channel {
   const script = fileURLToPath(new URL("../worker.js", import.meta.url));
   const child = fork(script, [module, String(process.pid), String(memoryMb ?? 0)], {
     serialization: "advanced",
+    env: hostVariables(),
     stdio: ["ignore", "inherit", "inherit", "ipc"],
     execArgv: memoryMb === undefined ? [] : [`--max-old-space-size=${memoryMb}`],
   });

@@ -1,10 +1,12 @@
 import { Worker } from "node:worker_threads";
 import type { Channel, ChannelOptions } from "../channel.js";
+import { hostVariables } from "../host-variables.js";
 import type { ThreadData } from "../worker.js";
 
 /** A worker thread. Its limit bounds the JavaScript heap; buffers and native memory are the process's. */
 export function startThread({ module, memoryMb }: ChannelOptions): Channel {
   const worker = new Worker(new URL("../worker.js", import.meta.url), {
+    env: hostVariables(),
     workerData: { module } satisfies ThreadData,
     // Options of this process, such as --input-type, can keep a thread from starting.
     execArgv: [],

@@ -1,0 +1,11 @@
+/** The operator of servers that tests start. */
+export const OPERATOR_TOKEN = "operator of the tests";
+
+/** For a server that is started by options, and for one that is started by variables. */
+export const WITH_OPERATOR = { operatorToken: OPERATOR_TOKEN };
+export const OPERATOR_VARIABLES = { OPENENV_OPERATOR_TOKEN: OPERATOR_TOKEN };
+
+/** Requests `url` as the operator. */
+export function fetchAsOperator(url: string, headers: Record<string, string> = {}): Promise<Response> {
+  return fetch(url, { headers: { authorization: `Bearer ${OPERATOR_TOKEN}`, ...headers } });
+}
