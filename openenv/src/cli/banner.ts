@@ -6,13 +6,13 @@ import { renderPython } from "./python-literal.js";
 
 type Served = Pick<RunningServer, "url" | "environment" | "webInterface">;
 
-/** The text that tells a newcomer where the server is and the lines that use it. */
-export function renderBanner({ url, environment: { contract }, webInterface }: Served): string {
+/** Where the server is and the lines that use it; `operatorToken` is one that was made for this terminal. */
+export function renderBanner({ url, environment: { contract }, webInterface }: Served, operatorToken?: string): string {
   const action = sampleValue(offeredActions(contract.schemas())) as JsonObject;
   return `
 ${contract.name} ${contract.version} at ${url}
 
-${webInterface ? `  ${url}/web/     play in a browser\n` : ""}  ${url}/docs     HTTP API
+${renderPage(url, webInterface, operatorToken)}  ${url}/docs     HTTP API
   ${url}/health   readiness
   ${url.replace(/^http/, "ws")}/ws         sessions
 
@@ -28,6 +28,12 @@ Python (pip install openenv)
       env.reset()
       print(env.step(${renderPython(action)}))
 `;
+}
+
+function renderPage(url: string, webInterface: boolean, token: string | undefined): string {
+  if (token === undefined) return webInterface ? `  ${url}/web/     play in a browser\n` : "";
+  if (!webInterface) return `  operator token: ${token}     for /metrics and /sessions, as bearer token\n`;
+  return `  ${url}/web/#token=${token}     play in a browser, as the operator\n`;
 }
 
 function renderTypeScript(value: JsonObject): string {

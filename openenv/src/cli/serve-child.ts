@@ -14,6 +14,8 @@ export interface ChildTask {
   version?: string | undefined;
   /** Print the URLs and how to use them: the first time only. */
   announce: boolean;
+  /** With them the operator's token, which the child has from the environment. */
+  operatorToken?: boolean;
 }
 
 /** Sent once, when the server listens. */
@@ -32,11 +34,11 @@ async function end(): Promise<void> {
 process.once("disconnect", end);
 if (!process.connected) await end();
 try {
-  const { target, options, version, announce } = JSON.parse(process.argv[2] ?? "") as ChildTask;
+  const { target, options, version, announce, operatorToken } = JSON.parse(process.argv[2] ?? "") as ChildTask;
   const { file, manifest } = await locateEnvironment(target);
   if (manifest) applyVariables(manifest);
   server = await serveModule(file, options, version ?? manifest?.version);
-  if (announce) print(renderBanner(server));
+  if (announce) print(renderBanner(server, operatorToken ? process.env["OPENENV_OPERATOR_TOKEN"] : undefined));
   process.send?.({ port: server.port } satisfies ChildReady);
 } catch (error) {
   exit(reportError(error));

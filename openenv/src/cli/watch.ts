@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import type { ServeOptions } from "../server/types.js";
 import { BundleError, bundle, describePath } from "./bundle.js";
+import { makeOperatorToken } from "./operator-token.js";
 import { exit, printError, printNote } from "./output.js";
 import type { ChildReady, ChildTask } from "./serve-child.js";
 import { createSourceWatcher } from "./source-watcher.js";
@@ -15,7 +16,8 @@ import { createSourceWatcher } from "./source-watcher.js";
 export async function serveAndWatch(file: string, options: ServeOptions, version: string | undefined): Promise<void> {
   const sources = createSourceWatcher();
   sources.follow((await bundle(file)).inputs);
-  let child = startChild({ target: file, options, version, announce: true });
+  const operatorToken = makeOperatorToken() !== undefined;
+  let child = startChild({ target: file, options, version, announce: true, operatorToken });
   endWithSignals(() => child);
 
   const started = await child.started;

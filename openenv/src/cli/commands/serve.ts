@@ -5,6 +5,7 @@ import { renderBanner } from "../banner.js";
 import { endWithParent } from "../end-with-parent.js";
 import { fetchTarget } from "../fetch-target.js";
 import { ENVIRONMENT_PLACES, locateEnvironment } from "../find-environment.js";
+import { makeOperatorToken } from "../operator-token.js";
 import { secondsAboveZero, wholeNumber } from "../option-values.js";
 import { print } from "../output.js";
 import { serveModule } from "../serve-module.js";
@@ -100,8 +101,9 @@ async function serveTarget(target: string, { watch, reload, ...options }: ServeF
     await serveAndWatch(file, options, manifest?.version);
     return;
   }
+  const operatorToken = makeOperatorToken();
   const server = await serveModule(file, options, manifest?.version);
-  if (server.role !== "worker") print(renderBanner(server));
+  if (server.role !== "worker") print(renderBanner(server, operatorToken));
 }
 
 function parseWorkers(text: string): number | "auto" {
