@@ -16,7 +16,7 @@ export function createContext(runtime: Runtime, own: Partial<ServerContext>): Se
     runtime,
     sessions: new Sessions(runtime, { maxConcurrentEnvs: 50, sessionTimeoutMs: null }),
     fleet: undefined,
-    origins: createOrigins("127.0.0.1", []),
+    origins: createOrigins({ host: "127.0.0.1", allowedOrigins: [], allowedHosts: [] }),
     rights: createRights({ operatorToken: undefined, orchestratorToken: undefined }),
     maxMessageBytes: MB,
     pingIntervalMs: 60_000,

@@ -16,12 +16,12 @@ const PREFIX = "/envs/doors";
 describe.skipIf(!chromium.available || !nginx.available)("behind the nginx of the guide", () => {
   const { start, open, expectProblem } = usePages(chromium);
 
-  test("the page finds its server below the prefix, under the name that ALLOWED_ORIGINS has", async () => {
+  test("the page finds its server below the prefix, under the name that ALLOWED_HOSTS has", async () => {
     // Without TLS a browser heeds one header less.
     expectProblem(/Cross-Origin-Opener-Policy header has been ignored/);
     const port = await findFreePort();
     const origin = `http://${ELSEWHERE}:${port}`;
-    const server = await start(echo, { allowedOrigins: [origin] });
+    const server = await start(echo, { allowedHosts: [ELSEWHERE] });
     await using _proxy = await startNginx(server.url, port);
     const page = await open({ url: origin }, { path: PREFIX });
     await reset(page);
@@ -42,7 +42,7 @@ describe.skipIf(!chromium.available || !nginx.available)("behind the nginx of th
     const server = await start(echo);
     await using _proxy = await startNginx(server.url, port);
     const page = await open({ url: `http://${ELSEWHERE}:${port}` }, { path: PREFIX });
-    await page.getByText(/add http:\/\/example\.org:\d+ to ALLOWED_ORIGINS/).waitFor();
+    await page.getByText(/add example\.org to ALLOWED_HOSTS/).waitFor();
   });
 });
 

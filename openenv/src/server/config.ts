@@ -3,6 +3,7 @@ import { availableParallelism } from "node:os";
 import type { EnvironmentDefinition } from "../env/environment.js";
 import { ConfigError } from "../errors.js";
 import type { IsolationConfig } from "./isolation/isolate.js";
+import { parseHosts, parseOrigins } from "./origins.js";
 import type { LogLevel, Mode, ServeOptions } from "./types.js";
 
 /** Everything a server is started with, decided: options first, then environment variables, then defaults. */
@@ -13,6 +14,8 @@ export interface Config {
   maxConcurrentEnvs: number;
   sessionTimeoutMs: number | null;
   allowedOrigins: readonly string[];
+  /** With the name that Hugging Face gives a Space. */
+  allowedHosts: readonly string[];
   operatorToken: string | undefined;
   orchestratorToken: string | undefined;
   maxMessageBytes: number;
@@ -67,7 +70,11 @@ export function readConfig(definition: EnvironmentDefinition, options: ServeOpti
       sessionTimeout === null
         ? null
         : seconds("SESSION_TIMEOUT", sessionTimeout ?? text(variables, "SESSION_TIMEOUT") ?? 900),
-    allowedOrigins: origins(options.allowedOrigins ?? (text(variables, "ALLOWED_ORIGINS") ?? "").split(",")),
+    allowedOrigins: parseOrigins(options.allowedOrigins ?? (text(variables, "ALLOWED_ORIGINS") ?? "").split(",")),
+    allowedHosts: [
+      ...parseHosts("ALLOWED_HOSTS", options.allowedHosts ?? (text(variables, "ALLOWED_HOSTS") ?? "").split(",")),
+      ...parseHosts("SPACE_HOST", (text(variables, "SPACE_HOST") ?? "").split(",")),
+    ],
     operatorToken: filled("OPENENV_OPERATOR_TOKEN", options.operatorToken) ?? text(variables, "OPENENV_OPERATOR_TOKEN"),
     orchestratorToken:
       filled("OPENENV_ORCHESTRATOR_TOKEN", options.orchestratorToken) ?? text(variables, "OPENENV_ORCHESTRATOR_TOKEN"),
@@ -215,15 +222,4 @@ function choice<T extends string>(name: string, given: string, allowed: readonly
   const found = allowed.find((value) => value === given);
   if (found === undefined) throw new ConfigError(`${name} must be one of ${allowed.join(", ")}, not "${given}".`);
   return found;
-}
-
-function origins(names: readonly string[]): string[] {
-  return names.flatMap((given) => {
-    const name = String(given).trim();
-    if (name === "*" || name === "") return name || [];
-    const url = URL.canParse(name) ? new URL(name) : undefined;
-    // As browsers write it; `origin` would be "null" for the pages of a browser's extension.
-    if (url !== undefined && url.host !== "") return `${url.protocol}//${url.host}`;
-    throw new ConfigError(`ALLOWED_ORIGINS needs origins such as https://example.org, not "${name}".`);
-  });
 }

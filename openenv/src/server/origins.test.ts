@@ -1,7 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { createOrigins } from "./origins.js";
+import { createOrigins, parseHosts } from "./origins.js";
 
-const { objection } = createOrigins("127.0.0.1", ["https://app.example", "https://tunnel.example"]);
+const { objection } = createOrigins({
+  host: "127.0.0.1",
+  allowedOrigins: ["https://app.example", "https://tunnel.example"],
+  allowedHosts: ["proxy.example"],
+});
 
 describe("the Host on a loopback address", () => {
   test.each([
@@ -11,6 +15,10 @@ describe("the Host on a loopback address", () => {
     ["my.localhost:8000"],
     ["127.0.0.1"],
     ["[::1]:8000"],
+    ["10.0.0.2:8000"],
+    ["[2001:db8::1]:8000"],
+    ["proxy.example"],
+    ["Proxy.Example.:8080"],
     ["tunnel.example"],
     ["Tunnel.example:443"],
     [undefined],
@@ -18,17 +26,24 @@ describe("the Host on a loopback address", () => {
     expect(objection({ host })).toBeUndefined();
   });
 
-  test.each(["rebound.example", "localhost.example", "notlocalhost", "127.0.0.1.example", "", "tunnel.example:8000"])(
-    "%j is refused, and the remedy named",
-    (host) => {
-      expect(objection({ host })).toMatch(/is not a name of this machine.* ALLOWED_ORIGINS/);
-    },
-  );
+  test.each([
+    "rebound.example",
+    "tunnel.example:8000",
+    "localhost.example",
+    "notlocalhost",
+    "127.0.0.1.example",
+    "",
+    ":8000",
+    "x.proxy.example",
+    "10.0.0.2.example",
+  ])("%j is refused, and the remedy named", (host) => {
+    expect(objection({ host })).toMatch(/is not a name of this server.* ALLOWED_HOSTS/);
+  });
 });
 
 describe("a Host that was let in", () => {
   test("lets in no other after it, and is let in again itself", () => {
-    const { objection } = createOrigins("127.0.0.1", []);
+    const { objection } = createOrigins({ host: "127.0.0.1", allowedOrigins: [], allowedHosts: [] });
     for (let i = 0; i < 2; i++) {
       expect(objection({ host: "localhost:8000" })).toBeUndefined();
       expect(objection({ host: "rebound.example" })).toContain("rebound.example");
@@ -36,7 +51,7 @@ describe("a Host that was let in", () => {
   });
 
   test("lets in no foreign origin", () => {
-    const { objection } = createOrigins("127.0.0.1", []);
+    const { objection } = createOrigins({ host: "127.0.0.1", allowedOrigins: [], allowedHosts: [] });
     const headers = { host: "localhost:8000" };
     expect(objection(headers)).toBeUndefined();
     expect(objection({ ...headers, origin: "http://localhost:8000" })).toBeUndefined();
@@ -44,8 +59,47 @@ describe("a Host that was let in", () => {
   });
 });
 
+describe("the Host on an address for every interface", () => {
+  const { objection, hostObjection } = createOrigins({
+    host: "0.0.0.0",
+    allowedOrigins: ["https://app.example"],
+    allowedHosts: ["env.example"],
+  });
+  const known = ["127.0.0.1:8000", "localhost:8000", "10.0.0.2:8000", "[::1]:8000", "env.example:8000", "ENV.example."];
+
+  test.each(known)("%s is let in with an Origin", (host) => {
+    expect(objection({ host, origin: `http://${host}` })).toBeUndefined();
+    expect(hostObjection({ host }, true)).toBeUndefined();
+  });
+
+  test("a foreign name is refused with an Origin, also of a request that reads", () => {
+    const rebound = { host: "evil.example:8000", origin: "http://evil.example:8000" };
+    const refusal = /"evil\.example:8000" is not a name of this server.*add evil\.example to ALLOWED_HOSTS/;
+    expect(objection(rebound)).toMatch(refusal);
+    expect(hostObjection(rebound)).toMatch(refusal);
+    expect(objection({ ...rebound, "x-forwarded-host": "env.example" })).toMatch(refusal);
+  });
+
+  test("any name is let in without an Origin, except on routes for operators", () => {
+    const stock = { host: "openenv-servers.default.svc:8000" };
+    expect(objection(stock)).toBeUndefined();
+    expect(hostObjection(stock)).toBeUndefined();
+    expect(hostObjection(stock, true)).toMatch(/add openenv-servers\.default\.svc to ALLOWED_HOSTS/);
+    expect(hostObjection({}, true)).toBeUndefined();
+    expect(objection({ host: "", origin: "" })).toBeDefined();
+  });
+
+  test("an allowed origin may use any name", () => {
+    expect(objection({ host: "x.example", origin: "https://app.example" })).toBeUndefined();
+  });
+});
+
 describe("the Origin", () => {
-  const anywhere = createOrigins("0.0.0.0", ["https://app.example"]);
+  const anywhere = createOrigins({
+    host: "0.0.0.0",
+    allowedOrigins: ["https://app.example"],
+    allowedHosts: ["x.example", "me.example"],
+  });
 
   test.each([
     [{ host: "x.example:8000", origin: "http://x.example:8000" }],
@@ -65,9 +119,17 @@ describe("the Origin", () => {
     [{ host: "x.example:443", origin: "http://x.example" }],
     [{ host: "x.example", origin: "null" }],
     [{ origin: "https://x.example" }],
-    [{ host: "", origin: "" }],
     [{ host: "x.example", "x-forwarded-host": "me.example", origin: "https://y.example" }],
+    // A foreign name that resolves to a proxy.
+    [{ host: "10.0.0.2:8000", "x-forwarded-host": "evil.example", origin: "http://evil.example" }],
   ])("%j is refused, and the remedy named", (headers) => {
     expect(anywhere.objection(headers)).toMatch(/is not allowed; .* ALLOWED_ORIGINS/);
   });
+});
+
+test("names are checked when they are read", () => {
+  expect(parseHosts("ALLOWED_HOSTS", [" Env.Example. ", "", "a_b"])).toEqual(["env.example", "a_b"]);
+  for (const name of ["https://env.example", "env.example:8000", "*", "a b"]) {
+    expect(() => parseHosts("ALLOWED_HOSTS", [name])).toThrow(/ALLOWED_HOSTS must be host names without a port/);
+  }
 });

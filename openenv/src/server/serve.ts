@@ -64,7 +64,7 @@ export async function serveHere(
     runtime,
     sessions: new Sessions(runtime, { ...config, fleet }),
     fleet,
-    origins: createOrigins(config.host, config.allowedOrigins),
+    origins: createOrigins(config),
     rights: createRights(config),
     maxMessageBytes: config.maxMessageBytes,
     pingIntervalMs: config.pingIntervalMs,

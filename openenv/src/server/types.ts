@@ -20,9 +20,14 @@ export interface ServeOptions extends Partial<ConcurrencyConfig> {
   port?: number;
   /** `OPENENV_MODE`, default simulation. */
   mode?: Mode;
-  /** `ALLOWED_ORIGINS` (comma separated; `*` for all): web origins let in beside the server's own. */
+  /** `ALLOWED_ORIGINS` (comma separated; `*` for all): web origins let in next to the server's own. */
   allowedOrigins?: readonly string[];
-  /** `OPENENV_OPERATOR_TOKEN`: bearer token for `GET /sessions`; without one only a loopback caller may ask. */
+  /**
+   * `ALLOWED_HOSTS` (comma separated, without ports): names, next to IP addresses and loopback names, under which a page
+   * may use the server, and under which a server on a loopback address or a route for operators answers at all.
+   */
+  allowedHosts?: readonly string[];
+  /** `OPENENV_OPERATOR_TOKEN`: bearer token for `/sessions`, `/metrics` and `/web/server`; without one they are closed. */
   operatorToken?: string;
   /**
    * `OPENENV_ORCHESTRATOR_TOKEN`: bearer token that reset, step and state on `/ws` need in production; tools do not.

@@ -37,6 +37,11 @@ export function configureServe(command: Command): void {
     .argument("[target]", "folder or module of the environment, a Space or a git URL", ".")
     .option("--port <number>", "port to listen on, 0 for a free one (PORT, default 8000)", wholeNumber(0, 65535))
     .option("--host <address>", "address to listen on (HOST, default 127.0.0.1)")
+    .option(
+      "--allowed-hosts <names>",
+      "names under which pages may use the server, comma separated (ALLOWED_HOSTS)",
+      parseNames,
+    )
     .option("--max-concurrent-envs <number>", "sessions at once (MAX_CONCURRENT_ENVS)", wholeNumber(1))
     .option(
       "--session-timeout <seconds>",
@@ -108,6 +113,10 @@ async function serveTarget(target: string, { watch, reload, ...options }: ServeF
 
 function parseWorkers(text: string): number | "auto" {
   return text === "auto" ? text : wholeNumber(1, 1024)(text);
+}
+
+function parseNames(text: string): string[] {
+  return text.split(",");
 }
 
 /** Infinity stands for none: the option parser would turn a null into an empty text. */

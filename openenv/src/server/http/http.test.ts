@@ -1,4 +1,5 @@
 import { request as httpRequest } from "node:http";
+import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { defineCounter } from "../../../test-support/counter.js";
@@ -23,16 +24,22 @@ async function get(server: RunningServer, path: string, headers: Record<string, 
   return { status: response.status, headers: response.headers, body: (await response.json()) as Json };
 }
 
-/** With headers that fetch does not let through. */
-function rawGet(server: RunningServer, path: string, headers: Record<string, string>): Promise<number> {
+/** With headers that fetch() would not send. */
+function rawRequest(
+  server: RunningServer,
+  path: string,
+  options: { method?: string; headers: Record<string, string> },
+): Promise<{ status: number; body: string }> {
   return new Promise((resolve, reject) => {
-    const request = httpRequest(server.url + path, { headers }, (response) => {
-      response.resume();
-      resolve(response.statusCode ?? 0);
+    const request = httpRequest(server.url + path, options, async (response) => {
+      resolve({ status: response.statusCode ?? 0, body: await text(response) });
     });
     request.on("error", reject).end();
   });
 }
+
+const rawGet = async (server: RunningServer, path: string, headers: Record<string, string>): Promise<number> =>
+  (await rawRequest(server, path, { headers })).status;
 
 const step = (amount: number) => ({ action: { amount } });
 
@@ -208,6 +215,41 @@ describe("who may ask", () => {
     expect(await post(server, "/reset", {}, { origin: "https://example.org" })).toMatchObject({ status: 403 });
     expect(await rawGet(server, "/state", { host: "rebound.example.org" })).toBe(403);
     expect(await get(server, "/health", { origin: "https://example.org" })).toMatchObject({ status: 200 });
+  });
+
+  test("on an address for every interface a foreign name is for clients that are not browsers", async () => {
+    const server = await start({ host: "0.0.0.0", operatorToken: "secret", allowedHosts: ["env.example.org"] });
+    const authorization = "Bearer secret";
+    const evil = { host: "evil.test:8000", origin: "http://evil.test:8000" };
+    const own = { host: "env.example.org", origin: "http://env.example.org" };
+    const service = { host: "servers.default.svc:8000" };
+    const postReset = (headers: Record<string, string>) => rawRequest(server, "/reset", { method: "POST", headers });
+    expect(await postReset(evil)).toEqual({
+      status: 403,
+      body: expect.stringContaining("add evil.test to ALLOWED_HOSTS"),
+    });
+    expect(await rawGet(server, "/health", evil)).toBe(403);
+    expect((await postReset(own)).status).toBe(200);
+    expect((await postReset(service)).status).toBe(200);
+    for (const path of ["/sessions", "/metrics", "/web/server"]) {
+      expect(await rawRequest(server, path, { headers: { ...service, authorization } })).toEqual({
+        status: 403,
+        body: expect.stringContaining("add servers.default.svc to ALLOWED_HOSTS"),
+      });
+      expect(await rawGet(server, path, { host: "env.example.org", authorization })).toBe(200);
+      expect(await rawGet(server, path, { host: "10.0.0.2:8000", authorization })).toBe(200);
+    }
+  });
+
+  test("the name that Hugging Face gives a Space needs no setting", async () => {
+    process.env["SPACE_HOST"] = "owner-counter.hf.space";
+    try {
+      const server = await start({ host: "0.0.0.0" });
+      const headers = { host: "owner-counter.hf.space", origin: "https://owner-counter.hf.space" };
+      expect((await rawRequest(server, "/reset", { method: "POST", headers })).status).toBe(200);
+    } finally {
+      delete process.env["SPACE_HOST"];
+    }
   });
 
   test("an allowed origin gets the headers that let its page read the answer", async () => {

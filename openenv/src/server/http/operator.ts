@@ -1,10 +1,12 @@
 import { sendJson } from "./respond.js";
 import type { Exchange, Handler } from "./router.js";
 
-/** Answers holders of the operator's token only; others get 401 with the setting that makes an operator. */
+/** Answers holders of the operator's token only, under a name of the server; others get 401 with the setting that makes an operator. */
 export function forOperators(handler: Handler): Handler {
   return (exchange) => {
     const { request, response, context } = exchange;
+    const objection = context.origins.hostObjection(request.headers, true);
+    if (objection !== undefined) return sendJson(response, 403, { detail: objection });
     if (context.rights.isOperator(request.headers)) return handler(exchange);
     response.setHeader("www-authenticate", "Bearer");
     sendJson(response, 401, { detail: describeRefusal(exchange) });

@@ -53,9 +53,8 @@ function begin(exchange: Exchange, lookup: Lookup): void {
 async function answer(exchange: Exchange, lookup: Lookup): Promise<void> {
   const { request, response, context, path } = exchange;
   const method = request.method ?? "GET";
-  // Reading is no danger from a foreign page, which cannot see the answer; a foreign Host is one.
-  const { headers } = request;
-  const objection = context.origins.objection(method === "GET" ? { host: headers.host } : headers);
+  const { origins } = context;
+  const objection = method === "GET" ? origins.hostObjection(request.headers) : origins.objection(request.headers);
   if (objection !== undefined) return sendJson(response, 403, { detail: objection });
   const route = lookup(path);
   if (route === undefined) {

@@ -138,6 +138,21 @@ describe("foreign pages", () => {
     await expect(openTestSocket(`${server.url}/ws`, { headers })).rejects.toThrow(/403/);
   });
 
+  test("on an address for every interface a page needs a name of the server, and other clients none", async () => {
+    const server = await start({ host: "0.0.0.0", allowedHosts: ["env.example.org"] });
+    for (const path of ["/ws", "/mcp", "/ws/ui"]) {
+      const headers = { host: "evil.test:8000", origin: "http://evil.test:8000" };
+      await expect(openTestSocket(server.url + path, { headers })).rejects.toThrow(/403/);
+    }
+    for (const headers of [
+      { host: "env.example.org", origin: "http://env.example.org" },
+      { origin: server.url },
+      { host: "servers.default.svc:8000" },
+    ]) {
+      expect(await (await open(server, "/ws", headers)).ask(RESET)).toMatchObject({ type: "observation" });
+    }
+  });
+
   test("an allowed origin and the server's own are let in", async () => {
     const server = await start({ allowedOrigins: ["https://example.org"] });
     for (const origin of ["https://example.org", server.url]) {
