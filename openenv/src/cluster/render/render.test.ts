@@ -1,82 +1,11 @@
-import { execFile } from "node:child_process";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import { Ajv } from "ajv";
 import { describe, expect, test } from "vitest";
 import { parseAllDocuments, parseDocument } from "yaml";
-import { BALANCERS } from "../../../test-support/balancers.js";
-import {
-  requireCompose,
-  requireKubernetesValidate,
-  requirePromtool,
-  requireSlurm,
-} from "../../../test-support/requirement.js";
+import { BACKENDS, CASES, type Case, IMAGE, render } from "../../../test-support/render-cases.js";
 import { METRICS } from "../../server/statistics/metrics.js";
-import { parseTopology, type TopologyInput } from "../topology.js";
-import { renderTarget } from "./render.js";
-import type { RenderedFiles, Target } from "./targets.js";
-
-const run = promisify(execFile);
-const BACKENDS = ["127.0.0.1:8001", "127.0.0.1:8002"];
-const IMAGE = { name: "echo", image: "registry.example.org/echo:1.0", nodes: 3, workers: 2, capacity: 250 } as const;
-const GPU = { resources: { cpus: 4, memoryMb: 8192, gpus: 1 }, runtimeClass: "nvidia" } as const;
-const EVERYTHING: TopologyInput = {
-  ...IMAGE,
-  ...GPU,
-  spares: 1,
-  maxNodes: 12,
-  ingressHost: "echo.example.org",
-  nodeSelector: { pool: "gpu" },
-  tolerations: [
-    { key: "nvidia.com/gpu", effect: "NoSchedule" },
-    { key: "team", value: "rl" },
-  ],
-  variables: { LOG_LEVEL: "off", GREETING: "it's: #1" },
-  graceSeconds: 60,
-};
-
-interface Case {
-  target: Target;
-  topology: TopologyInput;
-  backends?: string[];
-}
-
-const CASES: Record<string, Case> = {
-  haproxy: { target: "haproxy", topology: IMAGE, backends: BACKENDS },
-  envoy: { target: "envoy", topology: IMAGE, backends: BACKENDS },
-  nginx: { target: "nginx", topology: IMAGE, backends: BACKENDS },
-  compose: { target: "compose", topology: IMAGE },
-  "compose-envoy": { target: "compose", topology: { ...IMAGE, ...GPU, balancer: { kind: "envoy" } } },
-  "compose-nginx": {
-    target: "compose",
-    topology: { name: "echo", directory: "./echo", nodes: 2, balancer: { kind: "nginx", port: 9080 } },
-  },
-  swarm: { target: "swarm", topology: { ...IMAGE, ...GPU, nodeSelector: { pool: "gpu" }, runtimeClass: undefined } },
-  "swarm-envoy": { target: "swarm", topology: { ...IMAGE, balancer: { kind: "envoy" } } },
-  kubernetes: { target: "kubernetes", topology: EVERYTHING },
-  "kubernetes-small": { target: "kubernetes", topology: { image: "echo:1" } },
-  "slurm-one": {
-    target: "slurm",
-    topology: { name: "echo", directory: "./echo", workers: 2, resources: { memoryMb: 512 } },
-  },
-  "slurm-many": {
-    target: "slurm",
-    topology: { name: "echo", directory: "./echo", nodes: 2, resources: { memoryMb: 512 }, slurm: { minutes: 10 } },
-  },
-  "slurm-envoy": {
-    target: "slurm",
-    topology: { ...IMAGE, nodes: 2, balancer: { kind: "envoy" }, resources: { memoryMb: 512, cpus: 2 } },
-  },
-  "slurm-gpu": { target: "slurm", topology: { image: "echo:1", resources: { memoryMb: 512, gpus: 1 } } },
-  monitoring: { target: "monitoring", topology: IMAGE },
-};
-
-function render({ target, topology, backends }: Case): RenderedFiles {
-  return renderTarget(target, parseTopology(topology), backends);
-}
 
 describe.each(Object.entries(CASES))("%s", (name, given) => {
   test("is what it was", async () => {
@@ -100,52 +29,10 @@ test.each([
   ["nginx", "listen [::]:8080 ipv6only=off"],
   ["envoy", 'address: "::", port_value: 8080, ipv4_compat: true'],
   ["haproxy", "bind :::8080 v4v6"],
-] as const)("%s listens on :: for IPv4, too", async (target, words) => {
+] as const)("%s listens on :: for IPv4, too", (target, words) => {
   const text = Object.values(render({ target, topology: { balancer: { host: "::" } }, backends: BACKENDS }))[0] ?? "";
   expect(text).toContain(words);
-  const { require, check } = BALANCERS[target];
-  const component = await require();
-  if (component.available) await withFile(SUFFIX[target], text, (path) => run(component.path, check(path)));
 });
-
-const SUFFIX = { envoy: "envoy.yaml", haproxy: "haproxy.cfg", nginx: "nginx.conf" } as const;
-
-for (const [kind, { require, check }] of Object.entries(BALANCERS)) {
-  const component = await require();
-  const file = SUFFIX[kind as keyof typeof SUFFIX];
-  const configs = Object.entries(CASES).filter(([, given]) => file in render(given));
-  test.skipIf(!component.available).each(configs)(`${kind} takes the configuration of %s`, async (_name, given) => {
-    const text = render(given)[file] ?? "";
-    await withFile(file, text, (path) => run(component.path, check(path)));
-  });
-}
-
-const kubernetes = await requireKubernetesValidate();
-for (const name of ["kubernetes", "kubernetes-small"]) {
-  test.skipIf(!kubernetes.available)(
-    `the schemas of Kubernetes know every field of ${name}`,
-    { timeout: 60_000 },
-    async () => {
-      const files = Object.entries(render(CASES[name] as Case)).filter(([file]) => !file.startsWith("prometheus"));
-      for (const [file, text] of files) {
-        await withFile(file, text, (path) => run(kubernetes.path, ["--strict", path]));
-      }
-    },
-  );
-}
-
-const slurm = await requireSlurm();
-for (const name of ["slurm-one", "slurm-many", "slurm-envoy"]) {
-  test.skipIf(!slurm.available)(`sbatch takes ${name}`, async () => {
-    const env = { ...process.env, SLURM_CONF: slurm.path };
-    const text = render(CASES[name] as Case)["job.sbatch"] ?? "";
-    await withFile("job.sbatch", text, async (path) => {
-      const { stderr } = await run("sbatch", ["--test-only", path], { env });
-      expect(stderr).toMatch(/Job \d+ to start at/);
-      await run("bash", ["-n", path]);
-    });
-  });
-}
 
 test("the published schema of Compose knows every field of its files, and of a swarm's", async () => {
   // Of all of dclint this alone is used.
@@ -159,32 +46,6 @@ test("the published schema of Compose knows every field of its files, and of a s
     expect([name, validate.errors]).toEqual([name, null]);
   }
   expect(validate({ services: { env: { image: "echo:1", replicas: 2 } } })).toBe(false);
-});
-
-const compose = await requireCompose();
-test.skipIf(!compose.available).each(["compose", "compose-envoy", "compose-nginx"])(
-  "docker compose takes %s",
-  async (name) => {
-    const text = render(CASES[name] as Case)["compose.yaml"] ?? "";
-    await withFile("compose.yaml", text, (path) => run(compose.path, ["compose", "-f", path, "config"]));
-  },
-);
-
-const promtool = await requirePromtool();
-test.skipIf(!promtool.available)("Prometheus takes the scrape job and the alert rules", async () => {
-  const { "alerts.yaml": alerts = "", "prometheus.yaml": config = "" } = render(CASES["monitoring"] as Case);
-  await withFile("alerts.yaml", alerts, async (path) => {
-    const { stdout } = await run(promtool.path, ["check", "rules", "--lint-fatal", path]);
-    expect(stdout).toMatch(/SUCCESS: 8 rules found/);
-    const beside = join(path, "../prometheus.yaml");
-    await writeFile(beside, config);
-    await run(promtool.path, ["check", "config", "--syntax-only", beside]);
-  });
-  // Debian builds promtool without the discovery of Kubernetes.
-  const { "prometheus.scrape.yaml": pods = "" } = render(CASES["kubernetes"] as Case);
-  const [{ kubernetes_sd_configs: _, ...job }] = parseDocument(pods).toJS().scrape_configs;
-  const rest = JSON.stringify({ scrape_configs: [job] });
-  await withFile("prometheus.yaml", rest, (path) => run(promtool.path, ["check", "config", "--syntax-only", path]));
 });
 
 test("every metric of the dashboard and the alerts is one of /metrics", () => {
@@ -268,17 +129,3 @@ describe("what does not fit a target is refused before anything is written", () 
     expect(() => render(given)).toThrow(message);
   });
 });
-
-async function withFile(name: string, text: string, use: (path: string) => Promise<unknown>): Promise<void> {
-  const folder = await mkdtemp(join(tmpdir(), "openenv-render-"));
-  const path = join(folder, name);
-  try {
-    await writeFile(path, text);
-    await use(path);
-  } catch (error) {
-    const { stdout = "", stderr = "", message } = error as { stdout?: string; stderr?: string; message: string };
-    throw new Error(`${message}\n${stdout}\n${stderr}`, { cause: error });
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
-}

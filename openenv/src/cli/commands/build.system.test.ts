@@ -1,0 +1,168 @@
+import { appendFile, cp, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { createProject, type Project, runCommand, startCommand } from "../../../test-support/command-line.js";
+import { createNpmImage, docker, inspectImage } from "../../../test-support/npm-image.js";
+import { createPublishable } from "../../../test-support/publishable.js";
+import { requireDocker } from "../../../test-support/requirement.js";
+import { connect } from "../../client/index.js";
+import { readManifest } from "../../manifest/read-manifest.js";
+import { dockerProvider } from "../../providers/index.js";
+import { stageSpace } from "../push/stage-space.js";
+
+const ECHO = join(import.meta.dirname, "../../../../envs/echo");
+const BASE = "node:20-slim";
+const LIMIT_BYTES = 25e6;
+/** Packages are fetched, and other tests run. */
+const TIME_LIMIT = { timeout: 600_000 };
+const engine = await requireDocker();
+
+describe.skipIf(!engine.available)("the image of the echo environment", TIME_LIMIT, () => {
+  const tag = `openenv-test-echo:${process.pid}`;
+  let project: Project;
+  let dir: string;
+  let npm: string;
+  let result: { tag: string; image: string; bytes: number; build_seconds: number; start_seconds: number };
+  const build = (...args: string[]) =>
+    runCommand(["build", dir, "-t", tag, "--build-arg", `BUILD_BASE=${npm}`, "--build-arg", `BASE=${BASE}`, ...args], {
+      cwd: project.dir,
+    });
+
+  beforeAll(async () => {
+    npm = await createNpmImage(BASE);
+    project = await createProject();
+    dir = join(project.dir, "echo-env");
+    expect(await runCommand(["init", "echo-env"], { cwd: project.dir })).toMatchObject({ code: 0 });
+    for (const file of ["models.ts", "server/environment.ts", "openenv.yaml"])
+      await cp(join(ECHO, file), join(dir, file));
+    // The template's client asks for it by this name.
+    await appendFile(join(dir, "models.ts"), "\nexport { echo as contract };\n");
+    const built = await build("--json");
+    expect(built).toMatchObject({ code: 0, stderr: "" });
+    result = JSON.parse(built.stdout) as typeof result;
+  }, TIME_LIMIT.timeout);
+
+  afterAll(async () => {
+    await docker("rmi", "--force", tag, `${tag}-plain`, `${tag}-space`).catch(() => {});
+    await project?.[Symbol.asyncDispose]();
+  });
+
+  test("is at most 25 MB larger than its base, and build says so", async () => {
+    const [image, base] = [await inspectImage(tag), await inspectImage(BASE)];
+    expect(result).toMatchObject({ tag, image: image.Id, bytes: image.Size });
+    expect(image.Size - base.Size).toBeLessThanOrEqual(LIMIT_BYTES);
+    expect(result.build_seconds).toBeGreaterThan(0);
+    expect(result.start_seconds).toBeGreaterThan(0);
+  });
+
+  test("is set up for many sessions, is not root, has a health check and its name", async () => {
+    const { User, Env, ExposedPorts, Labels } = (await inspectImage(tag)).Config;
+    expect(User).toBe("1000:1000");
+    expect(Env).toEqual(
+      expect.arrayContaining([
+        "HOST=0.0.0.0",
+        "PORT=8000",
+        "WORKERS=4",
+        "MAX_CONCURRENT_ENVS=100",
+        "NODE_ENV=production",
+      ]),
+    );
+    expect(Object.keys(ExposedPorts ?? {})).toEqual(["8000/tcp"]);
+    expect(Labels).toMatchObject({ "openenv.environment": "echo_env", "org.opencontainers.image.title": "echo_env" });
+  });
+
+  test("has JavaScript only: neither sources nor a compiler", async () => {
+    const listed = await docker("run", "--rm", "--entrypoint", "find", tag, "/app", "-type", "f");
+    const files = listed.split("\n");
+    expect(files).toContain("/app/dist/server/app.js");
+    const sources = files.filter((file) => /\.[cm]?tsx?$/.test(file) && !file.endsWith(".d.ts"));
+    expect(sources).toEqual([]);
+    expect(files.filter((file) => /node_modules\/(esbuild|@esbuild|typescript|vitest)\//.test(file))).toEqual([]);
+  });
+
+  test("plays an episode, and its health check agrees", async () => {
+    await using server = await dockerProvider({ pull: "never" }).start({ image: tag });
+    await using env = await connect(server.url);
+    await env.reset();
+    expect((await env.step({ message: "Hello" })).observation).toMatchObject({ echoed_message: "Hello" });
+    const id = await docker("ps", "--quiet", "--filter", `ancestor=${tag}`);
+    const [kind, ...command] = (await inspectImage(tag)).Config.Healthcheck?.Test ?? [];
+    expect(kind).toBe("CMD");
+    await docker("exec", id, ...command);
+    await expect(docker("exec", "--env", "PORT=1", id, ...command)).rejects.toThrow();
+  });
+
+  test("is the one of plain docker build", async () => {
+    const args = ["--build-arg", `BUILD_BASE=${npm}`, "--build-arg", `BASE=${BASE}`];
+    await docker("build", "-q", "-f", join(dir, "server/Dockerfile"), "-t", `${tag}-plain`, ...args, dir);
+    expect((await inspectImage(`${tag}-plain`)).RootFS).toEqual((await inspectImage(tag)).RootFS);
+  });
+
+  test("takes its packages from the cache when only the code has changed", async () => {
+    const before = (await inspectImage(tag)).RootFS.Layers;
+    const file = join(dir, "server/environment.ts");
+    await writeFile(file, (await readFile(file, "utf8")).replace("environment ready", "environment READY"));
+    expect(await build()).toMatchObject({ code: 0, stdout: expect.stringMatching(/^Built .* MB, answers a reset/) });
+    const after = (await inspectImage(tag)).RootFS.Layers;
+    expect(after.slice(0, -1)).toEqual(before.slice(0, -1));
+    expect(after.at(-1)).not.toBe(before.at(-1));
+  });
+
+  test("is built from what push publishes, also with another base", async () => {
+    await using space = await stageSpace({ dir, manifest: await readManifest(dir), base: BASE });
+    await docker("build", "-q", "-t", `${tag}-space`, "--build-arg", `BUILD_BASE=${npm}`, space.dir);
+    expect((await inspectImage(`${tag}-space`)).Config.Env).toContain("ENABLE_WEB_INTERFACE=true");
+    await using server = await dockerProvider({ pull: "never" }).start({ image: `${tag}-space` });
+    await using env = await connect(server.url);
+    await env.reset();
+  });
+});
+
+describe.skipIf(!engine.available)("a build that fails", TIME_LIMIT, () => {
+  const cases: [string, string, RegExp][] = [
+    ["a step fails", "RUN echo told && exit 3", /docker build failed:[\s\S]*told/],
+    ["the base image is missing", "FROM openenv-test-nowhere/none:1", /base image .* cannot be pulled/],
+    ["its base has no npm", "RUN npm --version", /has no npm; .*BUILD_BASE[\s\S]*npm: not found/],
+    ["the image ends at once", 'CMD ["node", "-e", "console.log(`told`); process.exit(4)"]', /exited[\s\S]*told/],
+  ];
+  test.each(cases)("is one clear error and leaves no container: %s", async (_case, line, text) => {
+    await using project = await createPublishable({ "server/Dockerfile": `FROM ${BASE}\n${line}\n` });
+    const tag = `openenv-test-broken:${process.pid}`;
+    const { code, stdout, stderr } = await runCommand(["build", "-t", tag], { cwd: project.dir });
+    expect([code, stdout]).toEqual([1, ""]);
+    expect(stderr).toMatch(/^error: /);
+    expect(stderr).toMatch(text);
+    expect(await docker("ps", "--all", "--quiet", "--filter", `ancestor=${tag}`)).toBe("");
+    await docker("rmi", "--force", tag).catch(() => {});
+  });
+
+  test("-f, --build-arg and --no-cache reach docker, also when the image then does not start", async () => {
+    const dockerfile = `FROM ${BASE}\nARG MARK=none\nRUN echo $MARK > /mark; cat /dev/urandom | head -c 8 > /random\n`;
+    await using project = await createPublishable({ "other/Dockerfile": `${dockerfile}CMD ["node", "-e", "0"]\n` });
+    const tag = `openenv-test-options:${process.pid}`;
+    const args = ["build", "-t", tag, "-f", "other/Dockerfile", "--build-arg", "MARK=given"];
+    const layersOf = async (...more: string[]) => {
+      const { code, stderr } = await runCommand([...args, ...more], { cwd: project.dir });
+      expect([code, stderr]).toEqual([1, expect.stringContaining(`error: ${tag} is built, but does not work: `)]);
+      return (await inspectImage(tag)).RootFS.Layers;
+    };
+    const first = await layersOf();
+    expect(await docker("run", "--rm", tag, "cat", "/mark")).toBe("given");
+    expect(await layersOf()).toEqual(first);
+    expect(await layersOf("--no-cache")).not.toEqual(first);
+    await docker("rmi", "--force", tag);
+  });
+
+  test("Ctrl-C ends the build and what it was running", async () => {
+    const mark = `openenv-test-sleep-${process.pid}`;
+    const dockerfile = `FROM ${BASE}\nRUN sleep 600 && echo ${mark}\n`;
+    await using project = await createPublishable({ "server/Dockerfile": dockerfile });
+    await using running = startCommand(["build"], { cwd: project.dir });
+    const containers = async () => (await docker("ps", "--no-trunc", "--format", "{{.Command}}")).includes(mark);
+    await vi.waitUntil(containers, { timeout: 60_000, interval: 200 });
+    running.process.kill("SIGINT");
+    expect(await running.exited).toBe(1);
+    expect(running.stderr).toBe("error: interrupted by SIGINT\n");
+    await vi.waitUntil(async () => !(await containers()), { timeout: 60_000, interval: 200 });
+  });
+});
