@@ -13,6 +13,8 @@ export interface OpenOptions {
   scheme?: "light" | "dark";
   /** Behind the `#`. */
   view?: string;
+  /** The operator's token, which the address brings. */
+  token?: string;
   /** A second visitor of the same test has a context of their own. */
   path?: string;
 }
@@ -74,8 +76,19 @@ export function usePages(chromiumFound: Component) {
     },
     /** Says that this test provokes such a message. */
     expectProblem: (message: RegExp) => expected.push(message),
+    /** A visitor at an address that is not of the page. */
+    async visit(url: string): Promise<Page> {
+      if (!browser) throw new Error("there is no browser");
+      const context = await browser.newContext();
+      cleanup.push(() => context.close());
+      const page = await context.newPage();
+      watch(context, page, new URL(url).origin);
+      await page.goto(url);
+      return page;
+    },
     /** A visitor with cookies and a session of their own, on the page of the server. */
-    async open(server: { url: string }, { size = DESK, scheme = "light", view = "play", path = "" }: OpenOptions = {}) {
+    async open(server: { url: string }, options: OpenOptions = {}) {
+      const { size = DESK, scheme = "light", view = "play", path = "", token } = options;
       if (!browser) throw new Error("there is no browser");
       const isPhone = size.width < 760;
       const context = await browser.newContext({
@@ -90,6 +103,7 @@ export function usePages(chromiumFound: Component) {
       context.setDefaultTimeout(25_000);
       const page = await context.newPage();
       watch(context, page, new URL(server.url).origin);
+      if (token !== undefined) await page.goto(`${server.url}${path}/web/#token=${encodeURIComponent(token)}`);
       await page.goto(`${server.url}${path}/web/#/${view}`);
       return page;
     },

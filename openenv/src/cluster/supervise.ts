@@ -1,6 +1,7 @@
 import { createServer } from "node:net";
 import type { EnvironmentDefinition } from "../env/environment.js";
 import { ConfigError } from "../errors.js";
+import { noteAccess } from "../server/access-notes.js";
 import { readConfig } from "../server/config.js";
 import { Descriptors } from "../server/descriptors.js";
 import { listenProblem } from "../server/listen-problem.js";
@@ -26,6 +27,7 @@ export async function superviseWorkers(
   });
   // Each worker has a limit of its own, and it is the same one.
   new Descriptors(log).warn(config);
+  noteAccess(config, log);
   log.info({ host, port, workers, capacity: supervisor.capacity().max_sessions }, "all workers serve");
 
   const replace = (): void => {

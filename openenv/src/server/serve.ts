@@ -7,6 +7,7 @@ import { isEnvironmentDefinition } from "../env/environment.js";
 import { ConfigError } from "../errors.js";
 import type { ServerView } from "../protocol/web.js";
 import { httpUrl } from "../util/http-url.js";
+import { noteAccess } from "./access-notes.js";
 import { ByteBudget } from "./byte-budget.js";
 import { type Config, readConfig } from "./config.js";
 import type { ServerContext } from "./context.js";
@@ -144,7 +145,10 @@ export async function serveHere(
   const stopSignals = options.handleSignals === true ? onSignals({ drain, close }, log) : () => {};
   const stopGuarding =
     options.handleSignals === true || fleet !== undefined ? guardProcess(log, () => sockets.cut()) : () => {};
-  if (fleet === undefined) context.descriptors.warn(config);
+  if (fleet === undefined) {
+    context.descriptors.warn(config);
+    noteAccess(config, log);
+  }
   log.info({ host: config.host, port, mode: config.mode, capacity: config.maxConcurrentEnvs }, "listening");
   await fleet?.join({
     load: () => context.sessions.load(),

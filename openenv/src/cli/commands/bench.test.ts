@@ -39,7 +39,7 @@ function bench(...args: string[]) {
 /** Resolves when the server holds this many sessions. */
 async function sessionsOf(server: string, count: number): Promise<void> {
   for (const deadline = Date.now() + 20_000; ; ) {
-    const { sessions } = (await (await fetch(`${server}/sessions`)).json()) as { sessions: unknown[] };
+    const { sessions } = (await (await fetchAsOperator(`${server}/sessions`)).json()) as { sessions: unknown[] };
     if (sessions.length === count) return;
     if (Date.now() > deadline) throw new Error(`${sessions.length} sessions instead of ${count}`);
     await new Promise((resolve) => setTimeout(resolve, 20));

@@ -91,7 +91,7 @@ test("options win over environment variables", async () => {
   const options = ["--max-concurrent-envs", "3", "--mode", "production", "--session-timeout", "none"];
   await using running = startCommand(["serve", ...FREE, ...options], { cwd: project.dir, env });
   const [, url] = await running.printed(URL_LINE);
-  expect((await fetch(`${url}/sessions`).then((response) => response.json())).capacity.max_sessions).toBe(3);
+  expect((await fetchAsOperator(`${url}/sessions`).then((response) => response.json())).capacity.max_sessions).toBe(3);
   expect((await fetch(`${url}/reset`, { method: "POST" })).status).toBe(404);
 });
 

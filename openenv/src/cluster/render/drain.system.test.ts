@@ -131,6 +131,6 @@ async function playHttp(url: string): Promise<void> {
 }
 
 async function sessionsAt(port: number): Promise<number> {
-  const response = await fetch(`http://127.0.0.1:${port}/sessions`);
+  const response = await fetchAsOperator(`http://127.0.0.1:${port}/sessions`);
   return ((await response.json()) as { sessions: unknown[] }).sessions.length;
 }

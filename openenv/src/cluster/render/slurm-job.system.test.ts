@@ -27,7 +27,7 @@ describe.skipIf(!slurm.available || !haproxy.available)("the script", { timeout:
     await Promise.all(clients.map((client) => client.reset()));
     for (const client of clients) expect((await client.step({ amount: 2 })).observation).toEqual({ count: 2 });
     const taken = ports.map(async (port) => {
-      const body = (await (await fetch(`http://127.0.0.1:${port}/sessions`)).json()) as { sessions: unknown[] };
+      const body = (await (await fetchAsOperator(`http://127.0.0.1:${port}/sessions`)).json()) as { sessions: unknown[] };
       return body.sessions.length;
     });
     const [first = 0, second = 0] = await Promise.all(taken);

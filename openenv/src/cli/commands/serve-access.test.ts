@@ -1,0 +1,154 @@
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { counterModule, createProject, type Project, startCommand } from "../../../test-support/command-line.js";
+
+vi.setConfig({ testTimeout: 90_000 });
+
+const BIN = join(import.meta.dirname, "../../../bin/openenv.js");
+/** `script` of util-linux runs a command on a terminal. */
+const hasTerminal = spawnSync("script", ["-qec", "true", "/dev/null"]).status === 0;
+const PAGE = /http:\/\/127\.0\.0\.1:\d+\/web\/#token=([\w-]{32})\s/;
+const UNSET = { OPENENV_OPERATOR_TOKEN: "", OPENENV_ORCHESTRATOR_TOKEN: "", OPENENV_CLIENT_TOKEN: "" };
+
+let project: Project;
+beforeAll(async () => {
+  const hosted = `${counterModule()}
+const isHost = Symbol.for("openenv.host") in globalThis;
+if (isHost) console.log("environment sees operator:", process.env.OPENENV_OPERATOR_TOKEN ?? "nothing");`;
+  project = await createProject({ "environment.ts": counterModule(), "hosted.ts": hosted });
+});
+afterAll(() => project[Symbol.asyncDispose]());
+
+async function statusOf(url: string, token?: string): Promise<number> {
+  const headers: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` };
+  return (await fetch(`${url}/sessions`, { headers })).status;
+}
+
+describe("what a server logs about access at its start", () => {
+  const CLOSED = "are closed: set OPENENV_OPERATOR_TOKEN";
+  const NO_EFFECT = "OPENENV_ORCHESTRATOR_TOKEN has no effect in simulation mode";
+  const ANYBODY = "any client can reset, step and read the state: set OPENENV_ORCHESTRATOR_TOKEN";
+  const NETWORK = "any client on the network can open sessions: set OPENENV_CLIENT_TOKEN";
+  const operator = { OPENENV_OPERATOR_TOKEN: "operate" };
+  const orchestrator = { OPENENV_ORCHESTRATOR_TOKEN: "drive" };
+  const production = { OPENENV_MODE: "production" };
+  const everywhere = { HOST: "0.0.0.0" };
+
+  test.each<[string, Record<string, string>, string[]]>([
+    ["nothing is set", {}, [CLOSED]],
+    ["there is an operator", operator, []],
+    ["the orchestrator's token has no effect", { ...operator, ...orchestrator }, [NO_EFFECT]],
+    ["any client may drive", { ...operator, ...production }, [ANYBODY]],
+    ["the orchestrator's token guards production", { ...operator, ...orchestrator, ...production }, []],
+    ["the network comes in without a token", everywhere, [CLOSED, NETWORK]],
+    ["the network meets an operator", { ...everywhere, ...operator }, []],
+    ["the network meets an orchestrator", { ...everywhere, ...orchestrator, ...production }, [CLOSED]],
+    ["two workers are open", { ...everywhere, ...production, WORKERS: "2" }, [CLOSED, ANYBODY, NETWORK]],
+  ])("when %s", async (_when, settings, expected) => {
+    const env = { ...UNSET, ...settings };
+    await using running = startCommand(["serve", "environment.ts", "--port", "0"], { cwd: project.dir, env });
+    const [, url = ""] = await running.printed(/at (http:\S+)/);
+    expect((await fetch(`${url}/health`)).status).toBe(200);
+    running.process.kill("SIGTERM");
+    await running.exited;
+    const lines = running.stderr.split("\n").filter((line) => /OPENENV_\w+_TOKEN/.test(line));
+    expect(lines).toEqual(expected.map((text) => expect.stringContaining(text)));
+    expect(running.stdout).not.toContain("#token=");
+  });
+});
+
+describe.skipIf(!hasTerminal)("serve on a terminal", () => {
+  test("makes an operator's token and prints the page's address with it once", async () => {
+    await using server = startOnTerminal([]);
+    const [, token = ""] = await server.printed(PAGE);
+    await server.printed(/env\.step/);
+    expect(server.stdout.split(token)).toHaveLength(2);
+    expect([await statusOf(server.url()), await statusOf(server.url(), token)]).toEqual([401, 200]);
+  });
+
+  test("prints the token by itself where there is no page", async () => {
+    await using server = startOnTerminal(["--mode", "production"]);
+    const [, token = ""] = await server.printed(/operator token: ([\w-]{32})\s/);
+    expect(await statusOf(server.url(), token)).toBe(200);
+  });
+
+  test("makes none where one is set, and does not print that", async () => {
+    await using server = startOnTerminal([], { OPENENV_OPERATOR_TOKEN: "of-the-user" });
+    await server.printed(/\/web\/ {5}play in a browser/);
+    expect(server.stdout).not.toContain("of-the-user");
+    expect(await statusOf(server.url(), "of-the-user")).toBe(200);
+  });
+
+  test("shares it among workers, and with those that replace them", async () => {
+    await using server = startOnTerminal(["--workers", "2"]);
+    const [, token = ""] = await server.printed(PAGE);
+    const pids = async (): Promise<number[]> => {
+      const response = await fetch(`${server.url()}/web/server`, { headers: { authorization: `Bearer ${token}` } });
+      return ((await response.json()) as { workers: { pid: number }[] }).workers.map(({ pid }) => pid);
+    };
+    const before = await pids();
+    for (const pid of before.slice(0, 1)) process.kill(pid, "SIGKILL");
+    await vi.waitFor(
+      async () => {
+        const now = await pids();
+        expect([now.length, now.includes(before[0] ?? 0)]).toEqual([2, false]);
+      },
+      { timeout: 30_000, interval: 100 },
+    );
+    expect(server.stdout.split(token)).toHaveLength(2);
+  });
+
+  test("keeps it when a change restarts the server", async () => {
+    await using server = startOnTerminal(["--watch"]);
+    const [, token = ""] = await server.printed(PAGE);
+    await server.printed(/Watching/);
+    await project.write("environment.ts", `${counterModule()}\n`);
+    await server.printed(/Restarted after a change/);
+    expect(await statusOf(server.url(), token)).toBe(200);
+    expect(server.stdout.split(token)).toHaveLength(2);
+  });
+
+  test.each(["thread", "process"])("keeps it from the environment in a %s", async (isolation) => {
+    await using server = startOnTerminal(["--isolation", isolation], {}, "hosted.ts");
+    const [, token = ""] = await server.printed(PAGE);
+    await server.printed(/environment sees operator: nothing/);
+    expect(server.stdout.split(token)).toHaveLength(2);
+  });
+});
+
+/** Standard output and standard error are one terminal. */
+function startOnTerminal(args: string[], env: Record<string, string> = {}, file = "environment.ts") {
+  const command = [process.execPath, BIN, "serve", file, "--port", "0", ...args];
+  const quoted = command.map((part) => `'${part}'`).join(" ");
+  const child = spawn("script", ["-qefc", `exec ${quoted}`, "/dev/null"], {
+    cwd: project.dir,
+    env: { ...process.env, ...UNSET, ...env },
+    stdio: ["pipe", "pipe", "inherit"],
+  });
+  let text = "";
+  child.stdout.setEncoding("utf8").on("data", (chunk: string) => (text += chunk));
+  const exited = once(child, "close");
+  return {
+    get stdout() {
+      return text;
+    },
+    url: () => /at (http:\S+)/.exec(text)?.[1] ?? "",
+    async printed(pattern: RegExp): Promise<RegExpExecArray> {
+      return await vi.waitFor(
+        () => {
+          const match = pattern.exec(text);
+          if (match === null) throw new Error(`not printed: ${pattern} in ${text}`);
+          return match;
+        },
+        { timeout: 60_000, interval: 50 },
+      );
+    },
+    async [Symbol.asyncDispose]() {
+      // As Ctrl-C on a terminal does.
+      child.stdin.write("\u0003");
+      await exited;
+    },
+  };
+}
