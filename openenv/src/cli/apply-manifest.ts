@@ -2,14 +2,9 @@ import { DEFAULT_VERSION } from "../env/contract.js";
 import type { EnvironmentDefinition } from "../env/environment.js";
 import type { Manifest } from "../manifest/schema.js";
 
-/** What an image sets for a Space must not open a server of this machine to the network. */
-const NOT_HERE = new Set(["HOST"]);
-
 /** Sets the variables of a manifest where the process has none, for the server and the processes it starts. */
 export function applyVariables({ variables }: Manifest): void {
-  for (const [name, value] of Object.entries(variables)) {
-    if (!NOT_HERE.has(name)) process.env[name] ??= value;
-  }
+  for (const [name, value] of Object.entries(variables)) process.env[name] ??= value;
 }
 
 /** Lets a server listen where the manifest says, unless it was told otherwise. */

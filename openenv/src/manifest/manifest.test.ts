@@ -94,6 +94,18 @@ describe("what is wrong with a manifest is said with its line", () => {
       `${MINIMAL}variables: { "A B": 1 }\n`,
       "openenv.yaml:2: variables.A B must be called otherwise, with letters, digits and _, and is",
     ],
+    [
+      `${MINIMAL}variables:\n  A: 1\n  ALLOWED_ORIGINS: "*"\n`,
+      "openenv.yaml:4: variables.ALLOWED_ORIGINS is not a variable that a manifest may set; remove it. The operator can",
+    ],
+    [
+      `${MINIMAL}variables: { PORT: 1 }\n`,
+      "openenv.yaml:2: variables.PORT is not a variable of a manifest; set the field",
+    ],
+    [
+      `${MINIMAL}variables: { OPENENV_OPERATOR_TOKEN: known }\n`,
+      "openenv.yaml:2: variables.OPENENV_OPERATOR_TOKEN looks like a secret, which a manifest must not contain; remove",
+    ],
     [`${MINIMAL}name: other\n`, "openenv.yaml:2: Map keys must be unique; mend the YAML."],
     [`${MINIMAL}type: "space\n`, "openenv.yaml:3: Missing closing"],
     ["- name\n", 'openenv.yaml:1: is no list of fields; write "name: my_env" and so on.'],

@@ -60,6 +60,7 @@ function describeIssue(issue: z.core.$ZodIssue): string {
   if (issue.code === "unrecognized_keys") {
     return `${path} has no field "${issue.keys.join('", "')}"; remove it, or correct its name.`;
   }
+  if (issue.code === "custom" && issue.params?.["complete"] === true) return `${path} ${issue.message}`;
   const meaning = meaningOf(issue.path);
   const hint = meaning === undefined ? "" : ` It is: ${meaning}.`;
   if (issue.input === undefined) return `${path} is missing; add it.${hint}`;

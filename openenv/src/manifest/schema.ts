@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { relativePath } from "./relative-path.js";
 import { validationBlock } from "./validation-block.js";
+import { objectToVariable } from "./variable-policy.js";
 
 /** Every field of `openenv.yaml`. Other fields at the top level are let through, as the Python package does. */
 export const manifestSchema = z.object({
@@ -27,8 +28,18 @@ export const manifestSchema = z.object({
   observation: z.string().optional().describe("class of the observations, as above"),
   variables: z
     .record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, "letters, digits and _"), variableValue())
+    .superRefine((variables, context) => {
+      for (const name of Object.keys(variables)) {
+        const message = objectToVariable(name);
+        if (message !== undefined)
+          context.addIssue({ code: "custom", path: [name], message, params: { complete: true } });
+      }
+    })
     .default({})
-    .describe("public variables of a server, given to a Space and, where they are unset, to `openenv serve`"),
+    .describe(
+      "public variables of a server, given to a Space and, where they are unset, to `openenv serve`: settings of size " +
+        "and behavior, and the environment's own variables",
+    ),
   validation: validationBlock.optional().describe("what `openenv validate` holds the environment to"),
 });
 

@@ -21,8 +21,8 @@ async function countOf(url: string | undefined): Promise<unknown> {
 }
 
 describe("an environment", () => {
-  test("is served as the manifest of its folder says: module, variables, but not on every address", async () => {
-    const text = manifest("environment: game/main.ts", "variables: { FACTOR: 3, HOST: 0.0.0.0 }");
+  test("is served as the manifest of its folder says: module and variables", async () => {
+    const text = manifest("environment: game/main.ts", "variables: { FACTOR: 3, MAX_CONCURRENT_ENVS: 7 }");
     await using project = await createProject({ "game/main.ts": module, "openenv.yaml": text, "environment.ts": "" });
     await using running = startCommand(["serve", "--port", "0"], { cwd: project.dir });
     const [, url] = await running.printed(URL_LINE);
@@ -40,7 +40,7 @@ describe("an environment", () => {
   });
 
   test("has the variables of the process before those of the manifest, also when it is watched", async () => {
-    const text = manifest("variables: { FACTOR: 3, LOG_LEVEL: silent }");
+    const text = manifest("variables: { FACTOR: 3 }");
     await using project = await createProject({ "environment.ts": module, "openenv.yaml": text });
     const options = { cwd: project.dir, env: { FACTOR: "5" } };
     await using running = startCommand(["serve", "--watch", "--port", "0"], options);
@@ -66,6 +66,10 @@ describe("an environment", () => {
 
 test.each([
   ["port: many", /openenv\.yaml:2: port must be a number, and is "many"/],
+  [
+    'variables: { ALLOWED_ORIGINS: "*" }',
+    /openenv\.yaml:2: variables\.ALLOWED_ORIGINS is not a variable that a manifest/,
+  ],
   ["environment: missing.ts", /There is no file missing\.ts, which openenv\.yaml names as the environment; correct it/],
   ["environment: ../environment.ts", /openenv\.yaml:2: environment must be a path in this folder/],
 ])("a manifest with %s is one line and exit code 2", async (line, message) => {
