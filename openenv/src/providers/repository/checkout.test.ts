@@ -1,6 +1,6 @@
 import { execFile, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
-import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -36,6 +36,31 @@ const fromGit = (path: string) => checkOut({ git: parseGitUrl(`${hub.url}/spaces
 async function leftOver(): Promise<string[]> {
   const all = await readdir(cache, { recursive: true });
   return all.filter((path) => path.includes("new-"));
+}
+
+const run = promisify(execFile);
+
+/** What npm packs of a package that has nothing but its package.json. */
+async function pack(manifest: object): Promise<Buffer> {
+  const dir = await mkdtemp(join(cache, "package-"));
+  await writeFile(join(dir, "package.json"), JSON.stringify(manifest));
+  const { stdout } = await run("npm", ["pack", "--silent", "--ignore-scripts"], { cwd: dir });
+  return readFile(join(dir, stdout.trim()));
+}
+
+/** The same as a git repository, as a dependency names it. */
+async function gitPackage(manifest: object): Promise<string> {
+  const dir = await mkdtemp(join(cache, "git-"));
+  await writeFile(join(dir, "package.json"), JSON.stringify(manifest));
+  const as = ["-c", "user.name=author", "-c", "user.email=author@example.org"];
+  for (const args of [
+    ["init", "--quiet"],
+    ["add", "."],
+    [...as, "commit", "--quiet", "-m", "first"],
+  ]) {
+    await run("git", args, { cwd: dir });
+  }
+  return `git+file://${dir}`;
 }
 
 describe("a Space's repository", () => {
@@ -97,6 +122,38 @@ describe("a Space's repository", () => {
     await expect(fromSpace("author/wrong")).rejects.toThrow("openenv.yaml:2");
   });
 
+  test("is installed without running a script of it, of its packages, or a program that it names as git", async () => {
+    // npm passes its own setting on to a test that it starts.
+    vi.stubEnv("npm_config_ignore_scripts", "false");
+    const mark = join(cache, "ran");
+    const touch = (name: string): string => `node -e "require('fs').appendFileSync('${mark}','${name} ')"`;
+    const scripts = (name: string) =>
+      Object.fromEntries(
+        ["preinstall", "install", "postinstall", "prepare"].map((when) => [when, touch(`${name}-${when}`)]),
+      );
+    const git = await gitPackage({ name: "from-git", version: "1.0.0", scripts: scripts("from-git") });
+    const manifest = {
+      dependencies: { packed: "file:packed.tgz", "from-git": git },
+      scripts: scripts("root"),
+    };
+    await hub.addSpace("author/scripts", {
+      "package.json": JSON.stringify(manifest),
+      "packed.tgz": await pack({ name: "packed", version: "1.0.0", scripts: scripts("packed") }),
+      ".npmrc": "ignore-scripts=false\ngit=./evil\n",
+      evil: `#!/bin/sh\necho git >> ${mark}\nexec git "$@"\n`,
+    });
+    const notes: string[] = [];
+    const space = { space: await findSpace("author/scripts", {}), token: undefined };
+    const { dir } = await checkOut(space, { ...patience(), progress: (line) => notes.push(line) });
+    expect(existsSync(join(dir, "node_modules/packed/package.json"))).toBe(true);
+    expect(existsSync(join(dir, "node_modules/from-git/package.json"))).toBe(true);
+    expect(existsSync(mark) ? await readFile(mark, "utf8") : "").toBe("");
+    expect(notes.at(-1)).toMatch(/^install scripts of .*packed.* did not run; .* npm rebuild .*packed.*, in \//);
+    await run("npm", ["rebuild", "packed"], { cwd: dir });
+    expect(await readFile(mark, "utf8")).toMatch(/packed-install/);
+    expect(await readFile(mark, "utf8")).not.toMatch(/root|git/);
+  }, 90_000);
+
   test("whose packages cannot be installed says why", async () => {
     const dependencies = { "openenv-ts": "file:vendor/none.tgz" };
     await hub.addSpace("author/broken", { "package.json": JSON.stringify({ dependencies }) });
@@ -140,7 +197,7 @@ describe("a git repository", () => {
   test("is not written into the repository of a git that has started us", async () => {
     await hub.addSpace("author/one", PYTHON);
     const own = join(cache, "own");
-    await promisify(execFile)("git", ["init", "--quiet", own]);
+    await run("git", ["init", "--quiet", own]);
     const before = await readdir(join(own, ".git"));
     vi.stubEnv("GIT_DIR", join(own, ".git"));
     vi.stubEnv("GIT_WORK_TREE", own);

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
-import { rename } from "node:fs/promises";
+import { readFile, rename } from "node:fs/promises";
 import { join } from "node:path";
 import { ProviderError } from "../../errors.js";
 import { guard } from "../guard.js";
@@ -45,7 +45,14 @@ export async function checkOut(source: RepositorySource, options: CheckoutOption
     if (!existsSync(place)) {
       const { runtime } = await describe(work.dir, name);
       if (runtime === "node") await install(work.dir, name, options);
+      const skipped = await findSkippedScripts(work.dir);
       await moveTo(place, work.dir);
+      if (skipped.length > 0) {
+        options.progress?.(
+          `install scripts of ${skipped.join(", ")} did not run; if the environment needs them and you trust them: ` +
+            `npm rebuild ${skipped.join(" ")}, in ${place}`,
+        );
+      }
     }
     return await describe(place, name);
   } finally {
@@ -68,19 +75,30 @@ async function bring(source: RepositorySource, work: string, { signal, progress 
   return space.sha;
 }
 
-/** The image builds with the scripts of its dependencies, and not with those of the folder itself; so does this. */
+/**
+ * No script runs, neither of the folder nor of its dependencies. The options come before what an `.npmrc` of the folder
+ * says: it could name a program of the folder as git, or install outside of it.
+ */
 async function install(dir: string, source: string, { signal, progress }: CheckoutOptions): Promise<void> {
   progress?.("installing its packages");
-  const npm = (...args: string[]): Promise<string> =>
-    runTool("npm", [...args, "--no-audit", "--no-fund", "--loglevel=error"], {
-      cwd: dir,
-      source,
-      signal,
-      missing: "Install npm, which comes with Node.",
-    });
   const command = existsSync(join(dir, "package-lock.json")) ? "ci" : "install";
-  await npm(command, "--omit=dev", "--ignore-scripts");
-  await npm("rebuild");
+  const safe = ["--ignore-scripts", "--git=git", "--no-global", "--location=project"];
+  await runTool("npm", [command, "--omit=dev", ...safe, "--no-audit", "--no-fund", "--loglevel=error"], {
+    cwd: dir,
+    source,
+    signal,
+    missing: "Install npm, which comes with Node.",
+  });
+}
+
+/** The packages in `dir` whose install scripts did not run. Their names go into a command, so odd ones are left out. */
+async function findSkippedScripts(dir: string): Promise<string[]> {
+  const text = await readFile(join(dir, "node_modules/.package-lock.json"), "utf8").catch(() => '{ "packages": {} }');
+  const { packages } = JSON.parse(text) as { packages: Record<string, { hasInstallScript?: boolean }> };
+  const names = Object.keys(packages)
+    .filter((path) => packages[path]?.hasInstallScript === true)
+    .map((path) => path.split("node_modules/").at(-1) ?? "");
+  return [...new Set(names)].filter((name) => /^(?:@[\w.-]+\/)?\w[\w.-]*$/.test(name));
 }
 
 async function describe(dir: string, name: string): Promise<Checkout> {
