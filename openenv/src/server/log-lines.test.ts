@@ -57,6 +57,28 @@ describe("the log of a server", () => {
     expect(lines).toHaveLength(4);
   });
 
+  test("names an open HTTP session by the start of its id, which opens nothing", async () => {
+    await using project = await createProject({ "environment.js": MODULE });
+    const args = ["serve", "--port", "0", "--workers", "2", "--log-level", "debug"];
+    await using running = startCommand(args, { cwd: project.dir });
+    const [, url] = await running.printed(/at (http:\/\/127\.0\.0\.1:\d+)/);
+    const ask = (path: string, body: object, session?: string) =>
+      fetch(`${url}${path}`, {
+        method: "POST",
+        headers: { "content-type": "application/json", ...(session && { "openenv-session": session }) },
+        body: JSON.stringify(body),
+      });
+    const id = (await ask("/reset", { levle: 3 })).headers.get("openenv-session") ?? "";
+    expect(await (await ask("/step", { action: {} }, id)).json()).toMatchObject({ observation: { value: null } });
+    running.process.kill("SIGTERM");
+    expect(await running.exited).toBe(0);
+    expect(id).toMatch(/^w\d-[0-9a-f-]{36}$/);
+    const named = running.stderr.match(/(?<="session":")[^"]+/g) ?? [];
+    expect(named.length).toBeGreaterThanOrEqual(3);
+    expect(new Set(named)).toEqual(new Set([id.slice(0, "w0-".length + 8)]));
+    expect(running.stderr).not.toContain(id);
+  });
+
   test("at level silent is empty", async () => {
     expect(await play("silent")).toEqual([]);
   });

@@ -15,7 +15,7 @@ export interface Logger extends Log {
 /** JSON lines on standard error. They are written in blocks, so that a line per session stays cheap. */
 export function createLogger(level: LogLevel): Logger {
   const writer = new LogWriter(STDERR);
-  const logger = pino({ level, base: null }, writer);
+  const logger = pino({ level, base: null, serializers: { session: shortenSessionId } }, writer);
   const timer = setInterval(() => writer.flush(), FLUSH_MS);
   timer.unref();
   const flush = (): void => writer.flushSync();
@@ -32,4 +32,9 @@ export function createLogger(level: LogLevel): Logger {
       flush();
     },
   };
+}
+
+/** An id is what lets a client into its session: the log has the start of it, as the page at /web shows it. */
+function shortenSessionId(id: unknown): unknown {
+  return typeof id === "string" ? /^(?:w\d+-)?.{0,8}/.exec(id)?.[0] : id;
 }
