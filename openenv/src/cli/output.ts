@@ -1,24 +1,28 @@
 import { ConfigError } from "../errors.js";
 
-/** The only place of the package that writes to the terminal. */
+/**
+ * The only place of the package that writes to the terminal. Any text may contain what a server sent, so control
+ * characters and those that reverse the direction are written as escapes; a terminal would obey them.
+ */
 
 /** Writes a line or a block of lines to standard output. */
 export function print(text: string): void {
   leaveQuietlyOnClosedPipe();
   clearProgress();
-  process.stdout.write(`${text.trimEnd()}\n`);
+  process.stdout.write(`${escapeControls(text.trimEnd())}\n`);
 }
 
 /** Writes progress that is no result to standard error. */
 export function printNote(text: string): void {
   clearProgress();
-  process.stderr.write(`${text.trimEnd()}\n`);
+  process.stderr.write(`${escapeControls(text.trimEnd())}\n`);
 }
 
 /** Shows how far something is in one line that the next output replaces; nothing where there is no terminal. */
 export function printProgress(text: string): void {
   if (!process.stderr.isTTY) return;
-  process.stderr.write(`${CLEAR_LINE}${text.slice(0, (process.stderr.columns || 80) - 1)}`);
+  const line = escapeControls(text).replaceAll(/\s/g, " ");
+  process.stderr.write(`${CLEAR_LINE}${line.slice(0, (process.stderr.columns || 80) - 1)}`);
   progressShown = true;
 }
 
@@ -41,6 +45,14 @@ export function isInteractive(): boolean {
 /** Ends the process, whatever is still open in it, once standard output has taken everything. */
 export function exit(code: number): void {
   process.stdout.write("", () => process.exit(code));
+}
+
+/** All but tabs and line ends. The escapes are those of JSON, so that JSON stays the same value. */
+function escapeControls(text: string): string {
+  return text.replace(
+    /(?!\t|\r?\n)[\p{Cc}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
 }
 
 const CLEAR_LINE = "\r\u001b[2K";
