@@ -3,6 +3,7 @@ import { escapeHtml } from "../../util/escape-html.js";
 import { type ApiParts, renderOpenApi } from "../openapi.js";
 import { sendJson, sendStatus, sendText } from "./respond.js";
 import type { Exchange, Handler, Route } from "./router.js";
+import { frameAncestors } from "./web/headers.js";
 
 /** Swagger UI's files, copied here when the package is built: the pages need no other host. */
 const ASSETS = new URL("../../assets/docs/", import.meta.url);
@@ -39,8 +40,7 @@ async function frames({ response, context }: Exchange): Promise<void> {
     import("../asyncapi.js"),
     import("../frames-page.js"),
   ]);
-  response.setHeader("content-security-policy", FRAMES_POLICY);
-  sendText(response, 200, { type: PAGE, text: renderFramesPage(renderAsyncApi(partsOf(context))) });
+  sendPage({ response, context }, FRAMES_POLICY, renderFramesPage(renderAsyncApi(partsOf(context))));
 }
 
 async function framesStyle({ response }: Exchange): Promise<void> {
@@ -63,9 +63,14 @@ const FRAMES_POLICY = "default-src 'none'; style-src 'self'; base-uri 'none'; fo
 function page(start: string): Handler {
   return ({ response, context }) => {
     const title = escapeHtml(context.runtime.definition.contract.name);
-    response.setHeader("content-security-policy", POLICY);
-    sendText(response, 200, { type: PAGE, text: renderPage(title, start) });
+    sendPage({ response, context }, POLICY, renderPage(title, start));
   };
+}
+
+function sendPage({ response, context }: Pick<Exchange, "response" | "context">, policy: string, text: string): void {
+  const ancestors = frameAncestors(context.web?.spaceId ?? null);
+  response.setHeader("content-security-policy", `${policy}; ${ancestors}`);
+  sendText(response, 200, { type: PAGE, text });
 }
 
 /** Addresses are relative, so that the page works below a prefix too. */

@@ -15,10 +15,14 @@ const POLICY = [
 /** A Space shows its page inside of one of the hub. */
 const HUB = "https://huggingface.co";
 
+/** The directive of a policy that keeps other sites from showing a page in a frame and having its buttons clicked. */
+export function frameAncestors(spaceId: string | null): string {
+  return `frame-ancestors 'self'${spaceId === null ? "" : ` ${HUB}`}`;
+}
+
 /** Headers of all answers below `/web/`. */
 export function secureHeaders(response: ServerResponse, spaceId: string | null): void {
-  const ancestors = spaceId === null ? "'self'" : `'self' ${HUB}`;
-  response.setHeader("content-security-policy", `${POLICY}; frame-ancestors ${ancestors}`);
+  response.setHeader("content-security-policy", `${POLICY}; ${frameAncestors(spaceId)}`);
   response.setHeader("x-content-type-options", "nosniff");
   response.setHeader("referrer-policy", "no-referrer");
   response.setHeader("cross-origin-opener-policy", "same-origin");
