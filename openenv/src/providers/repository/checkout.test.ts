@@ -143,7 +143,7 @@ describe("a Space's repository", () => {
       evil: `#!/bin/sh\necho git >> ${mark}\nexec git "$@"\n`,
     });
     const notes: string[] = [];
-    const space = { space: await findSpace("author/scripts", {}), token: undefined };
+    const space = { space: await findSpace("author/scripts", { token: undefined }), token: undefined };
     const { dir } = await checkOut(space, { ...patience(), progress: (line) => notes.push(line) });
     expect(existsSync(join(dir, "node_modules/packed/package.json"))).toBe(true);
     expect(existsSync(join(dir, "node_modules/from-git/package.json"))).toBe(true);

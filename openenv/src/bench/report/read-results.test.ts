@@ -1,0 +1,59 @@
+import { existsSync, readdirSync } from "node:fs";
+import { cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { ConfigError } from "../../errors.js";
+import { readResults } from "./read-results.js";
+
+const RESULTS = join(import.meta.dirname, "../../../../bench/results");
+let dir: string;
+beforeEach(async () => {
+  dir = await mkdtemp(join(tmpdir(), "openenv-results-"));
+  await cp(join(RESULTS, "scaling/node-1-worker"), dir, { recursive: true });
+});
+afterEach(() => rm(dir, { recursive: true, force: true }));
+
+/** Writes a value into a column of the first row. */
+async function set(file: string, column: string, value: string): Promise<void> {
+  const path = join(dir, file);
+  const [head = "", first = "", ...rest] = (await readFile(path, "utf8")).split("\n");
+  const cells = first.match(/(?:"[^"]*"|[^,]*)(?=,|$)(?:,|$)/g)?.map((cell) => cell.replace(/,$/, "")) ?? [];
+  cells[head.split(",").indexOf(column)] = value;
+  await writeFile(path, [head, cells.slice(0, head.split(",").length).join(","), ...rest].join("\n"));
+}
+
+test("results that a benchmark has written are read", () => {
+  const committed = ["scaling", "deployments"]
+    .flatMap((name) => readdirSync(join(RESULTS, name)).map((run) => join(RESULTS, name, run)))
+    .filter((run) => existsSync(join(run, "summary.csv")));
+  const { bursts, throughput } = readResults([dir, ...committed]);
+  expect(bursts.some(({ rep }) => rep === "all")).toBe(true);
+  expect(bursts.some(({ rep }) => rep === 1)).toBe(true);
+  expect(throughput[0]).toMatchObject({ error: null, error_type: null, connections: 1 });
+});
+
+test.each([
+  ["summary.csv", "requests_per_second", "1e999", "is Infinity"],
+  ["summary.csv", "total_p99_ms", "-1e999", "is -Infinity"],
+  ["summary.csv", "total_p99_ms", "soon", "is soon"],
+  ["summary.csv", "requests", "1e300", "is 1e+300"],
+  ["summary.csv", "requests", "", "is empty"],
+  ["summary.csv", "cores", "0", "is 0"],
+  ["summary.csv", "rep", "1e999", "is 1e999"],
+  ["summary.csv", "success_rate", "2", "is 2"],
+  ["summary.csv", "client_limited", "maybe", "is maybe"],
+  ["throughput.csv", "steps_per_second", "1e999", "is Infinity"],
+  ["throughput.csv", "bytes_per_session", "NaN", "is NaN"],
+  ["throughput.csv", "p50_ms", "-3", "is -3"],
+])("in %s, %s of %j is an error that names file and field", async (file, column, value, said) => {
+  await set(file, column, value);
+  const reading = (): unknown => readResults([dir]);
+  expect(reading).toThrow(ConfigError);
+  expect(reading).toThrow(`${join(dir, file)}: the field ${column} of row 1 ${said} (`);
+});
+
+test("a column that is missing is named", async () => {
+  await writeFile(join(dir, "throughput.csv"), "url,hardware,cores\nhttp://127.0.0.1,none,1\n");
+  expect(() => readResults([dir])).toThrow("the field client_busy of row 1 is missing (");
+});
