@@ -10,6 +10,8 @@ import type { Sessions } from "./sessions.js";
 export interface DispatchOptions extends ExchangeOptions {
   /** Where named sessions live, for the session methods of `mcp` frames. */
   sessions?: Sessions | undefined;
+  /** The peer that sent the message carries the orchestrator's token. */
+  orchestrator?: boolean;
   /** Registers what is to be done when nobody waits for the answer any more; called only for what takes its time. */
   whenGone?: (giveUp: () => void) => void;
 }
@@ -26,7 +28,7 @@ export function dispatch(
   options: DispatchOptions,
 ): Reply {
   if (message.type === "mcp") return answerMcp(session, message.data, options);
-  if (session.runtime.guarded && !session.orchestrated) return forbidden(message.type);
+  if (session.runtime.guarded && options.orchestrator !== true) return forbidden(message.type);
   const exchange = new Exchange(session, message satisfies EnvironmentMessage, options);
   try {
     const reply = session.run(exchange);
@@ -41,7 +43,8 @@ export function dispatch(
 }
 
 async function answerMcp(session: Session, request: unknown, options: DispatchOptions): Promise<ServerMessage> {
-  const data = await answerRpc(request, { own: session, runtime: session.runtime, sessions: options.sessions });
+  const { sessions, orchestrator } = options;
+  const data = await answerRpc(request, { own: session, runtime: session.runtime, sessions, orchestrator });
   return { type: "mcp", data: { ...data } };
 }
 

@@ -16,10 +16,15 @@ const TALLY = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "ta
 
 const guarded = () => start({ mode: "production", orchestratorToken: TOKEN }, defineDesk());
 
+const rpc = (method: string, params = {}) => ({ jsonrpc: "2.0", id: 1, method, params });
+
+async function post({ url }: RunningServer, body: object, headers: Record<string, string> = {}): Promise<unknown> {
+  return (await fetch(`${url}/mcp`, { method: "POST", headers, body: JSON.stringify(body) })).json();
+}
+
 async function createSession(server: RunningServer, headers: Record<string, string> = {}): Promise<string> {
-  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "openenv/session/create" });
-  const response = await fetch(`${server.url}/mcp`, { method: "POST", headers, body });
-  return ((await response.json()) as { result: { session_id: string } }).result.session_id;
+  const created = (await post(server, rpc("openenv/session/create"), headers)) as { result: { session_id: string } };
+  return created.result.session_id;
 }
 
 describe("a production server with an orchestrator's token", () => {
@@ -65,14 +70,50 @@ describe("a production server with an orchestrator's token", () => {
     await expect(other.reset()).rejects.toMatchObject({ code: "FORBIDDEN", wireCode: "FORBIDDEN" });
   });
 
-  test("lets in who attaches to a session that the holder created", async () => {
+  test("asks a socket for the token in every session, whoever created it", async () => {
+    const server = await guarded();
+    for (const headers of [BEARER, {}]) {
+      const id = await createSession(server, headers);
+      const agent = await open(server, `/ws?session_id=${id}`);
+      expect(await agent.ask(RESET)).toEqual(FORBIDDEN);
+      expect(await agent.ask({ type: "mcp", data: TALLY })).toMatchObject({ data: { result: { data: 1 } } });
+      agent.send({ type: "close" });
+      await agent.closed;
+      const holder = await open(server, `/ws?session_id=${id}`, BEARER);
+      expect(await holder.ask(RESET)).toMatchObject({ type: "observation" });
+    }
+  });
+
+  test("lets only the orchestrator end a session that it opened, at every door", async () => {
     const server = await guarded();
     const id = await createSession(server, BEARER);
-    const socket = await open(server, `/ws?session_id=${id}`);
-    expect(await socket.ask(RESET)).toMatchObject({ type: "observation" });
-    const created = await createSession(server);
-    const stranger = await open(server, `/ws?session_id=${created}`);
-    expect(await stranger.ask(RESET)).toEqual(FORBIDDEN);
+    const holder = await open(server, `/ws?session_id=${id}`, BEARER);
+    const own = await open(server, "/ws", BEARER);
+    const named = (await own.ask({ type: "mcp", data: rpc("openenv/session/create") })) as never;
+    const ownId = (named as { data: { result: { session_id: string } } }).data.result.session_id;
+    const agent = await open(server);
+    const agentRpc = await open(server, "/mcp");
+    for (const session_id of [id, ownId]) {
+      const close = rpc("openenv/session/close", { session_id });
+      const refused = { error: { code: -32000, data: { code: "FORBIDDEN" } } };
+      expect(await post(server, close)).toMatchObject(refused);
+      expect(await agentRpc.ask(close)).toMatchObject(refused);
+      expect(await agent.ask({ type: "mcp", data: close })).toMatchObject({ data: refused });
+    }
+    expect(await holder.ask(RESET)).toMatchObject({ type: "observation" });
+    holder.send({ type: "close" });
+    await holder.closed;
+    expect(await post(server, rpc("openenv/session/close", { session_id: id }), BEARER)).toMatchObject({
+      result: { closed: true },
+    });
+  });
+
+  test("lets anybody end a session that was opened without the token", async () => {
+    const server = await guarded();
+    const session_id = await createSession(server);
+    expect(await post(server, rpc("openenv/session/close", { session_id }))).toMatchObject({
+      result: { closed: true },
+    });
   });
 
   test("gives the right to a socket and not to the session that it attached to", async () => {

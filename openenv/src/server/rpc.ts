@@ -22,14 +22,17 @@ import { prepareCall } from "./tool-call.js";
 import { callAlone, callInTurn, type WhenGone } from "./tool-session.js";
 
 const MAX_ECHO = 100;
+/** The answer to a peer without the token that would end what an orchestrator has opened. */
+export const OF_ORCHESTRATOR =
+  "This session is the orchestrator's: only a request with OPENENV_ORCHESTRATOR_TOKEN as bearer token may end it";
 
 /** Where a request came in. `own` is the session of the socket; over HTTP a session is named in `params`. */
 export interface RpcContext {
   runtime: Runtime;
   sessions: Sessions | undefined;
   own?: Session;
-  /** The request carries the orchestrator's token. */
-  orchestrator?: boolean;
+  /** The peer that sent the request carries the orchestrator's token. */
+  orchestrator?: boolean | undefined;
   /** Registers what is to be done when nobody waits for the answer any more. */
   whenGone?: WhenGone | undefined;
 }
@@ -123,8 +126,7 @@ async function createSession({ own, sessions, orchestrator = false }: RpcContext
   if (sessions === undefined) throw new RpcError(RPC_ERRORS.methodNotFound, "Sessions cannot be created here");
   const session = await sessions.openNamed();
   session.client = "mcp";
-  session.held = orchestrator;
-  session.orchestrated = orchestrator;
+  session.ofOrchestrator = orchestrator;
   return session.id;
 }
 
@@ -137,6 +139,9 @@ function closeSession(id: unknown, context: RpcContext): object {
     );
   }
   const session = findSession(id, context);
+  if (session.ofOrchestrator && context.orchestrator !== true) {
+    throw new RpcError(RPC_ERRORS.server, OF_ORCHESTRATOR, { code: "FORBIDDEN" });
+  }
   if (session.attached) {
     session.closeOnDetach = true;
     return { session_id: id, closed: false, closing: true };

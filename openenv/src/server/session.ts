@@ -61,10 +61,8 @@ export class Session {
   attached = false;
   /** Where the registry of live sessions has it. */
   slot = -1;
-  /** Opened by the orchestrator, whoever is attached. */
-  held = false;
-  /** The peer may reset, step and ask for the state where that is guarded. */
-  orchestrated = false;
+  /** Opened with the orchestrator's token: an agent that knows the id may not end it. It gives no right to drive. */
+  ofOrchestrator = false;
   /** Close when the socket detaches. */
   closeOnDetach = false;
   /** Talks to it over Streamable HTTP. */

@@ -156,7 +156,6 @@ export class Sessions {
 
   detach(session: Session): void {
     session.attached = false;
-    session.orchestrated = session.held;
     session.onEnded = undefined;
     session.touch();
     if (session.closeOnDetach) this.end(session, "closed by its holder");

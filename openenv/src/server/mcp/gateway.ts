@@ -15,8 +15,8 @@ import { findSession, markSession, namedSession } from "../http/http-session.js"
 import { sendJson } from "../http/respond.js";
 import type { Exchange } from "../http/router.js";
 import { Refusal } from "../refusal.js";
-import { refusalToRpc } from "../rpc.js";
-import type { Session } from "../session.js";
+import { OF_ORCHESTRATOR, refusalToRpc } from "../rpc.js";
+import type { Session, SessionPeer } from "../session.js";
 import { McpPeer } from "./peer.js";
 import { renderServer } from "./render-server.js";
 import { answerWith } from "./web-exchange.js";
@@ -77,9 +77,11 @@ export class McpGateway implements McpDoor {
   async #open(exchange: Parsed): Promise<void> {
     const { request, response, context, value } = exchange;
     const { sessions } = context;
+    const ofOrchestrator = context.rights.isOrchestrator(request.headers);
     const named = namedSession(exchange);
     const joined = named?.explicit ? findSession(exchange, named) : undefined;
     if (joined === undefined && forwardToRoom(exchange, JSON.stringify(value))) return;
+    if (!ofOrchestrator) keepOrchestrator(joined?.peer);
     const session = joined ?? (await this.#openSession(exchange));
     const owned = joined === undefined;
     const leave = (): void => {
@@ -91,13 +93,13 @@ export class McpGateway implements McpDoor {
       else sessions.end(session, "closed by its MCP client");
     };
     const server = renderServer(session.runtime, { session });
-    const peer = new McpPeer({ session, owned, server, onClosed: leave });
+    const peer = new McpPeer({ session, owned, ofOrchestrator, server, onClosed: leave });
     // Who joins a session that has a client takes over: that one may have gone without a word.
     const before = session.peer;
     session.peer = peer;
     before?.end();
     this.#peers.add(peer);
-    if (context.rights.isOrchestrator(request.headers)) session.held = session.orchestrated = true;
+    if (owned) session.ofOrchestrator = ofOrchestrator;
     let isIn = false;
     try {
       await peer.connect();
@@ -133,7 +135,10 @@ export class McpGateway implements McpDoor {
       throw new HttpError(400, RPC_ERRORS.server, "Bad Request: initialize first, then send its Mcp-Session-Id header");
     }
     const peer = context.sessions.named.find(id)?.peer;
-    if (peer instanceof McpPeer) return peer;
+    if (peer instanceof McpPeer) {
+      if (request.method === "DELETE" && !context.rights.isOrchestrator(request.headers)) keepOrchestrator(peer);
+      return peer;
+    }
     throw new HttpError(404, SESSION_NOT_FOUND, "Session not found: it has ended; initialize a new one");
   }
 
@@ -172,6 +177,11 @@ class HttpError extends RpcError {
     super(code, message);
     this.status = status;
   }
+}
+
+/** @throws HttpError (403) when an orchestrator is the session's client, which others neither end nor replace. */
+function keepOrchestrator(peer: SessionPeer | undefined): void {
+  if (peer instanceof McpPeer && peer.ofOrchestrator) throw new HttpError(403, RPC_ERRORS.server, OF_ORCHESTRATOR);
 }
 
 function parse(body: string): unknown {

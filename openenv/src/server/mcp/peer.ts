@@ -7,6 +7,8 @@ export interface McpPeerParts {
   session: Session;
   /** The session was opened for this client and ends with it. */
   owned: boolean;
+  /** The client carries the orchestrator's token: others neither end nor replace it. */
+  ofOrchestrator: boolean;
   server: Server;
   /** The client has deleted its MCP session, or was never let in. */
   onClosed(): void;
@@ -26,6 +28,10 @@ export class McpPeer implements SessionPeer {
     const { log } = session.runtime;
     server.onerror = (error) => log.debug({ err: error, session: session.id }, "an MCP client made a mistake");
     server.onclose = parts.onClosed;
+  }
+
+  get ofOrchestrator(): boolean {
+    return this.#parts.ofOrchestrator;
   }
 
   get connected(): boolean {

@@ -8,16 +8,14 @@ import type { Applicant } from "../waiting-line.js";
 /** The sessions of one socket with the extension `batch`: each has a slot, and all end with the socket. */
 export class Batch {
   readonly #sessions: Sessions;
-  readonly #orchestrator: boolean;
   readonly #open = new Map<number, Session>();
   /** Those that wait for a session. */
   readonly #waiting = new Set<Applicant>();
   #next = 0;
   #ended = false;
 
-  constructor(sessions: Sessions, orchestrator: boolean) {
+  constructor(sessions: Sessions) {
     this.#sessions = sessions;
-    this.#orchestrator = orchestrator;
   }
 
   get(number: number): Session | undefined {
@@ -62,7 +60,6 @@ export class Batch {
     this.#open.set(number, session);
     session.attached = true;
     session.client = "batch";
-    session.orchestrated = this.#orchestrator;
     session.onEnded = () => this.#open.delete(number);
     if (this.#ended) this.#sessions.end(session, "disconnected");
     return { type: "opened", data: { session: number } };

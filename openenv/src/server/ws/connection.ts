@@ -66,6 +66,10 @@ export class Connection implements Conversation {
     this.#parts = parts;
   }
 
+  get orchestrator(): boolean {
+    return this.#parts.orchestrator;
+  }
+
   /** Anything came since this was last asked: a pong, or a part of a long frame. A peer that is not read is not judged. */
   wasHeard(): boolean {
     const { bytesRead } = this.#parts.socket;
@@ -82,7 +86,7 @@ export class Connection implements Conversation {
     if (queued && this.extensions.includes("view")) this.queued = (place) => ws.send(queued(place));
     if (this.extensions.includes("batch")) {
       if (sessionId === null) {
-        this.batch = new Batch(sessions, this.#parts.orchestrator);
+        this.batch = new Batch(sessions);
         return this.#unblock();
       }
       this.extensions = this.extensions.filter((name) => name !== "batch");
@@ -145,8 +149,10 @@ export class Connection implements Conversation {
       return;
     }
     session.attached = true;
-    if (this.#owns) session.client = this.#parts.protocol.client;
-    session.orchestrated ||= this.#parts.orchestrator;
+    if (this.#owns) {
+      session.client = this.#parts.protocol.client;
+      session.ofOrchestrator = this.orchestrator;
+    }
     session.onEnded = (reason) => this.#sessionEnded(reason);
     this.#unblock();
   }

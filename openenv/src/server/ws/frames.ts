@@ -19,7 +19,8 @@ type Parse = () => unknown;
 
 /** The frames of `/ws`. */
 export function createFrameProtocol(runtime: Runtime, sessions: Sessions): SocketProtocol {
-  const plain = { sessions };
+  const forAgents = { sessions };
+  const forOrchestrators = { sessions, orchestrator: true };
   let codec: BinaryCodec | undefined;
   let readBytes: ReturnType<typeof createByteReader> | undefined;
 
@@ -47,7 +48,8 @@ export function createFrameProtocol(runtime: Runtime, sessions: Sessions): Socke
   /** Null when the peer asked to close. */
   const respond = (conversation: Conversation, parse: Parse, format: string): MaybePromise<Reply> | null => {
     const { extensions, batch, session } = conversation;
-    const options = extensions.length === 0 ? plain : { sessions, ...optionsOf(extensions) };
+    const plain = conversation.orchestrator ? forOrchestrators : forAgents;
+    const options = extensions.length === 0 ? plain : { ...plain, ...optionsOf(extensions) };
     if (batch === undefined) {
       const message = readWith(parse, { format, check: checkFrame });
       if (message.type === "close") return null;

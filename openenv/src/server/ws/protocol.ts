@@ -11,6 +11,8 @@ export interface Conversation {
   /** The sessions of a socket with the extension `batch`, which has none of its own. */
   readonly batch: Batch | undefined;
   readonly extensions: readonly Extension[];
+  /** The upgrade carried the orchestrator's token. */
+  readonly orchestrator: boolean;
   /** The first answer has been sent. */
   readonly answered: boolean;
 }

@@ -18,7 +18,8 @@ export function createRpcProtocol(runtime: Runtime, sessions: Sessions): SocketP
       } catch (error) {
         return parseError(`Parse error: ${(error as Error).message}`);
       }
-      return answerRpc(value, { runtime, sessions, own: conversation.session }).then(render);
+      const { session: own, orchestrator } = conversation;
+      return answerRpc(value, { runtime, sessions, own, orchestrator }).then(render);
     },
     binary: () => parseError("Parse error: frames are JSON text, not binary"),
     refuse(refusal) {
