@@ -22,7 +22,7 @@ import {
   WORKER_SOCKETS,
   type WorkerMessage,
 } from "./messages.js";
-import { hasRoom, leastLoaded, shouldGiveUp, surplus } from "./placement.js";
+import { hasRoom, roomElsewhere, shouldGiveUp, surplus } from "./placement.js";
 import { stillSocket } from "./still-socket.js";
 
 const HEARTBEAT_MS = 500;
@@ -118,8 +118,7 @@ class WorkerFleet implements Fleet {
   }
 
   withRoom(): number | undefined {
-    if (this.#server === undefined || hasRoom(this.#server.load())) return undefined;
-    return leastLoaded(this.#others.filter(({ load }) => hasRoom(load)))?.number;
+    return this.#server && roomElsewhere(this.#server.load(), this.#others)?.number;
   }
 
   shouldPassOn(): boolean {
@@ -211,7 +210,7 @@ class WorkerFleet implements Fleet {
 
   #isFull(): boolean {
     const load = this.#server?.load();
-    return load !== undefined && !hasRoom(load);
+    return load !== undefined && !hasRoom(load) && !load.canMakeRoom;
   }
 
   #tellLoad(): void {

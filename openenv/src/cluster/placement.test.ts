@@ -1,8 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { leastLoaded, shouldGiveUp, surplus } from "./placement.js";
+import { leastLoaded, roomElsewhere, shouldGiveUp, surplus } from "./placement.js";
 
-const load = (active: number, max = 1000, waiting = 0) => ({ active, max, waiting, places: 1000 });
+const load = (active: number, max = 1000, waiting = 0, canMakeRoom = false) => ({
+  active,
+  max,
+  waiting,
+  places: 1000,
+  canMakeRoom,
+});
 const member = (number: number, active: number, max = 100, waiting = 0) => ({
   number,
   load: load(active, max, waiting),
@@ -44,12 +50,25 @@ describe("placement", () => {
   });
 
   test("a full one gives up a socket to one with room, and otherwise lets it wait where the line is short", () => {
-    const full = (waiting: number, places = 1000) => ({ active: 100, max: 100, waiting, places });
+    const full = (waiting: number, places = 1000) => ({ ...load(100, 100, waiting), places });
     expect(shouldGiveUp(full(0), [member(1, 5)])).toBe(true);
     expect(shouldGiveUp(full(0), [member(1, 100)])).toBe(false);
     expect(shouldGiveUp(full(200), [member(1, 100, 100, 20)])).toBe(true);
     expect(shouldGiveUp(full(0, 0), [member(1, 100)])).toBe(true);
     expect(shouldGiveUp(full(0, 0), [])).toBe(false);
+  });
+
+  test("a full one that can make room takes a socket itself, unless another has room", () => {
+    const idle = (active: number, canMakeRoom: boolean) => ({
+      ...member(1, active),
+      load: load(active, 100, 0, canMakeRoom),
+    });
+    const full = (canMakeRoom: boolean) => ({ ...load(100, 100, 0, canMakeRoom), places: 0 });
+    expect(shouldGiveUp(full(true), [idle(100, true)])).toBe(false);
+    expect(shouldGiveUp(full(true), [idle(99, false)])).toBe(true);
+    expect(roomElsewhere(full(false), [member(2, 100), idle(100, true)])?.number).toBe(1);
+    expect(roomElsewhere(full(true), [idle(100, true)])).toBeUndefined();
+    expect(leastLoaded([member(2, 100), idle(100, true)])?.number).toBe(1);
   });
 
   test("the next session goes where there is room and least to do, else to the shortest queue", () => {

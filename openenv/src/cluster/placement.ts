@@ -19,16 +19,28 @@ export function surplus(own: Load, others: readonly Member[]): number {
 
 /** Whether a worker without room should have another take a socket, rather than let it wait here. */
 export function shouldGiveUp(own: Load, others: readonly Member[]): boolean {
-  if (others.some(({ load }) => hasRoom(load))) return true;
+  if (roomElsewhere(own, others) !== undefined) return true;
+  if (own.canMakeRoom) return false;
   if (own.waiting >= own.places) return others.length > 0;
   const shortest = Math.min(...others.map(({ load }) => load.waiting));
   return own.waiting > shortest * UNEVEN + SLACK;
 }
 
-/** The worker that should take the next session: one with room and the least to do, else the shortest queue. */
+/** The other worker that should open a session in the place of a full one; none when that one can make room itself. */
+export function roomElsewhere(own: Load, others: readonly Member[]): Member | undefined {
+  const best = leastLoaded(others);
+  if (best === undefined || hasRoom(own)) return undefined;
+  return hasRoom(best.load) || (best.load.canMakeRoom && !own.canMakeRoom) ? best : undefined;
+}
+
+/**
+ * The worker that should take the next session: one with room and the least to do, else one that can make room, else the
+ * shortest queue.
+ */
 export function leastLoaded(members: readonly Member[]): Member | undefined {
   const withRoom = members.filter(({ load }) => hasRoom(load));
-  const [first, ...rest] = withRoom.length > 0 ? withRoom : members;
+  const willing = withRoom.length > 0 ? withRoom : members.filter(({ load }) => load.canMakeRoom);
+  const [first, ...rest] = willing.length > 0 ? willing : members;
   return rest.reduce((best, next) => (burden(next.load) < burden(best?.load) ? next : best), first);
 }
 

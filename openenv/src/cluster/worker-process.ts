@@ -27,7 +27,7 @@ const ASK_LIMIT_MS = 1_000;
 export class WorkerProcess {
   readonly number: number;
   readonly startedAt = Date.now();
-  #told: Load = { active: 0, max: 0, waiting: 0, places: 0 };
+  #told: Load = { active: 0, max: 0, waiting: 0, places: 0, canMakeRoom: false };
   #inUse = 0;
   /** Sockets that were given to it, and those it has said that it took. */
   #given = 0;

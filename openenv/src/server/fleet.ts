@@ -12,6 +12,8 @@ export interface Load {
   waiting: number;
   /** Peers that may wait at most. */
   places: number;
+  /** It is full, but can end a session that its client has not used yet. */
+  canMakeRoom: boolean;
 }
 
 /** What the others of a fleet use of a server. */

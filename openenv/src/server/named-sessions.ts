@@ -1,16 +1,12 @@
 import { Refusal } from "./refusal.js";
 import type { Session } from "./session.js";
 
-/** After that long without a step an HTTP session was opened for its reset alone. */
-const FIRST_STEP_MS = 10_000;
 /** A client of MCP says at once that it was let in; one that does not has gone. */
 const FIRST_USE_MS = 30_000;
 
 /** The sessions that can be named from outside; a socket's own session is known to its socket alone. */
 export class NamedSessions {
   readonly #byId = new Map<string, Session>();
-  /** Kept after an HTTP reset, but never asked for again: the first to go when room is needed. Oldest first. */
-  readonly #unclaimed = new Set<Session>();
 
   /** Lets requests name the session by its id; one that has ended already is not named any more. */
   add(session: Session): void {
@@ -20,16 +16,14 @@ export class NamedSessions {
   }
 
   delete(session: Session): void {
-    if (!session.named) return;
-    this.#byId.delete(session.id);
-    this.#unclaimed.delete(session);
+    if (session.named) this.#byId.delete(session.id);
   }
 
   /** From now on it counts as in use. */
   find(id: string): Session | undefined {
     const session = this.#byId.get(id);
     if (session === undefined) return undefined;
-    this.#unclaimed.delete(session);
+    session.claim();
     session.touch();
     return session;
   }
@@ -42,22 +36,6 @@ export class NamedSessions {
     if (session.state !== "ready") throw refuse(`Session "${id}" is not ready.`);
     session.attached = true;
     return session;
-  }
-
-  /** Nobody has used this one yet, until somebody asks for it. */
-  markUnclaimed(session: Session): void {
-    this.#unclaimed.add(session);
-  }
-
-  /** The oldest that nobody has asked for. */
-  oldestUnclaimed(): Session | undefined {
-    return [...this.#unclaimed].find((session) => !session.busy);
-  }
-
-  /** How many nobody continued for a while after their reset. */
-  get left(): number {
-    const since = performance.now() - FIRST_STEP_MS;
-    return [...this.#unclaimed].filter(({ lastActivityAt }) => lastActivityAt < since).length;
   }
 
   /** Those without a socket whose time is up. Work in flight and connected peers are never among them. */

@@ -42,6 +42,7 @@ export async function answerRpc(value: unknown, context: RpcContext): Promise<Rp
   try {
     if (!isObject(value)) throw new RpcError(RPC_ERRORS.parse, "Parse error: a request is one JSON object");
     const request = parseRpcRequest(value);
+    context.own?.claim();
     return { jsonrpc: "2.0", id: request.id, result: await callMethod(request, context) };
   } catch (error) {
     return rpcFailure(rpcIdOf(value), asRpcError(error, context.runtime));

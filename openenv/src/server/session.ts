@@ -7,6 +7,7 @@ import type { Call } from "./call.js";
 import { toError } from "./failure.js";
 import type { Visit } from "./http/web/visit.js";
 import type { Runtime } from "./runtime.js";
+import type { Unclaimed } from "./unclaimed.js";
 
 export type SessionState = "created" | "ready" | "closing" | "closed";
 
@@ -59,6 +60,8 @@ export class Session {
   named = false;
   /** A socket serves this session; it is not reaped. */
   attached = false;
+  /** Where the session is listed while its client has not used it; it may end there to make room for another. */
+  unclaimed: Unclaimed | undefined;
   /** Where the registry of live sessions has it. */
   slot = -1;
   /** Opened with the orchestrator's token: an agent that knows the id may not end it. It gives no right to drive. */
@@ -121,6 +124,11 @@ export class Session {
       });
     }
     return this.#start(task);
+  }
+
+  /** Its client uses it: it is not ended to make room any more. */
+  claim(): void {
+    this.unclaimed?.delete(this);
   }
 
   /** Somebody uses it. */

@@ -12,6 +12,7 @@ import { NamedSessions } from "./named-sessions.js";
 import { Refusal } from "./refusal.js";
 import type { Runtime } from "./runtime.js";
 import { Session, type SessionState } from "./session.js";
+import { Unclaimed } from "./unclaimed.js";
 import { type Applicant, WaitingLine } from "./waiting-line.js";
 
 export interface SessionsOptions {
@@ -35,6 +36,7 @@ export class Sessions {
   readonly #runtime: Runtime;
   readonly #options: SessionsOptions;
   readonly #live = new Registry<Session>();
+  readonly #unclaimed = new Unclaimed();
   readonly #queue: WaitingLine<Session>;
   /** Sessions whose environment is still being made. */
   readonly #making = new Map<Applicant, Session>();
@@ -52,13 +54,15 @@ export class Sessions {
 
   /** How full this server is, by itself. */
   load(): Load {
-    const { maxConcurrentEnvs, queueSize = 0 } = this.#options;
-    return { active: this.#live.size, max: maxConcurrentEnvs, waiting: this.#queue.size, places: queueSize };
+    const { maxConcurrentEnvs: max, queueSize: places = 0 } = this.#options;
+    const active = this.#live.size;
+    const canMakeRoom = active >= max && this.#unclaimed.oldest() !== undefined;
+    return { active, max, waiting: this.#queue.size, places, canMakeRoom };
   }
 
   /** Sessions that are used or waited for; one that nobody continued for a while after an HTTP reset is not. */
   get inUse(): number {
-    return this.#live.size - this.named.left + this.#queue.size;
+    return this.#live.size - this.#unclaimed.left + this.#queue.size;
   }
 
   /** No session is opened any more. */
@@ -133,10 +137,10 @@ export class Sessions {
     return this.#makeRoom() ? await this.openNamed() : null;
   }
 
-  /** Nobody has used the session yet: from now on it may be ended to make room, until somebody does. */
+  /** The session's client has not used it yet: until it does, the session may be ended to make room. */
   markUnclaimed(session: Session): void {
-    if (!session.named) return;
-    this.named.markUnclaimed(session);
+    if (session.slot < 0) return;
+    this.#unclaimed.add(session);
     // For those that came during its first reset; in the turn after the one in which that is answered.
     if (this.#queue.size > 0) setImmediate(() => this.#admit());
   }
@@ -165,6 +169,7 @@ export class Sessions {
   end(session: Session, reason: string): void {
     const counted = this.#live.remove(session);
     this.named.delete(session);
+    session.claim();
     if (session.state === "closing" || session.state === "closed") return;
     const closed = session.close(reason);
     session.onEnded?.(reason);
@@ -195,6 +200,8 @@ export class Sessions {
   sweep(now = performance.now()): void {
     const overdue = this.named.overdue(now, this.#options.sessionTimeoutMs ?? Infinity);
     for (const session of overdue) this.end(session, "timed out");
+    // Sockets that have become silent for long enough give way to those that wait.
+    if (this.#queue.size > 0) this.#admit();
   }
 
   /** Ends all, and waits for environments that take their time to close, up to the limit. */
@@ -229,9 +236,9 @@ export class Sessions {
   /** False when every slot is taken by a session in use. */
   #makeRoom(): boolean {
     if (this.#live.size < this.#options.maxConcurrentEnvs) return true;
-    const oldest = this.named.oldestUnclaimed();
+    const oldest = this.#unclaimed.oldest();
     if (oldest === undefined) return false;
-    this.end(oldest, "made room for another session");
+    this.end(oldest, oldest.attached ? "sent no valid message and made room" : "made room for another session");
     return this.#live.size < this.#options.maxConcurrentEnvs;
   }
 

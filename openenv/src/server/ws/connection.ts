@@ -152,6 +152,7 @@ export class Connection implements Conversation {
     if (this.#owns) {
       session.client = this.#parts.protocol.client;
       session.ofOrchestrator = this.orchestrator;
+      this.#parts.sessions.markUnclaimed(session);
     }
     session.onEnded = (reason) => this.#sessionEnded(reason);
     this.#unblock();

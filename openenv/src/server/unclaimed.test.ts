@@ -1,0 +1,96 @@
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { useServers } from "../../test-support/servers.js";
+import type { TestSocket } from "../../test-support/socket.js";
+import type { RunningServer } from "./types.js";
+
+const { start, open } = useServers();
+const RESET = { type: "reset", data: {} };
+const OBSERVATION = { type: "observation" };
+const REFUSED = { data: { code: "CAPACITY_REACHED" } };
+const GIVEN_UP = { code: 4000, reason: expect.stringContaining("sent no valid message") };
+
+/** Ten seconds and more pass for the server, and for it alone. */
+function pass(): void {
+  const real = performance.now.bind(performance);
+  vi.spyOn(performance, "now").mockImplementation(() => real() + 10_500);
+}
+
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
+async function openSilent(server: RunningServer, count: number): Promise<TestSocket[]> {
+  const sockets = [];
+  for (let i = 0; i < count; i++) sockets.push(await open(server));
+  return sockets;
+}
+
+describe("a socket that has sent no valid message", () => {
+  test("keeps its slot for 10 s, and afterwards gives way only to a client that needs it", async () => {
+    const server = await start({ maxConcurrentEnvs: 3 });
+    const [first, second, third] = await openSilent(server, 3);
+    const early = await open(server);
+    expect(await early.receive()).toMatchObject(REFUSED);
+    pass();
+    const late = await open(server);
+    expect(await late.ask(RESET)).toMatchObject(OBSERVATION);
+    expect(await first?.closed).toEqual(GIVEN_UP);
+    expect(await second?.ask(RESET)).toMatchObject(OBSERVATION);
+    expect(await third?.ask(RESET)).toMatchObject(OBSERVATION);
+    expect(server.capacity().active_sessions).toBe(3);
+    const tooMany = await open(server);
+    expect(await tooMany.receive()).toMatchObject(REFUSED);
+  });
+
+  test("is a socket that sends what no server can read, too, on /ws and on /mcp", async () => {
+    const server = await start({ maxConcurrentEnvs: 2 });
+    const [frames, rpc] = [await open(server), await open(server, "/mcp")];
+    expect(await frames.ask("{")).toMatchObject({ type: "error" });
+    expect(await frames.ask({ type: "dance" })).toMatchObject({ type: "error" });
+    expect(await rpc.ask("{")).toMatchObject({ error: {} });
+    pass();
+    for (let i = 0; i < 2; i++) expect(await (await open(server)).ask(RESET)).toMatchObject(OBSERVATION);
+    expect(await Promise.all([frames.closed, rpc.closed])).toEqual([GIVEN_UP, GIVEN_UP]);
+  });
+
+  test.each([
+    ["/ws", RESET],
+    ["/ws", { type: "state" }],
+    ["/ws", { type: "mcp", data: { jsonrpc: "2.0", id: 1, method: "tools/list" } }],
+    ["/mcp", { jsonrpc: "2.0", id: 1, method: "tools/list" }],
+  ])("is none that has sent one on %s: %o", async (path, message) => {
+    const server = await start({ maxConcurrentEnvs: 1 });
+    const socket = await open(server, path);
+    await socket.ask(message);
+    pass();
+    expect(await (await open(server)).receive()).toMatchObject(REFUSED);
+    await socket.ask(message);
+  });
+
+  test("gives way to one that waits in the queue", async () => {
+    const server = await start({ maxConcurrentEnvs: 1, queueSize: 1, sessionTimeout: 0.4 });
+    const silent = await open(server);
+    const waiting = await open(server);
+    pass();
+    expect(await waiting.ask(RESET)).toMatchObject(OBSERVATION);
+    expect(await silent.closed).toEqual(GIVEN_UP);
+  });
+
+  test("gives way to an HTTP session, and before it goes one that was not continued after its reset", async () => {
+    const server = await start({ maxConcurrentEnvs: 2 });
+    const reset = async () => {
+      const response = await fetch(`${server.url}/reset`, { method: "POST" });
+      await response.text();
+      return response.headers.get("openenv-session");
+    };
+    await reset();
+    const silent = await open(server);
+    pass();
+    const kept = await reset();
+    expect(kept).not.toBe("none");
+    expect(server.capacity().active_sessions).toBe(2);
+    await fetch(`${server.url}/state`, { headers: { "openenv-session": kept ?? "" } });
+    expect(await reset()).not.toBe("none");
+    expect(await silent.closed).toEqual(GIVEN_UP);
+  });
+});
