@@ -53,6 +53,11 @@ export const ERRORS = {
     meaning: "The environment has no tasks, or not this way of reading them.",
     remedy: "Give `defineEnvironment` a task provider with that method.",
   },
+  UNAUTHORIZED: {
+    boundary: "remote",
+    meaning: "The server answers only clients with its token.",
+    remedy: "Send the value of OPENENV_CLIENT_TOKEN as `token`; the command line takes it from OPENENV_TOKEN.",
+  },
   FORBIDDEN: {
     boundary: "remote",
     meaning: "The server is in production and lets only its orchestrator reset, step and ask for the state.",

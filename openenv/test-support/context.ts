@@ -7,6 +7,7 @@ import { createRights } from "../src/server/rights.js";
 import type { Runtime } from "../src/server/runtime.js";
 import { Sessions } from "../src/server/sessions.js";
 import { Gauge } from "../src/server/statistics/gauge.js";
+import { readTokens } from "../src/server/tokens.js";
 
 const MB = 1024 * 1024;
 
@@ -17,7 +18,7 @@ export function createContext(runtime: Runtime, own: Partial<ServerContext>): Se
     sessions: new Sessions(runtime, { maxConcurrentEnvs: 50, sessionTimeoutMs: null }),
     fleet: undefined,
     origins: createOrigins({ host: "127.0.0.1", allowedOrigins: [], allowedHosts: [] }),
-    rights: createRights({ operatorToken: undefined, orchestratorToken: undefined }),
+    rights: createRights(readTokens({}, {})),
     maxMessageBytes: MB,
     pingIntervalMs: 60_000,
     bodies: new ByteBudget(MB),

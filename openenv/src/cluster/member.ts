@@ -167,6 +167,9 @@ class WorkerFleet implements Fleet {
       case "drain":
         server.drain();
         return;
+      case "reread-tokens":
+        server.rereadTokens();
+        return;
       case "retire":
         void server.retire(message.limitMs).then(() => process.exit(0));
         return;

@@ -40,6 +40,7 @@ export type SupervisorMessage =
   | { type: "told"; question: number; answer: unknown }
   | { type: "retire"; limitMs: number }
   | { type: "drain" }
+  | { type: "reread-tokens" }
   | { type: "stop" };
 
 /** Whether a socket that is given to a worker will be one more session there, not a refusal or a second peer of one. */

@@ -43,10 +43,8 @@ export async function superviseWorkers(
     await supervisor.close();
     log.close();
     stopSignals();
-    process.removeListener("SIGHUP", replace);
   };
-  const stopSignals = options.handleSignals === true ? onSignals({ drain, close }, log) : () => {};
-  if (options.handleSignals === true) process.on("SIGHUP", replace);
+  const stopSignals = options.handleSignals === true ? onSignals({ drain, close, reload: replace }, log) : () => {};
   return {
     url: serverUrl(host, port),
     role: "supervisor",

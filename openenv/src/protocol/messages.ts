@@ -11,6 +11,7 @@ export type WireCode =
   | "CAPACITY_REACHED"
   | "FACTORY_ERROR"
   | "SESSION_ERROR"
+  | "UNAUTHORIZED"
   | "FORBIDDEN";
 
 export type JsonObject = Record<string, unknown>;

@@ -4,6 +4,7 @@ import type { EnvironmentDefinition } from "../env/environment.js";
 import { ConfigError } from "../errors.js";
 import type { IsolationConfig } from "./isolation/isolate.js";
 import { parseHosts, parseOrigins } from "./origins.js";
+import { readTokens, type Tokens } from "./tokens.js";
 import type { LogLevel, Mode, ServeOptions } from "./types.js";
 
 /** Everything a server is started with, decided: options first, then environment variables, then defaults. */
@@ -16,8 +17,7 @@ export interface Config {
   allowedOrigins: readonly string[];
   /** With the name that Hugging Face gives a Space. */
   allowedHosts: readonly string[];
-  operatorToken: string | undefined;
-  orchestratorToken: string | undefined;
+  tokens: Tokens;
   maxMessageBytes: number;
   pingIntervalMs: number;
   graceMs: number;
@@ -75,9 +75,7 @@ export function readConfig(definition: EnvironmentDefinition, options: ServeOpti
       ...parseHosts("ALLOWED_HOSTS", options.allowedHosts ?? (text(variables, "ALLOWED_HOSTS") ?? "").split(",")),
       ...parseHosts("SPACE_HOST", (text(variables, "SPACE_HOST") ?? "").split(",")),
     ],
-    operatorToken: filled("OPENENV_OPERATOR_TOKEN", options.operatorToken) ?? text(variables, "OPENENV_OPERATOR_TOKEN"),
-    orchestratorToken:
-      filled("OPENENV_ORCHESTRATOR_TOKEN", options.orchestratorToken) ?? text(variables, "OPENENV_ORCHESTRATOR_TOKEN"),
+    tokens: readTokens(options, variables),
     maxMessageBytes: number(
       "MAX_MESSAGE_BYTES",
       options.maxMessageBytes ?? text(variables, "MAX_MESSAGE_BYTES") ?? 16 * 1024 * 1024,

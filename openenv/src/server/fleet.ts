@@ -32,6 +32,8 @@ export interface FleetServer {
   drain(): void;
   /** Takes no more connections, and closes when its last session has ended, or the time is up. */
   retire(limitMs: number): Promise<void>;
+  /** Reads the tokens again that are in files. */
+  rereadTokens(): void;
   close(): Promise<void>;
 }
 

@@ -1,6 +1,7 @@
 import { timingSafeEqual } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import { SUBPROTOCOL, TOKEN_SUBPROTOCOL } from "../protocol/messages.js";
+import type { Tokens } from "./tokens.js";
 
 /** Who may do what, by the bearer token of a request. A right without a token is nobody's. */
 export interface Rights {
@@ -8,18 +9,26 @@ export interface Rights {
   readonly hasOperator: boolean;
   isOperator(headers: IncomingHttpHeaders): boolean;
   isOrchestrator(headers: IncomingHttpHeaders): boolean;
+  /** True for all requests where no client's token is set. Operators and orchestrators are clients, too. */
+  isClient(headers: IncomingHttpHeaders): boolean;
+  /** Replaces the tokens that requests are compared with from now on. */
+  replace(tokens: Tokens): void;
 }
 
-export interface Tokens {
-  operatorToken: string | undefined;
-  orchestratorToken: string | undefined;
-}
-
-export function createRights({ operatorToken, orchestratorToken }: Tokens): Rights {
+export function createRights(initial: Tokens): Rights {
+  let tokens = initial;
   return {
-    hasOperator: operatorToken !== undefined,
-    isOperator: (headers) => carries(headers, operatorToken),
-    isOrchestrator: (headers) => carries(headers, orchestratorToken),
+    hasOperator: tokens.operatorToken !== undefined,
+    isOperator: (headers) => carries(headers, tokens.operatorToken),
+    isOrchestrator: (headers) => carries(headers, tokens.orchestratorToken),
+    isClient(headers) {
+      const { clientToken, operatorToken, orchestratorToken } = tokens;
+      if (clientToken === undefined || carries(headers, clientToken)) return true;
+      return carries(headers, orchestratorToken) || carries(headers, operatorToken);
+    },
+    replace(next) {
+      tokens = next;
+    },
   };
 }
 
@@ -42,6 +51,10 @@ export function tokenOf({ authorization, "sec-websocket-protocol": offered }: In
 export function selectSubprotocol(offered: ReadonlySet<string>): string | false {
   return offered.has(SUBPROTOCOL) && SUBPROTOCOL;
 }
+
+/** The answer to a peer without a token where one is needed. */
+export const CLIENTS_ONLY =
+  "this server answers only clients with its token: send the value of OPENENV_CLIENT_TOKEN as bearer token";
 
 const BEARER = "Bearer ";
 

@@ -26,6 +26,7 @@ import { createRights } from "./rights.js";
 import { createRuntime } from "./runtime.js";
 import { Sessions } from "./sessions.js";
 import { Gauge } from "./statistics/gauge.js";
+import { readTokens } from "./tokens.js";
 import type { RunningServer, ServeOptions } from "./types.js";
 import { createSocketServer } from "./ws/socket-server.js";
 
@@ -59,14 +60,14 @@ export async function serveHere(
     mode: config.mode,
     log,
     idPrefix: fleet?.idPrefix ?? "",
-    guarded: config.mode === "production" && config.orchestratorToken !== undefined,
+    guarded: config.mode === "production" && config.tokens.orchestratorToken !== undefined,
   });
   const context: ServerContext = {
     runtime,
     sessions: new Sessions(runtime, { ...config, fleet }),
     fleet,
     origins: createOrigins(config),
-    rights: createRights(config),
+    rights: createRights(config.tokens),
     maxMessageBytes: config.maxMessageBytes,
     pingIntervalMs: config.pingIntervalMs,
     bodies: new ByteBudget(Math.max(BODIES_BYTES, config.maxMessageBytes)),
@@ -142,7 +143,16 @@ export async function serveHere(
     log.close();
     stopSignals();
   };
-  const stopSignals = options.handleSignals === true ? onSignals({ drain, close }, log) : () => {};
+  const rereadTokens = (): void => {
+    try {
+      context.rights.replace(readTokens(options, process.env));
+      log.info({}, "the tokens were read again");
+    } catch (error) {
+      log.error({ err: error }, "the tokens could not be read again: those from before stay valid");
+    }
+  };
+  const stopSignals =
+    options.handleSignals === true ? onSignals({ drain, close, reload: rereadTokens }, log) : () => {};
   const stopGuarding =
     options.handleSignals === true || fleet !== undefined ? guardProcess(log, () => sockets.cut()) : () => {};
   if (fleet === undefined) {
@@ -159,6 +169,7 @@ export async function serveHere(
     inUse: () => context.sessions.inUse,
     drain: () => void drainSessions(context, { limitMs: config.drainMs, isDone: () => false }),
     retire,
+    rereadTokens,
     close,
   });
 
@@ -207,11 +218,16 @@ function closeListener(server: Server): Promise<void> {
   });
 }
 
+interface SignalHandlers extends Pick<RunningServer, "drain" | "close"> {
+  /** By SIGHUP. */
+  reload(): void;
+}
+
 /**
  * Ends cleanly: by SIGTERM after draining, which a second signal cuts short, by SIGINT without. No SIGTERM cuts the grace
  * period short, a second SIGINT does. The result takes the handlers back.
  */
-export function onSignals({ drain, close }: Pick<RunningServer, "drain" | "close">, log: Logger): () => void {
+export function onSignals({ drain, close, reload }: SignalHandlers, log: Logger): () => void {
   let isTold = false;
   const stop = (signal: NodeJS.Signals): void => {
     log.info({ signal }, "shutting down");
@@ -220,9 +236,9 @@ export function onSignals({ drain, close }: Pick<RunningServer, "drain" | "close
     if (signal === "SIGINT") process.removeListener("SIGINT", stop);
     void end().then(() => process.exit(0));
   };
-  process.on("SIGTERM", stop).on("SIGINT", stop);
+  process.on("SIGTERM", stop).on("SIGINT", stop).on("SIGHUP", reload);
   return () => {
-    process.removeListener("SIGTERM", stop).removeListener("SIGINT", stop);
+    process.removeListener("SIGTERM", stop).removeListener("SIGINT", stop).removeListener("SIGHUP", reload);
   };
 }
 

@@ -30,6 +30,11 @@ export interface ServeOptions extends Partial<ConcurrencyConfig> {
   /** `OPENENV_OPERATOR_TOKEN`: bearer token for `/sessions`, `/metrics` and `/web/server`; without one they are closed. */
   operatorToken?: string;
   /**
+   * `OPENENV_CLIENT_TOKEN`: bearer token without which only `/health` and the files of the page are answered; sockets and
+   * requests of everybody else get 401. The other two tokens let in as well. Default none: everybody is a client.
+   */
+  clientToken?: string;
+  /**
    * `OPENENV_ORCHESTRATOR_TOKEN`: bearer token that reset, step and state on `/ws` need in production; tools do not.
    * Without one everybody may do everything.
    */

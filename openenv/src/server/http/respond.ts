@@ -54,6 +54,7 @@ export const STATUS: Readonly<Record<WireCode, number>> = {
   CAPACITY_REACHED: 503,
   FACTORY_ERROR: 500,
   SESSION_ERROR: 404,
+  UNAUTHORIZED: 401,
   FORBIDDEN: 403,
 };
 

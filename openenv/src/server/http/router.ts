@@ -2,11 +2,15 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { ServerContext } from "../context.js";
 import { tellUnsendable, UnsendableError } from "../reply.js";
+import { CLIENTS_ONLY } from "../rights.js";
 import { BodiesTooLargeError, BodyTooLargeError, parseBody, readBody } from "./body.js";
 import { sendFailure, sendInvalid, sendJson, sendStatus } from "./respond.js";
 
 /** How long a refused body may go on. */
 const DROP_REST_MS = 2_000;
+
+/** Answered without a client's token: probes carry none, and the page must be there to be given one. */
+const OPEN_PATHS = /^\/(health|web\/?|web\/.+\.\w+)?$/;
 
 /** What a page of an allowed origin may send. */
 const ALLOWED_HEADERS =
@@ -65,6 +69,7 @@ async function answer(exchange: Exchange, lookup: Lookup): Promise<void> {
   }
   const allowed = Object.keys(route).join(", ");
   if (allowCrossOrigin(exchange, allowed)) return;
+  if (!context.rights.isClient(request.headers) && !OPEN_PATHS.test(path)) return refuseStranger(exchange);
   const handler = route[method as keyof Route];
   if (handler === undefined) return sendStatus(response, 405, allowed);
   // A balancer keeps no connection to a server that is about to end.
@@ -73,6 +78,11 @@ async function answer(exchange: Exchange, lookup: Lookup): Promise<void> {
     return sendJson(response, 503, { detail: "the server is shutting down" });
   }
   await handler(exchange);
+}
+
+function refuseStranger(exchange: Exchange): void {
+  exchange.response.setHeader("www-authenticate", "Bearer");
+  sendFailure(exchange, { code: "UNAUTHORIZED", message: CLIENTS_ONLY });
 }
 
 /** True when a preflight was answered. */

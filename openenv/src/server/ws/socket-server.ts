@@ -8,7 +8,7 @@ import { VIEW_KEY } from "../../protocol/web.js";
 import type { Registry } from "../../util/registry.js";
 import type { ServerContext } from "../context.js";
 import { cookieSession } from "../http/http-session.js";
-import { selectSubprotocol } from "../rights.js";
+import { CLIENTS_ONLY, selectSubprotocol } from "../rights.js";
 import { Connection } from "./connection.js";
 import { createFrameProtocol } from "./frames.js";
 import { Heartbeat } from "./heartbeat.js";
@@ -111,6 +111,7 @@ export function createSocketServer(context: ServerContext): SocketServer {
       if (target === undefined) return refuseUpgrade(socket, "403 Forbidden", "no WebSocket here: use /ws or /mcp");
       const objection = context.origins.objection(request.headers);
       if (objection !== undefined) return refuseUpgrade(socket, "403 Forbidden", objection);
+      if (!context.rights.isClient(request.headers)) return refuseUpgrade(socket, "401 Unauthorized", CLIENTS_ONLY);
       if (context.closing || (sessions.refusesNew && target.sessionId === null)) return refuseLate(socket);
       const { fleet } = context;
       if (fleet !== undefined) {
