@@ -9,6 +9,8 @@ import { COUNT_OTHERS, useAttacker } from "./test-support/attack.js";
 import { processesMarked, sandboxMarks } from "./test-support/sessions.js";
 
 const bubblewrap = await requireBubblewrap();
+const { limits, total } = readConfig({});
+const cgroups = await findCgroups(limits, total);
 
 describe.skipIf(!bubblewrap.available)("a program that stays", { timeout: 120_000 }, () => {
   const { open } = useAttacker();
@@ -37,7 +39,7 @@ print("started")`;
     expect(processesMarked(mark)).toEqual([]);
   });
 
-  test.skipIf(!findCgroups(readConfig({}).limits))(
+  test.skipIf(!cgroups)(
     "where cgroups can be made, they bound all processes of a sandbox together, and go with it",
     async () => {
       const before = new Set(sandboxMarks());

@@ -24,16 +24,6 @@ def close_all_but(os, wanted):
                 pass
 
 
-def end_with_parent():
-    """Bubblewrap sees to it elsewhere. An idle interpreter ends with its channel, a busy one would never look."""
-    try:
-        import ctypes
-
-        ctypes.CDLL(None).prctl(1, 9, 0, 0, 0)  # PR_SET_PDEATHSIG, SIGKILL
-    except (ImportError, OSError, AttributeError):
-        pass
-
-
 def _drive():
     import builtins
     import json
@@ -80,8 +70,6 @@ def _drive():
         send_all(answers, pack(">I", len(data)) + data)
 
     start = ask()
-    if not start["alone"]:
-        end_with_parent()
     os.umask(0o077)
     os.nice(start["nice"])
 

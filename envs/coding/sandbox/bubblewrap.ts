@@ -1,7 +1,7 @@
 import { lstatSync, readlinkSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Command } from "./languages.js";
-import { FILE_BYTES } from "./limits.js";
+import { FILE_BYTES, FILES } from "./limits.js";
 
 /** What differs between the ways in which machines let it run. */
 export interface Confinement {
@@ -9,44 +9,48 @@ export interface Confinement {
   userNamespace: boolean;
   /** A container may forbid to mount one; nothing then shows processes at all. */
   proc: boolean;
-  /** Forbids further user namespaces inside; older versions cannot. */
-  lastUserNamespace: boolean;
+  /** What it runs mounts the temporary files, because it cannot limit their number; some machines forbid that. */
+  countedFiles: boolean;
 }
 
-const SHARED_MEMORY_BYTES = FILE_BYTES;
+/** A file system for temporary files: where it is, and its options. */
+export type Scratch = readonly [path: string, options: string];
+
+const PLACES = ["/dev/shm", "/tmp"];
 const INNER_ID = "1000";
 /** What programs of a distribution need; not all of /usr, where applications are installed as well. */
 const SYSTEM = ["/usr/bin", "/usr/lib", "/usr/lib64", "/usr/libexec", "/usr/local/bin", "/usr/local/lib"];
 const SYSTEM_PARTS = ["/usr/share/zoneinfo", "/etc/ld.so.cache"];
 const LINKS = ["/bin", "/lib", "/lib64"];
 
-/** The arguments of `bwrap` up to and with the command it runs, which changes to `uid` where there is one. */
-export function renderArguments(command: Command, confinement: Confinement, uid: number | undefined): string[] {
-  const { userNamespace, proc, lastUserNamespace } = confinement;
+/** The file systems that the command has to mount itself. */
+export function listScratch({ countedFiles }: Confinement): Scratch[] {
+  return countedFiles ? PLACES.map((path) => [path, `size=${FILE_BYTES},nr_inodes=${FILES},mode=1777`]) : [];
+}
+
+/** The arguments of `bwrap` up to the command it runs, which has the capabilities that `confine.py` drops. */
+export function renderArguments(command: Command, confinement: Confinement): string[] {
+  const { userNamespace, proc, countedFiles } = confinement;
   const own = command.reads.filter((path) => !["/usr", "/usr/local"].includes(path) && !isSystem(path));
   return [
     ...["--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"],
     ...(userNamespace ? ["--unshare-user", "--uid", INNER_ID, "--gid", INNER_ID] : []),
-    ...(userNamespace && lastUserNamespace ? ["--disable-userns"] : []),
     // Bubblewrap has no right to end what changed its uid: there it needs a first process of its own, which it may end.
     ...(userNamespace ? ["--as-pid-1"] : []),
     ...["--cap-drop", "ALL"],
     ...(userNamespace ? [] : ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]),
+    ...(countedFiles ? ["--cap-add", "CAP_SYS_ADMIN"] : []),
     ...["--die-with-parent", "--new-session", "--info-fd", "5", "--hostname", "sandbox"],
     ...[...SYSTEM, ...SYSTEM_PARTS].flatMap((path) => bind(path, path, "--ro-bind-try")),
     ...LINKS.flatMap(bindOrLink),
     ...own.flatMap((path) => bind(path, path)),
     ...command.seen.flatMap(([from, to]) => bind(from, to)),
-    ...["--dev", "/dev", ...scratch("/dev/shm", SHARED_MEMORY_BYTES), "--remount-ro", "/dev"],
+    ...["--dev", "/dev", ...PLACES.flatMap((path) => (countedFiles ? ["--dir", path] : scratch(path)))],
+    ...["--remount-ro", "/dev"],
     ...(proc ? ["--proc", "/proc"] : []),
-    ...[...scratch("/tmp", FILE_BYTES), "--chdir", "/tmp", "--remount-ro", "/"],
-    ...["--", ...(userNamespace || uid === undefined ? [] : renderUidChange(uid)), command.file, ...command.args],
+    ...["--chdir", "/tmp", "--remount-ro", "/"],
+    "--",
   ];
-}
-
-/** A command that runs the one after it as this uid, and sees that it ends with its parent: the change undoes that. */
-function renderUidChange(uid: number): string[] {
-  return ["setpriv", `--reuid=${uid}`, `--regid=${uid}`, "--clear-groups", "--pdeathsig=KILL", "--"];
 }
 
 function isSystem(path: string): boolean {
@@ -67,6 +71,6 @@ function bindOrLink(path: string): string[] {
   return stats.isSymbolicLink() ? ["--symlink", readlinkSync(path), path] : ["--ro-bind", path, path];
 }
 
-function scratch(path: string, bytes: number): string[] {
-  return ["--size", String(bytes), "--perms", "1777", "--tmpfs", path];
+function scratch(path: string): string[] {
+  return ["--size", String(FILE_BYTES), "--perms", "1777", "--tmpfs", path];
 }

@@ -114,13 +114,19 @@ export class Interpreter {
       timeout_ms: limits.timeoutSeconds * 1000,
     });
     await this.#until(() => this.#answer !== undefined || this.over, { ms: START_MS });
-    if (this.#answer && "ready" in this.#answer) {
-      this.#child.enclose();
-      return;
-    }
+    if (this.#answer && "ready" in this.#answer) return this.#enclose();
     const waited = this.over ? "" : `it was not ready after ${START_MS / 1000} s; `;
     await this.close();
     throw new Error(`${waited}${this.#stderr.take().text.trim() || `it ended with exit code ${this.#exitCode}`}`);
+  }
+
+  async #enclose(): Promise<void> {
+    try {
+      this.#child.enclose();
+    } catch (error) {
+      await this.close();
+      throw new Error("it could not be put into its cgroup", { cause: error });
+    }
   }
 
   #judge(id: string, answered: boolean): { outcome: Outcome; exitCode: number; final: boolean } {

@@ -18,6 +18,13 @@ export interface Command {
   readonly argsOutside: readonly string[];
 }
 
+/** What a command is put in front of, and its interpreter has to be read as well. */
+export interface Confiner {
+  readonly file: string;
+  readonly args: readonly string[];
+  readonly reads: readonly string[];
+}
+
 const SEEN = "/sandbox";
 const HEAP_MB = 128;
 const PLACES = "import json, sys; print(json.dumps([sys.executable, sys.prefix, sys.base_prefix]))";
@@ -27,10 +34,18 @@ const require = createRequire(import.meta.url);
 /** @throws ConfigError when there is no such Python. */
 export async function findPython(name: string): Promise<Command> {
   const [file, ...prefixes] = await askPython(name);
-  // As an argument it needs no file that another uid might not be allowed to read.
-  const driver = readFileSync(require.resolve("openenv-coding/drivers/driver.py"), "utf8");
-  const args = ["-I", "-c", driver];
+  const args = ["-I", "-c", readDriver("driver.py")];
   return { file, args, argsOutside: args, reads: [file, realpathSync(file), ...prefixes], seen: [] };
+}
+
+/** What starts each interpreter, in either language. */
+export function makeConfiner({ file, reads }: Command): Confiner {
+  return { file, args: ["-I", "-S", "-c", readDriver("confine.py")], reads };
+}
+
+/** As an argument it needs no file that another uid might not be allowed to read. */
+function readDriver(name: string): string {
+  return readFileSync(require.resolve(`openenv-coding/drivers/${name}`), "utf8");
 }
 
 export function findJavaScript(): Command {

@@ -10,5 +10,13 @@ export interface Limits {
   processes: number;
 }
 
+/** What all sandboxes of a server may use together, where cgroups can be made. */
+export interface TotalLimits {
+  memoryBytes: number;
+  processes: number;
+}
+
 /** Size of a file, and of all temporary files together. */
 export const FILE_BYTES = 64 * 1024 * 1024;
+/** Number of temporary files, each of which takes some kB of the kernel's memory however small it is. */
+export const FILES = 16_384;

@@ -1,6 +1,6 @@
 import { type ChildProcess, type SpawnOptions, spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import type { Duplex, Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -16,7 +16,7 @@ export interface SandboxProcess {
   readonly answers: Duplex;
   /** Resolves with the exit code once every process of it has ended and its pipes were read to their end. */
   readonly ended: Promise<number>;
-  /** Puts it under the limits of a cgroup where there is one; before that, no program may run. */
+  /** Puts it under the limits of a cgroup where there is one, else throws; before that, no program may run. */
   enclose(): void;
   /** Nothing in it runs between two steps. */
   stop(): void;
@@ -33,8 +33,9 @@ const NAMESPACE_MS = 10_000;
 /** Rejects when it cannot be started. */
 export async function startProcess(launch: Launch, cgroups: Cgroups | undefined): Promise<SandboxProcess> {
   const shelter = await makeShelter(launch);
-  const cgroup = cgroups?.create();
+  let cgroup: Cgroup | undefined;
   try {
+    cgroup = cgroups?.create();
     const child = spawn(launch.command, launch.argumentsFor(shelter.uid), optionsOf(launch, shelter));
     if (child.pid === undefined) throw (await once(child, "error"))[0];
     return attend(child, { launch, shelter, cgroup });
@@ -92,7 +93,11 @@ function attend(child: ChildProcess, { launch, shelter, cgroup }: Surroundings):
     ended: waitForPipes(child, exited).finally(() => Promise.all([shelter.remove(), cgroup?.remove()])),
     enclose() {
       interpreter = launch.ownUid === "inside" && launch.contained ? readOnlyChild(first) : first;
-      for (const pid of new Set([child.pid, first, interpreter])) if (pid !== undefined && !over) cgroup?.add(pid);
+      for (const pid of new Set([child.pid, first, interpreter])) {
+        if (pid === undefined || over) continue;
+        cgroup?.add(pid);
+        preferWhenMemoryEnds(pid);
+      }
     },
     // Without bubblewrap nobody would resume it, or end it, after a sudden end of the server.
     stop: () => launch.contained && signal(interpreter, "SIGSTOP"),
@@ -103,6 +108,15 @@ function attend(child: ChildProcess, { launch, shelter, cgroup }: Surroundings):
       else if (!over) child.kill("SIGKILL");
     },
   };
+}
+
+/** Where no cgroup bounds it, the kernel ends programs rather than the server; what they start inherits it. */
+function preferWhenMemoryEnds(pid: number): void {
+  try {
+    writeFileSync(`/proc/${pid}/oom_score_adj`, "1000");
+  } catch {
+    // It has just ended, or the machine has no such file.
+  }
 }
 
 /** Bubblewrap tells which process is the first one inside, in numbers of this side. */

@@ -5,6 +5,6 @@ import { readConfig } from "./config.js";
 const config = readConfig(process.env);
 // Here, so that a server that cannot isolate programs does not start.
 const sandbox = await prepareSandbox(config);
-if (sandbox.weakness) console.warn(`coding_env: ${sandbox.weakness}`);
+if (sandbox.warning) console.warn(`coding_env: ${sandbox.warning}`);
 
 export default defineCoding(sandbox, config.limits.timeoutSeconds);
