@@ -3,6 +3,7 @@ import { ConfigError } from "./errors.js";
 import { readConfig } from "./server/config.js";
 import { HOST_MARK } from "./server/isolation/host-mark.js";
 import { serveHere } from "./server/serve.js";
+import { startInterruptibly } from "./server/signals.js";
 import type { RunningServer, ServeOptions } from "./server/types.js";
 
 /**
@@ -11,12 +12,8 @@ import type { RunningServer, ServeOptions } from "./server/types.js";
  * @throws ConfigError for a wrong option or variable, a taken port, or what is no environment.
  */
 export async function serve(environment: EnvironmentDefinition, options: ServeOptions = {}): Promise<RunningServer> {
-  const stopListening = options.handleSignals === true ? endOnSignals() : undefined;
-  try {
-    return await start(environment, options);
-  } finally {
-    stopListening?.();
-  }
+  if (options.handleSignals !== true) return start(environment, options);
+  return startInterruptibly(() => start(environment, options));
 }
 
 async function start(environment: EnvironmentDefinition, options: ServeOptions): Promise<RunningServer> {
@@ -27,17 +24,9 @@ async function start(environment: EnvironmentDefinition, options: ServeOptions):
     const { findFleet } = await import("./cluster/member.js");
     return serveHere(environment, { ...options, handleSignals: false }, findFleet());
   }
-  const { workers } = readConfig(environment, options, process.env);
+  const { workers, webInterface } = readConfig(environment, options, process.env);
   if (workers === 1) return serveHere(environment, options);
   const { superviseWorkers } = await import("./cluster/supervise.js");
-  return superviseWorkers(environment, options);
-}
-
-/** Until the server has its own handlers: the first process of a container has no others, and would not end at all. */
-function endOnSignals(): () => void {
-  const end = (): void => process.exit(0);
-  process.once("SIGTERM", end).once("SIGINT", end);
-  return () => {
-    process.removeListener("SIGTERM", end).removeListener("SIGINT", end);
-  };
+  const { about: _about, ...server } = await superviseWorkers(options);
+  return { ...server, environment, webInterface };
 }

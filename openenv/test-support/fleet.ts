@@ -1,6 +1,6 @@
 /** Servers of the built command line, alone or with workers, whose environment says which process it lives in. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { createProject, type Running, startCommand } from "./command-line.js";
+import { type CommandOptions, createProject, type Running, startCommand } from "./command-line.js";
 import { fetchAsOperator, OPERATOR_VARIABLES } from "./operator.js";
 import { openTestSocket, type TestSocket } from "./socket.js";
 
@@ -61,12 +61,15 @@ interface Counts {
 }
 
 /** The built command line serves {@link WHERE}; the variables are its settings. */
-export async function startFleet(env: Record<string, string>, openFiles?: number): Promise<Fleet> {
+export async function startFleet(
+  env: Record<string, string>,
+  options: Pick<CommandOptions, "openFiles" | "detached"> = {},
+): Promise<Fleet> {
   const project = await createProject({ "environment.mjs": WHERE });
   const command = startCommand(["serve", "environment.mjs", "--port", "0"], {
     cwd: project.dir,
     env: { ...OPERATOR_VARIABLES, ...env },
-    ...(openFiles !== undefined && { openFiles }),
+    ...options,
   });
   const [, url = ""] = await command.printed(/at (http:\S+)/);
   return {

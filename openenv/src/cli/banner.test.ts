@@ -1,19 +1,15 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
 import { type Contract, defineContract } from "../env/contract.js";
-import type { EnvironmentDefinition } from "../env/environment.js";
 import { renderBanner } from "./banner.js";
 
-const serve = (contract: Contract, webInterface = true) => ({
-  url: "http://127.0.0.1:8000",
-  environment: { contract } as EnvironmentDefinition,
-  webInterface,
-});
+const bannerOf = ({ name, version, schemas }: Contract, webInterface = true): string =>
+  renderBanner("http://127.0.0.1:8000", { name, version, schemas: schemas(), webInterface });
 
 test("the page is told where there is one", () => {
   const contract = defineContract({ name: "a_env", action: z.object({}), observation: z.object({}) });
-  expect(renderBanner(serve(contract))).toContain("\n  http://127.0.0.1:8000/web/ ");
-  expect(renderBanner(serve(contract, false))).not.toContain("/web");
+  expect(bannerOf(contract)).toContain("\n  http://127.0.0.1:8000/web/ ");
+  expect(bannerOf(contract, false)).not.toContain("/web");
 });
 
 test("the example action fits the contract, in the literals of each language", () => {
@@ -27,7 +23,7 @@ test("the example action fits the contract, in the literals of each language", (
     preset: z.int().default(4),
   });
   const contract = defineContract({ name: "walk_env", action, observation: z.object({}) });
-  const banner = renderBanner(serve(contract));
+  const banner = bannerOf(contract);
   const [, typescript = ""] = /console\.log\(await env\.step\((.*)\)\);/.exec(banner) ?? [];
   const [, python = ""] = /print\(env\.step\((.*)\)\)/.exec(banner) ?? [];
   expect(python).toContain('"fast": True');
@@ -45,5 +41,5 @@ test("an action that contains itself ends somewhere", () => {
     },
   });
   const contract = defineContract({ name: "loop_env", action: node, observation: z.object({}) });
-  expect(renderBanner(serve(contract))).toContain("next: null");
+  expect(bannerOf(contract)).toContain("next: null");
 });

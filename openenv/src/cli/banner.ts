@@ -1,16 +1,18 @@
 import { sampleValue } from "../env/sample-value.js";
 import type { JsonObject } from "../protocol/messages.js";
-import type { RunningServer } from "../server/types.js";
+import type { ServerAbout } from "../server/fleet.js";
 import { offeredActions } from "./offered-actions.js";
 import { renderPython } from "./python-literal.js";
 
-type Served = Pick<RunningServer, "url" | "environment" | "webInterface">;
-
 /** Where the server is and the lines that use it; `operatorToken` is one that was made for this terminal. */
-export function renderBanner({ url, environment: { contract }, webInterface }: Served, operatorToken?: string): string {
-  const action = sampleValue(offeredActions(contract.schemas())) as JsonObject;
+export function renderBanner(
+  url: string,
+  { name, version, schemas, webInterface }: ServerAbout,
+  operatorToken?: string,
+): string {
+  const action = sampleValue(offeredActions(schemas)) as JsonObject;
   return `
-${contract.name} ${contract.version} at ${url}
+${name} ${version} at ${url}
 
 ${renderPage(url, webInterface, operatorToken)}  ${url}/docs     HTTP API
   ${url}/health   readiness

@@ -38,8 +38,13 @@ try {
   const { file, manifest } = await locateEnvironment(target);
   if (manifest) applyVariables(manifest);
   server = await serveModule(file, options, version ?? manifest?.version);
-  if (announce) print(renderBanner(server, operatorToken ? process.env["OPENENV_OPERATOR_TOKEN"] : undefined));
-  process.send?.({ port: server.port } satisfies ChildReady);
+  if (announce && server.role !== "worker") {
+    const token = operatorToken ? process.env["OPENENV_OPERATOR_TOKEN"] : undefined;
+    const { url, environment, webInterface } = server;
+    const { name, version: shown, schemas } = environment.contract;
+    print(renderBanner(url, { name, version: shown, schemas: schemas(), webInterface }, token));
+  }
+  if (server.role !== "worker") process.send?.({ port: server.port } satisfies ChildReady);
 } catch (error) {
   exit(reportError(error));
 }

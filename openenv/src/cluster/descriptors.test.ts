@@ -26,7 +26,10 @@ describe.skipIf(!existsSync("/proc/self/fd"))("a server that may open few files"
     "of %i workers refuses what it cannot hold, serves what it has, and recovers",
     async (workers) => {
       const since = performance.now();
-      await using fleet = await startFleet({ WORKERS: String(workers), MAX_CONCURRENT_ENVS: "1000" }, LIMIT);
+      await using fleet = await startFleet(
+        { WORKERS: String(workers), MAX_CONCURRENT_ENVS: "1000" },
+        { openFiles: LIMIT },
+      );
       const [before] = await Promise.all([
         serverDescriptors(fleet.url),
         fleet.command.printed(/fewer file descriptors/),

@@ -38,7 +38,7 @@ export class Losses {
       step: null,
     });
     if (this.#told.length > MAX_TOLD_ERRORS) this.#told.shift();
-    const lived = Date.now() - worker.startedAt;
+    const lived = performance.now() - worker.startedAt;
     this.#failures = lived < SHORT_LIFE_MS ? this.#failures + 1 : 0;
     const most = served ? MAX_SERVED_BACKOFF_MS : MAX_BACKOFF_MS;
     return this.#failures === 0 ? 0 : Math.min(100 * 2 ** (this.#failures - 1), most);

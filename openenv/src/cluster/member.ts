@@ -1,4 +1,4 @@
-import { rmSync } from "node:fs";
+import { mkdirSync, rmSync } from "node:fs";
 import type { IncomingMessage, Server } from "node:http";
 import { createServer } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
@@ -9,6 +9,7 @@ import { totalCapacity } from "../server/capacity.js";
 import type { Fleet, FleetServer, ForwardedExchange } from "../server/fleet.js";
 import { LISTEN_BACKLOG, listenProblem } from "../server/listen-problem.js";
 import type { FleetReport } from "../server/statistics/worker-report.js";
+import { watchParent } from "../server/watchdog.js";
 import { forwardRequest } from "./forward.js";
 import {
   type Member,
@@ -25,7 +26,6 @@ import {
 import { hasRoom, roomElsewhere, shouldGiveUp, surplus } from "./placement.js";
 import { stillSocket } from "./still-socket.js";
 
-const HEARTBEAT_MS = 500;
 /** Changes of the load within this time are told at once. */
 const TELL_MS = 5;
 
@@ -33,7 +33,14 @@ const TELL_MS = 5;
 export function findFleet(): Fleet | undefined {
   const number = process.env[WORKER_NUMBER];
   const folder = process.env[WORKER_SOCKETS];
-  return number === undefined || folder === undefined ? undefined : new WorkerFleet(Number(number), folder);
+  if (number === undefined || folder === undefined) return undefined;
+  void endWithSupervisor();
+  return new WorkerFleet(Number(number), folder);
+}
+
+/** Has this process, a worker, end soon after its supervisor, even in an endless loop. */
+export function endWithSupervisor(): Promise<void> {
+  return watchParent({ parent: process.ppid, folder: process.env[WORKER_SOCKETS] });
 }
 
 class WorkerFleet implements Fleet {
@@ -62,8 +69,9 @@ class WorkerFleet implements Fleet {
     return new Promise((resolve, reject) => {
       server.once("error", (error: NodeJS.ErrnoException) => {
         const message = listenProblem(error, host, port);
-        tell({ type: "failed", message });
-        reject(new ConfigError(message));
+        const problem = new ConfigError(message);
+        void reportFailure(problem);
+        reject(problem);
       });
       // In a worker of node:cluster this is the listening handle that all workers share.
       server.listen(port, host, LISTEN_BACKLOG, () => resolve((server.address() as AddressInfo).port));
@@ -80,14 +88,15 @@ class WorkerFleet implements Fleet {
       process.exit(0);
     });
     const local = createServer((request, response) => server.handle(request, response));
+    // Of this user alone. The supervisor has only chosen its name, so that nothing is left of one that is killed early.
+    mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
     const path = socketPath(this.#folder, this.number);
     await new Promise<void>((resolve) => local.listen({ path, exclusive: true, backlog: LISTEN_BACKLOG }, resolve));
     local.unref();
     // A forwarded request that cannot be accepted is the forwarder's failure; this worker goes on.
     local.on("error", () => {});
-    setInterval(() => this.#tellLoad(), HEARTBEAT_MS).unref();
     this.#tellLoad();
-    tell({ type: "ready" });
+    tell({ type: "ready", about: server.about });
   }
 
   changed(): void {
@@ -147,6 +156,9 @@ class WorkerFleet implements Fleet {
   #hear(message: SupervisorMessage, socket: Socket | undefined): void {
     const server = this.#server as FleetServer;
     switch (message.type) {
+      case "ping":
+        this.#tellLoad();
+        return;
       case "members":
         this.#meet(message.members);
         return;
@@ -220,6 +232,16 @@ class WorkerFleet implements Fleet {
     const server = this.#server;
     if (server !== undefined) tell({ type: "load", load: server.load(), inUse: server.inUse(), taken: this.#taken });
   }
+}
+
+/** Tells the supervisor why this worker cannot serve. Resolves when that is on its way. */
+export function reportFailure(error: unknown): Promise<void> {
+  const message = error instanceof Error ? error.message : String(error);
+  const failed: WorkerMessage = { type: "failed", message, isConfig: error instanceof ConfigError };
+  return new Promise((resolve) => {
+    if (process.connected) process.send?.(failed, undefined, {}, () => resolve());
+    else resolve();
+  });
 }
 
 async function answer(server: FleetServer, about: Question): Promise<unknown> {

@@ -1,4 +1,4 @@
-import type { Load } from "../server/fleet.js";
+import type { Load, ServerAbout } from "../server/fleet.js";
 
 /** What is left of an upgrade request when its socket goes to another process. */
 export interface UpgradeEnvelope {
@@ -24,15 +24,18 @@ export interface Member {
 export type Question = { what: "sessions" } | { what: "report"; maxSessions: number };
 
 export type WorkerMessage =
-  | { type: "ready" }
-  | { type: "failed"; message: string }
-  /** Also the heartbeat. `inUse`: sessions that a server that drains waits for. `taken`: sockets that this worker has been given for a new session, by which those on their way count. */
+  | { type: "ready"; about: ServerAbout }
+  /** It cannot serve; `isConfig`: for a wrong setting or file. */
+  | { type: "failed"; message: string; isConfig: boolean }
+  /** Also the answer to a ping. `inUse`: sessions that a server that drains waits for. `taken`: sockets that this worker has been given for a new session, by which those on their way count. */
   | { type: "load"; load: Load; inUse: number; taken: number }
   | { type: "upgrade"; envelope: UpgradeEnvelope }
   | { type: "ask"; question: number; about: Question }
   | { type: "told"; question: number; answer: unknown };
 
 export type SupervisorMessage =
+  /** Asks for a sign of life. */
+  | { type: "ping" }
   | { type: "members"; members: Member[] }
   /** `last` says that no other worker has room: take it or refuse it. */
   | { type: "upgrade"; envelope: UpgradeEnvelope; last: boolean; members: Member[] }

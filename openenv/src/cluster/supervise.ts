@@ -1,33 +1,33 @@
 import { createServer } from "node:net";
-import type { EnvironmentDefinition } from "../env/environment.js";
 import { ConfigError } from "../errors.js";
-import { noteAccess } from "../server/access-notes.js";
-import { readConfig } from "../server/config.js";
-import { Descriptors } from "../server/descriptors.js";
+import { readSupervisorConfig } from "../server/config.js";
+import type { ServerAbout } from "../server/fleet.js";
 import { listenProblem } from "../server/listen-problem.js";
 import { createLogger } from "../server/logger.js";
-import { onSignals, serverUrl } from "../server/serve.js";
+import { onSignals } from "../server/signals.js";
 import type { RunningServer, ServeOptions } from "../server/types.js";
-import { Supervisor } from "./supervisor.js";
+import { serverUrl } from "../util/http-url.js";
+import { Supervisor, type WorkerProgram } from "./supervisor.js";
 
-/** Starts the workers and watches over them. @throws ConfigError when the port is taken or a worker cannot start. */
-export async function superviseWorkers(
-  environment: EnvironmentDefinition,
-  options: ServeOptions,
-): Promise<RunningServer> {
-  const config = readConfig(environment, options, process.env);
-  const { host, graceMs, drainMs, hangMs, workers } = config;
+/** What a supervisor offers: it has not loaded the environment, and knows what a worker says about it. */
+export interface SupervisedServer extends Omit<RunningServer, "environment" | "webInterface"> {
+  about: ServerAbout | undefined;
+}
+
+/**
+ * Starts the workers and watches over them. They run `program`, by default that of this process.
+ * @throws ConfigError when the port is taken or a worker cannot start.
+ */
+export async function superviseWorkers(options: ServeOptions, program?: WorkerProgram): Promise<SupervisedServer> {
+  const { host, graceMs, drainMs, hangMs, workers, ...config } = readSupervisorConfig(options, process.env);
   // Workers that listen on a port of their choice could not be replaced on the same one.
   const port = await probePort(host, config.port);
   const log = createLogger(config.logLevel);
   const supervisor = new Supervisor({ workers, port, log, graceMs, drainMs, hangMs });
-  await supervisor.start().catch((error: unknown) => {
+  await supervisor.start(program).catch((error: unknown) => {
     log.close();
     throw error;
   });
-  // Each worker has a limit of its own, and it is the same one.
-  new Descriptors(log).warn(config);
-  noteAccess(config, log);
   log.info({ host, port, workers, capacity: supervisor.capacity().max_sessions }, "all workers serve");
 
   const replace = (): void => {
@@ -50,8 +50,7 @@ export async function superviseWorkers(
     role: "supervisor",
     host,
     port,
-    environment,
-    webInterface: config.webInterface,
+    about: supervisor.about,
     capacity: () => supervisor.capacity(),
     sessions: () => supervisor.sessions(),
     drain,

@@ -5,7 +5,6 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { defineCounter } from "../../test-support/counter.js";
 import { openTestSocket } from "../../test-support/socket.js";
 import { type Log, silentLog } from "../server/log.js";
 import { superviseWorkers } from "./supervise.js";
@@ -68,6 +67,6 @@ test("one that has served is replaced after a while that grows up to half a seco
 test("nothing is left of one whose workers end at once", async () => {
   await runAsWorker("process.exit(3)");
   const before = process.listenerCount("exit");
-  await expect(superviseWorkers(defineCounter().environment, { port: 0, workers: 2 })).rejects.toThrow(/exit code 3/);
+  await expect(superviseWorkers({ port: 0, workers: 2 })).rejects.toThrow(/exit code 3/);
   expect(process.listenerCount("exit")).toBe(before);
 });

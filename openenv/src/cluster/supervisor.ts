@@ -1,5 +1,6 @@
 import cluster from "node:cluster";
-import { mkdtemp, rm } from "node:fs/promises";
+import { randomBytes } from "node:crypto";
+import { rm } from "node:fs/promises";
 import type { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,6 +9,7 @@ import { ConfigError } from "../errors.js";
 import type { ServerCapacityStatus, SessionInfo } from "../protocol/http.js";
 import { totalCapacity } from "../server/capacity.js";
 import { quietFor } from "../server/drain.js";
+import type { ServerAbout } from "../server/fleet.js";
 import type { Log } from "../server/log.js";
 import type { FleetReport, WorkerReport } from "../server/statistics/worker-report.js";
 import { refuseUpgrade } from "../server/ws/refuse-upgrade.js";
@@ -25,11 +27,19 @@ export interface SupervisorOptions {
   graceMs: number;
   /** Milliseconds before that in which {@link Supervisor.drain} lets sessions finish. */
   drainMs: number;
-  /** Milliseconds without a heartbeat after which a worker is taken to hang, and is killed. */
+  /** Milliseconds that a worker may leave a ping unanswered before it is taken to hang, and is replaced. */
   hangMs: number;
 }
 
+/** What workers run when it is not the program of this process: a script and its arguments. */
+export interface WorkerProgram {
+  exec: string;
+  args: string[];
+}
+
 const MEMBERS_MS = 20;
+/** Between pings, at most. */
+const PING_MS = 500;
 /** What a worker gets beside its sessions' time before it is killed. */
 const STOP_MS = 5_000;
 /** A worker that starts has as many times what one that serves may be silent: it loads what the author imports. */
@@ -40,7 +50,8 @@ export class Supervisor {
   readonly #options: SupervisorOptions;
   readonly #workers = new Map<number, WorkerProcess>();
   readonly #timers: NodeJS.Timeout[] = [];
-  #folder = "";
+  readonly #folder = join(tmpdir(), `openenv-${randomBytes(6).toString("hex")}`);
+  #about: ServerAbout | undefined;
   #numbers = 0;
   readonly #losses = new Losses();
   #membersDue = false;
@@ -53,11 +64,17 @@ export class Supervisor {
     this.#options = options;
   }
 
+  /** What the first worker says about itself; undefined before that. */
+  get about(): ServerAbout | undefined {
+    return this.#about;
+  }
+
   /** Resolves when all workers listen. @throws ConfigError when one cannot start. */
-  async start(): Promise<void> {
-    this.#folder = await mkdtemp(join(tmpdir(), "openenv-"));
+  async start(program?: WorkerProgram): Promise<void> {
     cluster.schedulingPolicy = cluster.SCHED_NONE;
-    this.#timers.push(setInterval(() => this.#killHanging(), this.#options.hangMs / 4));
+    if (program !== undefined) cluster.setupPrimary(program);
+    const pingMs = Math.min(PING_MS, this.#options.hangMs / 4);
+    this.#timers.push(setInterval(() => this.#replaceHung(pingMs), pingMs));
     const started = new Promise<void>((resolve, reject) => {
       this.#started = { resolve, reject };
     });
@@ -104,9 +121,8 @@ export class Supervisor {
     for (const old of [...this.#workers.values()]) {
       // Whoever ends the workers would not know of one more.
       if (this.#closing) return;
-      if (old.retiring || old.state === "gone") continue;
-      const fresh = this.#fork();
-      while (fresh.state === "starting" && !this.#closing) await sleep(10);
+      if (old.retiring || old.state === "hung" || old.state === "gone") continue;
+      const fresh = await this.#startOne();
       if (fresh.state !== "ready") {
         if (!this.#closing) this.#options.log.error({}, "a new worker does not start: the old ones stay");
         return;
@@ -119,14 +135,14 @@ export class Supervisor {
 
   /** Lets the sessions of all workers finish before it closes. They end together: one address has one health. */
   async drain(): Promise<void> {
-    const deadline = Date.now() + this.#options.drainMs;
+    const deadline = performance.now() + this.#options.drainMs;
     const isInUse = (): boolean => [...this.#workers.values()].some(({ inUse }) => inUse > 0);
     this.#draining = true;
     for (const worker of this.#workers.values()) worker.tell({ type: "drain" });
     const isQuiet = quietFor(this.#options.drainMs);
-    while (!isQuiet(isInUse()) && !this.#closing && Date.now() < deadline) await sleep(MEMBERS_MS);
+    while (!isQuiet(isInUse()) && !this.#closing && performance.now() < deadline) await sleep(MEMBERS_MS);
     if (this.#closing) return;
-    const limitMs = Math.max(0, deadline - Date.now());
+    const limitMs = Math.max(0, deadline - performance.now());
     await this.#end({ type: "retire", limitMs }, limitMs);
   }
 
@@ -160,12 +176,13 @@ export class Supervisor {
     switch (message.type) {
       case "ready":
         from.state = "ready";
+        this.#about ??= message.about;
         if (this.#draining) from.tell({ type: "drain" });
         this.#tellMembers();
         if (this.#taking().length >= this.#options.workers) this.#started?.resolve();
         return;
       case "failed":
-        this.#started?.reject(new ConfigError(message.message));
+        this.#hearFailure(from, message);
         return;
       case "load":
         from.heard(message);
@@ -179,6 +196,15 @@ export class Supervisor {
           from.tell({ type: "told", question: message.question, answer }),
         );
         return;
+    }
+  }
+
+  /** Before all workers serve it ends the start; later the next one is tried. */
+  #hearFailure({ number }: WorkerProcess, { message, isConfig }: Extract<WorkerNews, { type: "failed" }>): void {
+    if (this.#started !== undefined) {
+      this.#started.reject(isConfig ? new ConfigError(message) : new Error(message));
+    } else if (!this.#closing) {
+      this.#options.log.error({ worker: number, reason: message }, "a worker cannot serve");
     }
   }
 
@@ -217,15 +243,37 @@ export class Supervisor {
     }, delay).unref();
   }
 
-  #killHanging(): void {
-    for (const worker of this.#workers.values()) {
-      const silentMs = Date.now() - worker.heardAt;
-      const isStarting = worker.state === "starting";
-      if (silentMs < this.#options.hangMs * (isStarting ? START_LIMIT : 1)) continue;
-      const what = isStarting ? "a worker does not come to serve and is killed" : "a worker hangs and is killed";
-      this.#options.log.error({ worker: worker.number, silentMs }, what);
-      worker.kill();
+  /**
+   * The time is counted in turns of this process: a pause of the whole machine, or a clock that is set, is one turn at
+   * most, and workers have the next ones to answer.
+   */
+  #replaceHung(turnMs: number): void {
+    for (const worker of [...this.#workers.values()]) {
+      if (worker.state === "hung" || worker.state === "gone") continue;
+      const silentMs = Math.round(worker.ping() * turnMs);
+      if (worker.state === "starting" && silentMs >= this.#options.hangMs * START_LIMIT) {
+        this.#options.log.error({ worker: worker.number, silentMs }, "a worker does not come to serve and is killed");
+        worker.kill();
+      } else if (worker.state === "ready" && silentMs >= this.#options.hangMs) {
+        this.#options.log.error({ worker: worker.number, silentMs }, "a worker hangs and is replaced");
+        void this.#replace(worker);
+      }
     }
+  }
+
+  /** Kills it when another one listens: the port stays open meanwhile, and who connects waits instead of being refused. */
+  async #replace(hung: WorkerProcess): Promise<void> {
+    hung.state = "hung";
+    this.#tellMembers();
+    if (!this.#closing && !hung.retiring) await this.#startOne();
+    hung.kill();
+  }
+
+  /** A worker that is ready, or has ended, or will be ended. */
+  async #startOne(): Promise<WorkerProcess> {
+    const fresh = this.#fork();
+    while (fresh.state === "starting" && !this.#closing) await sleep(10);
+    return fresh;
   }
 
   #members(): Member[] {

@@ -26,18 +26,18 @@ const ASK_LIMIT_MS = 1_000;
 /** One worker as its supervisor holds it. */
 export class WorkerProcess {
   readonly number: number;
-  readonly startedAt = Date.now();
+  readonly startedAt = performance.now();
   #told: Load = { active: 0, max: 0, waiting: 0, places: 0, canMakeRoom: false };
   #inUse = 0;
   /** Sockets that were given to it, and those it has said that it took. */
   #given = 0;
   #taken = 0;
-  /** Last time it was heard of, milliseconds. */
-  heardAt = Date.now();
-  state: "starting" | "ready" | "gone" = "starting";
+  /** `hung`: it answers no ping and will be killed; its sessions are lost. */
+  state: "starting" | "ready" | "hung" | "gone" = "starting";
   /** Takes nothing new and is not replaced when it ends. */
   retiring = false;
   readonly #worker: Worker;
+  #unheard = 0;
   #asked = 0;
   readonly #questions = new Map<number, (answer: unknown) => void>();
   readonly #gone: Promise<void>;
@@ -50,13 +50,13 @@ export class WorkerProcess {
       [WORKER_PORT]: String(place.port),
     });
     this.#worker.on("message", (message: WorkerMessage, socket?: Socket) => {
-      this.heardAt = Date.now();
+      this.#unheard = 0;
       if (message.type === "told") this.#questions.get(message.question)?.(message.answer);
       else handlers.message(this, message, socket);
     });
     this.#gone = new Promise((resolve) => {
       const end = (reason: string): void => {
-        const served = this.state === "ready";
+        const served = this.state !== "starting";
         this.state = "gone";
         handlers.exit(this, reason, served);
         resolve();
@@ -93,6 +93,12 @@ export class WorkerProcess {
   tell(message: SupervisorMessage, socket?: Socket): void {
     if (this.#worker.isConnected()) this.#worker.send(message, socket && stillSocket(socket), () => {});
     else socket?.destroy();
+  }
+
+  /** Asks for a sign of life. Returns how many times in a row that was asked and nothing has come. */
+  ping(): number {
+    if (this.#unheard === 0 && this.state === "ready") this.tell({ type: "ping" });
+    return this.#unheard++;
   }
 
   /** Undefined when no answer comes in a second. */

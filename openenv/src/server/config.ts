@@ -39,6 +39,12 @@ export interface Config {
   spaceId: string | null;
 }
 
+/** What is needed to watch over workers, without the environment. */
+export type SupervisorConfig = Pick<
+  Config,
+  "host" | "port" | "graceMs" | "drainMs" | "workers" | "hangMs" | "logLevel"
+>;
+
 type Variables = Readonly<Record<string, string | undefined>>;
 
 const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
@@ -53,6 +59,26 @@ const DEFAULT_CAPACITY = 100;
 const COUNT_FROM_ZERO = { min: 0, max: 10_000_000, whole: true };
 
 /** @throws ConfigError that names the option or variable and what is allowed. */
+export function readSupervisorConfig(options: ServeOptions, variables: Variables): SupervisorConfig {
+  return {
+    host: filled("HOST", options.host) ?? text(variables, "HOST") ?? "127.0.0.1",
+    port: number("PORT", options.port ?? text(variables, "PORT") ?? 8000, { min: 0, max: 65_535, whole: true }),
+    graceMs:
+      milliseconds("graceMs", options.graceMs, 0) ?? seconds("SHUTDOWN_GRACE", text(variables, "SHUTDOWN_GRACE") ?? 8),
+    drainMs: milliseconds("drainMs", options.drainMs, 0) ?? drainTime(text(variables, "SHUTDOWN_DRAIN") ?? 0),
+    workers: workers(options.workers ?? text(variables, "WORKERS") ?? 1),
+    hangMs:
+      milliseconds("workerTimeoutMs", options.workerTimeoutMs) ??
+      seconds("WORKER_TIMEOUT", text(variables, "WORKER_TIMEOUT") ?? 30),
+    logLevel: choice(
+      "LOG_LEVEL",
+      options.logLevel ?? text(variables, "LOG_LEVEL")?.toLowerCase() ?? "info",
+      LOG_LEVELS,
+    ),
+  };
+}
+
+/** @throws ConfigError that names the option or variable and what is allowed. */
 export function readConfig(definition: EnvironmentDefinition, options: ServeOptions, variables: Variables): Config {
   const sessionTimeout = options.sessionTimeout;
   checkSchemas(definition);
@@ -62,8 +88,7 @@ export function readConfig(definition: EnvironmentDefinition, options: ServeOpti
     MODES,
   );
   return {
-    host: filled("HOST", options.host) ?? text(variables, "HOST") ?? "127.0.0.1",
-    port: number("PORT", options.port ?? text(variables, "PORT") ?? 8000, { min: 0, max: 65_535, whole: true }),
+    ...readSupervisorConfig(options, variables),
     mode,
     maxConcurrentEnvs: capacity(definition, options, variables),
     sessionTimeoutMs:
@@ -84,21 +109,9 @@ export function readConfig(definition: EnvironmentDefinition, options: ServeOpti
     pingIntervalMs:
       milliseconds("pingIntervalMs", options.pingIntervalMs) ??
       seconds("PING_INTERVAL", text(variables, "PING_INTERVAL") ?? 20),
-    graceMs:
-      milliseconds("graceMs", options.graceMs, 0) ?? seconds("SHUTDOWN_GRACE", text(variables, "SHUTDOWN_GRACE") ?? 8),
-    drainMs: milliseconds("drainMs", options.drainMs, 0) ?? drainTime(text(variables, "SHUTDOWN_DRAIN") ?? 0),
-    workers: workers(options.workers ?? text(variables, "WORKERS") ?? 1),
-    hangMs:
-      milliseconds("workerTimeoutMs", options.workerTimeoutMs) ??
-      seconds("WORKER_TIMEOUT", text(variables, "WORKER_TIMEOUT") ?? 30),
     queueSize: number("QUEUE_SIZE", options.queueSize ?? text(variables, "QUEUE_SIZE") ?? 0, COUNT_FROM_ZERO),
     queueTimeoutMs: seconds("QUEUE_TIMEOUT", options.queueTimeout ?? text(variables, "QUEUE_TIMEOUT") ?? 30),
     isolation: isolation(options, variables),
-    logLevel: choice(
-      "LOG_LEVEL",
-      options.logLevel ?? text(variables, "LOG_LEVEL")?.toLowerCase() ?? "info",
-      LOG_LEVELS,
-    ),
     webInterface: webInterface(options.webInterface ?? text(variables, "ENABLE_WEB_INTERFACE") ?? "auto", mode),
     readme:
       readme(filled("readmePath", options.readmePath) ?? text(variables, "ENV_README_PATH")) ??

@@ -6,6 +6,7 @@ import type { View } from "../protocol/web.js";
 import { clip } from "../util/clip.js";
 import { isThenable } from "../util/thenable.js";
 import { Call, type CallOptions } from "./call.js";
+import { CALL, type CallNumber } from "./call-marks.js";
 import { describeError, toError } from "./failure.js";
 import { errorMessage, invalidMessage } from "./frame.js";
 import type { Session, Task } from "./session.js";
@@ -50,6 +51,10 @@ export class Exchange extends Call implements Task<ServerMessage> {
     this.#message = message;
     this.#options = options;
     if (options.timing === true) this.#arrivedAt = performance.now();
+  }
+
+  get number(): CallNumber {
+    return CALL[this.#message.type];
   }
 
   execute(): Reply {

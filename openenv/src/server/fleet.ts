@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
-import type { ServerCapacityStatus, SessionInfo } from "../protocol/http.js";
+import type { SchemaBody, ServerCapacityStatus, SessionInfo } from "../protocol/http.js";
 import type { FleetReport, WorkerReport } from "./statistics/worker-report.js";
 
 /** How full one server is. */
@@ -16,8 +16,18 @@ export interface Load {
   canMakeRoom: boolean;
 }
 
+/** What a server says about itself to the supervisor, which does not load the environment. */
+export interface ServerAbout {
+  name: string;
+  version: string;
+  schemas: SchemaBody;
+  /** There is a page at `/web/`. */
+  webInterface: boolean;
+}
+
 /** What the others of a fleet use of a server. */
 export interface FleetServer {
+  readonly about: ServerAbout;
   load(): Load;
   list(): SessionInfo[];
   /** With at most so many sessions. */

@@ -7,6 +7,8 @@ import type { Mode } from "./types.js";
 
 /** What all sessions of one server share. */
 export interface Runtime {
+  /** Different from that of every other one of this process. */
+  readonly number: number;
   readonly definition: EnvironmentDefinition;
   readonly validator: Validator;
   /** The tools offered in this mode; undefined for an environment that declares none. */
@@ -23,10 +25,12 @@ export interface Runtime {
 }
 
 const MAX_ANSWER_BYTES = 100 * 1024 * 1024;
+let runtimes = 0;
 
 export function createRuntime(definition: EnvironmentDefinition, options: Partial<Runtime> = {}): Runtime {
   const mode = options.mode ?? "simulation";
   return {
+    number: ++runtimes,
     definition,
     validator: createValidator(definition.contract),
     tools: createToolSet(definition.contract.tools, mode),

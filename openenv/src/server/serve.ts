@@ -6,28 +6,30 @@ import type { EnvironmentDefinition } from "../env/environment.js";
 import { isEnvironmentDefinition } from "../env/environment.js";
 import { ConfigError } from "../errors.js";
 import type { ServerView } from "../protocol/web.js";
-import { httpUrl } from "../util/http-url.js";
+import { serverUrl } from "../util/http-url.js";
 import { noteAccess } from "./access-notes.js";
 import { ByteBudget } from "./byte-budget.js";
 import { type Config, readConfig } from "./config.js";
 import type { ServerContext } from "./context.js";
 import { Descriptors } from "./descriptors.js";
 import { DRAIN_POLL_MS, drainSessions } from "./drain.js";
-import type { Fleet } from "./fleet.js";
+import type { Fleet, ServerAbout } from "./fleet.js";
 import { guardProcess } from "./guard-process.js";
 import { ignoreUpgrade, wantsWebSocket } from "./http/other-upgrade.js";
 import { createRouter } from "./http/router.js";
 import { createRoutes } from "./http/routes.js";
 import { isolate } from "./isolation/isolate.js";
 import { LISTEN_BACKLOG, listenProblem } from "./listen-problem.js";
-import { createLogger, type Logger } from "./logger.js";
+import { createLogger } from "./logger.js";
 import { createOrigins } from "./origins.js";
 import { createRights } from "./rights.js";
 import { createRuntime } from "./runtime.js";
 import { Sessions } from "./sessions.js";
+import { onSignals } from "./signals.js";
 import { Gauge } from "./statistics/gauge.js";
 import { readTokens } from "./tokens.js";
 import type { RunningServer, ServeOptions } from "./types.js";
+import { watchLoop } from "./watchdog.js";
 import { createSocketServer } from "./ws/socket-server.js";
 
 const BODIES_BYTES = 256 * 1024 * 1024;
@@ -81,6 +83,12 @@ export async function serveHere(
     draining: false,
     closing: false,
   };
+  const stopWatching = watchLoop({
+    number: runtime.number,
+    environment: environment.contract.name,
+    prefix: runtime.idPrefix,
+    logLevel: config.logLevel,
+  });
   const sockets = createSocketServer(context);
   const handle = createRouter(context, createRoutes(config));
   const server = createServer({ noDelay: true }, (request, response) => handle(request, response));
@@ -92,6 +100,7 @@ export async function serveHere(
   const listening = fleet === undefined ? listen(server, config) : fleet.listen(server, config.host);
   const port = await listening.catch(async (error: unknown) => {
     sockets.close();
+    stopWatching();
     await isolated?.close();
     return giveUp(error);
   });
@@ -106,9 +115,9 @@ export async function serveHere(
     retire(await drainSessions(context, { limitMs, isDone: () => context.sessions.inUse === 0 }));
   /** Who comes now is refused by the system, so that a balancer asks another; who came before is still served. */
   const retire = async (limitMs: number): Promise<void> => {
-    const deadline = Date.now() + limitMs;
+    const deadline = performance.now() + limitMs;
     const sessionsEnd = async (): Promise<void> => {
-      while (context.sessions.inUse > 0 && !context.closing && Date.now() < deadline) await sleep(DRAIN_POLL_MS);
+      while (context.sessions.inUse > 0 && !context.closing && performance.now() < deadline) await sleep(DRAIN_POLL_MS);
     };
     // An HTTP session that was let in at the last moment is continued by connections that are still to come.
     if (context.draining) await sessionsEnd();
@@ -127,19 +136,20 @@ export async function serveHere(
     sockets.goAway();
     void context.mcp?.then((door) => door.goAway()).catch(() => {});
     // The listener stays up meanwhile, so that a balancer reads "unhealthy" from /health.
-    const deadline = Date.now() + config.graceMs;
-    while (sockets.open + context.requests > 0 && Date.now() < deadline) await sleep(DRAIN_POLL_MS);
+    const deadline = performance.now() + config.graceMs;
+    while (sockets.open + context.requests > 0 && performance.now() < deadline) await sleep(DRAIN_POLL_MS);
     if (sockets.open > 0) await sockets.cut();
     sockets.close();
     // Of one that has passed a socket on, Node tells "close" only after the processes that it went to have ended.
     const closed = closeListener(server);
     if (fleet === undefined) await closed;
     clearInterval(reaper);
-    await context.sessions.endAll("the server was stopped", Math.max(deadline - Date.now(), CLOSE_LIMIT_MS));
+    await context.sessions.endAll("the server was stopped", Math.max(deadline - performance.now(), CLOSE_LIMIT_MS));
     await isolated?.close();
     listeningPorts().delete(port);
     context.descriptors.close();
     context.gauge.close();
+    stopWatching();
     log.close();
     stopSignals();
   };
@@ -155,12 +165,14 @@ export async function serveHere(
     options.handleSignals === true ? onSignals({ drain, close, reload: rereadTokens }, log) : () => {};
   const stopGuarding =
     options.handleSignals === true || fleet !== undefined ? guardProcess(log, () => sockets.cut()) : () => {};
-  if (fleet === undefined) {
+  // Each worker has its own limit, and it is the same one.
+  if (fleet === undefined || fleet.number === 0) {
     context.descriptors.warn(config);
     noteAccess(config, log);
   }
   log.info({ host: config.host, port, mode: config.mode, capacity: config.maxConcurrentEnvs }, "listening");
   await fleet?.join({
+    about: describeServer(environment, config),
     load: () => context.sessions.load(),
     list: () => context.sessions.list(),
     report: async (maxSessions) => (await import("./statistics/report.js")).makeReport(context, maxSessions),
@@ -186,6 +198,10 @@ export async function serveHere(
     close,
     [Symbol.asyncDispose]: close,
   };
+}
+
+function describeServer({ contract }: EnvironmentDefinition, { webInterface }: Config): ServerAbout {
+  return { name: contract.name, version: contract.version, schemas: contract.schemas(), webInterface };
 }
 
 function limitsOf({ sessionTimeoutMs, isolation, maxMessageBytes, queueTimeoutMs }: Config): ServerView["limits"] {
@@ -218,38 +234,9 @@ function closeListener(server: Server): Promise<void> {
   });
 }
 
-interface SignalHandlers extends Pick<RunningServer, "drain" | "close"> {
-  /** By SIGHUP. */
-  reload(): void;
-}
-
-/**
- * Ends cleanly: by SIGTERM after draining, which a second signal cuts short, by SIGINT without. No SIGTERM cuts the grace
- * period short, a second SIGINT does. The result takes the handlers back.
- */
-export function onSignals({ drain, close, reload }: SignalHandlers, log: Logger): () => void {
-  let isTold = false;
-  const stop = (signal: NodeJS.Signals): void => {
-    log.info({ signal }, "shutting down");
-    const end = signal === "SIGTERM" && !isTold ? drain : close;
-    isTold = true;
-    if (signal === "SIGINT") process.removeListener("SIGINT", stop);
-    void end().then(() => process.exit(0));
-  };
-  process.on("SIGTERM", stop).on("SIGINT", stop).on("SIGHUP", reload);
-  return () => {
-    process.removeListener("SIGTERM", stop).removeListener("SIGINT", stop).removeListener("SIGHUP", reload);
-  };
-}
-
 /** Ports this process listens on: a blocking client asks, because it would wait for itself. */
 function listeningPorts(): Set<number> {
   const key = Symbol.for("openenv.listening");
   const holder = globalThis as { [key]?: Set<number> };
   return (holder[key] ??= new Set());
-}
-
-/** Where a client on this machine reaches a server that listens there. */
-export function serverUrl(host: string, port: number): string {
-  return httpUrl(host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host, port);
 }

@@ -4,6 +4,7 @@ import type { ServerViewSession } from "../protocol/web.js";
 import { settled } from "../util/settled.js";
 import { isThenable } from "../util/thenable.js";
 import type { Call } from "./call.js";
+import { CALL, type CallNumber, enterCall, leaveCall } from "./call-marks.js";
 import { toError } from "./failure.js";
 import type { Visit } from "./http/web/visit.js";
 import type { Runtime } from "./runtime.js";
@@ -16,6 +17,8 @@ export const ORPHAN_GRACE_MS = 5_000;
 
 /** Something to be done with the session's environment. It never throws or rejects. */
 export interface Task<T> {
+  /** What the watchdog calls it. */
+  readonly number: CallNumber;
   execute(): T | Promise<T>;
 }
 
@@ -75,6 +78,7 @@ export class Session {
   /** Ended by the server: tells the socket, if there is one. */
   onEnded: ((reason: string) => void) | undefined;
   #id: string | undefined;
+  #tag: number | undefined;
   #instance: Environment | undefined;
   #earlierSteps = 0;
   #call: Call | undefined;
@@ -89,6 +93,11 @@ export class Session {
 
   get id(): string {
     return (this.#id ??= this.runtime.idPrefix + crypto.randomUUID());
+  }
+
+  /** The first eight characters of the id, without its prefix, as a number: they name the session and open nothing. */
+  get tag(): number {
+    return (this.#tag ??= Number.parseInt(this.id.slice(this.runtime.idPrefix.length).slice(0, 8), 16) | 0);
   }
 
   /** A call is in flight that somebody waits for; one that was given up does not count. */
@@ -182,7 +191,9 @@ export class Session {
   }
 
   #start<T>(task: Task<T>): T | Promise<T> {
+    enterCall(this.runtime.number, this.tag, task.number);
     const result = task.execute();
+    leaveCall();
     if (!isThenable(result)) {
       this.#call = undefined;
       return result;
@@ -227,9 +238,12 @@ export class Session {
 
   async #closeInstance(): Promise<void> {
     try {
+      enterCall(this.runtime.number, this.tag, CALL.close);
       const closed = this.#instance?.close?.();
+      leaveCall();
       if (isThenable(closed)) await closed;
     } catch (error) {
+      leaveCall();
       this.runtime.log.error({ err: toError(error), session: this.id }, "the environment failed in close");
     }
     this.state = "closed";

@@ -4,6 +4,7 @@ import type { ServerViewSession } from "../protocol/web.js";
 import { Registry } from "../util/registry.js";
 import { settled } from "../util/settled.js";
 import { isThenable } from "../util/thenable.js";
+import { CALL, enterCall, leaveCall } from "./call-marks.js";
 import { totalCapacity } from "./capacity.js";
 import type { Fleet, Load } from "./fleet.js";
 import { RemoteEnvironment } from "./isolation/remote-environment.js";
@@ -226,7 +227,9 @@ export class Sessions {
       throw error;
     };
     try {
+      enterCall(this.#runtime.number, session.tag, CALL.create);
       const made = makeEnvironment(this.#runtime);
+      leaveCall();
       return isThenable(made) ? made.then(adopt, fail) : adopt(made);
     } catch (error) {
       return fail(error);

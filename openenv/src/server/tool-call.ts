@@ -7,6 +7,7 @@ import { clip } from "../util/clip.js";
 import { isThenable } from "../util/thenable.js";
 import { MAX_TIMER_MS } from "../util/timer.js";
 import { Call } from "./call.js";
+import { CALL } from "./call-marks.js";
 import { describeError, toError } from "./failure.js";
 import { ORPHAN_GRACE_MS, type Session, type Task } from "./session.js";
 import { SessionKilledError } from "./session-killed.js";
@@ -58,6 +59,7 @@ export function callTool(
 
 /** A call of a tool that is no step. */
 export class ToolTask extends Call implements Task<ToolOutcome> {
+  readonly number = CALL.tool;
   readonly #session: Session;
   readonly #prepared: PreparedCall;
 

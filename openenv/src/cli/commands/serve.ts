@@ -8,7 +8,6 @@ import { ENVIRONMENT_PLACES, locateEnvironment } from "../find-environment.js";
 import { makeOperatorToken } from "../operator-token.js";
 import { secondsAboveZero, wholeNumber } from "../option-values.js";
 import { print } from "../output.js";
-import { serveModule } from "../serve-module.js";
 
 const EXAMPLES = `
 A folder's environment is the one that its openenv.yaml names, else the first of
@@ -107,8 +106,9 @@ async function serveTarget(target: string, { watch, reload, ...options }: ServeF
     return;
   }
   const operatorToken = makeOperatorToken();
-  const server = await serveModule(file, options, manifest?.version);
-  if (server.role !== "worker") print(renderBanner(server, operatorToken));
+  const { superviseModule } = await import("../supervise-module.js");
+  const { url, about } = await superviseModule(file, options, manifest?.version);
+  if (about !== undefined) print(renderBanner(url, about, operatorToken));
 }
 
 function parseWorkers(text: string): number | "auto" {

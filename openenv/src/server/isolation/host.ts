@@ -45,7 +45,7 @@ export class Host {
   readonly tenants = new Set<Tenant>();
   /** Places that are taken, also by tenants on their way; the pool counts them. */
   places = 0;
-  readonly startedAt = Date.now();
+  readonly startedAt = performance.now();
   /** Resolves with the name of the contract; rejects when the module does not load or has no environment. */
   readonly ready: Promise<string>;
   /** Why nothing can be asked any more. */

@@ -62,7 +62,7 @@ export class Starter {
     this.#hosts.add(host);
     host.onLost = () => {
       this.#hosts.delete(host);
-      this.#failures = Date.now() - host.startedAt > STABLE_MS ? 1 : this.#failures + 1;
+      this.#failures = performance.now() - host.startedAt > STABLE_MS ? 1 : this.#failures + 1;
       lost(host);
     };
     const contract = await host.ready;

@@ -2,10 +2,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { parentPort, workerData } from "node:worker_threads";
 import { pickEnvironment } from "../../env/pick-environment.js";
+import { watchParent } from "../watchdog.js";
 import { HOST_MARK } from "./host-mark.js";
 import { type FromHost, packError, type ToHost } from "./messages.js";
 import { Tenants } from "./tenants.js";
-import { watchParent } from "./watch-parent.js";
 
 export interface ThreadData {
   module: string;
@@ -47,7 +47,7 @@ if (parentPort) {
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => {});
   const [, , path = "", parent, memoryMb] = process.argv;
   module = path;
-  await watchParent(Number(parent), Number(memoryMb));
+  await watchParent({ parent: Number(parent), memoryMb: Number(memoryMb) });
 }
 try {
   const definition = pickEnvironment((await import(module)) as Record<string, unknown>, module);

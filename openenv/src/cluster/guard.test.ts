@@ -1,0 +1,176 @@
+/** What becomes of a server whose event loop blocks, that is paused, or whose supervisor is killed. */
+import { existsSync } from "node:fs";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, test } from "vitest";
+import { createProject, type Running, startCommand } from "../../test-support/command-line.js";
+import { openAll, RESET, startFleet, step, until, WHERE } from "../../test-support/fleet.js";
+import { processesOfGroup } from "../../test-support/processes.js";
+import { openTestSocket } from "../../test-support/socket.js";
+
+const BLOCKS = 14;
+
+interface Line {
+  level: number;
+  msg: string;
+  session?: string;
+  environment?: string;
+  call?: string;
+  blockedMs?: number;
+}
+
+const linesOf = ({ stderr }: Running): Line[] =>
+  stderr
+    .split("\n")
+    .filter((line) => line.startsWith("{"))
+    .map((line) => JSON.parse(line));
+
+/** How a new connection is answered: with a status, not in time, or by the system, which refuses it. */
+async function askHealth(url: string): Promise<number | "late" | "refused"> {
+  const headers = { connection: "close" };
+  return fetch(`${url}/health`, { headers, signal: AbortSignal.timeout(400) }).then(
+    ({ status }) => status,
+    (error: Error) => (error.name === "TimeoutError" ? "late" : "refused"),
+  );
+}
+
+describe("a step that never returns, under openenv serve with its one worker", { timeout: 120_000 }, () => {
+  test("is named in the log; the worker is replaced while connections wait, and its sessions end", async () => {
+    await using fleet = await startFleet({ WORKER_TIMEOUT: "5" });
+    const sessions = await openAll(fleet.url, 3);
+    const { sessions: listed } = await fetch(`${fleet.url}/sessions`).then((answer) => answer.json());
+    const ids = (listed as { session_id: string }[]).map(({ session_id }) => session_id);
+    sessions[0]?.socket.send(step(BLOCKS));
+    const answers = new Set<number | "late" | "refused">();
+    while (!answers.has("late")) answers.add(await askHealth(fleet.url));
+    answers.delete(200);
+    while (!answers.has(200)) answers.add(await askHealth(fleet.url));
+    expect(answers).toEqual(new Set(["late", 200]));
+    for (const { socket } of sessions) expect((await socket.closed).code).toBe(1006);
+    const [fresh] = await openAll(fleet.url, 1);
+    expect(await fresh?.socket.ask(step(1))).toMatchObject({ data: { observation: { count: 1 } } });
+    await fresh?.socket[Symbol.asyncDispose]();
+
+    const lines = linesOf(fleet.command);
+    const [blocked] = lines.filter(({ msg }) => /a call blocks the event loop/.test(msg));
+    expect(blocked).toMatchObject({ level: 50, environment: "where_env", call: "step", blockedMs: 2_000 });
+    expect(ids.filter((id) => id.startsWith(`${blocked?.session}-`))).toHaveLength(1);
+    expect(lines.filter(({ msg }) => /a worker hangs and is replaced/.test(msg))).toHaveLength(1);
+    expect(lines.filter(({ msg }) => /a worker was lost/.test(msg))).toHaveLength(1);
+    // The id is what opens a session.
+    expect(ids.filter((id) => lines.some(({ session }) => session === id))).toEqual([]);
+  });
+
+  test("does not keep the server from ending by a signal", async () => {
+    const fleet = await startFleet({ SHUTDOWN_GRACE: "0" });
+    const [session] = await openAll(fleet.url, 1);
+    session?.socket.send(step(BLOCKS));
+    await fleet.command.printed(/a call blocks the event loop/);
+    await fleet[Symbol.asyncDispose]();
+    expect(await fleet.command.exited).toBe(0);
+  });
+});
+
+test("serve() in a program names what blocks its event loop, and says when it runs again", async () => {
+  const program = `
+    import { defineContract, defineEnvironment } from "openenv-ts";
+    import { serve } from "openenv-ts/server";
+    import * as z from "zod";
+    const contract = defineContract({ name: "slow_env", action: z.object({}), observation: z.object({}) });
+    const compute = (until) => { while (performance.now() < until); };
+    const server = await serve(defineEnvironment(contract, () => ({
+      reset: async () => {
+        await new Promise(setImmediate);
+        compute(performance.now() + 3_000);
+        return { observation: {} };
+      },
+      step: () => {
+        compute(performance.now() + 3_000);
+        return { observation: {} };
+      },
+    })), { port: 0 });
+    console.log("at " + server.url);
+  `;
+  await using project = await createProject({ "app.mjs": program });
+  await using running = startCommand(["run", "app.mjs"], { cwd: project.dir });
+  const [, url = ""] = await running.printed(/at (http:\S+)/);
+  await using socket = await openTestSocket(`${url}/ws`);
+  const found = () => linesOf(running).filter(({ blockedMs }) => blockedMs !== undefined);
+  await socket.ask(RESET);
+  await until(() => found().length >= 2);
+  await socket.ask({ type: "step", data: {} });
+  await until(() => found().length >= 4);
+  const named = { environment: "slow_env", session: expect.stringMatching(/^[0-9a-f]{8}$/) };
+  expect(found().slice(0, 4)).toMatchObject([
+    { ...named, call: "reset", msg: expect.stringMatching(/^code outside of a call/) },
+    { ...named, call: "reset", msg: "the event loop runs again" },
+    { ...named, call: "step", msg: expect.stringMatching(/^a call blocks/) },
+    { ...named, call: "step", msg: "the event loop runs again" },
+  ]);
+}, 120_000);
+
+describe.skipIf(!existsSync("/proc/self/stat"))("a server with workers", { timeout: 180_000 }, () => {
+  test("loses nothing when all of it is paused for longer than WORKER_TIMEOUT", async () => {
+    await using fleet = await startFleet({ WORKERS: "2", WORKER_TIMEOUT: "2" }, { detached: true });
+    const sessions = await openAll(fleet.url, 8);
+    const pids = processesOfGroup(fleet.command.process.pid as number);
+    expect(pids).toHaveLength(3);
+    for (let pauses = 0; pauses < 2; pauses++) {
+      for (const pid of pids) process.kill(pid, "SIGSTOP");
+      await sleep(5_000);
+      for (const pid of pids) process.kill(pid, "SIGCONT");
+      await sleep(3_000);
+    }
+    for (const { socket } of sessions) {
+      expect(await socket.ask(step(1))).toMatchObject({ data: { observation: { count: 1 } } });
+      await socket[Symbol.asyncDispose]();
+    }
+    expect(linesOf(fleet.command).filter(({ level }) => level >= 50)).toEqual([]);
+  });
+
+  test("loses nothing when the clock is set, again and again", async () => {
+    await using project = await createProject({
+      "clock.mjs": `
+        const now = Date.now;
+        let offset = 0;
+        Date.now = () => now() + offset;
+        setInterval(() => (offset += (offset % 2 === 0 ? 1 : -1) * 3_600_001), 300).unref();
+      `,
+    });
+    const NODE_OPTIONS = `--import=${JSON.stringify(join(project.dir, "clock.mjs"))}`;
+    await using fleet = await startFleet({ WORKERS: "2", WORKER_TIMEOUT: "2", NODE_OPTIONS });
+    const sessions = await openAll(fleet.url, 8);
+    await sleep(5_000);
+    for (const { socket } of sessions) {
+      expect(await socket.ask(step(1))).toMatchObject({ data: { observation: { count: 1 } } });
+      await socket[Symbol.asyncDispose]();
+    }
+    expect(linesOf(fleet.command).filter(({ level }) => level >= 50)).toEqual([]);
+  });
+
+  test.each([{ WORKERS: "1" }, { WORKERS: "3" }, { WORKERS: "2", ISOLATION: "process" }])(
+    "leaves nothing behind when its supervisor is killed during an endless loop: %o",
+    async (env) => {
+      const folder = await mkdtemp(join(tmpdir(), "guard-"));
+      await using project = await createProject({ "environment.mjs": WHERE });
+      const args = ["serve", "environment.mjs", "--port", "0"];
+      const running = startCommand(args, { cwd: project.dir, env: { ...env, TMPDIR: folder }, detached: true });
+      const [, url = ""] = await running.printed(/at (http:\S+)/);
+      const sessions = await openAll(url, 4);
+      for (const { socket } of sessions) socket.send(step(BLOCKS));
+      // A worker or host that had the step before may still answer; these never will.
+      await sleep(1_000);
+      const group = running.process.pid as number;
+      expect(processesOfGroup(group).length).toBeGreaterThan(Number(env.WORKERS));
+      expect(await readdir(folder)).toHaveLength(1);
+      running.process.kill("SIGKILL");
+      await until(() => processesOfGroup(group).length === 0);
+      expect(await readdir(folder)).toEqual([]);
+      expect(await askHealth(url)).toBe("refused");
+      await running.exited;
+      await rm(folder, { recursive: true });
+    },
+  );
+});
