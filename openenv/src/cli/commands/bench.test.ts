@@ -9,6 +9,7 @@ import {
   runCommand,
   startCommand,
 } from "../../../test-support/command-line.js";
+import { fetchAsOperator } from "../../../test-support/operator.js";
 
 const BENCHMARK = join(import.meta.dirname, "../../../../envs/benchmark");
 const LIMIT = { timeout: 120_000 };

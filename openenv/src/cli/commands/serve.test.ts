@@ -3,6 +3,7 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { describe, expect, test, vi } from "vitest";
 import { counterModule, createProject, runCommand, startCommand } from "../../../test-support/command-line.js";
+import { fetchAsOperator } from "../../../test-support/operator.js";
 
 /** Each starts several processes, one after the other. */
 vi.setConfig({ testTimeout: 90_000 });

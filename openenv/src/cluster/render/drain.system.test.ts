@@ -5,6 +5,7 @@ import { BALANCERS, startBalancer } from "../../../test-support/balancers.js";
 import { createProject, type Project, startCommand } from "../../../test-support/command-line.js";
 import { until, WHERE } from "../../../test-support/fleet.js";
 import { useMcp } from "../../../test-support/mcp.js";
+import { fetchAsOperator } from "../../../test-support/operator.js";
 import { connect } from "../../connect.js";
 import { findFreePort } from "../../util/free-port.js";
 

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { beforeAll, describe, expect, test } from "vitest";
 import { counterModule, createProject } from "../../../test-support/command-line.js";
+import { fetchAsOperator } from "../../../test-support/operator.js";
 import { requireHaproxy, requireSlurm } from "../../../test-support/requirement.js";
 import { takeTurn } from "../../../test-support/take-turn.js";
 import { connect } from "../../connect.js";
@@ -27,7 +28,9 @@ describe.skipIf(!slurm.available || !haproxy.available)("the script", { timeout:
     await Promise.all(clients.map((client) => client.reset()));
     for (const client of clients) expect((await client.step({ amount: 2 })).observation).toEqual({ count: 2 });
     const taken = ports.map(async (port) => {
-      const body = (await (await fetchAsOperator(`http://127.0.0.1:${port}/sessions`)).json()) as { sessions: unknown[] };
+      const body = (await (await fetchAsOperator(`http://127.0.0.1:${port}/sessions`)).json()) as {
+        sessions: unknown[];
+      };
       return body.sessions.length;
     });
     const [first = 0, second = 0] = await Promise.all(taken);
