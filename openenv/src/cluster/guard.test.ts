@@ -10,6 +10,7 @@ import { openAll, RESET, startFleet, step, until, WHERE } from "../../test-suppo
 import { processesOfGroup } from "../../test-support/processes.js";
 import { openTestSocket } from "../../test-support/socket.js";
 
+/** The action of a step that never returns. */
 const BLOCKS = 14;
 
 interface Line {
@@ -64,7 +65,7 @@ describe("a step that never returns, under openenv serve with its one worker", {
   });
 
   test("does not keep the server from ending by a signal", async () => {
-    const fleet = await startFleet({ SHUTDOWN_GRACE: "0" });
+    const fleet = await startFleet({ SHUTDOWN_GRACE: "0.5" });
     const [session] = await openAll(fleet.url, 1);
     session?.socket.send(step(BLOCKS));
     await fleet.command.printed(/a call blocks the event loop/);
@@ -77,17 +78,18 @@ test("serve() in a program names what blocks its event loop, and says when it ru
   const program = `
     import { defineContract, defineEnvironment } from "openenv-ts";
     import { serve } from "openenv-ts/server";
+    import { existsSync } from "node:fs";
     import * as z from "zod";
     const contract = defineContract({ name: "slow_env", action: z.object({}), observation: z.object({}) });
-    const compute = (until) => { while (performance.now() < until); };
+    const block = (file) => { while (!existsSync(file)); };
     const server = await serve(defineEnvironment(contract, () => ({
       reset: async () => {
         await new Promise(setImmediate);
-        compute(performance.now() + 3_000);
+        block("end-reset");
         return { observation: {} };
       },
       step: () => {
-        compute(performance.now() + 3_000);
+        block("end-step");
         return { observation: {} };
       },
     })), { port: 0 });
@@ -97,18 +99,20 @@ test("serve() in a program names what blocks its event loop, and says when it ru
   await using running = startCommand(["run", "app.mjs"], { cwd: project.dir });
   const [, url = ""] = await running.printed(/at (http:\S+)/);
   await using socket = await openTestSocket(`${url}/ws`);
-  const found = () => linesOf(running).filter(({ blockedMs }) => blockedMs !== undefined);
-  await socket.ask(RESET);
-  await until(() => found().length >= 2);
-  await socket.ask({ type: "step", data: {} });
-  await until(() => found().length >= 4);
   const named = { environment: "slow_env", session: expect.stringMatching(/^[0-9a-f]{8}$/) };
-  expect(found().slice(0, 4)).toMatchObject([
-    { ...named, call: "reset", msg: expect.stringMatching(/^code outside of a call/) },
-    { ...named, call: "reset", msg: "the event loop runs again" },
-    { ...named, call: "step", msg: expect.stringMatching(/^a call blocks/) },
-    { ...named, call: "step", msg: "the event loop runs again" },
-  ]);
+  for (const [call, message] of [
+    ["reset", /^code outside of a call blocks/],
+    ["step", /^a call blocks/],
+  ] as const) {
+    const found = () => linesOf(running).filter((line) => line.call === call);
+    const answer = socket.ask(call === "reset" ? RESET : { type: "step", data: {} });
+    await until(() => found().length > 0);
+    expect(found()[0]).toMatchObject({ ...named, level: 50, msg: expect.stringMatching(message) });
+    await project.write(`end-${call}`, "");
+    expect(await answer).toMatchObject({ type: "observation" });
+    await until(() => found().at(-1)?.level === 40);
+    expect(found().at(-1)).toMatchObject({ ...named, msg: "the event loop runs again" });
+  }
 }, 120_000);
 
 describe.skipIf(!existsSync("/proc/self/stat"))("a server with workers", { timeout: 180_000 }, () => {

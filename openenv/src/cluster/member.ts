@@ -83,9 +83,9 @@ class WorkerFleet implements Fleet {
     // Slurm, or a terminal, signals every process of a group: when this one ends is the supervisor's to say.
     for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, () => {});
     process.on("message", (message: SupervisorMessage, socket?: Socket) => this.#hear(message, socket));
-    process.once("disconnect", () => {
-      rmSync(this.#folder, { recursive: true, force: true });
-      process.exit(0);
+    // node:cluster ends a worker whose supervisor is gone; nobody else is left to remove it then.
+    process.once("exit", () => {
+      if (!process.connected) rmSync(this.#folder, { recursive: true, force: true });
     });
     const local = createServer((request, response) => server.handle(request, response));
     // Of this user alone. The supervisor has only chosen its name, so that nothing is left of one that is killed early.

@@ -1,14 +1,18 @@
+import { isatty } from "node:tty";
 import type { Logger } from "./logger.js";
 import type { RunningServer } from "./types.js";
 
+const STDIN = 0;
+
 interface SignalHandlers extends Pick<RunningServer, "drain" | "close"> {
-  /** By SIGHUP. */
+  /** By SIGHUP, unless it says that the terminal was closed. */
   reload(): void;
 }
 
 /**
  * Ends cleanly: by SIGTERM after draining, which a second signal cuts short, by SIGINT without. No SIGTERM cuts the grace
- * period short, a second SIGINT does. The result takes the handlers back.
+ * period short, a second SIGINT does. By SIGHUP it reloads, or ends when its terminal was closed, since nobody could end
+ * it from there any more. The result takes the handlers back.
  */
 export function onSignals({ drain, close, reload }: SignalHandlers, log: Logger): () => void {
   let isTold = false;
@@ -19,9 +23,14 @@ export function onSignals({ drain, close, reload }: SignalHandlers, log: Logger)
     if (signal === "SIGINT") process.removeListener("SIGINT", stop);
     void end().then(() => process.exit(0));
   };
-  process.on("SIGTERM", stop).on("SIGINT", stop).on("SIGHUP", reload);
+  const hadTerminal = isatty(STDIN);
+  const hangUp = (signal: NodeJS.Signals): void => {
+    if (hadTerminal && !isatty(STDIN)) stop(signal);
+    else reload();
+  };
+  process.on("SIGTERM", stop).on("SIGINT", stop).on("SIGHUP", hangUp);
   return () => {
-    process.removeListener("SIGTERM", stop).removeListener("SIGINT", stop).removeListener("SIGHUP", reload);
+    process.removeListener("SIGTERM", stop).removeListener("SIGINT", stop).removeListener("SIGHUP", hangUp);
   };
 }
 

@@ -47,10 +47,13 @@ export interface ServeOptions extends Partial<ConcurrencyConfig> {
   graceMs?: number;
   /** Milliseconds before that in which {@link RunningServer.drain} lets sessions finish. `SHUTDOWN_DRAIN` (seconds), default 0. */
   drainMs?: number;
-  /** Processes behind the one address, or "auto" for one a core; capacity is per worker. `WORKERS`, default 1. */
+  /**
+   * Processes behind the one address, or "auto" for one a core; capacity is per worker. `WORKERS`, default 1: this process
+   * serves, and nothing replaces it when it hangs.
+   */
   workers?: number | "auto";
   /**
-   * Milliseconds without a sign of life after which a worker is replaced; one that starts has ten times as many.
+   * Milliseconds without an answer to pings after which a worker is replaced; one that starts has ten times as many.
    * `WORKER_TIMEOUT` (seconds), default 30 s.
    */
   workerTimeoutMs?: number;
