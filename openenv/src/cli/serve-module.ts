@@ -1,7 +1,8 @@
 import { existsSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
+import { DEFAULT_VERSION } from "../env/contract.js";
+import type { EnvironmentDefinition } from "../env/environment.js";
 import type { RunningServer, ServeOptions } from "../server/types.js";
-import { applyVersion } from "./apply-manifest.js";
 import { loadModule } from "./load-environment.js";
 
 /** Serves the environment of one module until a signal ends the process; `version` is that of its manifest. */
@@ -27,4 +28,12 @@ function findReadme(file: string): string | undefined {
   const folder = dirname(file);
   const path = join(basename(folder) === "server" ? dirname(folder) : folder, "README.md");
   return existsSync(path) ? path : undefined;
+}
+
+/** The environment with the version of its manifest, unless its contract says one. */
+function applyVersion(environment: EnvironmentDefinition, version: string | undefined): EnvironmentDefinition {
+  const { contract } = environment;
+  if (version === undefined || contract.version !== DEFAULT_VERSION) return environment;
+  const fingerprint = async () => ({ ...(await contract.fingerprint()), version });
+  return { ...environment, contract: { ...contract, version, fingerprint } };
 }

@@ -54,6 +54,7 @@ describe("a step that never returns, under openenv serve with its one worker", {
     expect(await fresh?.socket.ask(step(1))).toMatchObject({ data: { observation: { count: 1 } } });
     await fresh?.socket[Symbol.asyncDispose]();
 
+    await fleet.command.printed(/a worker was lost/);
     const lines = linesOf(fleet.command);
     const [blocked] = lines.filter(({ msg }) => /a call blocks the event loop/.test(msg));
     expect(blocked).toMatchObject({ level: 50, environment: "where_env", call: "step", blockedMs: 2_000 });

@@ -20,7 +20,7 @@ test("says how many descriptors are missing, and nothing when they suffice", () 
   expect(lines).toEqual([]);
   new Descriptors(log, 1_000).warn(config);
   expect(lines).toEqual([
-    ["warn", { limit: 1_000, needed: 1_072, sessions: 1_000, waiting: 24 }, expect.stringMatching(/ulimit -n/)],
+    ["warn", { limit: 1_000, needed: 1_076, sessions: 1_000, waiting: 24 }, expect.stringMatching(/ulimit -n/)],
   ]);
 });
 

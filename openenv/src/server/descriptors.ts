@@ -7,7 +7,7 @@ import type { Log } from "./log.js";
 const FOR_REQUESTS = 24;
 const FOR_PROCESS = 8;
 /** What a process that serves has open before its first connection. */
-const AT_START = 24;
+const AT_START = 28;
 /** A line at most so often. */
 const QUIET_MS = 10_000;
 
