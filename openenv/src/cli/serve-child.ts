@@ -1,3 +1,4 @@
+import { watchParent } from "../server/watchdog.js";
 import type { RunningServer, ServeOptions } from "../server/types.js";
 import { applyVariables } from "./apply-manifest.js";
 import { renderBanner } from "./banner.js";
@@ -32,6 +33,8 @@ async function end(): Promise<void> {
 }
 
 process.once("disconnect", end);
+// Also from within an endless loop.
+void watchParent({ parent: process.ppid });
 if (!process.connected) await end();
 try {
   const { target, options, version, announce, operatorToken } = JSON.parse(process.argv[2] ?? "") as ChildTask;

@@ -46,7 +46,9 @@ parentPort.on("message", ({ watch, add, remove }) => {
 });
 setInterval(() => {
   const { parent, memoryMb = 0, folder } = watched;
-  alone = parent === 0 || process.ppid === parent ? 0 : alone + 1;
+  const latest = Atomics.load(marks, 0);
+  // One that is not blocked ends by itself, when its channel to the parent breaks.
+  alone = parent !== 0 && process.ppid !== parent && latest === beat ? alone + 1 : 0;
   if (alone * ${TURN_MS} >= ${ALONE_MS}) {
     try {
       if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
@@ -55,7 +57,6 @@ setInterval(() => {
     }
   }
   if (memoryMb > 0 && process.memoryUsage.rss() > memoryMb * 1048576) process.kill(process.pid, "SIGKILL");
-  const latest = Atomics.load(marks, 0);
   if (latest === beat && servers.size > 0) {
     if (++blocked * ${TURN_MS} < next) return;
     next *= 2;
@@ -101,7 +102,7 @@ export function watchLoop({ number, environment, prefix, logLevel }: WatchedServ
 }
 
 /**
- * Kills this process when its parent has been gone for 3 s, or when it uses too much memory, even in an endless loop.
+ * Kills this process when its parent is gone and it has been blocked for 3 s since, or when it uses too much memory.
  * Resolves when the watchdog runs, which it does from then on.
  */
 export async function watchParent(watched: Watched): Promise<void> {
