@@ -72,11 +72,10 @@ for address in [("127.0.0.1", ${port}), ("192.0.2.1", 80), ("1.1.1.1", 53)]:
 try: socket.getaddrinfo("example.org", 80); print("resolved")
 except OSError: print("refused")
 try: socket.socket(socket.AF_INET, socket.SOCK_RAW, 1); print("raw")
-except OSError: print("refused")
-print(socket.if_nameindex())`;
+except OSError: print("refused")`;
     const told = await attack(code);
     server.close();
-    expect(told.stdout).toBe(`${"refused\n".repeat(5)}[(1, 'lo')]\n`);
+    expect(told.stdout).toBe("refused\n".repeat(5));
   });
 
   test("it cannot kill its parent, its group or processes of the machine", async () => {
@@ -121,7 +120,7 @@ except OSError: pass`;
     expect(await attack(code)).toMatchObject({ stdout: "", exit_code: 0 });
   });
 
-  test("no namespace of users can be made where bubblewrap can forbid it", async () => {
+  test("no namespace can be made or joined, and nothing mounted", async () => {
     const code = `import ctypes
 libc = ctypes.CDLL(None, use_errno=True)
 print(libc.mount(b"none", b"/tmp", b"tmpfs", 0, None), libc.unshare(0x20000), libc.setns(0, 0), libc.umount2(b"/tmp", 2))`;

@@ -1,10 +1,15 @@
 /** Programs that take all there is of the machine: time, memory, processes, files, output. */
 import { describe, expect, test } from "vitest";
 import { requireBubblewrap } from "../../openenv/test-support/requirement.js";
+import { findCgroups } from "./sandbox/cgroup.js";
+import { FILES } from "./sandbox/limits.js";
+import { readConfig } from "./server/config.js";
 import { COUNT_OTHERS, useAttacker } from "./test-support/attack.js";
 import { openSession, prepareCoding } from "./test-support/sessions.js";
 
 const bubblewrap = await requireBubblewrap();
+const { limits, total } = readConfig({});
+const cgroups = await findCgroups(limits, total);
 
 /** Seconds that a step may take where it is to run into that limit. */
 const SHORT = 5;
@@ -77,6 +82,22 @@ for _ in range(20):
     expect(["ok", "error", "died", "timeout"]).toContain(told.outcome);
   });
 
+  test("files have a number, and a million empty ones take none of the kernel's memory", async () => {
+    const code = `import os
+made = 0
+for folder in ("/tmp", "/dev/shm"):
+  try:
+    for made in range(1_000_000): os.close(os.open(f"{folder}/{made}", os.O_CREAT))
+  except OSError as error: print(made, error.strerror)`;
+    const told = await attack(code);
+    const rows = told.stdout
+      .trim()
+      .split("\n")
+      .map((row) => row.split(/ (.*)/).slice(0, 2));
+    expect(rows.map(([, reason]) => reason)).toEqual(["No space left on device", "No space left on device"]);
+    for (const [made] of rows) expect(Number(made)).toBeLessThan(FILES);
+  });
+
   test("files have a size, and so have all files together", async () => {
     const one = await attack("with open('big', 'wb') as f: f.write(bytes(100 << 20))");
     expect(one.stderr).toMatch(/File too large|No space left/);
@@ -84,6 +105,60 @@ for _ in range(20):
   with open(f'part{n}', 'wb') as f: f.write(bytes(20 << 20))`;
     expect((await attack(code)).stderr).toContain("No space left");
     expect((await attack("open('/dev/shm/x', 'wb').write(bytes(100 << 20))")).stderr).toMatch(/too large|No space/);
+  });
+});
+
+/** Forks processes that take 64 MB each and keep them for some seconds; prints how many got theirs. */
+const HOLD = `import os, signal, time
+read, write = os.pipe()
+children = []
+for _ in range(3):
+  child = os.fork()
+  if child == 0:
+    block = bytearray(b"x" * (64 << 20))
+    os.write(write, b"x")
+    time.sleep(60)
+    os._exit(0)
+  children.append(child)
+os.close(write)
+time.sleep(4)
+for child in children:
+  os.kill(child, signal.SIGKILL)
+print(len(os.read(read, 10)))`;
+
+describe.skipIf(!bubblewrap.available || !cgroups?.bounds.has("memory"))("all sandboxes", { timeout: 60_000 }, () => {
+  test("have one limit on their memory, which other groups do not feel", async () => {
+    const { environment } = await prepareCoding({ SANDBOX_TOTAL_MEMORY_MB: "224" });
+    await using bystander = await openSession((await prepareCoding()).environment);
+    await bystander.run("kept = 1");
+    const sessions = await Promise.all([openSession(environment), openSession(environment)]);
+    // The limit of each alone would let it have all.
+    const told = await Promise.all(sessions.map(({ run }) => run(HOLD)));
+    const held = told.map(({ outcome, stdout }) => (outcome === "ok" ? Number(stdout) : 0));
+    expect((held[0] ?? 0) + (held[1] ?? 0)).toBeLessThan(4);
+    expect((await bystander.run("print(kept)")).stdout).toBe("1\n");
+    await Promise.all(sessions.map(({ env }) => env.close()));
+    await using alone = await openSession((await prepareCoding()).environment);
+    expect((await alone.run(HOLD)).stdout).toBe("3\n");
+  });
+
+  test("have one limit on their processes", async () => {
+    const { environment } = await prepareCoding({ SANDBOX_TOTAL_PROCESSES: "40" });
+    const sessions = await Promise.all([openSession(environment), openSession(environment)]);
+    await Promise.all(sessions.map(({ run }) => run("1")));
+    const code = `import os, time
+count = 0
+try:
+  for count in range(60):
+    if os.fork() == 0: time.sleep(60); os._exit(0)
+except OSError: pass
+time.sleep(3)
+print(count)`;
+    const told = await Promise.all(sessions.map(({ run }) => run(code)));
+    const counts = told.map(({ stdout }) => Number(stdout));
+    expect(counts.every((count) => count >= 0 && count < 40)).toBe(true);
+    expect((counts[0] ?? 0) + (counts[1] ?? 0)).toBeLessThanOrEqual(40);
+    await Promise.all(sessions.map(({ env }) => env.close()));
   });
 });
 

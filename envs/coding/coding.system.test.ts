@@ -1,4 +1,5 @@
 import { execFile } from "node:child_process";
+import { totalmem } from "node:os";
 import { promisify } from "node:util";
 import { EnvError } from "openenv-ts";
 import { connect } from "openenv-ts/client";
@@ -107,10 +108,15 @@ describe("the variables of the coding environment", () => {
   test("have the defaults of its README", () => {
     expect(readConfig({})).toEqual({
       limits: { timeoutSeconds: 30, maxOutputLength: 10_000, memoryBytes: 512 * 1024 * 1024, processes: 64 },
+      total: { memoryBytes: expect.any(Number), processes: 8192 },
       python: "python3",
       bubblewrap: "bwrap",
       allowWeak: false,
+      requireCgroups: false,
     });
+    const share = readConfig({}).total.memoryBytes / totalmem();
+    expect(share).toBeGreaterThan(0);
+    expect(share).toBeLessThanOrEqual(0.75);
   });
 
   test.each([
@@ -120,6 +126,9 @@ describe("the variables of the coding environment", () => {
     ["MAX_OUTPUT_LENGTH", "1.5"],
     ["SANDBOX_MEMORY_MB", "1"],
     ["SANDBOX_PROCESSES", "many"],
+    ["SANDBOX_TOTAL_MEMORY_MB", "1"],
+    ["SANDBOX_TOTAL_PROCESSES", "0"],
+    ["OPENENV_SANDBOX_REQUIRE", "cgroup"],
   ])("%s=%s is an error that names it", (name, value) => {
     expect(() => readConfig({ [name]: value })).toThrow(name);
   });

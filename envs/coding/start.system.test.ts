@@ -32,7 +32,8 @@ describe("without bubblewrap", TIME_LIMIT, () => {
     await using running = startCommand(["serve", folder, "--port", "0"], { cwd: folder, env: weak });
     const [, url = ""] = await running.printed(/at (http:\/\/[\w.:]+)/);
     expect(running.stderr).toContain("Programs run WITHOUT a sandbox");
-    expect(running.stderr).toContain("use the network");
+    expect(running.stderr).toContain("the temporary files, on the disk");
+    expect(running.stderr.match(/coding_env:/g)).toHaveLength(1);
     await using session = await connect(url, coding);
     await session.reset();
     const told = await session.step({ code: "import os\nprint(os.environ.get('ALLOW_WEAK_SANDBOX'), os.listdir())" });
