@@ -8,9 +8,13 @@ import { describe, expect, test } from "vitest";
 import { startCommand } from "../../openenv/test-support/command-line.js";
 import { requireBubblewrap } from "../../openenv/test-support/requirement.js";
 import { coding } from "./models.js";
+import { findCgroups } from "./sandbox/cgroup.js";
+import { readConfig } from "./server/config.js";
 import { prepareCoding } from "./test-support/sessions.js";
 
 const bubblewrap = await requireBubblewrap();
+const { limits, total } = readConfig({});
+const cgroups = await findCgroups(limits, total);
 const TIME_LIMIT = { timeout: 60_000 };
 const folder = import.meta.dirname;
 const APP = join(folder, "dist/server/app.js");
@@ -81,6 +85,60 @@ describe.skipIf(!bubblewrap.available)("with bubblewrap", TIME_LIMIT, () => {
       server.kill("SIGTERM");
       await once(server, "exit");
     }
+  });
+
+  /** The same machine without cgroups, as in most containers. */
+  const WITHOUT_CGROUPS = [
+    "--die-with-parent",
+    "--cap-add",
+    "ALL",
+    "--dev-bind",
+    "/",
+    "/",
+    "--tmpfs",
+    "/sys/fs/cgroup",
+    process.execPath,
+  ];
+
+  test("without cgroups a server starts and says once what nothing bounds", async () => {
+    const env = { ...process.env, PORT: "0", SANDBOX_BUBBLEWRAP: bubblewrap.path, SANDBOX_MEMORY_MB: "128" };
+    const server = spawn(bubblewrap.path, [...WITHOUT_CGROUPS, APP], { cwd: folder, env });
+    const ended = once(server, "exit");
+    let said = "";
+    server.stderr.on("data", (chunk) => (said += chunk));
+    try {
+      let printed = "";
+      for await (const chunk of server.stdout) if ((printed += chunk).includes("\n")) break;
+      await using session = await connect(/http:\S+/.exec(printed)?.[0] ?? "", coding);
+      await session.reset();
+      const code = "import os\ntry: os.memfd_create('x')\nexcept OSError as error: print(error.errno)";
+      expect((await session.step({ code })).observation.stdout).toBe("1\n");
+    } finally {
+      server.kill("SIGTERM");
+      await ended;
+    }
+    expect(said.match(/coding_env:/g)).toHaveLength(1);
+    expect(said).toContain("Unbounded here: the memory of all programs together (each process may take 128 MB)");
+    expect(said).toContain("the processes of all programs together (each may start 64)");
+    expect(said).toContain("OPENENV_SANDBOX_REQUIRE=cgroups");
+    expect(said).not.toContain("temporary files");
+  });
+
+  test("OPENENV_SANDBOX_REQUIRE=cgroups refuses to start there, and names what is missing", async () => {
+    const env = { ...process.env, PORT: "0", SANDBOX_BUBBLEWRAP: bubblewrap.path, OPENENV_SANDBOX_REQUIRE: "cgroups" };
+    const server = spawn(bubblewrap.path, [...WITHOUT_CGROUPS, APP], { cwd: folder, env });
+    let said = "";
+    server.stderr.on("data", (chunk) => (said += chunk));
+    expect((await once(server, "close"))[0]).not.toBe(0);
+    expect(said).toContain("ConfigError");
+    expect(said).toContain(
+      "OPENENV_SANDBOX_REQUIRE=cgroups: no cgroup can be made here that bounds memory and processes",
+    );
+  });
+
+  test.skipIf(cgroups?.bounds.size !== 2)("where cgroups bound both, it starts and nothing is said", async () => {
+    const { sandbox } = await prepareCoding({ OPENENV_SANDBOX_REQUIRE: "cgroups" });
+    expect(sandbox.warning).toBe("");
   });
 
   const mayRead = spawnSync(process.execPath, ["--check", APP], { uid: NOBODY, gid: NOBODY }).status === 0;
