@@ -1,6 +1,8 @@
 /** What a server of this environment says when it starts, and who may start it. */
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
+import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ConfigError } from "openenv-ts";
 import { connect } from "openenv-ts/client";
@@ -10,7 +12,7 @@ import { requireBubblewrap } from "../../openenv/test-support/requirement.js";
 import { coding } from "./models.js";
 import { findCgroups } from "./sandbox/cgroup.js";
 import { readConfig } from "./server/config.js";
-import { prepareCoding } from "./test-support/sessions.js";
+import { openSession, prepareCoding } from "./test-support/sessions.js";
 
 const bubblewrap = await requireBubblewrap();
 const { limits, total } = readConfig({});
@@ -134,6 +136,24 @@ describe.skipIf(!bubblewrap.available)("with bubblewrap", TIME_LIMIT, () => {
     expect(said).toContain(
       "OPENENV_SANDBOX_REQUIRE=cgroups: no cgroup can be made here that bounds memory and processes",
     );
+  });
+
+  test("where what bubblewrap runs has no capability, the number of files is named as unbounded", async () => {
+    const directory = await mkdtemp(join(tmpdir(), "coding-bubblewrap-"));
+    const script = join(directory, "bwrap");
+    const withoutCapability = `#!/bin/bash\nargs=" $(printf '%q ' "$@")"\n`;
+    await writeFile(script, `${withoutCapability}eval exec ${bubblewrap.path} "\${args/ --cap-add CAP_SYS_ADMIN/}"\n`);
+    await chmod(directory, 0o755);
+    await chmod(script, 0o755);
+    try {
+      const { sandbox, environment } = await prepareCoding({ SANDBOX_BUBBLEWRAP: script });
+      expect(sandbox.warning).toContain("the number of temporary files");
+      await using session = await openSession(environment);
+      const told = await session.run("import os\nopen('file', 'w').write('kept')\nprint(os.listdir())");
+      expect(told).toMatchObject({ stdout: "['file']\n", outcome: "ok" });
+    } finally {
+      await rm(directory, { recursive: true });
+    }
   });
 
   test.skipIf(cgroups?.bounds.size !== 2)("where cgroups bound both, it starts and nothing is said", async () => {
