@@ -138,6 +138,16 @@ describe.skipIf(!bubblewrap.available)("with bubblewrap", TIME_LIMIT, () => {
     );
   });
 
+  test("root of a container that maps one uid gets an answer, not an endless search for another", async () => {
+    const oneUid = ["--die-with-parent", "--unshare-user", "--uid", "0", "--cap-add", "ALL", "--dev-bind", "/", "/"];
+    const env = { ...process.env, PORT: "0", SANDBOX_BUBBLEWRAP: bubblewrap.path };
+    const server = spawn(bubblewrap.path, [...oneUid, process.execPath, APP], { cwd: folder, env });
+    let said = "";
+    server.stderr.on("data", (chunk) => (said += chunk));
+    expect((await once(server, "close"))[0]).not.toBe(0);
+    expect(said).toContain("cannot isolate programs here");
+  });
+
   test("where what bubblewrap runs has no capability, the number of files is named as unbounded", async () => {
     const directory = await mkdtemp(join(tmpdir(), "coding-bubblewrap-"));
     const script = join(directory, "bwrap");

@@ -22,6 +22,7 @@ export interface Shelter {
 const MARK = "OPENENV_SANDBOX";
 const LARGEST_UID = 2 ** 31 - 2;
 const SYSTEM_UIDS = 20_000;
+const UID_TRIES = 1000;
 const SWEEP_MS = 5_000;
 const taken = new Set<number>();
 
@@ -66,12 +67,13 @@ function variablesOf(home: string, token: string): Record<string, string> {
 /** At random, because several servers may share a machine. */
 function takeUid(): number {
   const end = Math.min(LARGEST_UID, countMappedUids());
-  for (;;) {
+  for (let tries = 0; tries < UID_TRIES; tries += 1) {
     const uid = SYSTEM_UIDS + Math.floor(Math.random() * (end - SYSTEM_UIDS));
     if (taken.has(uid)) continue;
     taken.add(uid);
     return uid;
   }
+  throw new Error("no uid is free for another sandbox: this container maps too few");
 }
 
 /** In a container with a user namespace of its own there may be few. */
