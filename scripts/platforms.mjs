@@ -1,9 +1,12 @@
 /**
  * `npm run platforms` adds to package-lock.json the binary packages of other platforms that a registry did not offer
- * when the lock was written. Without their rows `npm ci` refuses the lock, or leaves that platform without its binary.
+ * when the lock was written, and the hash of each. Without their rows `npm ci` refuses the lock, or leaves that platform
+ * without its binary; without a hash it installs whatever it gets.
  */
+import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { findUnverified } from "./checks/lock-files.mjs";
 import { ROOT } from "./root.mjs";
 
 const NAME = /-(?<os>android|darwin|freebsd|linux|openharmony|win32)-(?<cpu>\w+)(?:-(?<abi>\w+))?$/;
@@ -17,6 +20,10 @@ if (process.argv[1] === import.meta.filename) {
     lock.packages[`node_modules/${name}`] = { version, cpu: cpu && [cpu], dev, libc, optional: true, os: os && [os] };
     process.stdout.write(`added ${name} ${version}\n`);
   }
+  for (const path of findUnverified(lock)) {
+    const name = path.split("node_modules/").at(-1);
+    lock.packages[path] = withIntegrity(lock.packages[path], readIntegrity(name, lock.packages[path].version));
+  }
   const rows = Object.entries(lock.packages).sort(([a], [b]) => a.localeCompare(b, "en"));
   writeFileSync(file, `${JSON.stringify({ ...lock, packages: Object.fromEntries(rows) }, null, 2)}\n`);
 }
@@ -28,4 +35,19 @@ export function findMissing(lock) {
       .filter(([name]) => !Object.keys(lock.packages).some((path) => path.endsWith(`node_modules/${name}`)))
       .map(([name, version]) => ({ name, version, dev })),
   );
+}
+
+/** npm writes it after the version. */
+function withIntegrity({ version, ...row }, integrity) {
+  return { version, integrity, ...row };
+}
+
+function readIntegrity(name, version) {
+  try {
+    const hash = execFileSync("npm", ["view", `${name}@${version}`, "dist.integrity"], { encoding: "utf8" }).trim();
+    if (hash !== "") return hash;
+  } catch {
+    // What npm printed says why.
+  }
+  throw new Error(`The registry has no ${name} ${version}: depend on a version that it has for every platform.`);
 }

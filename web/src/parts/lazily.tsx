@@ -15,7 +15,6 @@ interface Source<Props> {
  */
 export function lazily<Props extends object>(what: string, load: Source<Props>["load"]): ComponentType<Props> {
   const source: Source<Props> = { what, load, Component: undefined };
-  // biome-ignore lint/correctness/noComponentHookFactories: made once, at the top of a module
   return function Lazily(props: Props) {
     return (
       <Boundary what={what}>
