@@ -4,10 +4,10 @@ export interface ModelNames {
   share(wanted: string, definition: string): { name: string; isNew: boolean };
 }
 
-/** Names that the modules of a client import, or that a language has. */
+/** Names that the modules of a client import or refer to, or that a language has. */
 const TAKEN = [
-  "Action Any BaseModel ConfigDict Date Dict EnvClient False Field Literal Model None Object Observation Record State",
-  "StepResult True UUID",
+  "Action Any Array BaseModel ConfigDict ConnectOptions Date Dict EnvClient False Field Literal Model None Object",
+  "Observation Promise Record SchemaContract State StepResult True URL UUID",
 ]
   .join(" ")
   .split(" ");

@@ -2,8 +2,9 @@ import type { SchemaBody } from "../../protocol/http.js";
 import { canonicalSchema } from "../../protocol/json-schema.js";
 import { asList, asNode, dereference, type Node } from "../../protocol/schema-variants.js";
 import { clip } from "../../util/clip.js";
+import { limitsOf } from "./limits.js";
 import { createModelNames, type ModelNames, pascal } from "./model-names.js";
-import type { ClientTypes, Field, Limits, Model, Scalar, Type } from "./types.js";
+import type { ClientTypes, Field, Model, Scalar, Type } from "./types.js";
 
 /** Fields that the base classes of a client have; what a schema says of them is not read. */
 const BASE_FIELDS = {
@@ -15,6 +16,8 @@ const BASE_FIELDS = {
 const MAX_DEPTH = 64;
 const MAX_JSON_DEPTH = 256;
 const MAX_DESCRIPTION = 500;
+/** Python's parser takes 200 brackets. */
+const MAX_DEFAULT_DEPTH = 100;
 
 /** Reads the schemas of `GET /schema`, whoever wrote them; what they do not say, or say in a way of their own, is "any". */
 export function readTypes(given: SchemaBody, prefix: string): ClientTypes {
@@ -34,11 +37,15 @@ export function readTypes(given: SchemaBody, prefix: string): ClientTypes {
   return { action, observation, state: read("state", schemas.state), models };
 }
 
+/** No deeper than can be read, and without lone surrogates, which no file of source code can have. */
 function prune(value: unknown, depth: number): unknown {
+  if (typeof value === "string") return clip(value, value.length);
   if (typeof value !== "object" || value === null) return value;
   if (depth > MAX_JSON_DEPTH) return {};
   if (Array.isArray(value)) return value.map((item) => prune(item, depth + 1));
-  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, prune(member, depth + 1)]));
+  return Object.fromEntries(
+    Object.entries(value).map(([key, member]) => [clip(key, key.length), prune(member, depth + 1)]),
+  );
 }
 
 /** One class for what reset and step show: a field that one of them may lack may be lacking. */
@@ -82,7 +89,8 @@ function createReader(root: Node, { part, names, models }: Reading): Reader {
         name: key,
         type,
         required: required.includes(key),
-        ...("default" in given && { default: { value: given["default"] } }),
+        ...("default" in given &&
+          depthOf(given["default"]) <= MAX_DEFAULT_DEPTH && { default: { value: given["default"] } }),
         description: describe(given),
         limits: limitsOf(given, type),
       };
@@ -185,33 +193,17 @@ function literal(values: readonly unknown[]): Type {
   const isScalar = (value: unknown): value is Scalar => value === null || typeof value !== "object";
   const scalars = [...new Set(values)].filter(isScalar);
   if (scalars.length === 0 || scalars.length < new Set(values).size) return { kind: "any" };
+  if (scalars.some((value) => typeof value === "number" && !Number.isFinite(value))) return { kind: "any" };
   return scalars.every((value) => value === null) ? { kind: "null" } : { kind: "literal", values: scalars };
 }
 
-function limitsOf(given: Node, type: Type): Limits {
-  const variants = [given, ...asList(given["anyOf"]).map(asNode)];
-  const kinds = (type.kind === "union" ? type.members : [type]).filter(({ kind }) => kind !== "null");
-  const [only] = kinds;
-  if (kinds.length !== 1 || only === undefined) return {};
-  const keys = LIMITS[only.kind] ?? {};
-  const limits: Limits = {};
-  for (const [key, limit] of Object.entries(keys)) {
-    const value = variants.map((variant) => variant[key]).find((one) => typeof one === "number");
-    if (typeof value === "number") limits[limit] = value;
-  }
-  return limits;
-}
-
-const NUMBERS = { minimum: "ge", exclusiveMinimum: "gt", maximum: "le", exclusiveMaximum: "lt" } as const;
-const LIMITS: Partial<Record<Type["kind"], Record<string, keyof Limits>>> = {
-  integer: NUMBERS,
-  number: NUMBERS,
-  string: { minLength: "min_length", maxLength: "max_length" },
-  list: { minItems: "min_length", maxItems: "max_length" },
-};
-
 function isKnownFormat(format: unknown): format is "date-time" | "date" | "uuid" {
   return format === "date-time" || format === "date" || format === "uuid";
+}
+
+function depthOf(value: unknown): number {
+  if (typeof value !== "object" || value === null) return 0;
+  return 1 + Math.max(0, ...Object.values(value).map(depthOf));
 }
 
 function isLone(list: unknown): boolean {

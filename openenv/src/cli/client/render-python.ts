@@ -144,11 +144,11 @@ function renderType(type: Type): string {
 
 const FORMATS = { "date-time": "datetime", date: "date", uuid: "UUID" } as const;
 
-/** Python's Literal has no fractions. */
+/** Python's Literal has no floats, and a number beyond the safe integers is written as one. */
 function renderLiteral(values: readonly unknown[]): string {
   const isNullable = values.includes(null);
   const others = values.filter((value) => value !== null);
-  const hasFraction = others.some((value) => typeof value === "number" && !Number.isInteger(value));
+  const hasFraction = others.some((value) => typeof value === "number" && !Number.isSafeInteger(value));
   const text = hasFraction
     ? [...new Set(others.map(typeName))].join(" | ")
     : `Literal[${others.map(renderPython).join(", ")}]`;

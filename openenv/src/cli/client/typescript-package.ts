@@ -15,7 +15,7 @@ export function renderTypeScriptPackage(types: ClientTypes, schemas: SchemaBody,
     "index.js": `${TYPESCRIPT_MARK}
 import { connect, contractFromSchemas } from "openenv-ts/client";
 
-const schemas = ${JSON.stringify({ ...parts, ...(tools && { tools }) }, null, 2)};
+const schemas = ${renderLiteral({ ...parts, ...(tools && { tools }) })};
 
 export const contract = contractFromSchemas(${JSON.stringify(module)}, schemas);
 
@@ -45,6 +45,16 @@ export declare const ${prefix}Env: {
 };
 `,
   };
+}
+
+/** JSON as JavaScript, which has infinities, and where a plain key `__proto__` would set the prototype. */
+function renderLiteral(value: unknown): string {
+  const infinite = `infinite ${crypto.randomUUID()} `;
+  const mark = (_key: string, member: unknown): unknown =>
+    typeof member === "number" && !Number.isFinite(member) ? infinite + member : member;
+  return JSON.stringify(value, mark, 2)
+    .replaceAll(new RegExp(`"${infinite}(-?Infinity|NaN)"`, "g"), "$1")
+    .replaceAll(/^( *)"__proto__":/gm, '$1["__proto__"]:');
 }
 
 /** `openenv` is what the package depends on: a version, or the path of a packed one. */
