@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -6,6 +7,8 @@ import { residentBytes } from "openenv-ts/bench";
 import { startFleet } from "./fleets.mjs";
 
 const PATIENCE_MS = 30_000;
+/** Of the operator, who may ask for the capacity of all workers. */
+const TOKEN = randomBytes(16).toString("hex");
 
 /** `openenv serve envs/benchmark` with workers, and what the operating system says of its processes. */
 export async function startWatchedFleet(workers, capacity) {
@@ -13,7 +16,7 @@ export async function startWatchedFleet(workers, capacity) {
   const log = { lost: 0 };
   const server = await startFleet("node", {
     args: ["--workers", String(workers), "--max-concurrent-envs", String(capacity)],
-    env: { TMPDIR: folder },
+    env: { TMPDIR: folder, OPENENV_OPERATOR_TOKEN: TOKEN },
     onText: (text) => (log.lost += text.split("a worker was lost").length - 1),
   });
   return {
@@ -23,7 +26,9 @@ export async function startWatchedFleet(workers, capacity) {
     workers: () => server.processes().filter((pid) => pid !== server.pid),
     residentBytes: () => server.processes().reduce((sum, pid) => sum + residentBytes(pid), 0),
     async capacity() {
-      const response = await fetch(`${server.url}/sessions`, { headers: { connection: "close" } });
+      const response = await fetch(`${server.url}/sessions`, {
+        headers: { authorization: `Bearer ${TOKEN}`, connection: "close" },
+      });
       return (await response.json()).capacity;
     },
     /** Local sockets, one a worker. */
