@@ -23,6 +23,7 @@ export async function askCluster() {
   return {
     pods: async () => (await core.listNamespacedPod(mine)).items,
     ingresses: async () => (await networking.listNamespacedIngress(mine)).items,
+    secrets: async () => (await core.listNamespacedSecret(mine)).items,
     removePod: (name = "") => core.deleteNamespacedPod({ namespace, name }),
   };
 }

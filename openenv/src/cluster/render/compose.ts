@@ -1,6 +1,14 @@
 import { ConfigError } from "../../errors.js";
 import type { Topology } from "../topology.js";
-import { BALANCER_IMAGES, fingerprint, healthCommand, refuseHost, serverVariables, stopSeconds } from "./container.js";
+import {
+  BALANCER_IMAGES,
+  fingerprint,
+  healthCommand,
+  refuseHost,
+  serverVariables,
+  stopSeconds,
+  tokenVariables,
+} from "./container.js";
 import { renderEnvoy } from "./envoy.js";
 import { renderHaproxy } from "./haproxy.js";
 import { mostNodes, totalLimit } from "./limits.js";
@@ -89,7 +97,7 @@ function server(topology: Topology): object {
   return {
     ...(image === undefined ? { build: { context: directory, dockerfile } } : { image }),
     restart: "unless-stopped",
-    environment: serverVariables(topology),
+    environment: { ...serverVariables(topology), ...tokenVariables() },
     "# Sessions get their time before a server is killed.": null,
     stop_grace_period: `${stopSeconds(topology)}s`,
     healthcheck: {

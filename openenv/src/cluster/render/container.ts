@@ -18,6 +18,24 @@ export function serverVariables(topology: Topology): Record<string, string> {
     MAX_CONCURRENT_ENVS: String(topology.capacity),
     SHUTDOWN_DRAIN: String(topology.graceSeconds),
     ...topology.variables,
+    ...hostVariables(topology),
+  };
+}
+
+/** The published name is one under which pages may use the servers. */
+export function hostVariables({ ingressHost, variables }: Topology): Record<string, string> {
+  if (ingressHost === undefined) return {};
+  return { ALLOWED_HOSTS: [ingressHost, variables["ALLOWED_HOSTS"]].filter(Boolean).join(",") };
+}
+
+const TOKENS = ["OPENENV_OPERATOR_TOKEN", "OPENENV_ORCHESTRATOR_TOKEN"];
+
+/** Tokens of the servers, for targets that take them from the environment of the command that deploys. */
+export function tokenVariables(): Record<string, string | null> {
+  return {
+    "# From the environment of the command that applies this file; without an operator's token /metrics is closed.":
+      null,
+    ...Object.fromEntries(TOKENS.map((name) => [name, `\${${name}:-}`])),
   };
 }
 

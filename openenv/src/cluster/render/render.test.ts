@@ -48,6 +48,17 @@ test("the published schema of Compose knows every field of its files, and of a s
   expect(validate({ services: { env: { image: "echo:1", replicas: 2 } } })).toBe(false);
 });
 
+test.each(["kubernetes", "compose", "swarm", "slurm"] as const)("%s lets pages use the published name", (target) => {
+  const variables = { ALLOWED_HOSTS: "other.example.org" };
+  const files = (given: TopologyInput): string => Object.values(render({ target, topology: given })).join("\n");
+  const topology = { ...IMAGE, ingressHost: "echo.example.org" };
+  expect(files(topology)).toMatch(/ALLOWED_HOSTS(=|: |\n +value: )echo\.example\.org\n/);
+  expect(files({ ...topology, variables })).toMatch(
+    /ALLOWED_HOSTS(=|: |\n +value: )'?echo\.example\.org,other\.example\.org'?\n/,
+  );
+  expect(files(IMAGE)).not.toContain("ALLOWED_HOSTS");
+});
+
 test("every metric of the dashboard and the alerts is one of /metrics", () => {
   const text = Object.values(render(CASES["monitoring"] as Case)).join("\n");
   const names = new Set(text.match(/\b(?:openenv|process)_[a-z_]+(?=\{)/g));

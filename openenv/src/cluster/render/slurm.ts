@@ -1,6 +1,6 @@
 import { ConfigError } from "../../errors.js";
 import type { Topology } from "../topology.js";
-import { stopSeconds } from "./container.js";
+import { hostVariables, stopSeconds } from "./container.js";
 import { renderEndpoint, renderEnvoy } from "./envoy.js";
 import { renderHaproxy } from "./haproxy.js";
 import type { RenderedFiles } from "./targets.js";
@@ -72,6 +72,7 @@ function serverSettings(topology: Topology): Record<string, string> {
     MAX_CONCURRENT_ENVS: String(topology.capacity),
     SHUTDOWN_DRAIN: String(topology.graceSeconds),
     ...topology.variables,
+    ...hostVariables(topology),
   };
 }
 

@@ -1,6 +1,14 @@
 import { ConfigError } from "../../errors.js";
 import type { Topology } from "../topology.js";
-import { BALANCER_IMAGES, fingerprint, healthCommand, refuseHost, serverVariables, stopSeconds } from "./container.js";
+import {
+  BALANCER_IMAGES,
+  fingerprint,
+  healthCommand,
+  refuseHost,
+  serverVariables,
+  stopSeconds,
+  tokenVariables,
+} from "./container.js";
 import { renderEnvoy } from "./envoy.js";
 import { renderHaproxy } from "./haproxy.js";
 import { mostNodes } from "./limits.js";
@@ -49,7 +57,7 @@ export function renderSwarm(topology: Topology): RenderedFiles {
       },
       env: {
         image,
-        environment: serverVariables(topology),
+        environment: { ...serverVariables(topology), ...tokenVariables() },
         networks: ["inner"],
         stop_grace_period: `${stopSeconds(topology)}s`,
         healthcheck: {

@@ -109,6 +109,9 @@ describe.skipIf(isMissing)("the Kubernetes provider", () => {
     const [ingress] = await (await askCluster()).ingresses();
     const host = "openenv-test.invalid";
     expect(ingress?.spec).toMatchObject({ rules: [{ host }], tls: [{ hosts: [host], secretName: "certificate" }] });
+    // So that the server lets in its own page under that name.
+    const [secret] = await (await askCluster()).secrets();
+    expect(Buffer.from(secret?.data?.["ALLOWED_HOSTS"] ?? "", "base64").toString()).toBe(host);
     ending.abort();
     await failed;
   }, 60_000);

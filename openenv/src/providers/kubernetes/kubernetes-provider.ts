@@ -6,7 +6,15 @@ import { makeRemovable } from "../make-removable.js";
 import type { Provider, Started, StartSpec } from "../provider.js";
 import { startEnvironment } from "../start.js";
 import { ask, type Cluster, findCluster } from "./cluster.js";
-import { renderDeployment, renderIngress, renderPod, renderSecret, renderService, type Workload } from "./manifests.js";
+import {
+  hostOf,
+  renderDeployment,
+  renderIngress,
+  renderPod,
+  renderSecret,
+  renderService,
+  type Workload,
+} from "./manifests.js";
 import { checkOptions, type KubernetesProviderOptions } from "./options.js";
 import { readLogs, waitForEnd, waitForPods } from "./pods.js";
 import { reach } from "./reach.js";
@@ -33,11 +41,14 @@ const SWEEP = new URL("./sweep.js", import.meta.url).href;
 
 async function startWorkload(spec: StartSpec, options: KubernetesProviderOptions): Promise<Started> {
   if (!("image" in spec)) refuseSource(NAME, "an image", "build and push one from the folder (`openenv push`)");
-  const { image, env = {}, replicas } = spec;
+  const { image, replicas } = spec;
   if (replicas !== undefined && !(Number.isInteger(replicas) && replicas >= 1 && replicas <= MAX_REPLICAS)) {
     throw new ConfigError(`replicas is ${replicas}; give a whole number from 1 to ${MAX_REPLICAS}.`);
   }
-  const { containerPort: port = DEFAULT_PORT } = options;
+  const { containerPort: port = DEFAULT_PORT, reach: way } = options;
+  // A page may use the server under the name that the Ingress publishes.
+  const published = typeof way === "object" ? { ALLOWED_HOSTS: hostOf(way) } : {};
+  const env = { ...published, ...spec.env };
   return startEnvironment(NAME, spec, async (start) => {
     const cluster = await findCluster(options);
     const workload: Workload = { name: nameFor(image), image, env, replicas, port, options };

@@ -68,10 +68,10 @@ export function renderDeployment(workload: Workload): V1Deployment {
 /** WebSockets live as long as episodes do. */
 const INGRESS_SECONDS = "3600";
 
-export function renderIngress(workload: Workload, { ingressHost, className, tlsSecret }: IngressOptions): V1Ingress {
+export function renderIngress(workload: Workload, ingress: IngressOptions): V1Ingress {
+  const { className, tlsSecret } = ingress;
   const { name, port } = workload;
-  // The controller has the port, the rule has not.
-  const host = ingressHost.replace(/:\d+$/, "");
+  const host = hostOf(ingress);
   const { annotations, ...metadata } = renderMeta(workload);
   const timeouts = Object.fromEntries(
     ["read", "send"].map((way) => [`nginx.ingress.kubernetes.io/proxy-${way}-timeout`, INGRESS_SECONDS]),
@@ -91,6 +91,11 @@ export function renderIngress(workload: Workload, { ingressHost, className, tlsS
       ],
     },
   };
+}
+
+/** The published name without a port, which is the controller's. */
+export function hostOf({ ingressHost }: IngressOptions): string {
+  return ingressHost.replace(/:\d+$/, "");
 }
 
 function renderMeta({ name, image, options }: Omit<Workload, "port">): V1ObjectMeta {
