@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { printsToTerminal } from "./output.js";
 
 const NAME = "OPENENV_OPERATOR_TOKEN";
 
@@ -7,8 +8,7 @@ const NAME = "OPENENV_OPERATOR_TOKEN";
  * server have it from the environment: workers, and those that replace them or that a change of the source restarts.
  */
 export function makeOperatorToken(): string | undefined {
-  if (process.stdout.isTTY !== true || process.env[NAME]?.trim() || process.env[`${NAME}_FILE`]?.trim())
-    return undefined;
+  if (!printsToTerminal() || [NAME, `${NAME}_FILE`].some((name) => process.env[name]?.trim())) return undefined;
   const token = randomBytes(24).toString("base64url");
   process.env[NAME] = token;
   return token;

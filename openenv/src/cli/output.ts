@@ -42,6 +42,11 @@ export function isInteractive(): boolean {
   return process.stdin.isTTY === true && process.stdout.isTTY === true;
 }
 
+/** True when what is printed is read on a terminal. */
+export function printsToTerminal(): boolean {
+  return process.stdout.isTTY === true;
+}
+
 /** Ends the process, whatever is still open in it, once standard output has taken everything. */
 export function exit(code: number): void {
   process.stdout.write("", () => process.exit(code));

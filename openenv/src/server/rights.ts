@@ -41,7 +41,7 @@ function carries(headers: IncomingHttpHeaders, token: string | undefined): boole
  * The token that a request carries: as bearer token, or, because a page cannot set headers of a WebSocket, as an offered
  * subprotocol. Such a page offers {@link SUBPROTOCOL}, too, which the server selects: the token is never echoed.
  */
-export function tokenOf({ authorization, "sec-websocket-protocol": offered }: IncomingHttpHeaders): string | undefined {
+function tokenOf({ authorization, "sec-websocket-protocol": offered }: IncomingHttpHeaders): string | undefined {
   if (authorization?.startsWith(BEARER)) return authorization.slice(BEARER.length);
   const protocol = offered?.split(",").find((name) => name.trim().startsWith(TOKEN_SUBPROTOCOL));
   return protocol && Buffer.from(protocol.trim().slice(TOKEN_SUBPROTOCOL.length), "base64url").toString();
