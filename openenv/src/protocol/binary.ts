@@ -10,9 +10,10 @@ export interface BinaryCodec {
   encode(value: unknown): Uint8Array;
   /**
    * Whole numbers of 64 bits are read as JSON reads them, as the nearest number. Byte arrays are views of `bytes`.
-   * @throws SyntaxError when it is no MessagePack or has what JSON has not; TooDeepError.
+   * @param maxItems as in `parseJson`.
+   * @throws SyntaxError when it is not MessagePack or has what JSON has not; TooDeepError; TooManyItemsError.
    */
-  decode(bytes: Uint8Array): Decoded;
+  decode(bytes: Uint8Array, maxItems?: number): Decoded;
 }
 
 export interface Decoded {
@@ -42,8 +43,8 @@ async function createCodec(): Promise<BinaryCodec> {
       if (packed.buffer.byteLength > MAX_SCRATCH_BYTES) packr.useBuffer(freshBuffer());
       return own;
     },
-    decode: (bytes) => {
-      const hasBytes = checkMessagePack(bytes, MAX_INPUT_DEPTH);
+    decode: (bytes, maxItems = Number.POSITIVE_INFINITY) => {
+      const hasBytes = checkMessagePack(bytes, MAX_INPUT_DEPTH, maxItems);
       return { value: packr.unpack(bytes) as unknown, hasBytes };
     },
   };

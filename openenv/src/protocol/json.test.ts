@@ -1,6 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { isDeeperThan, LoneSurrogateError, MAX_INPUT_DEPTH, parseJson, stringifyJson, TooDeepError } from "./json.js";
+import {
+  LoneSurrogateError,
+  MAX_INPUT_DEPTH,
+  parseJson,
+  stringifyJson,
+  TooDeepError,
+  TooManyItemsError,
+} from "./json.js";
 
 function lists(depth: number): string {
   return "[".repeat(depth) + "]".repeat(depth);
@@ -21,19 +28,40 @@ describe("reading", () => {
     expect(parseJson('["\\u0000NaN",NaN]')).toEqual(["\u0000NaN", NaN]);
   });
 
-  test.each(["", "{", "nan", "NaNa", "-NaN", "Infinity1", '{"a":NaN', "'NaN'", "--Infinity", '"NaN', "[NaN NaN]"])(
-    "refuses %j",
-    (text) => {
-      expect(() => parseJson(text)).toThrow(SyntaxError);
-    },
-  );
+  test.each([
+    "",
+    "{",
+    "nan",
+    "NaNa",
+    "-NaN",
+    "Infinity1",
+    '{"a":NaN',
+    "'NaN'",
+    "--Infinity",
+    '"NaN',
+    "[NaN NaN]",
+    "{NaN:1}",
+    "0.Infinity",
+    "1NaN",
+    "NaN1",
+    "NaN.5",
+    "1e-Infinity",
+    "-[NaN]",
+  ])("refuses %j", (text) => {
+    expect(() => parseJson(text)).toThrow(SyntaxError);
+  });
 
   test(`takes ${MAX_INPUT_DEPTH} levels and refuses one more`, () => {
-    expect(isDeeperThan(parseJson(lists(MAX_INPUT_DEPTH)), MAX_INPUT_DEPTH - 1)).toBe(true);
+    expect(JSON.stringify(parseJson(` ${lists(MAX_INPUT_DEPTH)} `))).toBe(lists(MAX_INPUT_DEPTH));
     expect(() => parseJson(lists(MAX_INPUT_DEPTH + 1))).toThrow(TooDeepError);
     expect(() => parseJson(`${'{"a":'.repeat(MAX_INPUT_DEPTH + 1)}1${"}".repeat(MAX_INPUT_DEPTH + 1)}`)).toThrow(
       TooDeepError,
     );
+    const half = MAX_INPUT_DEPTH / 2;
+    const mixed = (more: string): string =>
+      `${'{"a":'.repeat(half)}${"[".repeat(half)}${more}${"]".repeat(half)}${"}".repeat(half)}`;
+    expect(parseJson(mixed('"[["'))).toBeTypeOf("object");
+    expect(() => parseJson(mixed("[]"))).toThrow(TooDeepError);
   });
 
   test("refuses a hundred thousand levels without running out of stack", () => {
@@ -54,6 +82,7 @@ describe("reading", () => {
     expect(() => parseJson(`NaN"${'\\"'.repeat(1_000_000)}`)).toThrow(SyntaxError);
     expect(() => parseJson(`NaN${'"\\'.repeat(1_000_000)}`)).toThrow(SyntaxError);
     expect(() => parseJson(`NaN${"-".repeat(1_000_000)}`)).toThrow(SyntaxError);
+    expect(() => parseJson("NaN ".repeat(1_000_000))).toThrow(SyntaxError);
   });
 
   test.each([
@@ -67,6 +96,68 @@ describe("reading", () => {
 
   test("does not run out of stack in a long text of escapes", () => {
     expect(parseJson(`["${'\\"'.repeat(200_000)}",NaN]`)).toEqual(['"'.repeat(200_000), NaN]);
+  });
+});
+
+/** As the limit is documented: values and keys, where an empty list or object counts as two values. */
+function countItems(value: unknown): number {
+  if (typeof value !== "object" || value === null) return 0;
+  const members = Object.values(value);
+  const own = Array.isArray(value) ? members.length : 2 * members.length;
+  return members.reduce((sum: number, member) => sum + countItems(member), Math.max(own, 1));
+}
+
+/** The reader that this one replaced, for texts that are JSON but for bare NaN and Infinity. */
+function parseWithReviver(text: string): unknown {
+  const marked = text.replace(/"(?:[^"\\]|\\.)*"|\bNaN\b|\bInfinity\b/g, (token) =>
+    token === "NaN" ? '"\\u0000NaN"' : token === "Infinity" ? "1e999" : token,
+  );
+  return JSON.parse(marked, (_key, value: unknown) => (value === "\u0000NaN" ? Number.NaN : value));
+}
+
+describe("the limit of items", () => {
+  const spaces = fc.constantFrom(0, 1, "\t");
+  const values = fc.jsonValue({ maxDepth: 6, stringUnit: "binary" });
+
+  test("counts in the text what a walk over the parsed value counts", () => {
+    fc.assert(
+      fc.property(values, spaces, (value, space) => {
+        // More characters than a short text, all of them in a string.
+        const text = JSON.stringify([value, '[{,:"\\'.repeat(400)], null, space);
+        const items = countItems(JSON.parse(text));
+        expect(parseJson(text, items)).toEqual(JSON.parse(text));
+        expect(() => parseJson(text, items - 1)).toThrow(TooManyItemsError);
+      }),
+    );
+  });
+
+  test("says how many are allowed and which setting it is", () => {
+    expect(() => parseJson(JSON.stringify(Array(3000).fill(0)), 2999)).toThrow(
+      "more than 2999 values and keys (MAX_MESSAGE_ITEMS): split the message or raise the limit",
+    );
+  });
+
+  test("takes a long string of structural characters, and looks once at one that never ends", () => {
+    const text = '[,:{"\\]}'.repeat(1_000_000);
+    expect(parseJson(JSON.stringify({ text }), 1000)).toEqual({ text });
+    for (const endless of ['"', '"\\', '\\"', '\\"', "x\\"]) {
+      expect(() => parseJson(`["${endless.repeat(2_000_000)}`, 1000)).toThrow(/JSON|items|MAX_MESSAGE_ITEMS/);
+    }
+  });
+
+  test("reads NaN and infinities wherever a value may stand, as the reader with a callback did", () => {
+    const words = ["NaN", "Infinity", "-Infinity"];
+    fc.assert(
+      fc.property(values, fc.integer(), spaces, (value, seed, space) => {
+        let nth = seed >>> 0;
+        const text = JSON.stringify(value, null, space)
+          .split(/("(?:[^"\\]|\\.)*")/)
+          .map((part) => (part[0] === '"' ? part : part.replace(/null|true/g, () => words[nth++ % 3] as string)))
+          .join("");
+        expect(parseJson(text)).toEqual(parseWithReviver(text));
+        expect(parseJson(`[${text},"${"x".repeat(3000)}"]`)).toEqual([parseWithReviver(text), "x".repeat(3000)]);
+      }),
+    );
   });
 });
 

@@ -1,4 +1,4 @@
-import { TooDeepError } from "./json.js";
+import { TooDeepError, TooManyItemsError } from "./json.js";
 
 /** Bytes after the first one, for values of one size; -1 for strings, bytes, arrays, maps and what is refused. */
 const SIZES = new Int8Array(256).fill(-1);
@@ -16,17 +16,19 @@ const SHORT_KEY = "__proto__".length;
 
 /**
  * Makes sure that bytes are one value of the part of MessagePack that JSON has too, and byte arrays: no extension types,
- * maps with text keys only, texts in UTF-8, no length beyond the end, no more than `maxDepth` levels. It allocates
- * nothing that the bytes do not pay for. A decoder may then trust them.
+ * maps with text keys only, texts in UTF-8, no length beyond the end, no more than `maxDepth` levels and `maxItems`
+ * values and keys, counted as `parseJson` does. It allocates nothing that the bytes do not pay for. A decoder may then
+ * trust them.
  * @returns whether there are byte arrays in it.
- * @throws SyntaxError, or TooDeepError.
+ * @throws SyntaxError, TooDeepError or TooManyItemsError.
  */
-export function checkMessagePack(bytes: Uint8Array, maxDepth: number): boolean {
+export function checkMessagePack(bytes: Uint8Array, maxDepth: number, maxItems: number): boolean {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const end = bytes.length;
   /** Containers around the present one: twice what is left of them, plus one for a map. */
   const outer: number[] = [];
   let left = 1;
+  let items = 0;
   let inMap = false;
   let at = 0;
   let hasBytes = false;
@@ -52,6 +54,8 @@ export function checkMessagePack(bytes: Uint8Array, maxDepth: number): boolean {
     if (outer.length >= maxDepth) throw new TooDeepError(`nested deeper than ${maxDepth} levels`);
     outer.push(left * 2 + (inMap ? 1 : 0));
     left = map ? count * 2 : count;
+    items += left === 0 ? 1 : left;
+    if (items > maxItems) throw new TooManyItemsError(maxItems);
     inMap = map;
   };
 

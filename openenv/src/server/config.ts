@@ -4,6 +4,7 @@ import type { EnvironmentDefinition } from "../env/environment.js";
 import { ConfigError } from "../errors.js";
 import type { IsolationConfig } from "./isolation/isolate.js";
 import { parseHosts, parseOrigins } from "./origins.js";
+import { MAX_MESSAGE_ITEMS } from "./runtime.js";
 import { readTokens, type Tokens } from "./tokens.js";
 import type { LogLevel, Mode, ServeOptions } from "./types.js";
 
@@ -19,6 +20,7 @@ export interface Config {
   allowedHosts: readonly string[];
   tokens: Tokens;
   maxMessageBytes: number;
+  maxMessageItems: number;
   pingIntervalMs: number;
   graceMs: number;
   drainMs: number;
@@ -105,6 +107,11 @@ export function readConfig(definition: EnvironmentDefinition, options: ServeOpti
       "MAX_MESSAGE_BYTES",
       options.maxMessageBytes ?? text(variables, "MAX_MESSAGE_BYTES") ?? 16 * 1024 * 1024,
       { min: 1024, max: 512 * 1024 * 1024, whole: true },
+    ),
+    maxMessageItems: number(
+      "MAX_MESSAGE_ITEMS",
+      options.maxMessageItems ?? text(variables, "MAX_MESSAGE_ITEMS") ?? MAX_MESSAGE_ITEMS,
+      { min: 1000, max: 512 * 1024 * 1024, whole: true },
     ),
     pingIntervalMs:
       milliseconds("pingIntervalMs", options.pingIntervalMs) ??

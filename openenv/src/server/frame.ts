@@ -1,9 +1,12 @@
 import { briefInput } from "../env/brief-input.js";
 import { extraField, MAX_ISSUES, missingField, notAnObject } from "../env/issues.js";
 import type { ValidationIssue } from "../errors.js";
-import { parseJson, TooDeepError } from "../protocol/json.js";
+import { parseJson, TooDeepError, TooManyItemsError } from "../protocol/json.js";
 import type { ClientMessage, ErrorData, JsonObject, ServerMessage, WireCode } from "../protocol/messages.js";
 import { isObject } from "../util/is-object.js";
+
+/** The type of the issue that answers a {@link TooManyItemsError}. */
+export const TOO_MANY_ITEMS = "too_many_items";
 
 export type ErrorMessage = Extract<ServerMessage, { type: "error" }>;
 
@@ -26,6 +29,9 @@ export function readWith<M>(parse: () => unknown, { format, check }: ReadOptions
   } catch (error) {
     if (error instanceof TooDeepError) {
       return invalidMessage([{ type: "recursion_limit", loc: [], msg: error.message, input: null }]);
+    }
+    if (error instanceof TooManyItemsError) {
+      return invalidMessage([{ type: TOO_MANY_ITEMS, loc: [], msg: error.message, input: null }]);
     }
     return errorMessage("INVALID_JSON", `Invalid ${format}: ${(error as Error).message}`);
   }

@@ -18,12 +18,16 @@ export interface Runtime {
   readonly statistics: Statistics;
   /** Stands before session ids: says which server of a fleet has the session. */
   readonly idPrefix: string;
+  /** Values and keys that one frame or body may hold. */
+  readonly maxMessageItems: number;
   /** Largest answer that is sent, bytes. */
   readonly maxAnswerBytes: number;
   /** Only the orchestrator may reset, step and ask for the state. */
   readonly guarded: boolean;
 }
 
+/** Default of {@link Runtime.maxMessageItems}: parsing that many takes well under a second. */
+export const MAX_MESSAGE_ITEMS = 1_000_000;
 const MAX_ANSWER_BYTES = 100 * 1024 * 1024;
 let runtimes = 0;
 
@@ -38,6 +42,7 @@ export function createRuntime(definition: EnvironmentDefinition, options: Partia
     log: options.log ?? silentLog,
     statistics: new Statistics(),
     idPrefix: options.idPrefix ?? "",
+    maxMessageItems: options.maxMessageItems ?? MAX_MESSAGE_ITEMS,
     maxAnswerBytes: options.maxAnswerBytes ?? MAX_ANSWER_BYTES,
     guarded: options.guarded ?? false,
   };

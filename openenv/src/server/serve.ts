@@ -62,6 +62,7 @@ export async function serveHere(
     mode: config.mode,
     log,
     idPrefix: fleet?.idPrefix ?? "",
+    maxMessageItems: config.maxMessageItems,
     guarded: config.mode === "production" && config.tokens.orchestratorToken !== undefined,
   });
   const context: ServerContext = {

@@ -1,7 +1,6 @@
 import { readFile, stat } from "node:fs/promises";
 import * as z from "zod";
 import { ConfigError } from "../../errors.js";
-import { isDeeperThan } from "../../protocol/json.js";
 import { isObject } from "../../util/is-object.js";
 import { findInside } from "./find-inside.js";
 
@@ -69,4 +68,10 @@ export async function readActions(file: string): Promise<Record<string, unknown>
   const actions = isObject(value) ? value["actions"] : value;
   if (Array.isArray(actions) && actions.length > 0 && actions.every(isObject)) return actions;
   throw new ConfigError(`${file} holds no actions; write a list of objects: [{"amount": 1}, {"amount": 2}].`);
+}
+
+/** Never recurses deeper than `limit`. */
+function isDeeperThan(value: unknown, limit: number): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  return limit === 0 || Object.values(value).some((member) => isDeeperThan(member, limit - 1));
 }

@@ -1,10 +1,11 @@
 import type { IncomingMessage } from "node:http";
 import { briefInput } from "../../env/brief-input.js";
 import type { ValidationIssue } from "../../errors.js";
-import { parseJson } from "../../protocol/json.js";
+import { parseJson, TooManyItemsError } from "../../protocol/json.js";
 import type { JsonObject } from "../../protocol/messages.js";
 import { isObject } from "../../util/is-object.js";
 import type { ByteBudget } from "../byte-budget.js";
+import { TOO_MANY_ITEMS } from "../frame.js";
 
 export class BodyTooLargeError extends Error {}
 /** The bodies of all requests together are too large. */
@@ -41,16 +42,19 @@ export async function readBody(request: IncomingMessage, { limit, budget }: Body
 
 export type ParsedBody = { ok: true; value: JsonObject | undefined } | { ok: false; issues: ValidationIssue[] };
 
-/** Reads a JSON object; undefined for an empty body. The issues are those of the reference. */
-export function parseBody(request: IncomingMessage, text: string): ParsedBody {
+/** Reads a JSON object; undefined for an empty body. The issues are those of the reference, and `too_many_items`. */
+export function parseBody(request: IncomingMessage, text: string, maxItems: number): ParsedBody {
   if (text === "") return { ok: true, value: undefined };
   const type = request.headers["content-type"] ?? "";
   if (!/^application\/([\w.+-]+\+)?json\b/i.test(type)) return notAnObject(text);
   let value: unknown;
   try {
-    value = parseJson(text);
+    value = parseJson(text, maxItems);
   } catch (error) {
     const reason = (error as Error).message;
+    if (error instanceof TooManyItemsError) {
+      return failed({ type: TOO_MANY_ITEMS, loc: ["body"], msg: reason, input: null });
+    }
     const position = Number(/position (\d+)/.exec(reason)?.[1] ?? 0);
     const msg = "the body is not JSON";
     return failed({ type: "json_invalid", loc: ["body", position], msg, input: {}, ctx: { error: reason } });

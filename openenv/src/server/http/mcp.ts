@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { SESSION_HEADER } from "../../protocol/http.js";
 import { parseJson } from "../../protocol/json.js";
+import { RPC_ERRORS, RpcError, type RpcResponse, rpcFailure } from "../../protocol/jsonrpc.js";
 import { isObject } from "../../util/is-object.js";
 import type { McpDoor, ServerContext } from "../context.js";
 import { answerRpc, renderRpc } from "../rpc.js";
@@ -20,15 +21,21 @@ async function post(exchange: Exchange): Promise<void> {
   const { request, context } = exchange;
   const body = await readBody(request, { limit: context.maxMessageBytes, budget: context.bodies });
   const isMcp = speaksMcp(request.headers);
-  const value = isMcp ? undefined : parseOrNull(body);
+  let value: unknown;
+  try {
+    if (!isMcp) value = parseJson(body, context.runtime.maxMessageItems);
+  } catch (error) {
+    const problem = new RpcError(RPC_ERRORS.parse, `Parse error: ${(error as Error).message}`);
+    return sendRpc(exchange, rpcFailure(null, problem));
+  }
   if (forwardToOwner(exchange, isMcp ? mcpSession(exchange) : sessionOf(value), body)) return;
   if (createsSession(value) && forwardToRoom(exchange, body)) return;
   if (isMcp) return (await doorOf(context)).handle({ ...pick(exchange), body });
   await answerPlainly(exchange, value);
 }
 
-/** Status 200 always, and the content type of the request is not looked at. */
-async function answerPlainly({ request, response, context }: Exchange, value: unknown): Promise<void> {
+async function answerPlainly(exchange: Exchange, value: unknown): Promise<void> {
+  const { request, response, context } = exchange;
   const { runtime, sessions } = context;
   const orchestrator = context.rights.isOrchestrator(request.headers);
   const whenGone = (giveUp: () => void): void => void response.once("close", giveUp);
@@ -36,7 +43,13 @@ async function answerPlainly({ request, response, context }: Exchange, value: un
   // For balancers, which read headers.
   const created = createsSession(value) && "result" in answer ? sessionOf({ params: answer.result }) : "";
   if (created !== "") response.setHeader(SESSION_HEADER, created);
-  sendText(response, 200, { type: "application/json", text: renderRpc(answer, runtime.maxAnswerBytes) });
+  sendRpc(exchange, answer);
+}
+
+/** Status 200 always, and the content type of the request is not looked at. */
+function sendRpc({ response, context }: Exchange, answer: RpcResponse): void {
+  const text = renderRpc(answer, context.runtime.maxAnswerBytes);
+  sendText(response, 200, { type: "application/json", text });
 }
 
 /** The stream of what a session has to tell. */
@@ -102,13 +115,4 @@ function sessionOf(value: unknown): string {
   const params = isObject(value) ? value["params"] : undefined;
   const id = isObject(params) ? params["session_id"] : undefined;
   return typeof id === "string" ? id : "";
-}
-
-/** Null is no JSON object, and so is answered like what is no JSON at all. */
-function parseOrNull(text: string): unknown {
-  try {
-    return parseJson(text);
-  } catch {
-    return null;
-  }
 }

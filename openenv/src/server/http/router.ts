@@ -166,9 +166,9 @@ export async function withBody(
   exchange: Exchange,
   handle: (body: Record<string, unknown> | undefined) => Promise<void>,
 ): Promise<void> {
-  const { maxMessageBytes: limit, bodies: budget } = exchange.context;
+  const { maxMessageBytes: limit, bodies: budget, runtime } = exchange.context;
   const text = await readBody(exchange.request, { limit, budget });
-  const body = parseBody(exchange.request, text);
+  const body = parseBody(exchange.request, text, runtime.maxMessageItems);
   if (body.ok) await handle(body.value);
   else sendInvalid(exchange, body.issues);
 }

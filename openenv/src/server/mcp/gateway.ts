@@ -55,7 +55,7 @@ export class McpGateway implements McpDoor {
     const exchange: Exchange = { ...rest, context: this.#context, path: "/mcp" };
     let value: unknown;
     try {
-      value = body === undefined ? undefined : parse(body);
+      value = body === undefined ? undefined : parse(body, this.#context.runtime.maxMessageItems);
       const isNew = exchange.request.headers["mcp-session-id"] === undefined;
       if (isNew && value !== undefined && this.#context.runtime.tools === undefined) {
         throw new RpcError(RPC_ERRORS.internal, "Environment does not support MCP: it declares no tools");
@@ -184,11 +184,11 @@ function keepOrchestrator(peer: SessionPeer | undefined): void {
   if (peer instanceof McpPeer && peer.ofOrchestrator) throw new HttpError(403, RPC_ERRORS.server, OF_ORCHESTRATOR);
 }
 
-function parse(body: string): unknown {
+function parse(body: string, maxItems: number): unknown {
   try {
-    return parseJson(body);
-  } catch {
-    throw new HttpError(400, RPC_ERRORS.parse, "Parse error: the body is not JSON");
+    return parseJson(body, maxItems);
+  } catch (error) {
+    throw new HttpError(400, RPC_ERRORS.parse, `Parse error: ${(error as Error).message}`);
   }
 }
 

@@ -40,6 +40,10 @@ function change(value: unknown, read: (key: string, member: unknown) => unknown)
 function toText(value: unknown): unknown {
   if (typeof value !== "object" || value === null) return value;
   if (value instanceof Uint8Array) return encodeBase64(value);
+  if (Array.isArray(value)) {
+    for (let i = 0; i < value.length; i++) if (typeof value[i] === "object") value[i] = toText(value[i]);
+    return value;
+  }
   const members = value as Record<string, unknown>;
   for (const key in members) if (typeof members[key] === "object") members[key] = toText(members[key]);
   return value;

@@ -85,7 +85,7 @@ export function createFrameProtocol(runtime: Runtime, sessions: Sessions): Socke
 
   const answerBinary = (conversation: Conversation, data: Uint8Array, loaded: BinaryCodec) => {
     const parse = (): unknown => {
-      const { value, hasBytes } = loaded.decode(data);
+      const { value, hasBytes } = loaded.decode(data, runtime.maxMessageItems);
       if (!hasBytes) return value;
       readBytes ??= createByteReader(runtime.definition.contract);
       return readBytes(value);
@@ -95,7 +95,7 @@ export function createFrameProtocol(runtime: Runtime, sessions: Sessions): Socke
 
   return {
     client: "websocket",
-    answer: (conversation, text) => answer(conversation, () => parseJson(text), JSON_FRAMES),
+    answer: (conversation, text) => answer(conversation, () => parseJson(text, runtime.maxMessageItems), JSON_FRAMES),
     binary(conversation, data) {
       if (!conversation.answered || !conversation.extensions.includes("binary")) {
         const issue = { type: "string_type", loc: [], msg: "frames are JSON text, not binary", input: null };

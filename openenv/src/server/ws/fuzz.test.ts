@@ -5,6 +5,7 @@ import { defineCounter } from "../../../test-support/counter.js";
 import { waitFor } from "../../../test-support/servers.js";
 import { ERRORS } from "../../errors.js";
 import { type BinaryCodec, loadBinary } from "../../protocol/binary.js";
+import { parseJson, TooManyItemsError } from "../../protocol/json.js";
 import { serve } from "../../serve.js";
 import type { RunningServer } from "../types.js";
 
@@ -123,6 +124,29 @@ describe("random frames on sockets with extensions", () => {
     );
   });
 
+  test("items are counted in the bytes as in JSON, and byte arrays are one each", () => {
+    fc.assert(
+      fc.property(fc.jsonValue({ maxDepth: 5 }), fc.uint8Array(), (value, raw) => {
+        const text = JSON.stringify([value]);
+        if (text.includes('"__proto__"')) return;
+        let items = 0;
+        for (let left = true; left; items++) left = refuses(() => parseJson(text, items));
+        items -= 1;
+        const bytes = codec.encode([value]);
+        expect(codec.decode(bytes, items).value).toEqual(JSON.parse(text));
+        expect(() => codec.decode(bytes, items - 1)).toThrow(TooManyItemsError);
+        const withBytes = codec.encode([[value], raw]);
+        expect(codec.decode(withBytes, items + 2).hasBytes).toBe(true);
+        expect(() => codec.decode(withBytes, items + 1)).toThrow(TooManyItemsError);
+      }),
+    );
+    // 2^32 - 1 nils that are not there, and as many as there are bytes.
+    expect(() => codec.decode(Uint8Array.of(0xdd, 0xff, 0xff, 0xff, 0xff, 0xc0))).toThrow(SyntaxError);
+    const nils = new Uint8Array(5 + 1_000_001).fill(0xc0);
+    nils.set([0xdd, 0x00, 0x0f, 0x42, 0x41]);
+    expect(() => codec.decode(nils, 1_000_000)).toThrow(TooManyItemsError);
+  });
+
   test("no bytes crash the decoder or make it loop", () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 300 }), (input) => {
@@ -138,3 +162,13 @@ describe("random frames on sockets with extensions", () => {
     );
   }, 120_000);
 });
+
+function refuses(read: () => unknown): boolean {
+  try {
+    read();
+    return false;
+  } catch (error) {
+    expect(error).toBeInstanceOf(TooManyItemsError);
+    return true;
+  }
+}

@@ -14,7 +14,7 @@ export function createRpcProtocol(runtime: Runtime, sessions: Sessions): SocketP
     answer(conversation, text) {
       let value: unknown;
       try {
-        value = parseJson(text);
+        value = parseJson(text, runtime.maxMessageItems);
       } catch (error) {
         return parseError(`Parse error: ${(error as Error).message}`);
       }

@@ -27,7 +27,8 @@ function begin(exchange: Exchange): Promise<void> {
 function act(exchange: Exchange): Promise<void> {
   return withBody(exchange, async (body = {}) => {
     const fields = new BodyFields(asAction(body));
-    const action = readCall(fields.object("action"), fields);
+    const { maxMessageItems } = exchange.context.runtime;
+    const action = readCall(fields.object("action"), fields, maxMessageItems);
     if (fields.issues.length > 0) return sendInvalid(exchange, fields.issues);
     await play(exchange, body, { type: "step", data: action });
   });
@@ -68,12 +69,12 @@ function asAction(body: JsonObject): JsonObject {
 }
 
 /** The arguments of a tool may be the text of a form's field. */
-function readCall(action: JsonObject, { issues }: BodyFields): JsonObject {
+function readCall(action: JsonObject, { issues }: BodyFields, maxItems: number): JsonObject {
   const { type, arguments: given } = action;
   if (type !== "call_tool" || typeof given !== "string") return action;
   const loc = ["body", "action", "arguments"];
   try {
-    const parsed: unknown = given.trim() === "" ? {} : parseJson(given);
+    const parsed: unknown = given.trim() === "" ? {} : parseJson(given, maxItems);
     if (isObject(parsed)) return { ...action, arguments: parsed };
     issues.push({ type: "dict_type", loc, msg: "arguments must be a JSON object", input: given.slice(0, 100) });
   } catch (error) {
