@@ -108,8 +108,9 @@ function hasLoneSurrogate(text: string): boolean {
 
 /** Parses a text with bare NaN and Infinity that has been checked for its depth. */
 function parseWithNonFinite(text: string, items: number): unknown {
-  // Stands for NaN until the text is parsed. A number, so that it is refused where only a key may stand.
-  const mark = `${1 + Math.random()}e-200`;
+  // Stands for NaN until the text is parsed. A number, so that it is refused where only a key may stand; of 15 digits and
+  // this exponent, because V8 reads those much faster than others. It cannot be guessed.
+  const mark = `${Math.floor((1 + 9 * Math.random()) * 1e14)}e22`;
   try {
     return restoreNaN(JSON.parse(replaceNonFinite(text, mark, items)), Number(mark));
   } catch (error) {
@@ -119,7 +120,7 @@ function parseWithNonFinite(text: string, items: number): unknown {
 
 /** Looks at each character once, whatever the text is: a peer may send millions that are not JSON. */
 function replaceNonFinite(text: string, mark: string, items: number): string {
-  const pieces: string[] = [];
+  let replaced = "";
   let left = items + 1;
   let from = 0;
   for (let at = 0; at < text.length; at++) {
@@ -131,13 +132,12 @@ function replaceNonFinite(text: string, mark: string, items: number): string {
     // More words than values: it is not JSON, and the rest needs no look.
     if (left-- === 0) break;
     // With spaces around it, a word that is part of another or of a number stays an error.
-    const before = word === "Infinity" && text.charCodeAt(at - 1) === MINUS ? "" : " ";
-    pieces.push(text.slice(from, at), before, word === "NaN" ? mark : "1e999", " ");
+    const isNegative = word === "Infinity" && text.charCodeAt(at - 1) === MINUS;
+    replaced += text.slice(from, at) + (word === "NaN" ? ` ${mark} ` : isNegative ? "1e999 " : " 1e999 ");
     at += word.length - 1;
     from = at + 1;
   }
-  pieces.push(text.slice(from));
-  return pieces.join("");
+  return replaced + text.slice(from);
 }
 
 /** Recursion is safe: the text was checked for its depth. */

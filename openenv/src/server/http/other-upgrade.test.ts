@@ -33,6 +33,41 @@ test("a request that offers h2c is answered in HTTP/1.1, and its connection goes
   expect(text).toContain("healthy");
 });
 
+test("pipelined requests that offer h2c are answered in order, also behind a slow one, and the connection stays", async () => {
+  const server = await start();
+  const step = (amount: number): string => {
+    const body = JSON.stringify({ action: { amount } });
+    return head("POST /step", ...OFFER, "Content-Type: application/json", `Content-Length: ${body.length}`) + body;
+  };
+  // 50 takes its time.
+  const amounts = [1, 50, 2, 50, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 14];
+  const last = head("GET /health", "Connection: close");
+  const text = await send(
+    server,
+    amounts.map(step).join(""),
+    step(15) + step(16).slice(0, -5),
+    step(16).slice(-5) + last,
+  );
+  expect(text.match(/"count":\d+/g)).toEqual([...amounts, 15, 16].map((amount) => `"count":${amount}`));
+  expect(text).toContain("healthy");
+});
+
+test("a connection that is cut while requests that offer h2c wait takes nothing along", async () => {
+  const server = await start();
+  for (let i = 0; i < 5; i++) {
+    const socket = connect(server.port, "127.0.0.1");
+    socket.on("error", () => {});
+    const body = '{"action":{"amount":50}}';
+    const slow =
+      head("POST /step", ...OFFER, "Content-Type: application/json", `Content-Length: ${body.length}`) + body;
+    socket.write(slow + slow + slow);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    socket.resetAndDestroy();
+  }
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  expect(statuses(await send(server, head("GET /health", "Connection: close")))).toEqual(["HTTP/1.1 200"]);
+});
+
 test.each<[string, string[], string[]]>([
   ["its length, in one piece", ["Content-Length: 12"], ['{"start":40}']],
   ["its length, in two pieces", ["Content-Length: 12"], ['{"sta', 'rt":41}']],

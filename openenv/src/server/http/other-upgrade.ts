@@ -1,5 +1,6 @@
 import type { IncomingMessage, Server } from "node:http";
 import type { Duplex } from "node:stream";
+import { findPipeline } from "./pipeline.js";
 
 /** Whether the client wants a WebSocket. Others offer a protocol (`h2c`), and take an answer in HTTP/1.1 as well. */
 export function wantsWebSocket({ headers }: IncomingMessage): boolean {
@@ -8,7 +9,7 @@ export function wantsWebSocket({ headers }: IncomingMessage): boolean {
 
 /**
  * Answers a request as if it offered no other protocol. Node has taken its connection from HTTP; the only way back is
- * to put the request, without the offer, in front of what is still to be read.
+ * to put the request, without the offer, in front of what is still to be read, once the requests before it are answered.
  */
 export function ignoreUpgrade(server: Server, request: IncomingMessage, { socket, head }: Taken): void {
   const { method, url, httpVersion, rawHeaders } = request;
@@ -17,8 +18,13 @@ export function ignoreUpgrade(server: Server, request: IncomingMessage, { socket
     const line = withoutOffer(rawHeaders[i] as string, rawHeaders[i + 1] as string);
     if (line !== undefined) lines.push(line);
   }
-  socket.unshift(Buffer.concat([Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1"), head]));
-  server.emit("connection", socket);
+  const giveBack = (): void => {
+    socket.unshift(Buffer.concat([Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1"), head]));
+    server.emit("connection", socket);
+  };
+  const pipeline = findPipeline(socket);
+  if (pipeline === undefined) giveBack();
+  else pipeline.takeBack(giveBack);
 }
 
 export interface Taken {

@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Socket } from "node:net";
 import type { ServerContext } from "../context.js";
 import { tellUnsendable, UnsendableError } from "../reply.js";
 import { CLIENTS_ONLY } from "../rights.js";
 import { BodiesTooLargeError, BodyTooLargeError, parseBody, readBody } from "./body.js";
+import { Pipeline } from "./pipeline.js";
 import { sendFailure, sendInvalid, sendJson, sendStatus } from "./respond.js";
 
 /** How long a refused body may go on. */
@@ -39,11 +39,7 @@ export type Lookup = (path: string) => Route | undefined;
 export function createRouter(context: ServerContext, lookup: Lookup) {
   return (request: IncomingMessage, response: ServerResponse, forwarded = false): void => {
     const exchange = { request, response, context, path: decodePath(splitTarget(request).path), forwarded };
-    if (response.socket !== null) return begin(exchange, lookup);
-    // Pipelined: it has a socket when it is its turn. When its connection ends before, nothing ever tells its end.
-    response.once("socket", (socket: Socket) => {
-      if (!socket.destroyed) begin(exchange, lookup);
-    });
+    Pipeline.of(request.socket, context.backlog).enter(response, () => begin(exchange, lookup));
   };
 }
 

@@ -1,0 +1,116 @@
+import type { ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import type { ByteBudget } from "../byte-budget.js";
+
+/** Requests of one connection that may wait for the answers before theirs; with more, the connection is not read. */
+const MAX_WAITING = 16;
+/** About what a request without a body holds while it waits. */
+const REQUEST_BYTES = 4 * 1024;
+
+const pipelines = new WeakMap<Duplex, Pipeline>();
+
+export function findPipeline(socket: Duplex): Pipeline | undefined {
+  return pipelines.get(socket);
+}
+
+/**
+ * The requests of one connection, which Node reads and parses ahead without a limit. What was read at once before the
+ * pause waits as well: at most 64 kB of requests. Each is charged to the backlog; when that is full, none may wait.
+ */
+export class Pipeline {
+  readonly #socket: Socket;
+  readonly #backlog: ByteBudget;
+  #last: ServerResponse | undefined;
+  #waiting = 0;
+  #isPaused = false;
+  #isCharged = false;
+  /** Nothing is read until all requests are answered. */
+  #isHeld = false;
+
+  static of(socket: Socket, backlog: ByteBudget): Pipeline {
+    let pipeline = pipelines.get(socket);
+    if (pipeline === undefined) {
+      pipeline = new Pipeline(socket, backlog);
+      pipelines.set(socket, pipeline);
+    }
+    return pipeline;
+  }
+
+  private constructor(socket: Socket, backlog: ByteBudget) {
+    this.#socket = socket;
+    this.#backlog = backlog;
+  }
+
+  /** Calls `begin` as soon as all requests before this one are answered; never when the connection ends before. */
+  enter(response: ServerResponse, begin: () => void): void {
+    this.#last = response;
+    if (response.socket !== null) return begin();
+    if (this.#waiting++ === 0) this.#watch();
+    this.#backlog.hold(REQUEST_BYTES);
+    this.#pauseIfFull();
+    response.once("socket", () => {
+      if (this.#socket.destroyed) return;
+      this.#waiting--;
+      this.#backlog.give(REQUEST_BYTES);
+      if (this.#isPaused && !this.#mustPause) this.#resume();
+      begin();
+    });
+  }
+
+  /**
+   * For a connection that Node has taken from HTTP while answers were under way: does not read it until they are out,
+   * then calls `next`, which gives it back.
+   */
+  takeBack(next: () => void): void {
+    const socket = this.#socket;
+    const goOn = (): void => {
+      if (socket.destroyed || !socket.writable) return;
+      // Left from the HTTP connection that ended, as is its timeout: the new one adds its own.
+      socket.removeAllListeners("resume").removeAllListeners("pause").setTimeout(0);
+      this.#isHeld = false;
+      next();
+      this.#resume();
+    };
+    if (this.#last === undefined || this.#last.closed) return goOn();
+    this.#watch();
+    this.#isHeld = true;
+    // An error of the connection is dealt with when it closes; without a listener it would end the process.
+    socket.removeListener("error", ignore).on("error", ignore);
+    this.#pauseIfFull();
+    this.#last.once("close", goOn);
+  }
+
+  get #mustPause(): boolean {
+    if (this.#isHeld || this.#waiting >= MAX_WAITING) return true;
+    return this.#waiting > 0 && this.#backlog.isFull;
+  }
+
+  /** Node resumes a connection for each body that it reads or drops. */
+  readonly #pauseIfFull = (): void => {
+    if (!this.#mustPause) return;
+    this.#isPaused = true;
+    const isPaused = this.#socket.isPaused();
+    this.#socket.pause();
+    // A pause before a pending resume takes effect starts the handle again; HTTP stops it on this event.
+    if (isPaused) this.#socket.emit("pause");
+  };
+
+  #resume(): void {
+    this.#isPaused = false;
+    this.#socket.resume();
+  }
+
+  #watch(): void {
+    // After the listeners of Node, which adds new ones when it is given the connection back.
+    this.#socket.removeListener("resume", this.#pauseIfFull).on("resume", this.#pauseIfFull);
+    if (this.#isCharged) return;
+    this.#isCharged = true;
+    this.#socket.once("close", () => {
+      this.#backlog.give(this.#waiting * REQUEST_BYTES);
+      this.#waiting = 0;
+    });
+  }
+}
+
+function ignore(): void {}
