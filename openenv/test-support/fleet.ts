@@ -5,7 +5,8 @@ import { fetchAsOperator, OPERATOR_VARIABLES } from "./operator.js";
 import { openTestSocket, type TestSocket } from "./socket.js";
 
 /**
- * Says which process it lives in; 13 ends that process, 14 blocks it for good, 15 answers when the session ends, 16 with a megabyte.
+ * Says which process it lives in; 13 ends that process, 14 blocks it for good, 15 answers when the session ends, 16 with a megabyte,
+ * 17 after half a second.
  * It cannot start while there is a file that `BROKEN` names, and hangs before it serves while `STUCK` names one.
  */
 export const WHERE = `
@@ -38,6 +39,7 @@ export default defineEnvironment(where, () => {
       if (amount === 15) return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
       count += amount;
       steps++;
+      if (amount === 17) return new Promise((resolve) => setTimeout(() => resolve({ observation: look() }), 500));
       return { observation: look(amount === 16 ? "x".repeat(1_000_000) : ""), reward: count };
     },
     close: () => {

@@ -8,6 +8,7 @@ const MEANINGS: Record<number, string> = {
   [CLOSE_CODES.tooLarge]: "a frame was too large",
   [CLOSE_CODES.noPong]: "the server met a failure or missed our pong",
   [CLOSE_CODES.restart]: "the server is restarting",
+  [CLOSE_CODES.overloaded]: "the server is overloaded",
   [CLOSE_CODES.sessionEnded]: "the server ended the session",
 };
 

@@ -54,6 +54,8 @@ export const CLOSE_CODES = {
   tooLarge: 1009,
   noPong: 1011,
   restart: 1012,
+  /** The server is short of memory. */
+  overloaded: 1013,
   /** The session was ended by the server: its time ran out, or an operator closed it. */
   sessionEnded: 4000,
 } as const;

@@ -1,3 +1,6 @@
+/** How far those that do not ask may exceed the limit before what they bring is refused. */
+const EXHAUSTED = 1.25;
+
 /** A number of bytes that many takers share: what all of them hold together stays below it. */
 export class ByteBudget {
   readonly #limit: number;
@@ -26,6 +29,16 @@ export class ByteBudget {
 
   get isFull(): boolean {
     return this.#used >= this.#limit;
+  }
+
+  /** Bytes that are held beyond the limit; negative when it has some left. */
+  get excess(): number {
+    return this.#used - this.#limit;
+  }
+
+  /** So much is held beyond the limit that nothing more may be held. */
+  get isExhausted(): boolean {
+    return this.#used >= this.#limit * EXHAUSTED;
   }
 
   give(bytes: number): void {

@@ -1,3 +1,4 @@
+import { CLOSE_CODES } from "../../protocol/messages.js";
 import { Registry } from "../../util/registry.js";
 import type { Connection } from "./connection.js";
 
@@ -49,7 +50,7 @@ export class Heartbeat<P extends Peer> {
       const { connection } = peer;
       if (connection.wasHeard()) connection.missedPings = 0;
       else connection.missedPings++;
-      if (connection.missedPings >= MISSED_PINGS) connection.lost();
+      if (connection.missedPings >= MISSED_PINGS) connection.drop(CLOSE_CODES.noPong, "no answer to pings");
       else peer.ping();
     }
   }

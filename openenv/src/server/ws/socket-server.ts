@@ -15,12 +15,20 @@ import { Heartbeat } from "./heartbeat.js";
 import type { SocketProtocol } from "./protocol.js";
 import { refuseUpgrade } from "./refuse-upgrade.js";
 import { createRpcProtocol } from "./rpc-frames.js";
+import { RunQueue } from "./run-queue.js";
 import type { UiSockets } from "./ui-sockets.js";
+import { UnfinishedFrames } from "./unfinished-frames.js";
 
 /** How long a close frame has to get out. */
 const FAREWELL_MS = 100;
 /** A peer that takes none of its answers has as many ping intervals as this. */
 const STALLED_PINGS = 3;
+/**
+ * A message may arrive in pieces of this size on average, and in a few that are smaller: each piece that is kept costs
+ * some 400 bytes besides its content. Packets of an ordinary network bring more.
+ */
+const LEAST_PIECE = 1024;
+const MIN_PIECES = 1024;
 
 const NO_DESCRIPTORS = "the server can hold no more connections: try again later";
 
@@ -53,12 +61,16 @@ export function createSocketServer(context: ServerContext): SocketServer {
     "/mcp": createRpcProtocol(runtime, sessions),
   };
   const heartbeat = new Heartbeat<SessionSocket>(context.pingIntervalMs);
-  const limits = { backlog: context.backlog, stallMs: STALLED_PINGS * context.pingIntervalMs };
+  const { backlog, maxMessageBytes } = context;
+  const limits = { backlog, stallMs: STALLED_PINGS * context.pingIntervalMs, runQueue: new RunQueue() };
+  const unfinished = new UnfinishedFrames(backlog, heartbeat);
   const server = new WebSocketServer<typeof SessionSocket>({
     noServer: true,
     clientTracking: false,
     perMessageDeflate: false,
-    maxPayload: context.maxMessageBytes,
+    maxPayload: maxMessageBytes,
+    maxBufferedChunks: Math.max(MIN_PIECES, Math.ceil(maxMessageBytes / LEAST_PIECE)),
+    autoPong: false,
     WebSocket: SessionSocket,
     handleProtocols: selectSubprotocol,
   });
@@ -90,16 +102,21 @@ export function createSocketServer(context: ServerContext): SocketServer {
       };
       return void loadPages().then(letIn, () => socket.destroy());
     }
-    server.handleUpgrade(request, socket, head, (ws) => accept(ws, socket as Socket, { request, target, protocol }));
+    server.handleUpgrade(request, socket, head, (ws) =>
+      accept(ws, socket as Socket, { request, target, protocol, head }),
+    );
   };
 
-  const accept = (ws: SessionSocket, socket: Socket, { request, target, protocol }: Accepted): void => {
+  const accept = (ws: SessionSocket, socket: Socket, { request, target, protocol, head }: Accepted): void => {
     const orchestrator = context.rights.isOrchestrator(request.headers);
-    const connection = new Connection({ ws, socket, protocol, sessions, orchestrator, limits });
+    const headBytes = head.byteLength;
+    const connection = new Connection({ ws, socket, headBytes, protocol, sessions, orchestrator, limits });
     connection.extensions = target.extensions;
     ws.connection = connection;
     ws.group = heartbeat.watch(ws);
     ws.on("message", onMessage);
+    ws.on("ping", onPing);
+    ws.on("pong", onPong);
     ws.on("error", onError);
     ws.on("close", onClose);
     connection.start(target.sessionId);
@@ -140,7 +157,10 @@ export function createSocketServer(context: ServerContext): SocketServer {
       for (const ws of heartbeat.peers()) ws.terminate();
       pages?.cut();
     },
-    close: () => heartbeat.close(),
+    close() {
+      heartbeat.close();
+      unfinished.close();
+    },
   };
 }
 
@@ -154,6 +174,7 @@ interface Accepted {
   request: IncomingMessage;
   target: Target;
   protocol: SocketProtocol;
+  head: Buffer;
 }
 
 interface Target {
@@ -188,6 +209,14 @@ function askedFor(query: URLSearchParams): Extension[] {
 
 function onMessage(this: WebSocket, data: unknown, isBinary: boolean): void {
   (this as SessionSocket).connection.receive(data as Buffer, isBinary);
+}
+
+function onPing(this: WebSocket, payload: Buffer): void {
+  (this as SessionSocket).connection.pinged(payload);
+}
+
+function onPong(this: WebSocket, payload: Buffer): void {
+  (this as SessionSocket).connection.ponged(payload);
 }
 
 function onClose(this: WebSocket, code: number): void {

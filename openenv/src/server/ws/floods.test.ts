@@ -1,0 +1,124 @@
+import { existsSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, test } from "vitest";
+import { flood, peakMemory, sendUnfinished } from "../../../test-support/attacks.js";
+import { type Fleet, openAll, RESET, startFleet, step, until } from "../../../test-support/fleet.js";
+import { OPCODE } from "../../bench/frames.js";
+
+const MB = 1024 * 1024;
+const ONE_BYTE = Buffer.from("1");
+const BYSTANDERS = 20;
+/** A heap that the floods filled before they were bounded. */
+const SMALL_HEAP = { NODE_OPTIONS: "--max-old-space-size=512" };
+
+type Sessions = Awaited<ReturnType<typeof openAll>>;
+
+/** Each session takes so many steps, one after the other; the sum of what they count at the end. */
+async function stepAll(sessions: Sessions, steps: number): Promise<number> {
+  const counts = sessions.map(async ({ socket }) => {
+    let count = 0;
+    for (let i = 0; i < steps; i++) {
+      const { data } = await socket.ask(step(1));
+      count = (data as { observation: { count: number } }).observation.count;
+    }
+    return count;
+  });
+  return (await Promise.all(counts)).reduce((sum, count) => sum + count, 0);
+}
+
+const lossesOf = ({ command }: Fleet): string[] =>
+  command.stderr.split("\n").filter((line) => /worker hangs|worker was lost|heap/.test(line));
+
+async function closeAll(sessions: Sessions): Promise<void> {
+  for (const { socket } of sessions) await socket[Symbol.asyncDispose]();
+}
+
+describe.skipIf(!existsSync("/proc/self/status"))("a server that is flooded", () => {
+  test("answers 20 other sessions while 600,000 one-byte frames wait behind a slow step, and loses no worker", async () => {
+    await using server = await startFleet({ WORKERS: "2", WORKER_TIMEOUT: "4", MAX_CONCURRENT_ENVS: "50" });
+    const bystanders = await openAll(server.url, BYSTANDERS);
+    const floods = [];
+    // One for each worker, whichever takes it.
+    for (let i = 0; i < 2; i++) {
+      const options = { count: 600_000, payload: ONE_BYTE, before: [RESET, step(17)], onAnswer: () => {} };
+      floods.push(await flood(server.url, options));
+    }
+    await until(() => floods.every(({ answers }) => answers > 1));
+    expect(await stepAll(bystanders, 10)).toBe(BYSTANDERS * 10);
+    // The floods are still being answered: nobody waited for their end.
+    expect(Math.max(...floods.map(({ answers }) => answers))).toBeLessThan(600_000);
+    for (const each of floods) await each[Symbol.asyncDispose]();
+    expect(await stepAll(bystanders, 1)).toBe(BYSTANDERS * 11);
+    expect(lossesOf(server)).toEqual([]);
+    await closeAll(bystanders);
+  }, 60_000);
+
+  test("answers 30,000 steps that were sent behind a slow one, each in its place", async () => {
+    await using server = await startFleet({});
+    const counts: number[] = [];
+    const onAnswer = (answer: Buffer): void => {
+      counts.push((JSON.parse(String(answer)) as { data: { observation: { count: number } } }).data.observation.count);
+    };
+    const payload = Buffer.from(JSON.stringify(step(1)));
+    await using peer = await flood(server.url, { count: 30_000, payload, before: [RESET, step(17)], onAnswer });
+    await until(() => peer.answers === 30_002);
+    expect(counts).toEqual([0, 17, ...Array.from({ length: 30_000 }, (_, i) => 18 + i)]);
+  }, 60_000);
+
+  test("is fair: a peer that waits for each answer is served while 30 send all at once", async () => {
+    await using server = await startFleet({});
+    const [bystander] = await openAll(server.url, 1);
+    const payload = Buffer.from(JSON.stringify(step(1)));
+    const floods = [];
+    for (let i = 0; i < 30; i++) {
+      floods.push(await flood(server.url, { count: 3_000, payload, before: [RESET], onAnswer: () => {} }));
+    }
+    await until(() => floods.every(({ answers }) => answers > 1));
+    await stepAll([bystander as Sessions[number]], 20);
+    expect(floods.reduce((sum, { answers }) => sum + answers, 0)).toBeLessThan(30 * 3_001);
+    for (const each of floods) await each[Symbol.asyncDispose]();
+    await closeAll([bystander as Sessions[number]]);
+  }, 60_000);
+
+  test.each([
+    ["empty frames from one connection", { peers: 1, payload: Buffer.alloc(0), opcode: OPCODE.text, path: "/ws" }],
+    ["one-byte frames from 20 connections", { peers: 20, payload: ONE_BYTE, opcode: OPCODE.text, path: "/ws" }],
+    ["pings from a connection that reads nothing", { peers: 1, payload: ONE_BYTE, opcode: OPCODE.ping, path: "/ws" }],
+  ])(
+    "reads little of %s behind a step that does not end",
+    async (_, { peers, ...how }) => {
+      await using server = await startFleet({ ...SMALL_HEAP, MAX_CONCURRENT_ENVS: "50" });
+      const bystanders = await openAll(server.url, BYSTANDERS);
+      const pid = bystanders[0]?.pid as number;
+      const before = [RESET, step(15)];
+      const floods = [];
+      const count = Math.floor((80 * MB) / peers / (6 + how.payload.length));
+      for (let i = 0; i < peers; i++) floods.push(await flood(server.url, { ...how, count, before }));
+      await Promise.race([sleep(4_000), Promise.all(floods.map(({ sent }) => sent))]);
+      expect(await stepAll(bystanders, 5)).toBe(BYSTANDERS * 5);
+      const taken = floods.reduce((sum, { takenBytes }) => sum + takenBytes, 0);
+      // What the system buffers for a connection, and the frames that wait; pings do not wait for a step.
+      if (how.opcode === OPCODE.text) expect(taken).toBeLessThan(peers * 12 * MB);
+      expect(peakMemory(pid)).toBeLessThan(400 * MB);
+      for (const each of floods) await each[Symbol.asyncDispose]();
+      expect(await stepAll(bystanders, 1)).toBe(BYSTANDERS * 6);
+      await closeAll(bystanders);
+    },
+    60_000,
+  );
+
+  test("stays below its ceiling with 90 unfinished frames of 15 MB, and closes those that make no progress", async () => {
+    await using server = await startFleet({ MAX_CONCURRENT_ENVS: "120" });
+    const bystanders = await openAll(server.url, BYSTANDERS);
+    const pid = bystanders[0]?.pid as number;
+    await using attack = await sendUnfinished(server.url, { peers: 90, bytes: 15 * MB });
+    const closed = (): number => attack.peers.filter(({ socket }) => socket.destroyed).length;
+    for (const { socket } of attack.peers) socket.resume();
+    await until(() => closed() > 0);
+    await sleep(1_000);
+    expect(await stepAll(bystanders, 5)).toBe(BYSTANDERS * 5);
+    // The 256 MB, what came before the next look, and what a process needs anyway.
+    expect(peakMemory(pid)).toBeLessThan(1024 * MB);
+    await closeAll(bystanders);
+  }, 60_000);
+});

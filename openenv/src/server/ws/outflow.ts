@@ -1,0 +1,123 @@
+import type { Socket } from "node:net";
+import type { WebSocket } from "ws";
+import type { ByteBudget } from "../byte-budget.js";
+import type { Answer } from "./format.js";
+import type { RunQueue } from "./run-queue.js";
+
+/** Answers that the peer has not taken beyond which no more of its frames are read or handled, bytes. */
+const HIGH_WATER = 4 * 1024 * 1024;
+/** The same when the backlog of all connections is full: more than a socket takes at once. */
+const FULL_HIGH_WATER = 64 * 1024;
+
+/** What all connections of a server share. */
+export interface ConnectionLimits {
+  /** Bytes that wait on either side of all connections: parts of frames, frames for their turn, untaken answers. */
+  readonly backlog: ByteBudget;
+  /** Milliseconds in which a peer must take some of the answers that wait for it. */
+  readonly stallMs: number;
+  readonly runQueue: RunQueue;
+}
+
+/** How answers and pongs leave a socket, and what happens while the peer does not take them. */
+export abstract class Outflow {
+  protected readonly ws: WebSocket;
+  protected readonly socket: Socket;
+  protected readonly limits: ConnectionLimits;
+  /** No frame is handled: a session or an answer is being made, or the peer must take answers first. */
+  protected blocked = true;
+  protected ended = false;
+  /** An answer or a pong is on its way out in this turn of the event loop. */
+  protected corked = false;
+  /** Answers that the peer is waited for to take. */
+  protected untakenBytes = 0;
+  /** The payload of the latest ping that has no pong yet. */
+  #ping: Buffer | undefined;
+  #pongWaits = false;
+
+  constructor(ws: WebSocket, socket: Socket, limits: ConnectionLimits) {
+    this.ws = ws;
+    this.socket = socket;
+    this.limits = limits;
+  }
+
+  /** The socket has closed, or nothing more is expected of it. */
+  abstract closed(reason: string): void;
+  protected abstract pause(): void;
+  /** Handles what waits. */
+  protected abstract unblock(): void;
+
+  protected send(answer: Answer): void {
+    this.#cork();
+    this.ws.send(answer);
+  }
+
+  /** Pings that come in one go are answered by one pong, to the latest (RFC 6455, section 5.5.3). */
+  protected pong(payload: Buffer): void {
+    this.#ping = payload;
+    this.#cork();
+  }
+
+  /** True when the peer takes its answers too slowly: nothing more is read or handled until it has. */
+  protected waitForDrain(): boolean {
+    const { ws, socket } = this;
+    const { backlog, stallMs } = this.limits;
+    const untaken = ws.bufferedAmount;
+    if (untaken < FULL_HIGH_WATER || (untaken < HIGH_WATER && !backlog.isFull)) return false;
+    if (this.ended) return true;
+    this.blocked = true;
+    this.untakenBytes = untaken;
+    backlog.hold(untaken);
+    this.pause();
+    // Nothing is read, so that only what the peer takes counts as a sign of life.
+    const onStall = (): void => this.#stalled();
+    socket.setTimeout(stallMs, onStall);
+    socket.once("drain", () => {
+      socket.setTimeout(0, onStall);
+      this.giveUntaken();
+      this.unblock();
+    });
+    return true;
+  }
+
+  protected giveUntaken(): void {
+    this.limits.backlog.give(this.untakenBytes);
+    this.untakenBytes = 0;
+  }
+
+  /** Answers of one turn leave in one write. */
+  #cork(): void {
+    if (this.corked) return;
+    this.corked = true;
+    this.socket.cork();
+    process.nextTick(uncork, this);
+  }
+
+  #sendPong(): void {
+    const { ws, socket } = this;
+    if (this.#ping === undefined || this.#pongWaits) return;
+    if (socket.writableNeedDrain) {
+      this.#pongWaits = true;
+      socket.once("drain", () => {
+        this.#pongWaits = false;
+        this.#sendPong();
+      });
+      return;
+    }
+    if (ws.readyState === ws.OPEN) ws.pong(this.#ping);
+    this.#ping = undefined;
+  }
+
+  /** A close frame would have to wait behind the answers. */
+  #stalled(): void {
+    this.closed("its answers were not taken");
+    this.ws.terminate();
+  }
+
+  static uncork(outflow: Outflow): void {
+    outflow.corked = false;
+    outflow.#sendPong();
+    outflow.socket.uncork();
+  }
+}
+
+const { uncork } = Outflow;

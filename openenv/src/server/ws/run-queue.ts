@@ -1,0 +1,63 @@
+import { Fifo } from "../../util/fifo.js";
+
+/** Milliseconds of pipelined work after which the event loop gets to do something else. */
+const TURN_MS = 5;
+/** Milliseconds of a turn for one connection while others wait. */
+const SLICE_MS = 1;
+
+/** A connection whose frames can wait for their turn. */
+export interface Runnable {
+  /** It is in the queue. */
+  scheduled: boolean;
+  /** Handles frames until {@link RunQueue.isSpent}; true when more wait. */
+  runSlice(): boolean;
+}
+
+/**
+ * Shares the event loop between the connections of a server. Frames that arrive singly are answered at once; those of a
+ * peer that sends many at a time are answered here when a turn of the loop does not suffice for them: round robin, a
+ * slice per connection, and after each turn the loop handles its other events.
+ */
+export class RunQueue {
+  readonly #waiting = new Fifo<Runnable>();
+  #isArmed = false;
+  #until = 0;
+  readonly #turn = (): void => this.#run();
+
+  /** No time is left for more than one frame at a time in this turn. It reads the clock. */
+  isSpent(): boolean {
+    const now = performance.now();
+    if (this.#isArmed) return now >= this.#until;
+    this.#arm();
+    this.#until = now + TURN_MS;
+    return false;
+  }
+
+  add(runnable: Runnable): void {
+    if (runnable.scheduled) return;
+    runnable.scheduled = true;
+    this.#waiting.push(runnable);
+    this.#arm();
+  }
+
+  #arm(): void {
+    if (this.#isArmed) return;
+    this.#isArmed = true;
+    setImmediate(this.#turn);
+  }
+
+  #run(): void {
+    let now = performance.now();
+    const end = now + TURN_MS;
+    while (this.#waiting.size > 0 && now < end) {
+      const next = this.#waiting.shift() as Runnable;
+      next.scheduled = false;
+      this.#until = now + SLICE_MS;
+      if (next.runSlice()) this.add(next);
+      now = performance.now();
+    }
+    this.#until = now;
+    this.#isArmed = false;
+    if (this.#waiting.size > 0) this.#arm();
+  }
+}
