@@ -27,6 +27,7 @@ export abstract class Inflow extends Outflow implements Runnable {
   #work = 0;
   #paused = false;
   #suspended = false;
+  #pieces: { count: number; add: () => void } | undefined;
 
   constructor({ ws, socket, headBytes, limits }: InflowParts) {
     super(ws, socket, limits);
@@ -102,6 +103,23 @@ export abstract class Inflow extends Outflow implements Runnable {
    */
   get unfinishedBytes(): number {
     return (this.socket.bytesRead - this.#delivered) | 0;
+  }
+
+  /** The reads of the socket since this was last asked; counting begins with the first time, and costs each read a call. */
+  takePieces(): number {
+    if (this.#pieces === undefined) {
+      const pieces = { count: 0, add: () => void pieces.count++ };
+      this.#pieces = pieces;
+      this.socket.on("data", pieces.add);
+    }
+    const { count } = this.#pieces;
+    this.#pieces.count = 0;
+    return count;
+  }
+
+  stopPieces(): void {
+    if (this.#pieces !== undefined) this.socket.off("data", this.#pieces.add);
+    this.#pieces = undefined;
   }
 
   /** It is known from elsewhere that no more than this is held. */

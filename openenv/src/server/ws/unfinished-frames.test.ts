@@ -92,6 +92,24 @@ test("a message that is not complete is charged until it is, and a fragmented on
   await waitFor(() => backlog.used === 0);
 }, 30_000);
 
+test("a message that comes in many small pieces is charged for each of them", async () => {
+  const { backlog, url } = await start(64 * MB);
+  const peer = await openRawPeer(url);
+  peer.socket.setNoDelay();
+  peer.send(RESET);
+  const frame = encodeFrame(OPCODE.text, Buffer.alloc(MB, 0x20));
+  peer.socket.write(frame.subarray(0, 100));
+  await waitFor(() => backlog.used > 0);
+  for (let i = 0; i < 500; i++) {
+    peer.socket.write(frame.subarray(100 + i, 101 + i));
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  await waitFor(() => backlog.used > 50_000);
+  peer.socket.write(frame.subarray(600));
+  await waitFor(() => backlog.used === 0);
+  peer.socket.destroy();
+}, 30_000);
+
 test("when memory is short, unfinished messages without progress are closed with 1013, and others live on", async () => {
   const { backlog, context, url } = await start(8 * MB);
   await using bystander = await openTestSocket(`${url}/ws`);

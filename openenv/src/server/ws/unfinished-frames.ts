@@ -9,6 +9,9 @@ const STALLED_MS = 5_000;
 /** Less than this is never held back: what one read of a socket brings. */
 const ONE_READ = 64 * 1024;
 
+/** What one read of a socket costs besides its content while it is kept (measured with Node 20 on x64). */
+const PIECE_BYTES = 400;
+
 /** A connection as its receiving side is watched. */
 export interface Receiver {
   readonly bytesRead: number;
@@ -16,6 +19,9 @@ export interface Receiver {
   readonly unfinishedBytes: number;
   readonly isRead: boolean;
   limitUnfinished(bytes: number): void;
+  /** Reads since this was last asked, counted while it is asked again and again. */
+  takePieces(): number;
+  stopPieces(): void;
   suspend(suspended: boolean): void;
   drop(code: number, reason: string): void;
 }
@@ -26,7 +32,10 @@ interface Peers {
 }
 
 interface Unfinished {
+  /** What it is charged. */
   bytes: number;
+  /** Reads that are kept. */
+  pieces: number;
   /** What the receiver said at the last look. */
   bytesRead: number;
   delivered: number;
@@ -72,7 +81,7 @@ export class UnfinishedFrames {
     let total = 0;
     for (const { connection } of this.#peers.peers()) {
       if (connection.unfinishedBytes <= 0) {
-        if (before.has(connection)) connection.suspend(false);
+        if (before.has(connection)) finish(connection);
         continue;
       }
       const unfinished = look(connection, before.get(connection), now);
@@ -107,19 +116,24 @@ export class UnfinishedFrames {
   }
 }
 
+function finish(receiver: Receiver): void {
+  receiver.stopPieces();
+  receiver.suspend(false);
+}
+
 function look(receiver: Receiver, before: Unfinished | undefined, now: number): Unfinished {
   const { bytesRead, delivered } = receiver;
-  if (before === undefined) {
-    return { bytes: receiver.unfinishedBytes, bytesRead, delivered, progressAt: now, dropped: false };
-  }
-  // Messages came out since the last look, so that what is held was read since then, or in the read before it.
-  if (delivered !== before.delivered) receiver.limitUnfinished(bytesRead - before.bytesRead + 2 * ONE_READ);
-  const progressed = bytesRead !== before.bytesRead || !receiver.isRead;
+  const isAnother = delivered !== before?.delivered;
+  // Frames came out since the last look, so what is held was read since then, or in the reads just before it.
+  if (before !== undefined && isAnother) receiver.limitUnfinished(bytesRead - before.bytesRead + 2 * ONE_READ);
+  const pieces = receiver.takePieces() + (isAnother ? 0 : before.pieces);
+  const hasProgress = bytesRead !== before?.bytesRead || !receiver.isRead;
   return {
-    bytes: receiver.unfinishedBytes,
+    bytes: receiver.unfinishedBytes + pieces * PIECE_BYTES,
+    pieces,
     bytesRead,
     delivered: receiver.delivered,
-    progressAt: progressed ? now : before.progressAt,
-    dropped: before.dropped,
+    progressAt: hasProgress ? now : before.progressAt,
+    dropped: before?.dropped === true,
   };
 }
