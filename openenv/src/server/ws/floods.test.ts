@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import { flood, peakMemory, sendUnfinished } from "../../../test-support/attacks.js";
+import { type Flood, flood, peakMemory, sendUnfinished } from "../../../test-support/attacks.js";
 import { type Fleet, openAll, RESET, startFleet, step, until } from "../../../test-support/fleet.js";
 import { OPCODE } from "../../bench/frames.js";
 
@@ -10,6 +10,13 @@ const ONE_BYTE = Buffer.from("1");
 const BYSTANDERS = 20;
 /** A heap that the floods filled before they were bounded. */
 const SMALL_HEAP = { NODE_OPTIONS: "--max-old-space-size=512" };
+
+const BATCH = Array.from({ length: 8 }, (_, session) => session);
+const OPEN_BATCH = [
+  { type: "open_many", data: { count: BATCH.length } },
+  { type: "reset_many", data: { items: BATCH.map((session) => ({ session })) } },
+];
+const STEP_BATCH = { type: "step_many", data: { items: BATCH.map((session) => ({ session, data: { amount: 1 } })) } };
 
 type Sessions = Awaited<ReturnType<typeof openAll>>;
 
@@ -65,20 +72,27 @@ describe.skipIf(!existsSync("/proc/self/status"))("a server that is flooded", ()
     expect(counts).toEqual([0, 17, ...Array.from({ length: 30_000 }, (_, i) => 18 + i)]);
   }, 60_000);
 
-  test("is fair: a peer that waits for each answer is served while 30 send all at once", async () => {
-    await using server = await startFleet({});
-    const [bystander] = await openAll(server.url, 1);
-    const payload = Buffer.from(JSON.stringify(step(1)));
-    const floods = [];
-    for (let i = 0; i < 30; i++) {
-      floods.push(await flood(server.url, { count: 3_000, payload, before: [RESET], onAnswer: () => {} }));
-    }
-    await until(() => floods.every(({ answers }) => answers > 1));
-    await stepAll([bystander as Sessions[number]], 20);
-    expect(floods.reduce((sum, { answers }) => sum + answers, 0)).toBeLessThan(30 * 3_001);
-    for (const each of floods) await each[Symbol.asyncDispose]();
-    await closeAll([bystander as Sessions[number]]);
-  }, 60_000);
+  test.each([
+    ["steps", { path: "/ws", before: [RESET], message: step(1), count: 3_000 }],
+    ["JSON-RPC", { path: "/mcp", before: [], message: { jsonrpc: "2.0", method: "none", id: 1 }, count: 3_000 }],
+    ["batches", { path: "/ws?openenv=batch", before: OPEN_BATCH, message: STEP_BATCH, count: 400 }],
+  ])(
+    "serves a peer that waits for each answer while 30 others pipeline %s",
+    async (_, { message, ...how }) => {
+      await using server = await startFleet({ MAX_CONCURRENT_ENVS: "300" });
+      const bystanders = await openAll(server.url, 1);
+      const payload = Buffer.from(JSON.stringify(message));
+      const floods: Flood[] = [];
+      const expected = 30 * (how.before.length + how.count);
+      for (let i = 0; i < 30; i++) floods.push(await flood(server.url, { ...how, payload, onAnswer: () => {} }));
+      await until(() => floods.every(({ answers }) => answers > how.before.length));
+      await stepAll(bystanders, 10);
+      expect(floods.reduce((sum, { answers }) => sum + answers, 0)).toBeLessThan(expected);
+      for (const each of floods) await each[Symbol.asyncDispose]();
+      await closeAll(bystanders);
+    },
+    60_000,
+  );
 
   test.each([
     ["empty frames from one connection", { peers: 1, payload: Buffer.alloc(0), opcode: OPCODE.text, path: "/ws" }],

@@ -52,18 +52,22 @@ function fragment(opcode: number, content: Buffer): Buffer {
 test.each([
   ["empty", Buffer.alloc(0)],
   ["one-byte", Buffer.from("1")],
-])("%s frames that wait are charged, and no more than 1,024 and two reads of them wait", async (_, payload) => {
-  // The end of a peer that is not read shows when it is pinged.
-  const { backlog, url } = await start(64 * MB, { pingIntervalMs: 1_000 });
-  const count = 400_000;
-  await using attack = await flood(url, { count, payload, before: [RESET, ENDLESS_STEP] });
-  await waitFor(() => backlog.used >= 1024 * FRAME_BYTES);
-  await sleep(500);
-  const perRead = Math.ceil((64 * 1024) / (6 + payload.length));
-  expect(backlog.used).toBeLessThan((1024 + 2 * perRead) * (FRAME_BYTES + 1) + 128 * 1024);
-  attack.peer.socket.destroy();
-  await waitFor(() => backlog.used === 0);
-}, 30_000);
+])(
+  "%s frames that wait are charged, and no more than 1,024 and two reads of them wait",
+  async (_, payload) => {
+    // The end of a peer that is not read shows when it is pinged.
+    const { backlog, url } = await start(64 * MB, { pingIntervalMs: 1_000 });
+    const count = 400_000;
+    await using attack = await flood(url, { count, payload, before: [RESET, ENDLESS_STEP] });
+    await waitFor(() => backlog.used >= 1024 * FRAME_BYTES);
+    await sleep(500);
+    const perRead = Math.ceil((64 * 1024) / (6 + payload.length));
+    expect(backlog.used).toBeLessThan((1024 + 2 * perRead) * (FRAME_BYTES + 1) + 128 * 1024);
+    attack.peer.socket.destroy();
+    await waitFor(() => backlog.used === 0);
+  },
+  30_000,
+);
 
 test("a message that is not complete is charged until it is, and a fragmented one leaves nothing charged", async () => {
   const { backlog, url } = await start(64 * MB);
