@@ -166,3 +166,11 @@ describe.skipIf(!engine.available)("a build that fails", TIME_LIMIT, () => {
     await vi.waitUntil(async () => !(await containers()), { timeout: 60_000, interval: 200 });
   });
 });
+
+test.skipIf(!engine.available)("no engine is one clear error", async () => {
+  await using project = await createPublishable();
+  const env = { DOCKER_HOST: "unix:///nowhere/docker.sock" };
+  const done = await runCommand(["build"], { cwd: project.dir, env });
+  expect(done).toMatchObject({ code: 1, stdout: "" });
+  expect(done.stderr).toMatch(/^error: [^\n]*No Docker engine answers[^\n]*\n$/);
+});

@@ -3,7 +3,6 @@ import { createProject, runCommand } from "../../../test-support/command-line.js
 import { createPublishable } from "../../../test-support/publishable.js";
 
 test.each([
-  ["no engine", { DOCKER_HOST: "unix:///nowhere/docker.sock" }, [], 1, "No Docker engine answers"],
   ["no docker command", { PATH: "/nowhere" }, [], 1, "There is no docker command"],
   ["no Dockerfile of that name", {}, ["-f", "none"], 2, "There is no Dockerfile none"],
   ["no such folder", {}, ["nowhere"], 2, "nowhere is no folder"],
