@@ -3,8 +3,9 @@ import { existsSync } from "node:fs";
 import { mkdir, readFile, realpath, rename, writeFile } from "node:fs/promises";
 import { basename, dirname, extname, join, relative, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import type { BuildFailure, Loader, Message, Plugin } from "esbuild";
+import type { Loader, Message, Plugin } from "esbuild";
 import { ConfigError } from "../errors.js";
+import { isBuildFailure, runEsbuild } from "./esbuild.js";
 
 export interface BundleOptions {
   /** Where the result is written; default `.openenv/` of the nearest package, so that its packages resolve. */
@@ -31,7 +32,8 @@ export class BundleError extends ConfigError {
 /**
  * Joins a TypeScript or JavaScript file and what it imports by path into one module for Node 20; packages stay imports.
  * `import.meta.url`, `dirname` and `filename` keep telling the place of the source.
- * @throws BundleError with file, line and reason when the source does not compile.
+ * @throws BundleError with file, line and reason when the source does not compile, ConfigError when the compiler does not
+ *   run or the result cannot be written.
  */
 export async function bundle(entry: string, options: BundleOptions = {}): Promise<Bundle> {
   const source = await realpath(entry).catch(() => {
@@ -56,13 +58,9 @@ export function describePath(file: string): string {
   return path === "" ? "." : path.startsWith("..") ? file : path;
 }
 
-let compiling = 0;
-
 async function compile(source: string, file: string, inputs: Set<string>): Promise<Uint8Array> {
-  const esbuild = await import("esbuild");
-  compiling += 1;
   try {
-    const result = await esbuild.build({
+    const result = await runEsbuild({
       entryPoints: [source],
       outfile: file,
       write: false,
@@ -82,10 +80,6 @@ async function compile(source: string, file: string, inputs: Set<string>): Promi
   } catch (error) {
     if (!isBuildFailure(error)) throw error;
     throw new BundleError(error.errors.map(describeMessage).join("\n"), [...inputs]);
-  } finally {
-    // The last one ends the compiler's process, which otherwise lives as long as this one.
-    compiling -= 1;
-    if (compiling === 0) await esbuild.stop();
   }
 }
 
@@ -140,10 +134,6 @@ function findPackageRoot(file: string): string {
     if (existsSync(join(folder, "package.json"))) return folder;
     if (folder === dirname(folder)) return start;
   }
-}
-
-function isBuildFailure(error: unknown): error is BuildFailure {
-  return error instanceof Error && "errors" in error && Array.isArray(error.errors);
 }
 
 function describeMessage({ text, location }: Message): string {

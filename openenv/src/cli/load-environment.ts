@@ -71,7 +71,7 @@ function wantsTypeScript(error: unknown): boolean {
 /** The reason in one line, with the user's own line that failed. */
 function describeFailure(error: unknown): string {
   if (!(error instanceof Error)) return `it threw ${String(error)}`;
-  const [message = ""] = error.message.split("\n");
+  const message = error.message.split("\n").find((line) => line.trim() !== "") ?? error.name;
   const missing = /^Cannot find package '([^']+)'/.exec(message)?.[1];
   if (missing) return `the package ${missing} is not installed; run: npm install ${missing}`;
   const place = findPlace(error.stack ?? "");

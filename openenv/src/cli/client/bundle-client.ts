@@ -4,6 +4,7 @@ import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import type { Plugin } from "esbuild";
 import { ConfigError } from "../../errors.js";
 import { describePath } from "../bundle.js";
+import { runEsbuild } from "../esbuild.js";
 import { PACKAGE_ROOT } from "../init/package-source.js";
 
 const NAME = "openenv-ts";
@@ -47,9 +48,8 @@ async function refuseForeign(outDir: string, file: string): Promise<void> {
 }
 
 async function bundleCode(file: string, outDir: string): Promise<void> {
-  const esbuild = await import("esbuild");
   try {
-    await esbuild.build({
+    await runEsbuild({
       entryPoints: [file],
       outdir: outDir,
       bundle: true,
@@ -62,9 +62,8 @@ async function bundleCode(file: string, outDir: string): Promise<void> {
       plugins: [{ name: "openenv-only", setup: keepOthers } satisfies Plugin],
     });
   } catch (error) {
+    if (error instanceof ConfigError) throw error;
     throw new ConfigError(`${describePath(file)} cannot be bundled: ${(error as Error).message}`);
-  } finally {
-    await esbuild.stop();
   }
 }
 
