@@ -30,7 +30,10 @@ test(
       await cp(join(PACKAGE, part), join(modules, "openenv-ts", part), { recursive: true });
     }
     const bin = join(modules, "openenv-ts/bin/openenv.js");
-    const served = promisify(execFile)(process.execPath, [bin, "serve", "environment.ts"], { cwd: dir, timeout: 30_000 });
+    const served = promisify(execFile)(process.execPath, [bin, "serve", "environment.ts"], {
+      cwd: dir,
+      timeout: 30_000,
+    });
     const { code, stderr } = (await served.catch((error: unknown) => error)) as { code?: number; stderr: string };
     expect(code).toBe(2);
     expect(stderr).toMatch(/^error: .*esbuild does not run: You installed esbuild for another platform .*npm ci/);
