@@ -16,7 +16,6 @@ const STEPS = {
   "neutral entries": ["scripts/checks/neutral.mjs"],
   "generated docs": ["scripts/docs.mjs", "--check"],
   "lock file of new environments": ["scripts/template-lock.mjs", "--check"],
-  "hashes of the lock files": ["scripts/checks/lock-files.mjs"],
   "files of the repository": ["scripts/checks/files.mjs"],
 };
 

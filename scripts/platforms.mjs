@@ -6,7 +6,6 @@
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { findUnverified } from "./checks/lock-files.mjs";
 import { ROOT } from "./root.mjs";
 
 const NAME = /-(?<os>android|darwin|freebsd|linux|openharmony|win32)-(?<cpu>\w+)(?:-(?<abi>\w+))?$/;
@@ -35,6 +34,15 @@ export function findMissing(lock) {
       .filter(([name]) => !Object.keys(lock.packages).some((path) => path.endsWith(`node_modules/${name}`)))
       .map(([name, version]) => ({ name, version, dev })),
   );
+}
+
+/** The rows of packages of a registry that have no hash. The template's openenv-ts gets its own when it is packed. */
+export function findUnverified({ packages }) {
+  return Object.keys(packages).filter((path) => {
+    const { link, inBundle, integrity } = packages[path];
+    const fromRegistry = path.includes("node_modules/") && !link && !inBundle && path !== "node_modules/openenv-ts";
+    return fromRegistry && !/^sha512-[\w+/]{86}==$/.test(integrity);
+  });
 }
 
 /** npm writes it after the version. */

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join, sep } from "node:path";
-import { findMissing } from "../platforms.mjs";
+import { findMissing, findUnverified } from "../platforms.mjs";
 import { ROOT } from "../root.mjs";
 
 const LONG = 250;
@@ -26,9 +26,14 @@ const MACHINE = {
 };
 
 if (process.argv[1] === import.meta.filename) {
-  for (const { name } of findMissing(JSON.parse(readFileSync(join(ROOT, "package-lock.json"), "utf8")))) {
-    process.stdout.write(`package-lock.json has no row for ${name}: npm run platforms\n`);
-    process.exitCode = 1;
+  for (const file of ["package-lock.json", "openenv/templates/env/package-lock.json"]) {
+    const lock = JSON.parse(readFileSync(join(ROOT, file), "utf8"));
+    const missing = findMissing(lock).map(({ name }) => `${file} has no row for ${name}: npm run platforms`);
+    const unverified = findUnverified(lock).map((path) => `${file} has no integrity for ${path}: npm run platforms`);
+    for (const problem of [...missing, ...unverified]) {
+      process.stdout.write(`${problem}\n`);
+      process.exitCode = 1;
+    }
   }
   for (const file of list()) {
     const text = readFileSync(join(ROOT, file), "utf8");
