@@ -7,8 +7,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { createProject, type Running, startCommand } from "../../test-support/command-line.js";
 import { openAll, RESET, startFleet, step, until, WHERE } from "../../test-support/fleet.js";
-import { processesOfGroup } from "../../test-support/processes.js";
 import { fetchAsOperator } from "../../test-support/operator.js";
+import { processesOfGroup } from "../../test-support/processes.js";
 import { openTestSocket } from "../../test-support/socket.js";
 
 /** The action of a step that never returns. */
@@ -161,26 +161,23 @@ describe.skipIf(!existsSync("/proc/self/stat"))("a server with workers", { timeo
     { flags: [], env: { WORKERS: "3" } },
     { flags: [], env: { WORKERS: "2", ISOLATION: "process" } },
     { flags: ["--watch"], env: { WORKERS: "1" } },
-  ])(
-    "leaves nothing behind when its supervisor is killed during an endless loop: %o",
-    async ({ flags, env }) => {
-      const folder = await mkdtemp(join(tmpdir(), "guard-"));
-      await using project = await createProject({ "environment.mjs": WHERE });
-      const args = ["serve", "environment.mjs", "--port", "0", ...flags];
-      const running = startCommand(args, { cwd: project.dir, env: { ...env, TMPDIR: folder }, detached: true });
-      const [, url = ""] = await running.printed(/at (http:\S+)/);
-      const sessions = await openAll(url, 4);
-      for (const { socket } of sessions) socket.send(step(BLOCKS));
-      // A worker or host that had the step before may still answer; these never will.
-      await sleep(1_000);
-      const group = running.process.pid as number;
-      expect(processesOfGroup(group).length).toBeGreaterThan(Number(env.WORKERS));
-      running.process.kill("SIGKILL");
-      await until(() => processesOfGroup(group).length === 0);
-      expect(await readdir(folder)).toEqual([]);
-      expect(await askHealth(url)).toBe("refused");
-      await running.exited;
-      await rm(folder, { recursive: true });
-    },
-  );
+  ])("leaves nothing behind when its supervisor is killed during an endless loop: %o", async ({ flags, env }) => {
+    const folder = await mkdtemp(join(tmpdir(), "guard-"));
+    await using project = await createProject({ "environment.mjs": WHERE });
+    const args = ["serve", "environment.mjs", "--port", "0", ...flags];
+    const running = startCommand(args, { cwd: project.dir, env: { ...env, TMPDIR: folder }, detached: true });
+    const [, url = ""] = await running.printed(/at (http:\S+)/);
+    const sessions = await openAll(url, 4);
+    for (const { socket } of sessions) socket.send(step(BLOCKS));
+    // A worker or host that had the step before may still answer; these never will.
+    await sleep(1_000);
+    const group = running.process.pid as number;
+    expect(processesOfGroup(group).length).toBeGreaterThan(Number(env.WORKERS));
+    running.process.kill("SIGKILL");
+    await until(() => processesOfGroup(group).length === 0);
+    expect(await readdir(folder)).toEqual([]);
+    expect(await askHealth(url)).toBe("refused");
+    await running.exited;
+    await rm(folder, { recursive: true });
+  });
 });

@@ -6,6 +6,7 @@ import { describe, expect, test } from "vitest";
 import { parseAllDocuments, parseDocument } from "yaml";
 import { BACKENDS, CASES, type Case, IMAGE, render } from "../../../test-support/render-cases.js";
 import { METRICS } from "../../server/statistics/metrics.js";
+import type { TopologyInput } from "../topology.js";
 
 describe.each(Object.entries(CASES))("%s", (name, given) => {
   test("is what it was", async () => {

@@ -44,7 +44,7 @@ describe.skipIf(!existsSync("/proc/self/status"))("a server that is flooded", ()
   test("answers 20 other sessions while 600,000 one-byte frames wait behind a slow step, and loses no worker", async () => {
     await using server = await startFleet({ WORKERS: "2", WORKER_TIMEOUT: "4", MAX_CONCURRENT_ENVS: "50" });
     const bystanders = await openAll(server.url, BYSTANDERS);
-    const floods = [];
+    const floods: Flood[] = [];
     // One for each worker, whichever takes it.
     for (let i = 0; i < 2; i++) {
       const options = { count: 600_000, payload: ONE_BYTE, before: [RESET, step(17)], onAnswer: () => {} };
