@@ -3,6 +3,7 @@
  * Options: see suite.mjs; --quick takes less than a minute and leaves out most of Python.
  */
 import { Bench } from "./bench.mjs";
+import * as bystander from "./experiments/bystander.mjs";
 import * as help from "./experiments/help.mjs";
 import * as large from "./experiments/large.mjs";
 import * as memory from "./experiments/memory.mjs";
@@ -18,7 +19,7 @@ await runSuite({
   command: "npm run bench",
   report: "REPORT.md",
   csv: "foundation.csv",
-  experiments: { steps, sessions, memory, start, help, large, page },
+  experiments: { steps, sessions, memory, start, help, large, bystander, page },
   createBench: (options) => new Bench(options),
   notes,
 });
@@ -38,6 +39,8 @@ function notes(bench, rows) {
     "CPU-seconds are the server's, user and system, all threads, as the operating system counts them.",
     "Memory of a session: growth of the resident set from 2,000 to 10,000 idle sessions (Python: 250 to 1,000), after a " +
       "garbage collection at both; what the kernel holds for a socket is not in it.",
+    "A bystander takes one step after the other on each of 4 connections; the attack comes from a process of its own, so " +
+      "that server, attacker and bystander share the machine's cores. A bystander whose session is lost fails the run.",
     "The load runs in a process of its own and never sleeps while a rate is measured: on one machine the server would pay " +
       "for waking it.",
     `The machine is shared: compare ratios, not runs. ${spread(rows)}`,

@@ -1,4 +1,5 @@
-/** `node ours.mjs echo|tools|text|numbers`: an environment served by this package, as a user would write it. */
+/** `node ours.mjs echo|slow|tools|text|numbers`: an environment served by this package, as a user would write it. */
+import { setTimeout as sleep } from "node:timers/promises";
 import { defineContract, defineEnvironment, defineTools } from "openenv-ts";
 import { serve } from "openenv-ts/server";
 import * as z from "zod";
@@ -23,6 +24,25 @@ const environments = {
           reward: message.length * 0.1,
         }),
       }),
+    ),
+  /** The echo, which waits where an action says so; `extra` is anything. */
+  slow: () =>
+    defineEnvironment(
+      defineContract({
+        name: "slow_env",
+        action: z.object({ message: z.string(), wait_ms: z.int().default(0), extra: z.unknown().optional() }),
+        observation: z.object({ echoed_message: z.string(), message_length: z.int().min(0) }),
+      }),
+      () => {
+        const echo = (message) => ({
+          observation: { echoed_message: message, message_length: message.length },
+          reward: message.length * 0.1,
+        });
+        return {
+          reset: () => echo(""),
+          step: ({ message, wait_ms }) => (wait_ms === 0 ? echo(message) : sleep(wait_ms, echo(message))),
+        };
+      },
     ),
   tools: () =>
     defineEnvironment(defineContract({ name: "echo_env", tools: echoTools }), () => ({
