@@ -2,7 +2,7 @@ import { MAX_TOLD_ERRORS } from "../protocol/web.js";
 import type { LostWorker } from "../server/statistics/worker-report.js";
 import type { WorkerProcess } from "./worker-process.js";
 
-/** A worker that lived shorter than this has failed to start: the next one waits longer. */
+/** A worker that lived shorter than this, or never served, has failed to start: the next one waits longer. */
 const SHORT_LIFE_MS = 10_000;
 const MAX_BACKOFF_MS = 5_000;
 /** The most for one that had served: what killed it need not be what it starts with. */
@@ -39,7 +39,7 @@ export class Losses {
     });
     if (this.#told.length > MAX_TOLD_ERRORS) this.#told.shift();
     const lived = performance.now() - worker.startedAt;
-    this.#failures = lived < SHORT_LIFE_MS ? this.#failures + 1 : 0;
+    this.#failures = served && lived >= SHORT_LIFE_MS ? 0 : this.#failures + 1;
     const most = served ? MAX_SERVED_BACKOFF_MS : MAX_BACKOFF_MS;
     return this.#failures === 0 ? 0 : Math.min(100 * 2 ** (this.#failures - 1), most);
   }
