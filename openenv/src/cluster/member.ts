@@ -117,6 +117,10 @@ class WorkerFleet implements Fleet {
     return (await this.#ask({ what: "sessions" })) as SessionInfo[];
   }
 
+  async pause(paused: boolean): Promise<void> {
+    await this.#ask({ what: "pause", paused });
+  }
+
   async reports(maxSessions: number): Promise<FleetReport> {
     return (await this.#ask({ what: "report", maxSessions })) as FleetReport;
   }
@@ -245,7 +249,14 @@ export function reportFailure(error: unknown): Promise<void> {
 }
 
 async function answer(server: FleetServer, about: Question): Promise<unknown> {
-  return about.what === "sessions" ? server.list() : server.report(about.maxSessions);
+  switch (about.what) {
+    case "sessions":
+      return server.list();
+    case "report":
+      return server.report(about.maxSessions);
+    case "pause":
+      return server.pause(about.paused);
+  }
 }
 
 function tell(message: WorkerMessage, socket?: Socket): void {

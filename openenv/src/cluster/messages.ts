@@ -20,8 +20,14 @@ export interface Member {
   retiring: boolean;
 }
 
-/** What a worker is asked: `sessions` is answered with SessionInfo[], `report` with WorkerReport, of all FleetReport. */
-export type Question = { what: "sessions" } | { what: "report"; maxSessions: number };
+/**
+ * What a worker is asked: `sessions` is answered with SessionInfo[], `report` with WorkerReport, of all FleetReport;
+ * `pause` when it is done.
+ */
+export type Question =
+  | { what: "sessions" }
+  | { what: "report"; maxSessions: number }
+  | { what: "pause"; paused: boolean };
 
 export type WorkerMessage =
   | { type: "ready"; about: ServerAbout }

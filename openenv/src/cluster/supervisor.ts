@@ -56,6 +56,7 @@ export class Supervisor {
   readonly #losses = new Losses();
   #membersDue = false;
   #draining = false;
+  #paused = false;
   #replacing: Promise<void> | undefined;
   #closing = false;
   #started: { resolve(): void; reject(error: Error): void } | undefined;
@@ -178,6 +179,7 @@ export class Supervisor {
         from.state = "ready";
         this.#about ??= message.about;
         if (this.#draining) from.tell({ type: "drain" });
+        if (this.#paused) void from.ask({ what: "pause", paused: true });
         this.#tellMembers();
         if (this.#taking().length >= this.#options.workers) this.#started?.resolve();
         return;
@@ -298,7 +300,15 @@ export class Supervisor {
   }
 
   #answer(about: Question): Promise<unknown> {
-    return about.what === "sessions" ? this.sessions() : this.reports(about.maxSessions);
+    switch (about.what) {
+      case "sessions":
+        return this.sessions();
+      case "report":
+        return this.reports(about.maxSessions);
+      case "pause":
+        this.#paused = about.paused;
+        return this.#askAll(about);
+    }
   }
 
   async #askAll(about: Question): Promise<unknown[]> {

@@ -66,3 +66,8 @@ export interface SessionsBody {
   capacity: ServerCapacityStatus;
   sessions: SessionInfo[];
 }
+
+/** Answer to `POST /sessions/pause` and `POST /sessions/resume`. */
+export interface PausedBody {
+  paused: boolean;
+}

@@ -42,6 +42,7 @@ export interface FleetServer {
   drain(): void;
   /** Takes no more connections, and closes when its last session has ended, or the time is up. */
   retire(limitMs: number): Promise<void>;
+  pause(paused: boolean): void;
   /** Reads the tokens again that are in files. */
   rereadTokens(): void;
   close(): Promise<void>;
@@ -71,6 +72,8 @@ export interface Fleet {
   capacity(): ServerCapacityStatus;
   /** The sessions of all together. */
   sessions(): Promise<SessionInfo[]>;
+  /** Stops all from opening sessions, or lets them again; also those that are started later. */
+  pause(paused: boolean): Promise<void>;
   /** What all together have to say, each with at most so many sessions; one that does not answer is left out. */
   reports(maxSessions: number): Promise<FleetReport>;
   /** The other one that a named session lives on; undefined when it is this one's or nobody's. */

@@ -32,6 +32,7 @@ export function renderOpenApi({ mode, name, schemas, web }: ApiParts): object {
       "/health": { get: operation("Info", "Whether the server takes requests", ref("HealthResponse")) },
       "/schema": { get: operation("Info", "JSON Schemas of action, observation and state", ref("SchemaResponse")) },
       ...taskPaths(),
+      ...operatorPaths(),
       "/mcp": {
         post: posting("MCP", "JSON-RPC: tools and sessions; MCP for clients of it", {
           body: anyObject,
@@ -106,6 +107,20 @@ function webPaths(stateName: string): Schema {
     "/web/reset": { post: posting("Web interface", "Begin an episode of this visitor", reset) },
     "/web/step": { post: posting("Web interface", "Take one action in it", { body: ref("StepRequest"), answer }) },
     "/web/state": { get: operation("Web interface", "Its state", ref(stateName)) },
+  };
+}
+
+/** With the operator's token as bearer token. */
+function operatorPaths(): Schema {
+  const anyObject = { type: "object" };
+  const paused = object("Paused", { paused: { type: "boolean" } }, ["paused"]);
+  const ended = object("SessionEnded", { session_id: { type: "string" }, closed: { type: "boolean" } });
+  const parameters = [{ name: "session_id", in: "path", required: true, schema: { type: "string" } }];
+  return {
+    "/sessions": { get: operation("Operators", "The sessions that are open, and the capacity", anyObject) },
+    "/sessions/{session_id}": { delete: operation("Operators", "End a session", ended), parameters },
+    "/sessions/pause": { post: operation("Operators", "Open no more sessions; those that are open go on", paused) },
+    "/sessions/resume": { post: operation("Operators", "Open sessions again", paused) },
   };
 }
 

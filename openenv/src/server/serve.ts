@@ -182,6 +182,7 @@ export async function serveHere(
     inUse: () => context.sessions.inUse,
     drain: () => void drainSessions(context, { limitMs: config.drainMs, isDone: () => false }),
     retire,
+    pause: (paused) => context.sessions.pause(paused),
     rereadTokens,
     close,
   });

@@ -45,6 +45,7 @@ export class Sessions {
   readonly #closing = new Set<Promise<void>>();
   #throwaways = 0;
   #refusesNew = false;
+  #paused = false;
   #admitting = false;
 
   constructor(runtime: Runtime, options: SessionsOptions) {
@@ -73,6 +74,22 @@ export class Sessions {
 
   refuseNew(): void {
     this.#refusesNew = true;
+  }
+
+  /** No session is opened until {@link pause} is called with false; those that are open go on. */
+  get paused(): boolean {
+    return this.#paused;
+  }
+
+  /** Those that wait in the queue keep their place. */
+  pause(paused: boolean): void {
+    this.#paused = paused;
+    this.#admit();
+  }
+
+  /** Any session that is open, also one that requests cannot name. */
+  byId(id: string): Session | undefined {
+    return [...this.#live].find((session) => session.id === id);
   }
 
   /** Of the whole fleet. */
@@ -191,7 +208,7 @@ export class Sessions {
     if (this.#admitting) return;
     this.#admitting = true;
     try {
-      while (this.#queue.size > 0 && this.#makeRoom()) this.#queue.next();
+      while (!this.#paused && this.#queue.size > 0 && this.#makeRoom()) this.#queue.next();
     } finally {
       this.#admitting = false;
     }
@@ -246,9 +263,10 @@ export class Sessions {
   }
 
   #objectToNew(): void {
-    if (!this.#refusesNew) return;
+    if (!this.#refusesNew && !this.#paused) return;
     const { active_sessions, max_sessions } = this.capacity();
-    const message = "The server is shutting down and opens no more sessions. Open one at another server, or later.";
+    const reason = this.#refusesNew ? "The server is shutting down and" : "An operator has paused the server, which";
+    const message = `${reason} opens no more sessions. Open one at another server, or later.`;
     throw new Refusal({ message, code: "CAPACITY_REACHED", active_sessions, max_sessions });
   }
 

@@ -1,4 +1,4 @@
-import type { HealthBody, SessionsBody } from "../../protocol/http.js";
+import type { HealthBody } from "../../protocol/http.js";
 import { renderMetadata } from "../metadata.js";
 import { forOperators } from "./operator.js";
 import { sendJson, sendText } from "./respond.js";
@@ -10,12 +10,12 @@ export const INFO_ROUTES: Record<string, Route> = {
   "/metadata": { GET: metadata },
   "/schema": { GET: schema },
   "/metrics": { GET: forOperators(metrics) },
-  "/sessions": { GET: forOperators(sessions) },
 };
 
 function health({ response, context }: Exchange): void {
-  const body: HealthBody = { status: context.draining ? "unhealthy" : "healthy" };
-  sendJson(response, context.draining ? 503 : 200, body);
+  const isAway = context.draining || context.sessions.paused;
+  const body: HealthBody = { status: isAway ? "unhealthy" : "healthy" };
+  sendJson(response, isAway ? 503 : 200, body);
 }
 
 async function metadata({ response, context }: Exchange): Promise<void> {
@@ -24,12 +24,6 @@ async function metadata({ response, context }: Exchange): Promise<void> {
 
 function schema({ response, context }: Exchange): void {
   sendJson(response, 200, context.runtime.definition.contract.schemas());
-}
-
-async function sessions({ response, context }: Exchange): Promise<void> {
-  const list = context.fleet?.sessions() ?? context.sessions.list();
-  const body: SessionsBody = { capacity: context.sessions.capacity(), sessions: await list };
-  sendJson(response, 200, body);
 }
 
 async function metrics({ response, context }: Exchange): Promise<void> {

@@ -4,6 +4,7 @@ import { DOCS_ROUTES } from "./docs.js";
 import { INFO_ROUTES } from "./info.js";
 import { MCP_ROUTES } from "./mcp.js";
 import type { Lookup, Route } from "./router.js";
+import { SESSION_ROUTE, SESSION_ROUTES } from "./session-admin.js";
 import { LIST_ROUTES, TASK_ROUTES } from "./tasks.js";
 import { VISITOR_ROUTES, WEB_ASSET, WEB_FILE, WEB_ROUTES } from "./web/routes.js";
 
@@ -13,6 +14,7 @@ export function createRoutes({ mode, webInterface }: Pick<Config, "mode" | "webI
     Object.entries({
       ...(mode === "simulation" ? CONTROL_ROUTES : {}),
       ...INFO_ROUTES,
+      ...SESSION_ROUTES,
       ...MCP_ROUTES,
       ...LIST_ROUTES,
       ...DOCS_ROUTES,
@@ -26,6 +28,7 @@ export function createRoutes({ mode, webInterface }: Pick<Config, "mode" | "webI
     if (route !== undefined) return route;
     if (webInterface && WEB_FILE.test(path)) return WEB_ASSET;
     const [, name, task, ...rest] = path.split("/");
-    return name && task && rest.length === 0 ? tasks.get(task) : undefined;
+    if (!name || !task || rest.length > 0) return undefined;
+    return tasks.get(task) ?? (name === "sessions" ? SESSION_ROUTE : undefined);
   };
 }
