@@ -2,10 +2,13 @@ import { createServer as createHttpServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createServer } from "node:net";
 import { describe, expect, it, vi } from "vitest";
+import { WebSocket } from "ws";
+import { defineCounter } from "../test-support/counter.js";
 import { type Peer, startScriptedServer } from "../test-support/scripted-server.js";
 import { openConnection } from "./client/connection.js";
 import { connect } from "./connect.js";
 import type { ConnectionError, RemoteError } from "./errors.js";
+import { serve } from "./serve.js";
 
 const silent = (): void => {};
 
@@ -33,8 +36,23 @@ describe("connect", () => {
   it("refuses headers where the WebSocket of the platform cannot send them", async () => {
     vi.stubGlobal("Deno", {});
     try {
-      const refused = connect("http://127.0.0.1:9", { check: false, token: "t0" });
-      await expect(refused).rejects.toThrow(/cannot send headers.*query of the URL/);
+      const refused = connect("http://127.0.0.1:9", { check: false, headers: { "x-team": "red" } });
+      await expect(refused).rejects.toThrow(/cannot send headers.*use `token`/);
+    } finally {
+      vi.unstubAllGlobals();
+    }
+  });
+
+  it("sends the token as a subprotocol where the WebSocket of the platform cannot send headers", async () => {
+    await using server = await serve(defineCounter().environment, { port: 0, logLevel: "silent", clientToken: "t0 µ" });
+    vi.stubGlobal("Deno", {});
+    vi.stubGlobal("WebSocket", WebSocket);
+    try {
+      await using env = await connect(server.url, { check: false, token: "t0 µ" });
+      expect((await env.reset()).done).toBe(false);
+      await expect(connect(server.url, { check: false, token: "t1" })).rejects.toMatchObject({
+        code: "CONNECTION_FAILED",
+      });
     } finally {
       vi.unstubAllGlobals();
     }

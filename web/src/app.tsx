@@ -6,7 +6,9 @@ import { focusContent } from "./focus-content.js";
 import { Boundary } from "./parts/boundary.js";
 import { Loading } from "./parts/loading.js";
 import { Notice } from "./parts/notice.js";
+import { TokenForm } from "./parts/token-form.js";
 import { Play } from "./play/play.js";
+import { keepToken, tabToken } from "./server/token.js";
 import { ShortcutsDialog } from "./shortcuts-dialog.js";
 import { useTold } from "./use-told.js";
 import { VIEWS } from "./views.js";
@@ -15,7 +17,7 @@ import { VIEWS } from "./views.js";
 export function App() {
   const [play] = useState(() => new Play());
   const { connection } = useSyncExternalStore(play.subscribe, play.snapshot);
-  const { value: info, problem, load } = useTold<WebInfo>("/web/info", connection.sessions);
+  const { value: info, problem, needsToken, load } = useTold<WebInfo>("/web/info", connection.sessions);
   const schema = useTold<SchemaBody>("/schema", connection.sessions);
   const path = useHash();
   const view = VIEWS.find((candidate) => candidate.path === path) ?? VIEWS[0];
@@ -26,6 +28,11 @@ export function App() {
   useEffect(() => {
     if (info?.guarded) play.leave(false);
   }, [info?.guarded, play]);
+  const takeToken = (token: string): void => {
+    keepToken(token);
+    load();
+    schema.load();
+  };
   const toContent = (event: { preventDefault(): void }): void => {
     event.preventDefault();
     focusContent();
@@ -37,7 +44,8 @@ export function App() {
       </a>
       <div className={`app ${view.path === "play" ? "app--fixed" : ""}`}>
         <AppBar info={info} current={view.path} play={play} />
-        {problem ? (
+        {needsToken ? <ClientAccess onToken={takeToken} /> : null}
+        {problem && !needsToken ? (
           <Notice tone="bad" bar title="The server did not tell what it serves." actions={<Retry onClick={load} />}>
             {problem}
           </Notice>
@@ -58,6 +66,25 @@ export function App() {
       </div>
       <ShortcutsDialog />
     </>
+  );
+}
+
+/** A server with a client's token tells nothing of itself before it has one. */
+function ClientAccess({ onToken }: { onToken(token: string): void }) {
+  const problem = tabToken() === undefined ? null : "The server did not take this token.";
+  return (
+    <main className="page" id="main" tabIndex={-1}>
+      <section className="card">
+        <div className="empty">
+          <h2 className="empty__title">This server asks for a token</h2>
+          <p>
+            Paste the value of <code>OPENENV_CLIENT_TOKEN</code>, with which the server was started; it is kept in this
+            tab only. The operator's token opens the page as well.
+          </p>
+          <TokenForm label="Token" problem={problem} onToken={onToken} />
+        </div>
+      </section>
+    </main>
   );
 }
 

@@ -1,5 +1,5 @@
 import { useCallback, useLayoutEffect, useRef, useState } from "react";
-import { ask } from "./server/get.js";
+import { ask, RequestError } from "./server/get.js";
 
 /** What the server tells of itself at one of its routes. */
 export interface Told<T> {
@@ -7,6 +7,8 @@ export interface Told<T> {
   value: T | undefined;
   /** Why the last asking failed, in words that can be shown. */
   problem: string | undefined;
+  /** It failed because the server wants a token, or another one. */
+  needsToken: boolean;
   /** Asks again. */
   load(): void;
 }
@@ -14,7 +16,7 @@ export interface Told<T> {
 /** Asks a route, and again with each new session: a server that came back may be another one. */
 export function useTold<T>(path: string, sessions: number): Told<T> {
   const [value, setValue] = useState<T>();
-  const [problem, setProblem] = useState<string>();
+  const [problem, setProblem] = useState<Error>();
   const asked = useRef(0);
   const load = useCallback(() => {
     const number = ++asked.current;
@@ -25,12 +27,13 @@ export function useTold<T>(path: string, sessions: number): Told<T> {
     setProblem(undefined);
     ask<T>(path).then(
       (answer) => ifLatest(() => setValue(answer)),
-      (error: Error) => ifLatest(() => setProblem(error.message)),
+      (error: Error) => ifLatest(() => setProblem(error)),
     );
   }, [path]);
   const isBack = sessions > 1;
   // Before the first drawing, which takes its time.
   // biome-ignore lint/correctness/useExhaustiveDependencies: with each new session
   useLayoutEffect(load, [load, isBack && sessions]);
-  return { value, problem, load };
+  const needsToken = problem instanceof RequestError && problem.status === 401;
+  return { value, problem: problem?.message, needsToken, load };
 }

@@ -1,4 +1,5 @@
 import { ConfigError } from "../errors.js";
+import { serverToken } from "./server-token.js";
 
 const TIMEOUT_MS = 10_000;
 /** Far above the schemas of any real environment. */
@@ -14,14 +15,19 @@ export function isUrl(source: string): boolean {
  */
 export async function download(source: string, route: "schema" | "metadata"): Promise<string> {
   const url = routeUrl(source, route);
+  const token = serverToken();
+  const headers: HeadersInit = token === undefined ? {} : { authorization: `Bearer ${token}` };
   let response: Response;
   let text: string | undefined;
   try {
-    response = await fetch(url, { signal: AbortSignal.timeout(TIMEOUT_MS) });
+    response = await fetch(url, { headers, signal: AbortSignal.timeout(TIMEOUT_MS) });
     text = response.ok ? await readText(response) : "";
   } catch (error) {
     const reason = error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error);
     throw new ConfigError(`No answer from ${url} (${reason}); check that the server runs.`);
+  }
+  if (response.status === 401) {
+    throw new ConfigError(`${url} answered 401; set OPENENV_TOKEN to the server's token.`);
   }
   if (!response.ok) {
     throw new ConfigError(`${url} answered ${response.status}; give the base URL of an OpenEnv server.`);

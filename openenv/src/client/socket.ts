@@ -1,4 +1,5 @@
 import { ConnectionError } from "../errors.js";
+import { SUBPROTOCOL, TOKEN_SUBPROTOCOL } from "../protocol/messages.js";
 import { noAnswer } from "./no-answer.js";
 
 /** An open WebSocket, the same whatever the runtime brings. */
@@ -30,6 +31,7 @@ export interface OpenOptions {
 /** Largest message taken from a server, bytes. */
 const MAX_MESSAGE_BYTES = 100 * 1024 * 1024;
 const CLOSE_WAIT_MS = 1000;
+const BEARER = "Bearer ";
 
 /**
  * Opens a WebSocket. Handlers may be called before the promise resolves: a refusal follows the handshake at once.
@@ -100,16 +102,27 @@ async function createRawSocket(url: string, options: OpenOptions): Promise<RawSo
       perMessageDeflate: false,
     }) as unknown as RawSocket;
   }
-  if (Object.keys(options.headers).length > 0) {
+  const { authorization, ...rest } = options.headers;
+  const token = authorization?.startsWith(BEARER) ? authorization.slice(BEARER.length) : undefined;
+  if (Object.keys(rest).length > 0 || (authorization !== undefined && token === undefined)) {
     throw new ConnectionError(
       "CONNECTION_FAILED",
-      "The WebSocket of this platform cannot send headers, so `headers` and `token` do not work here: " +
-        "put the secret into the query of the URL, or let a cookie of the same origin carry it.",
+      "The WebSocket of this platform cannot send headers, so `headers` does not work here: use `token`, or let a " +
+        "cookie of the same origin carry what the server needs.",
     );
   }
-  const socket = new globalThis.WebSocket(url);
+  const socket = new globalThis.WebSocket(
+    url,
+    token === undefined ? [] : [SUBPROTOCOL, TOKEN_SUBPROTOCOL + encode(token)],
+  );
   socket.binaryType = "arraybuffer";
   return socket as unknown as RawSocket;
+}
+
+/** As base64url: a subprotocol is a token of HTTP. */
+function encode(text: string): string {
+  const bytes = String.fromCharCode(...new TextEncoder().encode(text));
+  return btoa(bytes).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 }
 
 function isNode(): boolean {
@@ -150,7 +163,10 @@ function messageOf(cause: unknown): string {
 
 /** An HTTP answer is none for a WebSocket. */
 function refusalOf(cause: unknown): string {
-  return messageOf(cause).replace(/^Unexpected server response: /, "no WebSocket, but the HTTP status ");
+  const reason = messageOf(cause).replace(/^Unexpected server response: /, "no WebSocket, but the HTTP status ");
+  return reason.endsWith(" 401")
+    ? `${reason}: the server wants the value of OPENENV_CLIENT_TOKEN as \`token\``
+    : reason;
 }
 
 /** The query may hold a secret. */

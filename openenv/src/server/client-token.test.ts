@@ -39,7 +39,7 @@ describe("a server with a client's token", () => {
   test("lets in a page that offers it as a subprotocol", async () => {
     const { url } = await guarded();
     const offered = [SUBPROTOCOL, TOKEN_SUBPROTOCOL + Buffer.from(TOKEN).toString("base64url")];
-    const ws = new WebSocket(url.replace("http", "ws") + "/ws", offered);
+    const ws = new WebSocket(`${url.replace("http", "ws")}/ws`, offered);
     await once(ws, "open");
     expect(ws.protocol).toBe(SUBPROTOCOL);
     ws.terminate();

@@ -9,7 +9,7 @@ import { readTokens, type Tokens } from "./tokens.js";
 import type { LogLevel, Mode, ServeOptions } from "./types.js";
 
 /** Everything a server is started with, decided: options first, then environment variables, then defaults. */
-export interface Config {
+export interface Config extends Tokens {
   host: string;
   port: number;
   mode: Mode;
@@ -18,7 +18,6 @@ export interface Config {
   allowedOrigins: readonly string[];
   /** With the name that Hugging Face gives a Space. */
   allowedHosts: readonly string[];
-  tokens: Tokens;
   maxMessageBytes: number;
   maxMessageItems: number;
   pingIntervalMs: number;
@@ -102,7 +101,7 @@ export function readConfig(definition: EnvironmentDefinition, options: ServeOpti
       ...parseHosts("ALLOWED_HOSTS", options.allowedHosts ?? (text(variables, "ALLOWED_HOSTS") ?? "").split(",")),
       ...parseHosts("SPACE_HOST", (text(variables, "SPACE_HOST") ?? "").split(",")),
     ],
-    tokens: readTokens(options, variables),
+    ...readTokens(options, variables),
     maxMessageBytes: number(
       "MAX_MESSAGE_BYTES",
       options.maxMessageBytes ?? text(variables, "MAX_MESSAGE_BYTES") ?? 16 * 1024 * 1024,

@@ -47,9 +47,10 @@ function tokenOf({ authorization, "sec-websocket-protocol": offered }: IncomingH
   return protocol && Buffer.from(protocol.trim().slice(TOKEN_SUBPROTOCOL.length), "base64url").toString();
 }
 
-/** For `ws`: other subprotocols are ignored, as by the reference. */
+/** For `ws`: a subprotocol that comes without a token is ignored, as by the reference. */
 export function selectSubprotocol(offered: ReadonlySet<string>): string | false {
-  return offered.has(SUBPROTOCOL) && SUBPROTOCOL;
+  const hasToken = [...offered].some((name) => name.startsWith(TOKEN_SUBPROTOCOL));
+  return hasToken && offered.has(SUBPROTOCOL) && SUBPROTOCOL;
 }
 
 /** The answer to a peer without a token where one is needed. */

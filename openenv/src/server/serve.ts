@@ -70,7 +70,7 @@ export async function serveHere(
     sessions: new Sessions(runtime, { ...config, fleet }),
     fleet,
     origins: createOrigins(config),
-    rights: createRights(config.tokens),
+    rights: createRights(config),
     maxMessageBytes: config.maxMessageBytes,
     pingIntervalMs: config.pingIntervalMs,
     bodies: new ByteBudget(Math.max(BODIES_BYTES, config.maxMessageBytes)),

@@ -1,5 +1,5 @@
 import { BASE } from "./base.js";
-import { tabToken } from "./token.js";
+import { tokenHeaders } from "./token.js";
 
 /** An answer that was none: `status` is 0 when the server could not be reached. */
 export class RequestError extends Error {
@@ -18,10 +18,8 @@ export interface AskOptions {
 
 /** Asks a route of the server for JSON, with the tab's token. @throws RequestError in words that can be shown. */
 export async function ask<T>(path: string, { body, signal }: AskOptions = {}): Promise<T> {
-  const headers: Record<string, string> = { accept: "application/json" };
+  const headers: Record<string, string> = { accept: "application/json", ...tokenHeaders() };
   if (body !== undefined) headers["content-type"] = "application/json";
-  const token = tabToken();
-  if (token !== undefined) headers["authorization"] = `Bearer ${token}`;
   let response: Response;
   try {
     response = await fetch(BASE + path, {

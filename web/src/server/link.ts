@@ -5,6 +5,7 @@ import type { ReceivedMessage } from "../../../openenv/src/protocol/link.js";
 import type { JsonObject } from "../../../openenv/src/protocol/messages.js";
 import type { View } from "../../../openenv/src/protocol/web.js";
 import { socketUrl } from "./base.js";
+import { tokenHeaders } from "./token.js";
 
 /** An answer, with what the view extension puts beside it. */
 export interface Answer extends ReceivedMessage {
@@ -104,7 +105,7 @@ export async function openLink(events: LinkEvents): Promise<ServerLink> {
     message: receive,
     close: (code: number, reason: string) => end({ code, reason: describeClose(code, reason) }),
   };
-  socket = await openSocket(socketUrl(), handlers, { headers: {}, timeoutMs: OPEN_TIMEOUT_MS });
+  socket = await openSocket(socketUrl(), handlers, { headers: tokenHeaders(), timeoutMs: OPEN_TIMEOUT_MS });
   return {
     ask(message) {
       const answer = last.then(() => send(message));

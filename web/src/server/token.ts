@@ -7,6 +7,11 @@ export function tabToken(): string | undefined {
   return current;
 }
 
+/** The header that carries the tab's token, if there is one. */
+export function tokenHeaders(): Record<string, string> {
+  return current === undefined ? {} : { authorization: `Bearer ${current}` };
+}
+
 /** Replaces the tab's token; undefined removes it. */
 export function keepToken(token: string | undefined): void {
   current = token;

@@ -4,6 +4,7 @@ import type { Policy } from "../../env/policy.js";
 import { ConfigError, OpenEnvError } from "../../errors.js";
 import type { EpisodeRecord } from "../../protocol/episode.js";
 import type { JsonObject } from "../../protocol/messages.js";
+import { serverToken } from "../server-token.js";
 import { type EpisodeSummary, openEpisodeFile, summarise } from "./episode-file.js";
 import { playEpisode } from "./play-episode.js";
 
@@ -91,7 +92,7 @@ async function playPatiently(
   const plan = { episode, environment, reset: resetOf(episode), policy, actionSchema, maxSteps, onWarning };
   for (let attempt = 0, env = kept; ; attempt++) {
     try {
-      env ??= await connect(url, { signal });
+      env ??= await connect(url, { signal, token: serverToken() });
       return { record: await playEpisode(env, plan), env };
     } catch (error) {
       await env?.close();

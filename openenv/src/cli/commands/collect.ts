@@ -10,6 +10,7 @@ import { offeredActions } from "../offered-actions.js";
 import { jsonObject, wholeNumber } from "../option-values.js";
 import { exit, print, printError, printNote, printProgress } from "../output.js";
 import { readSchemas } from "../read-schemas.js";
+import { serverToken } from "../server-token.js";
 
 const INTERRUPTED = 130;
 
@@ -128,7 +129,7 @@ async function ask(
   url: string,
   split: string | undefined,
 ): Promise<{ environment: string; description: string; tasks: number }> {
-  await using env = await connect(url);
+  await using env = await connect(url, { token: serverToken() });
   const { name, description } = await env.metadata();
   const tasks = split === undefined ? 0 : await env.tasks.count(split).catch((error: unknown) => noTasks(name, error));
   if (split !== undefined && tasks < 1)

@@ -3,6 +3,7 @@ import { type Command, Option } from "commander";
 import { connectTools, type McpToolClient } from "../../client/mcp-client.js";
 import { toMcpServer } from "../../mcp/to-mcp-server.js";
 import { exit, printNote } from "../output.js";
+import { serverToken } from "../server-token.js";
 
 const EXAMPLES = `
 The session lasts as long as standard input is open. OPENENV_TOKEN is sent as bearer token, if it is set.
@@ -34,7 +35,7 @@ interface BridgeOptions {
 
 /** Gives the tools of one session to the agent at the standard streams. */
 async function bridge(url: string, { mode, reset }: BridgeOptions): Promise<void> {
-  const token = process.env["OPENENV_TOKEN"]?.trim() || undefined;
+  const token = serverToken();
   const client: McpToolClient = await connectTools(url, { mode, token, check: false });
   if (reset || mode === "simulation") await client.reset();
   const onerror = ({ message }: Error): void => printNote(message);

@@ -6,6 +6,7 @@ import { ConfigError, ConnectionError } from "../../errors.js";
 import { type CheckServerOptions, checkServer } from "../../testing/index.js";
 import { repeatable, secondsAboveZero, wholeNumber } from "../option-values.js";
 import { exit, print, printError, printNote, printProgress } from "../output.js";
+import { serverToken } from "../server-token.js";
 import { renderPackageReport } from "../validate/package-report.js";
 import { LEVELS, type Level, PolicyError } from "../validate/policy.js";
 import { renderRunningReport, toRunningReport } from "../validate/running-report.js";
@@ -121,7 +122,7 @@ async function validateFolder(dir: string, flags: ValidateFlags, signal: AbortSi
 }
 
 async function validateUrl(url: string, flags: ValidateFlags, signal: AbortSignal): Promise<Validated> {
-  const token = flags.token ?? process.env["OPENENV_TOKEN"];
+  const token = flags.token ?? serverToken();
   const options: CheckServerOptions = {
     ignore: flags.ignore,
     leaveOut: flags.skip,

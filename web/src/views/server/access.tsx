@@ -1,5 +1,6 @@
-import { type FormEvent, useEffect, useId, useRef } from "react";
+import { useEffect, useId } from "react";
 import { focusContent } from "../../focus-content.js";
+import { TokenForm } from "../../parts/token-form.js";
 
 interface AccessProps {
   /** The server has no operator's token. */
@@ -10,7 +11,6 @@ interface AccessProps {
 
 /** Says who may see the view, and takes the operator's token. */
 export function Access({ hopeless, problem, onToken }: AccessProps) {
-  const field = useRef<HTMLInputElement>(null);
   const id = useId();
   // What was asked for takes the place of the form, and the focus with it.
   useEffect(
@@ -19,12 +19,6 @@ export function Access({ hopeless, problem, onToken }: AccessProps) {
     },
     [],
   );
-  const open = (event: FormEvent): void => {
-    event.preventDefault();
-    const token = field.current?.value.trim() ?? "";
-    if (token === "") field.current?.focus();
-    else onToken(token);
-  };
   return (
     <section className="card" aria-labelledby={`${id}h`}>
       <div className="empty">
@@ -42,26 +36,17 @@ export function Access({ hopeless, problem, onToken }: AccessProps) {
               It shows the sessions of other people. Paste the operator token of this server to open it; it is kept in
               this tab only.
             </p>
-            <form className="with-btn access" onSubmit={open}>
-              <input
-                ref={field}
-                className="input"
-                type="password"
-                aria-label="Operator token"
-                aria-invalid={problem ? true : undefined}
-                aria-describedby={problem ? `${id}p` : undefined}
-                placeholder="Operator token"
-                autoComplete="off"
-              />
-              <button type="submit" className="btn btn--primary">
-                Open
-              </button>
-            </form>
-            {problem ? (
-              <p className="err" id={`${id}p`} role="alert">
-                {problem} It is the value of <code>OPENENV_OPERATOR_TOKEN</code> where the server was started.
-              </p>
-            ) : null}
+            <TokenForm
+              label="Operator token"
+              problem={
+                problem ? (
+                  <>
+                    {problem} It is the value of <code>OPENENV_OPERATOR_TOKEN</code> where the server was started.
+                  </>
+                ) : null
+              }
+              onToken={onToken}
+            />
           </>
         )}
       </div>
