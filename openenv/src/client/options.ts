@@ -17,7 +17,7 @@ export interface StepOptions extends CallOptions {
 export interface ConnectOptions {
   /** Headers of the handshake and of every HTTP request. Browsers cannot send them on a WebSocket. */
   headers?: Readonly<Record<string, string>> | undefined;
-  /** Sent as `Authorization: Bearer <token>`. */
+  /** Sent as `Authorization: Bearer <token>`; where a WebSocket cannot have headers, as a subprotocol. */
   token?: string | undefined;
   /** Milliseconds a call waits for its answer; default 60,000. */
   timeoutMs?: number | undefined;

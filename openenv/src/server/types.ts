@@ -90,7 +90,10 @@ export interface ServeOptions extends Partial<ConcurrencyConfig> {
   readmePath?: string;
   /** `LOG_LEVEL`, default info. Logs are JSON lines on standard error. */
   logLevel?: LogLevel;
-  /** Drain on SIGTERM and close on SIGINT, then exit with 0. Default false; the command line sets it. */
+  /**
+   * Drain on SIGTERM and close on SIGINT, then exit with 0; read the tokens in files again on SIGHUP. Default false; the
+   * command line sets it.
+   */
   handleSignals?: boolean;
 }
 

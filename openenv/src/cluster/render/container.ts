@@ -28,7 +28,7 @@ export function hostVariables({ ingressHost, variables }: Topology): Record<stri
   return { ALLOWED_HOSTS: [ingressHost, variables["ALLOWED_HOSTS"]].filter(Boolean).join(",") };
 }
 
-const TOKENS = ["OPENENV_OPERATOR_TOKEN", "OPENENV_ORCHESTRATOR_TOKEN"];
+const TOKENS = ["OPENENV_CLIENT_TOKEN", "OPENENV_OPERATOR_TOKEN", "OPENENV_ORCHESTRATOR_TOKEN"];
 
 /** Tokens of the servers, for targets that take them from the environment of the command that deploys. */
 export function tokenVariables(): Record<string, string | null> {
