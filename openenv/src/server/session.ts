@@ -8,7 +8,6 @@ import { CALL, type CallNumber, enterCall, leaveCall } from "./call-marks.js";
 import { toError } from "./failure.js";
 import type { Visit } from "./http/web/visit.js";
 import type { Runtime } from "./runtime.js";
-import type { Unclaimed } from "./unclaimed.js";
 
 export type SessionState = "created" | "ready" | "closing" | "closed";
 
@@ -30,6 +29,11 @@ export interface SessionPeer {
   readonly silent: boolean;
   /** The session has ended. */
   end(): void;
+}
+
+/** Where sessions are listed that their clients have not used. */
+interface UnclaimedList {
+  delete(session: Session): void;
 }
 
 interface Waiting {
@@ -64,7 +68,7 @@ export class Session {
   /** A socket serves this session; it is not reaped. */
   attached = false;
   /** Where the session is listed while its client has not used it; it may end there to make room for another. */
-  unclaimed: Unclaimed | undefined;
+  unclaimed: UnclaimedList | undefined;
   /** Where the registry of live sessions has it. */
   slot = -1;
   /** Opened with the orchestrator's token: an agent that knows the id may not end it. It gives no right to drive. */

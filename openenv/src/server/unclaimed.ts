@@ -1,7 +1,7 @@
 import type { Session } from "./session.js";
 
 /** How long a client may take: an HTTP client with its first step, a socket with its first valid message. */
-export const FIRST_USE_MS = 10_000;
+const FIRST_USE_MS = 10_000;
 
 /** Sessions that their clients have not used yet: the first to end when another client needs room. Oldest first. */
 export class Unclaimed {

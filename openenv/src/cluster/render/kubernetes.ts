@@ -66,7 +66,8 @@ function deployment(topology: Topology): object {
               image,
               ports: [{ name: "http", containerPort: port }],
               env: Object.entries(serverVariables(topology)).map(([key, value]) => ({ name: key, value })),
-              "# OPENENV_CLIENT_TOKEN, OPENENV_OPERATOR_TOKEN (without it /metrics is closed), OPENENV_ORCHESTRATOR_TOKEN.": null,
+              "# OPENENV_CLIENT_TOKEN, OPENENV_OPERATOR_TOKEN (without it /metrics is closed), OPENENV_ORCHESTRATOR_TOKEN.":
+                null,
               envFrom: [{ secretRef: { name: `${name}-tokens`, optional: true } }],
               resources: { requests: { ...amounts, ...gpus }, limits: { ...amounts, ...gpus } },
               startupProbe: { ...probe, periodSeconds: 2, failureThreshold: 60 },
