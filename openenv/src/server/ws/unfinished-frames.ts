@@ -1,8 +1,11 @@
 import { CLOSE_CODES } from "../../protocol/messages.js";
 import type { ByteBudget } from "../byte-budget.js";
 
-const SWEEP_MS = 250;
-/** With more connections than this, not all of them are looked at in each sweep period. */
+const SWEEP_MS = 50;
+/** While less than this is unfinished, only every fifth time is used. */
+const MUCH = 16 * 1024 * 1024;
+const SKIPPED = 4;
+/** Each time is used only with fewer connections than this, every second with fewer than twice as many, and so on. */
 const MAX_SWEPT = 2_000;
 /** A message that makes no progress for so long is dropped when its memory is needed. */
 const STALLED_MS = 5_000;
@@ -69,8 +72,8 @@ export class UnfinishedFrames {
 
   #tick(): void {
     if (this.#skip-- > 0) return;
-    this.#skip = Math.floor(this.#peers.size / MAX_SWEPT);
     this.#sweep(performance.now());
+    this.#skip = Math.floor(this.#peers.size / MAX_SWEPT) + (this.#charged < MUCH ? SKIPPED : 0);
     if (this.#backlog.isFull) this.#relieve(performance.now());
     else for (const receiver of this.#unfinished.keys()) receiver.suspend(false);
   }
