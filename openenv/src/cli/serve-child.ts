@@ -1,5 +1,5 @@
-import { watchParent } from "../server/watchdog.js";
 import type { RunningServer, ServeOptions } from "../server/types.js";
+import { watchParent } from "../server/watchdog.js";
 import { applyVariables } from "./apply-manifest.js";
 import { renderBanner } from "./banner.js";
 import { locateEnvironment } from "./find-environment.js";

@@ -2,9 +2,10 @@ import type { Config } from "./config.js";
 import type { Log } from "./log.js";
 import { isLoopback } from "./origins.js";
 
+type Access = Pick<Config, "host" | "mode" | "clientToken" | "operatorToken" | "orchestratorToken">;
+
 /** Logs once, at the start, which settings leave a server open and which have no effect. */
-export function noteAccess({ host, mode, tokens }: Pick<Config, "host" | "mode" | "tokens">, log: Log): void {
-  const { operatorToken, orchestratorToken, clientToken } = tokens;
+export function noteAccess({ host, mode, operatorToken, orchestratorToken, clientToken }: Access, log: Log): void {
   if (operatorToken === undefined) {
     log.info(
       {},

@@ -63,7 +63,7 @@ export async function serveHere(
     log,
     idPrefix: fleet?.idPrefix ?? "",
     maxMessageItems: config.maxMessageItems,
-    guarded: config.mode === "production" && config.tokens.orchestratorToken !== undefined,
+    guarded: config.mode === "production" && config.orchestratorToken !== undefined,
   });
   const context: ServerContext = {
     runtime,
