@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { createProject, startCommand } from "../../test-support/command-line.js";
 import { until, untilAllKnow } from "../../test-support/fleet.js";
 import { openAndCutStream, useMcp } from "../../test-support/mcp.js";
+import { OPERATOR_VARIABLES } from "../../test-support/operator.js";
 
 const { open } = useMcp();
 
@@ -23,7 +24,7 @@ export default defineEnvironment(desk, () => {
 
 test("workers answer an MCP session where it lives and open it where there is room", { timeout: 120_000 }, async () => {
   await using project = await createProject({ "environment.mjs": DESK });
-  const env = { WORKERS: "2", MAX_CONCURRENT_ENVS: "2" };
+  const env = { WORKERS: "2", MAX_CONCURRENT_ENVS: "2", ...OPERATOR_VARIABLES };
   await using command = startCommand(["serve", "environment.mjs", "--port", "0"], { cwd: project.dir, env });
   const [, url = ""] = await command.printed(/at (http:\S+)/);
   // Each request comes in on a connection of its own, so on any worker.

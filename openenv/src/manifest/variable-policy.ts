@@ -12,9 +12,12 @@ export const SETTABLE_SETTINGS: ReadonlySet<string> = new Set(
 
 /** Settings that open the server, raise a protective limit, read a file of the machine or silence the log. */
 const OF_THE_OPERATOR = new Set(
-  "ALLOWED_HOSTS ALLOWED_ORIGINS ENV_README_PATH HOST LOG_LEVEL MAX_MESSAGE_BYTES PING_INTERVAL PORT WORKER_TIMEOUT".split(
-    " ",
-  ),
+  [
+    "ALLOWED_HOSTS ALLOWED_ORIGINS ENV_README_PATH HOST LOG_LEVEL MAX_MESSAGE_BYTES MAX_MESSAGE_ITEMS PING_INTERVAL PORT",
+    "WORKER_TIMEOUT",
+  ]
+    .join(" ")
+    .split(" "),
 );
 
 /** Variables that change which code a process loads, which programs and hosts it trusts, or where it finds its files. */

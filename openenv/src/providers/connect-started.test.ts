@@ -80,7 +80,7 @@ test("a session that is lost while its server runs on says so within the limit o
   await server.close();
   const lost = { code: "SESSION_LOST", message: expect.not.stringContaining("Its server has ended") };
   const calls = [1, 2, 3].map((amount) => env.step({ amount }, { timeoutMs: 300 }));
-  for (const call of calls) await expect(call).rejects.toMatchObject(lost);
+  await Promise.all(calls.map((call) => expect(call).rejects.toMatchObject(lost)));
   // All of them ask once, and nobody watches for ever.
   expect(watched).toHaveLength(1);
   await expect.poll(() => watched[0]?.aborted, { timeout: 30_000 }).toBe(true);

@@ -27,7 +27,7 @@ describe("serve", () => {
     [{ pingIntervalMs: 0 }, /pingIntervalMs must be a number from 1/],
     [{ graceMs: Number.NaN }, /graceMs must be a number from 0/],
     [{ host: "" }, /HOST must be a text that is not empty/],
-    [{ operatorToken: " " }, /OPENENV_OPERATOR_TOKEN must be a text that is not empty/],
+    [{ operatorToken: " " }, /\(OPENENV_OPERATOR_TOKEN\) must be a string that is not empty/],
     [{ allowedOrigins: ["localhost:3000"] }, /ALLOWED_ORIGINS needs origins such as https:/],
     [{ host: "203.0.113.1" }, /HOST "203.0.113.1" is not an address of this machine/],
   ])("refuses %o and says what is allowed", async (options, message) => {

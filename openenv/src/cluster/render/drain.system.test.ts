@@ -5,7 +5,7 @@ import { BALANCERS, startBalancer } from "../../../test-support/balancers.js";
 import { createProject, type Project, startCommand } from "../../../test-support/command-line.js";
 import { until, WHERE } from "../../../test-support/fleet.js";
 import { useMcp } from "../../../test-support/mcp.js";
-import { fetchAsOperator } from "../../../test-support/operator.js";
+import { fetchAsOperator, OPERATOR_VARIABLES } from "../../../test-support/operator.js";
 import { connect } from "../../connect.js";
 import { findFreePort } from "../../util/free-port.js";
 
@@ -79,7 +79,7 @@ for (const [kind, { require }] of Object.entries(BALANCERS)) {
 function startServer(project: Project, port: number) {
   const server = startCommand(["serve", "environment.mjs", "--port", String(port), "--workers", "2"], {
     cwd: project.dir,
-    env: { SHUTDOWN_DRAIN: "30" },
+    env: { SHUTDOWN_DRAIN: "30", ...OPERATOR_VARIABLES },
   });
   return server.printed(/at http:\S+/).then(() => server);
 }

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { beforeAll, describe, expect, test } from "vitest";
 import { counterModule, createProject } from "../../../test-support/command-line.js";
-import { fetchAsOperator } from "../../../test-support/operator.js";
+import { fetchAsOperator, OPERATOR_VARIABLES } from "../../../test-support/operator.js";
 import { requireHaproxy, requireSlurm } from "../../../test-support/requirement.js";
 import { takeTurn } from "../../../test-support/take-turn.js";
 import { connect } from "../../connect.js";
@@ -15,7 +15,7 @@ import { renderTarget } from "./render.js";
 const slurm = await requireSlurm();
 const haproxy = await requireHaproxy();
 const run = promisify(execFile);
-const env = { ...process.env, SLURM_CONF: slurm.path, PATH: `${process.env["PATH"]}:/usr/sbin` };
+const env = { ...process.env, ...OPERATOR_VARIABLES, SLURM_CONF: slurm.path, PATH: `${process.env["PATH"]}:/usr/sbin` };
 
 describe.skipIf(!slurm.available || !haproxy.available)("the script", { timeout: 300_000 }, () => {
   beforeAll(() => takeTurn("slurm"), 600_000);

@@ -3,7 +3,7 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { describe, expect, test, vi } from "vitest";
 import { counterModule, createProject, runCommand, startCommand } from "../../../test-support/command-line.js";
-import { fetchAsOperator } from "../../../test-support/operator.js";
+import { fetchAsOperator, OPERATOR_VARIABLES } from "../../../test-support/operator.js";
 
 /** Each starts several processes, one after the other. */
 vi.setConfig({ testTimeout: 90_000 });
@@ -89,6 +89,7 @@ test("the banner has the real URL and the lines that use it in both languages", 
 test("options win over environment variables", async () => {
   await using project = await createProject({ "environment.ts": counterModule() });
   const env = { PORT: "abc", MAX_CONCURRENT_ENVS: "0", OPENENV_MODE: "none", SESSION_TIMEOUT: "-1", LOG_LEVEL: "loud" };
+  Object.assign(env, OPERATOR_VARIABLES);
   const options = ["--max-concurrent-envs", "3", "--mode", "production", "--session-timeout", "none"];
   await using running = startCommand(["serve", ...FREE, ...options], { cwd: project.dir, env });
   const [, url] = await running.printed(URL_LINE);

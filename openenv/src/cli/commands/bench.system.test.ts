@@ -9,7 +9,7 @@ import {
   runCommand,
   startCommand,
 } from "../../../test-support/command-line.js";
-import { fetchAsOperator } from "../../../test-support/operator.js";
+import { fetchAsOperator, OPERATOR_VARIABLES } from "../../../test-support/operator.js";
 
 const BENCHMARK = join(import.meta.dirname, "../../../../envs/benchmark");
 const LIMIT = { timeout: 120_000 };
@@ -18,7 +18,10 @@ let project: Project;
 const servers: Running[] = [];
 
 async function startServer(target: string, ...args: string[]): Promise<string> {
-  const server = startCommand(["serve", target, "--port", "0", "--log-level", "silent", ...args], { cwd: project.dir });
+  const server = startCommand(["serve", target, "--port", "0", "--log-level", "silent", ...args], {
+    cwd: project.dir,
+    env: OPERATOR_VARIABLES,
+  });
   servers.push(server);
   return (await server.printed(/at (http:\S+)/))[1] as string;
 }
@@ -145,7 +148,7 @@ describe("openenv bench", () => {
       expect(row).toMatchObject({ error_type: null });
       expect(row.steps).toBeGreaterThan(10);
       expect(row.p99_ms).toBeGreaterThanOrEqual(row.p50_ms);
-      if (process.platform === "linux") expect(row.server_processes).toBe(1);
+      if (process.platform === "linux") expect(row.server_processes).toBe(2);
     }
     expect(existsSync(join(project.dir, "steps/throughput.csv"))).toBe(true);
   });
