@@ -19,7 +19,7 @@ export function noteAccess({ host, mode, operatorToken, orchestratorToken, clien
     log.warn({}, "any client can reset, step and read the state: set OPENENV_ORCHESTRATOR_TOKEN");
   }
   const isGuarded = mode === "production" && orchestratorToken !== undefined;
-  if (!isLoopback(host) && operatorToken === undefined && clientToken === undefined && !isGuarded) {
+  if (!isLoopback(host) && clientToken === undefined && !isGuarded) {
     log.warn({ host }, "any client on the network can open sessions: set OPENENV_CLIENT_TOKEN");
   }
 }

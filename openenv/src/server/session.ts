@@ -196,8 +196,12 @@ export class Session {
 
   #start<T>(task: Task<T>): T | Promise<T> {
     enterCall(this.runtime.number, this.tag, task.number);
-    const result = task.execute();
-    leaveCall();
+    let result: T | Promise<T>;
+    try {
+      result = task.execute();
+    } finally {
+      leaveCall();
+    }
     if (!isThenable(result)) {
       this.#call = undefined;
       return result;

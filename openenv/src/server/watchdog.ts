@@ -103,14 +103,14 @@ export function watchLoop({ number, environment, prefix, logLevel }: WatchedServ
 
 /**
  * Kills this process when its parent is gone and it has been blocked for 3 s since, or when it uses too much memory.
- * Resolves when the watchdog runs, which it does from then on.
+ * Resolves when the watchdog runs, or cannot be started.
  */
 export async function watchParent(watched: Watched): Promise<void> {
   const isNew = running === undefined;
   const { thread } = start();
   users++;
   thread.postMessage({ watch: watched });
-  if (isNew) await once(thread, "online");
+  if (isNew) await once(thread, "online").catch(() => {});
 }
 
 function start(): NonNullable<typeof running> {

@@ -43,7 +43,7 @@ describe("what a server logs about access at its start", () => {
     ["any client may drive", { ...operator, ...production }, [ANYBODY]],
     ["the orchestrator's token guards production", { ...operator, ...orchestrator, ...production }, []],
     ["the network comes in without a token", everywhere, [CLOSED, NETWORK]],
-    ["the network meets an operator", { ...everywhere, ...operator }, []],
+    ["the network comes in although there is an operator", { ...everywhere, ...operator }, [NETWORK]],
     ["the network meets an orchestrator", { ...everywhere, ...orchestrator, ...production }, [CLOSED]],
     ["two workers are open", { ...everywhere, ...production, WORKERS: "2" }, [CLOSED, ANYBODY, NETWORK]],
   ])("when %s", async (_when, settings, expected) => {

@@ -11,33 +11,32 @@ export class BodyTooLargeError extends Error {}
 /** The bodies of all requests together are too large. */
 export class BodiesTooLargeError extends Error {}
 
-export interface BodyLimits {
-  /** Bytes of one body. */
-  limit: number;
-  /** Shared by all bodies that are being read. */
-  budget: ByteBudget;
+export interface BodyReader {
+  request: IncomingMessage;
+  /** `bodies` is shared by the bodies of all requests, until each request has been handled. */
+  context: { maxMessageBytes: number; bodies: ByteBudget };
+  /** What the body has taken of the budget; given back by the caller when the request has been handled. */
+  bodyBytes: number;
 }
 
 /**
- * @throws BodyTooLargeError as soon as more bytes than `limit` have come, BodiesTooLargeError when `budget` has none
- * left. The rest of the body is still to come then.
+ * @throws BodyTooLargeError as soon as more bytes than `maxMessageBytes` have come, BodiesTooLargeError when the budget
+ * has none left. The rest of the body is still to come then.
  */
-export async function readBody(request: IncomingMessage, { limit, budget }: BodyLimits): Promise<string> {
+export async function readBody(reader: BodyReader): Promise<string> {
+  const { request, context } = reader;
+  const limit = context.maxMessageBytes;
   const tooLarge = (): BodyTooLargeError => new BodyTooLargeError(`the body is larger than ${limit} bytes`);
   if (Number(request.headers["content-length"] ?? 0) > limit) throw tooLarge();
   const chunks: Buffer[] = [];
-  let size = 0;
-  try {
-    for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
-      if (size + chunk.byteLength > limit) throw tooLarge();
-      if (!budget.take(chunk.byteLength)) throw new BodiesTooLargeError("too much is being sent at once; try again");
-      size += chunk.byteLength;
-      chunks.push(chunk);
-    }
-    return Buffer.concat(chunks).toString();
-  } finally {
-    budget.give(size);
+  for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+    const { byteLength } = chunk;
+    if (reader.bodyBytes + byteLength > limit) throw tooLarge();
+    if (!context.bodies.take(byteLength)) throw new BodiesTooLargeError("too much is being sent at once; try again");
+    reader.bodyBytes += byteLength;
+    chunks.push(chunk);
   }
+  return Buffer.concat(chunks).toString();
 }
 
 export type ParsedBody = { ok: true; value: JsonObject | undefined } | { ok: false; issues: ValidationIssue[] };

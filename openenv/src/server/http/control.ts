@@ -124,7 +124,7 @@ export function atOwner(handler: Handler): Handler {
     const named = context.fleet && namedSession(exchange);
     const owner = named && context.fleet?.ownerOf(named.id);
     if (owner === undefined) return handler(exchange);
-    const body = await readBody(request, { limit: context.maxMessageBytes, budget: context.bodies });
+    const body = await readBody(exchange);
     context.fleet?.forward(owner, { request, response, body, named: true });
   };
 }

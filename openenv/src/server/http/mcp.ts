@@ -19,7 +19,7 @@ export const MCP_ROUTES: Record<string, Route> = { "/mcp": { POST: post, GET: li
 
 async function post(exchange: Exchange): Promise<void> {
   const { request, context } = exchange;
-  const body = await readBody(request, { limit: context.maxMessageBytes, budget: context.bodies });
+  const body = await readBody(exchange);
   const isMcp = speaksMcp(request.headers);
   let value: unknown;
   try {

@@ -25,6 +25,8 @@ export interface Exchange {
   path: string;
   /** Another server of the fleet sent it here. */
   forwarded: boolean;
+  /** What its body holds of `context.bodies`, until the request has been handled. */
+  bodyBytes: number;
 }
 
 export type Handler = (exchange: Exchange) => void | Promise<void>;
@@ -38,7 +40,14 @@ export type Lookup = (path: string) => Route | undefined;
 /** Answers every request: 404, 405, redirects of a trailing slash, origins, failures and the handlers of `lookup`. */
 export function createRouter(context: ServerContext, lookup: Lookup) {
   return (request: IncomingMessage, response: ServerResponse, forwarded = false): void => {
-    const exchange = { request, response, context, path: decodePath(splitTarget(request).path), forwarded };
+    const exchange = {
+      request,
+      response,
+      context,
+      path: decodePath(splitTarget(request).path),
+      forwarded,
+      bodyBytes: 0,
+    };
     Pipeline.of(request.socket, context.backlog).enter(response, () => begin(exchange, lookup));
   };
 }
@@ -47,7 +56,9 @@ function begin(exchange: Exchange, lookup: Lookup): void {
   const { response, context } = exchange;
   context.requests++;
   response.once("close", () => context.requests--);
-  void answer(exchange, lookup).catch((error: unknown) => fail(exchange, error));
+  void answer(exchange, lookup)
+    .catch((error: unknown) => fail(exchange, error))
+    .finally(() => context.bodies.give(exchange.bodyBytes));
 }
 
 async function answer(exchange: Exchange, lookup: Lookup): Promise<void> {
@@ -162,9 +173,8 @@ export async function withBody(
   exchange: Exchange,
   handle: (body: Record<string, unknown> | undefined) => Promise<void>,
 ): Promise<void> {
-  const { maxMessageBytes: limit, bodies: budget, runtime } = exchange.context;
-  const text = await readBody(exchange.request, { limit, budget });
-  const body = parseBody(exchange.request, text, runtime.maxMessageItems);
+  const text = await readBody(exchange);
+  const body = parseBody(exchange.request, text, exchange.context.runtime.maxMessageItems);
   if (body.ok) await handle(body.value);
   else sendInvalid(exchange, body.issues);
 }

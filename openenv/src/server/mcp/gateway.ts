@@ -52,7 +52,7 @@ export class McpGateway implements McpDoor {
   }
 
   async handle({ body, ...rest }: McpRequest): Promise<void> {
-    const exchange: Exchange = { ...rest, context: this.#context, path: "/mcp" };
+    const exchange: Exchange = { ...rest, context: this.#context, path: "/mcp", bodyBytes: 0 };
     let value: unknown;
     try {
       value = body === undefined ? undefined : parse(body, this.#context.runtime.maxMessageItems);

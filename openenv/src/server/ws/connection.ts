@@ -102,6 +102,7 @@ export class Connection extends Inflow implements Conversation {
       this.#sessions.end(session, "disconnected");
       return;
     }
+    if (session.state !== "ready") return this.#sessionEnded("the session was ended while it was opened");
     session.attached = true;
     if (this.#owns) {
       session.client = this.#protocol.client;
