@@ -39,7 +39,7 @@ const bearer = (token: string) => ({ connection: "close", authorization: `Bearer
 const TRIES = 12;
 
 test.each(["1", "2"])(
-  "SIGHUP reads the files again with %s workers, and ends no session",
+  "SIGHUP reads the files again with %s workers, and sessions have SHUTDOWN_DRAIN to finish",
   { timeout: 180_000 },
   async (workers) => {
     await using project = await createProject({ "environment.mjs": WHERE, client: "old", operator: "op-old" });

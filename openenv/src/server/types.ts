@@ -27,7 +27,10 @@ export interface ServeOptions extends Partial<ConcurrencyConfig> {
    * may use the server, and under which a server on a loopback address or a route for operators answers at all.
    */
   allowedHosts?: readonly string[];
-  /** `OPENENV_OPERATOR_TOKEN`: bearer token for `/sessions`, `/metrics` and `/web/server`; without one they are closed. */
+  /**
+   * `OPENENV_OPERATOR_TOKEN`: bearer token for `/sessions` and the routes below it, `/metrics` and `/web/server`; without
+   * one they are closed.
+   */
   operatorToken?: string;
   /**
    * `OPENENV_CLIENT_TOKEN`: bearer token without which only `/health` and the files of the page are answered; sockets and
@@ -91,8 +94,8 @@ export interface ServeOptions extends Partial<ConcurrencyConfig> {
   /** `LOG_LEVEL`, default info. Logs are JSON lines on standard error. */
   logLevel?: LogLevel;
   /**
-   * Drain on SIGTERM and close on SIGINT, then exit with 0; read the tokens in files again on SIGHUP. Default false; the
-   * command line sets it.
+   * Drain on SIGTERM and close on SIGINT, then exit with 0; on SIGHUP read the tokens in files again and, with several
+   * workers, replace them one by one. Default false; the command line sets it.
    */
   handleSignals?: boolean;
 }
