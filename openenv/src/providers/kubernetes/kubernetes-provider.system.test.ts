@@ -111,7 +111,9 @@ describe.skipIf(isMissing)("the Kubernetes provider", () => {
     expect(ingress?.spec).toMatchObject({ rules: [{ host }], tls: [{ hosts: [host], secretName: "certificate" }] });
     // So that the server lets in its own page under that name.
     const [secret] = await (await askCluster()).secrets();
-    expect(Buffer.from(secret?.data?.["ALLOWED_HOSTS"] ?? "", "base64").toString()).toBe(host);
+    const stored = Buffer.from(secret?.data?.["ALLOWED_HOSTS"] ?? "", "base64").toString();
+    // A real cluster answers with the bytes only.
+    expect(secret?.stringData?.["ALLOWED_HOSTS"] ?? stored).toBe(host);
     ending.abort();
     await failed;
   }, 60_000);
