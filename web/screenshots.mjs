@@ -10,6 +10,7 @@ import { setup } from "../scripts/setup.mjs";
 
 const DESK = { width: 1440, height: 900 };
 const PHONE = { width: 390, height: 844 };
+const OPERATOR_TOKEN = "operator of the pictures";
 const IMAGES = join(ROOT, "docs/images");
 
 await setup();
@@ -48,7 +49,7 @@ try {
 
 async function start(file, options = {}) {
   const { default: environment } = await import(join(ROOT, file));
-  return serve(environment, { port: 0, logLevel: "silent", graceMs: 200, ...options });
+  return serve(environment, { port: 0, logLevel: "silent", graceMs: 200, operatorToken: OPERATOR_TOKEN, ...options });
 }
 
 /** One guess after the other, every so many milliseconds. */
@@ -69,6 +70,7 @@ async function shoot(server, name, { scheme, view = "play", size = DESK, act }) 
   const phone = size === PHONE ? { isMobile: true, hasTouch: true, deviceScaleFactor: 1 } : {};
   const context = await browser.newContext({ viewport: size, colorScheme: scheme, reducedMotion: "reduce", ...phone });
   const page = await context.newPage();
+  await page.goto(`${server.url}/web/#token=${OPERATOR_TOKEN}`);
   await page.goto(`${server.url}/web/#/${view}`);
   await page.getByText("Connected", { exact: true }).waitFor();
   await act?.(page);

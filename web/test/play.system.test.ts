@@ -174,7 +174,7 @@ describe.skipIf(!chromium.available)("Play", () => {
     await page.getByText("Play could not be shown").waitFor();
     await page.getByText("Connected", { exact: true }).waitFor();
     await page.getByRole("link", { name: "Server" }).click();
-    await page.getByText("Live, every second").waitFor();
+    await page.getByText("This view is for the operator").waitFor();
     await page.getByRole("link", { name: "Play" }).click();
     await page.getByRole("button", { name: "Try again" }).click();
     await steps(page).nth(2).waitFor();
