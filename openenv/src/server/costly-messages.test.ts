@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import * as z from "zod";
 import { openBinarySocket } from "../../test-support/binary-socket.js";
 import { COSTLY_SHAPES, packCostlyStep, renderCostly } from "../../test-support/costly-messages.js";
@@ -97,7 +97,20 @@ test("over HTTP and in JSON-RPC the answer names the limit, too", async () => {
   expect(JSON.stringify((await post("/web/step", JSON.stringify(nested))).body)).toMatch(MESSAGE);
 });
 
-test("the setting is read from the option and the variable", async () => {
+test("a million values and keys are the default, and the variable changes it", async () => {
+  const ask = async (items: number): Promise<string> => {
+    const socket = await open(await start({}, { environment }));
+    await socket.ask({ type: "reset" });
+    const answer = await socket.ask(step("any", renderCostly("zeros", { items, bytes: 15e6 })));
+    return String(answer["type"]);
+  };
+  expect([await ask(1_000_000 - AROUND), await ask(1_000_001)]).toEqual(["observation", "error"]);
+  vi.stubEnv("MAX_MESSAGE_ITEMS", "2000");
+  expect([await ask(2000 - AROUND), await ask(2001)]).toEqual(["observation", "error"]);
+  vi.unstubAllEnvs();
+}, 60_000);
+
+test("a limit out of range is refused", async () => {
   await expect(start({ maxMessageItems: 10 })).rejects.toThrow(
     new ConfigError('MAX_MESSAGE_ITEMS must be a whole number from 1000 to 536870912, not "10".'),
   );
