@@ -168,6 +168,7 @@ export class Sessions {
    * @throws Refusal (CAPACITY_REACHED, FACTORY_ERROR).
    */
   async openThrowaway(): Promise<Session> {
+    if (this.#paused) this.#objectToNew();
     if (!this.#runtime.definition.supportsConcurrentSessions) return this.open();
     if (this.#throwaways >= this.#options.maxConcurrentEnvs + SPARE_THROWAWAYS) throw this.#atCapacity();
     this.#throwaways++;
@@ -244,9 +245,7 @@ export class Sessions {
       throw error;
     };
     try {
-      enterCall(this.#runtime.number, session.tag, CALL.create);
-      const made = makeEnvironment(this.#runtime);
-      leaveCall();
+      const made = this.#make(session);
       return isThenable(made) ? made.then(adopt, fail) : adopt(made);
     } catch (error) {
       return fail(error);
@@ -260,6 +259,15 @@ export class Sessions {
     if (oldest === undefined) return false;
     this.end(oldest, oldest.attached ? "sent no valid message and made room" : "made room for another session");
     return this.#live.size < this.#options.maxConcurrentEnvs;
+  }
+
+  #make(session: Session): ReturnType<typeof makeEnvironment> {
+    enterCall(this.#runtime.number, session.tag, CALL.create);
+    try {
+      return makeEnvironment(this.#runtime);
+    } finally {
+      leaveCall();
+    }
   }
 
   #objectToNew(): void {

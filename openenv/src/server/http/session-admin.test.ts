@@ -55,6 +55,7 @@ test("a paused server opens no session at any door, keeps those that are open, a
   expect(await refused.receive()).toMatchObject({ data: { code: "CAPACITY_REACHED", message: /paused/ } });
   expect((await refused.closed).code).toBe(1000);
   expect(await ask(server, "POST", "/reset")).toMatchObject({ status: 503, body: { code: "CAPACITY_REACHED" } });
+  expect(await ask(server, "GET", "/state")).toMatchObject({ status: 503, body: { code: "CAPACITY_REACHED" } });
   expect(await before.ask(RESET)).toMatchObject(OBSERVATION);
   expect(await ask(server, "POST", "/sessions/resume")).toEqual({ status: 200, body: { paused: false } });
   expect((await ask(server, "GET", "/health")).status).toBe(200);
