@@ -69,7 +69,7 @@ export function App() {
   );
 }
 
-/** A server with a client's token tells nothing of itself before it has one. */
+/** A server with a client token returns nothing about itself without one. */
 function ClientAccess({ onToken }: { onToken(token: string): void }) {
   const problem = tabToken() === undefined ? null : "The server did not take this token.";
   return (

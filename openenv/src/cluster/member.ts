@@ -83,12 +83,12 @@ class WorkerFleet implements Fleet {
     // Slurm, or a terminal, signals every process of a group: when this one ends is the supervisor's to say.
     for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, () => {});
     process.on("message", (message: SupervisorMessage, socket?: Socket) => this.#hear(message, socket));
-    // node:cluster ends a worker whose supervisor is gone; nobody else is left to remove it then.
+    // node:cluster ends a worker whose supervisor is gone; no other process can remove the folder then.
     process.once("exit", () => {
       if (!process.connected) rmSync(this.#folder, { recursive: true, force: true });
     });
     const local = createServer((request, response) => server.handle(request, response));
-    // Of this user alone. The supervisor has only chosen its name, so that nothing is left of one that is killed early.
+    // Readable by this user only. The supervisor has only chosen the name: if it is killed early, there is no folder.
     mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
     const path = socketPath(this.#folder, this.number);
     await new Promise<void>((resolve) => local.listen({ path, exclusive: true, backlog: LISTEN_BACKLOG }, resolve));
@@ -238,7 +238,7 @@ class WorkerFleet implements Fleet {
   }
 }
 
-/** Tells the supervisor why this worker cannot serve. Resolves when that is on its way. */
+/** Reports to the supervisor why this worker cannot serve. Resolves when the message has been sent. */
 export function reportFailure(error: unknown): Promise<void> {
   const message = error instanceof Error ? error.message : String(error);
   const failed: WorkerMessage = { type: "failed", message, isConfig: error instanceof ConfigError };

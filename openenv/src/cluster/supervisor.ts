@@ -110,7 +110,7 @@ export class Supervisor {
    * before the last is replaced, it does not begin anew.
    */
   replaceAll(): Promise<void> {
-    // Sessions go on at the old ones for a while: they must not take a token that was withdrawn.
+    // The old workers serve their sessions for a while: they must not accept a token that was withdrawn.
     for (const worker of this.#workers.values()) worker.tell({ type: "reread-tokens" });
     this.#replacing ??= this.#replaceStaying().finally(() => {
       this.#replacing = undefined;

@@ -119,7 +119,7 @@ function operatorPaths(): Schema {
   return {
     "/sessions": { get: operation("Operators", "The sessions that are open, and the capacity", anyObject) },
     "/sessions/{session_id}": { delete: operation("Operators", "End a session", ended), parameters },
-    "/sessions/pause": { post: operation("Operators", "Open no more sessions; those that are open go on", paused) },
+    "/sessions/pause": { post: operation("Operators", "Open no more sessions; open sessions continue", paused) },
     "/sessions/resume": { post: operation("Operators", "Open sessions again", paused) },
   };
 }

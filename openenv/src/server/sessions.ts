@@ -76,7 +76,7 @@ export class Sessions {
     this.#refusesNew = true;
   }
 
-  /** No session is opened until {@link pause} is called with false; those that are open go on. */
+  /** No session is opened until {@link pause} is called with false; open sessions continue. */
   get paused(): boolean {
     return this.#paused;
   }

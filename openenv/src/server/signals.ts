@@ -11,7 +11,7 @@ interface SignalHandlers extends Pick<RunningServer, "drain" | "close"> {
 
 /**
  * Ends cleanly: by SIGTERM after draining, which a second signal cuts short, by SIGINT without. No SIGTERM cuts the grace
- * period short, a second SIGINT does. By SIGHUP it reloads, or ends when its terminal was closed, since nobody could end
+ * period short, a second SIGINT does. By SIGHUP it reloads, or ends when its terminal was closed, since no terminal could end
  * it from there any more. The result takes the handlers back.
  */
 export function onSignals({ drain, close, reload }: SignalHandlers, log: Logger): () => void {

@@ -34,7 +34,7 @@ export interface ServeOptions extends Partial<ConcurrencyConfig> {
   operatorToken?: string;
   /**
    * `OPENENV_CLIENT_TOKEN`: bearer token without which only `/health` and the files of the page are answered; sockets and
-   * requests of everybody else get 401. The other two tokens let in as well. Default none: everybody is a client.
+   * requests without it get 401. The other two tokens are accepted as well. Default none: no token is needed.
    */
   clientToken?: string;
   /**

@@ -19,7 +19,7 @@ async function list({ response, context }: Exchange): Promise<void> {
   sendJson(response, 200, body);
 }
 
-/** Ends any session, whoever opened it and whatever it does. */
+/** Ends any session, whatever its client and its state. */
 function end(exchange: Exchange): void {
   const { request, response, context, path } = exchange;
   const id = path.slice("/sessions/".length);
