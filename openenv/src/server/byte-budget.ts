@@ -1,4 +1,4 @@
-/** How far those that do not ask may exceed the limit before what they bring is refused. */
+/** The part of the limit up to which {@link ByteBudget.hold} may exceed it; beyond that, holders refuse new data. */
 const EXHAUSTED = 1.25;
 
 /** A number of bytes that many takers share: what all of them hold together stays below it. */

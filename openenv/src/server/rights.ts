@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import { SUBPROTOCOL, TOKEN_SUBPROTOCOL } from "../protocol/messages.js";
 import type { Tokens } from "./tokens.js";
 
-/** Who may do what, by the bearer token of a request. A right without a token is nobody's. */
+/** Who may do what, by the bearer token of a request. Where no token is set for a right, no request has it. */
 export interface Rights {
   /** An operator's token is set: nothing else makes an operator. */
   readonly hasOperator: boolean;
@@ -18,7 +18,9 @@ export interface Rights {
 export function createRights(initial: Tokens): Rights {
   let tokens = initial;
   return {
-    hasOperator: tokens.operatorToken !== undefined,
+    get hasOperator() {
+      return tokens.operatorToken !== undefined;
+    },
     isOperator: (headers) => carries(headers, tokens.operatorToken),
     isOrchestrator: (headers) => carries(headers, tokens.orchestratorToken),
     isClient(headers) {

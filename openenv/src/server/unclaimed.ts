@@ -28,7 +28,7 @@ export class Unclaimed {
     return undefined;
   }
 
-  /** How many HTTP sessions nobody continued for a while after their reset. */
+  /** How many HTTP sessions were not used for a while after their reset. */
   get left(): number {
     const since = performance.now() - FIRST_USE_MS;
     let count = 0;

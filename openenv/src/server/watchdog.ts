@@ -47,7 +47,7 @@ parentPort.on("message", ({ watch, add, remove }) => {
 setInterval(() => {
   const { parent, memoryMb = 0, folder } = watched;
   const latest = Atomics.load(marks, 0);
-  // One that is not blocked ends by itself, when its channel to the parent breaks.
+  // A process that is not blocked exits when its channel to the parent breaks.
   alone = parent !== 0 && process.ppid !== parent && latest === beat ? alone + 1 : 0;
   if (alone * ${TURN_MS} >= ${ALONE_MS}) {
     try {
@@ -123,7 +123,7 @@ function start(): NonNullable<typeof running> {
     workerData: { marks, calls: Object.keys(CALL) },
     resourceLimits: { maxOldGenerationSizeMb: 8, maxYoungGenerationSizeMb: 1 },
   });
-  // Without it the server only goes unwatched.
+  // If the thread fails, the server runs without a watchdog.
   thread.on("error", () => {});
   thread.unref();
   const beat = setInterval(() => {

@@ -196,7 +196,7 @@ describe("who may ask", () => {
     });
   });
 
-  test("without a token nobody is the operator, on this machine and through any proxy", async () => {
+  test("without a token there is no operator, on this machine and through any proxy", async () => {
     const server = await start({ allowedOrigins: ["*"] });
     const { status, body, headers } = await get(server, "/sessions");
     expect([status, headers.get("www-authenticate")]).toEqual([401, "Bearer"]);

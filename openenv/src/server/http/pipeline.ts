@@ -64,7 +64,7 @@ export class Pipeline {
    */
   takeBack(next: () => void): void {
     const socket = this.#socket;
-    const goOn = (): void => {
+    const continueReading = (): void => {
       if (socket.destroyed || !socket.writable) return;
       // Left from the HTTP connection that ended, as is its timeout: the new one adds its own.
       socket.removeAllListeners("resume").removeAllListeners("pause").setTimeout(0);
@@ -72,13 +72,13 @@ export class Pipeline {
       next();
       this.#resume();
     };
-    if (this.#last === undefined || this.#last.closed) return goOn();
+    if (this.#last === undefined || this.#last.closed) return continueReading();
     this.#watch();
     this.#isHeld = true;
     // An error of the connection is dealt with when it closes; without a listener it would end the process.
     socket.removeListener("error", ignore).on("error", ignore);
     this.#pauseIfFull();
-    this.#last.once("close", goOn);
+    this.#last.once("close", continueReading);
   }
 
   get #mustPause(): boolean {

@@ -151,7 +151,7 @@ export class Host {
     else setTimeout(() => this.#lose(`did not answer ${method} in time`), TIMEOUT_GRACE_MS).unref();
   }
 
-  /** A host whose loop turns lives on; one that is stuck is killed with all its sessions. */
+  /** Keeps a host whose event loop still runs; kills one that is stuck, with all its sessions. */
   async #check(): Promise<void> {
     if (this.suspect || this.lost !== undefined) return;
     this.suspect = true;

@@ -8,7 +8,7 @@ import { type Created, type FromHost, type HostedToolCall, packError, type ToHos
 
 type Request = Extract<ToHost, { type: "request" }>;
 
-/** How long an aborted call may run until its environment is closed all the same: half of a host's grace. */
+/** How long an aborted call may run before its environment is closed anyway: half of a host's grace. */
 const ABORTED_CALL_MS = 500;
 
 const OPTIONAL = ["afterTool", "render", "actions"] as const;
