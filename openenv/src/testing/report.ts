@@ -13,6 +13,8 @@ export interface Check {
   actual?: unknown;
   /** How long it took; 0 when it was not made. */
   durationMs: number;
+  /** A skipped check that has nothing to look at: what it looks at is not declared. */
+  notApplicable?: true;
 }
 
 export interface CheckReport {
@@ -21,7 +23,7 @@ export interface CheckReport {
   checks: Check[];
 }
 
-/** A check does its work, throws a {@link CheckFailure}, or {@link CheckSkip} when it does not apply. */
+/** A check does its work, or throws a {@link CheckFailure}, {@link CheckSkip} or {@link NotApplicable}. */
 export interface CheckDefinition {
   id: string;
   description: string;
@@ -51,8 +53,11 @@ class CheckFailure extends Error {
   }
 }
 
-/** Why a check does not apply. */
+/** Why a check could not tell. */
 export class CheckSkip extends Error {}
+
+/** What is not declared, so that a check has nothing to look at. */
+export class NotApplicable extends CheckSkip {}
 
 /** Runs the checks one after the other, but for `leaveOut`; one that fails stops only those that need it. */
 export async function runChecks(
@@ -74,14 +79,19 @@ export async function runChecks(
 async function runCheck({ id, description, remedy, run }: CheckDefinition): Promise<Check> {
   const start = performance.now();
   const noted: Parameters<Note>[0] = {};
-  const end = (outcome: Pick<Check, "status" | "detail" | "remedy" | "expected" | "actual">): Check => {
+  const end = (
+    outcome: Pick<Check, "status" | "detail" | "remedy" | "expected" | "actual" | "notApplicable">,
+  ): Check => {
     return { id, description, ...outcome, durationMs: performance.now() - start };
   };
   try {
     await run((facts) => Object.assign(noted, facts));
     return end({ status: "passed", ...noted });
   } catch (error) {
-    if (error instanceof CheckSkip) return end({ status: "skipped", detail: error.message });
+    if (error instanceof CheckSkip) {
+      const more = error instanceof NotApplicable && { notApplicable: true as const };
+      return end({ status: "skipped", detail: error.message, ...more });
+    }
     const isPlain = error instanceof CheckFailure || error instanceof OpenEnvError;
     const detail = isPlain ? error.message : `unexpected failure: ${String(error)}`;
     const facts = error instanceof CheckFailure ? { ...noted, ...error.facts } : noted;

@@ -20,9 +20,6 @@ const LIMIT = { timeout: 240_000 };
 /** Few sessions come and go: that a hundred do is tested where it costs no process. */
 const FEW = ["--sessions", "5"];
 
-/** Actions where sampled ones show nothing of the seed. */
-const TELLING: Record<string, object[]> = { wordle: [{ message: "[crane]" }] };
-
 async function validate(project: Project, ...args: string[]) {
   const { code, stdout, stderr } = await runCommand(["validate", "--json", ...args], { cwd: project.dir });
   const report = (stdout ? JSON.parse(stdout) : undefined) as PackageReport | undefined;
@@ -32,20 +29,16 @@ async function validate(project: Project, ...args: string[]) {
 }
 
 describe("openenv validate <folder>", () => {
-  test.each(readdirSync(ENVS))("passes the environment %s", LIMIT, async (name) => {
-    const telling = TELLING[name];
-    await using files = await createProject({ "actions.json": JSON.stringify(telling ?? []) });
-    const actions = telling ? ["--actions", join(files.dir, "actions.json")] : [];
+  test.each(readdirSync(ENVS))("passes the environment %s without a warning", LIMIT, async (name) => {
     // What keeps programs apart is not what is validated here.
     const where = { cwd: join(ENVS, name), env: { ALLOW_WEAK_SANDBOX: "1" } };
-    const { code, stdout } = await runCommand(["validate", "--skip-build", "--json", ...FEW, ...actions], where);
+    const { code, stdout } = await runCommand(["validate", "--json", ...FEW], where);
     const { results, verdict, levels_run } = JSON.parse(stdout) as PackageReport;
     expect(results.filter(({ status }) => status === "fail" || status === "error")).toEqual([]);
-    expect({ code, verdict, levels_run }).toEqual({ code: 0, verdict: "warn", levels_run: [1, 2] });
+    expect({ code, verdict, levels_run }).toEqual({ code: 0, verdict: "pass", levels_run: [1, 2, 3] });
     const made = results.filter(({ status }) => status === "pass").map(({ check_id }) => check_id);
-    expect(made).toEqual(
-      expect.arrayContaining(["runtime.startup", "runtime.episode_determinism", "runtime.capacity"]),
-    );
+    const some = ["runtime.startup", "runtime.episode_determinism", "runtime.capacity", "semantic.replayability"];
+    expect(made).toEqual(expect.arrayContaining(some));
   });
 
   test("has a report of the known shape, which also goes to a file", LIMIT, async () => {
@@ -60,16 +53,30 @@ describe("openenv validate <folder>", () => {
       manifest: { manifest_schema_version: "1", name: "counter_env", version: "1.0", judge: null },
       policy_version: "v2",
       lane: "local",
-      levels_run: [1, 2],
-      verdict: "warn",
+      levels_run: [1, 2, 3],
+      verdict: "pass",
     });
     expect(of("static.manifest")).toMatchObject({ status: "pass", measured: { floor_margin: 0.1 } });
-    expect(of("semantic.oracle_max")).toMatchObject({ status: "skip", evidence: ["not checked by this version"] });
-    expect(of("runtime.network_policy")).toMatchObject({
+    const notApplicable = (need: RegExp) => ({
       status: "skip",
-      evidence: [expect.stringMatching(/execution/)],
+      not_applicable: true,
+      evidence: [expect.stringMatching(need)],
     });
+    expect(of("semantic.oracle_max")).toMatchObject(notApplicable(/needs `validation.capabilities.oracle`/));
+    expect(of("runtime.network_policy")).toMatchObject(notApplicable(/needs a block `validation.execution`/));
+    expect(of("semantic.verifier_determinism")).toMatchObject({ status: "pass" });
     expect(JSON.parse(await readFile(join(project.dir, "report.json"), "utf8"))).toEqual(report);
+  });
+
+  test("warns of what the package declares and this version does not check", LIMIT, async () => {
+    const oracle = "verifier: { kind: reward_channel }\n    oracle: { form: script, location: oracle.json }";
+    const manifest = MANIFEST.replace("verifier: { kind: reward_channel }", oracle);
+    await using project = await createPackage({ "openenv.yaml": manifest, "oracle.json": "[]" });
+    const { report, of } = await validate(project, ...FEW);
+    const leakage = of("semantic.no_solution_leakage");
+    expect(leakage).toMatchObject({ status: "skip", evidence: [expect.stringMatching(/not define the format/)] });
+    expect(leakage).not.toHaveProperty("not_applicable");
+    expect(report?.verdict).toBe("warn");
   });
 
   test("stops at the static level when it is told to, and says the verdict in words", async () => {

@@ -133,8 +133,17 @@ async function validateUrl(url: string, flags: ValidateFlags, signal: AbortSigna
     ...(token && { token }),
     ...(flags.actions !== undefined && { actions: await readActions(flags.actions) }),
   };
+  printNote(warnOfLoad(url, flags));
   const report = toRunningReport(await checkServer(url, options));
   return { report, text: renderRunningReport(report), passed: report.passed };
+}
+
+/** Told before the first session is opened: somebody may be training there. */
+function warnOfLoad(url: string, { maxHeld, sessions, skip }: ValidateFlags): string {
+  const full = `fills the server until it refuses a session, with at most ${maxHeld} at once`;
+  const most = skip.includes("capacity") ? "opens up to 32 sessions at once" : full;
+  const advice = skip.includes("capacity") ? "" : " Where somebody uses the server, add --skip capacity.";
+  return `validating ${url} ${most}, and opens ${sessions} more one after the other.${advice}`;
 }
 
 function refuseOthers(command: Command, names: readonly string[], what: string): void {

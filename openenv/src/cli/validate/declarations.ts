@@ -1,7 +1,7 @@
 import type { Manifest } from "../../manifest/schema.js";
 import type { HttpAnswer } from "../../testing/checks/fetch-json.js";
 import { listTools } from "../../testing/checks/tools.js";
-import { type CheckDefinition, CheckSkip, demand, show } from "../../testing/report.js";
+import { type CheckDefinition, demand, NotApplicable, show } from "../../testing/report.js";
 import { isObject } from "../../util/is-object.js";
 
 type Validation = NonNullable<Manifest["validation"]>;
@@ -28,7 +28,7 @@ export function declarationChecks({ capabilities }: Validation, ask: Ask): Check
       run: async () => {
         const { task_api, declared_task_count } = capabilities;
         const declared = Object.entries(declared_task_count);
-        if (!task_api && declared.length === 0) throw new CheckSkip("the manifest declares no tasks");
+        if (!task_api && declared.length === 0) throw new NotApplicable("the manifest declares no tasks");
         const { body } = await ask("/list_environments");
         const name = encodeURIComponent(String(Array.isArray(body) ? body[0] : ""));
         const { status } = await ask(`/${name}/splits`);

@@ -13,6 +13,8 @@ export interface Result {
   remediation: string | null;
   /** Seconds. */
   duration_s: number;
+  /** Ours: a skipped check with nothing to look at, as the package does not declare it. It is no warning. */
+  not_applicable?: true;
 }
 
 /** What `openenv validate <dir>` tells, in the shape that every OpenEnv validator has. */
@@ -41,12 +43,12 @@ export function toResult(
   return { check_id, status, measured: {}, evidence: [...evidence], remediation: null, duration_s: 0, ...more };
 }
 
-/** Fails with one check that weighs so much or that could not be made; warns of lighter ones and of what was skipped. */
+/** Fails with one check that weighs so much or could not be made; warns of lighter ones and of what was skipped but applies. */
 export function judge(results: readonly Result[], { severities }: Policy): Verdict {
   const fails = ({ check_id, status }: Result): boolean =>
     status === "error" || (status === "fail" && severities.get(check_id) === "fail");
   if (results.some(fails)) return "fail";
-  return results.some(({ status }) => status !== "pass") ? "warn" : "pass";
+  return results.some((result) => result.status !== "pass" && !result.not_applicable) ? "warn" : "pass";
 }
 
 /** The manifest as validators pass it on: who the environment is, and what it declares. */
@@ -74,28 +76,30 @@ export function normalise({ name, version, validation }: Manifest): object | nul
   };
 }
 
-/** Why a check of the policy was skipped that nobody can make here. */
-export const UNCHECKED = "not checked by this version";
-
-function isUnchecked({ status, evidence }: Result): boolean {
-  return status === "skip" && evidence[0] === UNCHECKED;
-}
-
 export function renderPackageReport(report: PackageReport): string {
   const { target, policy_version, levels_run, results, verdict } = report;
   const names = Object.entries(LEVEL_NUMBERS).flatMap(([name, number]) => (levels_run.includes(number) ? [name] : []));
-  const unchecked = results.filter(isUnchecked);
   const lines = results
-    .filter((result) => !isUnchecked(result))
+    .filter((result) => !result.not_applicable)
     .flatMap(({ check_id, status, evidence, remediation, duration_s }) => [
       `  ${status.toUpperCase().padEnd(5)} ${check_id} (${duration_s.toFixed(2)} s)`,
       ...(status === "pass" ? [] : evidence.map((line) => `        ${line}`)),
       ...(status !== "pass" && remediation ? [`        to mend it: ${remediation}`] : []),
     ]);
-  if (unchecked.length > 0) lines.push(`  SKIP  ${UNCHECKED}: ${unchecked.map(({ check_id }) => check_id).join(", ")}`);
   return [
     `${target} (openenv.yaml, policy ${policy_version}, levels ${names.join(", ")})`,
     ...lines,
+    ...renderNotApplicable(results.filter((result) => result.not_applicable)),
     `Verdict: ${verdict.toUpperCase()}`,
   ].join("\n");
+}
+
+/** One line for each reason. */
+function renderNotApplicable(results: readonly Result[]): string[] {
+  const byReason = new Map<string, string[]>();
+  for (const { check_id, evidence } of results) {
+    const reason = evidence.join(" ");
+    byReason.set(reason, [...(byReason.get(reason) ?? []), check_id]);
+  }
+  return [...byReason].map(([reason, ids]) => `  N/A   ${ids.join(", ")}: ${reason}`);
 }

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type CheckDefinition, CheckSkip, demand } from "../../testing/report.js";
+import { type CheckDefinition, demand, NotApplicable } from "../../testing/report.js";
 import { PYTHON_MARK, renderPythonPackage } from "../client/python-package.js";
 import { readSource } from "../client/read-source.js";
 import { readTypes } from "../client/read-types.js";
@@ -15,7 +15,8 @@ export function pythonClientCheck(dir: string): CheckDefinition {
       const { schemas, names } = await readSource(dir, undefined);
       const files = Object.entries(renderPythonPackage(readTypes(schemas, names.prefix), names));
       const found = await Promise.all(files.map(([path]) => readFile(join(dir, path), "utf8").catch(() => "")));
-      if (!found.some((text) => text.startsWith(PYTHON_MARK))) throw new CheckSkip("the folder has no Python client");
+      if (!found.some((text) => text.startsWith(PYTHON_MARK)))
+        throw new NotApplicable("the folder has no Python client");
       const stale = files.filter(([, text], at) => wordsOf(text) !== wordsOf(found[at] ?? "")).map(([path]) => path);
       demand(stale.length === 0, `the contract has changed since the Python client was written: ${stale.join(", ")}`);
     },

@@ -1,7 +1,10 @@
 import { type CheckServerOptions, checkServer } from "../../testing/index.js";
+import { runChecks } from "../../testing/report.js";
 import { hasEngine } from "../docker.js";
 import { buildImage, type Container, reaches, startContainer } from "./container.js";
 import { type Result, toResult } from "./package-report.js";
+import type { Level } from "./policy.js";
+import { portabilityCheck, type Replay } from "./replay.js";
 import { fromCheck } from "./runtime-results.js";
 import type { Declared } from "./validate-options.js";
 
@@ -10,6 +13,9 @@ export interface ContainerWork {
   declared: Declared;
   /** As for the process, but for what the container is compared with. */
   checking: CheckServerOptions;
+  /** The episode, and the process that plays it. */
+  replay: Omit<Replay, "second" | "made">;
+  level: Level;
   signal: AbortSignal;
   onProgress(line: string): void;
 }
@@ -22,11 +28,13 @@ const VARIABLES = { LOG_LEVEL: "warn", WORKERS: "2", MAX_CONCURRENT_ENVS: "2" };
 export async function checkContainer(work: ContainerWork): Promise<Result[]> {
   const { dir, declared, checking, signal, onProgress } = work;
   const { execution, network } = declared.validation;
-  if (execution === undefined) return [toResult(NETWORK, "skip", ["the manifest has no block `validation.execution`"])];
-  if (!(await hasEngine(signal))) return [toResult(NETWORK, "skip", ["no Docker engine answers here"])];
-  if (network.mode === "allowlist") {
-    return [toResult(NETWORK, "skip", ["an allowlist cannot be kept here: validate where the network is enforced"])];
-  }
+  // A report lists what is not made, and what it needs.
+  if (execution === undefined) return [];
+  const skip = (reason: string): Result[] =>
+    [NETWORK, "semantic.verifier_portability"].map((id) => toResult(id, "skip", [reason]));
+  if (!(await hasEngine(signal))) return skip("no Docker engine answers here");
+  if (network.mode === "allowlist")
+    return skip("an allowlist cannot be kept here: validate where the network is enforced");
   onProgress("building the image");
   await using image = await buildImage(dir, execution, signal);
   const offline = network.mode === "no-network";
@@ -37,7 +45,13 @@ export async function checkContainer(work: ContainerWork): Promise<Result[]> {
   await using sink = await startContainer({ ...task, env: { ...env, WORKERS: "1" }, offline: false });
   onProgress("playing episodes in the container");
   const { checks } = await checkServer(subject.url, checking);
-  return [...checks.map(fromCheck).map(inContainer), await checkNetwork(subject, sink, work)];
+  const replay = portabilityCheck({ ...work.replay, second: subject.url, made: checks });
+  const { checks: replays } = await runChecks(
+    subject.url,
+    work.level === "semantic" ? [replay] : [],
+    checking.leaveOut,
+  );
+  return [...[...checks, ...replays].map(fromCheck).map(inContainer), await checkNetwork(subject, sink, work)];
 }
 
 function inContainer(result: Result): Result {

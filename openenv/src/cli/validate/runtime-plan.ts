@@ -1,4 +1,6 @@
+import { existsSync } from "node:fs";
 import { readFile, stat } from "node:fs/promises";
+import { join } from "node:path";
 import * as z from "zod";
 import { ConfigError } from "../../errors.js";
 import { isObject } from "../../util/is-object.js";
@@ -29,11 +31,21 @@ const plan = z.strictObject({
 /** The episode that a package wants to be judged by: a reset and 1 to 100 actions. */
 export type RuntimePlan = z.output<typeof plan>;
 
+const DEFAULT_PATH = "validation/runtime.json";
+
 /**
- * Reads the plan of `validation.execution.probe_path`, a JSON file of the package.
+ * The plan that `validation.execution.probe_path` names; without that block the file of its default path, if there is one.
  * @throws ConfigError that names the field, for one that is missing, outside of the package, too large or wrong.
  */
-export async function readRuntimePlan(dir: string, path: string): Promise<RuntimePlan> {
+export async function findRuntimePlan(
+  dir: string,
+  execution: { probe_path: string } | undefined,
+): Promise<RuntimePlan | undefined> {
+  if (execution !== undefined) return readRuntimePlan(dir, execution.probe_path);
+  return existsSync(join(dir, DEFAULT_PATH)) ? readRuntimePlan(dir, DEFAULT_PATH) : undefined;
+}
+
+async function readRuntimePlan(dir: string, path: string): Promise<RuntimePlan> {
   const fail = (what: string): never => {
     throw new ConfigError(`The runtime plan ${path} ${what}.`);
   };

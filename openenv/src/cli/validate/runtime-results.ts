@@ -13,12 +13,14 @@ const IDS: Record<string, string> = {
   seed_honoured: "seed_control",
   workers_agree: "episode_determinism",
 };
+const SEMANTIC: readonly string[] = ["verifier_determinism", "verifier_portability", "replayability"];
 /** The checks that can be left out, as reports without a policy call them. */
 const CHECK_IDS: readonly string[] = [
   ...Object.keys(IDS),
   ...OWN.map((id) => id.replace("runtime.", "")),
   "tool_declaration_accuracy",
   "task_declaration_accuracy",
+  ...SEMANTIC,
 ];
 
 /**
@@ -26,7 +28,7 @@ const CHECK_IDS: readonly string[] = [
  * @throws InvalidArgumentError that lists them.
  */
 export function parseCheckId(text: string): string {
-  const name = text.replace(/^runtime\./, "");
+  const name = text.replace(/^(runtime|semantic)\./, "");
   const id = Object.keys(IDS).find((key) => IDS[key] === name) ?? name;
   if (CHECK_IDS.includes(id)) return id;
   throw new InvalidArgumentError(`Checks that can be left out are ${CHECK_IDS.join(", ")}.`);
@@ -34,13 +36,20 @@ export function parseCheckId(text: string): string {
 
 const STATUSES = { passed: "pass", failed: "fail", skipped: "skip" } as const;
 
-export function fromCheck({ id, description, status, detail, remedy, expected, actual, durationMs }: Check): Result {
+export function fromCheck(check: Check): Result {
+  const { id, description, status, detail, remedy, expected, actual, durationMs, notApplicable } = check;
   const facts = { ...(expected !== undefined && { expected }), ...(actual !== undefined && { actual }) };
-  return toResult(`runtime.${IDS[id] ?? id}`, STATUSES[status], [detail ?? description], {
-    measured: facts,
-    remediation: remedy ?? null,
-    duration_s: durationMs / 1000,
-  });
+  return toResult(
+    `${SEMANTIC.includes(id) ? "semantic" : "runtime"}.${IDS[id] ?? id}`,
+    STATUSES[status],
+    [detail ?? description],
+    {
+      measured: facts,
+      remediation: remedy ?? null,
+      duration_s: durationMs / 1000,
+      ...(notApplicable && { not_applicable: true }),
+    },
+  );
 }
 
 const WEIGHT = { skip: 0, pass: 1, fail: 2, error: 3 } as const;

@@ -6,13 +6,15 @@ import type { Started } from "../../providers/provider.js";
 import { fetchJson } from "../../testing/checks/fetch-json.js";
 import { type CheckServerOptions, checkServer } from "../../testing/index.js";
 import { runChecks } from "../../testing/report.js";
+import { sampleActions } from "../../testing/sample-actions.js";
 import { findEnvironment } from "../find-environment.js";
 import { loadEnvironment } from "../load-environment.js";
 import { declarationChecks } from "./declarations.js";
 import { type Result, toResult } from "./package-report.js";
 import { pythonClientCheck } from "./python-client.js";
+import { type Replay, replayChecks } from "./replay.js";
 import { checkContainer } from "./runtime-container.js";
-import { type RuntimePlan, readRuntimePlan } from "./runtime-plan.js";
+import { findRuntimePlan, type RuntimePlan } from "./runtime-plan.js";
 import { fromCheck, joinResults } from "./runtime-results.js";
 import type { Declared, ValidateOptions } from "./validate-options.js";
 
@@ -22,6 +24,8 @@ export interface RuntimeOutcome {
   attempted: boolean;
 }
 
+/** Actions of an episode that nobody planned. */
+const SAMPLES = 4;
 /** Sessions at once: enough to see that one too many is refused. */
 const CAPACITY = 4;
 const START_MS = 30_000;
@@ -57,7 +61,7 @@ export async function checkRuntime(dir: string, declared: Declared, options: Val
     throw error;
   };
   try {
-    const plan = execution && (await readRuntimePlan(dir, execution.probe_path));
+    const plan = await findRuntimePlan(dir, execution);
     const file = await findEnvironment(dir);
     const environment = await loadEnvironment(file);
     const work: Work = { dir, declared, environment, plan, options };
@@ -65,10 +69,13 @@ export async function checkRuntime(dir: string, declared: Declared, options: Val
     await using second = await startServer(file, work);
     options.onProgress("playing episodes");
     const checking = checkingOptions(second, work);
-    const results = await checkProcess(first, work, checking);
+    const { action, tools = [] } = environment.contract.schemas();
+    const actions = checking.actions ?? sampleActions(action, tools, SAMPLES);
+    const replay = { first: first.url, actions, checking };
+    const results = await checkProcess({ ...replay, second: second.url }, work);
     if (options.skipBuild) return { results: joinResults(results, []), attempted: true };
-    const { signal, onProgress } = options;
-    const container = checkContainer({ dir, declared, checking, signal, onProgress });
+    const { level, signal, onProgress } = options;
+    const container = checkContainer({ dir, declared, checking, replay, level, signal, onProgress });
     // What the process has shown stands.
     const inContainer = await container.catch((error: unknown) => failed(error).results);
     return { results: joinResults(results, inContainer), attempted: true };
@@ -99,16 +106,16 @@ interface Work {
   options: ValidateOptions;
 }
 
-async function checkProcess(
-  first: Started,
-  { dir, declared, options }: Work,
-  checking: CheckServerOptions,
-): Promise<Result[]> {
-  const { checks } = await checkServer(first.url, checking);
-  const { http } = parseAddress(first.url);
+async function checkProcess(replay: Omit<Replay, "made">, { dir, declared, options }: Work): Promise<Result[]> {
+  const { checks } = await checkServer(replay.first, replay.checking);
+  const { http } = parseAddress(replay.first);
   const ask = (path: string, body?: unknown) => fetchJson(http(path), { headers: {}, timeoutMs: ANSWER_MS }, body);
-  const ofPackage = [...declarationChecks(declared.validation, ask), pythonClientCheck(dir)];
-  const more = await runChecks(first.url, ofPackage, options.leaveOut);
+  const ofPackage = [
+    ...declarationChecks(declared.validation, ask),
+    pythonClientCheck(dir),
+    ...(options.level === "semantic" ? replayChecks({ ...replay, made: checks }) : []),
+  ];
+  const more = await runChecks(replay.first, ofPackage, options.leaveOut);
   return [...checks, ...more.checks].map(fromCheck);
 }
 

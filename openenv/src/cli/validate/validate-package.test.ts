@@ -60,6 +60,19 @@ describe("what is wrong with a package is found before its server is started", (
     expect(report).toMatchObject({ manifest: null, levels_run: [1], verdict: "fail" });
   });
 
+  test("a server that does not start is the reason why the checks of it were not made", async () => {
+    const files = { "server/environment.ts": "throw new Error('no bubblewrap here');\n" };
+    await using project = await createPackage(files);
+    const { report, of, failed } = await validate(project, "semantic");
+    expect(failed).toMatchObject([{ check_id: "runtime.startup" }]);
+    const unmade = { status: "skip", evidence: ["the server did not start: see runtime.startup"] };
+    for (const id of ["runtime.capacity", "runtime.seed_control", "semantic.replayability"]) {
+      expect(of(id)).toMatchObject(unmade);
+    }
+    expect(of("semantic.no_solution_leakage")).toMatchObject({ evidence: [expect.stringMatching(/^needs /)] });
+    expect(report.verdict).toBe("fail");
+  });
+
   test.each([
     ["that is missing", undefined, /is missing/],
     ["with a wrong field", { ...PLAN, actions: [] }, /actions: Too small/],

@@ -3,15 +3,8 @@ import { join } from "node:path";
 import { ConfigError } from "../../errors.js";
 import { readManifest } from "../../manifest/read-manifest.js";
 import type { Manifest } from "../../manifest/schema.js";
-import {
-  judge,
-  LEVEL_NUMBERS,
-  normalise,
-  type PackageReport,
-  type Result,
-  toResult,
-  UNCHECKED,
-} from "./package-report.js";
+import { findNeed, LEFT_OUT } from "./needs.js";
+import { judge, LEVEL_NUMBERS, normalise, type PackageReport, type Result, toResult } from "./package-report.js";
 import { digestPackage, recognisePackage } from "./package-source.js";
 import { type Bounds, findPolicy, LEVELS, type Level, type Policy } from "./policy.js";
 import { checkRuntime } from "./runtime.js";
@@ -31,6 +24,8 @@ export async function validatePackage(dir: string, options: ValidateOptions): Pr
       const runtime = await checkRuntime(dir, { manifest, validation: manifest.validation }, options);
       results.push(...runtime.results);
       if (runtime.attempted) levels.push("runtime");
+      if (runtime.results.some(({ check_id, status }) => check_id.startsWith("semantic.") && status !== "skip"))
+        levels.push("semantic");
       await checkUnchanged(dir, digest, results);
     }
     results.push(...listSkipped(policy, options.level, { results, manifest }));
@@ -128,7 +123,7 @@ async function checkUnchanged(dir: string, digest: string, results: Result[]): P
   );
 }
 
-/** A report names every check of the policy, also those that nobody makes yet. */
+/** A report names every check of the policy, also those that were not made, with the reason. */
 function listSkipped(
   { severities }: Policy,
   level: Level,
@@ -136,12 +131,17 @@ function listSkipped(
 ): Result[] {
   const made = new Set(results.map(({ check_id }) => check_id));
   const asked = LEVELS.slice(0, LEVELS.indexOf(level) + 1);
-  const capabilities = manifest?.validation?.capabilities;
-  const reason = capabilities ? UNCHECKED : "the manifest is not valid";
   return [...severities.keys()]
     .filter((id) => !made.has(id) && asked.some((name) => id.startsWith(`${name}.`)))
-    .filter((id) => capabilities?.rubric_tree !== false || !OF_RUBRICS.includes(id))
-    .map((id) => toResult(id, "skip", [reason]));
+    .map((id) => skip(id, manifest?.validation, results));
 }
 
-const OF_RUBRICS = ["runtime.rubric_introspectable", "runtime.reward_attribution"];
+function skip(id: string, validation: Manifest["validation"], results: readonly Result[]): Result {
+  if (validation === undefined) return toResult(id, "skip", ["the manifest is not valid"]);
+  const need = findNeed(id, validation);
+  if (need?.declared === false) return toResult(id, "skip", [need.reason], { not_applicable: true });
+  const startup = results.find(({ check_id }) => check_id === "runtime.startup");
+  if (startup !== undefined && startup.status !== "pass")
+    return toResult(id, "skip", ["the server did not start: see runtime.startup"]);
+  return toResult(id, "skip", [need?.reason ?? LEFT_OUT]);
+}

@@ -2,7 +2,7 @@ import type { EnvClient } from "../../client/env-client.js";
 import { RemoteError } from "../../errors.js";
 import type { JsonObject } from "../../protocol/messages.js";
 import { firstDifference } from "../first-difference.js";
-import { CheckSkip, demand, type Note } from "../report.js";
+import { CheckSkip, demand, NotApplicable } from "../report.js";
 import { type Episode, playEpisode } from "./episode.js";
 
 /** What every environment promises, wherever it runs: over a socket or in this process. */
@@ -18,13 +18,15 @@ export interface Player {
   ignore: readonly string[];
   /** {@link seedHonoured} has seen that one seed gives one episode. */
   repeats?: boolean;
-  /** Why that says nothing about a seed that should decide, where it does not. */
+  /** Why that does not show what the seed decides, where it does not. */
   unshown?: string;
 }
 
 export const DEFAULT_SEED = 7;
 /** How many other seeds may give the same episode before the actions are said to show nothing of it. */
 const OTHER_SEEDS = 5;
+
+export const UNSEEDED = "the environment does not declare `seeded: true`";
 
 export const ADVICE = {
   isolated: "Keep what belongs to a session inside the factory, not in the module.",
@@ -58,7 +60,7 @@ async function openSecond({ open }: Player): Promise<EnvClient> {
   try {
     return await open();
   } catch (error) {
-    if (isFull(error)) throw new CheckSkip("the server takes one session at a time");
+    if (isFull(error)) throw new NotApplicable("the server takes one session at a time");
     throw error;
   }
 }
@@ -88,8 +90,8 @@ export async function resetResets(player: Player): Promise<void> {
  * Two sessions, one after the other, with the same seed, and one with others: where all give the same episode, nobody can
  * tell whether it is the seed that decides it. That is no failure, and no proof.
  */
-export async function seedHonoured(player: Player, note: Note = () => {}): Promise<void> {
-  if (player.seeded === false) throw new CheckSkip("the environment does not declare `seeded: true`");
+export async function seedHonoured(player: Player): Promise<void> {
+  if (player.seeded === false) throw new NotApplicable(UNSEEDED);
   const fresh = (seed: number): Promise<Episode> => withSession(player, (env) => play(player, env, seed));
   const { seed } = player;
   const reference = await fresh(seed);
@@ -97,12 +99,10 @@ export async function seedHonoured(player: Player, note: Note = () => {}): Promi
   demand(difference === undefined, `two episodes with seed ${seed} and the same actions differ first in ${difference}`);
   player.repeats = true;
   if (await seedShows(player, reference)) return;
-  const unshown =
+  player.unshown =
     `these actions do not show what the seed decides: seeds ${seed} to ${seed + OTHER_SEEDS} all give the same episode. ` +
     "Give others: --actions, or the option `actions`";
-  if (player.seeded !== true) return note({ detail: unshown });
-  player.unshown = unshown;
-  throw new CheckSkip(unshown);
+  throw player.seeded === true ? new CheckSkip(player.unshown) : new NotApplicable(player.unshown);
 }
 
 async function seedShows(player: Player, reference: Episode): Promise<boolean> {
