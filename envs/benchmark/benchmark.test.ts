@@ -5,7 +5,7 @@ import { promisify } from "node:util";
 import { connect } from "openenv-ts/client";
 import { checkEnvironment, renderCheckReport } from "openenv-ts/testing";
 import { describe, expect, test } from "vitest";
-import environment from "./environment.js";
+import environment from "./server/environment.js";
 
 describe("the benchmark environment", () => {
   test("says where it ran and how long it was told to wait", async () => {
@@ -40,7 +40,7 @@ describe("the benchmark environment", () => {
   });
 
   test("checks itself when it is run", async () => {
-    const script = fileURLToPath(new URL("dist/environment.js", import.meta.url));
+    const script = fileURLToPath(new URL("dist/server/environment.js", import.meta.url));
     const { stdout } = await promisify(execFile)(process.execPath, [script]);
     expect(stdout).toMatch(/^benchmark_env: ok, session [0-9a-f]{16}, pid \d+/);
   });

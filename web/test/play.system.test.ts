@@ -3,7 +3,7 @@ import { defineContract, defineEnvironment } from "openenv-ts";
 import type { Route } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
-import benchmark from "../../envs/benchmark/environment.js";
+import benchmark from "../../envs/benchmark/server/environment.js";
 import echo from "../../envs/echo/server/environment.js";
 import wordle from "../../envs/wordle/server/environment.js";
 import { defineCounter } from "../../openenv/test-support/counter.js";

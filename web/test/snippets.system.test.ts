@@ -3,7 +3,7 @@ import { promisify } from "node:util";
 import type { EnvironmentDefinition } from "openenv-ts";
 import { serve } from "openenv-ts/server";
 import { afterEach, describe, expect, test } from "vitest";
-import benchmark from "../../envs/benchmark/environment.js";
+import benchmark from "../../envs/benchmark/server/environment.js";
 import echo from "../../envs/echo/server/environment.js";
 import wordle from "../../envs/wordle/server/environment.js";
 import type { SchemaBody } from "../../openenv/src/protocol/http.js";

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import { type Action, defineEnvironment, type Environment, type StepContext } from "openenv-ts";
 import { connect } from "openenv-ts/client";
-import { benchmark } from "./models.js";
+import { benchmark } from "../models.js";
 
 const HASH_CHARACTERS = 16;
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
@@ -49,7 +49,7 @@ async function wait(seconds: number, signal: AbortSignal): Promise<void> {
   }
 }
 
-/** `node dist/environment.js`: plays an episode in process and says what came back. */
+/** `node dist/server/environment.js`: plays an episode in process and says what came back. */
 async function checkSelf(): Promise<void> {
   await using env = await connect(environment);
   const start = await env.reset({ seed: 1 });
