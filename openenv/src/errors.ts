@@ -55,8 +55,9 @@ export const ERRORS = {
   },
   UNAUTHORIZED: {
     boundary: "remote",
-    meaning: "The server answers only clients with its token.",
-    remedy: "Send the value of OPENENV_CLIENT_TOKEN as `token`; the command line takes it from OPENENV_TOKEN.",
+    meaning: "The server answers only clients with its token, or the route is for its operator.",
+    remedy:
+      "Send the value of OPENENV_CLIENT_TOKEN, on a route for operators that of OPENENV_OPERATOR_TOKEN, as `token`; the command line takes it from OPENENV_TOKEN.",
   },
   FORBIDDEN: {
     boundary: "remote",

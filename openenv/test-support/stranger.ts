@@ -19,7 +19,7 @@ export async function expectNoOperator(server: RunningServer, url: string): Prom
     expect.stringMatching(/^[0-9a-f-]{36}$/),
   ]);
 
-  const closed = { status: 401, body: { detail: expect.stringContaining("OPENENV_OPERATOR_TOKEN") } };
+  const closed = { status: 401, body: { code: "UNAUTHORIZED", detail: expect.stringContaining("OPERATOR_TOKEN") } };
   for (const path of ["/sessions", "/metrics", "/web/server"])
     expect(await ask(url, "GET", path)).toMatchObject(closed);
   for (const id of [ofSocket, ofHttp]) expect(await ask(url, "DELETE", `/sessions/${id}`)).toMatchObject(closed);

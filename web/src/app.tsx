@@ -79,7 +79,7 @@ function ClientAccess({ onToken }: { onToken(token: string): void }) {
           <h2 className="empty__title">This server asks for a token</h2>
           <p>
             Paste the value of <code>OPENENV_CLIENT_TOKEN</code>, with which the server was started; it is kept in this
-            tab only. The operator's token opens the page as well.
+            tab only, and a cookie opens the documentation of the server. The operator's token opens the page as well.
           </p>
           <TokenForm label="Token" problem={problem} onToken={onToken} />
         </div>

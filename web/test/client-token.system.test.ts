@@ -5,7 +5,7 @@ import { requireChromium, reset, usePages } from "./pages.js";
 const chromium = await requireChromium();
 
 describe.skipIf(!chromium.available)("the page of a server with a client's token", () => {
-  const { start, open, expectProblem } = usePages(chromium);
+  const { start, open, visit, expectProblem } = usePages(chromium);
 
   test("asks for the token, plays with it, keeps it for the tab and never in the address", async () => {
     expectProblem(/status of 401/);
@@ -26,5 +26,42 @@ describe.skipIf(!chromium.available)("the page of a server with a client's token
     expect(await page.evaluate(() => JSON.stringify([{ ...localStorage }, document.cookie]))).not.toContain("letmein");
     await page.reload();
     await page.getByText("Connected", { exact: true }).waitFor();
+  });
+
+  test("opens the links of the page to the documentation, in other tabs, too", async () => {
+    expectProblem(/status of 401/);
+    const page = await open(await start(defineCounter().environment, { clientToken: "letmein" }), { token: "letmein" });
+    await page.getByText("Connected", { exact: true }).waitFor();
+    await page.getByRole("link", { name: "About" }).click();
+    for (const [link, text] of [
+      ["/docs", "/reset"],
+      ["/docs/frames", "reset"],
+      ["/schema", "observation"],
+    ] as const) {
+      const opened = page.context().waitForEvent("page");
+      await page.getByRole("link", { name: link, exact: true }).click();
+      const tab = await opened;
+      await tab.getByText(text).first().waitFor();
+      expect(tab.url()).not.toContain("letmein");
+      await tab.close();
+    }
+  });
+
+  test.each(["/docs", "/redoc", "/docs/frames"])("asks for the token at %s, where no page gave it", async (path) => {
+    // The icon that a browser asks for beside any page is not there.
+    expectProblem(/status of 40[14]/);
+    const server = await start(defineCounter().environment, { clientToken: "letmein", mode: "production" });
+    const page = await visit(server.url + path);
+    await page.getByLabel("Token").fill("guess");
+    await page.keyboard.press("Enter");
+    await page.getByText("The server did not take this token.").waitFor();
+    await page.getByLabel("Token").fill("letmein");
+    await page.keyboard.press("Enter");
+    await page.getByText("counter_env").first().waitFor();
+    await page.reload();
+    await page.getByText("counter_env").first().waitFor();
+    const other = await visit(`${server.url}${path}#token=letmein`);
+    await other.getByText("counter_env").first().waitFor();
+    expect(other.url()).not.toContain("letmein");
   });
 });

@@ -10,8 +10,17 @@ export const NO_SESSION = "none";
  * the client asked for: `openenv_session_8000`, or `openenv_session` for a host without one.
  */
 export function sessionCookie(host = ""): string {
+  return cookieName("openenv_session", host);
+}
+
+/** Cookie by which a browser that was given a token is known as a client, named like {@link sessionCookie}. */
+export function clientCookie(host = ""): string {
+  return cookieName("openenv_client", host);
+}
+
+function cookieName(name: string, host: string): string {
   const port = /:(\d+)$/.exec(host)?.[1];
-  return port === undefined ? "openenv_session" : `openenv_session_${port}`;
+  return port === undefined ? name : `${name}_${port}`;
 }
 
 /** `GET /metadata`. `contract` is ours; the other members are the reference's, null when unset. */

@@ -90,6 +90,52 @@ describe("a server with a client's token", () => {
     }
   });
 
+  test("gives a page that sends the token a cookie, which makes a client and nothing more", async () => {
+    const server = await guarded({ operatorToken: "operates", mode: "production", orchestratorToken: "drives" });
+    const cookies = [];
+    for (const token of [TOKEN, "operates", "drives"]) {
+      const { headers } = await fetch(`${server.url}/openapi.json`, { headers: bearer(token) });
+      const [cookie = "", ...attributes] = headers.getSetCookie()[0]?.split("; ") ?? [];
+      expect(attributes).toEqual(["Path=/", "HttpOnly", "SameSite=Strict"]);
+      cookies.push(cookie);
+    }
+    const [cookie = ""] = new Set(cookies);
+    expect(cookies).toEqual([cookie, cookie, cookie]);
+    expect(cookie).toMatch(new RegExp(`^openenv_client_${server.port}=[\\w-]{43}$`));
+    const statusOf = async (path: string, sent: string) =>
+      (await fetch(server.url + path, { headers: { cookie: sent } })).status;
+    for (const path of ["/docs", "/redoc", "/docs/frames", "/schema", "/openapi.json"]) {
+      expect(await statusOf(path, `other=1; ${cookie}`)).toBe(200);
+      expect(await statusOf(path, `${cookie}x`)).toBe(401);
+      expect(await statusOf(path, cookie.replace(/=.*/, `=${TOKEN}`))).toBe(401);
+    }
+    expect(await statusOf("/sessions", cookie)).toBe(401);
+    const socket = await open(server, "/ws", { cookie });
+    expect(await socket.ask({ type: "reset" })).toMatchObject({ data: { code: "FORBIDDEN" } });
+  });
+
+  test("gives no cookie without the token, or where none is needed, or anywhere else", async () => {
+    const { url } = await guarded();
+    const cookiesOf = async (address: string, headers: Record<string, string>) =>
+      (await fetch(address, { headers })).headers.getSetCookie();
+    expect(await cookiesOf(`${url}/openapi.json`, {})).toEqual([]);
+    expect(await cookiesOf(`${url}/openapi.json`, bearer("wrong"))).toEqual([]);
+    expect(await cookiesOf(`${url}/schema`, bearer(TOKEN))).toEqual([]);
+    const open = await start({ operatorToken: "operates" }, defineDesk());
+    expect(await cookiesOf(`${open.url}/openapi.json`, bearer("operates"))).toEqual([]);
+  });
+
+  test("asks a browser that opens a page of the documentation for the token, and takes none from the address", async () => {
+    const { url } = await guarded();
+    for (const path of ["/docs", "/redoc", "/docs/frames", `/docs?token=${TOKEN}`]) {
+      const page = await fetch(url + path, { headers: { accept: "text/html,*/*;q=0.8" } });
+      expect(page.status).toBe(401);
+      expect(page.headers.get("content-type")).toContain("text/html");
+      const [, script = ""] = /<script src="([^"]+)">/.exec(await page.text()) ?? [];
+      expect((await fetch(new URL(script, page.url))).status).toBe(200);
+    }
+  });
+
   test("lets in our client with the token, and names the setting to one without", async () => {
     const { url } = await guarded();
     await using env = await connect(url, { token: TOKEN });

@@ -1,6 +1,8 @@
-import { timingSafeEqual } from "node:crypto";
+import { createHmac, timingSafeEqual } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
+import { clientCookie } from "../protocol/http.js";
 import { SUBPROTOCOL, TOKEN_SUBPROTOCOL } from "../protocol/messages.js";
+import { readCookie } from "../util/read-cookie.js";
 import type { Tokens } from "./tokens.js";
 
 /** Who may do what, by the bearer token of a request. Where no token is set for a right, no request has it. */
@@ -11,12 +13,22 @@ export interface Rights {
   isOrchestrator(headers: IncomingHttpHeaders): boolean;
   /** True for all requests where no client's token is set. Operators and orchestrators are clients, too. */
   isClient(headers: IncomingHttpHeaders): boolean;
+  /**
+   * The value of `set-cookie` that makes a browser a client, for its links and pages: they cannot have headers.
+   * Undefined unless a client's token is set and the request carries a token.
+   */
+  cookieFor(headers: IncomingHttpHeaders): string | undefined;
   /** Replaces the tokens that requests are compared with from now on. */
   replace(tokens: Tokens): void;
 }
 
 export function createRights(initial: Tokens): Rights {
   let tokens = initial;
+  let clientKey = deriveKey(initial);
+  const hasToken = (headers: IncomingHttpHeaders): boolean => {
+    const { clientToken, operatorToken, orchestratorToken } = tokens;
+    return [clientToken, orchestratorToken, operatorToken].some((token) => carries(headers, token));
+  };
   return {
     get hasOperator() {
       return tokens.operatorToken !== undefined;
@@ -24,14 +36,27 @@ export function createRights(initial: Tokens): Rights {
     isOperator: (headers) => carries(headers, tokens.operatorToken),
     isOrchestrator: (headers) => carries(headers, tokens.orchestratorToken),
     isClient(headers) {
-      const { clientToken, operatorToken, orchestratorToken } = tokens;
-      if (clientToken === undefined || carries(headers, clientToken)) return true;
-      return carries(headers, orchestratorToken) || carries(headers, operatorToken);
+      if (clientKey === undefined || hasToken(headers)) return true;
+      const cookie = readCookie(headers, clientCookie(headers.host));
+      return cookie !== undefined && sameText(cookie, clientKey);
+    },
+    cookieFor(headers) {
+      if (clientKey === undefined || !hasToken(headers)) return undefined;
+      return `${clientCookie(headers.host)}=${clientKey}; Path=/; HttpOnly; SameSite=Strict`;
     },
     replace(next) {
       tokens = next;
+      clientKey = deriveKey(next);
     },
   };
+}
+
+/**
+ * What the cookie holds. Other ports of the host get it, too: it makes a client and nothing more, whichever token was
+ * sent, and no token can be read from it.
+ */
+function deriveKey({ clientToken }: Tokens): string | undefined {
+  return clientToken && createHmac("sha256", clientToken).update("openenv client cookie").digest("base64url");
 }
 
 function carries(headers: IncomingHttpHeaders, token: string | undefined): boolean {

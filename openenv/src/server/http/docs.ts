@@ -3,6 +3,7 @@ import { escapeHtml } from "../../util/escape-html.js";
 import { type ApiParts, renderOpenApi } from "../openapi.js";
 import { sendJson, sendStatus, sendText } from "./respond.js";
 import type { Exchange, Handler, Route } from "./router.js";
+import { tokenScript } from "./token-page.js";
 import { frameAncestors } from "./web/headers.js";
 
 /** Swagger UI's files, copied here when the package is built: the pages need no other host. */
@@ -21,6 +22,7 @@ export const DOCS_ROUTES: Record<string, Route> = {
   "/docs/frames.css": { GET: framesStyle },
   "/docs/swagger-ui.css": { GET: asset("swagger-ui.css", STYLE) },
   "/docs/swagger-ui-bundle.js": { GET: asset("swagger-ui-bundle.js", SCRIPT) },
+  "/docs/token.js": { GET: tokenScript },
   "/docs/docs.js": { GET: script({}) },
   // The same library as a page to read: everything unfolded, nothing to send.
   "/docs/redoc.js": { GET: script({ docExpansion: "full", supportedSubmitMethods: [] }) },

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { NO_SESSION, SESSION_HEADER, sessionCookie } from "../../protocol/http.js";
+import { readCookie } from "../../util/read-cookie.js";
 import { Refusal } from "../refusal.js";
 import type { Session } from "../session.js";
 import type { Exchange } from "./router.js";
@@ -51,8 +52,5 @@ export function sessionCookieHeader({ headers }: IncomingMessage, { id }: Sessio
 
 /** The session that a browser names. */
 export function cookieSession({ headers }: IncomingMessage): string | undefined {
-  if (headers.cookie === undefined) return undefined;
-  const start = `${sessionCookie(headers.host)}=`;
-  const found = headers.cookie.split(";").find((part) => part.trimStart().startsWith(start));
-  return found?.trim().slice(start.length) || undefined;
+  return readCookie(headers, sessionCookie(headers.host));
 }

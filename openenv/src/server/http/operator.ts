@@ -1,4 +1,4 @@
-import { sendJson } from "./respond.js";
+import { sendFailure, sendJson } from "./respond.js";
 import type { Exchange, Handler } from "./router.js";
 
 /** Answers holders of the operator's token only, under a name of the server; others get 401 with the setting that makes an operator. */
@@ -9,7 +9,7 @@ export function forOperators(handler: Handler): Handler {
     if (objection !== undefined) return sendJson(response, 403, { detail: objection });
     if (context.rights.isOperator(request.headers)) return handler(exchange);
     response.setHeader("www-authenticate", "Bearer");
-    sendJson(response, 401, { detail: describeRefusal(exchange) });
+    sendFailure(exchange, { code: "UNAUTHORIZED", message: describeRefusal(exchange) });
   };
 }
 

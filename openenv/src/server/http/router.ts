@@ -5,12 +5,15 @@ import { CLIENTS_ONLY } from "../rights.js";
 import { BodiesTooLargeError, BodyTooLargeError, parseBody, readBody } from "./body.js";
 import { Pipeline } from "./pipeline.js";
 import { sendFailure, sendInvalid, sendJson, sendStatus } from "./respond.js";
+import { sendTokenPage } from "./token-page.js";
 
 /** How long a refused body may go on. */
 const DROP_REST_MS = 2_000;
 
 /** Answered without a client's token: probes carry none, and the page must be there to be given one. */
-const OPEN_PATHS = /^\/(health|web\/?|web\/.+\.\w+)?$/;
+const OPEN_PATHS = /^\/(health|web\/?|web\/.+\.\w+|docs\/token\.js)?$/;
+/** Pages ask these with the token that they were given, and get the cookie for what a browser opens by its address. */
+const COOKIE_PATHS = /^\/(web\/info|openapi\.json)$/;
 
 /** What a page of an allowed origin may send. */
 const ALLOWED_HEADERS =
@@ -77,6 +80,8 @@ async function answer(exchange: Exchange, lookup: Lookup): Promise<void> {
   const allowed = Object.keys(route).join(", ");
   if (allowCrossOrigin(exchange, allowed)) return;
   if (!context.rights.isClient(request.headers) && !OPEN_PATHS.test(path)) return refuseStranger(exchange);
+  const cookie = COOKIE_PATHS.test(path) ? context.rights.cookieFor(request.headers) : undefined;
+  if (cookie !== undefined) response.setHeader("set-cookie", cookie);
   const handler = route[method as keyof Route];
   if (handler === undefined) return sendStatus(response, 405, allowed);
   // A balancer keeps no connection to a server that is about to end.
@@ -89,6 +94,7 @@ async function answer(exchange: Exchange, lookup: Lookup): Promise<void> {
 
 function refuseStranger(exchange: Exchange): void {
   exchange.response.setHeader("www-authenticate", "Bearer");
+  if (sendTokenPage(exchange)) return;
   sendFailure(exchange, { code: "UNAUTHORIZED", message: CLIENTS_ONLY });
 }
 
