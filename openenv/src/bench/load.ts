@@ -26,6 +26,8 @@ export interface LoadOptions {
   workload: Workload;
   /** The IP address of the URL's host, so that it is not looked up for every connection. */
   address?: string;
+  /** Sent with the upgrade, for a server with a client's token. */
+  token?: string | undefined;
   /** Called with the milliseconds that each right answer to a step took. */
   onStep?: (milliseconds: number) => void;
 }
@@ -142,8 +144,8 @@ function timed(done: (failure: Error | undefined) => void, onStep: (milliseconds
   };
 }
 
-async function openSession({ url, address }: LoadOptions, reset: Exchange): Promise<RawSession> {
-  const session = await openRawSession(readTarget(url, address));
+async function openSession({ url, address, token }: LoadOptions, reset: Exchange): Promise<RawSession> {
+  const session = await openRawSession(readTarget(url, address, token));
   try {
     await ask(session, reset);
     return session;

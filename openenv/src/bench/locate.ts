@@ -12,20 +12,22 @@ export interface Located {
   address: string;
   port: number;
   local: boolean;
+  /** Sent to it with every request; undefined for none. */
+  token: string | undefined;
 }
 
 /**
  * Looks the host up once and takes the first of its addresses that accepts a connection.
  * @throws LoadFailure when none does, ConnectionError for what is no URL of a server.
  */
-export async function locate(url: string): Promise<Located> {
+export async function locate(url: string, token?: string): Promise<Located> {
   const { hostname, port } = readTarget(url);
   let refused: unknown;
   for (const address of await addressesOf(hostname)) {
     const socket = connectSocket(readTarget(url, address));
     try {
       await once(socket, "connect", { signal: AbortSignal.timeout(PATIENCE_MS) });
-      return { url, address, port, local: /^127\.|^::1$/.test(address) };
+      return { url, address, port, local: /^127\.|^::1$/.test(address), token };
     } catch (error) {
       refused ??= error;
     } finally {

@@ -114,26 +114,30 @@ export interface Target {
   readonly address: string;
   readonly hostname: string;
   readonly port: number;
+  /** The line of the header that carries the client's token; empty without one. */
+  readonly authorization: string;
   /** The request for a WebSocket. */
   readonly upgrade: string;
 }
 
 /**
- * Reads the URL of a server; with its address nothing is looked up any more.
+ * Reads the URL of a server; with its address nothing is looked up any more. The token is sent with every request.
  * @throws ConnectionError when it is no URL of a server.
  */
-export function readTarget(url: string, address?: string): Target {
+export function readTarget(url: string, address?: string, token?: string): Target {
   const { protocol, hostname, port, host, pathname, search } = new URL(parseAddress(url).socket({}));
   const secure = protocol === "wss:";
   const name = hostname.replace(/^\[|\]$/g, "");
+  const authorization = token === undefined ? "" : `Authorization: Bearer ${token}\r\n`;
   return {
     url,
     secure,
     address: address ?? name,
     hostname: name,
     port: Number(port || (secure ? 443 : 80)),
+    authorization,
     upgrade:
-      `GET ${pathname}${search} HTTP/1.1\r\nHost: ${host}\r\nUpgrade: websocket\r\n` +
+      `GET ${pathname}${search} HTTP/1.1\r\nHost: ${host}\r\n${authorization}Upgrade: websocket\r\n` +
       `Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ${KEY}${END_OF_HEAD}`,
   };
 }

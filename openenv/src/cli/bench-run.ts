@@ -13,8 +13,18 @@ import { sweepBursts } from "./bench-bursts.js";
 import type { BenchFlags, BenchRun } from "./bench-flags.js";
 import { loopSteps } from "./bench-steps.js";
 import { exit, printNote } from "./output.js";
+import { serverToken } from "./server-token.js";
 
 const INTERRUPTED = 130;
+const OTHER_ACTION = " Serve an environment whose action has wait_seconds, such as envs/benchmark, or give --action.";
+const NEEDS_TOKEN = " Set OPENENV_TOKEN to the server's client token.";
+/** By what a single request failed with. */
+const REMEDIES: Readonly<Record<string, string>> = {
+  VALIDATION_ERROR: OTHER_ACTION,
+  HTTP_422: OTHER_ACTION,
+  UPGRADE_401: NEEDS_TOKEN,
+  UNAUTHORIZED: NEEDS_TOKEN,
+};
 
 /** Measures servers and ends the process: 0 measured, 1 nothing to measure, 2 wrong usage, 130 interrupted. */
 export async function runBench(urls: readonly string[], given: BenchFlags): Promise<void> {
@@ -66,7 +76,7 @@ function narrowed({ requests, wait, action, requestsGrid, waitGrid }: BenchFlags
 
 async function locateServer(url: string): Promise<Located> {
   try {
-    return await locate(url);
+    return await locate(url, serverToken());
   } catch (error) {
     const { type, message } = toLoadFailure(error);
     throw new Error(`${url} cannot be reached (${type}): ${message}`);
@@ -79,16 +89,13 @@ async function tryOnce(
   servers: readonly Located[],
   { modes, timeout, action = waitAction(0) }: Pick<BenchFlags, "timeout" | "action"> & { modes: Mode[] },
 ): Promise<void> {
-  for (const { url, address } of servers) {
+  for (const { url, address, token } of servers) {
     for (const mode of modes) {
-      const job = { url, address, mode, action, requests: 1, timeoutMs: timeout * 1000 };
+      const job = { url, address, token, mode, action, requests: 1, timeoutMs: timeout * 1000 };
       const { rows } = await generator.burst(job, () => {});
       const { error_type: type, error } = rows[0] ?? {};
       if (!type || type === "CAPACITY_REACHED") continue;
-      const remedy =
-        type === "VALIDATION_ERROR" || type === "HTTP_422"
-          ? " Serve an environment whose action has wait_seconds, such as envs/benchmark, or give --action."
-          : "";
+      const remedy = REMEDIES[type] ?? "";
       throw new Error(`${url} fails a single request over ${mode} (${type}): ${error}${remedy}`);
     }
   }

@@ -1,6 +1,8 @@
 import { createServer } from "node:net";
 import { describe, expect, it } from "vitest";
+import { defineCounter } from "../../../test-support/counter.js";
 import { type Peer, startScriptedServer } from "../../../test-support/scripted-server.js";
+import { serve } from "../../server/index.js";
 import { createGenerator } from "./generator.js";
 import type { BurstJob, RequestRow } from "./types.js";
 
@@ -42,6 +44,15 @@ describe("a burst", () => {
   it.each(failures)("counts %s and goes on", async (type, script) => {
     await using server = await startScriptedServer(script);
     expect(await typesOf(job(server.url))).toEqual(new Set([type]));
+  });
+
+  it.each(["ws", "http"] as const)("over %s sends the token that the server asks for", async (mode) => {
+    const { environment } = defineCounter();
+    await using server = await serve(environment, { port: 0, logLevel: "silent", clientToken: "letmein" });
+    const changes = { mode, action: { amount: 1 } };
+    expect(await typesOf(job(server.url, { ...changes, token: "letmein" }))).toEqual(new Set([null]));
+    expect(await typesOf(job(server.url, changes))).toEqual(new Set([mode === "ws" ? "UPGRADE_401" : "UNAUTHORIZED"]));
+    await expect.poll(() => server.capacity().active_sessions).toBe(0);
   });
 
   it("tells how far a request came that timed out", async () => {

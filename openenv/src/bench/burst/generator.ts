@@ -10,6 +10,7 @@ import type { BurstJob, BurstProgress, BurstResult, ClientUse } from "./types.js
 export interface LoadJob {
   url: string;
   address: string;
+  token?: string | undefined;
   connections: number;
   action: JsonObject;
 }
@@ -55,10 +56,10 @@ export function createGenerator(number = 0): LoadGenerator {
       }
       return runBurst(job, { source: sources.next, signal: stop.signal, onProgress });
     },
-    async open({ url, address, connections, action }) {
+    async open({ url, address, token, connections, action }) {
       const workload = { actions: () => [action], check: ({ observation }: JsonObject) => judge(observation) };
       const onStep = (milliseconds: number): number => latencies.push(milliseconds);
-      load = await createLoad({ url, address, connections, workload, onStep });
+      load = await createLoad({ url, address, token, connections, workload, onStep });
     },
     async step(seconds) {
       if (load === undefined) throw new LoadFailure("CLOSED", "no sessions are open");

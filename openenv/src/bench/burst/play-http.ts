@@ -13,7 +13,9 @@ import type { Play, PlayOn } from "./types.js";
  */
 export function createHttpPlay(target: Target, { action }: Play): PlayOn {
   const address = parseAddress(target.url);
-  const reset = renderRequest(address.http("/reset"), {});
+  const render = (path: string, body: object | string, session?: string): string =>
+    renderRequest(address.http(path), body, { authorization: target.authorization, session });
+  const reset = render("/reset", {});
   const step = JSON.stringify({ action });
   return async (socket, played) => {
     await connected(socket, target.secure);
@@ -22,30 +24,34 @@ export function createHttpPlay(target: Target, { action }: Play): PlayOn {
     played.wasReset(readResult(first));
     const named = headerOf(first.head, SESSION_HEADER);
     const session = named === undefined || named === NO_SESSION ? undefined : named;
-    const answer = await exchangeHttp(socket, renderRequest(address.http("/step"), step, session));
+    const answer = await exchangeHttp(socket, render("/step", step, session));
     played.stepped(readResult(answer));
     return async () => {
-      if (session !== undefined) await closeSession(socket, address.http("/mcp"), session).catch(() => {});
+      if (session !== undefined) await exchangeHttp(socket, render("/mcp", closing(session), session)).catch(() => {});
       socket.destroy();
     };
   };
 }
 
-async function closeSession(socket: Socket, url: string, session: string): Promise<void> {
-  const call = { jsonrpc: "2.0", id: 1, method: "openenv/session/close", params: { session_id: session } };
-  await exchangeHttp(socket, renderRequest(url, call, session));
+function closing(session: string): object {
+  return { jsonrpc: "2.0", id: 1, method: "openenv/session/close", params: { session_id: session } };
 }
 
 async function connected(socket: Socket, secure: boolean): Promise<void> {
   await once(socket, secure ? "secureConnect" : "connect");
 }
 
-function renderRequest(url: string, body: object | string, session?: string): string {
+interface Sent {
+  authorization: string;
+  session: string | undefined;
+}
+
+function renderRequest(url: string, body: object | string, { authorization, session }: Sent): string {
   const { host, pathname, search } = new URL(url);
   const text = typeof body === "string" ? body : JSON.stringify(body);
   const header = session === undefined ? "" : `${SESSION_HEADER}: ${session}\r\n`;
   return (
-    `POST ${pathname}${search} HTTP/1.1\r\nHost: ${host}\r\nContent-Type: application/json\r\n${header}` +
+    `POST ${pathname}${search} HTTP/1.1\r\nHost: ${host}\r\nContent-Type: application/json\r\n${authorization}${header}` +
     `Content-Length: ${Buffer.byteLength(text)}\r\n\r\n${text}`
   );
 }

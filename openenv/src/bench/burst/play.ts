@@ -19,7 +19,7 @@ export interface Playing {
  * @throws ConnectionError when the URL is none of a server.
  */
 export function createPlay(play: Play): (epoch: number, localAddress?: string) => Playing {
-  const target = readTarget(play.url, play.address);
+  const target = readTarget(play.url, play.address, play.token);
   const run = play.mode === "ws" ? createWsPlay(target, play) : createHttpPlay(target, play);
   return (epoch, localAddress) => {
     const watch = new StopWatch(epoch);

@@ -88,9 +88,9 @@ function subjectsOf({ servers, modes }: Sweep): { server: Located; mode: Mode }[
 }
 
 function jobOf(sweep: Sweep, burst: Burst, { server, mode }: { server: Located; mode: Mode }): BurstJob {
-  const { url, address } = server;
+  const { url, address, token } = server;
   const action = sweep.action ?? waitAction(burst.wait_seconds);
-  return { url, address, mode, action, requests: burst.requests, timeoutMs: sweep.timeoutMs };
+  return { url, address, token, mode, action, requests: burst.requests, timeoutMs: sweep.timeoutMs };
 }
 
 function isAlike(one: SummaryRow, other: SummaryRow): boolean {

@@ -49,12 +49,12 @@ export interface ThroughputRow {
 /** Steps sessions as fast as they are answered; what goes wrong is in the row. */
 export async function measureThroughput(generator: LoadGenerator, job: ThroughputJob): Promise<ThroughputRow> {
   const { server, hardware, cores, connections, seconds, action } = job;
-  const { url, address, port, local } = server;
+  const { url, address, token, port, local } = server;
   const use = (): ReturnType<typeof readServerUse> | undefined => (local ? readServerUse(port) : undefined);
   const row: ThroughputRow = { url, hardware, cores, connections, seconds, ...NOTHING };
   try {
     const empty = use();
-    await generator.open({ url, address, connections, action });
+    await generator.open({ url, address, token, connections, action });
     await sleep(SETTLE_MS);
     const opened = use();
     await generator.step(WARM_UP_SECONDS);

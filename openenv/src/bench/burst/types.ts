@@ -8,6 +8,8 @@ export interface Play {
   url: string;
   /** The IP address of the URL's host, looked up once for all connections. */
   address: string;
+  /** Sent with every request, for a server with a client's token. */
+  token?: string | undefined;
   mode: Mode;
   action: JsonObject;
   /** Milliseconds from the start of the connection in which the answer to the step must be there. */

@@ -17,10 +17,10 @@ const LIMIT = { timeout: 120_000 };
 let project: Project;
 const servers: Running[] = [];
 
-async function startServer(target: string, ...args: string[]): Promise<string> {
-  const server = startCommand(["serve", target, "--port", "0", "--log-level", "silent", ...args], {
+async function startServer(target: string, env: Record<string, string> = {}): Promise<string> {
+  const server = startCommand(["serve", target, "--port", "0", "--log-level", "silent"], {
     cwd: project.dir,
-    env: OPERATOR_VARIABLES,
+    env: { ...OPERATOR_VARIABLES, ...env },
   });
   servers.push(server);
   return (await server.printed(/at (http:\S+)/))[1] as string;
@@ -29,7 +29,7 @@ async function startServer(target: string, ...args: string[]): Promise<string> {
 let url: string;
 beforeAll(async () => {
   project = await createProject({ "counter.ts": counterModule() });
-  url = await startServer(BENCHMARK, "--max-concurrent-envs", "300");
+  url = await startServer(BENCHMARK, { MAX_CONCURRENT_ENVS: "300" });
 });
 afterAll(async () => {
   for (const server of servers) await server[Symbol.asyncDispose]();
@@ -60,6 +60,20 @@ function readRaw(dir: string): Record<string, unknown>[] {
 }
 
 describe("openenv bench", () => {
+  test("sends OPENENV_TOKEN to a server with a client token, from every process, and names it", LIMIT, async () => {
+    const guarded = await startServer("counter.ts", { OPENENV_CLIENT_TOKEN: "letmein" });
+    const burst = [guarded, "--action", '{"amount":1}', "-n", "8", "--reps", "1"];
+    const loop = [guarded, "--action", '{"amount":1}', "--throughput", "--connections-grid", "4", "--seconds", "0.2"];
+    const env = { OPENENV_TOKEN: "letmein" };
+    for (const args of [[...burst, "--compare"], loop]) {
+      const given = [...args, "--processes", "2", "--output-dir", `token-${args.length}`];
+      const { code, stderr } = await runCommand(["bench", ...given], { cwd: project.dir, env });
+      expect({ code, stderr }).toMatchObject({ code: 0 });
+    }
+    const refused = await bench(...burst);
+    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("Set OPENENV_TOKEN")]);
+  });
+
   test("bursts over both transports leave a row a request, and a summary of each burst and of all", LIMIT, async () => {
     const args = ["-n", "64", "-w", "0.05", "--reps", "2", "--compare", "--output-dir", "both", "--json"];
     const { code, stdout, stderr } = await bench(url, ...args);
@@ -107,7 +121,7 @@ describe("openenv bench", () => {
   });
 
   test("refusals of a full server are counted by type", LIMIT, async () => {
-    const full = await startServer(BENCHMARK, "--max-concurrent-envs", "10");
+    const full = await startServer(BENCHMARK, { MAX_CONCURRENT_ENVS: "10" });
     const args = ["-n", "32", "-w", "6", "--reps", "1", "--compare", "--json", "--output-dir", "full"];
     const { code, stdout } = await bench(full, ...args);
     expect(code).toBe(0);
