@@ -66,7 +66,7 @@ function aborted(signal: AbortSignal): ConnectionError {
 
 /** The Task API without its server. */
 function inProcessTasks(definition: EnvironmentDefinition): TaskClient {
-  const runtime = { definition, mode: "simulation", log: silentLog } as const;
+  const runtime = { number: 0, definition, mode: "simulation", log: silentLog } as const;
   const ask = async <K extends keyof TaskProvider>(
     method: K,
     ...args: Parameters<NonNullable<TaskProvider[K]>>

@@ -117,6 +117,50 @@ test("serve() in a program names what blocks its event loop, and says when it ru
   }
 }, 120_000);
 
+test("a blocked loop is ascribed to the view or the tasks that block it, not to the session that was served last", async () => {
+  const program = `
+    import { defineContract, defineEnvironment } from "openenv-ts";
+    import { serve } from "openenv-ts/server";
+    import { existsSync } from "node:fs";
+    import * as z from "zod";
+    const block = (file) => { while (!existsSync(file)); };
+    const start = async (name, more, tasks) => {
+      const contract = defineContract({ name, action: z.object({}), observation: z.object({}) });
+      const plain = { reset: () => ({ observation: {} }), step: () => ({ observation: {} }) };
+      return serve(defineEnvironment(contract, () => ({ ...plain, ...more }), { tasks }), { port: 0 });
+    };
+    let views = 0;
+    const slow = await start("slow_env", {
+      render: () => { views++; if (views === 2) block("end-render"); return []; },
+      actions: () => { if (views === 3) block("end-actions"); return []; },
+    }, { count: () => { block("end-tasks"); return 1; } });
+    const other = await start("other_env", {}, undefined);
+    console.log("at " + slow.url + " and " + other.url + ".");
+  `;
+  await using project = await createProject({ "app.mjs": program });
+  await using running = startCommand(["run", "app.mjs"], { cwd: project.dir });
+  const [, url = "", otherUrl = ""] = await running.printed(/at (http:\S+) and (http:\S+)\./);
+  await using viewed = await openTestSocket(`${url}/ws?view=1`);
+  await using other = await openTestSocket(`${otherUrl}/ws`);
+  await viewed.ask(RESET);
+  const countTasks = async () => {
+    const body = JSON.stringify({ split: "train" });
+    const headers = { "content-type": "application/json" };
+    return (await fetch(`${url}/slow_env/num_tasks`, { method: "POST", headers, body })).json();
+  };
+  for (const call of ["render", "actions", "tasks"]) {
+    expect(await other.ask(RESET)).toMatchObject({ type: "observation" });
+    const answer = call === "tasks" ? countTasks() : viewed.ask({ type: "step", data: {} });
+    const found = () => linesOf(running).find((line) => line.call === call);
+    await until(() => found() !== undefined);
+    expect(found()).toMatchObject({ level: 50, msg: expect.stringMatching(/^a call blocks/), environment: "slow_env" });
+    expect(found()?.session).toEqual(call === "tasks" ? undefined : expect.stringMatching(/^[0-9a-f]{8}$/));
+    await project.write(`end-${call}`, "");
+    expect(await answer).toMatchObject(call === "tasks" ? { num_tasks: 1 } : { type: "observation" });
+  }
+  expect(linesOf(running).filter(({ environment }) => environment === "other_env")).toEqual([]);
+}, 120_000);
+
 describe.skipIf(!existsSync("/proc/self/stat"))("a server with workers", { timeout: 180_000 }, () => {
   test("loses nothing when all of it is paused for longer than WORKER_TIMEOUT", async () => {
     await using fleet = await startFleet({ WORKERS: "2", WORKER_TIMEOUT: "2" }, { detached: true });

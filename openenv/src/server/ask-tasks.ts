@@ -1,5 +1,6 @@
 import { NoSuchTaskError, normaliseSplit, type TaskProvider, type TaskSplit } from "../env/tasks.js";
 import { stringifyJson } from "../protocol/json.js";
+import { CALL, markCall, NO_SESSION } from "./call-marks.js";
 import { describeError, toError } from "./failure.js";
 import type { Runtime } from "./runtime.js";
 
@@ -12,7 +13,7 @@ const NO_SUCH_TASK = { status: 400, message: "Invalid task index" } as const;
 
 /** Calls a method of the environment's task provider. Never rejects. */
 export async function askTasks<K extends keyof TaskProvider>(
-  { definition, mode, log }: Pick<Runtime, "definition" | "mode" | "log">,
+  { number, definition, mode, log }: Pick<Runtime, "number" | "definition" | "mode" | "log">,
   method: K,
   args: Parameters<Method<K>>,
 ): Promise<TaskAnswer> {
@@ -28,7 +29,8 @@ export async function askTasks<K extends keyof TaskProvider>(
   };
   let found: unknown;
   try {
-    found = await call.apply(definition.tasks, args);
+    const of = { server: number, session: NO_SESSION };
+    found = await markCall(of, CALL.tasks, () => call.apply(definition.tasks, args));
   } catch (error) {
     return error instanceof RangeError ? NO_SUCH_TASK : fail(error);
   }

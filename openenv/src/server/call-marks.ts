@@ -1,9 +1,22 @@
 /** Calls into an environment that may block the event loop; each is noted as its number. */
-export const CALL = { reset: 1, step: 2, state: 3, tool: 4, create: 5, close: 6 } as const;
+export const CALL = {
+  reset: 1,
+  step: 2,
+  state: 3,
+  tool: 4,
+  create: 5,
+  close: 6,
+  render: 7,
+  actions: 8,
+  tasks: 9,
+} as const;
 export type CallNumber = (typeof CALL)[keyof typeof CALL];
 
 /** Added to the number of a call while its synchronous part runs. */
-export const RUNNING = 8;
+export const RUNNING = 16;
+
+/** Stands for the session of a call that belongs to none. */
+export const NO_SESSION = 0;
 
 /** What the watchdog reads: beats of the event loop, then server, session and number of the latest call. */
 export const marks = new Int32Array(new (globalThis.SharedArrayBuffer ?? ArrayBuffer)(16));
@@ -18,4 +31,14 @@ export function enterCall(server: number, session: number, call: CallNumber): vo
 /** Notes that the call has returned, or has returned a promise. It stays the latest. */
 export function leaveCall(): void {
   marks[3] = (marks[3] as number) & ~RUNNING;
+}
+
+/** Notes the synchronous part of `run` as a call. */
+export function markCall<T>(of: { server: number; session: number }, call: CallNumber, run: () => T): T {
+  enterCall(of.server, of.session, call);
+  try {
+    return run();
+  } finally {
+    leaveCall();
+  }
 }

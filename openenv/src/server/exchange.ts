@@ -192,11 +192,10 @@ export class Exchange extends Call implements Task<ServerMessage> {
   }
 
   async #withView(message: ObservationMessage, observation: JsonObject | undefined): Promise<ServerMessage> {
-    const { instance, runtime } = this.#session;
     // Only pages ask, and most servers have none.
     const { makeView } = await import("./view.js");
     const nothing: View = { parts: [], actions: [] };
-    const view = observation === undefined ? nothing : await makeView(instance, observation, runtime);
+    const view = observation === undefined ? nothing : await makeView(this.#session, observation);
     return Object.assign(message, { view });
   }
 

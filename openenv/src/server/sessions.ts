@@ -4,7 +4,7 @@ import type { ServerViewSession } from "../protocol/web.js";
 import { Registry } from "../util/registry.js";
 import { settled } from "../util/settled.js";
 import { isThenable } from "../util/thenable.js";
-import { CALL, enterCall, leaveCall } from "./call-marks.js";
+import { CALL, markCall } from "./call-marks.js";
 import { totalCapacity } from "./capacity.js";
 import type { Fleet, Load } from "./fleet.js";
 import { RemoteEnvironment } from "./isolation/remote-environment.js";
@@ -262,12 +262,8 @@ export class Sessions {
   }
 
   #make(session: Session): ReturnType<typeof makeEnvironment> {
-    enterCall(this.#runtime.number, session.tag, CALL.create);
-    try {
-      return makeEnvironment(this.#runtime);
-    } finally {
-      leaveCall();
-    }
+    const of = { server: this.#runtime.number, session: session.tag };
+    return markCall(of, CALL.create, () => makeEnvironment(this.#runtime));
   }
 
   #objectToNew(): void {

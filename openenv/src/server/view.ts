@@ -1,9 +1,9 @@
 import * as z from "zod";
-import type { Environment } from "../env/environment.js";
 import { checkPlain } from "../env/plain.js";
 import { TONES, type View, type ViewAction, type ViewPart } from "../protocol/web.js";
+import { CALL, markCall } from "./call-marks.js";
 import { describeError, toError } from "./failure.js";
-import type { Runtime } from "./runtime.js";
+import type { Session } from "./session.js";
 
 /** How long `render` and `actions` may take, each: the step waits for them. */
 const LIMIT_MS = 5_000;
@@ -33,15 +33,18 @@ const actions = z
 
 /** What the author's `render` and `actions` make of an observation. Never throws or rejects: a failure is a `problem`. */
 export async function makeView(
-  environment: Environment,
+  { instance: environment, runtime, tag }: Session,
   observation: Record<string, unknown>,
-  { log, mode }: Pick<Runtime, "log" | "mode">,
 ): Promise<View> {
+  const { log, mode } = runtime;
+  const of = { server: runtime.number, session: tag };
   const problems: string[] = [];
   const ask = async (method: "render" | "actions", schema: z.ZodType): Promise<unknown[]> => {
     if (environment[method] === undefined) return [];
     try {
-      const made = await withLimit((async () => environment[method]?.(observation))());
+      const made = await withLimit(
+        (async () => markCall(of, CALL[method], () => environment[method]?.(observation)))(),
+      );
       return checkView(method, made, schema);
     } catch (error) {
       log.warn({ err: toError(error) }, `the environment failed in ${method}`);

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
-import { CALL, marks, RUNNING } from "./call-marks.js";
+import { CALL, marks, NO_SESSION, RUNNING } from "./call-marks.js";
 import type { LogLevel } from "./types.js";
 
 /** A server whose calls the watchdog names in the log. */
@@ -73,7 +73,8 @@ setInterval(() => {
 function latestCall() {
   const server = servers.get(marks[1]);
   const call = calls[(marks[3] & ~${RUNNING}) - 1];
-  const session = server && server.prefix + (marks[2] >>> 0).toString(16).padStart(8, "0");
+  const isOfSession = server !== undefined && marks[2] !== ${NO_SESSION};
+  const session = !isOfSession ? undefined : server.prefix + (marks[2] >>> 0).toString(16).padStart(8, "0");
   return { session, environment: server?.environment, call, logs: server?.level ?? Math.min(...[...servers.values()].map((one) => one.level)) };
 }
 function say(level, msg) {
