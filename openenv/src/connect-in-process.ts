@@ -1,5 +1,7 @@
-import { createEnvClient, type EnvClient } from "./client/env-client.js";
+import { type ClientParts, createEnvClient, type EnvClient } from "./client/env-client.js";
 import { withLimits } from "./client/limits.js";
+import { type ConnectToolsOptions, createToolClient, type McpToolClient } from "./client/mcp-client.js";
+import { type AskRpc, toRpcAnswer } from "./client/mcp-production.js";
 import { type ConnectOptions, DEFAULT_CONNECT_TIMEOUT_MS, DEFAULT_TIMEOUT_MS } from "./client/options.js";
 import { createSession } from "./client/session.js";
 import { contractShape } from "./client/shape.js";
@@ -19,18 +21,39 @@ export async function connectInProcess(
   environment: EnvironmentDefinition,
   options: ConnectOptions,
 ): Promise<EnvClient> {
+  return createEnvClient(await prepare(environment, options, "connect"));
+}
+
+/** The same with tools by their names; in production they are called by `mcp` frames. */
+export async function connectToolsInProcess(
+  environment: EnvironmentDefinition,
+  { mode = "simulation", ...options }: ConnectToolsOptions,
+): Promise<McpToolClient> {
+  const parts = await prepare(environment, options, "connectTools");
+  const ask: AskRpc = async (method, params, { timeoutMs = parts.timeoutMs, signal }) => {
+    const data = { jsonrpc: "2.0", method, params, id: 1 };
+    return toRpcAnswer(await parts.session.call({ type: "mcp", data }, { timeoutMs, signal }));
+  };
+  return createToolClient(parts, { mode, ask });
+}
+
+async function prepare(
+  environment: EnvironmentDefinition,
+  options: ConnectOptions,
+  caller: string,
+): Promise<ClientParts> {
   if (!isEnvironmentDefinition(environment)) {
-    throw new TypeError("connect() takes the URL of a server, or an environment that defineEnvironment made.");
+    throw new TypeError(`${caller}() takes the URL of a server, or an environment that defineEnvironment made.`);
   }
   const { contract } = environment;
-  return createEnvClient({
+  return {
     url: `in-process:${contract.name}`,
     session: await createSession((signal) => openLink(environment, options, signal), options.signal),
     shape: contractShape(contract),
     tasks: inProcessTasks(environment),
     metadata: () => renderMetadata(environment),
     timeoutMs: options.timeoutMs ?? DEFAULT_TIMEOUT_MS,
-  });
+  };
 }
 
 /** Waits for the factory as long as for a connection; an environment that is made too late is closed. */

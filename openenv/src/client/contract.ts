@@ -15,6 +15,13 @@ export interface SchemaIssue {
   readonly input?: unknown;
 }
 
+/** What a client needs of a tool; without `input` it takes no arguments, without `output` it may return any JSON. */
+export interface ClientTool {
+  readonly description?: string;
+  readonly input?: ClientSchema;
+  readonly output?: ClientSchema;
+}
+
 /** What a client needs of a contract; what `defineContract` returns fits. */
 export interface ClientContract {
   readonly name: string;
@@ -22,8 +29,7 @@ export interface ClientContract {
   readonly observation: ClientSchema;
   readonly state: ClientSchema;
   readonly reset: ClientSchema;
-  /** By their names; what they take is the server's to check. */
-  readonly tools?: object;
+  readonly tools?: Readonly<Record<string, ClientTool>>;
   schemas(): SchemaBody;
   fingerprint(): Promise<ContractFingerprint>;
 }

@@ -14,6 +14,7 @@ import {
 import type { Session } from "./session.js";
 import type { Shape } from "./shape.js";
 import type { TaskClient } from "./tasks.js";
+import { type CallTool, callByStep, createToolMethods, type ToolMethods } from "./tool-methods.js";
 
 /**
  * One session of an environment. Calls are answered in the order in which they were made.
@@ -26,6 +27,8 @@ export interface EnvClient<C extends ClientContract = GenericContract> extends A
   /** True when the episode is gone: `step` and `state` are refused until a `reset` is answered. */
   readonly sessionLost: boolean;
   readonly tasks: TaskClient;
+  /** The tools of the environment as methods; a call is a step. Empty for a server that does not publish its tools. */
+  readonly tools: ToolMethods<C>;
   /** Starts an episode; after a loss on a new session. */
   reset(options?: ResetOptions & Sent<C["reset"]>, call?: CallOptions): Promise<StepResult<Received<C["observation"]>>>;
   /** As `reset`, but a failure is a result with `outcome` `env_error` or `lost`, to be masked. */
@@ -55,6 +58,8 @@ export interface ClientParts {
   metadata(): Promise<MetadataBody>;
   /** Milliseconds a call waits when it does not say. */
   timeoutMs: number;
+  /** Default by a step. */
+  callTool?: CallTool;
 }
 
 export function createEnvClient<C extends ClientContract>(parts: ClientParts): EnvClient<C> {
@@ -72,6 +77,7 @@ export function createEnvClient<C extends ClientContract>(parts: ClientParts): E
   const client: EnvClient<C> = {
     url: parts.url,
     tasks: parts.tasks,
+    tools: createToolMethods(shape, parts.callTool ?? callByStep(session, parts.timeoutMs)),
     metadata: parts.metadata,
     get sessionLost() {
       return session.lost;

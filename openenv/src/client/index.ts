@@ -1,4 +1,5 @@
 export { connect } from "../connect.js";
+export { connectTools } from "../connect-tools.js";
 export {
   ConfigError,
   ConnectionError,
@@ -14,7 +15,7 @@ export type { ClientContract, ClientSchema, GenericContract } from "./contract.j
 export type { EnvClient } from "./env-client.js";
 export { type ConnectManyOptions, connectMany } from "./many/connect-many.js";
 export type { ManyClient } from "./many/many-client.js";
-export { type ConnectToolsOptions, connectTools, type McpToolClient } from "./mcp-client.js";
+export type { ConnectToolsOptions, McpToolClient } from "./mcp-client.js";
 export { ToolCallError, type ToolCallResult, type ToolInfo } from "./mcp-result.js";
 export type { CallOptions, ConnectOptions, StepOptions } from "./options.js";
 export {
@@ -28,3 +29,4 @@ export type { Autoreset, PoolClient, PoolReset, PoolResult } from "./pool/pool-c
 export type { EpisodeState, FailedResult, StepResult } from "./result.js";
 export { contractFromSchemas, type SchemaContract, type SchemaTypes } from "./schema-contract.js";
 export type { TaskClient, TaskSplitInfo } from "./tasks.js";
+export type { ToolMethods } from "./tool-methods.js";

@@ -1,14 +1,15 @@
 import type { MetadataBody } from "../protocol/http.js";
 import type { JsonObject } from "../protocol/messages.js";
 import type { ClientContract, GenericContract } from "./contract.js";
-import { createEnvClient, type EnvClient } from "./env-client.js";
-import { callInProduction, listInProduction, RpcDoor } from "./mcp-production.js";
-import { type ToolCallResult, type ToolInfo, toToolCallResult, toToolInfos } from "./mcp-result.js";
+import { type ClientParts, createEnvClient, type EnvClient } from "./env-client.js";
+import { type AskRpc, callInProduction, listInProduction, RpcDoor } from "./mcp-production.js";
+import { type ToolCallResult, type ToolInfo, toToolInfos } from "./mcp-result.js";
 import type { CallOptions, ConnectOptions } from "./options.js";
 import { prepare } from "./prepare.js";
 import { parseResult } from "./result.js";
-import { createSession, type Session } from "./session.js";
+import { createSession } from "./session.js";
 import { createTaskClient } from "./tasks.js";
+import { callByStep } from "./tool-methods.js";
 
 export interface ConnectToolsOptions extends ConnectOptions {
   /**
@@ -34,27 +35,12 @@ export interface McpToolClient<C extends ClientContract = GenericContract> exten
   callTool(name: string, given?: JsonObject, call?: CallOptions): Promise<ToolCallResult>;
 }
 
-/**
- * Opens one session of an environment with tools. Works with servers of this package and of the Python package.
- * @throws ConnectionError CONNECTION_FAILED when no connection is to be had, ContractMismatchError when the server's
- * schema breaks the contract.
- * @example
- * await using client = await connectTools("http://localhost:8000");
- * await client.reset();
- * const { data, reward, done } = await client.callTool("search", { text: "Du" });
- */
-export function connectTools<C extends ClientContract>(
+/** Opens one session of a server, and makes its tools callable by name. */
+export async function connectToolsTo(
   url: string | URL,
-  contract: C,
-  options?: ConnectToolsOptions,
-): Promise<McpToolClient<C>>;
-export function connectTools(url: string | URL, options?: ConnectToolsOptions): Promise<McpToolClient>;
-export async function connectTools(
-  url: string | URL,
-  second: ClientContract | ConnectToolsOptions = {},
-  third: ConnectToolsOptions = {},
+  contract: ClientContract | undefined,
+  options: ConnectToolsOptions,
 ): Promise<McpToolClient> {
-  const [contract, options] = "schemas" in second ? [second, third] : [undefined, second];
   const { base, http, open, shape, timeoutMs } = await prepare(url, contract, options);
   const { mode = "simulation" } = options;
   const door = new RpcDoor(http);
@@ -64,41 +50,37 @@ export async function connectTools(
     throw error;
   });
   const metadata = async () => (await http.get("/metadata")) as MetadataBody;
-  const client = createEnvClient<GenericContract>({
-    url: base,
-    session,
-    shape,
-    tasks: createTaskClient(http),
-    metadata,
-    timeoutMs,
-  });
-  const tools = mode === "simulation" ? toolsByStep(session, timeoutMs) : toolsByRpc(door);
+  const parts = { url: base, session, shape, tasks: createTaskClient(http), metadata, timeoutMs };
+  return createToolClient(parts, { mode, ask: (...request) => door.ask(...request), close: () => door.close() });
+}
+
+/** How tools are called outside of the episode, and what is to be closed with the client. */
+interface ToolAccess {
+  mode: "simulation" | "production";
+  ask: AskRpc;
+  close?(): Promise<void>;
+}
+
+export function createToolClient(parts: ClientParts, { mode, ask, close: closeAccess }: ToolAccess): McpToolClient {
+  const { session, timeoutMs } = parts;
+  const callTool =
+    mode === "simulation"
+      ? callByStep(session, timeoutMs)
+      : (name: string, given: JsonObject, call: CallOptions) => callInProduction(ask, { name, given }, call);
+  const listByStep = async (call: CallOptions): Promise<ToolInfo[]> => {
+    const limits = { timeoutMs: call.timeoutMs ?? timeoutMs, signal: call.signal };
+    const answer = await session.call({ type: "step", data: { type: "list_tools" } }, limits);
+    return toToolInfos(parseResult(answer, session.extensions).observation["tools"]);
+  };
   const close = async (): Promise<void> => {
     await session.close();
-    await door.close();
+    await closeAccess?.();
   };
-  return Object.assign(client, { mode, ...tools, close, [Symbol.asyncDispose]: close });
-}
-
-type ToolMethods = Pick<McpToolClient, "listTools" | "callTool">;
-
-function toolsByStep(session: Session, timeoutMs: number): ToolMethods {
-  const step = async (data: JsonObject, call: CallOptions) => {
-    const answer = await session.call({ type: "step", data }, { timeoutMs, ...call });
-    return parseResult(answer, session.extensions);
-  };
-  return {
-    listTools: async (call = {}) => toToolInfos((await step({ type: "list_tools" }, call)).observation["tools"]),
-    callTool: async (name, given = {}, call = {}) => {
-      const { observation, ...rest } = await step({ type: "call_tool", tool_name: name, arguments: given }, call);
-      return toToolCallResult(name, { result: observation["result"], error: observation["error"] }, rest);
-    },
-  };
-}
-
-function toolsByRpc(door: RpcDoor): ToolMethods {
-  return {
-    listTools: (call = {}) => listInProduction(door, call),
-    callTool: (name, given = {}, call = {}) => callInProduction(door, { name, given }, call),
-  };
+  return Object.assign(createEnvClient<GenericContract>({ ...parts, callTool }), {
+    mode,
+    listTools: (call: CallOptions = {}) => (mode === "simulation" ? listByStep(call) : listInProduction(ask, call)),
+    callTool: (name: string, given: JsonObject = {}, call: CallOptions = {}) => callTool(name, given, call),
+    close,
+    [Symbol.asyncDispose]: close,
+  });
 }

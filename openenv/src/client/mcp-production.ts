@@ -15,6 +15,17 @@ interface RpcFailure {
 }
 
 type RpcAnswer = { result: unknown } | { failure: RpcFailure };
+/** Asks for a method of JSON-RPC. */
+export type AskRpc = (method: string, params: JsonObject, call: CallOptions) => Promise<RpcAnswer>;
+
+/** Reads a JSON-RPC response. @throws ConnectionError PROTOCOL_ERROR when it is none. */
+export function toRpcAnswer(response: unknown): RpcAnswer {
+  if (!isObject(response)) throw new ConnectionError("PROTOCOL_ERROR", "The server's answer is no JSON-RPC.");
+  const { error, result } = response;
+  if (!isObject(error)) return { result };
+  const { code, message, data } = error;
+  return { failure: { code: Number(code), message: String(message), data: isObject(data) ? data : {} } };
+}
 
 /** JSON-RPC over `POST /mcp`, with a session that was created there. */
 export class RpcDoor {
@@ -40,12 +51,7 @@ export class RpcDoor {
   async ask(method: string, params: JsonObject, call: CallOptions): Promise<RpcAnswer> {
     const session = this.#sessionId === undefined ? {} : { session_id: this.#sessionId };
     const request = { jsonrpc: "2.0", method, params: { ...params, ...session }, id: ++this.#lastId };
-    const answer = await this.#http.post("/mcp", request, call);
-    if (!isObject(answer)) throw new ConnectionError("PROTOCOL_ERROR", "The server's answer is no JSON-RPC.");
-    const { error, result } = answer;
-    if (!isObject(error)) return { result };
-    const { code, message, data } = error;
-    return { failure: { code: Number(code), message: String(message), data: isObject(data) ? data : {} } };
+    return toRpcAnswer(await this.#http.post("/mcp", request, call));
   }
 
   /** Ends the session, if there is one; a server that is gone has ended it already. */
@@ -56,19 +62,19 @@ export class RpcDoor {
   }
 }
 
-export async function listInProduction(door: RpcDoor, call: CallOptions): Promise<ToolInfo[]> {
-  const answer = await door.ask("tools/list", {}, call);
+export async function listInProduction(ask: AskRpc, call: CallOptions): Promise<ToolInfo[]> {
+  const answer = await ask("tools/list", {}, call);
   if ("failure" in answer) throw toRemoteError(answer.failure);
   return toToolInfos(isObject(answer.result) ? answer.result["tools"] : undefined);
 }
 
 /** The Python package tells no type of a failure: it is an execution error. */
 export async function callInProduction(
-  door: RpcDoor,
+  ask: AskRpc,
   { name, given }: { name: string; given: JsonObject },
   call: CallOptions,
 ): Promise<ToolCallResult> {
-  const answer = await door.ask("tools/call", { name, arguments: given }, call);
+  const answer = await ask("tools/call", { name, arguments: given }, call);
   if ("result" in answer) return toToolCallResult(name, { result: answer.result, error: null });
   const { code, message, data } = answer.failure;
   if (code !== RPC_ERRORS.internal) throw toRemoteError(answer.failure);

@@ -12,9 +12,9 @@ export interface ToolInfo {
 }
 
 /** What a call gave. Outside simulation it earns nothing and ends nothing. */
-export interface ToolCallResult {
+export interface ToolCallResult<D = unknown> {
   /** What the tool returned. */
-  data: unknown;
+  data: D;
   /** The same for a language model. */
   text: string;
   reward: number | boolean | null;

@@ -62,5 +62,9 @@ async function makeShape(
 ): Promise<Shape> {
   if (contract) return contractShape(contract, { raw: options.binary === true });
   const schema = options.check === false ? undefined : await fetchSchema(http);
-  return genericShape(schema ? await compileActionCheck(schema.action) : () => [], schema?.tools !== undefined);
+  if (!schema) return genericShape(() => []);
+  return genericShape(
+    await compileActionCheck(schema.action),
+    schema.tools?.map(({ name }) => name),
+  );
 }

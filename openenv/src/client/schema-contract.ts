@@ -1,13 +1,15 @@
 import type { SchemaBody } from "../protocol/http.js";
 import { hashSchemas } from "../protocol/json-schema.js";
 import type { JsonObject } from "../protocol/messages.js";
-import type { ClientContract, ClientSchema } from "./contract.js";
+import type { ClientContract, ClientSchema, ClientTool } from "./contract.js";
 
 /** The types of an environment, as a generated client declares them. */
 export interface SchemaTypes {
   action: object;
   observation: object;
   state: object;
+  /** The arguments and the result of each tool, by its name. */
+  tools?: object;
 }
 
 /** A contract of which there are types and JSON Schemas, and no code. */
@@ -16,7 +18,14 @@ export interface SchemaContract<T extends SchemaTypes> extends ClientContract {
   readonly observation: ClientSchema<T["observation"], T["observation"]>;
   readonly state: ClientSchema<T["state"], T["state"]>;
   readonly reset: ClientSchema<JsonObject, JsonObject>;
+  readonly tools: SchemaTools<T["tools"]>;
 }
+
+type SchemaTools<T> = {
+  readonly [K in keyof T]: T[K] extends { input: infer I; output: infer O }
+    ? { input: ClientSchema<I, I>; output: ClientSchema<O, O> }
+    : ClientTool;
+};
 
 /**
  * Makes a contract for `connect` from what `GET /schema` answers, as generated clients do. The schemas are compared
@@ -24,13 +33,16 @@ export interface SchemaContract<T extends SchemaTypes> extends ClientContract {
  */
 export function contractFromSchemas<T extends SchemaTypes>(name: string, schemas: SchemaBody): SchemaContract<T> {
   let hash: Promise<string> | undefined;
+  const tool: ClientTool = { input: unchecked(), output: unchecked() };
   return {
     name,
     action: unchecked<T["action"]>(),
     observation: unchecked<T["observation"]>(),
     state: unchecked<T["state"]>(),
     reset: unchecked<JsonObject>(),
-    ...(schemas.tools && { tools: Object.fromEntries(schemas.tools.map((tool) => [tool.name, tool])) }),
+    tools: Object.fromEntries((schemas.tools ?? []).map(({ name }) => [name, tool])) as unknown as SchemaTools<
+      T["tools"]
+    >,
     schemas: () => schemas,
     fingerprint: async () => ({ version: "1.0.0", hash: await (hash ??= hashSchemas(schemas)) }),
   };

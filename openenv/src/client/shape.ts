@@ -13,11 +13,23 @@ export interface Shape {
   write(part: "action" | "reset", value: unknown): JsonObject;
   /** @throws ConnectionError PROTOCOL_ERROR that names the fields which do not fit. */
   read(part: "observation" | "state", fields: JsonObject): JsonObject;
+  /** The names of the tools. */
+  readonly tools: readonly string[];
+  /** What goes on the wire for the arguments of a tool. Wrong ones go as they are: the answer to them is the server's. */
+  writeCall(tool: string, given: JsonObject): JsonObject;
+  /** What a tool returned. @throws ConnectionError PROTOCOL_ERROR when it does not fit. */
+  readCall(tool: string, data: unknown): unknown;
 }
 
 /** Values as the contract declares them. With `raw`, bytes are left to whoever writes the frame. */
 export function contractShape(contract: ClientContract, { raw = false } = {}): Shape {
-  const hasTools = Object.keys(contract.tools ?? {}).length > 0;
+  const tools = contract.tools ?? {};
+  const hasTools = Object.keys(tools).length > 0;
+  const misfit = (part: string, issues: readonly SchemaIssue[]): ConnectionError => {
+    const what = issues.map((issue) => `${[part, ...issue.path].join(".")}: ${issue.message}`);
+    const message = `The server's answer does not fit the contract "${contract.name}": ${what.join("; ")}.`;
+    return new ConnectionError("PROTOCOL_ERROR", message);
+  };
   return {
     write: (part, value) => {
       if (hasTools && part === "action" && isToolAction(value as JsonObject)) return value as JsonObject;
@@ -29,17 +41,24 @@ export function contractShape(contract: ClientContract, { raw = false } = {}): S
       if (hasTools && part === "observation" && isToolObservation(fields)) return fields;
       const parsed = contract[part].safeParse(fields);
       if (parsed.success) return parsed.data as JsonObject;
-      const what = parsed.error.issues.map((issue) => `${[part, ...issue.path].join(".")}: ${issue.message}`);
-      throw new ConnectionError(
-        "PROTOCOL_ERROR",
-        `The server's answer does not fit the contract "${contract.name}": ${what.join("; ")}.`,
-      );
+      throw misfit(part, parsed.error.issues);
+    },
+    tools: Object.keys(tools),
+    writeCall: (tool, given) => {
+      const parsed = tools[tool]?.input?.safeParse(given);
+      return parsed?.success === true ? (encodeBytes(given, parsed.data, raw) as JsonObject) : given;
+    },
+    readCall: (tool, data) => {
+      const parsed = tools[tool]?.output?.safeParse(data);
+      if (parsed?.success === false) throw misfit(`tools.${tool}`, parsed.error.issues);
+      return parsed === undefined ? data : parsed.data;
     },
   };
 }
 
 /** Values as they come; actions are checked with `findIssues`, but for those that every environment with tools takes. */
-export function genericShape(findIssues: (action: unknown) => ValidationIssue[], hasTools = false): Shape {
+export function genericShape(findIssues: (action: unknown) => ValidationIssue[], tools: readonly string[] = []): Shape {
+  const hasTools = tools.length > 0;
   return {
     write: (part, value) => {
       const isChecked = part === "action" && !(hasTools && isToolAction(value as JsonObject));
@@ -48,6 +67,9 @@ export function genericShape(findIssues: (action: unknown) => ValidationIssue[],
       return value as JsonObject;
     },
     read: (_part, fields) => fields,
+    tools,
+    writeCall: (_tool, given) => given,
+    readCall: (_tool, data) => data,
   };
 }
 

@@ -30,7 +30,7 @@ export function renderSchemas(contract: SchemaSource): SchemaBody {
     reset_observation:
       first === contract.observation ? observation : renderPart({ ...contract, observation: first }, "observation"),
   };
-  const tools = Object.entries(contract.tools ?? {}).map(([name, tool]) => renderTool(name, tool).summary);
+  const tools = Object.entries(contract.tools ?? {}).map(([name, tool]) => renderTool(name, tool).published);
   return tools.length === 0 ? body : { ...body, tools };
 }
 

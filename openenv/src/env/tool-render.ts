@@ -1,6 +1,6 @@
 import * as z from "zod";
 import type { JsonObject } from "../protocol/messages.js";
-import type { ToolEntry, ToolSummary } from "../protocol/tools.js";
+import type { PublishedTool, ToolEntry, ToolSummary } from "../protocol/tools.js";
 import { normaliseFields } from "./normalise-schema.js";
 import { toJsonSchema } from "./to-json-schema.js";
 import type { ToolDeclaration } from "./tools.js";
@@ -9,6 +9,7 @@ import type { ToolDeclaration } from "./tools.js";
 export interface RenderedTool {
   entry: ToolEntry;
   summary: ToolSummary;
+  published: PublishedTool;
 }
 
 /** @throws TypeError naming the field when a type has no JSON form. */
@@ -16,9 +17,11 @@ export function renderTool(name: string, { description, title, input, output }: 
   const inputSchema = renderInput(input ?? z.object({}), name);
   const outputSchema = output === undefined ? null : renderOutput(output, name);
   const rest = { icons: null, annotations: null, meta: { fastmcp: { tags: [] } }, execution: null };
+  const summary = { name, description, input_schema: inputSchema };
   return {
     entry: { name, title: title ?? null, description, inputSchema, outputSchema, ...rest },
-    summary: { name, description, input_schema: inputSchema },
+    summary,
+    published: outputSchema === null ? summary : { ...summary, output_schema: outputSchema },
   };
 }
 

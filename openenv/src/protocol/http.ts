@@ -1,5 +1,5 @@
 import type { JsonObject } from "./messages.js";
-import type { ToolSummary } from "./tools.js";
+import type { PublishedTool } from "./tools.js";
 
 /** Header that names an HTTP session. A server answers `none` when no session was kept; asking with `none` wants none. */
 export const SESSION_HEADER = "openenv-session";
@@ -46,7 +46,7 @@ export interface SchemaBody {
   observation: JsonObject;
   state: JsonObject;
   reset_observation: JsonObject;
-  tools?: ToolSummary[];
+  tools?: PublishedTool[];
 }
 
 export interface HealthBody {

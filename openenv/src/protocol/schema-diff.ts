@@ -1,6 +1,6 @@
 import type { SchemaBody } from "./http.js";
 import { type Change, compareSchema } from "./schema-compare.js";
-import type { ToolSummary } from "./tools.js";
+import type { PublishedTool } from "./tools.js";
 
 /** One change between two versions of a contract, seen by a client that was built for the first. */
 export interface SchemaChange extends Change {
@@ -23,15 +23,19 @@ export function diffSchemas(before: SchemaBody, after: SchemaBody): SchemaChange
 }
 
 /** A server of another implementation tells no tools here, which does not mean that it has none. */
-function diffTools(before: readonly ToolSummary[], after: readonly ToolSummary[] | undefined): SchemaChange[] {
+function diffTools(before: readonly PublishedTool[], after: readonly PublishedTool[] | undefined): SchemaChange[] {
   if (after === undefined) return [];
   const part = "tools";
   const added = after.filter(({ name }) => !before.some((old) => old.name === name));
   return [
-    ...before.flatMap(({ name, input_schema }): SchemaChange[] => {
+    ...before.flatMap(({ name, input_schema, output_schema }): SchemaChange[] => {
       const next = after.find((one) => one.name === name);
       if (next === undefined) return [{ part, path: name, breaking: true, message: `"${name}" was removed` }];
       const changes = compareSchema(input_schema, next.input_schema, "sent");
+      // A result without a schema may be anything; whether it changed is not known.
+      if (output_schema && next.output_schema) {
+        changes.push(...compareSchema(output_schema, next.output_schema, "received"));
+      }
       return changes.map(({ path, ...change }) => ({ part, path: path === "" ? name : `${name}.${path}`, ...change }));
     }),
     ...added.map(({ name }) => ({ part, path: name, breaking: false, message: `"${name}" was added` }) as const),

@@ -25,11 +25,16 @@ export interface ToolResult {
 /** What came of a call: one of the two is null. */
 export type ToolOutcome = { result: ToolResult; error: null } | { result: null; error: ToolErrorBody };
 
-/** A tool in the answer to a `list_tools` step, and in `GET /schema`. */
+/** A tool in the answer to a `list_tools` step. */
 export interface ToolSummary {
   name: string;
   description: string;
   input_schema: JsonObject;
+}
+
+/** A tool in `GET /schema`: with the schema of its result as `tools/list` has it, where it declares one. */
+export interface PublishedTool extends ToolSummary {
+  output_schema?: JsonObject;
 }
 
 /** A tool in the answer to `tools/list`, in the reference's spelling. */

@@ -1,6 +1,7 @@
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
 import { type Command, Option } from "commander";
-import { connectTools, type McpToolClient } from "../../client/mcp-client.js";
+import type { McpToolClient } from "../../client/mcp-client.js";
+import { connectTools } from "../../connect-tools.js";
 import { toMcpServer } from "../../mcp/to-mcp-server.js";
 import { exit, printNote } from "../output.js";
 import { serverToken } from "../server-token.js";

@@ -3,11 +3,12 @@ import type { JsonObject } from "../../protocol/messages.js";
 import { parseAddress } from "../address.js";
 import { compareSchemas } from "../compare-schemas.js";
 import type { ClientContract } from "../contract.js";
+import type { ToolCallResult } from "../mcp-result.js";
 import { type EpisodeState, type StepResult, toFailedResult } from "../result.js";
 import { contractShape, genericShape, type Shape } from "../shape.js";
 import { type Channel, startChannel } from "./channel.js";
 import { refuseSameProcess } from "./same-process.js";
-import type { SyncConnectOptions, SyncEnvClient, SyncTaskClient } from "./types.js";
+import type { SyncCallOptions, SyncConnectOptions, SyncEnvClient, SyncTaskClient } from "./types.js";
 import type { ServerAnswer } from "./wire.js";
 
 /**
@@ -45,7 +46,8 @@ export function connectSync(
     throw error;
   }
   // Schemas of an author do not cross threads: without a contract the thread checks actions, with one this thread does.
-  return createClient(base, channel, contract ? contractShape(contract) : genericShape(() => []));
+  const shape = contract ? contractShape(contract) : genericShape(() => [], channel.call("tools") as string[]);
+  return createClient(base, channel, shape);
 }
 
 function createClient(url: string, channel: Channel, shape: Shape): SyncEnvClient {
@@ -65,6 +67,13 @@ function createClient(url: string, channel: Channel, shape: Shape): SyncEnvClien
     (...args: unknown[]) =>
       channel.call("tasks", method, ...args);
 
+  const callTool =
+    (name: string) =>
+    (given: JsonObject = {}, call?: SyncCallOptions) => {
+      const result = channel.call("callTool", name, shape.writeCall(name, given), call) as ToolCallResult;
+      return { ...result, data: shape.readCall(name, result.data) };
+    };
+
   const client: SyncEnvClient = {
     url,
     get sessionLost() {
@@ -73,6 +82,7 @@ function createClient(url: string, channel: Channel, shape: Shape): SyncEnvClien
     tasks: Object.fromEntries(
       ["splits", "list", "count", "get", "range"].map((method) => [method, task(method)]),
     ) as unknown as SyncTaskClient,
+    tools: Object.fromEntries(shape.tools.map((name) => [name, callTool(name)])),
     reset: (options, call) => {
       const { seed, episodeId, split, index, ...own } = options ?? {};
       return typed(channel.call("reset", { seed, episodeId, split, index, ...shape.write("reset", own) }, call));

@@ -4,6 +4,7 @@ import type { ClientContract, GenericContract, Received, Sent } from "../contrac
 import type { CallOptions, ConnectOptions, StepOptions } from "../options.js";
 import type { EpisodeState, FailedResult, StepResult } from "../result.js";
 import type { TaskClient } from "../tasks.js";
+import type { ToolMethods } from "../tool-methods.js";
 
 /** As those of `connect`; a thread that waits cannot be aborted. */
 export type SyncConnectOptions = Omit<ConnectOptions, "signal">;
@@ -13,6 +14,9 @@ export type SyncStepOptions = Omit<StepOptions, "signal">;
 /** A method that waits for its answer instead of promising it. */
 type Blocking<M> = M extends (...args: infer A) => Promise<infer R> ? (...args: A) => R : never;
 export type SyncTaskClient = { [M in keyof TaskClient]: Blocking<TaskClient[M]> };
+export type SyncToolMethods<C extends ClientContract> = {
+  readonly [M in keyof ToolMethods<C>]: Blocking<ToolMethods<C>[M]>;
+};
 
 /** One session of an environment, as `EnvClient`, with calls that block until the answer is there. */
 export interface SyncEnvClient<C extends ClientContract = GenericContract> extends Disposable {
@@ -21,6 +25,8 @@ export interface SyncEnvClient<C extends ClientContract = GenericContract> exten
   /** True when the episode is gone: `step` and `state` are refused until `reset`. */
   readonly sessionLost: boolean;
   readonly tasks: SyncTaskClient;
+  /** The tools of the environment as methods; a call is a step. Empty for a server that does not publish its tools. */
+  readonly tools: SyncToolMethods<C>;
   /** Starts an episode; after a loss on a new session. */
   reset(options?: ResetOptions & Sent<C["reset"]>, call?: SyncCallOptions): StepResult<Received<C["observation"]>>;
   /** As `reset`, but a failure is a result with `outcome` `env_error` or `lost`, to be masked. */

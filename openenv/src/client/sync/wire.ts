@@ -6,8 +6,10 @@ import {
   type ErrorCode,
   ProviderError,
   RemoteError,
+  type ToolErrorType,
 } from "../../errors.js";
 import type { SchemaBody } from "../../protocol/http.js";
+import { ToolCallError } from "../mcp-result.js";
 
 /** What every thread is started with; `flag` is 1 while an answer is there. */
 export interface ThreadData {
@@ -37,10 +39,13 @@ export interface ServerAnswer {
 
 export type Answer = { value: unknown } | { error: PackedError };
 
+type Reward = ToolCallError["reward"];
+
 /** An error on its way between threads: structured clone would leave nothing of it but its message. */
 type PackedError =
   | { kind: "remote"; wireCode: string; message: string; details: Record<string, unknown> }
   | { kind: "connection"; code: ErrorCode; message: string; cause: unknown }
+  | { kind: "tool"; toolName: string; errorType: ToolErrorType; message: string; reward: Reward; done: boolean }
   | { kind: "provider"; code: ErrorCode; message: string; logs: string }
   | { kind: "config"; message: string }
   | { kind: "other"; error: unknown };
@@ -53,6 +58,10 @@ export function packError(error: unknown): PackedError {
     const cause = error.cause instanceof Error ? new Error(error.cause.message) : undefined;
     return { kind: "connection", code: error.code, message: error.message, cause };
   }
+  if (error instanceof ToolCallError) {
+    const { toolName, errorType, message, reward, done } = error;
+    return { kind: "tool", toolName, errorType, message, reward, done };
+  }
   if (error instanceof ProviderError) {
     return { kind: "provider", code: error.code, message: error.message, logs: error.logs };
   }
@@ -63,6 +72,10 @@ export function packError(error: unknown): PackedError {
 export function unpackError(packed: PackedError): unknown {
   if (packed.kind === "remote") return new RemoteError(packed.wireCode, packed.message, packed.details);
   if (packed.kind === "connection") return new ConnectionError(packed.code, packed.message, { cause: packed.cause });
+  if (packed.kind === "tool") {
+    const { toolName, errorType: error_type, message, reward, done } = packed;
+    return new ToolCallError(toolName, { error_type, message }, { reward, done, metadata: {} });
+  }
   if (packed.kind === "provider") return new ProviderError(packed.code, packed.message, { logs: packed.logs });
   if (packed.kind === "config") return new ConfigError(packed.message);
   return packed.error;

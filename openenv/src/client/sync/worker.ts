@@ -1,13 +1,13 @@
 /** The thread of a blocking client: an ordinary client, driven by the calls that come through a port. */
 import { workerData } from "node:worker_threads";
-import type { EnvClient, TaskClient } from "../index.js";
+import type { McpToolClient, TaskClient } from "../index.js";
 import type { ConnectOptions } from "../options.js";
 import { answerCalls } from "./answer-calls.js";
 import type { ServerAnswer, ThreadData, WorkerSetup } from "./wire.js";
 
 const setup = (workerData as ThreadData).setup as WorkerSetup;
 const options = setup.options as ConnectOptions;
-let client: EnvClient | undefined;
+let client: McpToolClient | undefined;
 
 answerCalls(perform);
 
@@ -17,17 +17,20 @@ async function perform(method: string, args: unknown[]): Promise<unknown> {
   if (method === "close") return client?.close();
   if (!client) throw new TypeError("the client is not open");
   if (method === "sessionLost") return client.sessionLost;
+  if (method === "tools") return Object.keys(client.tools);
   if (method === "tasks") {
     const [name, ...rest] = args as [keyof TaskClient, ...unknown[]];
     return (client.tasks[name] as (...args: unknown[]) => unknown)(...rest);
   }
-  return (client[method as "reset" | "step" | "state" | "metadata"] as (...args: unknown[]) => unknown)(...args);
+  return (client[method as "reset" | "step" | "state" | "metadata" | "callTool"] as (...args: unknown[]) => unknown)(
+    ...args,
+  );
 }
 
 /** Loaded here, not at the top: a failure to load must reach the thread that waits. */
-async function open(): Promise<EnvClient> {
-  const { connect } = await import("../index.js");
-  return connect(setup.url, setup.typed ? { ...options, check: false } : options);
+async function open(): Promise<McpToolClient> {
+  const { connectTools } = await import("../index.js");
+  return connectTools(setup.url, setup.typed ? { ...options, check: false } : options);
 }
 
 async function fetchServer(): Promise<ServerAnswer> {

@@ -2,8 +2,8 @@ import { describe, expect, test } from "vitest";
 import { MANY, openHttp, openOnBoth, stepHttp, TALLY, tallied } from "../../../test-support/balanced-sessions.js";
 import { BALANCERS, startBalancer } from "../../../test-support/balancers.js";
 import { useMcp } from "../../../test-support/mcp.js";
-import { connectTools } from "../../client/mcp-client.js";
 import { connect } from "../../connect.js";
+import { connectTools } from "../../connect-tools.js";
 import type { RunningServer } from "../../server/types.js";
 import { findFreePort } from "../../util/free-port.js";
 

@@ -1,0 +1,65 @@
+import type { JsonObject } from "../protocol/messages.js";
+import type { ClientContract, ClientSchema, ClientTool } from "./contract.js";
+import { type ToolCallResult, toToolCallResult } from "./mcp-result.js";
+import type { CallOptions } from "./options.js";
+import { parseResult } from "./result.js";
+import type { Session } from "./session.js";
+import type { Shape } from "./shape.js";
+
+/**
+ * The tools of an environment as methods: those of the contract, without one those that `GET /schema` lists.
+ * @example const { data } = await env.tools.search({ text: "Du" });
+ */
+export type ToolMethods<C extends ClientContract> = {
+  readonly [K in keyof ToolsOf<C>]: ToolMethod<ToolsOf<C>[K]>;
+};
+
+type ToolsOf<C extends ClientContract> = C extends { readonly tools: infer T }
+  ? T
+  : Readonly<Record<string, ClientTool>>;
+
+/**
+ * Calls a tool. Arguments with defaults may be left out.
+ * @throws ToolCallError when the tool gave no result, also for wrong arguments, which the server checks; RemoteError or
+ * ConnectionError when it was not called.
+ */
+type ToolMethod<T> = Method<Arguments<T>, Data<T>>;
+/** A method, so that a client of known tools is also a client of any. */
+type Method<A, D> = {
+  call(
+    ...given: Record<never, never> extends A ? [given?: A, call?: CallOptions] : [given: A, call?: CallOptions]
+  ): Promise<ToolCallResult<D>>;
+}["call"];
+
+type Arguments<T> = T extends { input: infer I extends ClientSchema }
+  ? NonNullable<I["~standard"]["types"]>["input"]
+  : "input" extends keyof T
+    ? JsonObject
+    : Record<string, never>;
+type Data<T> = T extends { output: infer O extends ClientSchema }
+  ? NonNullable<O["~standard"]["types"]>["output"]
+  : unknown;
+
+/** Calls a tool with what is written already, and gives what came of it as it is. */
+export type CallTool = (name: string, given: JsonObject, call: CallOptions) => Promise<ToolCallResult>;
+
+/** Calls tools by steps. */
+export function callByStep(session: Session, timeoutMs: number): CallTool {
+  return async (name, given, call) => {
+    const data = { type: "call_tool", tool_name: name, arguments: given };
+    const limits = { timeoutMs: call.timeoutMs ?? timeoutMs, signal: call.signal };
+    const answer = await session.call({ type: "step", data }, limits);
+    const { observation, ...rest } = parseResult(answer, session.extensions);
+    return toToolCallResult(name, { result: observation["result"], error: observation["error"] }, rest);
+  };
+}
+
+export function createToolMethods<C extends ClientContract>(shape: Shape, callTool: CallTool): ToolMethods<C> {
+  const method =
+    (name: string) =>
+    async (given: JsonObject = {}, call: CallOptions = {}): Promise<ToolCallResult> => {
+      const result = await callTool(name, shape.writeCall(name, given), call);
+      return { ...result, data: shape.readCall(name, result.data) };
+    };
+  return Object.fromEntries(shape.tools.map((name) => [name, method(name)])) as unknown as ToolMethods<C>;
+}
