@@ -1,6 +1,6 @@
 import { ConnectionError, RemoteError, type ValidationIssue } from "../errors.js";
 import type { JsonObject } from "../protocol/messages.js";
-import { isToolAction, isToolObservation } from "../protocol/tools.js";
+import { isToolAction, isToolObservation, lacksToolType, MISSING_TOOL_TYPE } from "../protocol/tools.js";
 import type { ClientContract, SchemaIssue } from "./contract.js";
 import { encodeBytes } from "./encode.js";
 
@@ -34,7 +34,10 @@ export function contractShape(contract: ClientContract, { raw = false } = {}): S
     write: (part, value) => {
       if (hasTools && part === "action" && isToolAction(value as JsonObject)) return value as JsonObject;
       const parsed = contract[part].safeParse(value);
-      if (!parsed.success) throw refusal(part, describeIssues(value, parsed.error.issues));
+      if (!parsed.success) {
+        const issues = describeIssues(value, parsed.error.issues);
+        throw refusal(part, hasTools && part === "action" ? withToolType(value, issues) : issues);
+      }
       return encodeBytes(value, parsed.data, raw) as JsonObject;
     },
     read: (part, fields) => {
@@ -63,7 +66,7 @@ export function genericShape(findIssues: (action: unknown) => ValidationIssue[],
     write: (part, value) => {
       const isChecked = part === "action" && !(hasTools && isToolAction(value as JsonObject));
       const errors = isChecked ? findIssues(value) : [];
-      if (errors.length > 0) throw refusal(part, errors);
+      if (errors.length > 0) throw refusal(part, hasTools ? withToolType(value, errors) : errors);
       return value as JsonObject;
     },
     read: (_part, fields) => fields,
@@ -76,6 +79,11 @@ export function genericShape(findIssues: (action: unknown) => ValidationIssue[],
 function refusal(part: string, errors: ValidationIssue[]): RemoteError {
   const what = errors.map(({ loc, msg }) => `${[part, ...loc].join(".")}: ${msg}`).join("; ");
   return new RemoteError("VALIDATION_ERROR", `Nothing was sent, it does not fit its schema: ${what}.`, { errors });
+}
+
+function withToolType(input: unknown, issues: ValidationIssue[]): ValidationIssue[] {
+  if (!lacksToolType(input)) return issues;
+  return [{ type: "missing", loc: ["type"], msg: MISSING_TOOL_TYPE, input }, ...issues];
 }
 
 function describeIssues(value: unknown, issues: readonly SchemaIssue[]): ValidationIssue[] {

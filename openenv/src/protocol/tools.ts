@@ -1,4 +1,5 @@
 import type { ToolErrorType } from "../errors.js";
+import { isObject } from "../util/is-object.js";
 import type { JsonObject } from "./messages.js";
 
 /** Names that are no tool's: agents must not reach the controls of an episode. */
@@ -54,6 +55,14 @@ export interface ToolEntry {
 export function isToolAction(action: JsonObject): boolean {
   const type = action?.["type"];
   return type === "call_tool" || type === "list_tools";
+}
+
+/** Why a call of a tool that does not say that it is one does not fit: without `type` it is read as the author's action. */
+export const MISSING_TOOL_TYPE = 'Field required: a call of a tool has "type": "call_tool"';
+
+/** True for a call of a tool without its `type`. */
+export function lacksToolType(action: unknown): boolean {
+  return isObject(action) && "tool_name" in action && !("type" in action);
 }
 
 /** True for what those actions show. */

@@ -1,7 +1,8 @@
 import type { Transition } from "../env/environment.js";
+import { missingField } from "../env/issues.js";
 import { InvalidOutputError } from "../env/validate.js";
 import type { ClientMessage, JsonObject, ObservationData, ServerMessage } from "../protocol/messages.js";
-import { isToolAction, type ToolOutcome } from "../protocol/tools.js";
+import { isToolAction, lacksToolType, MISSING_TOOL_TYPE, type ToolOutcome } from "../protocol/tools.js";
 import type { View } from "../protocol/web.js";
 import { clip } from "../util/clip.js";
 import { isThenable } from "../util/thenable.js";
@@ -89,7 +90,11 @@ export class Exchange extends Call implements Task<ServerMessage> {
     const { validator, tools, definition } = session.runtime;
     const usesTools = tools !== undefined && (definition.contract.toolsOnly || isToolAction(data));
     const checked = usesTools ? tools.checkAction(data) : validator.action(data);
-    if (!checked.ok) return invalidMessage(checked.issues);
+    if (!checked.ok) {
+      const isOwn = "tool_name" in definition.contract.action.shape;
+      if (tools === undefined || isOwn || !lacksToolType(data)) return invalidMessage(checked.issues);
+      return invalidMessage([{ ...missingField(["type"], data), msg: MISSING_TOOL_TYPE }, ...checked.issues]);
+    }
     const { action, metadata } = checked.value;
     this.metadata = metadata;
     if (usesTools && action["type"] === "list_tools") return this.#stepped(listTools(tools), "tool");
