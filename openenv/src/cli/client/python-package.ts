@@ -1,6 +1,7 @@
 import type { Names } from "../names.js";
 import { docstring, renderPythonModels } from "./render-python.js";
-import type { ClientTypes } from "./types.js";
+import { renderPythonTools } from "./render-python-tools.js";
+import type { ClientTypes, Type } from "./types.js";
 
 /** What the first line of a generated file says; one without it is never overwritten. */
 export const PYTHON_MARK = "# Written by `openenv client python`; a change is lost when it is run again.";
@@ -15,6 +16,9 @@ export function renderPythonPackage(types: ClientTypes, names: Names): Record<st
       types,
       `${PYTHON_MARK}\n"""${prefix}Action and what belongs to it."""\n`,
     ),
+    ...(types.tools.length > 0 && {
+      [`${module}/tools.py`]: renderPythonTools(types, prefix, `${PYTHON_MARK}\n"""The tools of ${prefix}Env."""\n`),
+    }),
     [`${module}/py.typed`]: "",
   };
 }
@@ -42,14 +46,20 @@ ${module} = ["py.typed"]
 }
 
 function renderInit(types: ClientTypes, { prefix, title }: Names): string {
-  const models = [types.action, types.observation, types.state, ...types.models].map(({ name }) => name).sort();
-  const all = [`${prefix}Env`, ...models].sort();
+  const inputs = types.tools.map(({ input }) => input).filter(({ fields }) => fields.length > 0);
+  const models = [types.action, types.observation, types.state, ...types.models, ...inputs]
+    .map(({ name }) => name)
+    .sort();
+  const hasTools = types.tools.length > 0;
+  const clients = [`${prefix}Env`, ...(hasTools ? [`Sync${prefix}Env`] : [])];
+  const tools = hasTools ? [`${prefix}Tools`, `Sync${prefix}Tools`, "ToolCallError", "ToolCallResult"] : [];
+  const all = [...clients, ...models, ...tools].sort();
   return `${PYTHON_MARK}
 """${docstring(title)}, an OpenEnv environment."""
 
-from .client import ${prefix}Env
+${renderImport("client", clients)}
 ${renderImport("models", models)}
-
+${hasTools ? `${renderImport("tools", tools)}\n` : ""}
 __all__ = [
 ${all.map((name) => `    "${name}",\n`).join("")}]
 `;
@@ -62,18 +72,34 @@ function renderImport(module: string, names: readonly string[]): string {
 
 function renderClient(types: ClientTypes, { prefix, module }: Names): string {
   const { action, observation, state } = types;
+  const hasTools = types.tools.length > 0;
+  // An action that is a call of a tool itself shows what it gave as its own observation.
+  const isCall = action.fields.some(({ name, type }) => name === "type" && isCallType(type));
+  const hasBoth = hasTools && !isCall;
+  const stock = hasBoth ? ["CallToolAction", "ListToolsAction"] : hasTools ? ["CallToolAction"] : [];
+  const sent = [action.name, ...stock].join(" | ");
+  const generics = `[${sent}, ${observation.name}, ${state.name}]`;
+  const mcp = [...stock, ...(hasBoth ? ["CallToolObservation", "ListToolsObservation"] : [])].sort();
+  const imports = [
+    "from openenv.core import EnvClient",
+    "from openenv.core.client_types import StepResult",
+    ...(hasTools
+      ? [`from openenv.core.env_server.mcp_types import (\n${mcp.map((name) => `    ${name},\n`).join("")})`]
+      : []),
+    ...(hasTools ? ["from openenv.core.sync_client import SyncEnvClient"] : []),
+    "",
+    renderImport("models", [action.name, observation.name, state.name]),
+    ...(hasTools ? [renderImport("tools", [`${prefix}Tools`, `Sync${prefix}Tools`])] : []),
+  ];
   return `${PYTHON_MARK}
 """The client of ${module}."""
-
+${hasTools ? "\nfrom __future__ import annotations\n" : ""}
 from typing import Any
 
-from openenv.core import EnvClient
-from openenv.core.client_types import StepResult
-
-${renderImport("models", [action.name, observation.name, state.name])}
+${imports.join("\n")}
 
 
-class ${prefix}Env(EnvClient[${action.name}, ${observation.name}, ${state.name}]):
+class ${prefix}Env(EnvClient${generics}):
     """One session of ${module}.
 
     Example:
@@ -81,17 +107,16 @@ class ${prefix}Env(EnvClient[${action.name}, ${observation.name}, ${state.name}]
         ...     result = env.reset()
         ...     print(result.observation)
     """
-
-    def _step_payload(self, action: ${action.name}) -> dict[str, Any]:
+${hasTools ? renderAccess(prefix) : ""}
+    def _step_payload(self, action: ${sent}) -> dict[str, Any]:
         # What was left out is the server's to fill in.
-        return action.model_dump(mode="json", by_alias=True, exclude_unset=True)
-
-    def _parse_result(self, payload: dict[str, Any]) -> StepResult[${observation.name}]:
+${renderPayload(isCall, hasBoth)}
+    def _parse_result(self, payload: dict[str, Any]) -> StepResult[${hasBoth ? "Any" : observation.name}]:
         seen = payload.get("observation") or {}
         reward = payload.get("reward")
         done = payload.get("done", False)
         metadata = payload.get("metadata") or seen.get("metadata") or {}
-        observation = ${observation.name}.model_validate(
+        observation = ${hasBoth ? `_model_of(seen)` : observation.name}.model_validate(
             {**seen, "reward": reward, "done": done, "metadata": metadata}
         )
         return StepResult(
@@ -100,5 +125,77 @@ class ${prefix}Env(EnvClient[${action.name}, ${observation.name}, ${state.name}]
 
     def _parse_state(self, payload: dict[str, Any]) -> ${state.name}:
         return ${state.name}.model_validate(payload)
+${hasBoth ? renderModelOf(observation.name) : ""}${hasTools ? renderSync(prefix, generics) : ""}`;
+}
+
+function isCallType(type: Type): boolean {
+  return type.kind === "literal" && type.values.length === 1 && type.values[0] === "call_tool";
+}
+
+/** A call of a tool always says that it is one. */
+function renderPayload(isCall: boolean, hasBoth: boolean): string {
+  const dump = 'action.model_dump(mode="json", by_alias=True, exclude_unset=True)';
+  if (isCall) return `        return {"type": action.type, **${dump}}\n`;
+  if (!hasBoth) return `        return ${dump}\n`;
+  return `        payload = ${dump}
+        if isinstance(action, (CallToolAction, ListToolsAction)):
+            payload["type"] = action.type
+        return payload
+`;
+}
+
+function renderAccess(prefix: string): string {
+  return `
+    @property
+    def tools(self) -> ${prefix}Tools:
+        """The tools of the environment as methods."""
+        if self._execution_mode == "sync":
+            return Sync${prefix}Tools(self)  # type: ignore
+        return ${prefix}Tools(self)
+
+    def sync(self) -> Sync${prefix}Env:
+        """The same client with calls that block."""
+        client = self._sync_client
+        if not isinstance(client, Sync${prefix}Env):
+            client = self._sync_client = Sync${prefix}Env(self)
+        return client
+
+    async def __aenter__(self) -> ${prefix}Env:
+        await super().__aenter__()
+        return self
+`;
+}
+
+/** What an answer is, by its fields. */
+function renderModelOf(observation: string): string {
+  return `
+
+def _model_of(seen: dict[str, Any]) -> Any:
+    if seen.keys() >= {"tool_name", "result", "error"}:
+        return CallToolObservation
+    return ListToolsObservation if seen.keys() - {"metadata"} == {"tools"} else ${observation}
+`;
+}
+
+function renderSync(prefix: string, generics: string): string {
+  return `
+
+class Sync${prefix}Env(SyncEnvClient${generics}):
+    """One session of ${prefix}Env, with calls that block."""
+
+    @property
+    def tools(self) -> Sync${prefix}Tools:
+        """The tools of the environment as methods."""
+        return Sync${prefix}Tools(self)
+
+    def new_session(self) -> Sync${prefix}Env:
+        client = self._async._create_session_client().sync()
+        client.connect()
+        self._child_clients.append(client)
+        return client
+
+    def __enter__(self) -> Sync${prefix}Env:
+        super().__enter__()
+        return self
 `;
 }

@@ -6,9 +6,11 @@ const MAX_LINE = 88;
 
 /** The module of the typed classes: what an agent sends, sees and may ask for. */
 export function renderPythonModels(types: ClientTypes, head: string): string {
-  const names = new Set([...types.models, types.action, types.observation, types.state].map(({ name }) => name));
+  const names = classNames(types);
+  const inputs = types.tools.map(({ input }) => input).filter(({ fields }) => fields.length > 0);
   const classes = [
     ...types.models.map((model) => renderClass(model, "BaseModel", names)),
+    ...inputs.map((model) => renderClass(model, "Arguments", names)),
     renderClass(types.action, "Action", names),
     renderClass(types.observation, "Observation", names),
     renderClass(types.state, "State", names),
@@ -24,24 +26,37 @@ ${code}
 `;
 }
 
-function renderClass(model: Model, base: string, names: ReadonlySet<string>): string {
+/** Names of classes, which no field may have. */
+export function classNames({ models, action, observation, state, tools }: ClientTypes): ReadonlySet<string> {
+  const inputs = tools.map(({ input }) => input);
+  return new Set([...models, action, observation, state, ...inputs].map(({ name }) => name));
+}
+
+/** The fields of a class by their names in Python. */
+export function pythonFields(model: Model, base: string, names: ReadonlySet<string>): { name: string; field: Field }[] {
   const used = new Set([...(BASE_FIELDS[base] ?? []), ...names]);
-  const fields = model.fields.map((field) => {
+  return model.fields.map((field) => {
     const name = pythonField(field.name, used);
     used.add(name);
     return { name, field };
   });
+}
+
+function renderClass(model: Model, base: string, names: ReadonlySet<string>): string {
+  const fields = pythonFields(model, base, names);
   const lines = fields.map(({ name, field }) => renderField(name, field));
   const parts = [
     `    """${docstring(model.description || DOCSTRINGS[base] || `${model.name}.`)}"""`,
     renderConfig(model, base, fields),
     lines.join("\n"),
   ].filter(Boolean);
-  return `class ${model.name}(${base}):\n${parts.join("\n\n")}`;
+  return `class ${model.name}(${base === "Arguments" ? "BaseModel" : base}):\n${parts.join("\n\n")}`;
 }
 
 const BASE_FIELDS: Record<string, string[]> = {
   Action: ["metadata"],
+  // What the methods of tools have beside their arguments.
+  Arguments: ["self", "UNSET"],
   Observation: ["done", "reward", "metadata"],
   State: ["episode_id", "step_count"],
 };
@@ -56,6 +71,7 @@ const EXTRA: Record<string, Model["extra"]> = {
   Observation: "forbid",
   State: "allow",
   BaseModel: "ignore",
+  Arguments: "ignore",
 };
 
 function renderConfig(model: Model, base: string, fields: { name: string; field: Field }[]): string {
@@ -107,7 +123,7 @@ function isPlainType(type: Type): boolean {
   return !["model", "format", "tuple"].includes(type.kind);
 }
 
-function renderType(type: Type): string {
+export function renderType(type: Type): string {
   switch (type.kind) {
     case "any":
       return "Any";

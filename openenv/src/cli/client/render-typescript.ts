@@ -1,4 +1,4 @@
-import type { ClientTypes, Field, Model, Type } from "./types.js";
+import type { ClientTypes, Field, Model, ToolType, Type } from "./types.js";
 
 /** The declarations of an environment's types. */
 export function renderTypeScriptTypes(types: ClientTypes): string {
@@ -11,7 +11,22 @@ export function renderTypeScriptTypes(types: ClientTypes): string {
       "What the environment tells about an episode, beside its id and its steps.",
     ),
     ...types.models.map((model) => renderInterface(model, "both", "")),
+    ...types.tools.filter(hasArguments).map(({ input, name }) => renderInterface(input, "sent", `What ${name} takes.`)),
   ].join("\n\n");
+}
+
+/** What each tool takes and gives, by its name. */
+export function renderToolTypes(tools: readonly ToolType[], name: string): string {
+  const lines = tools.map((tool) => {
+    const input = hasArguments(tool) ? tool.input.name : "Record<string, never>";
+    const members = `{ input: ${input}; output: ${renderType(tool.output)} }`;
+    return `${renderComment(tool.description, "  ")}  ${renderKey(tool.name)}: ${members};\n`;
+  });
+  return `/** The tools of the environment: what they take and what they return. */\nexport type ${name} = {\n${lines.join("")}};`;
+}
+
+function hasArguments({ input }: ToolType): boolean {
+  return input.fields.length > 0;
 }
 
 /** A field with a default may be left out by who sends it, and is there for who receives it. */
@@ -29,8 +44,11 @@ function renderInterface(model: Model, direction: Direction, otherwise: string):
 
 function renderField(field: Field, direction: Direction): string {
   const isThere = field.required || (direction === "received" && field.default !== undefined);
-  const name = /^[A-Za-z_$][\w$]*$/.test(field.name) ? field.name : JSON.stringify(field.name);
-  return `${name}${isThere ? "" : "?"}: ${renderType(field.type)};`;
+  return `${renderKey(field.name)}${isThere ? "" : "?"}: ${renderType(field.type)};`;
+}
+
+function renderKey(name: string): string {
+  return /^[A-Za-z_$][\w$]*$/.test(name) ? name : JSON.stringify(name);
 }
 
 function renderType(type: Type): string {

@@ -3,8 +3,17 @@ export interface ClientTypes {
   action: Model;
   observation: Model;
   state: Model;
-  /** Objects inside of those three, each after the ones it is made of, where they do not go round. */
+  /** Objects inside of those three and of the tools, each after the ones it is made of, where they do not go round. */
   models: Model[];
+  tools: ToolType[];
+}
+
+/** A tool: the object that its arguments are, and what it returns. */
+export interface ToolType {
+  name: string;
+  description: string;
+  input: Model;
+  output: Type;
 }
 
 /** An object. */

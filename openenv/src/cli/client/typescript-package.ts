@@ -1,6 +1,6 @@
 import type { SchemaBody } from "../../protocol/http.js";
 import type { Names } from "../names.js";
-import { renderTypeScriptTypes } from "./render-typescript.js";
+import { renderToolTypes, renderTypeScriptTypes } from "./render-typescript.js";
 import type { ClientTypes } from "./types.js";
 
 /** What the first line of a generated file says; one without it is never overwritten. */
@@ -25,13 +25,13 @@ export const ${prefix}Env = { connect: (url, options) => connect(url, contract, 
 import type { ConnectOptions, EnvClient, SchemaContract } from "openenv-ts/client";
 
 ${renderTypeScriptTypes(types)}
-
+${types.tools.length > 0 ? `\n${renderToolTypes(types.tools, `${prefix}Tools`)}\n` : ""}
 /** What \`connect\` of openenv-ts and its providers take. */
 export declare const contract: SchemaContract<{
   action: ${action.name};
   observation: ${observation.name};
   state: ${state.name};
-}>;
+${types.tools.length > 0 ? `  tools: ${prefix}Tools;\n` : ""}}>;
 
 /** One session of the environment. */
 export type ${prefix}Env = EnvClient<typeof contract>;
