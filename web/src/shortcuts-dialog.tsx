@@ -4,7 +4,8 @@ import { isField, SHORTCUTS_EVENT, setSingleKeys, singleKeysOn } from "./views/p
 
 const SHORTCUTS: readonly (readonly [what: string, ...keys: string[]])[] = [
   ["Send the action", "↵"],
-  ["Send from a long text", "Ctrl ↵"],
+  ["Add a line to a text", "Shift ↵"],
+  ["Send from code and JSON, where Enter adds a line", "Ctrl ↵"],
   ["Next step, previous step", "J", "K"],
   ["The same, also inside a field", "Alt ↓", "Alt ↑"],
   ["First step, last step", "G", "Shift G"],

@@ -90,7 +90,7 @@ describe.skipIf(!chromium.available)("Play", () => {
     expect(JSON.parse(await json.inputValue())).toEqual({ message: "one" });
     await json.fill('{ "message": ');
     await json.press("Control+Enter");
-    await page.getByText(/^This is no JSON/).waitFor();
+    await page.getByText(/^This is not valid JSON/).waitFor();
     await json.fill('{ "message": "two" }');
     await json.press("Control+Enter");
     await page.getByRole("heading", { name: "Step 1" }).waitFor();

@@ -143,7 +143,7 @@ describe.skipIf(!chromium.available)("the page", () => {
     for (let step = 1; step <= 4; step++) {
       await page.getByLabel("Message").evaluate(
         (input, word) => {
-          const set = Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, "value")?.set;
+          const set = Object.getOwnPropertyDescriptor(HTMLTextAreaElement.prototype, "value")?.set;
           set?.call(input, word);
           input.dispatchEvent(new Event("input", { bubbles: true }));
         },

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { validator } from "./validator.js";
+import type { JsonObject } from "../../../openenv/src/protocol/messages.js";
+import { createValidator } from "./validator.js";
 
 const shape = {
   oneOf: [
@@ -52,7 +53,7 @@ describe("what is wrong with a value", () => {
   });
 });
 
-function messages(schema: object, value: unknown): [string | undefined, string | undefined][] {
-  const { errors } = validator.validateFormData(value, schema);
+function messages(schema: JsonObject, value: unknown): [string | undefined, string | undefined][] {
+  const { errors } = createValidator(schema).validateFormData(value, schema);
   return errors.map(({ property, message }) => [property, message]);
 }

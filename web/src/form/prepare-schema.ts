@@ -6,45 +6,55 @@ import { isObject } from "../../../openenv/src/util/is-object.js";
 const HIDDEN_FIELDS = ["metadata"];
 const SIMPLE = ["string", "number", "integer", "boolean"];
 
-/** Marks a union that has a choice for leaving it out. */
-const LEFT_OUT = "x-may-be-left-out";
 /** Values, not schemas. */
 const KEPT = ["default", "const", "enum", "examples", "required", "type"];
 /** Schemas by a name of their author's choice, which may be that of a keyword. */
 const NAMED = ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
 /** Where a default stands that is not filled in: the server does that. */
 export const SERVER_DEFAULT = "x-server-default";
+/** The only value of a field that is filled in once the object around it is. */
+export const FIXED = "x-fixed";
+/** Schemas that refer to one another could grow without end when the references are replaced. */
+const MOST_REPLACED = 500;
 
 /**
  * The schema of an action as a form wants it: without the free-form fields, every field and choice with a title,
  * `X or null` as an X that may be empty, a union that may be left out with a choice that says so.
  */
 export function prepareSchema(schema: JsonObject): RJSFSchema {
-  const { title: _title, description: _description, ...own } = schema;
+  const { title: _title, description: _description, ...own } = replaceReferences(schema);
   const fields = own["properties"];
   if (!isObject(fields)) return simplify(own) as RJSFSchema;
   const shown = Object.entries(fields).filter(([name]) => !HIDDEN_FIELDS.includes(name));
   return simplify({ ...own, properties: Object.fromEntries(shown) }) as RJSFSchema;
 }
 
-/** What the form has, without the choices that leave something out. */
-export function withoutLeftOut(schema: RJSFSchema, value: JsonObject): JsonObject {
-  const kept = Object.entries(value).flatMap(([name, item]): [string, unknown][] => {
-    const fields = schema.properties ?? {};
-    const field = Object.hasOwn(fields, name) ? fields[name] : undefined;
-    if (typeof field !== "object") return [[name, item]];
-    if (item === null && LEFT_OUT in field) return [];
-    return [[name, isObject(item) ? withoutLeftOut(field, item) : item]];
-  });
-  return Object.fromEntries(kept);
+/** Puts each definition where it is referred to, but for one that contains itself. */
+function replaceReferences(root: JsonObject): JsonObject {
+  let replaced = 0;
+  const replace = (schema: unknown, seen: readonly string[]): unknown => {
+    if (Array.isArray(schema)) return schema.map((item) => replace(item, seen));
+    if (!isObject(schema)) return schema;
+    const { $ref, ...rest } = schema;
+    const target = typeof $ref === "string" && !seen.includes($ref) ? definitionAt($ref, root) : undefined;
+    if (typeof $ref === "string" && target && replaced++ < MOST_REPLACED) {
+      return replace({ ...target, ...rest }, [...seen, $ref]);
+    }
+    return mapSchemas(schema, (inner) => replace(inner, seen));
+  };
+  return replace(root, []) as JsonObject;
+}
+
+function definitionAt(reference: string, { $defs }: JsonObject): JsonObject | undefined {
+  const name = /^#\/\$defs\/([^/~%]+)$/.exec(reference)?.[1];
+  const found = name !== undefined && isObject($defs) && Object.hasOwn($defs, name) ? $defs[name] : undefined;
+  return isObject(found) ? found : undefined;
 }
 
 function simplify(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(simplify);
   if (!isObject(schema)) return schema;
-  const copy: JsonObject = Object.fromEntries(
-    Object.entries(schema).map(([key, value]) => [key, simplifyAt(key, value)]),
-  );
+  const copy = mapSchemas(schema, simplify);
   const required = Array.isArray(copy["required"]) ? copy["required"] : [];
   if (isObject(copy["properties"])) copy["properties"] = prepareFields(copy["properties"], required);
   // The form library knows lists of fixed items by the older keyword.
@@ -57,10 +67,14 @@ function simplify(schema: unknown): unknown {
   return mergeNull(copy);
 }
 
-function simplifyAt(key: string, value: unknown): unknown {
-  if (KEPT.includes(key)) return value;
-  if (!NAMED.includes(key) || !isObject(value)) return simplify(value);
-  return Object.fromEntries(Object.entries(value).map(([name, schema]) => [name, simplify(schema)]));
+/** The schema with every schema in it replaced. */
+function mapSchemas(schema: JsonObject, replace: (inner: unknown) => unknown): JsonObject {
+  const entries = Object.entries(schema).map(([key, value]): [string, unknown] => {
+    if (KEPT.includes(key)) return [key, value];
+    if (!NAMED.includes(key) || !isObject(value)) return [key, replace(value)];
+    return [key, Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, replace(inner)]))];
+  });
+  return Object.fromEntries(entries);
 }
 
 function prepareFields(fields: JsonObject, required: readonly unknown[]): JsonObject {
@@ -73,10 +87,21 @@ function prepareFields(fields: JsonObject, required: readonly unknown[]): JsonOb
   );
 }
 
-/** What has to be filled in begins with the author's example. */
+/** What has to be filled in begins with the author's example, else with null where that fits. */
 function withExample(field: JsonObject): JsonObject {
   const examples = field["examples"];
-  return Array.isArray(examples) && examples.length > 0 ? { ...field, default: examples[0] } : field;
+  if (Array.isArray(examples) && examples.length > 0) return { ...field, default: examples[0] };
+  return takesNull(field) ? { ...field, default: null } : field;
+}
+
+function takesNull(field: JsonObject): boolean {
+  return (
+    [field["type"]].flat().includes("null") || choicesOf(field).some((choice) => isObject(choice) && takesNull(choice))
+  );
+}
+
+function choicesOf({ anyOf, oneOf }: JsonObject): unknown[] {
+  return [anyOf, oneOf].flatMap((choices): unknown[] => (Array.isArray(choices) ? choices : []));
 }
 
 /** So that a form does not fill in a part of what nobody asked for. */
@@ -87,19 +112,19 @@ function makeOptional(field: JsonObject): JsonObject {
     return makeOptional({ title, ...(description ? { description } : {}), anyOf: [{ ...tuple, title: "Fill in" }] });
   }
   const key = ["oneOf", "anyOf"].find((name) => Array.isArray(field[name]));
-  const choices = key === undefined ? [] : (field[key] as unknown[]);
-  if (key === undefined || choices.some((choice) => isObject(choice) && choice["type"] === "null")) return field;
-  return { ...field, [key]: [{ type: "null", title: "Leave out" }, ...choices], default: null, [LEFT_OUT]: true };
+  if (key === undefined || takesNull(field)) return field;
+  return { ...field, [key]: [{ type: "null", title: "Leave out" }, ...choicesOf(field)] };
 }
 
 function hideDefaults(schema: unknown): unknown {
   if (!isObject(schema)) return schema;
-  const { default: preset, ...rest } = schema;
+  const { default: preset, const: fixed, ...rest } = schema;
   const fields = rest["properties"];
   if (isObject(fields)) {
     rest["properties"] = Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, hideDefaults(field)]));
   }
-  return preset === undefined ? rest : { ...rest, [SERVER_DEFAULT]: preset };
+  if ("const" in schema) return { ...rest, enum: [fixed], [FIXED]: fixed };
+  return "default" in schema ? makeOptional({ ...rest, [SERVER_DEFAULT]: preset }) : rest;
 }
 
 /** Without a title of its own a field is called by its name. */

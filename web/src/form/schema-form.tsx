@@ -4,9 +4,9 @@ import { type KeyboardEvent, type ReactNode, useEffect, useMemo, useRef } from "
 import type { ValidationIssue } from "../../../openenv/src/errors.js";
 import type { JsonObject } from "../../../openenv/src/protocol/messages.js";
 import { REQUIRED } from "./issues.js";
-import { prepareSchema, withoutLeftOut } from "./prepare-schema.js";
+import { prepareSchema } from "./prepare-schema.js";
 import { templates } from "./templates.js";
-import { validator } from "./validator.js";
+import { createValidator, toJson } from "./validator.js";
 import { Input, widgets } from "./widgets.js";
 
 export interface SchemaFormProps {
@@ -47,6 +47,7 @@ export default function SchemaForm({
 }: SchemaFormProps) {
   useEffect(() => onReady?.(), [onReady]);
   const shown = useMemo(() => prepareSchema(schema), [schema]);
+  const validator = useMemo(() => createValidator(schema), [schema]);
   const errors = useMemo(() => toErrors(issues), [issues]);
   /** Only what was typed and left is judged before the first sending. */
   const left = useRef(new Set<string>());
@@ -88,7 +89,7 @@ export default function SchemaForm({
         onSubmit={({ formData }) => {
           sending.current = false;
           left.current.clear();
-          onSend(asJson(withoutLeftOut(shown, (formData ?? {}) as JsonObject)));
+          onSend(toJson(formData ?? {}) as JsonObject);
         }}
         onError={(found) => {
           onInvalid(new Set(found.map(({ property }) => property)).size);
@@ -99,11 +100,6 @@ export default function SchemaForm({
       </Form>
     </div>
   );
-}
-
-/** What is sent: a field that is empty is not there. */
-function asJson(value: JsonObject): JsonObject {
-  return JSON.parse(JSON.stringify(value)) as JsonObject;
 }
 
 /** Such a form has its button beside the field where there is little room. */

@@ -12,6 +12,8 @@ import {
 import { type ReactNode, useEffect } from "react";
 import { Icon } from "../parts/icon.js";
 import { IconButton } from "../parts/icon-button.js";
+import { MessageSlot } from "../parts/message-slot.js";
+import { FIXED } from "./prepare-schema.js";
 import { typeHint } from "./type-hint.js";
 
 /** How the parts of a form look; one label, its type, the input, its description, its errors. */
@@ -28,7 +30,7 @@ export const templates = {
 
 function Field(props: FieldTemplateProps) {
   const { id, label, required, schema, rawDescription, children, rawErrors, hidden, displayLabel, registry } = props;
-  if (schema.const !== undefined) return <Fixed {...props} />;
+  if (schema.const !== undefined || FIXED in schema) return <Fixed {...props} />;
   if (hidden) return <div hidden>{children}</div>;
   const isUnion = schema.oneOf !== undefined || schema.anyOf !== undefined;
   const isGroup = !isUnion && ["object", "array"].includes(String([schema.type].flat()[0])) && !displayLabel;
@@ -49,7 +51,9 @@ function Field(props: FieldTemplateProps) {
             {rawDescription}
           </p>
         ) : null}
-        <Errors id={id} errors={rawErrors} />
+        <MessageSlot id={id} isGroup={isGroup && props.fieldPathId.path.length > 0}>
+          {[...new Set(rawErrors)].join(" ")}
+        </MessageSlot>
       </div>
     </Wrap>
   );
@@ -58,20 +62,11 @@ function Field(props: FieldTemplateProps) {
 /** Nothing to choose: it is filled in by itself, and not shown. */
 function Fixed({ schema, formData, onChange, fieldPathId, children }: FieldTemplateProps) {
   const missing = formData === undefined;
+  const value: unknown = schema.const ?? schema[FIXED];
   useEffect(() => {
-    if (missing) onChange(schema.const, fieldPathId.path);
-  }, [missing, onChange, schema.const, fieldPathId.path]);
+    if (missing) onChange(value, fieldPathId.path);
+  }, [missing, onChange, value, fieldPathId.path]);
   return <div hidden>{children}</div>;
-}
-
-function Errors({ id, errors }: { id: string; errors: string[] | undefined }) {
-  if (!errors?.length) return null;
-  return (
-    <div className="err" id={`${id}__error`}>
-      <Icon name="alert" />
-      <span>{[...new Set(errors)].join(" ")}</span>
-    </div>
-  );
 }
 
 function ObjectGroup(props: ObjectFieldTemplateProps) {

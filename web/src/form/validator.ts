@@ -10,35 +10,47 @@ import {
   type ValidatorType,
   validationDataMerge,
 } from "@rjsf/utils";
+import type { JsonObject } from "../../../openenv/src/protocol/messages.js";
 import { isObject } from "../../../openenv/src/util/is-object.js";
 import { explainIssues } from "./issues.js";
 
-/** Checks values by walking the schema: unlike those that compile one, it needs no `eval`, which the page forbids. */
-export const validator: ValidatorType = {
-  validateFormData(
-    formData: unknown,
-    schema: RJSFSchema,
-    customValidate?: CustomValidator,
-    transformErrors?: ErrorTransformer,
-  ): ValidationData<unknown> {
-    const found = explainIssues(schema, findIssues(schema, formData), formData);
-    const errors = transformErrors ? transformErrors(found) : found;
-    const data = { errors, errorSchema: toErrorSchema(errors) };
-    if (!customValidate) return data;
-    const handler = customValidate(formData, createErrorHandler(formData));
-    return validationDataMerge(data, unwrapErrorHandler(handler));
-  },
-  isValid(schema: RJSFSchema, formData: unknown, root: RJSFSchema): boolean {
-    try {
-      return check(schema, formData, root).length === 0;
-    } catch {
-      return false;
-    }
-  },
-  rawValidation<Result>(schema: RJSFSchema, formData?: unknown) {
-    return { errors: check(schema, formData, schema) as Result[] };
-  },
-};
+/**
+ * Checks what a form would send by the schema of the server, and not by the one that the form shows.
+ * It walks the schema: unlike validators that compile one, it needs no `eval`, which the page forbids.
+ */
+export function createValidator(whole: JsonObject): ValidatorType {
+  return {
+    validateFormData(
+      formData: unknown,
+      _shown: RJSFSchema,
+      customValidate?: CustomValidator,
+      transformErrors?: ErrorTransformer,
+    ): ValidationData<unknown> {
+      const value = toJson(formData);
+      const found = explainIssues(whole, findIssues(whole, value), value);
+      const errors = transformErrors ? transformErrors(found) : found;
+      const data = { errors, errorSchema: toErrorSchema(errors) };
+      if (!customValidate) return data;
+      const handler = customValidate(formData, createErrorHandler(formData));
+      return validationDataMerge(data, unwrapErrorHandler(handler));
+    },
+    isValid(schema: RJSFSchema, formData: unknown, root: RJSFSchema): boolean {
+      try {
+        return check(schema, toJson(formData), root).length === 0;
+      } catch {
+        return false;
+      }
+    },
+    rawValidation<Result>(schema: RJSFSchema, formData?: unknown) {
+      return { errors: check(schema, toJson(formData), schema) as Result[] };
+    },
+  };
+}
+
+/** What is sent of a form's data: a field that is empty is not there, an item that is empty is null. */
+export function toJson(value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value ?? null));
+}
 
 /** A schema that cannot be checked here, as for a pattern of another language, is checked by the server alone. */
 function findIssues(schema: RJSFSchema, value: unknown): ReturnType<typeof check> {
@@ -59,7 +71,7 @@ function check(schema: RJSFSchema, value: unknown, root: RJSFSchema): ReturnType
   made.set(schema, byRoot);
   const validator = byRoot.get(root) ?? create(schema, root);
   byRoot.set(root, validator);
-  return validator.validate(value === undefined ? null : value).errors;
+  return validator.validate(value).errors;
 }
 
 /** A part of a schema keeps the definitions of the whole. */

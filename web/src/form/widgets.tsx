@@ -1,12 +1,14 @@
 import { type BaseInputTemplateProps, type EnumOptionsType, getInputProps, type WidgetProps } from "@rjsf/utils";
+import type { KeyboardEvent } from "react";
 import { Icon } from "../parts/icon.js";
 import { SERVER_DEFAULT } from "./prepare-schema.js";
 
-/** Fields that hold several lines by their nature. */
+/** Fields that are written line by line: there Enter adds a line. */
 const PROGRAM = /code|program|script|prompt|source/i;
-const LONG_TEXT = 200;
+/** Formats whose text has no second line. */
+const ONE_LINE = /^(uuid|ipv4|ipv6|hostname|duration|uri-reference|json-pointer|regex)$|^idn-|^iri/;
 
-/** One line; also numbers, dates and whatever else a browser has an input for. */
+/** Numbers, dates, addresses and whatever else a browser has an input for. */
 export function Input(props: BaseInputTemplateProps) {
   const {
     id,
@@ -47,7 +49,7 @@ export function Input(props: BaseInputTemplateProps) {
       placeholder={placeholderOf(schema.default ?? schema[SERVER_DEFAULT], schema.examples)}
       aria-invalid={rawErrors?.length ? true : undefined}
       aria-describedby={`${id}__description ${id}__error`}
-      onChange={({ target }) => onChange(target.value === "" ? options.emptyValue : target.value)}
+      onChange={({ target }) => onChange(target.value === "" ? emptyValue(props) : target.value)}
       onBlur={({ target }) => onBlur(id, target.value)}
       onFocus={({ target }) => onFocus(id, target.value)}
     />
@@ -60,47 +62,58 @@ function placeholderOf(preset: unknown, examples: unknown): string | undefined {
   return typeof example === "string" || typeof example === "number" ? `e.g. ${example}` : undefined;
 }
 
-function Text(props: WidgetProps) {
-  const { name, schema } = props;
-  const isShort =
-    schema.format !== undefined || schema.pattern !== undefined || (schema.maxLength ?? LONG_TEXT) < LONG_TEXT;
-  if (!isShort && PROGRAM.test(name)) return <Area {...props} />;
-  return <Input {...(props as unknown as BaseInputTemplateProps)} />;
+/** What a field without text is sent as: null where it has to be sent and may be null, else not at all. */
+function emptyValue({ schema, required, options }: Pick<WidgetProps, "schema" | "required" | "options">): unknown {
+  return required && [schema.type].flat().includes("null") ? null : options.emptyValue;
 }
 
-function Area({
-  id,
-  value,
-  required,
-  disabled,
-  readonly,
-  options,
-  onChange,
-  onBlur,
-  onFocus,
-  rawErrors,
-  schema,
-}: WidgetProps) {
+function Text(props: WidgetProps) {
+  if (ONE_LINE.test(props.schema.format ?? "")) return <Input {...(props as unknown as BaseInputTemplateProps)} />;
+  return <Area {...props} />;
+}
+
+/** Text of any number of lines: one line high, and growing with what is in it. */
+function Area(props: WidgetProps) {
+  const { id, name, label, hideLabel, value, required, disabled, readonly, onChange, onBlur, onFocus, schema } = props;
+  const isProgram = PROGRAM.test(name);
+  const text = String(value ?? "");
+  const send = (event: KeyboardEvent<HTMLTextAreaElement>): void => {
+    const { key, shiftKey, altKey, ctrlKey, metaKey, nativeEvent, currentTarget } = event;
+    if (isProgram || key !== "Enter" || shiftKey || altKey || ctrlKey || metaKey || nativeEvent.isComposing) return;
+    event.preventDefault();
+    currentTarget.form?.requestSubmit();
+  };
   return (
-    <textarea
-      className="input input--mono"
-      id={id}
-      name={id}
-      rows={6}
-      value={value ?? ""}
-      aria-required={required}
-      disabled={disabled}
-      readOnly={readonly}
-      spellCheck={false}
-      placeholder={placeholderOf(schema.default ?? schema[SERVER_DEFAULT], schema.examples)}
-      aria-invalid={rawErrors?.length ? true : undefined}
-      aria-describedby={`${id}__description ${id}__error`}
-      onChange={({ target }) => onChange(target.value === "" ? options.emptyValue : target.value)}
-      onBlur={({ target }) => onBlur(id, target.value)}
-      onFocus={({ target }) => onFocus(id, target.value)}
-    />
+    <>
+      <textarea
+        className={`input input--area ${isProgram ? "input--mono" : ""}`}
+        id={id}
+        name={id}
+        rows={Math.min(MOST_ROWS, Math.max(isProgram ? PROGRAM_ROWS : 1, text.split("\n").length))}
+        value={text}
+        aria-required={required}
+        aria-label={hideLabel ? label : undefined}
+        disabled={disabled}
+        readOnly={readonly}
+        spellCheck={false}
+        enterKeyHint={isProgram ? "enter" : "send"}
+        placeholder={placeholderOf(schema.default ?? schema[SERVER_DEFAULT], schema.examples)}
+        aria-invalid={props.rawErrors?.length ? true : undefined}
+        aria-describedby={`${id}__description ${id}__error ${id}__keys`}
+        onChange={({ target }) => onChange(target.value === "" ? emptyValue(props) : target.value)}
+        onBlur={({ target }) => onBlur(id, target.value)}
+        onFocus={({ target }) => onFocus(id, target.value)}
+        onKeyDown={send}
+      />
+      <span className="hint keys keys--typing" id={`${id}__keys`}>
+        {isProgram ? "Enter adds a line, Ctrl+Enter sends" : "Enter sends, Shift+Enter adds a line"}
+      </span>
+    </>
   );
 }
+
+const PROGRAM_ROWS = 6;
+const MOST_ROWS = 12;
 
 function Select({
   id,

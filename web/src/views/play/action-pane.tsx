@@ -25,11 +25,10 @@ interface ActionPaneProps {
   shown: PlaySnapshot;
   schema: Told<SchemaBody>;
   draft: Draft;
-  hasTools: boolean;
 }
 
 /** The next action, as a form or as JSON: both keep one value. */
-export function ActionPane({ info, play, shown, schema, draft, hasTools }: ActionPaneProps) {
+export function ActionPane({ info, play, shown, schema, draft }: ActionPaneProps) {
   const [mode, setMode] = useState<"form" | "json">("form");
   const [invalid, setInvalid] = useState(0);
   const focused = useRef(false);
@@ -78,7 +77,7 @@ export function ActionPane({ info, play, shown, schema, draft, hasTools }: Actio
           onSelect={setMode}
         />
       </header>
-      <div className="pane__body scroll grow">
+      <div className="pane__body scroll">
         {description ? <p className="hint act__about">{description}</p> : null}
         <QuickActions play={play} shown={shown} needsReset={mustReset} />
         {!draft.schema ? (
@@ -104,7 +103,7 @@ export function ActionPane({ info, play, shown, schema, draft, hasTools }: Actio
             onSend={send}
             onInvalid={setInvalid}
           >
-            {hasTools ? null : button}
+            {button}
           </JsonEditor>
         ) : (
           <SchemaForm
@@ -118,11 +117,10 @@ export function ActionPane({ info, play, shown, schema, draft, hasTools }: Actio
             onInvalid={setInvalid}
             onReady={takeFocus}
           >
-            {hasTools ? null : button}
+            {button}
           </SchemaForm>
         )}
       </div>
-      {hasTools ? <div className="send--foot">{button}</div> : null}
     </section>
   );
 }

@@ -1,7 +1,7 @@
 import { type KeyboardEvent, type ReactNode, useState } from "react";
 import type { JsonObject } from "../../../../openenv/src/protocol/messages.js";
 import { isObject } from "../../../../openenv/src/util/is-object.js";
-import { Icon } from "../../parts/icon.js";
+import { MessageSlot } from "../../parts/message-slot.js";
 
 interface JsonEditorProps {
   id: string;
@@ -62,17 +62,15 @@ export function JsonEditor({ id, value, onChange, onSend, onInvalid, children }:
           spellCheck={false}
           value={text}
           aria-invalid={problem ? true : undefined}
-          aria-describedby={`${id}-json-e`}
+          aria-describedby={`${id}-json__error ${id}-json__keys`}
           onChange={({ target }) => write(target.value)}
           onBlur={() => setProblem(describe(parse(text)))}
           onKeyDown={onKeyDown}
         />
-        {problem ? (
-          <p className="err" id={`${id}-json-e`}>
-            <Icon name="alert" />
-            <span>{problem}</span>
-          </p>
-        ) : null}
+        <MessageSlot id={`${id}-json`}>{problem}</MessageSlot>
+        <span className="hint keys keys--typing" id={`${id}-json__keys`}>
+          Enter adds a line, Ctrl+Enter sends
+        </span>
       </div>
       {children}
     </form>
@@ -87,8 +85,8 @@ function describe(parsed: JsonObject | string): string | undefined {
 function parse(text: string): JsonObject | string {
   try {
     const value: unknown = JSON.parse(text);
-    return isObject(value) ? value : "An action is a JSON object in braces.";
+    return isObject(value) ? value : "An action must be a JSON object in braces.";
   } catch (error) {
-    return `This is no JSON: ${(error as Error).message}.`;
+    return `This is not valid JSON: ${(error as Error).message}.`;
   }
 }

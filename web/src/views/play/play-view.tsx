@@ -51,7 +51,7 @@ export function PlayView({ info, play, schema }: ViewProps) {
       <Announcer shown={shown} />
       <main className={`play ${hasTools ? "play--tools" : ""}`} id="main" tabIndex={-1} data-part={part}>
         {hasTools ? <ToolList tools={tools} info={info} draft={draft} again={schema.load} /> : null}
-        <ActionPane info={info} play={play} shown={shown} schema={schema} draft={draft} hasTools={hasTools} />
+        <ActionPane info={info} play={play} shown={shown} schema={schema} draft={draft} />
         <div className="switch">
           <Segments
             label="What is shown below"

@@ -5,6 +5,7 @@ import { count, inWords } from "../../parts/format.js";
 import { Icon } from "../../parts/icon.js";
 import { IconButton } from "../../parts/icon-button.js";
 import { lazily } from "../../parts/lazily.js";
+import { MessageSlot } from "../../parts/message-slot.js";
 import type { Play } from "../../play/play.js";
 import { useTasks } from "./use-tasks.js";
 
@@ -88,15 +89,17 @@ export function ResetOptions({ info, play, free, onClose }: ResetOptionsProps) {
               placeholder="None"
               value={seed}
               aria-invalid={problems.seed ? true : undefined}
-              aria-describedby="f-seed-e"
+              aria-describedby="f-seed__error"
               onChange={({ target }) => setSeed(target.value)}
             />
             <button type="button" className="btn" onClick={() => setSeed(String(Math.floor(Math.random() * SEEDS)))}>
               Random
             </button>
           </div>
-          <Problem id="f-seed-e" text={problems.seed} />
           <p className="hint">The same seed starts the same episode again, where the environment uses it.</p>
+          <MessageSlot id="f-seed" announced>
+            {problems.seed}
+          </MessageSlot>
         </div>
         {info.tasks ? (
           <>
@@ -128,10 +131,12 @@ export function ResetOptions({ info, play, free, onClose }: ResetOptionsProps) {
                   disabled={split === ""}
                   value={index}
                   aria-invalid={problems.index ? true : undefined}
-                  aria-describedby="f-index-e"
+                  aria-describedby="f-index__error"
                   onChange={({ target }) => setIndex(target.value)}
                 />
-                <Problem id="f-index-e" text={problems.index} />
+                <MessageSlot id="f-index" announced>
+                  {problems.index}
+                </MessageSlot>
               </div>
             </div>
             {tasks.problem || tasksThere !== undefined ? (
@@ -164,10 +169,15 @@ export function ResetOptions({ info, play, free, onClose }: ResetOptionsProps) {
             onInvalid={(fields) => setProblems({ own: `${count(fields, "field")} to correct` })}
           />
         ) : null}
-        <Problem id="reset-own-e" text={problems.own} />
       </div>
       <footer>
-        <span className="hint grow">Keeps the timeline</span>
+        {problems.own ? (
+          <span className="err grow" role="alert">
+            {problems.own}
+          </span>
+        ) : (
+          <span className="hint grow">Keeps the timeline</span>
+        )}
         <button type="button" className="btn btn--ghost" onClick={close}>
           Cancel
         </button>
@@ -183,16 +193,6 @@ interface Problems {
   seed?: string | undefined;
   index?: string | undefined;
   own?: string | undefined;
-}
-
-function Problem({ id, text }: { id: string; text: string | undefined }) {
-  if (text === undefined) return null;
-  return (
-    <p className="err" id={id} role="alert">
-      <Icon name="alert" />
-      <span>{text}</span>
-    </p>
-  );
 }
 
 const NO_ISSUES: never[] = [];

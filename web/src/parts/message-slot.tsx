@@ -1,0 +1,26 @@
+import { Icon } from "./icon.js";
+
+interface MessageSlotProps {
+  /** Of the field; the message is `<id>__error`. */
+  id: string;
+  /** What is wrong, or nothing. */
+  children: string | undefined;
+  /** The message of a group stands in its title row. */
+  isGroup?: boolean;
+  /** The message is announced when it appears. */
+  announced?: boolean;
+}
+
+/** The line below a field for what is wrong with it: it is there without a message too, so that nothing moves. */
+export function MessageSlot({ id, children, isGroup = false, announced = false }: MessageSlotProps) {
+  return (
+    <div className={isGroup ? "slot slot--group" : "slot"}>
+      {children ? (
+        <p className="err" id={`${id}__error`} role={announced ? "alert" : undefined}>
+          <Icon name="alert" />
+          <span>{children}</span>
+        </p>
+      ) : null}
+    </div>
+  );
+}

@@ -1,0 +1,101 @@
+import { defineContract, defineEnvironment } from "openenv-ts";
+import type { Page } from "playwright-core";
+import { describe, expect, test } from "vitest";
+import * as z from "zod";
+import { DESK, PHONE, requireChromium, reset, usePages } from "./pages.js";
+import zoo from "./zoo.js";
+
+const chromium = await requireChromium();
+/** Every place where an error may stand, with a value that does not fit and one that does. */
+const PLACES = ["count", "code", "tags_0", "points_0_x", "extra_a", "shape_radius", "pair_1", "home_x"];
+
+describe.skipIf(!chromium.available)("a form", () => {
+  const { start, open } = usePages(chromium);
+
+  for (const [name, size] of [
+    ["a desk", DESK],
+    ["a phone", PHONE],
+  ] as const) {
+    test(`moves nothing when an error appears or goes: ${name}`, async () => {
+      const page = await open(await start(zoo), { size });
+      await reset(page);
+      await fillZoo(page);
+      const before = await places(page);
+      await page.getByRole("button", { name: /^Send/ }).click();
+      await page.getByText(/fields to correct/).waitFor();
+      expect(await page.locator("form#action .err:visible").count()).toBeGreaterThan(PLACES.length);
+      expect(await places(page)).toEqual(before);
+      for (const place of PLACES) {
+        await page.locator(`#action_${place}`).fill(GOOD[place] ?? "3");
+        await page.locator(`#action_${place}`).blur();
+        await page.locator(`#action_${place}__error`).waitFor({ state: "hidden" });
+        expect([place, await places(page)]).toEqual([place, before]);
+      }
+    });
+  }
+
+  test("takes the click that leaves a field whose error goes with it", async () => {
+    const action = z.object({ count: z.int().max(10), flag: z.boolean().default(false) });
+    const contract = defineContract({ name: "click_env", action, observation: z.object({}) });
+    const play = () => ({ reset: () => ({ observation: {} }), step: () => ({ observation: {} }) });
+    const page = await open(await start(defineEnvironment(contract, play)));
+    await reset(page);
+    for (const target of [page.getByLabel("Flag"), page.getByRole("button", { name: /^Send/ })]) {
+      await page.getByLabel("Count").fill("12");
+      await page.getByLabel("Count").blur();
+      await page.getByText("Must be at most 10.").waitFor();
+      await page.getByLabel("Count").fill("7");
+      const box = await target.boundingBox();
+      // The bottom edge, which the old place of the button had and a place further up has not.
+      await page.mouse.move((box?.x ?? 0) + 8, (box?.y ?? 0) + (box?.height ?? 0) - 3);
+      await page.mouse.down();
+      await page.getByText("Must be at most 10.").waitFor({ state: "detached" });
+      await page.mouse.up();
+    }
+    expect(await page.getByLabel("Flag").isChecked()).toBe(true);
+    await page.getByRole("heading", { name: "Step 1" }).waitFor();
+  });
+
+  test("takes the click on Send that leaves a JSON which is not valid, and one that is again", async () => {
+    const page = await open(await start(zoo));
+    await reset(page);
+    await page.locator("label", { hasText: /^JSON$/ }).click();
+    const text = page.getByLabel("Action as JSON");
+    const button = page.getByRole("button", { name: /^Send/ });
+    await text.fill("{");
+    const box = await button.boundingBox();
+    await text.blur();
+    await page.getByText(/not valid JSON/).waitFor();
+    expect(await button.boundingBox()).toEqual(box);
+  });
+});
+
+const GOOD: Record<string, string> = { code: "XYZ", tags_0: "word" };
+
+/** Opens all that can be opened, and fills in what does not fit. */
+async function fillZoo(page: Page): Promise<void> {
+  await page.getByRole("button", { name: "Add tag" }).click();
+  await page.getByRole("button", { name: "Add point" }).click();
+  await page.getByRole("button", { name: "Add field" }).click();
+  await page.getByLabel(/^Name of the field/).fill("a");
+  await page.getByLabel(/^Name of the field/).blur();
+  await page.getByLabel("Shape").selectOption({ label: "circle" });
+  await page.getByLabel("Pair").selectOption({ label: "Fill in" });
+  await page.getByRole("button", { name: "Fill in home" }).click();
+  await page.locator("#action_count").fill("99");
+  await page.locator("#action_code").fill("x");
+}
+
+/** Where each part of the form is, from the top of the form. */
+function places(page: Page): Promise<string[]> {
+  return page.locator("form#action").evaluate((form) => {
+    const { top } = form.getBoundingClientRect();
+    const parts = form.querySelectorAll<HTMLElement>("input, textarea, select, button, label, .label-row, .hint");
+    return (
+      [...parts]
+        // What only a screen reader is told has a place of no account.
+        .filter((part) => !part.closest(".send, .keys--typing") && part.offsetHeight > 1)
+        .map((part) => `${part.id || part.innerText} ${Math.round(part.getBoundingClientRect().top - top)}`)
+    );
+  });
+}
