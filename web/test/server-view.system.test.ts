@@ -1,5 +1,7 @@
+import { defineContract, defineEnvironment } from "openenv-ts";
 import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
+import { z } from "zod";
 import { connect } from "../../openenv/src/connect.js";
 import { defineCounter } from "../../openenv/test-support/counter.js";
 import { openAll, startFleet } from "../../openenv/test-support/fleet.js";
@@ -120,8 +122,54 @@ describe.skipIf(!chromium.available)("the Server view", () => {
     await page.getByLabel("Find a session").fill("this page");
     await expect.poll(() => sessions(page).count(), { timeout: 20_000 }).toBe(1);
     await page.getByLabel("Find a session").fill("nobody");
-    await page.getByText("No session has “nobody”.").waitFor();
+    await page.getByText("No session matches “nobody”.").waitFor();
   });
+
+  test("shows the longest calls of more sessions than it lists, and has the server sort and find", async () => {
+    let release = (): void => {};
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const stuck = defineEnvironment(
+      defineContract({ name: "stuck_env", action: z.object({ wait: z.boolean() }), observation: z.object({}) }),
+      () => ({
+        reset: () => ({ observation: {} }),
+        step: async ({ wait }) => {
+          if (wait) await released;
+          return { observation: {} };
+        },
+      }),
+    );
+    const server = await start(stuck, { maxConcurrentEnvs: 1_300 });
+    const calls = await Promise.all(Array.from({ length: 13 }, () => openTestSocket(`${server.url}/ws`)));
+    for (const [at, call] of calls.entries()) {
+      await call.ask({ type: "reset", data: { episode_id: `call-${at}` } });
+      call.send({ type: "step", data: { wait: true } });
+    }
+    // They came later and were active later.
+    const others = [];
+    while (others.length < 1_200) {
+      others.push(...(await Promise.all(Array.from({ length: 100 }, () => openTestSocket(`${server.url}/ws`)))));
+    }
+    for (const other of others) await other.ask({ type: "reset", data: {} });
+    const page = await open(server, { view: "server" });
+    await page.getByText(/^50 of 1,21\d$/).waitFor();
+    const slow = sessions(page).filter({ hasText: "In a call for" });
+    await expect.poll(() => slow.count(), { timeout: 20_000 }).toBe(13);
+    expect(await sessions(page).nth(12).innerText()).toContain("In a call for");
+    await page.getByLabel("Find a session").fill("call-7");
+    await page.getByText("1 of 1", { exact: true }).waitFor();
+    await page.getByRole("button", { name: "Pause" }).click();
+    await page.getByLabel("Find a session").fill("in a call");
+    await page.getByText("13 of 13", { exact: true }).waitFor();
+    await page.getByLabel("Find a session").fill("");
+    await page.getByRole("button", { name: "Step", exact: true }).click();
+    await page.getByText("Paused").waitFor();
+    await page.getByRole("button", { name: "Show the first 1,000" }).click();
+    await page.getByText(/^1,000 of 1,21\d$/).waitFor();
+    release();
+    for (const { ws } of [...calls, ...others]) ws.close();
+  }, 120_000);
 
   test("shows many sessions on demand, and no column moves while the numbers change", async () => {
     const server = await start(defineCounter().environment, { maxConcurrentEnvs: 100 });

@@ -5,6 +5,7 @@ import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { ConfigError } from "../errors.js";
 import type { ServerCapacityStatus, SessionInfo } from "../protocol/http.js";
+import type { SessionQuery } from "../protocol/session-query.js";
 import { totalCapacity } from "../server/capacity.js";
 import type { Fleet, FleetServer, ForwardedExchange } from "../server/fleet.js";
 import { LISTEN_BACKLOG, listenProblem } from "../server/listen-problem.js";
@@ -121,8 +122,8 @@ class WorkerFleet implements Fleet {
     await this.#ask({ what: "pause", paused });
   }
 
-  async reports(maxSessions: number): Promise<FleetReport> {
-    return (await this.#ask({ what: "report", maxSessions })) as FleetReport;
+  async reports(query: SessionQuery): Promise<FleetReport> {
+    return (await this.#ask({ what: "report", query })) as FleetReport;
   }
 
   ownerOf(sessionId: string): number | undefined {
@@ -253,7 +254,7 @@ async function answer(server: FleetServer, about: Question): Promise<unknown> {
     case "sessions":
       return server.list();
     case "report":
-      return server.report(about.maxSessions);
+      return server.report(about.query);
     case "pause":
       return server.pause(about.paused);
   }

@@ -1,3 +1,4 @@
+import type { SessionQuery } from "../protocol/session-query.js";
 import type { Load, ServerAbout } from "../server/fleet.js";
 
 /** What is left of an upgrade request when its socket goes to another process. */
@@ -26,7 +27,7 @@ export interface Member {
  */
 export type Question =
   | { what: "sessions" }
-  | { what: "report"; maxSessions: number }
+  | { what: "report"; query: SessionQuery }
   | { what: "pause"; paused: boolean };
 
 export type WorkerMessage =

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ConfigError } from "../errors.js";
 import type { ServerCapacityStatus, SessionInfo } from "../protocol/http.js";
+import type { SessionQuery } from "../protocol/session-query.js";
 import { totalCapacity } from "../server/capacity.js";
 import { quietFor } from "../server/drain.js";
 import type { ServerAbout } from "../server/fleet.js";
@@ -100,8 +101,8 @@ export class Supervisor {
   }
 
   /** What all workers have to say; one that does not answer in a second is left out. */
-  async reports(maxSessions: number): Promise<FleetReport> {
-    const reports = (await this.#askAll({ what: "report", maxSessions })) as WorkerReport[];
+  async reports(query: SessionQuery): Promise<FleetReport> {
+    const reports = (await this.#askAll({ what: "report", query })) as WorkerReport[];
     return { reports, restarts: this.#losses.count, lost: this.#losses.told };
   }
 
@@ -304,7 +305,7 @@ export class Supervisor {
       case "sessions":
         return this.sessions();
       case "report":
-        return this.reports(about.maxSessions);
+        return this.reports(about.query);
       case "pause":
         this.#paused = about.paused;
         return this.#askAll(about);

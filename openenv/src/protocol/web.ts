@@ -4,8 +4,7 @@ import type { JsonObject, WireCode } from "./messages.js";
 /** The query key of `/ws` that asks for views: `?view=1`. The first answer confirms `view` among its extensions. */
 export const VIEW_KEY = "view";
 
-/** The most sessions, and the most of the latest errors, that `GET /web/server` tells. */
-export const MAX_TOLD_SESSIONS = 1000;
+/** The most of the latest errors that `GET /web/server` lists. */
 export const MAX_TOLD_ERRORS = 50;
 
 /** What a piece of text means. A tone never stands alone: the text says it too. */
@@ -151,8 +150,10 @@ export interface ServerView {
   workers: ServerViewWorker[];
   /** Workers that were lost and replaced since the server was started. */
   restarts: number;
-  /** Those active last first, at most as many as `?limit=` (200 unless told, 1,000 at most); `capacity` has the number of all. */
+  /** The first of those that match `?find=`, sorted by `?sort=` and `?order=`; `?limit=` of them, 200 by default, at most 1,000. */
   sessions: ServerViewSession[];
+  /** How many match; `capacity` has the number of all. */
+  found_sessions: number;
   limits: {
     /** Seconds without a request after which a session without a socket ends; null for never. */
     session_timeout_s: number | null;

@@ -1,6 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import type { SchemaBody, ServerCapacityStatus, SessionInfo } from "../protocol/http.js";
+import type { SessionQuery } from "../protocol/session-query.js";
 import type { FleetReport, WorkerReport } from "./statistics/worker-report.js";
 
 /** How full one server is. */
@@ -30,8 +31,8 @@ export interface FleetServer {
   readonly about: ServerAbout;
   load(): Load;
   list(): SessionInfo[];
-  /** With at most so many sessions. */
-  report(maxSessions: number): Promise<WorkerReport>;
+  /** With the sessions of the query. */
+  report(query: SessionQuery): Promise<WorkerReport>;
   /** Takes an upgrade that another one passed on; it is not passed on again, but refused when there is no room. */
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
   /** Answers a request that another one forwarded; it is not forwarded again. */
@@ -74,8 +75,8 @@ export interface Fleet {
   sessions(): Promise<SessionInfo[]>;
   /** Stops all from opening sessions, or lets them again; also those that are started later. */
   pause(paused: boolean): Promise<void>;
-  /** What all together have to say, each with at most so many sessions; one that does not answer is left out. */
-  reports(maxSessions: number): Promise<FleetReport>;
+  /** The reports of all, each with the sessions of the query; one that does not answer is left out. */
+  reports(query: SessionQuery): Promise<FleetReport>;
   /** The other one that a named session lives on; undefined when it is this one's or nobody's. */
   ownerOf(sessionId: string): number | undefined;
   /** Another one that has room for a session when this one has none. */

@@ -176,7 +176,7 @@ export async function serveHere(
     about: describeServer(environment, config),
     load: () => context.sessions.load(),
     list: () => context.sessions.list(),
-    report: async (maxSessions) => (await import("./statistics/report.js")).makeReport(context, maxSessions),
+    report: async (query) => (await import("./statistics/report.js")).makeReport(context, query),
     upgrade: sockets.take,
     handle: (request, response) => handle(request, response, true),
     inUse: () => context.sessions.inUse,

@@ -101,13 +101,15 @@ export class Sessions {
     return [...this.#live].map((session) => session.info());
   }
 
-  /** Those active last, at most so many; and how many did something since then, or are doing it. */
-  watch(limit: number, since: number): { sessions: ServerViewSession[]; stepping: number } {
+  /** All of them, as an operator sees them. */
+  views(): ServerViewSession[] {
     const number = this.#options.fleet?.number ?? 0;
-    const live = [...this.#live];
-    const stepping = live.filter((session) => session.busy || session.lastActivityAt >= since).length;
-    const latest = limit === 0 ? [] : live.sort((a, b) => b.lastActivityAt - a.lastActivityAt).slice(0, limit);
-    return { sessions: latest.map((session) => session.view(number)), stepping };
+    return [...this.#live].map((session) => session.view(number));
+  }
+
+  /** How many have a call in flight, or had one since then (by the clock of `performance.now()`). */
+  stepping(since: number): number {
+    return [...this.#live].filter((session) => session.busy || session.lastActivityAt >= since).length;
   }
 
   /**

@@ -1,4 +1,5 @@
 import type { HealthBody } from "../../protocol/http.js";
+import { DEFAULT_SESSION_QUERY } from "../../protocol/session-query.js";
 import { renderMetadata } from "../metadata.js";
 import { forOperators } from "./operator.js";
 import { sendJson, sendText } from "./respond.js";
@@ -26,11 +27,13 @@ function schema({ response, context }: Exchange): void {
   sendJson(response, 200, context.runtime.definition.contract.schemas());
 }
 
+const NO_SESSIONS = { ...DEFAULT_SESSION_QUERY, limit: 0 };
+
 async function metrics({ response, context }: Exchange): Promise<void> {
   const [{ askAll }, { renderMetrics }] = await Promise.all([
     import("../statistics/view.js"),
     import("../statistics/metrics.js"),
   ]);
-  const text = renderMetrics(await askAll(context, 0), context);
+  const text = renderMetrics(await askAll(context, NO_SESSIONS), context);
   sendText(response, 200, { type: "text/plain; version=0.0.4; charset=utf-8", text });
 }

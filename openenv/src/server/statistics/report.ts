@@ -1,11 +1,13 @@
+import type { SessionQuery } from "../../protocol/session-query.js";
 import type { ServerContext } from "../context.js";
 import { cpuSeconds, openDescriptors } from "./gauge.js";
+import { pickSessions } from "./pick-sessions.js";
 import type { WorkerReport } from "./worker-report.js";
 
 /** A session counts as stepping so long after its latest call. */
 const ACTIVE_MS = 1_000;
 
-export async function makeReport(context: ServerContext, maxSessions: number): Promise<WorkerReport> {
+export async function makeReport(context: ServerContext, query: SessionQuery): Promise<WorkerReport> {
   const { runtime, sessions, descriptors, fleet } = context;
   const { statistics } = runtime;
   const number = fleet?.number ?? 0;
@@ -34,6 +36,7 @@ export async function makeReport(context: ServerContext, maxSessions: number): P
     recent_latency: latency,
     errors: statistics.errors,
     recent_errors: statistics.recentErrors().map((error) => ({ ...error, worker: number })),
-    ...sessions.watch(maxSessions, performance.now() - ACTIVE_MS),
+    stepping: sessions.stepping(performance.now() - ACTIVE_MS),
+    ...pickSessions(query.limit === 0 ? [] : sessions.views(), query, Date.now() / 1000),
   };
 }

@@ -86,6 +86,7 @@ describe("GET /web/server", () => {
           worker: 0,
         },
       ],
+      found_sessions: 1,
       limits: {
         session_timeout_s: 60,
         step_timeout_s: null,
@@ -143,12 +144,20 @@ describe("GET /web/server", () => {
     expect(errors).toEqual({ VALIDATION_ERROR: 2, EXECUTION_ERROR: 2, CAPACITY_REACHED: 1 });
   });
 
-  test("lists those that were active last, and no more than it is asked for", async () => {
+  test("lists the sessions of a query, and no more than it is asked for", async () => {
     const server = await start();
-    for (let i = 0; i < 4; i++) await (await open(server)).ask({ type: "reset", data: { episode_id: `e${i}` } });
-    const { sessions, capacity } = await view(server, "?limit=2");
-    expect(sessions).toHaveLength(2);
-    expect(capacity.active_sessions).toBe(4);
+    const sockets = [];
+    for (let i = 0; i < 4; i++) {
+      const socket = await open(server);
+      await socket.ask({ type: "reset", data: { episode_id: `episode-${i}` } });
+      sockets.push(socket);
+    }
+    await sockets[2]?.ask(step(1));
+    const { sessions, found_sessions, capacity } = await view(server, "?limit=2&sort=step");
+    expect(sessions.map(({ episode_id }) => episode_id)).toEqual(["episode-2", "episode-0"]);
+    expect([found_sessions, capacity.active_sessions]).toEqual([4, 4]);
+    const found = await view(server, "?find=websocket%20episode-3");
+    expect([found.sessions.map(({ episode_id }) => episode_id), found.found_sessions]).toEqual([["episode-3"], 1]);
     expect((await view(server, "?limit=0")).sessions).toEqual([]);
     expect((await view(server, "?limit=x")).sessions).toHaveLength(4);
   });

@@ -1,20 +1,26 @@
 import type { ErrorData } from "../../protocol/messages.js";
+import type { SessionQuery } from "../../protocol/session-query.js";
 import { MAX_TOLD_ERRORS, type ServerView } from "../../protocol/web.js";
 import { packageVersion } from "../../util/package-version.js";
 import { totalCapacity } from "../capacity.js";
 import type { ServerContext } from "../context.js";
 import { addCounts, percentile } from "./histogram.js";
+import { sortSessions } from "./pick-sessions.js";
 import { makeReport } from "./report.js";
 import type { FleetReport, WorkerReport } from "./worker-report.js";
 
 /** Asks every worker; one that does not answer is left out. */
-export async function askAll(context: ServerContext, maxSessions: number): Promise<FleetReport> {
-  if (context.fleet !== undefined) return context.fleet.reports(maxSessions);
-  return { reports: [await makeReport(context, maxSessions)], restarts: 0, lost: [] };
+export async function askAll(context: ServerContext, query: SessionQuery): Promise<FleetReport> {
+  if (context.fleet !== undefined) return context.fleet.reports(query);
+  return { reports: [await makeReport(context, query)], restarts: 0, lost: [] };
 }
 
 /** The body of `GET /web/server`. */
-export function renderView({ reports, restarts, lost }: FleetReport, context: ServerContext, max: number): ServerView {
+export function renderView(
+  { reports, restarts, lost }: FleetReport,
+  context: ServerContext,
+  query: SessionQuery,
+): ServerView {
   const workers = reports.map(({ worker }) => worker).sort((a, b) => a.worker - b.worker);
   const sum = (value: (report: WorkerReport) => number): number => reports.reduce((all, one) => all + value(one), 0);
   const latency = addCounts(reports.map(({ recent_latency }) => recent_latency));
@@ -22,8 +28,9 @@ export function renderView({ reports, restarts, lost }: FleetReport, context: Se
   // The newest first, also of those of one moment.
   const recent = [...reports.flatMap(({ recent_errors }) => recent_errors), ...lost].reverse();
   const sessions = reports.flatMap((report) => report.sessions);
+  const at = Date.now() / 1000;
   return {
-    at: Date.now() / 1000,
+    at,
     server_version: packageVersion(),
     mode: context.runtime.mode,
     uptime_s: Math.max(0, ...workers.map(({ uptime_s }) => uptime_s)),
@@ -38,7 +45,8 @@ export function renderView({ reports, restarts, lost }: FleetReport, context: Se
     recent_errors: recent.sort((a, b) => b.at - a.at).slice(0, MAX_TOLD_ERRORS),
     workers,
     restarts,
-    sessions: sessions.sort((a, b) => b.last_activity_at - a.last_activity_at).slice(0, max),
+    sessions: sortSessions(sessions, query, at).slice(0, query.limit),
+    found_sessions: sum(({ found }) => found),
     limits: context.limits,
   };
 }

@@ -1,8 +1,9 @@
-import type { ServerViewError, ServerViewSession, ServerViewWorker } from "../../protocol/web.js";
+import type { ServerViewError, ServerViewWorker } from "../../protocol/web.js";
+import type { PickedSessions } from "./pick-sessions.js";
 import type { Statistics } from "./statistics.js";
 
 /** What one worker, or a server without any, has to say about itself. Plain JSON: it crosses between processes. */
-export interface WorkerReport {
+export interface WorkerReport extends PickedSessions {
   worker: ServerViewWorker;
   stepping: number;
   queue_size: number;
@@ -15,8 +16,6 @@ export interface WorkerReport {
   recent_latency: number[];
   errors: Statistics["errors"];
   recent_errors: ServerViewError[];
-  /** Those active last first. */
-  sessions: ServerViewSession[];
 }
 
 /** A worker that was lost. */

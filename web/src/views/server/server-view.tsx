@@ -21,7 +21,7 @@ export default function ServerView({ info, play }: ViewProps) {
     const { paused, refused } = watch.snapshot();
     if (mayAsk && !paused && !refused) watch.start();
   }, [mayAsk]);
-  const { view, samples, rates, problem, paused, refused, checking } = state;
+  const { view, samples, problem, paused, refused, checking } = state;
   if (refused || checking || !mayAsk) {
     return (
       <main className="page" id="main" tabIndex={-1}>
@@ -41,12 +41,7 @@ export default function ServerView({ info, play }: ViewProps) {
         <>
           <KeyNumbers view={view} samples={samples} />
           <div className="server">
-            <SessionsCard
-              view={view}
-              rates={rates}
-              play={play}
-              onMore={paused ? undefined : () => watch.askForMore()}
-            />
+            <SessionsCard view={view} shown={state} play={play} onList={(change) => watch.list(change)} />
             <div className="side">
               <WorkersCard view={view} />
               <ErrorsCard view={view} />

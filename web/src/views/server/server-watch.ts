@@ -1,4 +1,9 @@
-import { MAX_TOLD_SESSIONS, type ServerView } from "../../../../openenv/src/protocol/web.js";
+import {
+  DEFAULT_SESSION_QUERY,
+  renderSessionQuery,
+  type SessionQuery,
+} from "../../../../openenv/src/protocol/session-query.js";
+import type { ServerView } from "../../../../openenv/src/protocol/web.js";
 import { ask, RequestError } from "../../server/get.js";
 import { keepToken, tabToken } from "../../server/token.js";
 import { addSample, Rates, type Sample } from "./samples.js";
@@ -17,13 +22,17 @@ export interface WatchState {
   /** A token was sent, and the server has not said yet what it thinks of it. */
   checking: boolean;
   paused: boolean;
+  /** The sessions that are listed. */
+  query: SessionQuery;
+  /** What the sessions of `view` were searched for. */
+  foundBy: string;
 }
 
 const EVERY_MS = 1000;
 /** A server that takes longer is stuck. */
 const DEADLINE_MS = 5000;
-/** Sessions in one answer. */
-const FEW_SESSIONS = 200;
+/** Sessions that are shown at first. */
+const FEW_SESSIONS = 50;
 
 const START: WatchState = {
   view: undefined,
@@ -33,6 +42,8 @@ const START: WatchState = {
   refused: false,
   checking: false,
   paused: false,
+  query: { ...DEFAULT_SESSION_QUERY, limit: FEW_SESSIONS },
+  foundBy: "",
 };
 
 /**
@@ -41,7 +52,6 @@ const START: WatchState = {
  */
 export class ServerWatch {
   #state = START;
-  #limit = FEW_SESSIONS;
   #isStarted = false;
   #listeners = new Set<() => void>();
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -82,9 +92,9 @@ export class ServerWatch {
     else this.#restart();
   }
 
-  /** From now on as many sessions as the server tells. */
-  askForMore(): void {
-    this.#limit = MAX_TOLD_SESSIONS;
+  /** Lists other sessions, at once; while paused this is the only request. */
+  list(change: Partial<SessionQuery>): void {
+    this.#set({ query: { ...this.#state.query, ...change } });
     this.#restart();
   }
 
@@ -106,10 +116,10 @@ export class ServerWatch {
     const start = performance.now();
     const signal = AbortSignal.any([asking.signal, AbortSignal.timeout(DEADLINE_MS)]);
     try {
-      const path = `/web/server?limit=${this.#limit}`;
-      const view = await ask<ServerView>(path, { signal });
+      const { query } = this.#state;
+      const view = await ask<ServerView>(`/web/server?${renderSessionQuery(query)}`, { signal });
       if (asking.signal.aborted) return;
-      this.#take(view);
+      this.#take(view, query.find);
     } catch (error) {
       if (asking.signal.aborted) return;
       if (error instanceof RequestError && (error.status === 401 || error.status === 403)) return this.#refuse();
@@ -118,17 +128,19 @@ export class ServerWatch {
         : (error as Error).message;
       this.#set({ problem, checking: false });
     }
+    if (this.#state.paused) return;
     this.#timer = setTimeout(() => void this.#ask(), Math.max(0, EVERY_MS - (performance.now() - start)));
   }
 
-  #take(view: ServerView): void {
+  #take(view: ServerView, foundBy: string): void {
     this.#rates.add(view.at, view.sessions);
     const rates = new Map<string, number>();
     for (const { session_id } of view.sessions) {
       const rate = this.#rates.of(session_id);
       if (rate !== undefined) rates.set(session_id, rate);
     }
-    this.#set({ view, rates, samples: addSample(this.#state.samples, view), problem: undefined, checking: false });
+    const samples = addSample(this.#state.samples, view);
+    this.#set({ view, foundBy, rates, samples, problem: undefined, checking: false });
   }
 
   /** What was shown belongs to those who have the right. */

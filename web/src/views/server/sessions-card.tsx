@@ -1,32 +1,39 @@
 import { useState, useSyncExternalStore } from "react";
-import { MAX_TOLD_SESSIONS, type ServerView, type ServerViewSession } from "../../../../openenv/src/protocol/web.js";
+import {
+  MAX_LISTED_SESSIONS,
+  type SessionColumn,
+  type SessionQuery,
+} from "../../../../openenv/src/protocol/session-query.js";
+import type { ServerView, ServerViewSession } from "../../../../openenv/src/protocol/web.js";
 import { formatDuration, formatRate } from "../../parts/format.js";
 import { Icon } from "../../parts/icon.js";
 import type { Play } from "../../play/play.js";
-import { COLUMNS, type Column, type Row, rowsOf, shortId } from "./session-rows.js";
+import type { WatchState } from "./server-watch.js";
+import { COLUMNS, type Row, rowOf, searchFor, shortId } from "./session-rows.js";
 
 interface SessionsCardProps {
   view: ServerView;
-  /** Steps a second, by session id. */
-  rates: ReadonlyMap<string, number>;
+  shown: WatchState;
   play: Play;
-  /** Asks the server for more sessions than it told; undefined while it is asked for nothing. */
-  onMore: (() => void) | undefined;
+  /** Asks the server for other sessions. */
+  onList(change: Partial<SessionQuery>): void;
 }
 
-const FEW_ROWS = 50;
-
-/** The sessions, sorted by a column and found by a word. */
-export function SessionsCard({ view, rates, play, onMore }: SessionsCardProps) {
-  const [find, setFind] = useState("");
-  const [sort, setSort] = useState<{ column: Column; down: boolean }>({ column: "open", down: true });
-  const [most, setMost] = useState(FEW_ROWS);
+/** The sessions that the server has sorted by a column and found by words. */
+export function SessionsCard({ view, shown, play, onList }: SessionsCardProps) {
+  const [find, setFind] = useState(shown.query.find);
+  const { query, rates, foundBy } = shown;
   const { timeline } = useSyncExternalStore(play.subscribe, play.snapshot);
   const own = new Set(timeline.episodes.flatMap(({ id }) => (id === null ? [] : [id])));
-  const rows = rowsOf(view.sessions, { at: view.at, rates, own, find, sort });
+  const rows = view.sessions.map((session) => rowOf(session, { at: view.at, rates, own }));
   const { active_sessions: all } = view.capacity;
-  const toggle = (column: Column): void =>
-    setSort((before) => ({ column, down: before.column === column ? !before.down : column !== "session" }));
+  const { found_sessions: found } = view;
+  const toggle = (sort: SessionColumn): void =>
+    onList({ sort, down: query.sort === sort ? !query.down : sort !== "session" });
+  const search = (words: string): void => {
+    setFind(words);
+    onList({ find: searchFor(words, timeline.episodes.at(-1)?.id ?? null) });
+  };
   return (
     <section className="card" aria-labelledby="sessions-h">
       <header className="card__head card__head--wrap">
@@ -40,7 +47,7 @@ export function SessionsCard({ view, rates, play, onMore }: SessionsCardProps) {
             placeholder="Find by id, client, worker"
             aria-label="Find a session"
             value={find}
-            onChange={({ currentTarget }) => setFind(currentTarget.value)}
+            onChange={({ currentTarget }) => search(currentTarget.value)}
           />
         </div>
       </header>
@@ -52,40 +59,40 @@ export function SessionsCard({ view, rates, play, onMore }: SessionsCardProps) {
                 <th
                   key={name}
                   className={`${look} sessions__${name}`}
-                  aria-sort={sort.column === name ? order(sort.down) : undefined}
+                  aria-sort={query.sort === name ? order(query.down) : undefined}
                 >
-                  <button type="button" onClick={() => toggle(name)}>
-                    {label}
-                    {sort.column === name ? <Icon name={sort.down ? "down" : "up"} /> : null}
-                  </button>
+                  {name === "rate" ? (
+                    label
+                  ) : (
+                    <button type="button" onClick={() => toggle(name)}>
+                      {label}
+                      {query.sort === name ? <Icon name={query.down ? "down" : "up"} /> : null}
+                    </button>
+                  )}
                 </th>
               ))}
             </tr>
           </thead>
           <tbody>
-            {rows.slice(0, most).map((row) => (
+            {rows.map((row) => (
               <SessionRow key={row.session.session_id} row={row} />
             ))}
           </tbody>
         </table>
       </div>
       {rows.length === 0 ? (
-        <p className="pad muted">{find === "" ? "No session is open." : `No session has “${find}”.`}</p>
+        <p className="pad muted">{foundBy === "" ? "No session is open." : `No session matches “${find}”.`}</p>
       ) : null}
       {rows.length > 0 ? (
         <div className="tl__foot">
           <span>
-            {Math.min(rows.length, most).toLocaleString("en")} of{" "}
-            {(find === "" ? all : rows.length).toLocaleString("en")}
+            {rows.length.toLocaleString("en")} of {found.toLocaleString("en")}
           </span>
           <span className="grow" />
-          {rows.length > most ? (
-            <button type="button" className="more" onClick={() => setMost(Infinity)}>
-              Show all {rows.length.toLocaleString("en")}
-            </button>
-          ) : onMore && view.sessions.length < all && view.sessions.length < MAX_TOLD_SESSIONS ? (
-            <button type="button" className="more" onClick={onMore}>
-              Show more
+          {rows.length < found && rows.length < MAX_LISTED_SESSIONS ? (
+            <button type="button" className="more" onClick={() => onList({ limit: MAX_LISTED_SESSIONS })}>
+              {found <= MAX_LISTED_SESSIONS ? "Show all" : "Show the first"}{" "}
+              {Math.min(found, MAX_LISTED_SESSIONS).toLocaleString("en")}
             </button>
           ) : null}
         </div>

@@ -1,6 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { renderResetOptions } from "../../../env/schema.js";
-import { MAX_TOLD_SESSIONS, type WebInfo } from "../../../protocol/web.js";
+import { parseSessionQuery } from "../../../protocol/session-query.js";
+import type { WebInfo } from "../../../protocol/web.js";
 import { packageVersion } from "../../../util/package-version.js";
 import type { WebSettings } from "../../context.js";
 import { renderMetadata } from "../../metadata.js";
@@ -50,13 +51,10 @@ export async function info({ response, context }: Exchange): Promise<void> {
   sendJson(response, 200, body);
 }
 
-const DEFAULT_SESSIONS = 200;
-
 export async function server({ request, response, context }: Exchange): Promise<void> {
-  const asked = Number(new URL(request.url ?? "/", "http://localhost").searchParams.get("limit") ?? DEFAULT_SESSIONS);
-  const limit = Number.isInteger(asked) ? Math.min(Math.max(asked, 0), MAX_TOLD_SESSIONS) : DEFAULT_SESSIONS;
+  const query = parseSessionQuery(new URL(request.url ?? "/", "http://localhost").searchParams);
   response.setHeader("cache-control", "no-store");
-  sendJson(response, 200, renderView(await askAll(context, limit), context, limit));
+  sendJson(response, 200, renderView(await askAll(context, query), context, query));
 }
 
 /** The routes are there only with it. */

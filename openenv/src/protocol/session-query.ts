@@ -1,0 +1,54 @@
+import type { ServerViewSession } from "./web.js";
+
+/** The columns that sessions can be sorted by: `state` by the time of a slow call. */
+export const SESSION_COLUMNS = ["session", "client", "state", "open", "episodes", "step", "idle", "worker"] as const;
+export type SessionColumn = (typeof SESSION_COLUMNS)[number];
+
+/** Which sessions `GET /web/server` lists. */
+export interface SessionQuery {
+  limit: number;
+  sort: SessionColumn;
+  down: boolean;
+  /** Words that a session must have, all of them, in any case; empty for every session. */
+  find: string;
+}
+
+/** The most sessions that `GET /web/server` lists. */
+export const MAX_LISTED_SESSIONS = 1000;
+
+/** The longest call in flight first, then the oldest session. */
+export const DEFAULT_SESSION_QUERY: SessionQuery = { limit: 200, sort: "state", down: true, find: "" };
+
+/** A longer search is cut. */
+const MAX_FIND = 200;
+
+/** Reads `limit`, `sort`, `order` and `find`; a value that is missing or invalid is the default. */
+export function parseSessionQuery(parameters: URLSearchParams): SessionQuery {
+  const { limit, sort } = DEFAULT_SESSION_QUERY;
+  const asked = Number(parameters.get("limit") ?? limit);
+  return {
+    limit: Number.isInteger(asked) ? Math.min(Math.max(asked, 0), MAX_LISTED_SESSIONS) : limit,
+    sort: SESSION_COLUMNS.find((column) => column === parameters.get("sort")) ?? sort,
+    down: parameters.get("order") !== "asc",
+    find: (parameters.get("find") ?? "").slice(0, MAX_FIND),
+  };
+}
+
+/** The reverse of {@link parseSessionQuery}. */
+export function renderSessionQuery({ limit, sort, down, find }: SessionQuery): string {
+  return new URLSearchParams({ limit: String(limit), sort, order: down ? "desc" : "asc", find }).toString();
+}
+
+/** A call that takes longer is shown with its time, seconds. */
+const SLOW_S = 2;
+/** A session counts as stepping this long after its last call, seconds. */
+const ACTIVE_S = 1;
+
+/** What a session is doing at that moment (Unix seconds); `slow`: its call has taken longer than steps should. */
+export function sessionState(
+  { busy_s, last_activity_at }: ServerViewSession,
+  at: number,
+): "slow" | "stepping" | "idle" {
+  if (busy_s !== null) return busy_s >= SLOW_S ? "slow" : "stepping";
+  return at - last_activity_at < ACTIVE_S ? "stepping" : "idle";
+}

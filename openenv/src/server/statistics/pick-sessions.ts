@@ -1,0 +1,53 @@
+import { type SessionColumn, type SessionQuery, sessionState } from "../../protocol/session-query.js";
+import type { ServerViewSession } from "../../protocol/web.js";
+
+/** The first sessions of a query, and how many match it. */
+export interface PickedSessions {
+  sessions: ServerViewSession[];
+  found: number;
+}
+
+/** Finds and sorts sessions; of equal ones the oldest is first. `at` is the present, Unix seconds. */
+export function pickSessions(all: readonly ServerViewSession[], query: SessionQuery, at: number): PickedSessions {
+  const words = query.find.toLowerCase().split(/\s+/).filter(Boolean);
+  const found = words.length === 0 ? [...all] : all.filter((session) => hasAll(textOf(session, at), words));
+  return { sessions: sortSessions(found, query, at).slice(0, query.limit), found: found.length };
+}
+
+/** Sorts in place. */
+export function sortSessions(sessions: ServerViewSession[], { sort, down }: SessionQuery, at: number) {
+  const keyOf = KEYS[sort];
+  const sign = down ? -1 : 1;
+  return sessions.sort(
+    (a, b) =>
+      compare(keyOf(a, at), keyOf(b, at)) * sign || a.created_at - b.created_at || compare(a.session_id, b.session_id),
+  );
+}
+
+const KEYS: Record<SessionColumn, (session: ServerViewSession, at: number) => string | number> = {
+  session: ({ session_id }) => session_id,
+  client: ({ client }) => client,
+  // The others keep their place: a list that is sorted again every second can be read.
+  state: (session, at) => (sessionState(session, at) === "slow" ? (session.busy_s ?? 0) : 0),
+  open: ({ created_at }) => -created_at,
+  episodes: ({ episodes }) => episodes,
+  step: ({ step_count }) => step_count,
+  idle: ({ last_activity_at }) => -last_activity_at,
+  worker: ({ worker }) => worker,
+};
+
+/** As the page shows it, and the name of the state. */
+const STATE_WORDS = { slow: "slow in a call", stepping: "stepping", idle: "idle" } as const;
+
+function textOf(session: ServerViewSession, at: number): string {
+  const { session_id, episode_id, client, worker } = session;
+  return `${session_id} ${episode_id ?? ""} ${client} ${STATE_WORDS[sessionState(session, at)]} worker ${worker}`.toLowerCase();
+}
+
+function hasAll(text: string, words: readonly string[]): boolean {
+  return words.every((word) => text.includes(word));
+}
+
+function compare(a: string | number, b: string | number): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
