@@ -11,6 +11,7 @@ const EPISODE = {
   reset: { seed: 0 },
   start: ANSWER,
   steps: [{ action: { amount: 1 }, ...ANSWER, reward: 1, metadata: { note: "x" } }],
+  failures: [{ kind: "step", after: 1, action: {}, code: "VALIDATION_ERROR", message: "no", ms: 1 }],
   total_reward: 1,
   end: "done",
 };
@@ -30,6 +31,7 @@ describe("a recorded episode", () => {
     [{ ...EPISODE, start: undefined }, /"start" is not an object/],
     [{ ...EPISODE, steps: [{ ...EPISODE.steps[0], reward: "1" }] }, /"steps\[0\]\.reward" is not a number or null/],
     [{ ...EPISODE, steps: [{ ...EPISODE.steps[0], action: null }] }, /"steps\[0\]\.action" is not an object/],
+    [{ ...EPISODE, failures: [{ ...EPISODE.failures[0], after: -1 }] }, /"failures\[0\]\.after" is not a whole number/],
     [{ ...EPISODE, end: "crashed" }, /"end" is not one of/],
   ])("that is malformed is named: %j", (line, message) => {
     expect(() => parseEpisode(typeof line === "string" ? line : JSON.stringify(line))).toThrow(message);

@@ -17,6 +17,8 @@ export interface EpisodeRecord {
   /** What the reset answered. */
   start: Omit<RecordedStep, "action">;
   steps: RecordedStep[];
+  /** Requests of the episode that had no observation, in their order; the page writes them, absent without any. */
+  failures?: RecordedFailure[];
   /** Sum of the rewards of all steps; a step without a reward adds nothing. */
   total_reward: number;
   /** Why it ended: the environment said so, the limit of steps was reached, or the policy gave up. */
@@ -34,6 +36,19 @@ export interface RecordedStep {
   ms: number;
 }
 
+/** A reset or a step without a result: it has no reward and is not counted. */
+export interface RecordedFailure {
+  kind: "reset" | "step";
+  /** How many of `steps` came before it. */
+  after: number;
+  /** The action, or the options of the reset. */
+  action: JsonObject;
+  /** Of the table of errors. */
+  code: string;
+  message: string;
+  ms: number;
+}
+
 /** Names the schema of a line and its version. */
 export const EPISODE_FORMAT = "openenv.episode/1";
 
@@ -46,7 +61,7 @@ export function parseEpisode(line: string): EpisodeRecord {
   if (value["format"] !== EPISODE_FORMAT) {
     throw new TypeError(`"format" is ${JSON.stringify(value["format"])}, and "${EPISODE_FORMAT}" is read`);
   }
-  const { episode, environment, url, started_at, reset, start, steps, total_reward, end } = value;
+  const { episode, environment, url, started_at, reset, start, steps, failures = [], total_reward, end } = value;
   expect("episode", Number.isInteger(episode) && Number(episode) >= 0, "a whole number from 0 on");
   for (const [name, text] of Object.entries({ environment, url, started_at })) {
     expect(name, typeof text === "string", "text");
@@ -58,6 +73,8 @@ export function parseEpisode(line: string): EpisodeRecord {
     expectAnswer(`steps[${index}]`, step);
     expect(`steps[${index}].action`, isObject((step as JsonObject)["action"]), "an object");
   }
+  expect("failures", Array.isArray(failures), "a list");
+  for (const [index, failure] of (failures as unknown[]).entries()) expectFailure(`failures[${index}]`, failure);
   expect("total_reward", typeof total_reward === "number", "a number");
   expect("end", ENDS.includes(end), `one of ${ENDS.join(", ")}`);
   return value as unknown as EpisodeRecord;
@@ -78,6 +95,17 @@ function expectAnswer(name: string, answer: unknown): void {
   expect(`${name}.reward`, reward === null || typeof reward === "number", "a number or null");
   expect(`${name}.done`, typeof done === "boolean", "true or false");
   expect(`${name}.metadata`, metadata === undefined || isObject(metadata), "an object");
+  expect(`${name}.ms`, typeof ms === "number", "a number");
+}
+
+function expectFailure(name: string, failure: unknown): void {
+  expect(name, isObject(failure), "an object");
+  const { kind, after, action, code, message, ms } = failure as JsonObject;
+  expect(`${name}.kind`, kind === "reset" || kind === "step", "reset or step");
+  expect(`${name}.after`, Number.isInteger(after) && Number(after) >= 0, "a whole number from 0 on");
+  expect(`${name}.action`, isObject(action), "an object");
+  expect(`${name}.code`, typeof code === "string", "text");
+  expect(`${name}.message`, typeof message === "string", "text");
   expect(`${name}.ms`, typeof ms === "number", "a number");
 }
 

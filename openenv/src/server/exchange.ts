@@ -18,7 +18,7 @@ import { listTools, toToolCall, toTransition } from "./tool-step.js";
 export interface ExchangeOptions extends CallOptions {
   /** Adds `metadata.openenv` with where the time went. */
   timing?: boolean;
-  /** Names the reset options that were dropped, in `metadata.openenv.warnings`. */
+  /** Names dropped reset options and values that are not finite, in `metadata.openenv.warnings`. */
   warnings?: boolean;
   /** Adds what the author's `render` and `actions` make of the observation. */
   view?: boolean;
@@ -45,6 +45,8 @@ export class Exchange extends Call implements Task<ServerMessage> {
   #arrivedAt = 0;
   #startedAt = 0;
   #warnings: string[] | undefined;
+  /** The reward, where it is NaN or infinite and JSON has no number for it. */
+  #reward: string | undefined;
 
   constructor(session: Session, message: EnvironmentMessage, options: ExchangeOptions) {
     super(options);
@@ -124,7 +126,14 @@ export class Exchange extends Call implements Task<ServerMessage> {
   #stepped(transition: Transition, kind: Kind = "step"): Reply {
     const session = this.#session;
     session.stepCount++;
-    const reply = this.#observation(kind, transition);
+    let reply: Reply;
+    try {
+      reply = this.#observation(kind, transition);
+    } catch (error) {
+      // A step whose result is invalid is answered with an error.
+      session.stepCount--;
+      throw error;
+    }
     session.runtime.statistics.endStep(session.startedAt);
     return reply;
   }
@@ -182,7 +191,10 @@ export class Exchange extends Call implements Task<ServerMessage> {
       transforms === undefined ? returned : transforms.reduce((value, apply) => apply(value), returned);
     const check = kind === "tool" && transforms === undefined ? "toolTransition" : CHECKS[kind];
     const checked = validator[check](transition);
-    if (checked.nonFinite > 0) this.#countNonFinite(kind === "tool" ? "step" : kind, checked.nonFinite);
+    if (checked.nonFinite > 0) {
+      this.#countNonFinite(kind === "tool" ? "step" : kind, checked.nonFinite);
+      this.#warnNonFinite(transition.reward, checked.nonFinite);
+    }
     const metadata = this.#annotate(checked.metadata, transition.truncated === true);
     const { observation, reward, done } = checked;
     observation["metadata"] = metadata;
@@ -215,6 +227,7 @@ export class Exchange extends Call implements Task<ServerMessage> {
       ours["queue_ms"] = this.#startedAt - this.#arrivedAt;
     }
     if (this.#warnings !== undefined) ours["warnings"] = this.#warnings;
+    if (this.#reward !== undefined) ours["reward"] = this.#reward;
     if (Object.keys(ours).length > 0) annotated["openenv"] = ours;
     return annotated;
   }
@@ -231,6 +244,18 @@ export class Exchange extends Call implements Task<ServerMessage> {
       (key, i) => `reset option "${key}" is not declared and was dropped${i > 0 ? "" : those}`,
     );
     if (more > 0) this.#warnings.push(`${more} more reset options are not declared and were dropped`);
+  }
+
+  #warnNonFinite(reward: unknown, count: number): void {
+    if (this.#options.warnings !== true) return;
+    const isReward = typeof reward === "number" && !Number.isFinite(reward);
+    const others = isReward ? count - 1 : count;
+    this.#warnings ??= [];
+    if (isReward) {
+      this.#reward = String(reward);
+      this.#warnings.push(`the reward is ${reward} and was sent as null`);
+    }
+    if (others > 0) this.#warnings.push(`NaN or infinities of the result were sent as null: ${others}`);
   }
 
   #countNonFinite(method: Method, count: number): void {

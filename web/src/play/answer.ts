@@ -14,7 +14,7 @@ export function readAnswer(kind: "reset" | "step", action: JsonObject, exchange:
     kind,
     action,
     observation: !failed && isObject(observation) ? observation : null,
-    reward: failed ? null : readReward(reward),
+    reward: failed ? null : readReward(reward, metadata),
     done: !failed && done === true,
     metadata: isObject(metadata) ? metadata : undefined,
     view: received.view,
@@ -36,6 +36,29 @@ export function readFailure(data: JsonObject, root?: string): Failure {
   };
 }
 
+/** A request that was sent and never answered. */
+export function unanswered(kind: "reset" | "step", action: JsonObject, { code, message, ms }: NoAnswer): NewStep {
+  return {
+    kind,
+    action,
+    observation: null,
+    reward: null,
+    done: false,
+    metadata: undefined,
+    view: undefined,
+    failure: { code, message, issues: [] },
+    ms,
+    at: Date.now(),
+    exchange: undefined,
+  };
+}
+
+interface NoAnswer {
+  code: string;
+  message: string;
+  ms: number;
+}
+
 /** What a tool's step says went wrong with the call; undefined when the call worked, or when it was none. */
 export function toolErrorOf(observation: JsonObject | null): { type: string; message: string } | undefined {
   if (observation === null || !("tool_name" in observation)) return undefined;
@@ -47,7 +70,13 @@ export function toolErrorOf(observation: JsonObject | null): { type: string; mes
   return undefined;
 }
 
-function readReward(reward: unknown): number | null {
+/** JSON has no NaN and no infinities: `metadata.openenv.reward` names them. */
+export function readReward(reward: unknown, metadata: unknown): number | null {
+  const extension = isObject(metadata) ? metadata["openenv"] : undefined;
+  const named = isObject(extension) ? extension["reward"] : undefined;
+  if (reward === null && NOT_FINITE.includes(named)) return Number(named);
   if (typeof reward === "boolean") return Number(reward);
   return typeof reward === "number" ? reward : null;
 }
+
+const NOT_FINITE: readonly unknown[] = ["NaN", "Infinity", "-Infinity"];

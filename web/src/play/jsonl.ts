@@ -2,8 +2,10 @@ import {
   EPISODE_FORMAT,
   type EpisodeRecord,
   parseEpisode,
+  type RecordedFailure,
   type RecordedStep,
 } from "../../../openenv/src/protocol/episode.js";
+import { readReward, unanswered } from "./answer.js";
 import type { Imported } from "./play.js";
 import { type NewStep, type PlayedEpisode, type Step, type Timeline, timelineOf } from "./timeline.js";
 
@@ -16,18 +18,16 @@ export interface Source {
 /** More would be a list too high for a browser to scroll. */
 const MOST_STEPS = 200_000;
 
-/**
- * The timeline as `openenv collect` writes it: one episode a line. Steps that failed have no observation and are left
- * out, and so are episodes of nothing else.
- */
+/** The timeline as `openenv collect` writes it: one episode a line. What failed is no step: it has a list of its own. */
 export function renderJsonl({ episodes, steps }: Timeline, { environment, url }: Source): string {
   const byEpisode: Step[][] = episodes.map(() => []);
-  for (const step of steps) if (step.observation !== null) byEpisode[step.episode]?.push(step);
+  for (const step of steps) byEpisode[step.episode]?.push(step);
   const lines = episodes.flatMap((episode): EpisodeRecord[] => {
     const own = byEpisode[episode.index] ?? [];
     if (own.length === 0) return [];
-    const start = own.find(({ kind }) => kind === "reset");
-    const played = own.filter(({ kind }) => kind === "step");
+    const start = own.find(({ kind, observation }) => kind === "reset" && observation !== null);
+    const played = own.filter(({ kind, observation }) => kind === "step" && observation !== null);
+    const failures = failuresOf(own);
     const record: EpisodeRecord = {
       format: EPISODE_FORMAT,
       episode: episode.number,
@@ -37,7 +37,8 @@ export function renderJsonl({ episodes, steps }: Timeline, { environment, url }:
       reset: episode.reset,
       start: start ? answerOf(start) : { observation: {}, reward: null, done: false, ms: 0 },
       steps: played.map((step) => ({ action: step.action, ...answerOf(step) })),
-      total_reward: played.reduce((sum, { reward }) => sum + (reward ?? 0), 0),
+      ...(failures.length > 0 ? { failures } : {}),
+      total_reward: played.reduce((sum, { reward }) => sum + (Number.isFinite(reward) ? Number(reward) : 0), 0),
       end: episode.status === "done" ? "done" : "policy",
     };
     return [record];
@@ -66,12 +67,17 @@ export function parseJsonl(text: string): Omit<Imported, "name"> {
 
 function readLine(line: string, number: number): PlayedEpisode & { environment: string } {
   try {
-    const { episode, environment, reset, start, steps, started_at } = parseEpisode(line);
+    const { episode, environment, reset, start, steps, failures = [], started_at } = parseEpisode(line);
+    const failuresAfter = (taken: number): NewStep[] =>
+      failures.filter(({ after }) => Math.min(after, steps.length) === taken).map(toFailedStep);
     return {
       number: episode,
       environment,
       reset: toStep("reset", { ...start, action: reset }, Date.parse(started_at) || 0),
-      steps: steps.map((step) => toStep("step", step, 0)),
+      steps: [
+        ...failuresAfter(0),
+        ...steps.flatMap((step, index) => [toStep("step", step, 0), ...failuresAfter(index + 1)]),
+      ],
     };
   } catch (error) {
     throw new TypeError(`Line ${number} is no episode: ${(error as Error).message}.`);
@@ -87,7 +93,7 @@ function toStep(
     kind,
     action,
     observation,
-    reward,
+    reward: readReward(reward, metadata),
     done,
     metadata,
     ms,
@@ -96,6 +102,20 @@ function toStep(
     failure: undefined,
     exchange: undefined,
   };
+}
+
+function failuresOf(own: readonly Step[]): RecordedFailure[] {
+  const failures: RecordedFailure[] = [];
+  let after = 0;
+  for (const { kind, action, failure, ms } of own) {
+    if (failure) failures.push({ kind, after, action, code: failure.code, message: failure.message, ms });
+    else if (kind === "step") after++;
+  }
+  return failures;
+}
+
+function toFailedStep({ kind, action, ...rest }: RecordedFailure): NewStep {
+  return { ...unanswered(kind, action, rest), at: 0 };
 }
 
 function answerOf({ observation, reward, done, metadata, ms }: Step): Omit<RecordedStep, "action"> {

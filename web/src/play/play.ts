@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../../openenv/src/protocol/messages.js";
 import { type Exchange, type LinkEnd, LinkLostError } from "../server/link.js";
-import { readAnswer, readFailure } from "./answer.js";
+import { readAnswer, readFailure, unanswered } from "./answer.js";
 import { Connection, type ConnectionState } from "./connection.js";
 import {
   addEvent,
@@ -9,8 +9,10 @@ import {
   EMPTY_TIMELINE,
   type Failure,
   latestEpisode,
+  type NewStep,
   nameEpisode,
   type Step,
+  stepsTaken,
   type Timeline,
 } from "./timeline.js";
 
@@ -57,6 +59,8 @@ export class Play {
   #snapshot: PlaySnapshot;
   readonly #listeners = new Set<() => void>();
   readonly #connection: Connection;
+  /** The reset or step whose answer is due. */
+  #asked: { kind: "reset" | "step"; action: JsonObject } | undefined;
 
   constructor() {
     this.#connection = new Connection((lost) => this.#connectionChanged(lost));
@@ -102,7 +106,7 @@ export class Play {
       value: failure ? null : data,
       failure,
       afterSteps: timeline.steps.length,
-      stepNumber: timeline.steps.at(-1)?.number ?? 0,
+      stepNumber: stepsTaken(timeline),
     };
     const id = data["episode_id"];
     this.#set({
@@ -141,16 +145,32 @@ export class Play {
   leave(again = true): void {
     const { pending } = this.#snapshot;
     const hadSession = this.#connection.state.status === "connected";
+    this.#addUnanswered("ABORTED", "You gave it up before its answer came");
     const lost = hadSession && latestEpisode(this.#snapshot.timeline) !== undefined;
     if (lost) this.#note("Session given up", pending ? "an answer was still due" : "by this page");
     this.#connection.leave(again);
   }
 
   async #ask(kind: "reset" | "step", action: JsonObject, message: JsonObject): Promise<Step | undefined> {
+    const asked = this.#connection.link && isFree(this.#snapshot) ? { kind, action } : undefined;
+    if (asked) this.#asked = asked;
     const exchange = await this.#exchange(kind, message);
-    if (!exchange) return undefined;
+    if (this.#asked === asked) this.#asked = undefined;
+    return exchange && this.#add(kind, readAnswer(kind, action, exchange));
+  }
+
+  /** What was sent stays in the timeline, also when the session is gone before the answer. */
+  #addUnanswered(code: string, message: string): void {
+    const { pending } = this.#snapshot;
+    if (!this.#asked) return;
+    const { kind, action } = this.#asked;
+    this.#asked = undefined;
+    const ms = pending ? Date.now() - pending.since : 0;
+    this.#add(kind, unanswered(kind, action, { code, message, ms }));
+  }
+
+  #add(kind: "reset" | "step", added: NewStep): Step | undefined {
     const before = this.#snapshot;
-    const added = readAnswer(kind, action, exchange);
     const timeline = (kind === "reset" ? addReset : addStep)(before.timeline, added);
     const last = timeline.steps.length - 1;
     // Whoever looks at an older step goes on looking at it; whoever looks at a file comes back to the session.
@@ -185,6 +205,7 @@ export class Play {
   }
 
   #connectionChanged(lost: LinkEnd | undefined): void {
+    if (lost) this.#addUnanswered("SESSION_LOST", `The session ended before the answer: ${lost.reason}`);
     if (lost && this.#snapshot.timeline.steps.length > 0) {
       this.#note("Connection lost", lost.code > 0 ? `close code ${lost.code}` : "");
     }

@@ -36,9 +36,14 @@ const TELL_MS = 100;
 export const OWN_PLACE = "It plays in a session of its own, and this tab's session may hold the place.";
 const NO_DIFF: Diff = { changes: [], fields: 0 };
 
-/** Plays a recorded timeline in a session of its own, up to the first step that differs; aborted, it tells no more. */
+/**
+ * Plays a recorded timeline in a session of its own, up to the first step that differs; aborted, it tells no more. What
+ * failed has no result to compare and is not played.
+ */
 export async function replay(timeline: Timeline, { goOn, signal, onChange }: ReplayOptions): Promise<void> {
-  const rows: ReplayRow[] = timeline.steps.map((recorded) => ({ recorded, now: undefined, diff: NO_DIFF }));
+  const rows: ReplayRow[] = timeline.steps
+    .filter(({ failure }) => !failure)
+    .map((recorded, index) => ({ recorded: { ...recorded, index }, now: undefined, diff: NO_DIFF }));
   let firstDifference = -1;
   let toldAt = 0;
   let place = 0;

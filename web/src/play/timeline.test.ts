@@ -46,7 +46,10 @@ describe("a timeline", () => {
     const first = addReset(EMPTY_TIMELINE, failed);
     expect(first.episodes).toMatchObject([{ status: "stopped", steps: 0 }]);
     expect(goesOn(first)).toBe(false);
-    expect(renderJsonl(first, SOURCE)).toBe("");
+    expect(JSON.parse(renderJsonl(first, SOURCE))).toMatchObject({
+      steps: [],
+      failures: [{ kind: "reset", after: 0 }],
+    });
   });
 
   test("options that do not fit leave the episode alone, an environment that failed in its reset has none", () => {
@@ -98,14 +101,30 @@ describe("a timeline", () => {
     });
   });
 
-  test("comes back from its file as it was, without the steps that failed", () => {
-    const played = addStep(play([1, null]), { ...step("step", null), observation: null, failure: FAILURE });
+  test("does not count a step that failed, as the server does not", () => {
+    const failed = { ...step("step", null), observation: null, failure: FAILURE };
+    const { episodes, steps } = [failed, failed, step("step", 1)].reduce(addStep, play([1]));
+    expect(episodes).toMatchObject([{ steps: 2, total: 2 }]);
+    expect(steps.map(({ number }) => number)).toEqual([0, 1, 2, 2, 2]);
+  });
+
+  test("keeps a NaN as reward of its step, and adds nothing for it", () => {
+    const played = addStep(play([1]), { ...step("step", Number.NaN), metadata: { openenv: { reward: "NaN" } } });
+    expect(played.episodes).toMatchObject([{ steps: 2, total: 1 }]);
+    const text = renderJsonl(played, SOURCE);
+    expect(JSON.parse(text)).toMatchObject({ total_reward: 1, steps: [{ reward: 1 }, { reward: null }] });
+    expect(parseJsonl(text).timeline.steps.at(-1)?.reward).toBeNaN();
+  });
+
+  test("comes back from its file as it was, with the steps that failed", () => {
+    const failed = { ...step("step", null), observation: null, failure: FAILURE };
+    const played = addStep([failed, step("step", null)].reduce(addStep, play([1])), failed);
     const text = renderJsonl(played, SOURCE);
     const { timeline: read, environments } = parseJsonl(text);
     expect(environments).toEqual(["echo_env"]);
-    expect(read.steps.map(({ action, reward, total }) => [action, reward, total])).toEqual(
-      played.steps.slice(0, 3).map(({ action, reward, total }) => [action, reward, total]),
-    );
+    const facts = ({ steps }: Timeline) =>
+      steps.map(({ action, number, reward, total, failure }) => [action, number, reward, total, failure]);
+    expect(facts(read)).toEqual(facts(played));
     expect(read.episodes).toMatchObject([{ status: "stopped", steps: 2, total: 1 }]);
   });
 

@@ -16,13 +16,14 @@ export interface Step {
   index: number;
   /** Index of its episode. */
   episode: number;
+  /** A step that failed has the number of the next one: it is not counted, as on the server. */
   number: number;
   kind: "reset" | "step";
   /** The action, or the data of the reset. */
   action: JsonObject;
   /** Null when it failed. */
   observation: JsonObject | null;
-  /** Null for none, which is not 0. */
+  /** Null for none, which is not 0; NaN and infinities as the environment gave them. */
   reward: number | null;
   /** Sum of the rewards of its episode so far; null while there was none, and after the end. */
   total: number | null;
@@ -132,6 +133,18 @@ export function goesOn(timeline: Timeline): boolean {
   return (status === "in progress" || status === "done") && timeline.rows.at(-1)?.kind !== "event";
 }
 
+/** How many steps the session has counted since its latest reset. */
+export function stepsTaken(timeline: Timeline): number {
+  const { steps = 0, stepsAfter = 0 } = latestEpisode(timeline) ?? {};
+  return steps + stepsAfter;
+}
+
+/** Whether the session has ended with this step: its connection was lost next. */
+export function wasLastOfSession({ rows }: Timeline, { index }: Step): boolean {
+  const at = rows.findLastIndex((row) => row.kind === "step" && row.step === index);
+  return rows[at + 1]?.kind === "event";
+}
+
 /** Whether only a reset is answered: no episode goes on, and the environment wants one. */
 export function needsReset(timeline: Timeline, { step_before_reset }: Pick<WebInfo, "step_before_reset">): boolean {
   return !step_before_reset && !goesOn(timeline);
@@ -175,7 +188,8 @@ function placeStep(episode: Episode, index: number, added: NewStep): Step {
   return { ...added, index, episode: episode.index, number, total };
 }
 
-function afterStep(episode: Episode, { kind, number, total, done }: Step): Episode {
+function afterStep(episode: Episode, { kind, number, total, done, failure }: Step): Episode {
+  if (failure) return episode;
   const isReset = kind === "reset";
   if (!isReset && episode.status === "done") return { ...episode, stepsAfter: episode.stepsAfter + 1 };
   const steps = isReset ? episode.steps : number;
@@ -183,7 +197,7 @@ function afterStep(episode: Episode, { kind, number, total, done }: Step): Episo
 }
 
 function sum(total: number | null, reward: number | null): number | null {
-  return reward === null ? total : (total ?? 0) + reward;
+  return reward === null || !Number.isFinite(reward) ? total : (total ?? 0) + reward;
 }
 
 function end(episode: Episode, status: Episode["status"]): Episode {

@@ -2,10 +2,13 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, test } from "vitest";
+import * as z from "zod";
 import { createContext } from "../../../test-support/context.js";
 import { defineCounter } from "../../../test-support/counter.js";
 import { useServers } from "../../../test-support/servers.js";
 import { openTestSocket } from "../../../test-support/socket.js";
+import { defineContract } from "../../env/contract.js";
+import { defineEnvironment } from "../../env/environment.js";
 import { createRuntime } from "../runtime.js";
 import { createSocketServer } from "./socket-server.js";
 
@@ -81,6 +84,14 @@ describe("what an environment must not do", () => {
     expect(await socket.ask(step(1))).toMatchObject({ type: "observation" });
   });
 
+  test("does not count a step whose result is invalid", async () => {
+    const socket = await open(await start());
+    await socket.ask(RESET);
+    expect(await socket.ask(step(70))).toMatchObject({ data: { code: "EXECUTION_ERROR" } });
+    await socket.ask(step(1));
+    expect(await socket.ask({ type: "state" })).toMatchObject({ data: { step_count: 1 } });
+  });
+
   test("production tells only what the author meant to tell", async () => {
     const socket = await open(await start({ mode: "production" }));
     await socket.ask(RESET);
@@ -113,6 +124,39 @@ describe("extensions", () => {
     const ours = await open(server, "/ws?openenv=warnings");
     expect(await ours.ask(reset)).toMatchObject({
       data: { metadata: { openenv: { warnings: [expect.stringContaining('"nope"')] } } },
+    });
+  });
+
+  test("name NaN and infinities that were sent as null, and the reward that is one; the step is counted", async () => {
+    const contract = defineContract({
+      name: "nan_env",
+      action: z.object({}),
+      observation: z.object({ x: z.number() }),
+    });
+    const environment = defineEnvironment(contract, () => ({
+      reset: () => ({ observation: { x: 0 } }),
+      step: () => ({ observation: { x: Infinity }, reward: NaN }),
+    }));
+    const server = await start({}, { environment });
+    const stock = await open(server);
+    await stock.ask(RESET);
+    const { data } = await stock.ask({ type: "step", data: {} });
+    expect(data).toEqual({ observation: { x: null, metadata: {} }, reward: null, done: false });
+    const ours = await open(server, "/ws?openenv=warnings");
+    await ours.ask(RESET);
+    expect(await ours.ask({ type: "step", data: {} })).toMatchObject({
+      data: {
+        reward: null,
+        metadata: {
+          openenv: {
+            reward: "NaN",
+            warnings: [
+              "the reward is NaN and was sent as null",
+              "NaN or infinities of the result were sent as null: 1",
+            ],
+          },
+        },
+      },
     });
   });
 

@@ -7,11 +7,17 @@ import type { Step } from "../../play/timeline.js";
 export function RawFrames({ step }: { step: Step }) {
   const { exchange } = step;
   if (!exchange) {
-    const { action, observation, reward, done, metadata } = step;
+    const { action, observation, reward, done, metadata, failure } = step;
+    const isUnanswered = failure !== undefined && step.at > 0;
     return (
       <section className="block">
-        <p className="hint">This step was read from a file, which keeps no frames.</p>
-        <Frame title="Recorded" value={{ action, observation, reward, done, metadata }} />
+        <p className="hint">
+          {isUnanswered ? "No answer came." : "This step was read from a file, which keeps no frames."}
+        </p>
+        <Frame
+          title={isUnanswered ? "Sent" : "Recorded"}
+          value={failure ? { action, error: failure } : { action, observation, reward, done, metadata }}
+        />
       </section>
     );
   }

@@ -12,7 +12,7 @@ interface Latest {
 export function plotData({ steps }: Timeline): uPlot.AlignedData {
   return [
     steps.map(({ index }) => index),
-    steps.map(({ kind, reward }) => (kind === "reset" ? null : reward)),
+    steps.map(({ kind, reward }) => (kind === "reset" || !Number.isFinite(reward) ? null : reward)),
     steps.map(({ kind, total, failure }) => (kind === "reset" || failure ? null : total)),
   ];
 }

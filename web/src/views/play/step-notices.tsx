@@ -3,7 +3,7 @@ import { CopyButton } from "../../parts/copy-button.js";
 import { count, formatReward } from "../../parts/format.js";
 import { Notice } from "../../parts/notice.js";
 import { isFree, type Play, type PlaySnapshot } from "../../play/play.js";
-import { needsReset, type Step } from "../../play/timeline.js";
+import { needsReset, type Step, wasLastOfSession } from "../../play/timeline.js";
 
 interface FailureNoticeProps extends DoneNoticeProps {
   info: WebInfo;
@@ -15,11 +15,15 @@ interface DoneNoticeProps {
   step: Step;
 }
 
+/** Codes after which the server has no session; a `TIMEOUT` may leave it. */
+const ENDED: readonly string[] = ["HOST_LOST", "SESSION_ERROR", "SESSION_LOST", "ABORTED"];
+
 /** What failed, what stays true, and what can be done. A failure is never shown as a reward of 0. */
 export function FailureNotice({ info, play, shown, step }: FailureNoticeProps) {
   const { failure, kind, action, exchange } = step;
   if (!failure) return null;
   const free = isFree(shown);
+  const ended = ENDED.includes(failure.code) || wasLastOfSession(play.shown(), step);
   const canRepeat = free && (kind === "reset" || !needsReset(shown.timeline, info));
   const issues = failure.issues.map(
     ({ loc, msg }) => `${loc.join(".") || (kind === "reset" ? "options" : "action")}: ${msg}`,
@@ -60,8 +64,8 @@ export function FailureNotice({ info, play, shown, step }: FailureNoticeProps) {
           </>
         }
       >
-        {told.replace(/\.?$/, ".")}{" "}
-        {kind === "step" ? "The session goes on, the step has no reward." : "No new episode was started."}
+        {told.replace(/\.?$/, ".")} {ended ? "The session has ended. " : kind === "step" ? "The session goes on. " : ""}
+        {kind === "step" ? "The step has no reward." : "No new episode was started."}
       </Notice>
     </div>
   );
@@ -70,6 +74,9 @@ export function FailureNotice({ info, play, shown, step }: FailureNoticeProps) {
 function titleOf(code: string, kind: "reset" | "step"): string {
   if (code === "VALIDATION_ERROR") return kind === "reset" ? "The reset options do not fit" : "The action does not fit";
   if (code === "TIMEOUT") return "The environment took too long";
+  if (code === "ABORTED") return `This ${kind} was given up`;
+  if (code === "SESSION_LOST") return `The connection was lost during this ${kind}`;
+  if (code === "HOST_LOST") return `The environment's process ended in this ${kind}`;
   if (code === "FORBIDDEN") return "This server keeps reset, step and state for its orchestrator";
   return kind === "reset" ? "The environment failed in this reset" : "The environment failed in this step";
 }
