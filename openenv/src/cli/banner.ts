@@ -2,7 +2,13 @@ import { sampleValue } from "../env/sample-value.js";
 import type { JsonObject } from "../protocol/messages.js";
 import type { ServerAbout } from "../server/fleet.js";
 import { offeredActions } from "./offered-actions.js";
+import { printsToTerminal } from "./output.js";
 import { renderPython } from "./python-literal.js";
+
+/** What a server says when it listens: help on a terminal; elsewhere, for programs, one line that ends with the address. */
+export function renderStart(url: string, about: ServerAbout, operatorToken?: string): string {
+  return printsToTerminal() ? renderBanner(url, about, operatorToken) : renderAddress(url, about);
+}
 
 /** Where the server is and the lines that use it; `operatorToken` is one that was made for this terminal. */
 export function renderBanner(
@@ -12,7 +18,7 @@ export function renderBanner(
 ): string {
   const action = sampleValue(offeredActions(schemas)) as JsonObject;
   return `
-${name} ${version} at ${url}
+${renderAddress(url, { name, version })}
 
 ${renderPage(url, webInterface, operatorToken)}  ${url}/docs     HTTP API
   ${url}/health   readiness
@@ -30,6 +36,10 @@ Python (pip install openenv)
       env.reset()
       print(env.step(${renderPython(action)}))
 `;
+}
+
+function renderAddress(url: string, { name, version }: Pick<ServerAbout, "name" | "version">): string {
+  return `${name} ${version} at ${url}`;
 }
 
 function renderPage(url: string, webInterface: boolean, token: string | undefined): string {

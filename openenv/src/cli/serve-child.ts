@@ -1,7 +1,7 @@
 import type { RunningServer, ServeOptions } from "../server/types.js";
 import { watchParent } from "../server/watchdog.js";
 import { applyVariables } from "./apply-manifest.js";
-import { renderBanner } from "./banner.js";
+import { renderStart } from "./banner.js";
 import { locateEnvironment } from "./find-environment.js";
 import { exit, print, reportError } from "./output.js";
 import { serveModule } from "./serve-module.js";
@@ -45,7 +45,7 @@ try {
     const token = operatorToken ? process.env["OPENENV_OPERATOR_TOKEN"] : undefined;
     const { url, environment, webInterface } = server;
     const { name, version: shown, schemas } = environment.contract;
-    print(renderBanner(url, { name, version: shown, schemas: schemas(), webInterface }, token));
+    print(renderStart(url, { name, version: shown, schemas: schemas(), webInterface }, token));
   }
   if (server.role !== "worker") process.send?.({ port: server.port } satisfies ChildReady);
 } catch (error) {

@@ -38,6 +38,8 @@ export interface Config extends Tokens {
   readme: string | null;
   /** `owner/name` on Hugging Face Spaces, else null. */
   spaceId: string | null;
+  /** Name of the deployment that this server belongs to, by which balancers recognize their own servers. */
+  deployment: string | undefined;
 }
 
 /** What is needed to watch over workers, without the environment. */
@@ -124,6 +126,7 @@ export function readConfig(definition: EnvironmentDefinition, options: ServeOpti
       definition.readme ??
       null,
     spaceId: text(variables, "SPACE_ID") ?? null,
+    deployment: text(variables, "OPENENV_DEPLOYMENT"),
   };
 }
 

@@ -46,6 +46,8 @@ export interface ServerContext {
   /** Shared by what waits on sockets: frames for their turn, answers for a slow reader. */
   readonly backlog: ByteBudget;
   readonly descriptors: Descriptors;
+  /** Name of the deployment that the server belongs to: a health check that names another one is refused. */
+  readonly deployment?: string | undefined;
   /** What the web interface is told beside the environment; undefined when it is off. */
   readonly web: WebSettings | undefined;
   readonly limits: ServerView["limits"];

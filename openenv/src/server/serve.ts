@@ -76,6 +76,7 @@ export async function serveHere(
     bodies: new ByteBudget(Math.max(BODIES_BYTES, config.maxMessageBytes)),
     backlog: new ByteBudget(BACKLOG_BYTES),
     descriptors: new Descriptors(log),
+    deployment: config.deployment,
     web: config.webInterface ? config : undefined,
     limits: limitsOf(config),
     gauge: new Gauge(runtime.statistics),

@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import type { ServeOptions } from "../../server/types.js";
 import { applyPort, applyVariables } from "../apply-manifest.js";
-import { renderBanner } from "../banner.js";
+import { renderStart } from "../banner.js";
 import { endWithParent } from "../end-with-parent.js";
 import { fetchTarget } from "../fetch-target.js";
 import { ENVIRONMENT_PLACES, locateEnvironment } from "../find-environment.js";
@@ -108,7 +108,7 @@ async function serveTarget(target: string, { watch, reload, ...options }: ServeF
   const operatorToken = makeOperatorToken();
   const { superviseModule } = await import("../supervise-module.js");
   const { url, about } = await superviseModule(file, options, manifest?.version);
-  if (about !== undefined) print(renderBanner(url, about, operatorToken));
+  if (about !== undefined) print(renderStart(url, about, operatorToken));
 }
 
 function parseWorkers(text: string): number | "auto" {

@@ -1,8 +1,8 @@
 import type { Backend, Topology } from "../topology.js";
-import { countServers, type Servers, totalLimit } from "./limits.js";
+import { countServers, JOB_DEPLOYMENT, JOB_PORT, type Servers, totalLimit } from "./limits.js";
 
 /** The text of `envoy.yaml`; the lines of the endpoints are the last. */
-export function renderEnvoy(topology: Topology, { backends = [], discovery }: Servers): string {
+export function renderEnvoy(topology: Topology, { backends = [], discovery, isJob = false }: Servers): string {
   const { balancer, name, workers, capacity } = topology;
   const servers = countServers(topology, backends);
   const endpoints: readonly Backend[] =
@@ -18,8 +18,8 @@ static_resources:
   listeners:
     - name: openenv
       address:
-        socket_address: { address: "${balancer.host}", port_value: ${balancer.port}${balancer.host === "::" ? ", ipv4_compat: true" : ""} }
-      filter_chains:
+        socket_address: { address: "${balancer.host}", port_value: ${isJob ? JOB_PORT : balancer.port}${balancer.host === "::" ? ", ipv4_compat: true" : ""} }
+${isJob ? NO_SHARED_PORT : ""}      filter_chains:
         - filters:
             - name: envoy.filters.network.http_connection_manager
               typed_config:
@@ -120,13 +120,19 @@ ${renderHeaderSession("http-sessions", "openenv-session")}${renderHeaderSession(
           unhealthy_threshold: 3
           healthy_threshold: 1
           # A name that a server on the same machine takes for its own, too.
-          http_health_check: { path: /health, host: localhost }
+          http_health_check: { path: /health, host: localhost${isJob ? NAMED_CHECK : ""} }
       load_assignment:
         cluster_name: openenv
         endpoints:
           - lb_endpoints:
 ${endpoints.map(renderEndpoint).join("")}`;
 }
+
+const NO_SHARED_PORT = `      # Another job's Envoy at the same port would get every second connection.
+      enable_reuse_port: false
+`;
+/** Another job may start a server at the address of one that has ended: it refuses this name. */
+const NAMED_CHECK = `, request_headers_to_add: [{ header: { key: openenv-deployment, value: "${JOB_DEPLOYMENT}" } }]`;
 
 /** One line of the file's end; scripts that learn the servers later append lines of this form. */
 export function renderEndpoint({ host, port }: { host: string; port: number | string }): string {

@@ -1,9 +1,18 @@
 import type { Backend, Topology } from "../topology.js";
-import { connectionLimit, countServers, mostNodes, type Servers, totalLimit } from "./limits.js";
+import {
+  connectionLimit,
+  countServers,
+  JOB_DEPLOYMENT,
+  JOB_PORT,
+  mostNodes,
+  type Servers,
+  totalLimit,
+} from "./limits.js";
 
 /** The text of `haproxy.cfg`; the lines of the servers are the last. */
-export function renderHaproxy(topology: Topology, { backends = [], discovery }: Servers): string {
+export function renderHaproxy(topology: Topology, { backends = [], discovery, isJob = false }: Servers): string {
   const { balancer, graceSeconds } = topology;
+  const port = isJob ? JOB_PORT : balancer.port;
   const servers = countServers(topology, backends);
   const resolvers =
     discovery === undefined
@@ -21,7 +30,7 @@ export function renderHaproxy(topology: Topology, { backends = [], discovery }: 
 global
     log stdout format raw local0 notice
     maxconn ${totalLimit(topology, servers)}
-
+${isJob ? NO_SHARED_PORT : ""}
 defaults
     mode http
     log global
@@ -43,7 +52,7 @@ defaults
     option redispatch 1
 
 ${resolvers}frontend openenv
-    bind ${balancer.host}:${balancer.port}${balancer.host === "::" ? " v4v6" : ""}
+    bind ${balancer.host}:${port}${balancer.host === "::" ? " v4v6" : ""}
     option forwardfor
     default_backend openenv
 
@@ -57,7 +66,7 @@ backend openenv
     stick match req.hdr(openenv-session)
     stick match req.hdr(mcp-session-id)
     stick match url_param(session_id)
-    stick match req.cook(openenv_session_${balancer.port})
+    stick match req.cook(openenv_session_${port})
     stick match req.cook(openenv_session)
     stick match req.body,json_query('$.params.session_id') if { path /mcp } { method POST }
     stick store-response res.hdr(openenv-session) unless { res.hdr(openenv-session) none }
@@ -66,11 +75,18 @@ backend openenv
     option persist
     # Sent to a server that is gone, a request is answered by another: "no such session", which a client understands.
     option httpchk GET /health
-    http-check expect status 200
+${isJob ? NAMED_CHECK : ""}    http-check expect status 200
     # A server that drains answers 503: it gets no new session, and those it has go on.
     default-server check inter 1s fall 3 rise 1 maxconn ${connectionLimit(topology)}${discovery === undefined ? "" : " resolvers cluster resolve-prefer ipv4 init-addr none"}
 ${discovery === undefined ? renderServers(backends) : renderPlaces(topology, discovery.name)}`;
 }
+
+const NO_SHARED_PORT = `    # Another job's HAProxy at the same port would get every second connection.
+    noreuseport
+`;
+const NAMED_CHECK = `    # Another job may start a server at the address of one that has ended: it refuses this name.
+    http-check send hdr openenv-deployment ${JOB_DEPLOYMENT}
+`;
 
 function renderPlaces(topology: Topology, name: string): string {
   return `    # Twice as many as there are: one that is replaced keeps its place until its sessions have ended.

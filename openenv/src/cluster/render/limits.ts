@@ -5,7 +5,15 @@ export interface Servers {
   /** Each is one server. Without any, a script that knows them later adds them. */
   backends?: readonly Backend[];
   discovery?: { name: string };
+  /**
+   * For a job that may share its machines with others: its script puts the port and the name of the deployment in the
+   * place of {@link JOB_PORT} and {@link JOB_DEPLOYMENT}.
+   */
+  isJob?: boolean;
 }
+
+export const JOB_PORT = "@port@";
+export const JOB_DEPLOYMENT = "@deployment@";
 
 /**
  * Connections that a balancer lets through to one server: its sessions, and a tenth more, at least 64. Without them the

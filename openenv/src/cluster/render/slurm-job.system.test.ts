@@ -40,6 +40,37 @@ describe.skipIf(!slurm.available || !haproxy.available)("the script", { timeout:
     await job.ends();
   });
 
+  test("shares its hosts with another job, and each serves its own environment", async () => {
+    const ports = [await findFreePort(), await findFreePort()] as const;
+    await using one = await submit({ nodes: 1, ports, amount: "amount * 100" });
+    await using two = await submit({ nodes: 2, ports });
+    await using three = await submit({ nodes: 2, ports, amount: "amount * 1000" });
+    const play = async (url: string) => {
+      await using client = await connect(url);
+      await client.reset();
+      return (await client.step({ amount: 2 })).observation;
+    };
+    for (const [{ url }, count] of [
+      [one, 200],
+      [two, 2],
+      [three, 2000],
+    ] as const) {
+      const seen = await Promise.all(Array.from({ length: 8 }, () => play(url)));
+      expect(seen).toEqual(seen.map(() => ({ count })));
+    }
+  });
+
+  test("of many nodes does without a server that does not start", async () => {
+    // Each node starts the module once; the second to ask finds the mark of the first.
+    const module = `${counterModule()}
+      import { mkdirSync } from "node:fs";
+      try { mkdirSync("mark"); } catch { process.exit(3); }`;
+    await using job = await submit({ nodes: 2, serving: 1, module });
+    await using client = await connect(job.url);
+    await client.reset();
+    expect((await client.step({ amount: 2 })).observation).toEqual({ count: 2 });
+  });
+
   test("of many nodes goes on without one that is lost", async () => {
     await using job = await submit({ nodes: 2 });
     const look = async (format: string) =>
@@ -76,49 +107,74 @@ describe.skipIf(!slurm.available || !haproxy.available)("the script", { timeout:
   });
 });
 
+interface Given {
+  nodes: number;
+  graceSeconds?: number;
+  /** Where its servers and its balancer want to listen; by default free ports. */
+  ports?: readonly [number, number];
+  /** What one step of its environment adds. */
+  amount?: string;
+  module?: string;
+  /** How many of its servers come to listen; by default all. */
+  serving?: number;
+}
+
 /** Submits the script and waits until all its servers answer. */
-async function submit(given: { nodes: number; graceSeconds?: number }) {
-  const project = await createProject({ "server/environment.ts": counterModule() });
+async function submit(given: Given) {
+  const { ports: [port, balancerPort] = [0, 0], amount, nodes, graceSeconds = 1, serving = nodes } = given;
+  const { module = counterModule(amount) } = given;
+  const project = await createProject({ "server/environment.ts": module });
   const topology = parseTopology({
     name: "test-job",
     directory: ".",
-    port: await findFreePort(),
-    balancer: { host: "127.0.0.1", port: await findFreePort() },
+    port: port || (await findFreePort()),
+    balancer: { host: "127.0.0.1", port: balancerPort || (await findFreePort()) },
     resources: { memoryMb: 256 },
-    graceSeconds: 1,
+    graceSeconds,
     variables: { HOST: "127.0.0.1" },
-    ...given,
+    nodes,
   });
   const script = await project.write("job.sbatch", renderTarget("slurm", topology)["job.sbatch"] ?? "");
   const id = (await run("sbatch", ["--parsable", script], { cwd: project.dir, env })).stdout.trim();
-  const ports = Array.from({ length: given.nodes }, (_, index) => topology.port + index);
-  const entry = given.nodes === 1 ? topology.port : topology.balancer.port;
   const queued = async () => (await run("squeue", ["--noheader", "--jobs", id], { env })).stdout;
-  const job = {
+  const log = () => readFile(join(project.dir, `test-job-${id}.log`), "utf8").catch(() => "");
+  const dispose = async () => {
+    await run("scancel", [id], { env });
+    await expect.poll(queued, { timeout: 90_000 }).toBe("");
+    await project[Symbol.asyncDispose]();
+  };
+  const find = async (pattern: RegExp) => [...(await log()).matchAll(pattern)].map((match) => Number(match[1]));
+  /** Of its servers and, first, where it says that it serves. */
+  const known = async () => ({
+    entry: (await find(/openenv serves at http:\/\/[^:\s]+:(\d+)/g))[0],
+    ports: await find(/counter_env \S+ at http:\/\/[^:\s]+:(\d+)/g),
+  });
+  const serves = async () => {
+    const { entry, ports } = await known();
+    if (entry === undefined || ports.length < serving) return false;
+    return (await Promise.all([entry, ...ports].map(health))).every((status) => status === 200);
+  };
+  try {
+    await expect.poll(serves, { timeout: 120_000 }).toBe(true);
+  } catch (error) {
+    const text = await log();
+    await dispose();
+    throw new Error(`The job does not serve: ${text}`, { cause: error });
+  }
+  const { entry = 0, ports } = await known();
+  return {
     id,
+    entry,
     ports,
+    log,
     url: `http://127.0.0.1:${entry}`,
-    log: () => readFile(join(project.dir, `test-job-${id}.log`), "utf8").catch(() => ""),
     /** Waits until nothing of it is left. */
     async ends() {
       await expect.poll(queued, { timeout: 90_000 }).toBe("");
       expect(await Promise.all([entry, ...ports].map(health))).toEqual([entry, ...ports].map(() => undefined));
     },
-    async [Symbol.asyncDispose]() {
-      await run("scancel", [id], { env });
-      await expect.poll(queued, { timeout: 90_000 }).toBe("");
-      await project[Symbol.asyncDispose]();
-    },
+    [Symbol.asyncDispose]: dispose,
   };
-  const serves = async () => (await Promise.all([entry, ...ports].map(health))).every((status) => status === 200);
-  try {
-    await expect.poll(serves, { timeout: 120_000 }).toBe(true);
-  } catch (error) {
-    const log = await job.log();
-    await job[Symbol.asyncDispose]();
-    throw new Error(`The job does not serve: ${log}`, { cause: error });
-  }
-  return job;
 }
 
 /** The status of a server's health; undefined when nobody answers. */

@@ -3,7 +3,11 @@ import type { Topology } from "../topology.js";
 import { hostVariables, stopSeconds } from "./container.js";
 import { renderEndpoint, renderEnvoy } from "./envoy.js";
 import { renderHaproxy } from "./haproxy.js";
+import { JOB_DEPLOYMENT, JOB_PORT } from "./limits.js";
 import type { RenderedFiles } from "./targets.js";
+
+/** Seconds that servers get to listen, such as to fetch an image. */
+const START_SECONDS = 600;
 
 /** A script for `sbatch`: one node, or many with the balancer on the first. */
 export function renderSlurm(topology: Topology): RenderedFiles {
@@ -77,56 +81,113 @@ function serverSettings(topology: Topology): Record<string, string> {
 }
 
 function renderOneNode(topology: Topology): string {
-  const { port } = topology;
-  return `echo "openenv serves at http://$(hostname):${port}"
-${settingName(topology, "PORT")}=${port} exec ${serveCommand(topology)}
+  return `${renderFreePort(topology.variables["HOST"])}
+port=$(free_port ${topology.port})
+echo "openenv serves at http://$(hostname):$port"
+${settingName(topology, "PORT")}=$port exec ${serveCommand(topology)}
 `;
 }
 
+/** A job may share its node with others, which have the same ports in mind. */
+function renderFreePort(host: string | undefined): string {
+  const address = host === undefined || ["0.0.0.0", "::"].includes(host) ? "127.0.0.1" : host;
+  return `# The first port from this one on where nobody listens: other jobs may share the node.
+free_port() {
+  local port=$1
+  while (exec 3<>"/dev/tcp/${address}/$port") 2>/dev/null; do port=$((port + 1)); done
+  echo "$port"
+}`;
+}
+
 function renderManyNodes(topology: Topology, nodes: number): string {
-  const { balancer, port } = topology;
+  const { balancer } = topology;
   const kind = balancer.kind ?? "haproxy";
   if (kind === "nginx") {
     throw new ConfigError("Which nodes a job gets is known when it runs, too late for nginx: take haproxy or envoy.");
   }
   const file = kind === "envoy" ? "envoy.yaml" : "haproxy.cfg";
-  const config = kind === "envoy" ? renderEnvoy(topology, {}) : renderHaproxy(topology, {});
+  const config = kind === "envoy" ? renderEnvoy(topology, { isJob: true }) : renderHaproxy(topology, { isJob: true });
   const line =
     kind === "envoy"
       ? renderEndpoint({ host: "$address", port: "$port" }).replaceAll('"', '\\"')
       : "    server env$((index + 1)) $address:$port\n";
   const run = kind === "envoy" ? `envoy -c "$folder/${file}" --log-level warning` : `haproxy -db -f "$folder/${file}"`;
-  return `folder=$(mktemp -d)
-cat >"$folder/${file}" <<'CONFIG'
+  return `# Balancers and servers of this job know each other by this name.
+deployment=slurm-$SLURM_JOB_ID
+export ${settingName(topology, "OPENENV_DEPLOYMENT")}="$deployment"
+
+${renderFreePort(balancer.host)}
+entry=$(free_port ${balancer.port})
+folder=$(mktemp -d)
+sed "s/${JOB_PORT}/$entry/; s/${JOB_DEPLOYMENT}/$deployment/" >"$folder/${file}" <<'CONFIG'
 ${config}CONFIG
 
-# Which nodes they are is known now. Each has a port of its own, because nodes may share a host.
-index=0
+# Which nodes they are is known now.
+addresses=()
 for node in $(scontrol show hostnames "$SLURM_JOB_NODELIST"); do
-  address=$(scontrol show node "$node" | sed -n 's/.*NodeAddr=\\([^ ]*\\).*/\\1/p')
-  port=$((${port} + index))
-  [[ $index != 0 ]] || first=$address
-  echo "${line.trimEnd()}" >>"$folder/${file}"
-  index=$((index + 1))
+  addresses+=("$(scontrol show node "$node" | sed -n 's/.*NodeAddr=\\([^ ]*\\).*/\\1/p')")
 done
 
+# On each node: a server at a port that the system chooses, because other jobs may share the node. What it prints goes
+# to the log; the port, which stands at the end of its first line, comes here.
+task=$(cat <<'TASK'
+exec > >(
+  trap '' TERM INT HUP
+  port=
+  while IFS= read -r text; do
+    if [[ -z $port && $text =~ \\ at\\ http://[^\\ ]*:([0-9]+)$ ]]; then
+      port=\${BASH_REMATCH[1]}
+      echo "$SLURM_PROCID $port"
+    fi
+    echo "$text" >&2
+  done
+  [[ -n $port ]] || echo "$SLURM_PROCID none"
+)
+${settingName(topology, "PORT")}=0 exec ${serveCommand(topology)}
+TASK
+)
+mkfifo "$folder/ports"
+exec 3<>"$folder/ports"
 # It does not take --cpus-per-task from above.
-srun --nodes=${nodes} --ntasks=${nodes} --cpus-per-task=${serverCpus(topology)} --no-kill --kill-on-bad-exit=0 bash -c '${settingName(topology, "PORT")}=$((${port} + SLURM_PROCID)) exec ${serveCommand(topology)}' &
+srun --nodes=${nodes} --ntasks=${nodes} --cpus-per-task=${serverCpus(topology)} --no-kill --kill-on-bad-exit=0 bash -c "$task" >&3 3>&- &
 servers=$!
-${run} &
-balancer=$!
-echo "openenv serves at http://$first:${balancer.port}"
+balancer=
 
 # Told to end: the servers first, so that their sessions still reach them. By scancel, because srun would not wait for them.
 stop() {
   trap - TERM INT
   scancel --quiet --signal=TERM "$SLURM_JOB_ID.0" || true
   wait "$servers" || true
-  kill -TERM "$balancer" 2>/dev/null || true
-  wait "$balancer" || true
+  if [[ -n $balancer ]]; then
+    kill -TERM "$balancer" 2>/dev/null || true
+    wait "$balancer" || true
+  fi
   rm -rf "$folder"
 }
 trap 'stop; exit 0' TERM INT
+
+# A server that ends before it listens, or a node that says nothing for ${START_SECONDS} s, is left out.
+known=0
+for ((heard = 0; heard < ${nodes}; )); do
+  if read -r -t 1 -u 3 index port; then
+    heard=$((heard + 1))
+    [[ $port != none ]] || continue
+    known=$((known + 1))
+    address=\${addresses[index]}
+    echo "${line.trimEnd()}" >>"$folder/${file}"
+  elif ! kill -0 "$servers" 2>/dev/null || ((SECONDS >= ${START_SECONDS})); then
+    break
+  fi
+done
+if ((known == 0)); then
+  echo "No server of this job listens; the log above says why" >&2
+  stop
+  exit 1
+fi
+
+${run} &
+balancer=$!
+echo "openenv serves at http://\${addresses[0]}:$entry"
 status=0
 wait -n "$servers" "$balancer" || status=$?
 stop

@@ -1,7 +1,7 @@
 import { request as httpRequest } from "node:http";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
-import { describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { defineCounter } from "../../../test-support/counter.js";
 import { useServers } from "../../../test-support/servers.js";
 import type { RunningServer } from "../types.js";
@@ -42,6 +42,23 @@ const rawGet = async (server: RunningServer, path: string, headers: Record<strin
   (await rawRequest(server, path, { headers })).status;
 
 const step = (amount: number) => ({ action: { amount } });
+
+afterEach(() => {
+  vi.unstubAllEnvs();
+});
+
+test("/health refuses a caller that looks for a server of another deployment", async () => {
+  vi.stubEnv("OPENENV_DEPLOYMENT", "slurm-1");
+  const own = await start();
+  vi.stubEnv("OPENENV_DEPLOYMENT", undefined);
+  const nameless = await start();
+  const ask = (server: RunningServer, deployment?: string) =>
+    get(server, "/health", deployment === undefined ? {} : { "openenv-deployment": deployment });
+  expect(await ask(own)).toMatchObject({ status: 200, body: { status: "healthy" } });
+  expect(await ask(own, "slurm-1")).toMatchObject({ status: 200, body: { status: "healthy" } });
+  expect(await ask(own, "slurm-2")).toMatchObject({ status: 421, body: { status: "unhealthy" } });
+  expect(await ask(nameless, "slurm-1")).toMatchObject({ status: 421, body: { status: "unhealthy" } });
+});
 
 describe("HTTP sessions", () => {
   test("a reset names a session that step and state continue, by header", async () => {

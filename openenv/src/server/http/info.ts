@@ -1,5 +1,7 @@
+import type { IncomingMessage } from "node:http";
 import type { HealthBody } from "../../protocol/http.js";
 import { DEFAULT_SESSION_QUERY } from "../../protocol/session-query.js";
+import type { ServerContext } from "../context.js";
 import { renderMetadata } from "../metadata.js";
 import { forOperators } from "./operator.js";
 import { sendJson, sendText } from "./respond.js";
@@ -13,10 +15,17 @@ export const INFO_ROUTES: Record<string, Route> = {
   "/metrics": { GET: forOperators(metrics) },
 };
 
-function health({ response, context }: Exchange): void {
+function health({ request, response, context }: Exchange): void {
   const isAway = context.draining || context.sessions.paused;
-  const body: HealthBody = { status: isAway ? "unhealthy" : "healthy" };
-  sendJson(response, isAway ? 503 : 200, body);
+  const status = isMisdirected(request, context) ? 421 : isAway ? 503 : 200;
+  const body: HealthBody = { status: status === 200 ? "healthy" : "unhealthy" };
+  sendJson(response, status, body);
+}
+
+/** A balancer that asks by the name of its deployment must not take the server of another one for its own. */
+function isMisdirected({ headers }: IncomingMessage, { deployment }: ServerContext): boolean {
+  const asked = headers["openenv-deployment"];
+  return asked !== undefined && asked !== deployment;
 }
 
 async function metadata({ response, context }: Exchange): Promise<void> {
