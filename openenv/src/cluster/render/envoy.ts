@@ -2,12 +2,15 @@ import type { Backend, Topology } from "../topology.js";
 import { countServers, JOB_DEPLOYMENT, JOB_PORT, type Servers, totalLimit } from "./limits.js";
 
 /** The text of `envoy.yaml`; the lines of the endpoints are the last. */
-export function renderEnvoy(topology: Topology, { backends = [], discovery, isJob = false }: Servers): string {
+export function renderEnvoy(
+  topology: Topology,
+  { backends = [], discovery, connections, isJob = false }: Servers,
+): string {
   const { balancer, name, workers, capacity } = topology;
   const servers = countServers(topology, backends);
   const endpoints: readonly Backend[] =
     discovery === undefined ? backends : [{ host: discovery.name, port: topology.port }];
-  const limit = totalLimit(topology, servers);
+  const limit = connections ?? totalLimit(topology, servers);
   return `# Envoy before the servers of ${name}: ${servers} x ${workers} workers x ${capacity} sessions.
 # A connection takes two descriptors: start it with a limit of at least ${limit * 2 + 1000} (ulimit -n).
 admin:

@@ -1,7 +1,8 @@
 import type { Topology } from "../topology.js";
 import { BALANCER_IMAGES, fingerprint } from "./container.js";
 import { renderEnvoy } from "./envoy.js";
-import { mostNodes, totalLimit } from "./limits.js";
+import { unprivileged, WITHOUT_RIGHTS } from "./pod-security.js";
+import { type EnvoySize, sizeEnvoys } from "./sizing.js";
 import { renderYaml } from "./yaml.js";
 
 /** The user of Envoy's image. Its entrypoint begins as root and becomes it, for which it would need capabilities. */
@@ -9,20 +10,15 @@ const ENVOY_USER = 101;
 /** Below it only root may listen, unless the Pod's own network says otherwise. */
 const FIRST_FREE_PORT = 1024;
 const LOW_PORTS = { name: "net.ipv4.ip_unprivileged_port_start", value: "0" };
-/** Envoy takes 54 kB for each session; the kernel's buffers count as the container's, too. */
-const CONNECTION_KIB = 64;
-const LEAST_MIB = 1024;
-/** Of Envoy without connections. */
-const EMPTY_MIB = 256;
-
-/** Two Envoys side by side, what they are configured by, and the names under which they are reached. */
+/** Envoys side by side, what they are configured by, and the names under which they are reached. */
 export function renderBalancerManifests(topology: Topology): string {
   const { name, balancer, ingressHost } = topology;
   const inside = { ...topology, balancer: { ...balancer, host: "0.0.0.0" } };
-  const config = renderEnvoy(inside, { discovery: { name: `${name}-servers` } });
+  const size = sizeEnvoys(topology);
+  const config = renderEnvoy(inside, { discovery: { name: `${name}-servers` }, connections: size.connections });
   const parts = [
     configuration(topology, config),
-    deployment(topology, config),
+    deployment(topology, { config, size }),
     service(topology),
     disruption(topology),
   ];
@@ -38,17 +34,18 @@ function configuration(topology: Topology, config: string): object {
   };
 }
 
-function deployment(topology: Topology, config: string): object {
+function deployment(topology: Topology, { config, size }: { config: string; size: EnvoySize }): object {
   const { balancer, graceSeconds } = topology;
   const { labels, name } = metadata(topology);
-  const amounts = { cpu: "1", memory: `${memoryMib(topology)}Mi` };
-  const user = { runAsNonRoot: true, runAsUser: ENVOY_USER, runAsGroup: ENVOY_USER };
+  const amounts = { cpu: String(size.cpus), memory: `${size.memoryMib}Mi` };
   return {
     apiVersion: "apps/v1",
     kind: "Deployment",
     metadata: metadata(topology),
     spec: {
-      replicas: 2,
+      "# One more than it takes, so that the others hold the sessions of one that is gone.": null,
+      replicas: size.replicas,
+      strategy: { type: "RollingUpdate", rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } },
       selector: { matchLabels: labels },
       template: {
         metadata: {
@@ -62,19 +59,27 @@ function deployment(topology: Topology, config: string): object {
           "# Sockets that go through a balancer end with it: it gets the time that sessions get.": null,
           terminationGracePeriodSeconds: graceSeconds + 15,
           automountServiceAccountToken: false,
-          ...(balancer.port < FIRST_FREE_PORT ? { securityContext: { sysctls: [LOW_PORTS] } } : {}),
+          securityContext: {
+            ...unprivileged(ENVOY_USER),
+            ...(balancer.port < FIRST_FREE_PORT && { sysctls: [LOW_PORTS] }),
+          },
           containers: [
             {
               name: "envoy",
               image: BALANCER_IMAGES.envoy,
-              args: ["-c", "/etc/envoy/envoy.yaml", "--drain-time-s", String(Math.max(1, graceSeconds))],
+              "# --concurrency: a thread for each processor that it may use, not for each that the node has.": null,
+              args: [
+                ...["-c", "/etc/envoy/envoy.yaml"],
+                ...["--concurrency", String(size.cpus)],
+                ...["--drain-time-s", String(Math.max(1, graceSeconds))],
+              ],
               ports: [{ name: "http", containerPort: balancer.port }],
               readinessProbe: { httpGet: { path: "/health", port: "http" }, periodSeconds: 2, timeoutSeconds: 2 },
               livenessProbe: { tcpSocket: { port: "http" }, periodSeconds: 10, failureThreshold: 6 },
               lifecycle: { preStop: { sleep: { seconds: graceSeconds + 5 } } },
-              "# For every connection that it may have, as the other one may be gone.": null,
+              [`# For ${size.connections} connections, with one of the Envoys gone.`]: null,
               resources: { requests: amounts, limits: amounts },
-              securityContext: { ...user, allowPrivilegeEscalation: false, capabilities: { drop: ["ALL"] } },
+              securityContext: WITHOUT_RIGHTS,
               volumeMounts: [{ name: "config", mountPath: "/etc/envoy", readOnly: true }],
             },
           ],
@@ -83,11 +88,6 @@ function deployment(topology: Topology, config: string): object {
       },
     },
   };
-}
-
-function memoryMib(topology: Topology): number {
-  const connections = totalLimit(topology, mostNodes(topology));
-  return Math.max(LEAST_MIB, EMPTY_MIB + Math.ceil((connections * CONNECTION_KIB) / 1024));
 }
 
 function service(topology: Topology): object {

@@ -21,19 +21,34 @@ test("what the autoscaler looks at has the labels by which it is looked for, and
   expect(targets).toEqual(["namespace", "pod"]);
 });
 
-test("Envoy of Kubernetes is not root, as its image can only begin as root with capabilities", () => {
-  expect(renderBalancers(ECHO).container.securityContext).toMatchObject({
-    runAsNonRoot: true,
-    runAsUser: 101,
-    capabilities: { drop: ["ALL"] },
-  });
+test("every Pod fits the Pod Security Standard restricted, also with a low port", () => {
+  const files = Object.entries(render({ ...ECHO, maxNodes: 12, balancer: { port: 80 } }));
+  const pods = files
+    .filter(([name]) => !name.startsWith("prometheus"))
+    .flatMap(([, text]) => parseAllDocuments(text).map((one) => one.toJS()))
+    .filter(({ kind }) => ["Deployment", "DaemonSet"].includes(kind))
+    .map(({ spec }) => spec.template.spec);
+  expect(pods).toHaveLength(3);
+  for (const { securityContext, containers, initContainers = [], volumes = [], ...rest } of pods) {
+    expect(securityContext).toMatchObject({ runAsNonRoot: true, seccompProfile: { type: "RuntimeDefault" } });
+    expect(securityContext.runAsUser).toBeGreaterThan(0);
+    const safe = ["net.ipv4.ip_unprivileged_port_start"];
+    for (const { name } of securityContext.sysctls ?? []) expect(safe).toContain(name);
+    for (const container of [...containers, ...initContainers]) {
+      const rights = { allowPrivilegeEscalation: false, capabilities: { drop: ["ALL"] } };
+      expect(container.securityContext).toEqual(rights);
+      for (const port of container.ports ?? []) expect(port).not.toHaveProperty("hostPort");
+    }
+    for (const volume of volumes) expect(Object.keys(volume)).toEqual(["name", "configMap"]);
+    for (const key of ["hostNetwork", "hostPID", "hostIPC"]) expect(rest).not.toHaveProperty(key);
+  }
 });
 
 test("Envoy of Kubernetes, which is not root, may listen at a low port all the same", () => {
-  const low = renderBalancers({ ...ECHO, balancer: { port: 80 } });
   const sysctls = [{ name: "net.ipv4.ip_unprivileged_port_start", value: "0" }];
-  expect(low.template.spec.securityContext).toEqual({ sysctls });
-  expect(renderBalancers(ECHO).template.spec.securityContext).toBeUndefined();
+  const low = renderBalancers({ ...ECHO, balancer: { port: 80 } });
+  expect(low.template.spec.securityContext).toMatchObject({ runAsUser: 101, sysctls });
+  expect(renderBalancers(ECHO).template.spec.securityContext).not.toHaveProperty("sysctls");
 });
 
 test("Envoys of Kubernetes are replaced when their configuration changes, and only then", () => {
@@ -42,22 +57,39 @@ test("Envoys of Kubernetes are replaced when their configuration changes, and on
   expect(checksum({ ...ECHO, variables: { GREETING: "hello" } })).toEqual(checksum(ECHO));
 });
 
-test("Envoy of Kubernetes has memory for every connection that it may have", () => {
-  const memory = (nodes: number) => renderBalancers({ ...ECHO, nodes }).container.resources.limits.memory;
-  expect(memory(1)).toBe("1024Mi");
-  // 55,000 connections of 54 kB.
-  expect(Number.parseInt(memory(100), 10)).toBeGreaterThan((55_000 * 54) / 1024);
+test("a thousand nodes get the Envoys and the surge that the page on scale computes", () => {
+  const large = { name: "echo", image: "echo:1", nodes: 1000, workers: 8, capacity: 128 };
+  const { deployment, container, config } = renderBalancers(large);
+  // 1,024,000 sessions x 64 us / 0.7 are 94 cores: 12 Envoys of 8, and one more.
+  expect(deployment.spec.replicas).toBe(13);
+  expect(container.resources.limits).toEqual({ cpu: "8", memory: "6126Mi" });
+  expect(container.resources.requests).toEqual(container.resources.limits);
+  expect(container.args.join(" ")).toContain("--concurrency 8");
+  expect(config).toContain("a limit of at least 188834 (ulimit -n)");
+  expect(config).toContain("max_connections: 93917\n");
+  expect(deployment.spec.strategy.rollingUpdate).toEqual({ maxSurge: 1, maxUnavailable: 0 });
+  const servers = parseAllDocuments(render(large)["servers.yaml"] ?? "").map((one) => one.toJS());
+  expect(servers[0].spec.strategy.rollingUpdate).toEqual({ maxSurge: 25, maxUnavailable: 0 });
+});
+
+test("few sessions get two Envoys of one processor, and room for those that the autoscaler may add", () => {
+  const { deployment, container } = renderBalancers(ECHO);
+  expect(deployment.spec.replicas).toBe(2);
+  expect(container.resources.limits).toEqual({ cpu: "1", memory: "1024Mi" });
+  expect(container.args.join(" ")).toContain("--concurrency 1");
+  expect(renderBalancers({ ...ECHO, maxNodes: 1000 }).deployment.spec.replicas).toBe(7);
 });
 
 function render(topology: TopologyInput) {
   return renderTarget("kubernetes", parseTopology(topology));
 }
 
-/** The Deployment of the balancers, for this topology. */
+/** The Deployment of the balancers, and what they are configured by. */
 function renderBalancers(topology: TopologyInput) {
   const { "balancer.yaml": text = "" } = render(topology);
-  const { template } = parseAllDocuments(text)
-    .map((one) => one.toJS())
-    .find(({ kind }) => kind === "Deployment").spec;
-  return { template, container: template.spec.containers[0] };
+  const documents = parseAllDocuments(text).map((one) => one.toJS());
+  const deployment = documents.find(({ kind }) => kind === "Deployment");
+  const config: string = documents.find(({ kind }) => kind === "ConfigMap").data["envoy.yaml"];
+  const { template } = deployment.spec;
+  return { deployment, config, template, container: template.spec.containers[0] };
 }

@@ -4,6 +4,8 @@ import { serverVariables, stopSeconds } from "./container.js";
 import { renderBalancerManifests } from "./kubernetes-balancer.js";
 import { metric } from "./metric.js";
 import { renderPodScrape } from "./monitoring.js";
+import { unprivileged, WITHOUT_RIGHTS } from "./pod-security.js";
+import { countSurge } from "./sizing.js";
 import type { RenderedFiles } from "./targets.js";
 import { renderYaml } from "./yaml.js";
 
@@ -14,6 +16,8 @@ import { renderYaml } from "./yaml.js";
 const LEAVE_SECONDS = 5;
 /** Share of its capacity at which a server should have company. */
 const FILL = 0.8;
+/** The user of the images that the template builds, which has no name. */
+const SERVER_USER = 1000;
 const PAUSE_IMAGE = "registry.k8s.io/pause:3.10";
 
 /** Manifests for `kubectl apply -f`: the servers, the balancers before them, and what fetches the image early. */
@@ -52,7 +56,7 @@ function deployment(topology: Topology): object {
         ? { [`# ${nodes} for the load, ${spares} warm for a rush.`]: null, replicas: nodes + spares }
         : { "# No replicas: how many there are is the autoscaler's to say, also when this is applied again.": null }),
       selector: { matchLabels: labels(topology, "server") },
-      strategy: { type: "RollingUpdate", rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } },
+      strategy: { type: "RollingUpdate", rollingUpdate: { maxSurge: countSurge(topology), maxUnavailable: 0 } },
       template: {
         metadata: { labels: labels(topology, "server") },
         spec: {
@@ -60,6 +64,7 @@ function deployment(topology: Topology): object {
           terminationGracePeriodSeconds: LEAVE_SECONDS + stopSeconds(topology),
           ...placement(topology),
           automountServiceAccountToken: false,
+          securityContext: unprivileged(SERVER_USER),
           containers: [
             {
               name: "server",
@@ -75,7 +80,7 @@ function deployment(topology: Topology): object {
               [`# Not /health: a server that drains answers 503 there for up to ${graceSeconds} s and is well.`]: null,
               livenessProbe: { tcpSocket: { port: "http" }, periodSeconds: 10, timeoutSeconds: 3, failureThreshold: 6 },
               lifecycle: { preStop: { sleep: { seconds: LEAVE_SECONDS } } },
-              securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ["ALL"] } },
+              securityContext: WITHOUT_RIGHTS,
             },
           ],
         },
@@ -158,15 +163,24 @@ function prepull(topology: Topology): object {
         spec: {
           ...placement(topology),
           automountServiceAccountToken: false,
+          securityContext: unprivileged(SERVER_USER),
           initContainers: [
             {
               name: "pull",
               image,
               command: ["node", "--version"],
               resources: { requests: small, limits: small },
+              securityContext: WITHOUT_RIGHTS,
             },
           ],
-          containers: [{ name: "pause", image: PAUSE_IMAGE, resources: { requests: small, limits: small } }],
+          containers: [
+            {
+              name: "pause",
+              image: PAUSE_IMAGE,
+              resources: { requests: small, limits: small },
+              securityContext: WITHOUT_RIGHTS,
+            },
+          ],
         },
       },
     },

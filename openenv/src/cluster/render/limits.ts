@@ -5,6 +5,8 @@ export interface Servers {
   /** Each is one server. Without any, a script that knows them later adds them. */
   backends?: readonly Backend[];
   discovery?: { name: string };
+  /** Connections of this balancer, where several share the load; by default as many as all servers take. */
+  connections?: number;
   /**
    * For a job that may share its machines with others: its script puts the port and the name of the deployment in the
    * place of {@link JOB_PORT} and {@link JOB_DEPLOYMENT}.
