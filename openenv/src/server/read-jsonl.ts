@@ -14,7 +14,8 @@ export function readJsonl(file: string | URL): TaskList {
   const path = resolve(file instanceof URL ? fileURLToPath(file) : file);
   if (statSync(path, { throwIfNoEntry: false })?.isFile() !== true) {
     throw new ConfigError(
-      `There is no file ${path}; name it from this module: new URL("./tasks.jsonl", import.meta.url).`,
+      `There is no file ${path}. Keep data files in data/ of the package, name them new URL("../data/tasks.jsonl", ` +
+        "import.meta.url), and let the build script copy data/ to dist/data.",
     );
   }
   // Clients see what is wrong with a line, but no path of this machine.

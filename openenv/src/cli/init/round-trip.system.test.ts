@@ -4,7 +4,7 @@
  */
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -50,6 +50,27 @@ describe("an environment as it was made", TIME_LIMIT, () => {
     await using server = start(dir, process.execPath, ["dist/server/app.js"], { PORT: "0" });
     const [, url = ""] = await server.printed(/star_map at (http:\S+)/);
     expect(await (await fetch(`${url}/health`)).json()).toEqual({ status: "healthy" });
+  });
+
+  test("finds its data files in the sources, in dist/ without them, and for openenv validate", async () => {
+    const file = join(dir, "server/environment.ts");
+    const text = await readFile(file, "utf8");
+    await mkdir(join(dir, "data"));
+    await writeFile(join(dir, "data/train.jsonl"), '{ "target": 12 }\n');
+    await writeFile(file, `import { createTasks } from "openenv-ts";\n${READ_TASKS}\n${text.replace("seeded", TASKS)}`);
+    await using _ = { [Symbol.asyncDispose]: () => git("checkout", "server").then(() => git("clean", "-qfd", "data")) };
+    await using served = start(dir, "npm", ["start", "--", "--port", "0"]);
+    expect(await countTasks((await served.printed(/star_map \S+ at (http:\S+)/))[1])).toEqual({ num_tasks: 1 });
+    const { stdout } = await npm(dir, "exec", "--", "openenv", "validate", "--json");
+    const { results } = JSON.parse(stdout) as { results: { check_id: string; status: string }[] };
+    expect(results).toContainEqual(expect.objectContaining({ check_id: "runtime.data_files", status: "pass" }));
+    await npm(dir, "run", "build");
+    // As an image has it: what was compiled and the packages, in another working directory.
+    const image = await folder("image", {});
+    for (const name of ["dist", "package.json"]) await cp(join(dir, name), join(image, name), { recursive: true });
+    await symlink(join(dir, "node_modules"), join(image, "node_modules"));
+    await using server = start(home, process.execPath, [join(image, "dist/server/app.js")], { PORT: "0" });
+    expect(await countTasks((await server.printed(/star_map at (http:\S+)/))[1])).toEqual({ num_tasks: 1 });
   });
 
   test("restarts with npm run dev when a file changes", async () => {
@@ -147,6 +168,16 @@ with StarMapEnv(base_url=${JSON.stringify(url)}).sync() as env:
     },
   );
 });
+
+const READ_TASKS = `import { readJsonl } from "openenv-ts/server";
+const tasks = createTasks({ train: readJsonl(new URL("../data/train.jsonl", import.meta.url)) });`;
+const TASKS = "tasks, seeded";
+
+async function countTasks(url = ""): Promise<unknown> {
+  const body = JSON.stringify({ split: "train" });
+  const headers = { "content-type": "application/json" };
+  return (await fetch(`${url}/star_map/num_tasks`, { method: "POST", headers, body })).json();
+}
 
 interface Lock {
   packages: Record<string, { resolved?: string }>;

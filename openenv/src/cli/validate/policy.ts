@@ -57,6 +57,7 @@ export const OWN: readonly string[] = [
   "capacity",
   "nothing_left",
   "python_client",
+  "data_files",
 ].map((name) => `runtime.${name}`);
 
 const IDS: readonly string[] = [

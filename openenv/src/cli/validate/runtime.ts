@@ -9,6 +9,7 @@ import { runChecks } from "../../testing/report.js";
 import { sampleActions } from "../../testing/sample-actions.js";
 import { findEnvironment } from "../find-environment.js";
 import { loadEnvironment } from "../load-environment.js";
+import { dataFilesCheck } from "./data-files.js";
 import { declarationChecks } from "./declarations.js";
 import { type Result, toResult } from "./package-report.js";
 import { pythonClientCheck } from "./python-client.js";
@@ -64,7 +65,7 @@ export async function checkRuntime(dir: string, declared: Declared, options: Val
     const plan = await findRuntimePlan(dir, execution);
     const file = await findEnvironment(dir);
     const environment = await loadEnvironment(file);
-    const work: Work = { dir, declared, environment, plan, options };
+    const work: Work = { dir, file, declared, environment, plan, options };
     await using first = await startServer(file, work);
     await using second = await startServer(file, work);
     options.onProgress("playing episodes");
@@ -100,19 +101,22 @@ async function startServer(file: string, { declared, environment, options }: Wor
 
 interface Work {
   dir: string;
+  /** The module of the environment. */
+  file: string;
   declared: Declared;
   environment: EnvironmentDefinition;
   plan: RuntimePlan | undefined;
   options: ValidateOptions;
 }
 
-async function checkProcess(replay: Omit<Replay, "made">, { dir, declared, options }: Work): Promise<Result[]> {
+async function checkProcess(replay: Omit<Replay, "made">, { dir, file, declared, options }: Work): Promise<Result[]> {
   const { checks } = await checkServer(replay.first, replay.checking);
   const { http } = parseAddress(replay.first);
   const ask = (path: string, body?: unknown) => fetchJson(http(path), { headers: {}, timeoutMs: ANSWER_MS }, body);
   const ofPackage = [
     ...declarationChecks(declared.validation, ask),
     pythonClientCheck(dir),
+    dataFilesCheck(dir, file),
     ...(options.level === "semantic" ? replayChecks({ ...replay, made: checks }) : []),
   ];
   const more = await runChecks(replay.first, ofPackage, options.leaveOut);
