@@ -1,3 +1,5 @@
+import "./util/require-zod.js";
+
 export { type AskChat, type ChatEndpointOptions, type ChatMessage, createChatEndpoint } from "./env/chat-endpoint.js";
 export {
   type Action,

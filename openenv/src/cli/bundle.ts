@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
 import { mkdir, readFile, realpath, rename, writeFile } from "node:fs/promises";
+import { createRequire } from "node:module";
 import { basename, dirname, extname, join, relative, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Loader, Message, Plugin } from "esbuild";
@@ -72,7 +73,7 @@ async function compile(source: string, file: string, inputs: Set<string>): Promi
       sourcemap: "inline",
       logLevel: "silent",
       define: Object.fromEntries(META_KEYS.map((key) => [`import.meta.${key}`, `${META}.${key}`])),
-      plugins: [keepPlaceOfSources(inputs)],
+      plugins: [keepPlaceOfSources(inputs), resolveOwnPackages],
     });
     const [output] = result.outputFiles;
     if (!output) throw new BundleError(`${describePath(source)} compiles to nothing.`, [...inputs]);
@@ -110,6 +111,29 @@ function keepPlaceOfSources(inputs: Set<string>): Plugin {
       });
     },
   };
+}
+
+/** Packages that a file outside of any installation takes from that of this command. */
+const OWN_PACKAGES = /^(openenv-ts|zod)(?:\/|$)/;
+
+const resolveOwnPackages: Plugin = {
+  name: "openenv-packages",
+  setup(build) {
+    build.onResolve({ filter: OWN_PACKAGES }, ({ path, importer }) => {
+      const [, name = ""] = OWN_PACKAGES.exec(path) ?? [];
+      if (isInstalled(name, importer)) return undefined;
+      return { path: import.meta.resolve(path), external: true };
+    });
+  },
+};
+
+function isInstalled(name: string, importer: string): boolean {
+  try {
+    createRequire(importer).resolve(`${name}/package.json`);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function withMeta(text: string, path: string): string {

@@ -43,7 +43,7 @@ async function importPlain(file: string): Promise<Imported> {
   try {
     return await importFile(file);
   } catch (error) {
-    if (wantsTypeScript(error)) return await importCompiled(file);
+    if (needsBundle(error)) return await importCompiled(file);
     // Node does not say where a module is malformed; the compiler does, by throwing.
     if (error instanceof SyntaxError) await bundle(file);
     throw error;
@@ -60,10 +60,11 @@ async function importFile(file: string): Promise<Imported> {
   return { exports: await import(url), url };
 }
 
-/** A JavaScript module names a TypeScript file, or the `.js` that it will become. */
-function wantsTypeScript(error: unknown): boolean {
+/** A JavaScript module names a TypeScript file, the `.js` that it will become, or a package that only the bundle finds. */
+function needsBundle(error: unknown): boolean {
   const { code, url } = error as { code?: string; url?: string };
   if (code === "ERR_UNKNOWN_FILE_EXTENSION") return true;
+  if (/^Cannot find package '(?:openenv-ts|zod)'/.test(String((error as Error).message))) return true;
   if (code !== "ERR_MODULE_NOT_FOUND" || !url?.startsWith("file:")) return false;
   return existsSync(fileURLToPath(url).replace(/\.([cm]?)js$/, ".$1ts"));
 }

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
+import * as z3 from "zod/v3";
 import { hashSchemas } from "../protocol/json-schema.js";
 import { defineContract } from "./contract.js";
 
@@ -73,4 +74,11 @@ test.each([
 
 test("a contract without a name is a TypeError", () => {
   expect(() => defineContract({ ...options, name: "" })).toThrow(/name/);
+});
+
+test("a schema of zod 3 is refused with what to install", () => {
+  const options = { name: "old_env", action: z3.object({ amount: z3.number() }), observation: z3.object({}) };
+  expect(() => defineContract(options as never)).toThrow(
+    "The action of a contract is a schema of zod 3; openenv-ts needs zod 4: npm install zod@4.",
+  );
 });

@@ -170,8 +170,15 @@ function checkOwnAction(action: ObjectSchema): void {
   );
 }
 
+function isZod3(schema: unknown): boolean {
+  return typeof schema === "object" && schema !== null && "_def" in schema && !("_zod" in schema);
+}
+
 function checkPart(part: Part, schema: unknown): void {
   if (!(schema instanceof z.ZodObject)) {
+    if (isZod3(schema)) {
+      throw new TypeError(`The ${part} of a contract is a schema of zod 3; openenv-ts needs zod 4: npm install zod@4.`);
+    }
     throw new TypeError(
       `The ${part} of a contract must be a z.object({ … }). Wrap another shape in a field: z.object({ move: yourUnion }).`,
     );

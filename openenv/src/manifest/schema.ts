@@ -1,3 +1,5 @@
+import "../util/require-zod.js";
+
 import * as z from "zod";
 import { relativePath } from "./relative-path.js";
 import { validationBlock } from "./validation-block.js";

@@ -1,3 +1,5 @@
+import "../util/require-zod.js";
+
 export type { ServerCapacityStatus, SessionInfo } from "../protocol/http.js";
 export { serve } from "../serve.js";
 export { readJsonl } from "./read-jsonl.js";

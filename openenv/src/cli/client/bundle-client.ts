@@ -72,7 +72,8 @@ function keepOthers(bundler: Parameters<Plugin["setup"]>[0]): void {
   bundler.onResolve({ filter: /^[^./]/ }, ({ path, importer }) => {
     if (path === NAME || path.startsWith(`${NAME}/`) || path.startsWith("node:")) return undefined;
     const isZod = path === "zod" || path.startsWith("zod/");
-    return isZod || !importer.includes(`${sep}node_modules${sep}`) ? { path, external: true } : undefined;
+    const isOwn = importer.startsWith(PACKAGE_ROOT + sep) || importer.includes(`${sep}node_modules${sep}`);
+    return isZod || !isOwn ? { path, external: true } : undefined;
   });
 }
 

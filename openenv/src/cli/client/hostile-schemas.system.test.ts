@@ -102,6 +102,7 @@ const all = {
 };
 
 const names = parseName("hostile");
+const LIBRARY = join(import.meta.dirname, "../../../dist/client");
 const bodies = [all, ...fc.sample(root, { seed: 16, numRuns: 60 })].map(
   (given) => ({ action: given, observation: given, state: given, reset_observation: given }) as SchemaBody,
 );
@@ -109,10 +110,9 @@ const bodies = [all, ...fc.sample(root, { seed: 16, numRuns: 60 })].map(
 describe("a client of hostile schemas", () => {
   test("type-checks in TypeScript, and has the same schemas", LIMIT, async () => {
     const files = bodies.flatMap((body, i) =>
-      Object.entries(renderTypeScriptPackage(readTypes(body, names.prefix), body, names)).map(([path, text]) => [
-        `c${i}/${path}`,
-        text,
-      ]),
+      Object.entries(renderTypeScriptPackage(readTypes(body, names.prefix), body, { names, library: LIBRARY })).map(
+        ([path, text]) => [`c${i}/${path}`, text],
+      ),
     );
     await using project = await createProject(Object.fromEntries(files) as Record<string, string>);
     const entries = bodies.map((_, i) => `c${i}/index.d.ts`);

@@ -4,7 +4,7 @@ export function renderPythonReadme({ kebab, module, prefix, title }: Names): str
   return `# ${title}: client for Python
 
 \`\`\`sh
-pip install ./${kebab}-client
+pip install ./${kebab}-python-client
 \`\`\`
 
 \`\`\`python

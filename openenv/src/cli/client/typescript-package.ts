@@ -3,26 +3,34 @@ import type { Names } from "../names.js";
 import { renderToolTypes, renderTypeScriptTypes } from "./render-typescript.js";
 import type { ClientTypes } from "./types.js";
 
-/** What the first line of a generated file says; one without it is never overwritten. */
 const TYPESCRIPT_MARK = "// Written by `openenv client typescript`; a change is lost when it is run again.";
 
-/** The code of the package: plain JavaScript with its types, so that nobody has to build it. */
-export function renderTypeScriptPackage(types: ClientTypes, schemas: SchemaBody, names: Names): Record<string, string> {
+/**
+ * The code of the package and its types, before what they use of openenv-ts is bundled with them. `library` is where
+ * that is, as a specifier: the folder of the compiled client.
+ */
+export function renderTypeScriptPackage(
+  types: ClientTypes,
+  schemas: SchemaBody,
+  { names, library }: { names: Names; library: string },
+): Record<string, string> {
   const { prefix, module } = names;
   const { action, observation, state } = types;
   const { tools, ...parts } = schemas;
   return {
-    "index.js": `${TYPESCRIPT_MARK}
-import { connect, contractFromSchemas } from "openenv-ts/client";
+    "index.js": `import { connectTo } from "${library}/connect-to.js";
+import { contractFromSchemas } from "${library}/schema-contract.js";
 
 const schemas = ${renderLiteral({ ...parts, ...(tools && { tools }) })};
 
 export const contract = contractFromSchemas(${JSON.stringify(module)}, schemas);
 
-export const ${prefix}Env = { connect: (url, options) => connect(url, contract, options) };
+export const ${prefix}Env = { connect: (url, options = {}) => connectTo(url, contract, options) };
 `,
     "index.d.ts": `${TYPESCRIPT_MARK}
-import type { ConnectOptions, EnvClient, SchemaContract } from "openenv-ts/client";
+import type { EnvClient } from "${library}/env-client.js";
+import type { ConnectOptions } from "${library}/options.js";
+import type { SchemaContract } from "${library}/schema-contract.js";
 
 ${renderTypeScriptTypes(types)}
 ${types.tools.length > 0 ? `\n${renderToolTypes(types.tools, `${prefix}Tools`)}\n` : ""}
@@ -57,8 +65,8 @@ function renderLiteral(value: unknown): string {
     .replaceAll(/^( *)"__proto__":/gm, '$1["__proto__"]:');
 }
 
-/** `openenv` is what the package depends on: a version, or the path of a packed one. */
-export function renderPackageJson(names: Names, version: string, openenv: string): string {
+/** It depends on nothing: npm does not install what a package outside of the project depends on. */
+export function renderPackageJson(names: Names, version: string): string {
   const manifest = {
     name: `${names.kebab}-client`,
     version,
@@ -66,9 +74,8 @@ export function renderPackageJson(names: Names, version: string, openenv: string
     description: `Client of the OpenEnv environment ${names.module}`,
     type: "module",
     engines: { node: ">=20.19" },
-    files: ["index.js", "index.d.ts", "vendor"],
-    exports: { ".": { types: "./index.d.ts", default: "./index.js" }, "./package.json": "./package.json" },
-    dependencies: { "openenv-ts": openenv },
+    files: ["dist"],
+    exports: { ".": { types: "./dist/index.d.ts", default: "./dist/index.js" }, "./package.json": "./package.json" },
   };
   return `${JSON.stringify(manifest, null, 2)}\n`;
 }

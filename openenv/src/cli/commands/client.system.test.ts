@@ -1,7 +1,8 @@
 import { execFile } from "node:child_process";
-import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, test, vi } from "vitest";
@@ -39,11 +40,13 @@ describe("openenv client python", () => {
     await using server = startCommand(["serve", "--port", "0"], { cwd: project.dir });
     const [, url = ""] = await server.printed(/at (http:\S+)/);
     const ofServer = await runCommand(["client", "python", "--url", url], { cwd: project.dir });
-    expect(ofServer.stdout).toBe(`Wrote CounterEnv in counter-env-client: ${pythonFiles("counter_env").join(", ")}\n`);
+    expect(ofServer.stdout).toBe(
+      `Wrote CounterEnv in counter-env-python-client: ${pythonFiles("counter_env").join(", ")}\n`,
+    );
     await runCommand(["client", "python", "environment.ts", "-o", "here", "--name", "tally"], { cwd: project.dir });
     expect(await readdir(join(project.dir, "here"))).toEqual(["README.md", "pyproject.toml", "tally"]);
     const [fromServer, fromModule] = await Promise.all(
-      ["counter-env-client/counter_env/models.py", "here/tally/models.py"].map((file) =>
+      ["counter-env-python-client/counter_env/models.py", "here/tally/models.py"].map((file) =>
         readFile(join(project.dir, file), "utf8"),
       ),
     );
@@ -71,12 +74,15 @@ describe("openenv client typescript", TIME_LIMIT, () => {
     await using project = await createProject({ "environment.ts": counterModule() });
     await using server = startCommand(["serve", "--port", "0"], { cwd: project.dir });
     const [, url = ""] = await server.printed(/at (http:\S+)/);
-    const consumer = join(project.dir, "consumer");
+    // Outside of this repository: neither folder finds openenv-ts in one above.
+    const home = await mkdtemp(join(tmpdir(), "openenv-client-test-"));
+    await using _ = { [Symbol.asyncDispose]: () => rm(home, { recursive: true, force: true, maxRetries: 5 }) };
+    const consumer = join(home, "consumer");
     await mkdir(consumer);
-    const made = await runCommand(["client", "typescript", "--url", url, "--json"], { cwd: consumer });
+    const made = await runCommand(["client", "typescript", "--url", url, "--json"], { cwd: home });
     expect(JSON.parse(made.stdout)).toMatchObject({
       client: "CounterEnv",
-      files: ["README.md", "index.d.ts", "index.js", "package.json"],
+      files: ["README.md", "dist/index.d.ts", "dist/index.js", "package.json"],
     });
     await writeFile(join(consumer, "package.json"), '{ "name": "consumer", "type": "module", "private": true }');
     await writeFile(
@@ -95,8 +101,8 @@ describe("openenv client typescript", TIME_LIMIT, () => {
        export const other = result.observation.other;`,
     );
     const run = (file: string, args: string[]) => promisify(execFile)(file, args, { cwd: consumer });
-    await run("npm", ["install", "--prefer-offline", "--no-audit", "--no-fund", "./counter-env-client"]);
-    expect(await readdir(join(consumer, "node_modules/openenv-ts"))).not.toContain("src");
+    await run("npm", ["install", "--prefer-offline", "--no-audit", "--no-fund", "../counter-env-client"]);
+    expect(await readdir(join(consumer, "node_modules"))).toContain("counter-env-client");
     const options = [
       "--ignoreConfig",
       "--strict",
@@ -118,7 +124,7 @@ describe("openenv client typescript", TIME_LIMIT, () => {
     await project.write("environment.ts", counterModule().replaceAll("amount", "size"));
     await using server = startCommand(["serve", "--port", "0"], { cwd: project.dir });
     const [, url = ""] = await server.printed(/at (http:\S+)/);
-    const { CounterEnv } = (await import(join(project.dir, "client/index.js"))) as {
+    const { CounterEnv } = (await import(join(project.dir, "client/dist/index.js"))) as {
       CounterEnv: { connect(url: string): Promise<unknown> };
     };
     await expect(CounterEnv.connect(url)).rejects.toMatchObject({

@@ -1,6 +1,6 @@
-import { existsSync } from "node:fs";
-import { mkdir } from "node:fs/promises";
-import { join, resolve } from "node:path";
+import { mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, relative, resolve, sep } from "node:path";
 import type { Command } from "commander";
 import { ConfigError } from "../../errors.js";
 import { describePath } from "../bundle.js";
@@ -11,7 +11,7 @@ import { readTypes } from "../client/read-types.js";
 import { renderPythonReadme, renderTypeScriptReadme } from "../client/readme.js";
 import { renderPackageJson, renderTypeScriptPackage } from "../client/typescript-package.js";
 import { writePackage } from "../client/write-package.js";
-import { addPackage } from "../init/package-source.js";
+import { PACKAGE_ROOT } from "../init/package-source.js";
 import { exit, print } from "../output.js";
 
 const EXAMPLES = `
@@ -65,8 +65,7 @@ export function configureClient(command: Command): void {
 async function run(language: "python" | "typescript", target: string | undefined, flags: ClientFlags): Promise<void> {
   if (target !== undefined && flags.url !== undefined) throw new ConfigError("Give a target or --url, not both.");
   const source = await readSource(flags.url ?? target ?? ".", flags.name);
-  const own = language === "python" ? source.folder : undefined;
-  const dir = resolve(flags.output ?? own ?? `${source.names.kebab}-client`);
+  const dir = resolve(flags.output ?? defaultFolder(language, source));
   const files = language === "python" ? await writePython(source, dir) : await writeTypeScript(source, dir);
   print(
     flags.json
@@ -76,6 +75,12 @@ async function run(language: "python" | "typescript", target: string | undefined
   exit(0);
 }
 
+/** One for each language: both write a README.md. */
+function defaultFolder(language: "python" | "typescript", { folder, names }: ClientSource): string {
+  if (language === "typescript") return `${names.kebab}-client`;
+  return folder ?? `${names.kebab}-python-client`;
+}
+
 async function writePython({ schemas, names, version }: ClientSource, dir: string): Promise<string[]> {
   return await writePackage(dir, {
     generated: renderPythonPackage(readTypes(schemas, names.prefix), names),
@@ -83,12 +88,18 @@ async function writePython({ schemas, names, version }: ClientSource, dir: strin
   });
 }
 
+/** With what it uses of openenv-ts in it, so that it runs wherever it is installed. */
 async function writeTypeScript({ schemas, names, version }: ClientSource, dir: string): Promise<string[]> {
-  const generated = renderTypeScriptPackage(readTypes(schemas, names.prefix), schemas, names);
-  const manifest = join(dir, "package.json");
-  if (existsSync(manifest)) return await writePackage(dir, { generated, once: {} });
-  await mkdir(dir, { recursive: true });
-  const { spec } = await addPackage(dir);
-  const once = { "package.json": renderPackageJson(names, version, spec), "README.md": renderTypeScriptReadme(names) };
-  return await writePackage(dir, { generated, once });
+  const draft = await mkdtemp(join(await realpath(tmpdir()), "openenv-client-"));
+  try {
+    const library = relative(draft, join(PACKAGE_ROOT, "dist/client")).replaceAll(sep, "/");
+    const files = renderTypeScriptPackage(readTypes(schemas, names.prefix), schemas, { names, library });
+    for (const [path, text] of Object.entries(files)) await writeFile(join(draft, path), text);
+    await bundleClient(join(draft, "index.js"), join(dir, "dist"));
+    const once = { "package.json": renderPackageJson(names, version), "README.md": renderTypeScriptReadme(names) };
+    const written = await writePackage(dir, { generated: {}, once });
+    return [...written, ...Object.keys(files).map((path) => `dist/${path}`)].sort();
+  } finally {
+    await rm(draft, { recursive: true, force: true, maxRetries: 5 });
+  }
 }

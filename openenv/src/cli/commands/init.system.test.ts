@@ -62,6 +62,7 @@ describe("openenv init", TIME_LIMIT, () => {
       "server/Dockerfile",
       "server/app.ts",
       "server/environment.ts",
+      "tsconfig.build.json",
       "tsconfig.json",
       `vendor/openenv-ts-${version}.tgz`,
     ]);

@@ -58,7 +58,12 @@ describe("an environment as it was made", TIME_LIMIT, () => {
     await mkdir(join(dir, "data"));
     await writeFile(join(dir, "data/train.jsonl"), '{ "target": 12 }\n');
     await writeFile(file, `import { createTasks } from "openenv-ts";\n${READ_TASKS}\n${text.replace("seeded", TASKS)}`);
-    await using _ = { [Symbol.asyncDispose]: () => git("checkout", "server").then(() => git("clean", "-qfd", "data")) };
+    await using _ = {
+      async [Symbol.asyncDispose]() {
+        await git("checkout", "server");
+        await git("clean", "-qfd", "data");
+      },
+    };
     await using served = start(dir, "npm", ["start", "--", "--port", "0"]);
     expect(await countTasks((await served.printed(/star_map \S+ at (http:\S+)/))[1])).toEqual({ num_tasks: 1 });
     const { stdout } = await npm(dir, "exec", "--", "openenv", "validate", "--json");
