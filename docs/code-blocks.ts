@@ -1,4 +1,4 @@
-/** Finds and runs the code blocks of the README and the guide; `code.test.ts` says how they are marked. */
+/** Finds and runs the code blocks of the READMEs and the guide; `code.test.ts` says how they are marked. */
 import { execFile } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
@@ -7,6 +7,8 @@ import { startCommand } from "../openenv/test-support/command-line.js";
 
 export const ROOT = dirname(import.meta.dirname);
 const SHOWN_ADDRESS = /(?:localhost|127\.0\.0\.1):8000/g;
+/** What keeps programs apart is not what a page shows. */
+const WEAK_SANDBOX = { ALLOW_WEAK_SANDBOX: "1" };
 /** The Python package alone takes seconds to load. */
 export const TIME_LIMIT = { timeout: 180_000 };
 
@@ -19,12 +21,15 @@ interface Block {
 }
 
 const guide = join(ROOT, "docs/guide");
+/** The shipped environments, each with a README of its own. */
+export const ENVIRONMENTS = readdirSync(join(ROOT, "envs"));
 const pages = [
-  join(ROOT, "README.md"),
+  ["README", join(ROOT, "README.md")],
   ...readdirSync(guide)
     .filter((name) => name.endsWith(".md"))
-    .map((name) => join(guide, name)),
-].map((path) => ({ name: basename(path, ".md"), blocks: parseBlocks(readFileSync(path, "utf8")) }));
+    .map((name) => [basename(name, ".md"), join(guide, name)]),
+  ...ENVIRONMENTS.map((name) => [`envs-${name}`, join(ROOT, "envs", name, "README.md")]),
+].map(([name = "", path = ""]) => ({ name, blocks: parseBlocks(readFileSync(path, "utf8")) }));
 
 /** The blocks of this language that are run, each with the title of its test. */
 export const runnable = (language: Block["language"]) =>
@@ -45,7 +50,9 @@ export function writeProjects(folder: string): void {
 /** Runs a block of a page's project with a command, while what it names with `serve` is served. */
 export async function runBlock(project: string, block: Block, command: string[]): Promise<void> {
   const served = block.serve && [join(project, block.serve), join(ROOT, block.serve)].find(existsSync);
-  await using server = served ? startCommand(["serve", served, "--port", "0"], { cwd: project }) : undefined;
+  await using server = served
+    ? startCommand(["serve", served, "--port", "0"], { cwd: project, env: WEAK_SANDBOX })
+    : undefined;
   const [, address = "localhost:8000"] = (await server?.printed(/at http:\/\/([\w.:]+)/)) ?? [];
   await attempt([...command, write(project, block, address)], project);
 }

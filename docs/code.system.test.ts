@@ -1,14 +1,40 @@
-/** The Python of the README and of the guide; see code.test.ts. */
+/** The Python of the READMEs and of the guide; see code.test.ts. */
+import { cp, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { beforeAll, test } from "vitest";
+import { afterAll, beforeAll, describe, test } from "vitest";
+import { createVenv, type Venv } from "../openenv/test-support/python-package.js";
 import { requirePython } from "../openenv/test-support/requirement.js";
-import { ROOT, runBlock, runnable, TIME_LIMIT, writeProjects } from "./code-blocks.js";
+import { ENVIRONMENTS, ROOT, runBlock, runnable, TIME_LIMIT, writeProjects } from "./code-blocks.js";
 
 const python = await requirePython();
 const PROJECTS = join(ROOT, ".cache/docs-python");
 
-beforeAll(() => writeProjects(PROJECTS));
+describe.skipIf(!python.available)("the Python of every page", () => {
+  let venv: Venv;
 
-for (const { title, page, block } of runnable("python")) {
-  test.skipIf(!python.available)(title, TIME_LIMIT, () => runBlock(join(PROJECTS, page), block, [python.path]));
+  beforeAll(async () => {
+    writeProjects(PROJECTS);
+    venv = await createVenv(python.path);
+    for (const name of ENVIRONMENTS) await installClient(venv, name);
+  }, TIME_LIMIT.timeout);
+
+  afterAll(() => venv[Symbol.asyncDispose]());
+
+  for (const { title, page, block } of runnable("python")) {
+    test(title, TIME_LIMIT, () => runBlock(join(PROJECTS, page), block, [venv.python]));
+  }
+});
+
+/** From a copy: pip builds in the folder that it installs. */
+async function installClient(venv: Venv, name: string): Promise<void> {
+  const dir = await mkdtemp(join(tmpdir(), "openenv-client-"));
+  try {
+    for (const path of ["pyproject.toml", `${name}_env`]) {
+      await cp(join(ROOT, "envs", name, path), join(dir, path), { recursive: true });
+    }
+    await venv.install(dir);
+  } finally {
+    await rm(dir, { recursive: true, force: true });
+  }
 }

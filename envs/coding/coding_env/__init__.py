@@ -1,0 +1,12 @@
+# Written by `openenv client python`; a change is lost when it is run again.
+"""Coding Env, an OpenEnv environment."""
+
+from .client import CodingEnv
+from .models import CodingAction, CodingObservation, CodingState
+
+__all__ = [
+    "CodingAction",
+    "CodingEnv",
+    "CodingObservation",
+    "CodingState",
+]

@@ -1,0 +1,18 @@
+# Written by `openenv client python`; a change is lost when it is run again.
+"""Wordle Env, an OpenEnv environment."""
+
+from .client import WordleEnv
+from .models import (
+    WordleAction,
+    WordleObservation,
+    WordleObservationMessagesItem,
+    WordleState,
+)
+
+__all__ = [
+    "WordleAction",
+    "WordleEnv",
+    "WordleObservation",
+    "WordleObservationMessagesItem",
+    "WordleState",
+]
