@@ -33,7 +33,7 @@ describe.skipIf(!python.available)("a server of the Python package", () => {
     expect(rows.filter(({ error_type }) => error_type === "CAPACITY_REACHED")).toHaveLength(16);
     const measure = () =>
       measureThroughput(generator, {
-        server: { url, address: "127.0.0.1", port: Number(new URL(url).port), local: true },
+        server: { url, address: "127.0.0.1", port: Number(new URL(url).port), local: true, token: undefined },
         hardware: "",
         cores: null,
         connections: 4,
