@@ -4,10 +4,9 @@ import { createServer } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { ConfigError } from "../errors.js";
-import type { ServerCapacityStatus, SessionInfo } from "../protocol/http.js";
+import type { SessionInfo } from "../protocol/http.js";
 import type { SessionQuery } from "../protocol/session-query.js";
-import { totalCapacity } from "../server/capacity.js";
-import type { Fleet, FleetServer, ForwardedExchange } from "../server/fleet.js";
+import type { Fleet, FleetServer, ForwardedExchange, Load } from "../server/fleet.js";
 import { LISTEN_BACKLOG, listenProblem } from "../server/listen-problem.js";
 import type { FleetReport } from "../server/statistics/worker-report.js";
 import { watchParent } from "../server/watchdog.js";
@@ -109,9 +108,9 @@ class WorkerFleet implements Fleet {
     }, TELL_MS).unref();
   }
 
-  capacity(): ServerCapacityStatus {
+  loads(): Load[] {
     const others = this.#others.map(({ load }) => load);
-    return totalCapacity(this.#server ? [...others, this.#server.load()] : others);
+    return this.#server ? [...others, this.#server.load()] : others;
   }
 
   async sessions(): Promise<SessionInfo[]> {
@@ -230,7 +229,7 @@ class WorkerFleet implements Fleet {
 
   #isFull(): boolean {
     const load = this.#server?.load();
-    return load !== undefined && !hasRoom(load) && !load.canMakeRoom;
+    return load !== undefined && !hasRoom(load) && load.unclaimed === 0;
   }
 
   #tellLoad(): void {

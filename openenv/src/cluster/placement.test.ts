@@ -2,12 +2,12 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { leastLoaded, roomElsewhere, shouldGiveUp, surplus } from "./placement.js";
 
-const load = (active: number, max = 1000, waiting = 0, canMakeRoom = false) => ({
+const load = (active: number, max = 1000, waiting = 0, unclaimed = 0) => ({
   active,
   max,
   waiting,
   places: 1000,
-  canMakeRoom,
+  unclaimed,
 });
 const member = (number: number, active: number, max = 100, waiting = 0) => ({
   number,
@@ -59,16 +59,16 @@ describe("placement", () => {
   });
 
   test("a full one that can make room takes a socket itself, unless another has room", () => {
-    const idle = (active: number, canMakeRoom: boolean) => ({
+    const idle = (active: number, unclaimed: number) => ({
       ...member(1, active),
-      load: load(active, 100, 0, canMakeRoom),
+      load: load(active, 100, 0, unclaimed),
     });
-    const full = (canMakeRoom: boolean) => ({ ...load(100, 100, 0, canMakeRoom), places: 0 });
-    expect(shouldGiveUp(full(true), [idle(100, true)])).toBe(false);
-    expect(shouldGiveUp(full(true), [idle(99, false)])).toBe(true);
-    expect(roomElsewhere(full(false), [member(2, 100), idle(100, true)])?.number).toBe(1);
-    expect(roomElsewhere(full(true), [idle(100, true)])).toBeUndefined();
-    expect(leastLoaded([member(2, 100), idle(100, true)])?.number).toBe(1);
+    const full = (unclaimed: number) => ({ ...load(100, 100, 0, unclaimed), places: 0 });
+    expect(shouldGiveUp(full(1), [idle(100, 1)])).toBe(false);
+    expect(shouldGiveUp(full(1), [idle(99, 0)])).toBe(true);
+    expect(roomElsewhere(full(0), [member(2, 100), idle(100, 1)])?.number).toBe(1);
+    expect(roomElsewhere(full(1), [idle(100, 1)])).toBeUndefined();
+    expect(leastLoaded([member(2, 100), idle(100, 1)])?.number).toBe(1);
   });
 
   test("the next session goes where there is room and least to do, else to the shortest queue", () => {

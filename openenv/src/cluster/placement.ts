@@ -20,7 +20,7 @@ export function surplus(own: Load, others: readonly Member[]): number {
 /** Whether a worker without room should have another take a socket, rather than let it wait here. */
 export function shouldGiveUp(own: Load, others: readonly Member[]): boolean {
   if (roomElsewhere(own, others) !== undefined) return true;
-  if (own.canMakeRoom) return false;
+  if (own.unclaimed > 0) return false;
   if (own.waiting >= own.places) return others.length > 0;
   const shortest = Math.min(...others.map(({ load }) => load.waiting));
   return own.waiting > shortest * UNEVEN + SLACK;
@@ -30,7 +30,7 @@ export function shouldGiveUp(own: Load, others: readonly Member[]): boolean {
 export function roomElsewhere(own: Load, others: readonly Member[]): Member | undefined {
   const best = leastLoaded(others);
   if (best === undefined || hasRoom(own)) return undefined;
-  return hasRoom(best.load) || (best.load.canMakeRoom && !own.canMakeRoom) ? best : undefined;
+  return hasRoom(best.load) || (best.load.unclaimed > 0 && own.unclaimed === 0) ? best : undefined;
 }
 
 /**
@@ -39,7 +39,7 @@ export function roomElsewhere(own: Load, others: readonly Member[]): Member | un
  */
 export function leastLoaded(members: readonly Member[]): Member | undefined {
   const withRoom = members.filter(({ load }) => hasRoom(load));
-  const willing = withRoom.length > 0 ? withRoom : members.filter(({ load }) => load.canMakeRoom);
+  const willing = withRoom.length > 0 ? withRoom : members.filter(({ load }) => load.unclaimed > 0);
   const [first, ...rest] = willing.length > 0 ? willing : members;
   return rest.reduce((best, next) => (burden(next.load) < burden(best?.load) ? next : best), first);
 }

@@ -27,7 +27,7 @@ const ASK_LIMIT_MS = 1_000;
 export class WorkerProcess {
   readonly number: number;
   readonly startedAt = performance.now();
-  #told: Load = { active: 0, max: 0, waiting: 0, places: 0, canMakeRoom: false };
+  #told: Load = { active: 0, unclaimed: 0, max: 0, waiting: 0, places: 0 };
   #inUse = 0;
   /** Sockets that were given to it, and those it has said that it took. */
   #given = 0;

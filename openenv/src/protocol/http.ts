@@ -53,6 +53,20 @@ export interface HealthBody {
   status: "healthy" | "unhealthy" | "degraded";
 }
 
+/** `GET /livez`. */
+export interface LivenessBody {
+  status: "alive";
+}
+
+/** Why a server opens no sessions: it drains, an operator has paused it, or every session that it can hold is in use. */
+export type NotReadyReason = "draining" | "paused" | "full";
+
+/** `GET /readyz`: 200 without a reason, else 503. */
+export interface ReadinessBody {
+  status: "ready" | "not ready";
+  reasons: NotReadyReason[];
+}
+
 /** One session as operators see it. Times are Unix seconds. */
 export interface SessionInfo {
   session_id: string;

@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
-import type { SchemaBody, ServerCapacityStatus, SessionInfo } from "../protocol/http.js";
+import type { SchemaBody, SessionInfo } from "../protocol/http.js";
 import type { SessionQuery } from "../protocol/session-query.js";
 import type { FleetReport, WorkerReport } from "./statistics/worker-report.js";
 
@@ -8,13 +8,13 @@ import type { FleetReport, WorkerReport } from "./statistics/worker-report.js";
 export interface Load {
   /** Sessions that are open. */
   active: number;
+  /** Of these, those that may end now to make room for another: their clients have not used them yet. */
+  unclaimed: number;
   max: number;
   /** Peers that wait for a session. */
   waiting: number;
   /** Peers that may wait at most. */
   places: number;
-  /** It is full, but can end a session that its client has not used yet. */
-  canMakeRoom: boolean;
 }
 
 /** What a server says about itself to the supervisor, which does not load the environment. */
@@ -69,8 +69,8 @@ export interface Fleet {
   join(server: FleetServer): Promise<void>;
   /** The load of one has changed. */
   changed(): void;
-  /** Capacity of all together. */
-  capacity(): ServerCapacityStatus;
+  /** How full each of them is. */
+  loads(): Load[];
   /** The sessions of all together. */
   sessions(): Promise<SessionInfo[]>;
   /** Stops all from opening sessions, or lets them again; also those that are started later. */

@@ -57,9 +57,7 @@ export class Sessions {
   /** How full this server is, by itself. */
   load(): Load {
     const { maxConcurrentEnvs: max, queueSize: places = 0 } = this.#options;
-    const active = this.#live.size;
-    const canMakeRoom = active >= max && this.#unclaimed.oldest() !== undefined;
-    return { active, max, waiting: this.#queue.size, places, canMakeRoom };
+    return { active: this.#live.size, unclaimed: this.#unclaimed.evictable, max, waiting: this.#queue.size, places };
   }
 
   /** Sessions that are used or waited for; one that nobody continued for a while after an HTTP reset is not. */
@@ -94,7 +92,17 @@ export class Sessions {
 
   /** Of the whole fleet. */
   capacity(): ServerCapacityStatus {
-    return this.#options.fleet?.capacity() ?? totalCapacity([this.load()]);
+    return totalCapacity(this.#loads());
+  }
+
+  /** The whole fleet has neither room for a session nor a place in a queue. */
+  get isFull(): boolean {
+    const loads = this.#loads();
+    return totalCapacity(loads).is_at_capacity && loads.every(({ waiting, places }) => waiting >= places);
+  }
+
+  #loads(): Load[] {
+    return this.#options.fleet?.loads() ?? [this.load()];
   }
 
   list(): SessionInfo[] {

@@ -80,8 +80,28 @@ test("few sessions get two Envoys of one processor, and room for those that the 
   expect(renderBalancers({ ...ECHO, maxNodes: 1000 }).deployment.spec.replicas).toBe(7);
 });
 
+test.each([
+  [{}, 30],
+  [{ WORKER_TIMEOUT: "90" }, 90],
+  [{ STEP_TIMEOUT: "600", WORKER_TIMEOUT: "5" }, 600],
+])("a server with %j is restarted only after more than %d s without an answer", (variables, limit) => {
+  const { livenessProbe, startupProbe, readinessProbe } = serverContainer({ ...ECHO, variables });
+  expect(livenessProbe.httpGet.path).toBe("/livez");
+  // The first failure may come a period early.
+  const least = livenessProbe.periodSeconds * (livenessProbe.failureThreshold - 1);
+  expect(least).toBeGreaterThan(limit);
+  expect(startupProbe.httpGet.path).toBe("/livez");
+  expect(readinessProbe.httpGet.path).toBe("/readyz?exclude=full");
+});
+
 function render(topology: TopologyInput) {
   return renderTarget("kubernetes", parseTopology(topology));
+}
+
+function serverContainer(topology: TopologyInput) {
+  const { "servers.yaml": text = "" } = render(topology);
+  const [deployment] = parseAllDocuments(text).map((one) => one.toJS());
+  return deployment.spec.template.spec.containers[0];
 }
 
 /** The Deployment of the balancers, and what they are configured by. */

@@ -14,6 +14,9 @@ import { renderYaml } from "./yaml.js";
  * be told to end. The balancers notice after that, by its check, and what they still send is let in.
  */
 const LEAVE_SECONDS = 5;
+/** Seconds between two questions whether the server lives, and those in which it replaces a worker by itself. */
+const LIVE_SECONDS = 10;
+const REPLACE_SECONDS = 30;
 /** Share of its capacity at which a server should have company. */
 const FILL = 0.8;
 /** The user of the images that the template builds, which has no name. */
@@ -43,8 +46,8 @@ export function renderKubernetes(topology: Topology): RenderedFiles {
 }
 
 function deployment(topology: Topology): object {
-  const { name, image, port, nodes, spares, maxNodes, resources, graceSeconds } = topology;
-  const probe = { httpGet: { path: "/health", port: "http" } };
+  const { name, image, port, nodes, spares, maxNodes, resources } = topology;
+  const live = { httpGet: { path: "/livez", port: "http" }, timeoutSeconds: 5 };
   const amounts = { cpu: String(resources.cpus), memory: `${resources.memoryMb}Mi` };
   const gpus = resources.gpus > 0 ? { "nvidia.com/gpu": resources.gpus } : {};
   return {
@@ -75,10 +78,17 @@ function deployment(topology: Topology): object {
                 null,
               envFrom: [{ secretRef: { name: `${name}-tokens`, optional: true } }],
               resources: { requests: { ...amounts, ...gpus }, limits: { ...amounts, ...gpus } },
-              startupProbe: { ...probe, periodSeconds: 2, failureThreshold: 60 },
-              readinessProbe: { ...probe, periodSeconds: 2, timeoutSeconds: 2, failureThreshold: 2 },
-              [`# Not /health: a server that drains answers 503 there for up to ${graceSeconds} s and is well.`]: null,
-              livenessProbe: { tcpSocket: { port: "http" }, periodSeconds: 10, timeoutSeconds: 3, failureThreshold: 6 },
+              startupProbe: { ...live, periodSeconds: 2, failureThreshold: 60 },
+              "# A full server stays ready: otherwise a busy deployment is not available, and no update comes to its end.":
+                null,
+              readinessProbe: {
+                httpGet: { path: "/readyz?exclude=full", port: "http" },
+                periodSeconds: 2,
+                timeoutSeconds: 2,
+                failureThreshold: 2,
+              },
+              "# Silent for longer than WORKER_TIMEOUT and STEP_TIMEOUT, which end what hangs at a lower cost.": null,
+              livenessProbe: { ...live, periodSeconds: LIVE_SECONDS, failureThreshold: silentPeriods(topology) },
               lifecycle: { preStop: { sleep: { seconds: LEAVE_SECONDS } } },
               securityContext: WITHOUT_RIGHTS,
             },
@@ -87,6 +97,14 @@ function deployment(topology: Topology): object {
       },
     },
   };
+}
+
+/** Probes without an answer until the server is restarted. */
+function silentPeriods({ variables }: Topology): number {
+  const limits = [variables["WORKER_TIMEOUT"] ?? 30, variables["STEP_TIMEOUT"] ?? 0]
+    .map(Number)
+    .filter(Number.isFinite);
+  return Math.ceil((Math.max(...limits, 0) + REPLACE_SECONDS) / LIVE_SECONDS);
 }
 
 /** Without an address of its own: its name stands for those of all servers. */

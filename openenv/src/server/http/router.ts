@@ -11,9 +11,12 @@ import { sendTokenPage } from "./token-page.js";
 const DROP_REST_MS = 2_000;
 
 /** Answered without a client's token: probes carry none, and the page must be there to be given one. */
-const OPEN_PATHS = /^\/(health|web\/?|web\/.+\.\w+|docs\/token\.js)?$/;
+const OPEN_PATHS = /^\/(health|livez|readyz|web\/?|web\/.+\.\w+|docs\/token\.js)?$/;
 /** Pages ask these with the token that they were given, and get the cookie for what a browser opens by its address. */
 const COOKIE_PATHS = /^\/(web\/info|openapi\.json)$/;
+
+/** Answered until the process ends. */
+const PROBES = /^\/(health|livez|readyz)$/;
 
 /** What a page of an allowed origin may send. */
 const ALLOWED_HEADERS =
@@ -86,7 +89,7 @@ async function answer(exchange: Exchange, lookup: Lookup): Promise<void> {
   if (handler === undefined) return sendStatus(response, 405, allowed);
   // A balancer keeps no connection to a server that is about to end.
   if (context.draining) response.setHeader("connection", "close");
-  if (context.closing && path !== "/health") {
+  if (context.closing && !PROBES.test(path)) {
     return sendJson(response, 503, { detail: "the server is shutting down" });
   }
   await handler(exchange);

@@ -3,6 +3,7 @@ import { CONTROL_ROUTES } from "./control.js";
 import { DOCS_ROUTES } from "./docs.js";
 import { INFO_ROUTES } from "./info.js";
 import { MCP_ROUTES } from "./mcp.js";
+import { PROBE_ROUTES } from "./probes.js";
 import type { Lookup, Route } from "./router.js";
 import { SESSION_ROUTE, SESSION_ROUTES } from "./session-admin.js";
 import { LIST_ROUTES, TASK_ROUTES } from "./tasks.js";
@@ -14,6 +15,7 @@ export function createRoutes({ mode, webInterface }: Pick<Config, "mode" | "webI
     Object.entries({
       ...(mode === "simulation" ? CONTROL_ROUTES : {}),
       ...INFO_ROUTES,
+      ...PROBE_ROUTES,
       ...SESSION_ROUTES,
       ...MCP_ROUTES,
       ...LIST_ROUTES,

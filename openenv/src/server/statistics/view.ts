@@ -34,7 +34,7 @@ export function renderView(
     server_version: packageVersion(),
     mode: context.runtime.mode,
     uptime_s: Math.max(0, ...workers.map(({ uptime_s }) => uptime_s)),
-    capacity: totalCapacity(workers.map(({ sessions: active, max_sessions }) => ({ active, max: max_sessions }))),
+    capacity: totalCapacity(workers.map((one) => ({ ...one, active: one.sessions, max: one.max_sessions }))),
     stepping: sum(({ stepping }) => stepping),
     waiting: sum(({ worker }) => worker.waiting),
     queue_size: sum(({ queue_size }) => queue_size),
