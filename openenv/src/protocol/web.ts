@@ -91,6 +91,8 @@ export interface ServerViewWorker {
   /** Seconds. */
   uptime_s: number;
   sessions: number;
+  /** Of these, those that may end to make room for another: their clients have not used them yet. */
+  unclaimed: number;
   max_sessions: number;
   waiting: number;
   steps: number;

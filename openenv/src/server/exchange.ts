@@ -16,6 +16,8 @@ import { callTool, prepareCall, type ToolRequest } from "./tool-call.js";
 import { listTools, toToolCall, toTransition } from "./tool-step.js";
 
 export interface ExchangeOptions extends CallOptions {
+  /** When the message arrived, by the clock of `performance.now()`; default now. */
+  arrivedAt?: number;
   /** Adds `metadata.openenv` with where the time went. */
   timing?: boolean;
   /** Names dropped reset options and values that are not finite, in `metadata.openenv.warnings`. */
@@ -42,7 +44,7 @@ export class Exchange extends Call implements Task<ServerMessage> {
   readonly #session: Session;
   readonly #message: EnvironmentMessage;
   readonly #options: ExchangeOptions;
-  #arrivedAt = 0;
+  readonly #arrivedAt: number;
   #startedAt = 0;
   #warnings: string[] | undefined;
   /** The reward, where it is NaN or infinite and JSON has no number for it. */
@@ -53,7 +55,7 @@ export class Exchange extends Call implements Task<ServerMessage> {
     this.#session = session;
     this.#message = message;
     this.#options = options;
-    if (options.timing === true) this.#arrivedAt = performance.now();
+    this.#arrivedAt = options.arrivedAt ?? performance.now();
   }
 
   get number(): CallNumber {
@@ -63,7 +65,7 @@ export class Exchange extends Call implements Task<ServerMessage> {
   execute(): Reply {
     if (this.aborted !== undefined) return errorMessage("TIMEOUT", this.aborted.message);
     this.#session.begin(this);
-    if (this.#options.timing === true) this.#startedAt = performance.now();
+    this.#startedAt = this.#session.startedAt;
     const message = this.#message;
     try {
       if (message.type === "step") return this.#step(message.data);
@@ -134,7 +136,7 @@ export class Exchange extends Call implements Task<ServerMessage> {
       session.stepCount--;
       throw error;
     }
-    session.runtime.statistics.endStep(session.startedAt);
+    session.runtime.statistics.endStep(this.#arrivedAt, this.#startedAt);
     return reply;
   }
 
@@ -162,7 +164,9 @@ export class Exchange extends Call implements Task<ServerMessage> {
     };
     return this.#finish("reset", this.#session.instance.reset(request), (transition: Transition) => {
       this.#session.beginEpisode(episodeId);
-      return this.#observation("reset", transition);
+      const reply = this.#observation("reset", transition);
+      this.#session.runtime.statistics.resets.record(performance.now() - this.#arrivedAt);
+      return reply;
     });
   }
 

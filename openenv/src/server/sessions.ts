@@ -128,8 +128,18 @@ export class Sessions {
     this.#objectToNew();
     if (this.#makeRoom()) return this.#openNow(applicant);
     const refusal = this.#atCapacity();
-    if (applicant === undefined) throw refusal;
-    const turn = this.#queue.join(applicant, () => this.#openNow(applicant), refusal);
+    const { statistics } = this.#runtime;
+    if (applicant === undefined || this.#queue.isFull) {
+      statistics.countRefusal("full");
+      throw refusal;
+    }
+    const since = performance.now();
+    const admit = (): Session | Promise<Session> => {
+      statistics.sessionWait.record(performance.now() - since);
+      return this.#openNow(applicant);
+    };
+    const turn = this.#queue.join(applicant, admit, refusal);
+    turn.catch((error: unknown) => error === refusal && statistics.countRefusal("queue_timeout"));
     this.#options.fleet?.changed();
     return turn;
   }
@@ -180,7 +190,10 @@ export class Sessions {
   async openThrowaway(): Promise<Session> {
     if (this.#paused) this.#objectToNew();
     if (!this.#runtime.definition.supportsConcurrentSessions) return this.open();
-    if (this.#throwaways >= this.#options.maxConcurrentEnvs + SPARE_THROWAWAYS) throw this.#atCapacity();
+    if (this.#throwaways >= this.#options.maxConcurrentEnvs + SPARE_THROWAWAYS) {
+      this.#runtime.statistics.countRefusal("full");
+      throw this.#atCapacity();
+    }
     this.#throwaways++;
     const session = new Session(this.#runtime);
     session.onEnded = () => this.#throwaways--;
@@ -278,6 +291,7 @@ export class Sessions {
 
   #objectToNew(): void {
     if (!this.#refusesNew && !this.#paused) return;
+    this.#runtime.statistics.countRefusal(this.#refusesNew ? "draining" : "paused");
     const { active_sessions, max_sessions } = this.capacity();
     const reason = this.#refusesNew ? "The server is shutting down and" : "An operator has paused the server, which";
     const message = `${reason} opens no more sessions. Open one at another server, or later.`;

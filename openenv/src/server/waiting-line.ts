@@ -36,9 +36,12 @@ export class WaitingLine<T> {
     return this.#places.size;
   }
 
-  /** @throws refusal at once when the line is full; rejects with it when the time is up. */
+  get isFull(): boolean {
+    return this.#places.size >= this.#limit;
+  }
+
+  /** For a line that is not full. Rejects with `refusal` when the time is up. */
   join(applicant: Applicant, admit: () => T | Promise<T>, refusal: Error): Promise<T> {
-    if (this.#places.size >= this.#limit) throw refusal;
     return new Promise<T>((resolve, reject) => {
       const timer = setTimeout(() => {
         this.leave(applicant);

@@ -84,8 +84,8 @@ export async function withThrowaway(
 }
 
 /** A client that leaves gives its call up; the session stays. */
-export function givenUpWith({ response }: Exchange): DispatchOptions {
-  return { whenGone: (giveUp) => response.once("close", giveUp) };
+export function givenUpWith({ response, arrivedAt }: Exchange): DispatchOptions {
+  return { arrivedAt, whenGone: (giveUp) => response.once("close", giveUp) };
 }
 
 export function send(exchange: Exchange, session: Session | null, reply: ServerMessage): void {

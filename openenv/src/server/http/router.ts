@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { ServerContext } from "../context.js";
+import { readArrival } from "../loop-clock.js";
 import { tellUnsendable, UnsendableError } from "../reply.js";
 import { CLIENTS_ONLY } from "../rights.js";
 import { BodiesTooLargeError, BodyTooLargeError, parseBody, readBody } from "./body.js";
@@ -31,6 +32,8 @@ export interface Exchange {
   path: string;
   /** Another server of the fleet sent it here. */
   forwarded: boolean;
+  /** By the clock of `performance.now()`. */
+  arrivedAt: number;
   /** What its body holds of `context.bodies`, until the request has been handled. */
   bodyBytes: number;
 }
@@ -52,6 +55,7 @@ export function createRouter(context: ServerContext, lookup: Lookup) {
       context,
       path: decodePath(splitTarget(request).path),
       forwarded,
+      arrivedAt: readArrival(),
       bodyBytes: 0,
     };
     Pipeline.of(request.socket, context.backlog).enter(response, () => begin(exchange, lookup));

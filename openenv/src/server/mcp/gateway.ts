@@ -52,7 +52,8 @@ export class McpGateway implements McpDoor {
   }
 
   async handle({ body, ...rest }: McpRequest): Promise<void> {
-    const exchange: Exchange = { ...rest, context: this.#context, path: "/mcp", bodyBytes: 0 };
+    const parts = { context: this.#context, path: "/mcp", arrivedAt: performance.now(), bodyBytes: 0 };
+    const exchange: Exchange = { ...rest, ...parts };
     let value: unknown;
     try {
       value = body === undefined ? undefined : parse(body, this.#context.runtime.maxMessageItems);

@@ -1,6 +1,6 @@
 import { readdir, stat } from "node:fs/promises";
 import { type IntervalHistogram, monitorEventLoopDelay } from "node:perf_hooks";
-import { addCounts } from "./histogram.js";
+import { addCounts, Histogram } from "./histogram.js";
 import type { Statistics } from "./statistics.js";
 
 const SAMPLE_MS = 1_000;
@@ -20,6 +20,8 @@ export interface Gauges {
 
 /** Looks once a second how fast things go, from the first time on that somebody wants to know. */
 export class Gauge {
+  /** How late the event loop was at most in each second. */
+  readonly lag = new Histogram();
   readonly #statistics: Statistics;
   readonly #window: Float64Array[] = [];
   #delay: IntervalHistogram | undefined;
@@ -58,6 +60,7 @@ export class Gauge {
     const delay = this.#delay as IntervalHistogram;
     // Its times are those between two beats.
     const lag = delay.count === 0 ? 0 : delay.percentile(99) / 1e6 - RESOLUTION_MS;
+    if (delay.count > 0) this.lag.record(Math.max(0, delay.max / 1e6 - RESOLUTION_MS));
     this.#latest = {
       steps_per_second: (steps - this.#steps) / seconds,
       cpu_share: (cpuSeconds() - this.#cpu) / seconds,

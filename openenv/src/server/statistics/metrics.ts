@@ -1,13 +1,21 @@
 import { packageVersion } from "../../util/package-version.js";
 import type { ServerContext } from "../context.js";
+import { FAULTS } from "./faults.js";
 import { boundary } from "./histogram.js";
-import type { FleetReport, WorkerReport } from "./worker-report.js";
+import { REFUSAL_REASONS } from "./statistics.js";
+import type { FleetReport, HistogramReport, WorkerReport } from "./worker-report.js";
 
+type Labels = Record<string, string>;
+
+/** Exactly one of the three members says what one worker has; none for what is not of a worker. */
 interface Metric {
   type: "counter" | "gauge" | "histogram";
   help: string;
-  /** Of one worker; null where it is not known. A histogram and what has other labels render their own samples. */
+  /** Null where it is not known. */
   value?: (report: WorkerReport) => number | null;
+  /** By further labels; every combination is there from the start, so that the first increase counts. */
+  series?: (report: WorkerReport) => [Labels, number][];
+  histogram?: (report: WorkerReport) => HistogramReport;
 }
 
 /** The names of `GET /metrics`; but for the first three all have the label `worker`. */
@@ -16,13 +24,52 @@ export const METRICS = {
   openenv_workers: { type: "gauge", help: "Processes that serve and answered." },
   openenv_worker_restarts_total: { type: "counter", help: "Workers that were lost and replaced." },
   openenv_sessions: { type: "gauge", help: "Open sessions.", value: ({ worker }) => worker.sessions },
+  openenv_sessions_unclaimed: {
+    type: "gauge",
+    help: "Open sessions that end when another client needs room: their clients have not used them.",
+    value: ({ worker }) => worker.unclaimed,
+  },
   openenv_sessions_max: { type: "gauge", help: "Capacity, in sessions.", value: ({ worker }) => worker.max_sessions },
   openenv_sessions_opened_total: { type: "counter", help: "Sessions that were opened.", value: ({ opened }) => opened },
   openenv_sessions_waiting: { type: "gauge", help: "Peers that wait for one.", value: ({ worker }) => worker.waiting },
+  openenv_session_wait_seconds: {
+    type: "histogram",
+    help: "How long peers that got a session had waited for it in the queue.",
+    histogram: ({ session_wait }) => session_wait,
+  },
   openenv_queue_size: { type: "gauge", help: "Peers that may wait.", value: ({ queue_size }) => queue_size },
+  openenv_refusals_total: {
+    type: "counter",
+    help: "Sessions that were refused, by reason.",
+    series: ({ refusals }) => REFUSAL_REASONS.map((reason) => [{ reason }, refusals[reason] ?? 0]),
+  },
+  openenv_draining: {
+    type: "gauge",
+    help: "1 while the server drains or stops.",
+    value: ({ draining }) => Number(draining),
+  },
+  openenv_paused: { type: "gauge", help: "1 while an operator has paused it.", value: ({ paused }) => Number(paused) },
   openenv_steps_total: { type: "counter", help: "Steps that were answered.", value: ({ worker }) => worker.steps },
-  openenv_step_duration_seconds: { type: "histogram", help: "From a step's start to its answer, without the wire." },
-  openenv_errors_total: { type: "counter", help: "Errors that clients were told, by code." },
+  openenv_step_duration_seconds: {
+    type: "histogram",
+    help: "From a step's arrival to its answer, without the wire.",
+    histogram: ({ latency }) => latency,
+  },
+  openenv_step_wait_seconds: {
+    type: "histogram",
+    help: "The part of it from the arrival to the start.",
+    histogram: ({ step_wait }) => step_wait,
+  },
+  openenv_reset_duration_seconds: {
+    type: "histogram",
+    help: "From a reset's arrival to its answer, without the wire.",
+    histogram: ({ resets }) => resets,
+  },
+  openenv_errors_total: {
+    type: "counter",
+    help: "Errors that clients were told, by code and by whose fault it is.",
+    series: ({ errors }) => WIRE_CODES.map((code) => [{ code, fault: FAULTS[code] }, errors[code] ?? 0]),
+  },
   openenv_values_not_finite_total: {
     type: "counter",
     help: "NaN and infinities of environments that were sent as null.",
@@ -30,9 +77,9 @@ export const METRICS = {
   },
   openenv_websockets: { type: "gauge", help: "Open WebSockets.", value: ({ worker }) => worker.sockets },
   openenv_event_loop_lag_seconds: {
-    type: "gauge",
-    help: "How late the event loop was at most 99 times in 100 over the last second.",
-    value: ({ worker }) => worker.loop_lag_ms / 1000,
+    type: "histogram",
+    help: "How late the event loop was at most in each second, from the first scrape on.",
+    histogram: ({ loop_lag }) => loop_lag,
   },
   process_cpu_seconds_total: { type: "counter", help: "CPU seconds used.", value: ({ worker }) => worker.cpu_s },
   process_resident_memory_bytes: { type: "gauge", help: "Resident memory.", value: ({ worker }) => worker.rss_bytes },
@@ -45,44 +92,42 @@ export const METRICS = {
   },
 } as const satisfies Record<string, Metric>;
 
-type Name = keyof typeof METRICS;
+const WIRE_CODES = Object.keys(FAULTS) as (keyof typeof FAULTS)[];
 
-/** Of the buckets that are kept, what a scrape gets: an octave each, from 16 µs to 16 s. */
+/** Of the buckets that are kept, what a scrape gets: an octave each, from 16 µs to 524 s. */
 const FIRST_LE_MS = 2 ** -6;
-const LAST_LE_MS = 2 ** 14;
+const LAST_LE_MS = 2 ** 19;
 
 /** The text format 0.0.4 of Prometheus. */
 export function renderMetrics({ reports, restarts }: FleetReport, { runtime }: Pick<ServerContext, "runtime">): string {
   const { contract } = runtime.definition;
-  const own: Partial<Record<Name, (name: Name) => string[]>> = {
-    openenv_info: (name) => [
-      sample(name, { environment: contract.name, version: packageVersion(), mode: runtime.mode }, 1),
-    ],
-    openenv_workers: (name) => [sample(name, {}, reports.length)],
-    openenv_worker_restarts_total: (name) => [sample(name, {}, restarts)],
-    openenv_step_duration_seconds: (name) => reports.flatMap((report) => renderHistogram(name, report)),
-    openenv_errors_total: (name) => reports.flatMap((report) => renderErrors(name, report)),
+  const ofAll: Record<string, string> = {
+    openenv_info: sample(
+      "openenv_info",
+      { environment: contract.name, version: packageVersion(), mode: runtime.mode },
+      1,
+    ),
+    openenv_workers: sample("openenv_workers", {}, reports.length),
+    openenv_worker_restarts_total: sample("openenv_worker_restarts_total", {}, restarts),
   };
-  const lines = Object.entries(METRICS).flatMap(([key, metric]: [string, Metric]) => {
-    const name = key as Name;
-    const samples = own[name]?.(name) ?? reports.flatMap((report) => renderValue(name, metric, report));
-    return samples.length === 0 ? [] : [`# HELP ${name} ${metric.help}`, `# TYPE ${name} ${metric.type}`, ...samples];
+  const lines = Object.entries(METRICS).flatMap(([name, metric]: [string, Metric]) => {
+    const samples = ofAll[name] ?? reports.flatMap((report) => renderWorker(name, metric, report));
+    return samples.length === 0
+      ? []
+      : [`# HELP ${name} ${metric.help}`, `# TYPE ${name} ${metric.type}`, samples].flat();
   });
   return `${lines.join("\n")}\n`;
 }
 
-function renderValue(name: string, { value }: Metric, report: WorkerReport): string[] {
+function renderWorker(name: string, { value, series, histogram }: Metric, report: WorkerReport): string[] {
+  const labels = { worker: String(report.worker.worker) };
+  if (histogram !== undefined) return renderHistogram(name, labels, histogram(report));
+  if (series !== undefined) return series(report).map(([more, count]) => sample(name, { ...labels, ...more }, count));
   const found = value?.(report) ?? null;
-  return found === null ? [] : [sample(name, labelOf(report), found)];
+  return found === null ? [] : [sample(name, labels, found)];
 }
 
-function renderErrors(name: string, report: WorkerReport): string[] {
-  return Object.entries(report.errors).map(([code, count]) => sample(name, { ...labelOf(report), code }, count));
-}
-
-function renderHistogram(name: string, report: WorkerReport): string[] {
-  const { counts, sum_ms } = report.latency;
-  const labels = labelOf(report);
+function renderHistogram(name: string, labels: Labels, { counts, sum_ms }: HistogramReport): string[] {
   const lines: string[] = [];
   let below = 0;
   for (const [bucket, count] of counts.entries()) {
@@ -95,11 +140,7 @@ function renderHistogram(name: string, report: WorkerReport): string[] {
   return [...lines, sample(`${name}_sum`, labels, sum_ms / 1000), sample(`${name}_count`, labels, below)];
 }
 
-function labelOf({ worker }: WorkerReport): Record<string, string> {
-  return { worker: String(worker.worker) };
-}
-
-function sample(name: string, labels: Record<string, string>, value: number): string {
+function sample(name: string, labels: Labels, value: number): string {
   const pairs = Object.entries(labels).map(([key, text]) => `${key}="${escapeLabel(text)}"`);
   return `${name}${pairs.length === 0 ? "" : `{${pairs.join(",")}}`} ${value}`;
 }

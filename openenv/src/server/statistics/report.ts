@@ -1,8 +1,9 @@
 import type { SessionQuery } from "../../protocol/session-query.js";
 import type { ServerContext } from "../context.js";
 import { cpuSeconds, openDescriptors } from "./gauge.js";
+import type { Histogram } from "./histogram.js";
 import { pickSessions } from "./pick-sessions.js";
-import type { WorkerReport } from "./worker-report.js";
+import type { HistogramReport, WorkerReport } from "./worker-report.js";
 
 /** A session counts as stepping so long after its latest call. */
 const ACTIVE_MS = 1_000;
@@ -12,13 +13,14 @@ export async function makeReport(context: ServerContext, query: SessionQuery): P
   const { statistics } = runtime;
   const number = fleet?.number ?? 0;
   const { latency, ...gauges } = context.gauge.read();
-  const { active, max, waiting, places } = sessions.load();
+  const { active, unclaimed, max, waiting, places } = sessions.load();
   return {
     worker: {
       worker: number,
       pid: process.pid,
       uptime_s: process.uptime(),
       sessions: active,
+      unclaimed,
       max_sessions: max,
       waiting,
       steps: statistics.steps,
@@ -30,13 +32,24 @@ export async function makeReport(context: ServerContext, query: SessionQuery): P
       max_descriptors: Number.isFinite(descriptors.limit) ? descriptors.limit : null,
     },
     queue_size: places,
+    draining: context.draining,
+    paused: sessions.paused,
     opened: statistics.sessions,
     non_finite: statistics.nonFinite,
-    latency: { counts: [...statistics.latency.counts], sum_ms: statistics.latency.sum },
+    latency: read(statistics.latency),
+    step_wait: read(statistics.stepWait),
+    resets: read(statistics.resets),
+    session_wait: read(statistics.sessionWait),
+    loop_lag: read(context.gauge.lag),
     recent_latency: latency,
     errors: statistics.errors,
+    refusals: statistics.refusals,
     recent_errors: statistics.recentErrors().map((error) => ({ ...error, worker: number })),
     stepping: sessions.stepping(performance.now() - ACTIVE_MS),
     ...pickSessions(query.limit === 0 ? [] : sessions.views(), query, Date.now() / 1000),
   };
+}
+
+function read({ counts, sum }: Histogram): HistogramReport {
+  return { counts: [...counts], sum_ms: sum };
 }

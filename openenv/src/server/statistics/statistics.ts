@@ -5,6 +5,13 @@ import { Histogram } from "./histogram.js";
 
 const MAX_MESSAGE = 500;
 
+/**
+ * Why a session was not opened: all are in use, none was free before `QUEUE_TIMEOUT`, an operator has paused the server,
+ * it drains, or it has no more file descriptors.
+ */
+export const REFUSAL_REASONS = ["full", "queue_timeout", "paused", "draining", "descriptors"] as const;
+export type RefusalReason = (typeof REFUSAL_REASONS)[number];
+
 /** The session that an error happened in. */
 interface Faulty {
   readonly id: string;
@@ -18,16 +25,27 @@ export class Statistics {
   steps = 0;
   /** NaN and infinities that went out as null. */
   nonFinite = 0;
-  /** Steps that succeeded, from their start to their answer without the wire. */
+  /** Steps and resets that succeeded, from the arrival of the message to the answer, without the wire. */
   readonly latency = new Histogram();
+  readonly resets = new Histogram();
+  /** Of each of these steps, the time from its arrival to its start. */
+  readonly stepWait = new Histogram();
+  /** Peers that got a session, from joining the queue to their turn. */
+  readonly sessionWait = new Histogram();
   /** Errors that clients were told. */
   readonly errors: Partial<Record<WireCode, number>> = {};
+  readonly refusals: Partial<Record<RefusalReason, number>> = {};
   readonly #recent: Omit<ServerViewError, "worker">[] = [];
 
-  /** A step was answered that had begun then, by the clock of `performance.now()`. */
-  endStep(startedAt: number): void {
+  /** A step was answered; the times are of the clock of `performance.now()`. */
+  endStep(arrivedAt: number, startedAt: number): void {
     this.steps++;
-    this.latency.record(performance.now() - startedAt);
+    this.latency.record(performance.now() - arrivedAt);
+    this.stepWait.record(startedAt - arrivedAt);
+  }
+
+  countRefusal(reason: RefusalReason): void {
+    this.refusals[reason] = (this.refusals[reason] ?? 0) + 1;
   }
 
   /** A client was told an error. */

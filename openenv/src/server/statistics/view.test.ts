@@ -3,8 +3,10 @@ import { describe, expect, test } from "vitest";
 import { fetchAsOperator, WITH_OPERATOR } from "../../../test-support/operator.js";
 import { useServers, waitFor } from "../../../test-support/servers.js";
 import type { ServerView } from "../../protocol/web.js";
+import { STATUS } from "../http/respond.js";
 import type { RunningServer } from "../types.js";
 import { METRICS } from "./metrics.js";
+import { REFUSAL_REASONS } from "./statistics.js";
 
 const { start: serve, open } = useServers();
 const start: typeof serve = (options, served) => serve({ ...WITH_OPERATOR, ...options }, served);
@@ -56,6 +58,7 @@ describe("GET /web/server", () => {
           pid: process.pid,
           uptime_s: expect.any(Number),
           sessions: 1,
+          unclaimed: 0,
           max_sessions: 5,
           waiting: 0,
           steps: 5,
@@ -220,15 +223,11 @@ describe("GET /metrics", () => {
     expect(lines).toContain('openenv_sessions_max{worker="0"} 7');
     expect(lines).toContain('openenv_sessions_opened_total{worker="0"} 1');
     expect(lines).toContain('openenv_steps_total{worker="0"} 5');
-    expect(lines).toContain('openenv_errors_total{worker="0",code="VALIDATION_ERROR"} 1');
+    expect(lines).toContain('openenv_errors_total{worker="0",code="VALIDATION_ERROR",fault="client"} 1');
     expect(lines).toContain('openenv_websockets{worker="0"} 1');
     expect(lines).toContain("openenv_workers 1");
     expect(text).toMatch(/^openenv_info\{environment="counter_env",version="[^"]+",mode="production"\} 1$/m);
-    for (const name of [
-      "process_cpu_seconds_total",
-      "process_resident_memory_bytes",
-      "openenv_event_loop_lag_seconds",
-    ]) {
+    for (const name of ["process_cpu_seconds_total", "process_resident_memory_bytes"]) {
       expect(text).toMatch(new RegExp(`^${name}\\{worker="0"\\} [\\d.e-]+$`, "m"));
     }
   });
@@ -244,7 +243,7 @@ describe("GET /metrics", () => {
     const limits = found.map(([, le]) => (le === "+Inf" ? Number.POSITIVE_INFINITY : Number(le)));
     const counts = found.map(([, , count]) => Number(count));
     expect(limits[0]).toBe(0.000015625);
-    expect(limits.at(-2)).toBe(16.384);
+    expect(limits.at(-2)).toBe(524.288);
     expect(limits).toEqual([...limits].sort((a, b) => a - b));
     expect(counts).toEqual([...counts].sort((a, b) => a - b));
     expect(counts.at(-1)).toBe(21);
@@ -252,6 +251,18 @@ describe("GET /metrics", () => {
     expect(text).toMatch(/^openenv_step_duration_seconds_count\{worker="0"\} 21$/m);
     const sum = Number(/^openenv_step_duration_seconds_sum\{worker="0"\} (\S+)$/m.exec(text)?.[1]);
     expect(sum).toBeGreaterThan(0.04);
+  });
+
+  test("has every error, refusal and time at 0 from the start", async () => {
+    const server = await start();
+    const text = await (await fetchAsOperator(`${server.url}/metrics`)).text();
+    const codes = [...text.matchAll(/^openenv_errors_total\{worker="0",code="(\w+)",fault="\w+"\} 0$/gm)];
+    expect(codes.map(([, code]) => code).sort()).toEqual(Object.keys(STATUS).sort());
+    const reasons = [...text.matchAll(/^openenv_refusals_total\{worker="0",reason="(\w+)"\} 0$/gm)];
+    expect(reasons.map(([, reason]) => reason)).toEqual([...REFUSAL_REASONS]);
+    for (const [name, { type }] of Object.entries(METRICS)) {
+      if (type === "histogram") expect(text).toMatch(new RegExp(`^${name}_count\\{worker="0"\\} 0$`, "m"));
+    }
   });
 
   test("does not count sockets and sessions that are gone", async () => {

@@ -2,19 +2,33 @@ import type { ServerViewError, ServerViewWorker } from "../../protocol/web.js";
 import type { PickedSessions } from "./pick-sessions.js";
 import type { Statistics } from "./statistics.js";
 
+/** Times since the start: how many in each bucket, and all of them together in milliseconds. */
+export interface HistogramReport {
+  counts: number[];
+  sum_ms: number;
+}
+
 /** What one worker, or a server without any, has to say about itself. Plain JSON: it crosses between processes. */
 export interface WorkerReport extends PickedSessions {
   worker: ServerViewWorker;
   stepping: number;
   queue_size: number;
+  /** It says at `/readyz` that it drains, or that an operator has paused it. */
+  draining: boolean;
+  paused: boolean;
   /** Sessions that were opened, and NaN and infinities that went out as null. */
   opened: number;
   non_finite: number;
-  /** Step latencies since the start: how many in each bucket, and all of them together in milliseconds. */
-  latency: { counts: number[]; sum_ms: number };
+  /** Of {@link Statistics}, and how late the event loop was at most in each second. */
+  latency: HistogramReport;
+  step_wait: HistogramReport;
+  resets: HistogramReport;
+  session_wait: HistogramReport;
+  loop_lag: HistogramReport;
   /** By bucket, of the last ten seconds. */
   recent_latency: number[];
   errors: Statistics["errors"];
+  refusals: Statistics["refusals"];
   recent_errors: ServerViewError[];
 }
 

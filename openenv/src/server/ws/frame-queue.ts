@@ -20,6 +20,8 @@ export interface QueuedFrame {
   isBinary: boolean;
   /** What it is charged. */
   bytes: number;
+  /** By the clock of `performance.now()`. */
+  arrivedAt: number;
 }
 
 /** Frames of one connection that wait for their turn; what all connections have waiting is charged to the budget. */
@@ -48,9 +50,9 @@ export class FrameQueue {
     return isLow && !this.#backlog.isFull;
   }
 
-  push(data: Buffer, isBinary: boolean): void {
+  push(data: Buffer, isBinary: boolean, arrivedAt: number): void {
     const bytes = FRAME_BYTES + data.byteLength;
-    this.#frames.push({ data: data.byteLength < COPY_BELOW ? copy(data, isBinary) : data, isBinary, bytes });
+    this.#frames.push({ data: data.byteLength < COPY_BELOW ? copy(data, isBinary) : data, isBinary, bytes, arrivedAt });
     this.#bytes += bytes;
     this.#backlog.hold(bytes);
   }

@@ -3,7 +3,7 @@ import { type BinaryCodec, loadBinary } from "../../protocol/binary.js";
 import { parseJson } from "../../protocol/json.js";
 import type { Extension, ServerMessage } from "../../protocol/messages.js";
 import { isThenable } from "../../util/thenable.js";
-import { dispatch } from "../dispatch.js";
+import { type DispatchOptions, dispatch } from "../dispatch.js";
 import type { ExchangeOptions } from "../exchange.js";
 import { checkFrame, errorMessage, invalidMessage, readWith } from "../frame.js";
 import type { Runtime } from "../runtime.js";
@@ -19,8 +19,8 @@ type Parse = () => unknown;
 
 /** The frames of `/ws`. */
 export function createFrameProtocol(runtime: Runtime, sessions: Sessions): SocketProtocol {
-  const forAgents = { sessions };
-  const forOrchestrators = { sessions, orchestrator: true };
+  const forAgents: DispatchOptions = { sessions };
+  const forOrchestrators: DispatchOptions = { sessions, orchestrator: true };
   let codec: BinaryCodec | undefined;
   let readBytes: ReturnType<typeof createByteReader> | undefined;
 
@@ -49,6 +49,8 @@ export function createFrameProtocol(runtime: Runtime, sessions: Sessions): Socke
   const respond = (conversation: Conversation, parse: Parse, format: string): MaybePromise<Reply> | null => {
     const { extensions, batch, session } = conversation;
     const plain = conversation.orchestrator ? forOrchestrators : forAgents;
+    // It is read before this returns, so that a frame without extensions costs no object.
+    plain.arrivedAt = conversation.arrivedAt;
     const options = extensions.length === 0 ? plain : { ...plain, ...optionsOf(extensions) };
     if (batch === undefined) {
       const message = readWith(parse, { format, check: checkFrame });

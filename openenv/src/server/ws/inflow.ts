@@ -1,6 +1,7 @@
 import type { Socket } from "node:net";
 import type { WebSocket } from "ws";
 import { CLOSE_CODES } from "../../protocol/messages.js";
+import { readArrival } from "../loop-clock.js";
 import { FrameQueue } from "./frame-queue.js";
 import { type ConnectionLimits, Outflow } from "./outflow.js";
 import type { Runnable } from "./run-queue.js";
@@ -20,6 +21,8 @@ export interface InflowParts {
 /** When the frames of a socket are read and handled, and how much of it `ws` and the socket hold meanwhile. */
 export abstract class Inflow extends Outflow implements Runnable {
   scheduled = false;
+  /** When the frame that is handled arrived, by the clock of `performance.now()`. */
+  arrivedAt = 0;
   /** Bytes of the socket that came out of `ws` as frames, modulo 2^32. */
   #delivered: number;
   #heardBytes = -1;
@@ -46,7 +49,10 @@ export abstract class Inflow extends Outflow implements Runnable {
     else if (this.#isTurnSpent(data.byteLength)) {
       this.#enqueue(data, isBinary);
       this.limits.runQueue.add(this);
-    } else this.handle(data, isBinary);
+    } else {
+      this.arrivedAt = readArrival();
+      this.handle(data, isBinary);
+    }
   }
 
   pinged(payload: Buffer): void {
@@ -66,6 +72,7 @@ export abstract class Inflow extends Outflow implements Runnable {
     for (let work = 0; !this.blocked && !this.ended; ) {
       const next = this.#queue?.shift();
       if (next === undefined) break;
+      this.arrivedAt = next.arrivedAt;
       this.handle(next.data, next.isBinary);
       work += this.isHeavy(next.bytes) ? FRAMES_PER_LOOK : 1;
       if (work < FRAMES_PER_LOOK) continue;
@@ -194,7 +201,7 @@ export abstract class Inflow extends Outflow implements Runnable {
     const { backlog } = this.limits;
     if (backlog.isExhausted) return this.drop(CLOSE_CODES.overloaded, "too much waits on this server: try again later");
     this.#queue ??= new FrameQueue(backlog);
-    this.#queue.push(data, isBinary);
+    this.#queue.push(data, isBinary, readArrival());
     if (this.#queue.isFull) this.pause();
   }
 

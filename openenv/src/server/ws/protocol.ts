@@ -15,6 +15,8 @@ export interface Conversation {
   readonly orchestrator: boolean;
   /** The first answer has been sent. */
   readonly answered: boolean;
+  /** When the frame that is handled arrived, by the clock of `performance.now()`. */
+  readonly arrivedAt: number;
 }
 
 /** What is spoken on a socket: frames in, frames out; the connection knows nothing else of it. */

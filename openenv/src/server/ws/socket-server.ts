@@ -90,6 +90,7 @@ export function createSocketServer(context: ServerContext): SocketServer {
 
   const open = (target: Target, { request, socket, head }: Upgrade): void => {
     if (context.descriptors.areShort(socket)) {
+      runtime.statistics.countRefusal("descriptors");
       return refuseUpgrade(socket, "503 Service Unavailable", NO_DESCRIPTORS);
     }
     const { protocol } = target;
@@ -129,7 +130,10 @@ export function createSocketServer(context: ServerContext): SocketServer {
       const objection = context.origins.objection(request.headers);
       if (objection !== undefined) return refuseUpgrade(socket, "403 Forbidden", objection);
       if (!context.rights.isClient(request.headers)) return refuseUpgrade(socket, "401 Unauthorized", CLIENTS_ONLY);
-      if (context.closing || (sessions.refusesNew && target.sessionId === null)) return refuseLate(socket);
+      if (context.closing || (sessions.refusesNew && target.sessionId === null)) {
+        runtime.statistics.countRefusal("draining");
+        return refuseLate(socket);
+      }
       const { fleet } = context;
       if (fleet !== undefined) {
         const owner = target.sessionId === null ? undefined : fleet.ownerOf(target.sessionId);
