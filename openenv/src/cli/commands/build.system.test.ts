@@ -89,6 +89,7 @@ describe.skipIf(!engine.available)("the image of the echo environment", TIME_LIM
     const [kind, ...command] = (await inspectImage(tag)).Config.Healthcheck?.Test ?? [];
     expect(kind).toBe("CMD");
     await docker("exec", id, ...command);
+    expect((await inspectImage(tag)).Config.Healthcheck).toMatchObject({ Interval: 5e9 });
     await expect(docker("exec", "--env", "PORT=1", id, ...command)).rejects.toThrow();
   });
 

@@ -1,5 +1,5 @@
 import type { Topology } from "../topology.js";
-import { metric } from "./metric.js";
+import { loadRatio, metric } from "./metric.js";
 
 interface Query {
   expr: string;
@@ -30,10 +30,9 @@ export function renderDashboard({ name }: Topology): string {
 function graphs(job: string): Graph[] {
   const here = (name: Parameters<typeof metric>[0]): string => `${metric(name)}{job="${job}"}`;
   const rate = (name: Parameters<typeof metric>[0]): string => `rate(${here(name)}[$__rate_interval])`;
-  const bucket = `rate(${metric("openenv_step_duration_seconds")}_bucket{job="${job}"}[$__rate_interval])`;
-  const quantile = (share: number): Query => ({
-    expr: `histogram_quantile(${share}, sum by (le) (${bucket}))`,
-    legend: `p${share * 100}`,
+  const quantile = (share: number, name: Parameters<typeof metric>[0], what = ""): Query => ({
+    expr: `histogram_quantile(${share}, sum by (le) (rate(${metric(name)}_bucket{job="${job}"}[$__rate_interval])))`,
+    legend: `${what}p${share * 100}`,
   });
   const worker = "{{instance}} worker {{worker}}";
   return [
@@ -41,9 +40,28 @@ function graphs(job: string): Graph[] {
       title: "Sessions and capacity",
       unit: "short",
       queries: [
-        { expr: `sum(${here("openenv_sessions")})`, legend: "sessions" },
+        { expr: `sum(${here("openenv_sessions")}) - sum(${here("openenv_sessions_unclaimed")})`, legend: "in use" },
+        { expr: `sum(${here("openenv_sessions_unclaimed")})`, legend: "not used yet" },
         { expr: `sum(${here("openenv_sessions_max")})`, legend: "capacity" },
         { expr: `sum(${here("openenv_sessions_waiting")})`, legend: "waiting" },
+      ],
+    },
+    {
+      title: "Load by capacity",
+      unit: "percentunit",
+      queries: [{ expr: loadRatio(`job="${job}"`), legend: "in use, waiting and refused in a minute" }],
+    },
+    {
+      title: "Sessions refused, by reason",
+      unit: "reqps",
+      queries: [{ expr: `sum by (reason) (${rate("openenv_refusals_total")})`, legend: "{{reason}}" }],
+    },
+    {
+      title: "Servers that drain or are paused",
+      unit: "short",
+      queries: [
+        { expr: `sum(max by (instance) (${here("openenv_draining")}))`, legend: "draining" },
+        { expr: `sum(max by (instance) (${here("openenv_paused")}))`, legend: "paused" },
       ],
     },
     {
@@ -52,11 +70,28 @@ function graphs(job: string): Graph[] {
       queries: [{ expr: here("openenv_sessions"), legend: worker }],
     },
     { title: "Steps", unit: "reqps", queries: [{ expr: `sum(${rate("openenv_steps_total")})`, legend: "steps" }] },
-    { title: "Time of a step", unit: "s", queries: [quantile(0.5), quantile(0.9), quantile(0.99)] },
+    {
+      title: "Time of a step, and its wait in the server",
+      unit: "s",
+      queries: [
+        ...[0.5, 0.9, 0.99].map((share) => quantile(share, "openenv_step_duration_seconds")),
+        quantile(0.99, "openenv_step_wait_seconds", "wait "),
+      ],
+    },
+    {
+      title: "Time of a reset, and wait for a session",
+      unit: "s",
+      queries: [
+        quantile(0.99, "openenv_reset_duration_seconds", "reset "),
+        quantile(0.99, "openenv_session_wait_seconds", "wait "),
+      ],
+    },
     {
       title: "Errors by code",
       unit: "reqps",
-      queries: [{ expr: `sum by (code) (${rate("openenv_errors_total")})`, legend: "{{code}}" }],
+      queries: [
+        { expr: `sum by (fault, code) (${rate("openenv_errors_total")}) > 0`, legend: "{{code}} ({{fault}})" },
+      ],
     },
     {
       title: "Sessions opened, workers lost",
@@ -69,7 +104,7 @@ function graphs(job: string): Graph[] {
     {
       title: "Lag of the event loop",
       unit: "s",
-      queries: [{ expr: here("openenv_event_loop_lag_seconds"), legend: worker }],
+      queries: [quantile(0.5, "openenv_event_loop_lag_seconds"), quantile(1, "openenv_event_loop_lag_seconds")],
     },
     { title: "CPU", unit: "short", queries: [{ expr: rate("process_cpu_seconds_total"), legend: worker }] },
     { title: "Memory", unit: "bytes", queries: [{ expr: here("process_resident_memory_bytes"), legend: worker }] },

@@ -1,8 +1,8 @@
 import { ConfigError } from "../../errors.js";
-import { nodeCapacity, type Topology } from "../topology.js";
+import type { Topology } from "../topology.js";
 import { serverVariables, stopSeconds } from "./container.js";
 import { renderBalancerManifests } from "./kubernetes-balancer.js";
-import { metric } from "./metric.js";
+import { loadRatio, metric } from "./metric.js";
 import { renderPodScrape } from "./monitoring.js";
 import { unprivileged, WITHOUT_RIGHTS } from "./pod-security.js";
 import { countSurge } from "./sizing.js";
@@ -21,6 +21,8 @@ const REPLACE_SECONDS = 30;
 const FILL = 0.8;
 /** The user of the images that the template builds, which has no name. */
 const SERVER_USER = 1000;
+/** By which the autoscaler knows the load of a Pod. */
+const LOAD_METRIC = "openenv_load_ratio";
 const PAUSE_IMAGE = "registry.k8s.io/pause:3.10";
 
 /** Manifests for `kubectl apply -f`: the servers, the balancers before them, and what fetches the image early. */
@@ -148,12 +150,11 @@ function autoscaler(topology: Topology): object {
         {
           type: "Pods",
           pods: {
-            "# Read by prometheus.scrape.yaml, summed by prometheus-adapter.values.yaml.": null,
-            metric: { name: metric("openenv_sessions") },
-            target: {
-              type: "AverageValue",
-              averageValue: String(Math.max(1, Math.floor(nodeCapacity(topology) * FILL))),
-            },
+            "# Sessions in use, clients that wait and those refused in the last minute, by capacity: it rises above 1.":
+              null,
+            "# Read by prometheus.scrape.yaml, computed by prometheus-adapter.values.yaml.": null,
+            metric: { name: LOAD_METRIC },
+            target: { type: "AverageValue", averageValue: `${FILL * 1000}m` },
           },
         },
       ],
@@ -205,17 +206,16 @@ function prepull(topology: Topology): object {
   };
 }
 
-/** Values of the Helm chart prometheus-adapter: the sessions of a pod are those of its workers. */
+/** Values of the Helm chart prometheus-adapter: the load of a Pod is that of its workers together. */
 function adapterValues(): object {
-  const name = metric("openenv_sessions");
   return {
     rules: {
       custom: [
         {
-          seriesQuery: `${name}{namespace!="",pod!=""}`,
+          seriesQuery: `${metric("openenv_sessions")}{namespace!="",pod!=""}`,
           resources: { overrides: { namespace: { resource: "namespace" }, pod: { resource: "pod" } } },
-          name: { as: name },
-          metricsQuery: "sum(<<.Series>>{<<.LabelMatchers>>}) by (<<.GroupBy>>)",
+          name: { as: LOAD_METRIC },
+          metricsQuery: loadRatio("<<.LabelMatchers>>", "<<.GroupBy>>"),
         },
       ],
     },

@@ -1,6 +1,6 @@
 import { nodeCapacity, type Topology } from "../topology.js";
 import { renderDashboard } from "./dashboard.js";
-import { metric } from "./metric.js";
+import { loadRatio, metric, RECORDED } from "./metric.js";
 import type { RenderedFiles } from "./targets.js";
 import { renderYaml } from "./yaml.js";
 
@@ -59,9 +59,12 @@ function alerts(topology: Topology): object {
   const { name, nodes, spares } = topology;
   const here = `{job="${name}"}`;
   const sum = (expression: string): string => `sum(${expression})`;
-  const sessions = `${metric("openenv_sessions")}${here}`;
-  const max = `${metric("openenv_sessions_max")}${here}`;
+  const rate = (what: string): string => sum(`rate(${what}[5m])`);
+  const errors = (fault: string): string => rate(`${metric("openenv_errors_total")}{job="${name}",fault="${fault}"}`);
   const rules = [
+    recorded(topology, RECORDED.load, loadRatio(`job="${name}"`)),
+    recorded(topology, RECORDED.serverErrors, errors("server")),
+    recorded(topology, RECORDED.clientErrors, errors("client")),
     rule("OpenEnvServerDown", "2m", "critical", {
       expr: `up${here} == 0`,
       summary: "{{ $labels.instance }} does not answer; its sessions are lost.",
@@ -71,8 +74,12 @@ function alerts(topology: Topology): object {
       summary: `Fewer than ${nodes + spares} servers are up.`,
     }),
     rule("OpenEnvNearlyFull", "5m", "warning", {
-      expr: `${sum(sessions)} / ${sum(max)} > 0.9`,
-      summary: `More than nine tenths of the sessions are taken (${nodeCapacity(topology)} a server): add servers.`,
+      expr: `${RECORDED.load}${here} > 0.9`,
+      summary: `Clients want more than nine tenths of the sessions (${nodeCapacity(topology)} a server): add servers.`,
+    }),
+    rule("OpenEnvRefusals", "0m", "warning", {
+      expr: `${sum(`increase(${metric("openenv_refusals_total")}{job="${name}",reason=~"full|queue_timeout"}[5m])`)} > 0`,
+      summary: "Clients were refused because no session was free.",
     }),
     rule("OpenEnvQueue", "1m", "warning", {
       expr: `${sum(`${metric("openenv_sessions_waiting")}${here}`)} > 0`,
@@ -83,14 +90,17 @@ function alerts(topology: Topology): object {
       summary: "{{ $labels.instance }} lost a worker and its sessions; its log says why.",
     }),
     rule("OpenEnvErrors", "5m", "warning", {
+      note: "Of the server and its environment. Mistakes of clients are recorded, and wake nobody.",
       expr:
-        `${sum(`rate(${metric("openenv_errors_total")}${here}[5m])`)} > ` +
-        `0.01 * ${sum(`rate(${metric("openenv_steps_total")}${here}[5m])`)}`,
-      summary: "More than one error in a hundred steps.",
+        `${RECORDED.serverErrors}${here} > 0.01 * sum by (job) (rate(${metric("openenv_steps_total")}${here}[5m]) + ` +
+        `rate(${metric("openenv_reset_duration_seconds")}_count${here}[5m]))`,
+      summary: "More than one failure in a hundred steps and resets: the environment fails, or is too slow.",
     }),
     rule("OpenEnvEventLoopLag", "5m", "warning", {
-      expr: `${metric("openenv_event_loop_lag_seconds")}${here} > 0.5`,
-      summary: "A worker of {{ $labels.instance }} is late: its steps block, or it has too many sessions.",
+      expr:
+        `histogram_quantile(0.9, sum by (instance, worker, le) ` +
+        `(rate(${metric("openenv_event_loop_lag_seconds")}_bucket${here}[5m]))) > 0.5`,
+      summary: "A worker of {{ $labels.instance }} is late in one second of ten: its steps block, or it has too many sessions.",
     }),
     rule("OpenEnvDescriptors", "5m", "warning", {
       expr: `${metric("process_open_fds")}${here} / ${metric("process_max_fds")}${here} > 0.8`,
@@ -100,6 +110,17 @@ function alerts(topology: Topology): object {
   return { groups: [{ name, rules }] };
 }
 
-function rule(alert: string, wait: string, severity: string, { expr, summary }: { expr: string; summary: string }) {
-  return { alert, expr, for: wait, labels: { severity }, annotations: { summary } };
+interface Rule {
+  expr: string;
+  summary: string;
+  /** A comment. */
+  note?: string;
+}
+
+function recorded({ name }: Topology, record: string, expr: string): object {
+  return { record, expr, labels: { job: name } };
+}
+
+function rule(alert: string, wait: string, severity: string, { expr, summary, note }: Rule) {
+  return { alert, ...(note && { [`# ${note}`]: null }), expr, for: wait, labels: { severity }, annotations: { summary } };
 }

@@ -64,22 +64,22 @@ test("every metric of the dashboard and the alerts is one of /metrics", () => {
   const text = Object.values(render(CASES["monitoring"] as Case)).join("\n");
   const names = new Set(text.match(/\b(?:openenv|process)_[a-z_]+(?=\{)/g));
   const known = Object.entries(METRICS).flatMap(([name, { type }]) =>
-    type === "histogram" ? [`${name}_bucket`] : [name],
+    type === "histogram" ? [`${name}_bucket`, `${name}_count`] : [name],
   );
   expect(names.size).toBeGreaterThan(10);
   expect([...names].filter((name) => !known.includes(name))).toEqual([]);
   expect(names).toContain("openenv_step_duration_seconds_bucket");
 });
 
-test("the autoscaler looks at sessions and starts with the spares", () => {
+test("the autoscaler looks at the load by capacity and starts with the spares", () => {
   const documents = parseAllDocuments(render(CASES["kubernetes"] as Case)["servers.yaml"] ?? "").map((one) =>
     one.toJS(),
   );
   const scaler = documents.find(({ kind }) => kind === "HorizontalPodAutoscaler");
   expect(scaler.spec).toMatchObject({ minReplicas: 4, maxReplicas: 12 });
   expect(scaler.spec.metrics[0].pods).toEqual({
-    metric: { name: "openenv_sessions" },
-    target: { type: "AverageValue", averageValue: "400" },
+    metric: { name: "openenv_load_ratio" },
+    target: { type: "AverageValue", averageValue: "800m" },
   });
   const { spec } = documents.find(({ kind }) => kind === "Deployment");
   expect(spec).not.toHaveProperty("replicas");

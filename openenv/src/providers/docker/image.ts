@@ -10,6 +10,14 @@ export interface ImageConfig {
   exposed: readonly number[];
   /** Its variables. */
   env: Readonly<Record<string, string>>;
+  /** Its HEALTHCHECK; undefined for none. */
+  healthcheck: Healthcheck | undefined;
+}
+
+/** Nanoseconds; undefined or 0 for the engine's default. */
+export interface Healthcheck {
+  Interval?: number;
+  StartPeriod?: number;
 }
 
 /** Returns the name. @throws ConfigError for what is none: it becomes part of a path. */
@@ -40,7 +48,12 @@ async function inspect(engine: Engine, image: string, signal: AbortSignal): Prom
     const { Config: config } = await engine.ask<ImageBody>("GET", `/images/${image}/json`, { signal });
     const ports = Object.keys(config?.ExposedPorts ?? {}).filter((port) => !/\/(udp|sctp)$/.test(port));
     const env = (config?.Env ?? []).map((entry) => entry.split(/=(.*)/s).slice(0, 2) as [string, string]);
-    return { exposed: ports.map((port) => Number.parseInt(port, 10)), env: Object.fromEntries(env) };
+    const { Test: test = [], ...healthcheck } = config?.Healthcheck ?? {};
+    return {
+      exposed: ports.map((port) => Number.parseInt(port, 10)),
+      env: Object.fromEntries(env),
+      healthcheck: (test?.[0] ?? "NONE") === "NONE" ? undefined : healthcheck,
+    };
   } catch (error) {
     if (error instanceof EngineError && error.status === 404) return undefined;
     if (error instanceof EngineError) throw notFound(image, error.message);
@@ -49,7 +62,11 @@ async function inspect(engine: Engine, image: string, signal: AbortSignal): Prom
 }
 
 interface ImageBody {
-  Config?: { ExposedPorts?: Record<string, unknown> | null; Env?: string[] | null } | null;
+  Config?: {
+    ExposedPorts?: Record<string, unknown> | null;
+    Env?: string[] | null;
+    Healthcheck?: (Healthcheck & { Test?: string[] | null }) | null;
+  } | null;
 }
 
 async function fetchImage(

@@ -1,3 +1,4 @@
+import type { ImageConfig } from "../docker/image.js";
 import { renderLabels } from "../docker/labels.js";
 import type { StartOptions } from "../provider.js";
 import type { ServiceSettings } from "./options.js";
@@ -10,6 +11,8 @@ export interface ServiceSpec {
   ports: readonly number[];
   count: number;
   settings: ServiceSettings;
+  /** What {@link renderHealthcheck} made of the image's. */
+  healthcheck: object | undefined;
 }
 
 const SECOND = 1e9;
@@ -19,7 +22,8 @@ const STOP_SECONDS = 3;
 const MONITOR_SECONDS = 5;
 
 /** The body of `POST /services/create`. */
-export function renderService({ name, image, env = {}, ports, count, settings }: ServiceSpec): Record<string, unknown> {
+export function renderService(spec: ServiceSpec): Record<string, unknown> {
+  const { name, image, env = {}, ports, count, settings, healthcheck } = spec;
   const { Memory: memory, NanoCpus: cpus } = settings.host;
   return {
     Name: name,
@@ -29,6 +33,7 @@ export function renderService({ name, image, env = {}, ports, count, settings }:
         Image: image,
         Env: Object.entries(env).map(([key, value]) => `${key}=${value}`),
         StopGracePeriod: STOP_SECONDS * SECOND,
+        Healthcheck: healthcheck,
       },
       Resources: {
         Limits: { ...(memory !== undefined && { MemoryBytes: memory }), ...(cpus !== undefined && { NanoCPUs: cpus }) },
@@ -49,6 +54,28 @@ export function renderService({ name, image, env = {}, ports, count, settings }:
     EndpointSpec: renderEndpoint(ports),
   };
 }
+
+/**
+ * How often a swarm checks a replica; undefined for an image without a HEALTHCHECK. A replica counts as running from its
+ * first success on, and the default is 30 s to the first check. The command stays the image's own.
+ */
+export function renderHealthcheck({ healthcheck }: ImageConfig, apiVersion: string): object | undefined {
+  if (healthcheck === undefined) return undefined;
+  const { Interval: interval, StartPeriod: startPeriod } = healthcheck;
+  const [major = 0, minor = 0] = apiVersion.split(".").map(Number);
+  return {
+    Interval: Math.min(interval || Number.POSITIVE_INFINITY, CHECK_SECONDS * SECOND),
+    ...((major > 1 || minor >= START_INTERVAL_MINOR) && {
+      StartPeriod: startPeriod || START_PERIOD_SECONDS * SECOND,
+      StartInterval: SECOND,
+    }),
+  };
+}
+
+const CHECK_SECONDS = 5;
+const START_PERIOD_SECONDS = 30;
+/** The API of the engine knows `StartInterval` from 1.44 on. */
+const START_INTERVAL_MINOR = 44;
 
 /** Each replica has a port of its own: through the swarm's common one, each connection may land on another replica. */
 export function renderEndpoint(ports: readonly number[]): Record<string, unknown> {

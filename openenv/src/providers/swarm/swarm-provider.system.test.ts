@@ -24,7 +24,7 @@ const services = () => docker("service", "ls", "--quiet", "--filter", `label=${O
 
 describe.skipIf(!swarm.available)("services", () => {
   const images: TestImage[] = [];
-  const image = { named: "", second: "", deaf: "", ends: "", healthOnly: "" };
+  const image = { named: "", second: "", deaf: "", ends: "", healthOnly: "", slowlyChecked: "" };
 
   beforeAll(async () => {
     const build = async (name: keyof typeof image, source: string, lines: string[] = []): Promise<void> => {
@@ -34,6 +34,7 @@ describe.skipIf(!swarm.available)("services", () => {
     };
     await build("named", NAMED);
     await build("second", NAMED, ["ENV HELLO=second PORT=9000", "EXPOSE 9000"]);
+    await build("slowlyChecked", NAMED, ["HEALTHCHECK --interval=30s CMD true"]);
     await build("deaf", SERVERS.deaf);
     await build("ends", SERVERS.ends);
     await build("healthOnly", SERVERS.healthOnly, ["EXPOSE 8000"]);
@@ -117,6 +118,21 @@ describe.skipIf(!swarm.available)("services", () => {
     const { env, name } = await ask(server.url);
     expect(name).toMatch(/second$/);
     await env.close();
+  }, 300_000);
+
+  test("four replicas of an image that is checked every 30 s are ready before that, and an update keeps the limit of the start", async () => {
+    await using proxy = await startEngineProxy();
+    const provider = swarmProvider();
+    await using server = await provider.start({ image: image.slowlyChecked, replicas: 4, timeoutMs: 25_000 });
+    for (const service of await services()) {
+      const [spec = ""] = await docker("service", "inspect", "--format", "{{json .Spec.TaskTemplate.ContainerSpec}}", service);
+      expect(JSON.parse(spec).Healthcheck).toMatchObject({ Interval: 5e9 });
+    }
+    const held = proxy.hold(/^GET \/images\//);
+    const late = server.update(image.second);
+    late.catch(() => {});
+    await held;
+    await expect(late).rejects.toMatchObject({ code: "START_TIMEOUT", message: /not done after 25000 ms/ });
   }, 300_000);
 
   test("an update that is not made in time, or of a service that is gone, is an error of a provider", async () => {

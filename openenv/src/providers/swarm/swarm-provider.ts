@@ -13,7 +13,7 @@ import { startEnvironment } from "../start.js";
 import { createBalancer } from "./balancer.js";
 import { parseOptions, type ServiceSettings, type SwarmProviderOptions } from "./options.js";
 import { createReplicas } from "./replicas.js";
-import { renderService } from "./service.js";
+import { renderHealthcheck, renderService } from "./service.js";
 import { removeService } from "./sweep.js";
 import { updateService } from "./update.js";
 
@@ -22,7 +22,7 @@ export interface SwarmStarted extends Started {
   /**
    * Exchanges the replicas one after the other for those of another image; a new one answers a reset before it gets
    * sessions. Sessions of an old one end with it. When the new image does not run, the old one is restored.
-   * @throws ProviderError START_FAILED when it was restored, START_TIMEOUT after `timeoutMs` (default 120,000).
+   * @throws ProviderError START_FAILED when it was restored, START_TIMEOUT after `timeoutMs` (default that of the start).
    */
   update(image: string, options?: { timeoutMs?: number }): Promise<void>;
 }
@@ -61,6 +61,7 @@ async function startService(spec: StartSpec, settings: ServiceSettings): Promise
     const address = findEngine(process.env);
     const engine = createEngine(address);
     const node = await findNode(engine, start.signal);
+    const { ApiVersion: api } = await engine.ask<{ ApiVersion: string }>("GET", "/version", { signal: start.signal });
     const config = await obtainImage(engine, image, { pull: settings.pull, platform: undefined, start });
     let ports = portCandidates({ containerPort }, config, env);
     const name = containerName(image);
@@ -68,7 +69,8 @@ async function startService(spec: StartSpec, settings: ServiceSettings): Promise
     start.progress(`creating a service of ${image}`);
     start.onRelease(guard({ module: SWEEP, make: "createSwarmSweeper", options: address }));
     const auth = await registryAuth(image, process.env);
-    const body = renderService({ name, image, env, ports, count, settings });
+    const healthcheck = renderHealthcheck(config, api);
+    const body = renderService({ name, image, env, ports, count, settings, healthcheck });
     await makeRemovable(
       start,
       () => create(engine, body, auth),
@@ -88,17 +90,17 @@ async function startService(spec: StartSpec, settings: ServiceSettings): Promise
       });
       // Those of the old image too: it may be restored.
       ports = [...new Set([...portCandidates({ containerPort }, found, env), ...ports])];
-      await updateService({ engine, name, image: next, ports, signal });
+      await updateService({ engine, name, image: next, ports, healthcheck: renderHealthcheck(found, api), signal });
       await replicas.waitFor(count, signal);
     };
     return { url: balancer.url, logs };
   });
-  const update: SwarmStarted["update"] = async (next, { timeoutMs = DEFAULT_START_TIMEOUT_MS } = {}) => {
+  const update: SwarmStarted["update"] = async (next, { timeoutMs = spec.timeoutMs ?? DEFAULT_START_TIMEOUT_MS } = {}) => {
     const signal = AbortSignal.timeout(timeoutMs);
     try {
       await exchange?.(next, signal);
     } catch (error) {
-      throw explainUpdate(error, next, signal);
+      throw explainUpdate(error, { image: next, timeoutMs }, signal);
     }
   };
   return Object.assign(started, { update });
@@ -126,10 +128,11 @@ async function findNode(engine: Engine, signal: AbortSignal): Promise<string> {
 }
 
 /** Wherever the time ended, and whatever the engine said. */
-function explainUpdate(error: unknown, image: string, signal: AbortSignal): unknown {
+function explainUpdate(error: unknown, update: { image: string; timeoutMs: number }, signal: AbortSignal): unknown {
+  const { image, timeoutMs } = update;
   if (error instanceof OpenEnvError) return error;
   if (signal.aborted) {
-    const message = `The update to ${image} is not done; raise \`timeoutMs\` if it only needs longer.`;
+    const message = `The update to ${image} is not done after ${timeoutMs} ms; raise \`timeoutMs\` if it only needs longer.`;
     return new ProviderError("START_TIMEOUT", message, { cause: error });
   }
   if (!(error instanceof EngineError)) return error;
