@@ -18,6 +18,7 @@ export interface Balancer extends AsyncDisposable {
 export interface Plan {
   /** The servers, as `host:port`. */
   backends: readonly string[];
+  metricsPort?: number;
   /** Changes what was rendered; by default nothing. */
   edit?(text: string): string;
 }
@@ -54,14 +55,14 @@ export const BALANCERS = {
 export async function startBalancer(
   kind: keyof typeof BALANCERS,
   path: string,
-  { backends, edit = (text) => text }: Plan,
+  { backends, metricsPort, edit = (text) => text }: Plan,
 ): Promise<Balancer> {
   const folder = await mkdtemp(join(tmpdir(), "openenv-balancer-"));
   const port = await findFreePort();
   const topology = parseTopology({
     name: `test-${port}`,
     nodes: backends.length,
-    balancer: { host: "127.0.0.1", port },
+    balancer: { host: "127.0.0.1", port, metricsPort },
   });
   const [[name, text] = ["", ""]] = Object.entries(renderTarget(kind, topology, backends));
   const config = join(folder, name);

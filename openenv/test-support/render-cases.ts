@@ -25,6 +25,7 @@ const EVERYTHING: TopologyInput = {
   ],
   variables: { LOG_LEVEL: "off", GREETING: "it's: #1" },
   graceSeconds: 60,
+  balancer: { metricsPort: 9902 },
 };
 
 export interface Case {
@@ -60,7 +61,7 @@ export const CASES: Record<string, Case> = {
     topology: { ...IMAGE, nodes: 2, balancer: { kind: "envoy" }, resources: { memoryMb: 512, cpus: 2 } },
   },
   "slurm-gpu": { target: "slurm", topology: { image: "echo:1", resources: { memoryMb: 512, gpus: 1 } } },
-  monitoring: { target: "monitoring", topology: IMAGE },
+  monitoring: { target: "monitoring", topology: { ...IMAGE, balancer: { metricsPort: 9902 } } },
 };
 
 export function render({ target, topology, backends }: Case): RenderedFiles {

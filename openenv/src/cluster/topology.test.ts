@@ -35,7 +35,7 @@ test.each([
   [7, /the topology: /],
   [{ node: 4 }, /no key "node" \(did you mean nodes\?\)/],
   [{ resources: { cpu: 4 } }, /resources: no key "cpu" \(did you mean cpus\?\)/],
-  [{ balancer: { colour: "red" } }, /balancer: no key "colour" \(the keys are kind, port, host\)/],
+  [{ balancer: { colour: "red" } }, /balancer: no key "colour" \(the keys are kind, port, host, metricsPort\)/],
 ])("%j is refused", (given, message) => {
   expect(() => parseTopology(given)).toThrow(message);
 });

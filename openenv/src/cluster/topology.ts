@@ -82,6 +82,8 @@ const balancer = group({
   port: port.default(8080),
   /** The address it listens on. */
   host: z.union([z.ipv4(), z.literal("::")], "an IPv4 address, or :: for every address").default("0.0.0.0"),
+  /** Where it answers `/metrics` to Prometheus, to any caller; without one it has none. HAProxy and Envoy only. */
+  metricsPort: port.optional(),
 });
 
 const slurm = group({
@@ -143,6 +145,11 @@ const topologySchema = group({
   if (topology.image !== undefined && topology.directory !== undefined) {
     refuse("image", "give an image or a directory, not both");
   }
+  const { kind, metricsPort } = topology.balancer;
+  if (metricsPort !== undefined && kind === "nginx") {
+    refuse("balancer", "nginx has no metrics for Prometheus: leave metricsPort out, or take haproxy or envoy");
+  }
+  if (metricsPort === topology.balancer.port) refuse("balancer", "metricsPort is another port than port");
   if (topology.maxNodes !== undefined && topology.maxNodes < topology.nodes + topology.spares) {
     refuse("maxNodes", `at least nodes and spares together, which is ${topology.nodes + topology.spares}`);
   }

@@ -96,40 +96,46 @@ test.skipIf(!promtool.available)("sessions that no client has used are no load",
   });
 });
 
-test.skipIf(!promtool.available)("mistakes of clients are recorded, and only failures of the server wake somebody", async () => {
-  const steps = { [of("openenv_steps_total")]: "0+15x40", [of("openenv_reset_duration_seconds_count")]: "0x40" };
-  const errors = (code: string, fault: string) => of("openenv_errors_total", { code, fault });
-  await judge({
-    series: { ...steps, [errors("VALIDATION_ERROR", "client")]: "0+30x40", [errors("TIMEOUT", "server")]: "0x40" },
-    expressions: [{ expr: RECORDED.clientErrors, at: "8m", value: 2 }],
-    alerts: [{ name: "OpenEnvErrors", at: "8m", fires: false }],
-  });
-  await judge({
-    series: { ...steps, [errors("VALIDATION_ERROR", "client")]: "0x40", [errors("TIMEOUT", "server")]: "0+15x40" },
-    alerts: [{ name: "OpenEnvErrors", at: "8m", fires: true }],
-  });
-});
+test.skipIf(!promtool.available)(
+  "mistakes of clients are recorded, and only failures of the server wake somebody",
+  async () => {
+    const steps = { [of("openenv_steps_total")]: "0+15x40", [of("openenv_reset_duration_seconds_count")]: "0x40" };
+    const errors = (code: string, fault: string) => of("openenv_errors_total", { code, fault });
+    await judge({
+      series: { ...steps, [errors("VALIDATION_ERROR", "client")]: "0+30x40", [errors("TIMEOUT", "server")]: "0x40" },
+      expressions: [{ expr: RECORDED.clientErrors, at: "8m", value: 2 }],
+      alerts: [{ name: "OpenEnvErrors", at: "8m", fires: false }],
+    });
+    await judge({
+      series: { ...steps, [errors("VALIDATION_ERROR", "client")]: "0x40", [errors("TIMEOUT", "server")]: "0+15x40" },
+      alerts: [{ name: "OpenEnvErrors", at: "8m", fires: true }],
+    });
+  },
+);
 
-test.skipIf(!promtool.available)("the autoscaler goes from 5 full servers to as many as were wanted in one step", async () => {
-  const { "servers.yaml": servers = "", "prometheus-adapter.values.yaml": adapter = "" } = render(
-    CASES["kubernetes"] as Case,
-  );
-  const documents = [...parseAllDocuments(servers), ...parseAllDocuments(adapter)].map((one) => one.toJS());
-  const [{ pods }] = documents.find(({ kind }) => kind === "HorizontalPodAutoscaler").spec.metrics;
-  const [{ metricsQuery, name }] = documents.at(-1).rules.custom;
-  expect(pods.metric.name).toBe(name.as);
-  const target = Number(pods.target.averageValue.replace("m", "")) / 1000;
-  const perPod = metricsQuery.replaceAll("<<.LabelMatchers>>", 'job="echo"').replaceAll("<<.GroupBy>>", "pod");
-  const all = Array.from({ length: 5 }, (_, pod) =>
-    // 1,500 more in the minute: 100 a second for the 15 s of each scrape would be as many.
-    server({ open: "500x40", refused: "0+375x40" }, { pod: `echo-${pod}`, instance: `${pod}:8000` }),
-  );
-  await judge({
-    series: Object.assign({}, ...all),
-    expressions: [
-      // Of 5 Pods that all have a load of 4.
-      { expr: perPod, at: "5m", value: 20 },
-      { expr: `ceil(${perPod} / ${target})`, at: "5m", value: 25 },
-    ],
-  });
-});
+test.skipIf(!promtool.available)(
+  "the autoscaler goes from 5 full servers to as many as were wanted in one step",
+  async () => {
+    const { "servers.yaml": servers = "", "prometheus-adapter.values.yaml": adapter = "" } = render(
+      CASES["kubernetes"] as Case,
+    );
+    const documents = [...parseAllDocuments(servers), ...parseAllDocuments(adapter)].map((one) => one.toJS());
+    const [{ pods }] = documents.find(({ kind }) => kind === "HorizontalPodAutoscaler").spec.metrics;
+    const [{ metricsQuery, name }] = documents.at(-1).rules.custom;
+    expect(pods.metric.name).toBe(name.as);
+    const target = Number(pods.target.averageValue.replace("m", "")) / 1000;
+    const perPod = metricsQuery.replaceAll("<<.LabelMatchers>>", 'job="echo"').replaceAll("<<.GroupBy>>", "pod");
+    const all = Array.from({ length: 5 }, (_, pod) =>
+      // 1,500 more in the minute: 100 a second for the 15 s of each scrape would be as many.
+      server({ open: "500x40", refused: "0+375x40" }, { pod: `echo-${pod}`, instance: `${pod}:8000` }),
+    );
+    await judge({
+      series: Object.assign({}, ...all),
+      expressions: [
+        // Of 5 Pods that all have a load of 4.
+        { expr: perPod, at: "5m", value: 20 },
+        { expr: `ceil(${perPod} / ${target})`, at: "5m", value: 25 },
+      ],
+    });
+  },
+);

@@ -39,9 +39,9 @@ export function tokenVariables(): Record<string, string | null> {
   };
 }
 
-/** A command of the image that exits with 0 when the server takes new sessions. */
+/** A command of the image that exits with 0 when the server serves: a swarm restarts one that does not, not one that is paused. */
 export function healthCommand({ port }: Topology): string[] {
-  const ask = `fetch('http://127.0.0.1:${port}/health').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))`;
+  const ask = `fetch('http://127.0.0.1:${port}/livez').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))`;
   return ["node", "-e", ask];
 }
 

@@ -89,9 +89,7 @@ function graphs(job: string): Graph[] {
     {
       title: "Errors by code",
       unit: "reqps",
-      queries: [
-        { expr: `sum by (fault, code) (${rate("openenv_errors_total")}) > 0`, legend: "{{code}} ({{fault}})" },
-      ],
+      queries: [{ expr: `sum by (fault, code) (${rate("openenv_errors_total")}) > 0`, legend: "{{code}} ({{fault}})" }],
     },
     {
       title: "Sessions opened, workers lost",

@@ -80,9 +80,9 @@ ${isJob ? NO_SHARED_PORT : ""}      filter_chains:
 ${renderHeaderSession("http-sessions", "openenv-session")}${renderHeaderSession("mcp-sessions", "mcp-session-id")}                  - name: envoy.filters.http.router
                     typed_config:
                       "@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router
-
+${renderMetricsListener(balancer)}
   clusters:
-    - name: openenv
+${balancer.metricsPort === undefined ? "" : METRICS_CLUSTER}    - name: openenv
       cluster_type:
         name: envoy.cluster.dns
         typed_config:
@@ -142,6 +142,43 @@ export function renderEndpoint({ host, port }: { host: string; port: number | st
   const address = host.replace(/^\[(.*)\]$/, "$1");
   return `              - endpoint: { address: { socket_address: { address: "${address}", port_value: ${port} } } }\n`;
 }
+
+/** The statistics are on the port of the administrator, of which nothing else is to be reached. */
+function renderMetricsListener({ host, metricsPort }: Topology["balancer"]): string {
+  if (metricsPort === undefined) return "";
+  return `
+    # For Prometheus, and for any caller that reaches the port.
+    - name: metrics
+      address:
+        socket_address: { address: "${host}", port_value: ${metricsPort}${host === "::" ? ", ipv4_compat: true" : ""} }
+      filter_chains:
+        - filters:
+            - name: envoy.filters.network.http_connection_manager
+              typed_config:
+                "@type": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager
+                stat_prefix: metrics
+                route_config:
+                  virtual_hosts:
+                    - name: metrics
+                      domains: ["*"]
+                      routes:
+                        - match: { path: /metrics, headers: [{ name: ":method", string_match: { exact: GET } }] }
+                          route: { cluster: admin, prefix_rewrite: /stats/prometheus }
+                http_filters:
+                  - name: envoy.filters.http.router
+                    typed_config:
+                      "@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router
+`;
+}
+
+const METRICS_CLUSTER = `    - name: admin
+      type: STATIC
+      load_assignment:
+        cluster_name: admin
+        endpoints:
+          - lb_endpoints:
+              - endpoint: { address: { socket_address: { address: 127.0.0.1, port_value: 9901 } } }
+`;
 
 function renderHeaderSession(name: string, header: string): string {
   return `                  - name: ${name}

@@ -56,7 +56,7 @@ ${resolvers}frontend openenv
     option forwardfor
     default_backend openenv
 
-backend openenv
+${renderMetrics(balancer)}backend openenv
     balance leastconn
     # A session that lives in one server: who names it is led there. HAProxy learns its id from the server's answer.
     # A plain request of MCP names it in its body, and a socket that joins it in its URL.
@@ -87,6 +87,17 @@ const NO_SHARED_PORT = `    # Another job's HAProxy at the same port would get e
 const NAMED_CHECK = `    # Another job may start a server at the address of one that has ended: it refuses this name.
     http-check send hdr openenv-deployment ${JOB_DEPLOYMENT}
 `;
+
+function renderMetrics({ host, metricsPort }: Topology["balancer"]): string {
+  if (metricsPort === undefined) return "";
+  return `# For Prometheus, and for any caller that reaches the port.
+frontend metrics
+    bind ${host}:${metricsPort}${host === "::" ? " v4v6" : ""}
+    http-request use-service prometheus-exporter if { path /metrics }
+    http-request return status 404
+
+`;
+}
 
 function renderPlaces(topology: Topology, name: string): string {
   return `    # Twice as many as there are: one that is replaced keeps its place until its sessions have ended.

@@ -73,7 +73,12 @@ function deployment(topology: Topology, { config, size }: { config: string; size
                 ...["--concurrency", String(size.cpus)],
                 ...["--drain-time-s", String(Math.max(1, graceSeconds))],
               ],
-              ports: [{ name: "http", containerPort: balancer.port }],
+              ports: [
+                { name: "http", containerPort: balancer.port },
+                ...(balancer.metricsPort === undefined
+                  ? []
+                  : [{ name: "metrics", containerPort: balancer.metricsPort }]),
+              ],
               readinessProbe: { httpGet: { path: "/health", port: "http" }, periodSeconds: 2, timeoutSeconds: 2 },
               livenessProbe: { tcpSocket: { port: "http" }, periodSeconds: 10, failureThreshold: 6 },
               lifecycle: { preStop: { sleep: { seconds: graceSeconds + 5 } } },

@@ -13,21 +13,33 @@ export function renderMonitoring(topology: Topology): RenderedFiles {
   };
 }
 
-/** The scrape job of Kubernetes: what it reads has the namespace and the Pod, by which an autoscaler finds it. */
-export function renderPodScrape(topology: Topology, labels: Readonly<Record<string, string>>): string {
+/** The scrape jobs of Kubernetes: what they read has the namespace and the Pod, by which an autoscaler finds it. */
+export function renderPodScrape(topology: Topology, labels: Labels): string {
+  const hasMetrics = topology.balancer.metricsPort !== undefined;
+  const balancers = { ...balancerJob(topology), ...ofPods({ ...labels, [COMPONENT]: "balancer" }, "metrics") };
+  const servers = { ...jobOf(topology), ...ofPods({ ...labels, [COMPONENT]: "server" }, "http") };
+  return renderYaml({ scrape_configs: [servers, ...(hasMetrics ? [balancers] : [])] });
+}
+
+type Labels = Readonly<Record<string, string>>;
+const COMPONENT = "app.kubernetes.io/component";
+
+function ofPods(labels: Labels, port: string): object {
   const label = Object.entries(labels).map(([key, value]) => `${key}=${value}`);
-  const job = {
-    ...jobOf(topology),
+  return {
     kubernetes_sd_configs: [{ role: "pod", selectors: [{ role: "pod", label: label.join(",") }] }],
-    "# The port of the server, not one that the cluster has added; and no Pod that has ended.": null,
+    "# The port of the container, not one that the cluster has added; and no Pod that has ended.": null,
     relabel_configs: [
-      keep("container_port_name", "http"),
+      keep("container_port_name", port),
       keep("phase", "Running"),
       { source_labels: ["__meta_kubernetes_namespace"], target_label: "namespace" },
       { source_labels: ["__meta_kubernetes_pod_name"], target_label: "pod" },
     ],
   };
-  return renderYaml({ scrape_configs: [job] });
+}
+
+function balancerJob({ name }: Topology): object {
+  return { job_name: `${name}-balancer`, metrics_path: "/metrics", scrape_interval: "15s" };
 }
 
 function keep(what: string, value: string): object {
@@ -42,7 +54,12 @@ function scrape(topology: Topology): object {
     "# its manifests (prometheus.scrape.yaml), to be used in the place of this one.": null,
     dns_sd_configs: [{ names: ["tasks.env"], type: "A", port: topology.port }],
   };
-  return { rule_files: ["alerts.yaml"], scrape_configs: [job] };
+  const { metricsPort } = topology.balancer;
+  const balancers = metricsPort !== undefined && {
+    ...balancerJob(topology),
+    dns_sd_configs: [{ names: ["tasks.balancer"], type: "A", port: metricsPort }],
+  };
+  return { rule_files: ["alerts.yaml"], scrape_configs: [job, ...(balancers ? [balancers] : [])] };
 }
 
 function jobOf({ name }: Topology): object {
@@ -100,7 +117,8 @@ function alerts(topology: Topology): object {
       expr:
         `histogram_quantile(0.9, sum by (instance, worker, le) ` +
         `(rate(${metric("openenv_event_loop_lag_seconds")}_bucket${here}[5m]))) > 0.5`,
-      summary: "A worker of {{ $labels.instance }} is late in one second of ten: its steps block, or it has too many sessions.",
+      summary:
+        "A worker of {{ $labels.instance }} is late in one second of ten: its steps block, or it has too many sessions.",
     }),
     rule("OpenEnvDescriptors", "5m", "warning", {
       expr: `${metric("process_open_fds")}${here} / ${metric("process_max_fds")}${here} > 0.8`,
@@ -122,5 +140,12 @@ function recorded({ name }: Topology, record: string, expr: string): object {
 }
 
 function rule(alert: string, wait: string, severity: string, { expr, summary, note }: Rule) {
-  return { alert, ...(note && { [`# ${note}`]: null }), expr, for: wait, labels: { severity }, annotations: { summary } };
+  return {
+    alert,
+    ...(note && { [`# ${note}`]: null }),
+    expr,
+    for: wait,
+    labels: { severity },
+    annotations: { summary },
+  };
 }

@@ -129,6 +129,10 @@ describe("what does not fit a target is refused before anything is written", () 
     [{ target: "slurm", topology: { image: "a:1", nodeSelector: { constraint: "" } } }, /constraint: "feature"/],
     [{ target: "compose", topology: {} }, /add image or directory/],
     [{ target: "compose", topology: { image: "a:1", nodes: 201, balancer: { kind: "nginx" } } }, /at most 200 servers/],
+    [
+      { target: "compose", topology: { image: "a:1", balancer: { kind: "nginx", metricsPort: 9902 } } },
+      /leave metricsPort out/,
+    ],
     [{ target: "slurm", topology: {} }, /add one of them/],
     [{ target: "slurm", topology: { directory: ".", nodes: 2, balancer: { kind: "nginx" } } }, /too late for nginx/],
     [{ target: "slurm", topology: { directory: ".", nodeSelector: { pool: "x" } } }, /constraint/],
