@@ -1,3 +1,4 @@
+import { Backlog } from "../src/server/backlog.js";
 import { ByteBudget } from "../src/server/byte-budget.js";
 import type { ServerContext } from "../src/server/context.js";
 import { Descriptors } from "../src/server/descriptors.js";
@@ -22,7 +23,7 @@ export function createContext(runtime: Runtime, own: Partial<ServerContext>): Se
     maxMessageBytes: MB,
     pingIntervalMs: 60_000,
     bodies: new ByteBudget(MB),
-    backlog: new ByteBudget(MB),
+    backlog: new Backlog(MB),
     descriptors: new Descriptors(silentLog),
     web: undefined,
     limits: { session_timeout_s: null, step_timeout_s: null, max_message_bytes: MB, queue_timeout_s: 30 },

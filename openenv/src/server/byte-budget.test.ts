@@ -10,11 +10,3 @@ test("gives out no more than its limit, and again what came back", () => {
   budget.give(6);
   expect(budget.take(6)).toBe(true);
 });
-
-test("is full when those that do not ask hold more than its limit", () => {
-  const budget = new ByteBudget(10);
-  budget.hold(12);
-  expect([budget.isFull, budget.take(0)]).toEqual([true, false]);
-  budget.give(3);
-  expect([budget.isFull, budget.take(1)]).toEqual([false, true]);
-});

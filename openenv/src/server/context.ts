@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { ServerView } from "../protocol/web.js";
+import type { Backlog } from "./backlog.js";
 import type { ByteBudget } from "./byte-budget.js";
 import type { Descriptors } from "./descriptors.js";
 import type { Fleet } from "./fleet.js";
@@ -43,8 +44,8 @@ export interface ServerContext {
   readonly pingIntervalMs: number;
   /** Shared by the HTTP bodies that are being read. */
   readonly bodies: ByteBudget;
-  /** Shared by what waits on sockets: frames for their turn, answers for a slow reader. */
-  readonly backlog: ByteBudget;
+  /** Shared by what waits on sockets: parts of messages, frames for their turn, answers for a slow reader. */
+  readonly backlog: Backlog;
   readonly descriptors: Descriptors;
   /** Name of the deployment that the server belongs to: a health check that names another one is refused. */
   readonly deployment?: string | undefined;

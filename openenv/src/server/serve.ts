@@ -8,6 +8,7 @@ import { ConfigError } from "../errors.js";
 import type { ServerView } from "../protocol/web.js";
 import { serverUrl } from "../util/http-url.js";
 import { noteAccess } from "./access-notes.js";
+import { BACKLOG_BYTES, Backlog, BODIES_BYTES } from "./backlog.js";
 import { ByteBudget } from "./byte-budget.js";
 import { type Config, readConfig } from "./config.js";
 import type { ServerContext } from "./context.js";
@@ -32,8 +33,6 @@ import type { RunningServer, ServeOptions } from "./types.js";
 import { watchLoop } from "./watchdog.js";
 import { createSocketServer } from "./ws/socket-server.js";
 
-const BODIES_BYTES = 256 * 1024 * 1024;
-const BACKLOG_BYTES = 256 * 1024 * 1024;
 /** What a connection that was just made has to send its request. */
 const SETTLE_MS = 100;
 /** What environments get to close in, however little of the grace period is left. */
@@ -74,7 +73,7 @@ export async function serveHere(
     maxMessageBytes: config.maxMessageBytes,
     pingIntervalMs: config.pingIntervalMs,
     bodies: new ByteBudget(Math.max(BODIES_BYTES, config.maxMessageBytes)),
-    backlog: new ByteBudget(BACKLOG_BYTES),
+    backlog: new Backlog(Math.max(BACKLOG_BYTES, config.maxMessageBytes)),
     descriptors: new Descriptors(log),
     deployment: config.deployment,
     web: config.webInterface ? config : undefined,

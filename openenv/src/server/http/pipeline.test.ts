@@ -7,6 +7,7 @@ import { createContext } from "../../../test-support/context.js";
 import { pipelineRequests, renderRequest } from "../../../test-support/pipelined-requests.js";
 import { waitFor } from "../../../test-support/servers.js";
 import { defineContract, defineEnvironment } from "../../index.js";
+import { Backlog } from "../backlog.js";
 import { ByteBudget } from "../byte-budget.js";
 import { createRuntime } from "../runtime.js";
 import { createRouter } from "./router.js";
@@ -31,13 +32,13 @@ const environment = defineEnvironment(
 const step = (n: number, text = ""): string => renderRequest("/step", { action: { n, text } });
 
 let server: Server;
-let backlog: ByteBudget;
+let backlog: Backlog;
 let bodies: ByteBudget;
 let sockets: Socket[];
 beforeEach(async () => {
   waiting = [];
   sockets = [];
-  backlog = new ByteBudget(256 * MB);
+  backlog = new Backlog(256 * MB);
   bodies = new ByteBudget(256 * MB);
   const context = createContext(createRuntime(environment), { backlog, bodies, maxMessageBytes: 16 * MB });
   server = createServer(createRouter(context, createRoutes({ mode: "simulation", webInterface: false })));

@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import type { ByteBudget } from "../byte-budget.js";
+import type { Backlog, Holder } from "../backlog.js";
 
 /** Requests of one connection that may wait for the answers before theirs; with more, the connection is not read. */
 const MAX_WAITING = 16;
@@ -18,17 +18,19 @@ export function findPipeline(socket: Duplex): Pipeline | undefined {
  * The requests of one connection, which Node reads and parses ahead without a limit. What was read at once before the
  * pause waits as well: at most 64 kB of requests. Each is charged to the backlog; when that is full, none may wait.
  */
-export class Pipeline {
+export class Pipeline implements Holder {
   readonly #socket: Socket;
-  readonly #backlog: ByteBudget;
+  readonly #backlog: Backlog;
   #last: ServerResponse | undefined;
   #waiting = 0;
+  /** Bytes of the answer that is on its way out. */
+  #untaken = 0;
   #isPaused = false;
   #isCharged = false;
   /** Nothing is read until all requests are answered. */
   #isHeld = false;
 
-  static of(socket: Socket, backlog: ByteBudget): Pipeline {
+  static of(socket: Socket, backlog: Backlog): Pipeline {
     let pipeline = pipelines.get(socket);
     if (pipeline === undefined) {
       pipeline = new Pipeline(socket, backlog);
@@ -37,7 +39,7 @@ export class Pipeline {
     return pipeline;
   }
 
-  private constructor(socket: Socket, backlog: ByteBudget) {
+  private constructor(socket: Socket, backlog: Backlog) {
     this.#socket = socket;
     this.#backlog = backlog;
   }
@@ -49,13 +51,38 @@ export class Pipeline {
     if (this.#waiting++ === 0) this.#watch();
     this.#backlog.hold(REQUEST_BYTES);
     this.#pauseIfFull();
+    this.#backlog.relieve();
     response.once("socket", () => {
-      if (this.#socket.destroyed) return;
+      if (this.#socket.destroyed || this.#waiting === 0) return;
       this.#waiting--;
       this.#backlog.give(REQUEST_BYTES);
       if (this.#isPaused && !this.#mustPause) this.#resume();
       begin();
     });
+  }
+
+  /** Charges what the peer has not taken of an answer, until it has. */
+  answered(response: ServerResponse): void {
+    const bytes = response.writableLength;
+    if (bytes === 0 || this.#socket.destroyed) return;
+    this.#watch();
+    this.#untaken += bytes;
+    this.#backlog.hold(bytes);
+    response.once("close", () => {
+      if (this.#untaken === 0) return;
+      this.#untaken -= bytes;
+      this.#backlog.give(bytes);
+    });
+    this.#backlog.relieve();
+  }
+
+  get heldBytes(): number {
+    return this.#waiting * REQUEST_BYTES + this.#untaken;
+  }
+
+  shed(): void {
+    this.#release();
+    this.#socket.destroy();
   }
 
   /**
@@ -106,10 +133,15 @@ export class Pipeline {
     this.#socket.removeListener("resume", this.#pauseIfFull).on("resume", this.#pauseIfFull);
     if (this.#isCharged) return;
     this.#isCharged = true;
-    this.#socket.once("close", () => {
-      this.#backlog.give(this.#waiting * REQUEST_BYTES);
-      this.#waiting = 0;
-    });
+    this.#backlog.join(this);
+    this.#socket.once("close", () => this.#release());
+  }
+
+  #release(): void {
+    this.#backlog.give(this.heldBytes);
+    this.#waiting = 0;
+    this.#untaken = 0;
+    this.#backlog.leave(this);
   }
 }
 

@@ -4,7 +4,7 @@ import { readArrival } from "../loop-clock.js";
 import { tellUnsendable, UnsendableError } from "../reply.js";
 import { CLIENTS_ONLY } from "../rights.js";
 import { BodiesTooLargeError, BodyTooLargeError, parseBody, readBody } from "./body.js";
-import { Pipeline } from "./pipeline.js";
+import { findPipeline, Pipeline } from "./pipeline.js";
 import { sendFailure, sendInvalid, sendJson, sendStatus } from "./respond.js";
 import { sendTokenPage } from "./token-page.js";
 
@@ -63,12 +63,15 @@ export function createRouter(context: ServerContext, lookup: Lookup) {
 }
 
 function begin(exchange: Exchange, lookup: Lookup): void {
-  const { response, context } = exchange;
+  const { request, response, context } = exchange;
   context.requests++;
   response.once("close", () => context.requests--);
   void answer(exchange, lookup)
     .catch((error: unknown) => fail(exchange, error))
-    .finally(() => context.bodies.give(exchange.bodyBytes));
+    .finally(() => {
+      context.bodies.give(exchange.bodyBytes);
+      findPipeline(request.socket)?.answered(response);
+    });
 }
 
 async function answer(exchange: Exchange, lookup: Lookup): Promise<void> {

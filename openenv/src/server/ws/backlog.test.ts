@@ -7,7 +7,7 @@ import { createContext } from "../../../test-support/context.js";
 import { openRawPeer } from "../../../test-support/raw-peer.js";
 import { waitFor } from "../../../test-support/servers.js";
 import { defineContract, defineEnvironment } from "../../index.js";
-import { ByteBudget } from "../byte-budget.js";
+import { Backlog } from "../backlog.js";
 import { createRuntime } from "../runtime.js";
 import { createSocketServer } from "./socket-server.js";
 
@@ -28,7 +28,7 @@ test("what waits on all sockets is bounded: when it is much, each peer gets litt
     },
   }));
   const runtime = createRuntime(environment);
-  const backlog = new ByteBudget(8 * MB);
+  const backlog = new Backlog(8 * MB);
   const context = createContext(runtime, { backlog });
   const sockets = createSocketServer(context);
   const server = createServer().on("upgrade", sockets.upgrade).listen(0, "127.0.0.1");

@@ -69,7 +69,13 @@ export class Connection extends Inflow implements Conversation {
     }
   }
 
-  /** The socket has closed: the slot is freed now, also when a step is still running. */
+  /** The socket has closed. */
+  gone(reason: string): void {
+    this.closed(reason);
+    this.release();
+  }
+
+  /** The slot is freed now, also when a step is still running. */
   closed(reason: string): void {
     this.forget();
     if (this.ended) return;

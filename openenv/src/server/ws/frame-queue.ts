@@ -1,5 +1,5 @@
 import { Fifo } from "../../util/fifo.js";
-import type { ByteBudget } from "../byte-budget.js";
+import type { Backlog } from "../backlog.js";
 
 /** What one connection may have waiting before it is no longer read. */
 const MAX_FRAMES = 1024;
@@ -26,16 +26,21 @@ export interface QueuedFrame {
 
 /** Frames of one connection that wait for their turn; what all connections have waiting is charged to the budget. */
 export class FrameQueue {
-  readonly #backlog: ByteBudget;
+  readonly #backlog: Backlog;
   readonly #frames = new Fifo<QueuedFrame>();
   #bytes = 0;
 
-  constructor(backlog: ByteBudget) {
+  constructor(backlog: Backlog) {
     this.#backlog = backlog;
   }
 
   get size(): number {
     return this.#frames.size;
+  }
+
+  /** What is charged. */
+  get bytes(): number {
+    return this.#bytes;
   }
 
   /** Too much waits, here or on all connections. */

@@ -1,40 +1,44 @@
 import type { Socket } from "node:net";
 import type { WebSocket } from "ws";
 import { CLOSE_CODES } from "../../protocol/messages.js";
+import type { Holder } from "../backlog.js";
 import { readArrival } from "../loop-clock.js";
 import { FrameQueue } from "./frame-queue.js";
+import { MessageTracker } from "./message-tracker.js";
 import { type ConnectionLimits, Outflow } from "./outflow.js";
 import type { Runnable } from "./run-queue.js";
 
 /** The clock is read once for this many pipelined frames, or for one of at least this size. */
 const FRAMES_PER_LOOK = 8;
 const LARGE_FRAME = 8 * 1024;
+/** How long the close frame has to leave when memory is short. */
+const FAREWELL_MS = 100;
 
 export interface InflowParts {
   ws: WebSocket;
   socket: Socket;
-  /** Bytes that came together with the upgrade request and belong to the WebSocket. */
-  headBytes: number;
   limits: ConnectionLimits;
 }
 
 /** When the frames of a socket are read and handled, and how much of it `ws` and the socket hold meanwhile. */
-export abstract class Inflow extends Outflow implements Runnable {
+export abstract class Inflow extends Outflow implements Runnable, Holder {
   scheduled = false;
   /** When the frame that is handled arrived, by the clock of `performance.now()`. */
   arrivedAt = 0;
-  /** Bytes of the socket that came out of `ws` as frames, modulo 2^32. */
-  #delivered: number;
+  readonly #tracker = new MessageTracker();
+  readonly #track: (chunk: Buffer) => void;
+  /** What is charged for what came in and is not a frame yet. */
+  #unfinished = 0;
   #heardBytes = -1;
   #queue: FrameQueue | undefined;
   #work = 0;
   #paused = false;
   #suspended = false;
-  #pieces: { count: number; add: () => void } | undefined;
 
-  constructor({ ws, socket, headBytes, limits }: InflowParts) {
+  constructor({ ws, socket, limits }: InflowParts) {
     super(ws, socket, limits);
-    this.#delivered = (socket.bytesRead - headBytes) | 0;
+    this.#track = (chunk) => this.#tracker.read(chunk);
+    socket.on("data", this.#track);
   }
 
   /** Answers one frame by {@link send}; leaves {@link blocked} set when the answer comes later. */
@@ -43,7 +47,6 @@ export abstract class Inflow extends Outflow implements Runnable {
   protected abstract idle(): void;
 
   receive(data: Buffer, isBinary: boolean): void {
-    this.#count(data.byteLength);
     if (this.blocked || this.scheduled) this.#enqueue(data, isBinary);
     else if (this.ended) return;
     else if (this.#isTurnSpent(data.byteLength)) {
@@ -62,7 +65,6 @@ export abstract class Inflow extends Outflow implements Runnable {
 
   /** Control frames cannot wait for their turn: what is paused is reading. */
   ponged(payload: Buffer): void {
-    this.#count(payload.byteLength);
     if (this.ended || this.#paused || !this.#isTurnSpent(payload.byteLength)) return;
     this.pause();
     this.limits.runQueue.add(this);
@@ -98,40 +100,29 @@ export abstract class Inflow extends Outflow implements Runnable {
     return this.socket.bytesRead;
   }
 
-  /** Changes whenever a frame comes out of `ws`. */
-  get delivered(): number {
-    return this.#delivered;
-  }
-
-  /**
-   * Bytes that were read and did not come out as frames: the unfinished message that `ws` keeps, and what a paused socket
-   * has buffered. Never too low. Too high by the headers of a fragmented message after its first, which nothing reports,
-   * until {@link limitUnfinished}.
-   */
+  /** What `ws` keeps of a message that is not complete. */
   get unfinishedBytes(): number {
-    return (this.socket.bytesRead - this.#delivered) | 0;
+    return this.released ? 0 : this.#tracker.heldBytes;
   }
 
-  /** The reads of the socket since this was last asked; counting begins with the first time, and costs each read a call. */
-  takePieces(): number {
-    if (this.#pieces === undefined) {
-      const pieces = { count: 0, add: () => void pieces.count++ };
-      this.#pieces = pieces;
-      this.socket.on("data", pieces.add);
-    }
-    const { count } = this.#pieces;
-    this.#pieces.count = 0;
-    return count;
+  get heldBytes(): number {
+    return (this.#queue?.bytes ?? 0) + this.#unfinished + this.untakenBytes;
   }
 
-  stopPieces(): void {
-    if (this.#pieces !== undefined) this.socket.off("data", this.#pieces.add);
-    this.#pieces = undefined;
+  /** Charges what `ws` and the socket hold by now. */
+  chargeHeld(): void {
+    this.chargeUntaken();
+    const unread = this.#paused && !this.released ? this.socket.readableLength : 0;
+    const more = this.unfinishedBytes + unread - this.#unfinished;
+    if (more === 0) return;
+    this.#unfinished += more;
+    this.limits.backlog.hold(more);
+    if (more > 0) this.join();
   }
 
-  /** It is known from elsewhere that no more than this is held. */
-  limitUnfinished(bytes: number): void {
-    if (this.unfinishedBytes > bytes) this.#delivered = (this.socket.bytesRead - bytes) | 0;
+  /** `ws` reads no further: what it keeps stays until the socket closes, and what comes is dropped. */
+  stopTracking(): void {
+    this.socket.off("data", this.#track);
   }
 
   /** What is missing of an unfinished message is up to the peer: the server reads, or would if it were not suspended. */
@@ -145,6 +136,14 @@ export abstract class Inflow extends Outflow implements Runnable {
     this.#suspended = suspended;
     if (suspended) this.pause();
     else this.#resume();
+  }
+
+  /** Memory is short: whatever it holds is free as soon as the close frame has had time to leave. */
+  shed(reason: string): void {
+    if (this.released) return;
+    this.drop(CLOSE_CODES.overloaded, reason);
+    this.release();
+    setTimeout(() => this.ws.terminate(), FAREWELL_MS).unref();
   }
 
   /** Ends without waiting for the peer; called again, does not wait for the close frame to leave either. */
@@ -170,10 +169,22 @@ export abstract class Inflow extends Outflow implements Runnable {
     this.ws.pause();
   }
 
-  /** Forgets what waits on either side. */
+  /** Forgets what waits for its turn. */
   protected forget(): void {
     this.#queue?.clear();
-    this.giveUntaken();
+  }
+
+  /** Nothing is held any more, or will soon not be. */
+  protected release(): void {
+    this.released = true;
+    this.chargeHeld();
+    this.limits.backlog.leave(this);
+  }
+
+  protected join(): void {
+    const { backlog } = this.limits;
+    backlog.join(this);
+    backlog.relieve();
   }
 
   get #waits(): boolean {
@@ -190,23 +201,16 @@ export abstract class Inflow extends Outflow implements Runnable {
     return this.limits.runQueue.isSpent();
   }
 
-  /** The least that a frame takes on the wire: two bytes, the extended length, the mask, the payload. */
-  #count(length: number): void {
-    const header = length < 126 ? 6 : length < 65_536 ? 8 : 14;
-    this.#delivered = (this.#delivered + header + length) | 0;
-  }
-
   #enqueue(data: Buffer, isBinary: boolean): void {
     if (this.ended) return;
-    const { backlog } = this.limits;
-    if (backlog.isExhausted) return this.drop(CLOSE_CODES.overloaded, "too much waits on this server: try again later");
-    this.#queue ??= new FrameQueue(backlog);
+    this.#queue ??= new FrameQueue(this.limits.backlog);
     this.#queue.push(data, isBinary, readArrival());
     if (this.#queue.isFull) this.pause();
+    this.join();
   }
 
   #resume(): void {
-    if (!this.#paused || this.#suspended || this.untakenBytes > 0 || this.#queue?.isLow === false) return;
+    if (!this.#paused || this.#suspended || this.awaitsDrain || this.#queue?.isLow === false) return;
     this.#paused = false;
     this.ws.resume();
   }

@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import type { WebSocket } from "ws";
-import type { ByteBudget } from "../byte-budget.js";
+import type { Backlog } from "../backlog.js";
 import type { Answer } from "./format.js";
 import type { RunQueue } from "./run-queue.js";
 
@@ -12,7 +12,7 @@ const FULL_HIGH_WATER = 64 * 1024;
 /** What all connections of a server share. */
 export interface ConnectionLimits {
   /** Bytes that wait on either side of all connections: parts of frames, frames for their turn, untaken answers. */
-  readonly backlog: ByteBudget;
+  readonly backlog: Backlog;
   /** Milliseconds in which a peer must take some of the answers that wait for it. */
   readonly stallMs: number;
   readonly runQueue: RunQueue;
@@ -28,8 +28,12 @@ export abstract class Outflow {
   protected ended = false;
   /** An answer or a pong is on its way out in this turn of the event loop. */
   protected corked = false;
-  /** Answers that the peer is waited for to take. */
-  protected untakenBytes = 0;
+  /** The peer is waited for to take its answers. */
+  protected awaitsDrain = false;
+  /** The close frame of memory that is short is on its way, or the socket has closed: nothing is charged any more. */
+  protected released = false;
+  /** What is charged for answers that the system has not taken. */
+  #untaken = 0;
   /** The payload of the latest ping that has no pong yet. */
   #ping: Buffer | undefined;
   #pongWaits = false;
@@ -40,8 +44,9 @@ export abstract class Outflow {
     this.limits = limits;
   }
 
-  /** The socket has closed, or nothing more is expected of it. */
+  /** Nothing more is expected of the peer. */
   abstract closed(reason: string): void;
+  protected abstract join(): void;
   protected abstract pause(): void;
   /** Handles what waits. */
   protected abstract unblock(): void;
@@ -59,29 +64,38 @@ export abstract class Outflow {
 
   /** True when the peer takes its answers too slowly: nothing more is read or handled until it has. */
   protected waitForDrain(): boolean {
-    const { ws, socket } = this;
+    const { socket } = this;
     const { backlog, stallMs } = this.limits;
-    const untaken = ws.bufferedAmount;
+    const untaken = socket.writableLength;
     if (untaken < FULL_HIGH_WATER || (untaken < HIGH_WATER && !backlog.isFull)) return false;
     if (this.ended) return true;
     this.blocked = true;
-    this.untakenBytes = untaken;
-    backlog.hold(untaken);
+    this.awaitsDrain = true;
     this.pause();
     // Nothing is read, so that only what the peer takes counts as a sign of life.
     const onStall = (): void => this.#stalled();
     socket.setTimeout(stallMs, onStall);
     socket.once("drain", () => {
       socket.setTimeout(0, onStall);
-      this.giveUntaken();
+      this.awaitsDrain = false;
+      this.chargeUntaken();
       this.unblock();
     });
     return true;
   }
 
-  protected giveUntaken(): void {
-    this.limits.backlog.give(this.untakenBytes);
-    this.untakenBytes = 0;
+  /** Charges what the system has not taken by now. */
+  protected chargeUntaken(): void {
+    const untaken = this.released ? 0 : this.socket.writableLength;
+    const more = untaken - this.#untaken;
+    if (more === 0) return;
+    this.#untaken = untaken;
+    this.limits.backlog.hold(more);
+    if (more > 0) this.join();
+  }
+
+  protected get untakenBytes(): number {
+    return this.#untaken;
   }
 
   /** Answers of one turn leave in one write. */
@@ -117,6 +131,7 @@ export abstract class Outflow {
     outflow.corked = false;
     outflow.#sendPong();
     outflow.socket.uncork();
+    outflow.chargeUntaken();
   }
 }
 

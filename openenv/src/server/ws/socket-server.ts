@@ -103,22 +103,19 @@ export function createSocketServer(context: ServerContext): SocketServer {
       };
       return void loadPages().then(letIn, () => socket.destroy());
     }
-    server.handleUpgrade(request, socket, head, (ws) =>
-      accept(ws, socket as Socket, { request, target, protocol, head }),
-    );
+    server.handleUpgrade(request, socket, head, (ws) => accept(ws, socket as Socket, { request, target, protocol }));
   };
 
-  const accept = (ws: SessionSocket, socket: Socket, { request, target, protocol, head }: Accepted): void => {
+  const accept = (ws: SessionSocket, socket: Socket, { request, target, protocol }: Accepted): void => {
     const orchestrator = context.rights.isOrchestrator(request.headers);
-    const headBytes = head.byteLength;
-    const connection = new Connection({ ws, socket, headBytes, protocol, sessions, orchestrator, limits });
+    const connection = new Connection({ ws, socket, protocol, sessions, orchestrator, limits });
     connection.extensions = target.extensions;
     ws.connection = connection;
     ws.group = heartbeat.watch(ws);
     ws.on("message", onMessage);
     ws.on("ping", onPing);
     ws.on("pong", onPong);
-    ws.on("error", onError);
+    ws.on("error", onProtocolError);
     ws.on("close", onClose);
     connection.start(target.sessionId);
   };
@@ -178,7 +175,6 @@ interface Accepted {
   request: IncomingMessage;
   target: Target;
   protocol: SocketProtocol;
-  head: Buffer;
 }
 
 interface Target {
@@ -226,7 +222,11 @@ function onPong(this: WebSocket, payload: Buffer): void {
 function onClose(this: WebSocket, code: number): void {
   const ws = this as SessionSocket;
   ws.group.remove(ws);
-  ws.connection.closed(code === CLOSE_CODES.tooLarge ? "a frame was too large" : "disconnected");
+  ws.connection.gone(code === CLOSE_CODES.tooLarge ? "a frame was too large" : "disconnected");
+}
+
+function onProtocolError(this: WebSocket): void {
+  (this as SessionSocket).connection.stopTracking();
 }
 
 /** A peer that left or broke the protocol; ws closes the socket with the fitting code, and `close` follows. */

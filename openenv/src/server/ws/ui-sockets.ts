@@ -2,6 +2,7 @@ import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { type WebSocket, WebSocketServer } from "ws";
 import { CLOSE_CODES } from "../../protocol/messages.js";
+import type { Holder } from "../backlog.js";
 import type { ServerContext } from "../context.js";
 import { cookieSession, sessionCookieHeader } from "../http/http-session.js";
 import type { Watcher } from "../http/web/visit.js";
@@ -17,6 +18,8 @@ const MAX_WATCHERS = 16;
 const MAX_FRAME = 64 * 1024;
 /** A page that takes its frames no faster is left behind, bytes. */
 const MAX_BUFFERED = 4 * 1024 * 1024;
+/** The same when the backlog of all connections is full. */
+const FULL_MAX_BUFFERED = 64 * 1024;
 
 /** WebSocket `/ws/ui`: tells a page every change of its visitor's episode, and takes nothing. */
 export class UiSockets {
@@ -91,13 +94,40 @@ export class UiSockets {
 
   #watch(ws: WebSocket, session: Session): void {
     const visit = visitOf(session);
+    const { backlog } = this.#context;
+    let held = 0;
+    /** Charges what the page has not taken by now. */
+    const charge = (): void => {
+      const untaken = ws.readyState === ws.OPEN ? ws.bufferedAmount : 0;
+      backlog.hold(untaken - held);
+      held = untaken;
+    };
+    const holder: Holder = {
+      get heldBytes() {
+        return held;
+      },
+      shed() {
+        ws.terminate();
+        charge();
+      },
+    };
     const watcher: Watcher = {
-      tell: (text) => (ws.bufferedAmount > MAX_BUFFERED ? ws.terminate() : ws.send(text)),
+      tell: (text) => {
+        if (ws.bufferedAmount > (backlog.isFull ? FULL_MAX_BUFFERED : MAX_BUFFERED)) return holder.shed("");
+        ws.send(text, charge);
+        charge();
+        backlog.join(holder);
+        backlog.relieve();
+      },
       end: (reason) => ws.close(CLOSE_CODES.sessionEnded, reason),
     };
     ws.on("error", () => {});
     ws.on("pong", () => this.#unheard.delete(ws));
-    ws.on("close", () => visit.leave(watcher));
+    ws.on("close", () => {
+      visit.leave(watcher);
+      charge();
+      backlog.leave(holder);
+    });
     if (session.state === "ready") visit.watch(watcher);
     else watcher.end("the session has ended");
   }
