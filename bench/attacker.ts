@@ -1,6 +1,7 @@
 /** `openenv run attacker.ts <url> <attack>`: one attack on a server of this machine, until this process is ended. */
 import { flood, sendUnfinished } from "../openenv/test-support/attacks.js";
-import { renderCostly } from "../openenv/test-support/costly-messages.js";
+import { openBinarySocket } from "../openenv/test-support/binary-socket.js";
+import { packCostlyStep, renderCostly } from "../openenv/test-support/costly-messages.js";
 import { pipelineRequests, renderRequest } from "../openenv/test-support/pipelined-requests.js";
 import { openTestSocket } from "../openenv/test-support/socket.js";
 
@@ -25,6 +26,13 @@ const ATTACKS: Record<string, (url: string) => Promise<unknown>> = {
   },
   refused: (url) => askAgain(url, renderCostly("empty lists", { items: 15e6, bytes: 15e6 })),
   permitted: (url) => askAgain(url, renderCostly("empty lists", { items: 990_000, bytes: 15e6 })),
+  nan: (url) => askAgain(url, renderCostly("non-finite numbers", { items: 990_000, bytes: 15e6 })),
+  keys: (url) => askAgain(url, renderCostly("keys of one object", { items: 990_000, bytes: 15e6 })),
+  nils: (url) => askPackedAgain(url, packCostlyStep("extra", "nil", 990_000)),
+  silent: async (url) => {
+    // Ten take the free slots, and one waits for a slot, so that silent ones are closed; each comes back.
+    for (let i = 0; i < 11; i++) await openSilent(url);
+  },
 };
 
 const [url = "", name = ""] = process.argv.slice(2);
@@ -48,6 +56,21 @@ async function askAgain(url: string, value: string): Promise<void> {
     for (;;) await socket.ask(frame);
   };
   void ask().catch(() => process.exit(0));
+}
+
+/** The same in MessagePack. */
+async function askPackedAgain(url: string, frame: Buffer): Promise<void> {
+  const socket = await openBinarySocket(`${url}/ws?openenv=binary`);
+  await socket.ask(JSON.stringify(RESET));
+  const ask = async (): Promise<void> => {
+    for (;;) await socket.ask(frame);
+  };
+  void ask().catch(() => process.exit(0));
+}
+
+async function openSilent(url: string): Promise<void> {
+  const { closed } = await openTestSocket(`${url}/ws`);
+  void closed.then(() => openSilent(url)).catch(() => process.exit(0));
 }
 
 function* repeat(first: string, rest: string): Generator<string> {

@@ -1,4 +1,4 @@
-/** `node ours.mjs echo|slow|tools|text|numbers`: an environment served by this package, as a user would write it. */
+/** `node ours.mjs echo|slow|full|tools|text|numbers`: an environment served by this package, as a user would write it. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { defineContract, defineEnvironment, defineTools } from "openenv-ts";
 import { serve } from "openenv-ts/server";
@@ -44,6 +44,8 @@ const environments = {
         };
       },
     ),
+  /** The same, for a server whose capacity is soon reached. */
+  full: () => environments.slow(),
   tools: () =>
     defineEnvironment(defineContract({ name: "echo_env", tools: echoTools }), () => ({
       reset: () => ({ observation: {} }),
@@ -55,7 +57,7 @@ const environments = {
 
 const server = await serve(environments[process.argv[2]](), {
   port: 0,
-  maxConcurrentEnvs: 20_000,
+  maxConcurrentEnvs: process.argv[2] === "full" ? 14 : 20_000,
   handleSignals: true,
 });
 ready(server.port);

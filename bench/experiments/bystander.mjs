@@ -19,7 +19,14 @@ const ATTACKS = {
   pipelined: "pipelined HTTP requests behind a slow step",
   refused: "frames of 15 MB of `[]`, refused",
   permitted: "frames of 990,000 values, accepted",
+  nan: "frames of 990,000 NaN and -Infinity",
+  keys: "frames of an object with 495,000 keys",
+  nils: "MessagePack frames of 990,000 nils",
+  silent: "ten silent sockets that hold the free slots, and one that waits",
 };
+
+/** Environments of `controls/ours.mjs`: with room for the bystanders and ten more, or for as many as come. */
+const SERVERS = { silent: "full" };
 
 export const title = "a bystander while others attack";
 
@@ -27,7 +34,7 @@ export async function run(bench) {
   const rows = [];
   for (const [attack, measure] of Object.entries(ATTACKS)) {
     const samples = await bench.interleave(bench.quick ? { ours: 1 } : { ours: 5 }, (subject) =>
-      bench.withServer(subject, "slow", (server) => compare(server, attack, bench.quick ? 1 : 3)),
+      bench.withServer(subject, SERVERS[attack] ?? "slow", (server) => compare(server, attack, bench.quick ? 1 : 3)),
     );
     rows.push({
       id: `bystander-${attack}`,

@@ -1,5 +1,6 @@
 /** What one peer, or a few, can send to a server to exhaust it. Bounded in bytes; each ends when it is disposed. */
 import { readFileSync } from "node:fs";
+import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createFrameReader, encodeFrame, OPCODE } from "../src/bench/frames.js";
 import { openRawPeer, type RawPeer } from "./raw-peer.js";
@@ -87,6 +88,25 @@ export async function sendUnfinished(url: string, { peers, bytes }: { peers: num
     peers: floods,
     [Symbol.asyncDispose]: async () => {
       for (const { socket } of floods) socket.destroy();
+      await sleep(0);
+    },
+  };
+}
+
+/** So many HTTP requests whose bodies of `bytes` lack the last byte. */
+export async function sendUnfinishedBodies(port: number, { peers, bytes }: { peers: number; bytes: number }) {
+  const head = `POST /step HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${bytes}\r\n\r\n`;
+  const body = Buffer.alloc(bytes - 1, 0x20);
+  const sockets = Array.from({ length: peers }, () => {
+    const socket = connect(port, "127.0.0.1");
+    socket.on("error", () => {}).resume();
+    socket.write(head);
+    socket.write(body);
+    return socket;
+  });
+  return {
+    [Symbol.asyncDispose]: async () => {
+      for (const socket of sockets) socket.destroy();
       await sleep(0);
     },
   };

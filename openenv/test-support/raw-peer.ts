@@ -8,11 +8,13 @@ export interface RawPeer {
   send(...messages: object[]): void;
 }
 
-export async function openRawPeer(url: string, path = "/ws"): Promise<RawPeer> {
-  const socket = connect(Number(new URL(url).port), "127.0.0.1");
+/** @param headers lines that end with a line break. */
+export async function openRawPeer(url: string, path = "/ws", headers = ""): Promise<RawPeer> {
+  const { host, port } = new URL(url);
+  const socket = connect(Number(port), "127.0.0.1");
   socket.on("error", () => {});
   socket.write(
-    `GET ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n` +
+    `GET ${path} HTTP/1.1\r\nHost: ${host}\r\n${headers}Connection: Upgrade\r\nUpgrade: websocket\r\n` +
       "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n",
   );
   const [answer] = (await Promise.race([once(socket, "data"), once(socket, "close")])) as [unknown];

@@ -75,6 +75,20 @@ test("15 MB of the default server's are refused in each format, and no session i
   await binary[Symbol.asyncDispose]();
 }, 120_000);
 
+test("a frame with NaN is read without a reviver, which would be called for each value", async () => {
+  const server = await start({}, { environment });
+  const socket = await open(server);
+  await socket.ask({ type: "reset" });
+  const parse = vi.spyOn(JSON, "parse");
+  const frame = step("any", '["marked",NaN,{"a":-Infinity}]');
+  const answer = await socket.ask(frame);
+  const calls = parse.mock.calls.filter(([text]) => String(text).includes("marked"));
+  parse.mockRestore();
+  expect(answer).toMatchObject({ data: { observation: { items: 3 } } });
+  expect(calls.length).toBeGreaterThan(0);
+  expect(calls.map((args) => args.length)).toEqual(calls.map(() => 1));
+});
+
 test("over HTTP and in JSON-RPC the answer names the limit, too", async () => {
   const server = await start({ maxMessageItems: LIMIT }, { environment });
   const value = renderCostly("zeros", { items: LIMIT + 10, bytes: 15e6 });

@@ -1,15 +1,9 @@
-import { once } from "node:events";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { createContext } from "../../../test-support/context.js";
+import { startLimited } from "../../../test-support/limited-server.js";
 import { openRawPeer } from "../../../test-support/raw-peer.js";
 import { waitFor } from "../../../test-support/servers.js";
 import { defineContract, defineEnvironment } from "../../index.js";
-import { Backlog } from "../backlog.js";
-import { createRuntime } from "../runtime.js";
-import { createSocketServer } from "./socket-server.js";
 
 const MB = 1024 * 1024;
 const contract = defineContract({
@@ -27,13 +21,7 @@ test("what waits on all sockets is bounded: when it is much, each peer gets litt
       return { observation: { text: "x".repeat(100_000) } };
     },
   }));
-  const runtime = createRuntime(environment);
-  const backlog = new Backlog(8 * MB);
-  const context = createContext(runtime, { backlog });
-  const sockets = createSocketServer(context);
-  const server = createServer().on("upgrade", sockets.upgrade).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { backlog, context, url, close } = await startLimited(environment, 8 * MB);
 
   const peers = [];
   for (let i = 0; i < 12; i++) {
@@ -57,6 +45,25 @@ test("what waits on all sockets is bounded: when it is much, each peer gets litt
   for (const { socket } of peers) socket.destroy();
   await waitFor(() => context.sessions.load().active === 0);
   expect(backlog.used).toBe(0);
-  sockets.close();
-  server.close();
+  close();
+}, 60_000);
+
+test("answers that were not taken are charged, however few they are, and given back when they are", async () => {
+  const environment = defineEnvironment(contract, () => ({
+    reset: () => ({ observation: { text: "" } }),
+    step: () => ({ observation: { text: "x".repeat(1_000_000) } }),
+  }));
+  const { backlog, url, close } = await startLimited(environment, 256 * MB);
+  const peer = await openRawPeer(url);
+  peer.send({ type: "reset" });
+  // What the system takes differs; then one answer or a few wait, below the 4 MB at which the peer is waited for.
+  while (backlog.used === 0) {
+    peer.send({ type: "step", data: {} });
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  expect(backlog.used).toBeLessThan(2 * MB);
+  peer.socket.resume();
+  await waitFor(() => backlog.used === 0);
+  peer.socket.destroy();
+  close();
 }, 60_000);

@@ -1,20 +1,12 @@
-import { once } from "node:events";
-import { createServer } from "node:http";
-import type { AddressInfo, Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, expect, test } from "vitest";
 import { flood } from "../../../test-support/attacks.js";
-import { createContext } from "../../../test-support/context.js";
 import { defineCounter } from "../../../test-support/counter.js";
+import { startLimited } from "../../../test-support/limited-server.js";
 import { openRawPeer } from "../../../test-support/raw-peer.js";
 import { waitFor } from "../../../test-support/servers.js";
-import { openTestSocket } from "../../../test-support/socket.js";
 import { encodeFrame, OPCODE } from "../../bench/frames.js";
-import type { EnvironmentDefinition } from "../../env/environment.js";
-import { Backlog } from "../backlog.js";
-import { createRuntime } from "../runtime.js";
 import { FRAME_BYTES } from "./frame-queue.js";
-import { createSocketServer } from "./socket-server.js";
 
 const MB = 1024 * 1024;
 /** The most that one read of a socket brings. */
@@ -28,20 +20,9 @@ afterEach(() => {
 });
 
 async function start(limit: number, own: { pingIntervalMs?: number } = {}) {
-  const backlog = new Backlog(limit);
-  const context = createContext(createRuntime(defineCounter().environment as unknown as EnvironmentDefinition), {
-    backlog,
-    maxMessageBytes: 16 * MB,
-    ...own,
-  });
-  const sockets = createSocketServer(context);
-  const server = createServer().on("upgrade", sockets.upgrade).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  cleanup.push(() => {
-    sockets.close();
-    server.close();
-  });
-  return { backlog, context, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
+  const server = await startLimited(defineCounter().environment, limit, { maxMessageBytes: 16 * MB, ...own });
+  cleanup.push(server.close);
+  return server;
 }
 
 /** A fragment of a message that begins with it, or continues it. */
@@ -136,37 +117,6 @@ test("a message that comes in many small pieces is charged for each of them", as
   await waitFor(() => backlog.used === 0);
   peer.socket.destroy();
 }, 30_000);
-
-test("when memory is short, the largest unfinished message without progress for 5 s is closed with 1013, and no other", async () => {
-  const { backlog, url } = await start(8 * MB);
-  await using bystander = await openTestSocket(`${url}/ws`);
-  await bystander.ask(RESET);
-  const open = async (bytes: number) => {
-    const socket = await openTestSocket(`${url}/ws`);
-    const raw = (socket.ws as unknown as { _socket: Socket })._socket;
-    raw.write(encodeFrame(OPCODE.text, Buffer.alloc(2 * bytes, 0x20)).subarray(0, bytes));
-    return { socket, raw };
-  };
-  const largest = await open(3 * MB);
-  const smaller = await open(2 * MB);
-  await waitFor(() => backlog.used > 4.9 * MB);
-  const lastProgress = performance.now();
-  // Larger than both, but it never stops for long.
-  const progressing = await open(3.4 * MB);
-  const drip = setInterval(() => progressing.raw.write(" "), 200);
-  cleanup.push(() => clearInterval(drip));
-  await waitFor(() => backlog.isFull);
-  expect(await largest.socket.closed).toMatchObject({ code: 1013, reason: expect.stringContaining("unfinished") });
-  // The look before it was up to 250 ms later than the last byte, never earlier.
-  expect(performance.now() - lastProgress).toBeGreaterThan(4_500);
-  expect(backlog.isFull).toBe(false);
-  expect(await bystander.ask({ type: "step", data: { amount: 1 } })).toMatchObject({ type: "observation" });
-  for (const { socket } of [smaller, progressing]) {
-    expect(socket.ws.readyState).toBe(socket.ws.OPEN);
-    await socket[Symbol.asyncDispose]();
-  }
-  await waitFor(() => backlog.used === 0);
-}, 60_000);
 
 test("a large message that makes progress is finished although memory is short", async () => {
   const { backlog, url } = await start(16 * MB);

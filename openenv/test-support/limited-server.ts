@@ -1,0 +1,43 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { EnvironmentDefinition } from "../src/env/environment.js";
+import { Backlog } from "../src/server/backlog.js";
+import type { ServerContext } from "../src/server/context.js";
+import { createRouter } from "../src/server/http/router.js";
+import { createRoutes } from "../src/server/http/routes.js";
+import { createRuntime } from "../src/server/runtime.js";
+import { createSocketServer } from "../src/server/ws/socket-server.js";
+import { createContext } from "./context.js";
+
+export interface LimitedServer {
+  backlog: Backlog;
+  context: ServerContext;
+  url: string;
+  close(): void;
+}
+
+/** HTTP and WebSockets of a server whose connections may hold little together, which no option sets. */
+export async function startLimited(
+  environment: unknown,
+  limit: number,
+  own: Partial<ServerContext> = {},
+): Promise<LimitedServer> {
+  const backlog = new Backlog(limit);
+  const context = createContext(createRuntime(environment as EnvironmentDefinition), { backlog, ...own });
+  const sockets = createSocketServer(context);
+  const webInterface = context.web !== undefined;
+  const server = createServer(createRouter(context, createRoutes({ mode: "simulation", webInterface })));
+  server.on("upgrade", sockets.upgrade).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    backlog,
+    context,
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    close() {
+      sockets.close();
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}
