@@ -75,15 +75,21 @@ test("15 MB of the default server's are refused in each format, and no session i
   await binary[Symbol.asyncDispose]();
 }, 120_000);
 
-test("a frame with NaN is read without a reviver, which would be called for each value", async () => {
+test("a frame with NaN is read without a reviver, and one with too many values is not parsed", async () => {
   const server = await start({}, { environment });
   const socket = await open(server);
   await socket.ask({ type: "reset" });
   const parse = vi.spyOn(JSON, "parse");
   const frame = step("any", '["marked",NaN,{"a":-Infinity}]');
   const answer = await socket.ask(frame);
-  const calls = parse.mock.calls.filter(([text]) => String(text).includes("marked"));
+  const callsWith = (mark: string) => parse.mock.calls.filter(([text]) => String(text).includes(mark));
+  const calls = callsWith("marked");
+  const tooMany = renderCostly("zeros", { items: 1_000_001, bytes: 15e6 });
+  const refusal = await socket.ask(`{"type":"step","data":{"any":{"refused":${tooMany}}}}`);
+  // It is counted before it is parsed.
+  expect(callsWith("refused")).toEqual([]);
   parse.mockRestore();
+  expect(refusal).toMatchObject({ data: { code: "VALIDATION_ERROR" } });
   expect(answer).toMatchObject({ data: { observation: { items: 3 } } });
   expect(calls.length).toBeGreaterThan(0);
   expect(calls.map((args) => args.length)).toEqual(calls.map(() => 1));

@@ -3,6 +3,7 @@ import { afterEach, expect, test } from "vitest";
 import * as z from "zod";
 import { defineCounter } from "../../../test-support/counter.js";
 import { type LimitedServer, startLimited } from "../../../test-support/limited-server.js";
+import { pipelineRequests, renderRequest } from "../../../test-support/pipelined-requests.js";
 import { openRawPeer } from "../../../test-support/raw-peer.js";
 import { waitFor } from "../../../test-support/servers.js";
 import { openTestSocket } from "../../../test-support/socket.js";
@@ -42,6 +43,36 @@ test("at the hard stop the largest holder is closed with 1013, and the newcomer 
   expect(await newcomer.receive()).toMatchObject({ data: { observation: { count: 52 } } });
   expect(smaller.ws.readyState).toBe(smaller.ws.OPEN);
 });
+
+test("an HTTP answer that is not taken is charged, and at the hard stop its connection is closed", async () => {
+  const contract = defineContract({
+    name: "text_env",
+    action: z.object({}),
+    observation: z.object({ text: z.string() }),
+  });
+  const environment = defineEnvironment(contract, () => ({
+    reset: () => ({ observation: { text: "x".repeat(16 * MB) } }),
+    step: () => ({ observation: { text: "" } }),
+  }));
+  const limit = 24 * MB;
+  const { backlog, url } = await start(environment, limit);
+  const ask = () => pipelineRequests(Number(new URL(url).port), renderRequest("/reset", {}));
+  const first = ask();
+  await waitFor(() => backlog.used > 8 * MB);
+  let read = 0;
+  first.on("data", (chunk: Buffer) => (read += chunk.length));
+  await waitFor(() => read > 16 * MB && backlog.used === 0);
+  const others = [ask(), ask(), ask(), ask()];
+  await Promise.all(others.map((socket) => once(socket, "readable")));
+  // The system has taken less than 6 MB of each.
+  expect(backlog.used).toBeLessThan(1.25 * limit);
+  expect(backlog.used).toBeGreaterThan(8 * MB);
+  let closed = 0;
+  for (const socket of others) socket.on("close", () => closed++).resume();
+  await waitFor(() => closed > 0 && backlog.used === 0);
+  expect(closed).toBeLessThan(others.length);
+  for (const socket of [first, ...others]) socket.destroy();
+}, 30_000);
 
 test("many pages that do not read what they watch stay within the backlog, and sessions go on", async () => {
   const contract = defineContract({
