@@ -22,7 +22,7 @@ async function start(environment: EnvironmentDefinition, options: ServeOptions):
   }
   if (process.env["OPENENV_WORKER_NUMBER"] !== undefined) {
     const { findFleet } = await import("./cluster/member.js");
-    return serveHere(environment, { ...options, handleSignals: false }, findFleet());
+    return serveHere(environment, { ...options, handleSignals: false }, await findFleet());
   }
   const { workers, webInterface } = readConfig(environment, options, process.env);
   if (workers === 1) return serveHere(environment, options);

@@ -8,6 +8,7 @@ import { openTestSocket, type TestSocket } from "./socket.js";
  * Says which process it lives in; 13 ends that process, 14 blocks it for good, 15 answers when the session ends, 16 with a megabyte,
  * 17 after half a second.
  * It cannot start while there is a file that `BROKEN` names, and hangs before it serves while `STUCK` names one.
+ * While `TOLD` names one, it waits until its supervisor has told it that the server is paused.
  */
 export const WHERE = `
 import { defineContract, defineEnvironment, defineTools } from "openenv-ts";
@@ -15,6 +16,9 @@ import { existsSync } from "node:fs";
 import * as z from "zod";
 if (existsSync(process.env.BROKEN ?? "")) process.exit(3);
 if (existsSync(process.env.STUCK ?? "")) await new Promise(() => setInterval(() => {}, 60_000));
+if (existsSync(process.env.TOLD ?? "")) {
+  await new Promise((resolve) => process.on("message", ({ about }) => about?.what === "pause" && resolve()));
+}
 const where = defineContract({
   name: "where_env",
   action: z.object({ amount: z.int() }),

@@ -6,6 +6,10 @@ export const WITH_OPERATOR = { operatorToken: OPERATOR_TOKEN };
 export const OPERATOR_VARIABLES = { OPENENV_OPERATOR_TOKEN: OPERATOR_TOKEN };
 
 /** Requests `url` as the operator. */
-export function fetchAsOperator(url: string, headers: Record<string, string> = {}): Promise<Response> {
-  return fetch(url, { headers: { authorization: `Bearer ${OPERATOR_TOKEN}`, ...headers } });
+export function fetchAsOperator(
+  url: string,
+  headers: Record<string, string> = {},
+  method: "GET" | "POST" = "GET",
+): Promise<Response> {
+  return fetch(url, { method, headers: { authorization: `Bearer ${OPERATOR_TOKEN}`, ...headers } });
 }

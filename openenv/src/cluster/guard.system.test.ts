@@ -11,7 +11,8 @@ import { fetchAsOperator } from "../../test-support/operator.js";
 import { processesOfGroup } from "../../test-support/processes.js";
 import { openTestSocket } from "../../test-support/socket.js";
 
-/** The action of a step that never returns. */
+/** The actions of a step that ends its process, and of one that never returns. */
+const ENDS = 13;
 const BLOCKS = 14;
 
 interface Line {
@@ -73,6 +74,53 @@ describe("a step that never returns, under openenv serve with its one worker", {
     await fleet.command.printed(/a call blocks the event loop/);
     await fleet[Symbol.asyncDispose]();
     expect(await fleet.command.exited).toBe(0);
+  });
+});
+
+describe("a server that an operator has paused", { timeout: 120_000 }, () => {
+  test.each(["1", "2"])(
+    "opens no session when its blocked workers (%s) are replaced, for those that waited",
+    async (WORKERS) => {
+      await using fleet = await startFleet({ WORKERS, WORKER_TIMEOUT: "6" });
+      const sessions = await openAll(fleet.url, 8);
+      const workers = new Map(sessions.map(({ socket, pid }) => [pid, socket]));
+      expect(workers.size).toBe(Number(WORKERS));
+      await fetchAsOperator(`${fleet.url}/sessions/pause`, {}, "POST");
+      for (const socket of workers.values()) socket.send(step(BLOCKS));
+      const blocked = () => linesOf(fleet.command).filter(({ msg }) => /a call blocks/.test(msg)).length;
+      await until(() => blocked() >= workers.size);
+      // The system accepts these connections, and a worker that replaces another takes them as soon as it listens.
+      const refusals = Array.from({ length: 40 }, async () => {
+        await using socket = await openTestSocket(`${fleet.url}/ws`);
+        return await socket.ask(RESET);
+      });
+      for (const refusal of await Promise.all(refusals)) {
+        expect(refusal).toMatchObject({
+          data: { code: "CAPACITY_REACHED", message: expect.stringContaining("paused") },
+        });
+      }
+      const { sessions: left } = await fetchAsOperator(`${fleet.url}/sessions`).then((answer) => answer.json());
+      expect(left).toEqual([]);
+      expect(await askHealth(fleet.url)).toBe(503);
+    },
+  );
+
+  test("tells a worker that is being started, before it serves", async () => {
+    await using project = await createProject();
+    await using fleet = await startFleet({ WORKERS: "2", TOLD: join(project.dir, "told") });
+    const sessions = await openAll(fleet.url, 8);
+    await project.write("told", "");
+    sessions[0]?.socket.send(step(ENDS));
+    await fleet.command.printed(/a worker was lost/);
+    const pause = async () => (await fetchAsOperator(`${fleet.url}/sessions/pause`, {}, "POST")).status;
+    const capacity = async () => (await fleet.capacity().catch(() => undefined))?.max_sessions;
+    // It serves when it has been told; its module may listen too late for the first time.
+    await until(async () => (await pause()) === 200 && (await capacity()) === 200);
+    const refusals = Array.from({ length: 40 }, async () => {
+      await using socket = await openTestSocket(`${fleet.url}/ws`);
+      return await socket.ask(RESET);
+    });
+    for (const refusal of await Promise.all(refusals)) expect(refusal).toMatchObject({ type: "error" });
   });
 });
 

@@ -29,18 +29,18 @@ import { stillSocket } from "./still-socket.js";
 /** Changes of the load within this time are told at once. */
 const TELL_MS = 5;
 
-/** The fleet as this process sees it, when a supervisor has started it as a worker. */
-export function findFleet(): Fleet | undefined {
+let found: Promise<Fleet> | undefined;
+
+/**
+ * The fleet as this process sees it, when a supervisor has started it as a worker. With the first call it listens to the
+ * supervisor, and ends soon after it, even in an endless loop.
+ */
+export async function findFleet(): Promise<Fleet | undefined> {
   const number = process.env[WORKER_NUMBER];
   const folder = process.env[WORKER_SOCKETS];
   if (number === undefined || folder === undefined) return undefined;
-  void endWithSupervisor();
-  return new WorkerFleet(Number(number), folder);
-}
-
-/** Has this process, a worker, end soon after its supervisor, even in an endless loop. */
-export function endWithSupervisor(): Promise<void> {
-  return watchParent({ parent: process.ppid, folder: process.env[WORKER_SOCKETS] });
+  found ??= watchParent({ parent: process.ppid, folder }).then(() => new WorkerFleet(Number(number), folder));
+  return found;
 }
 
 class WorkerFleet implements Fleet {
@@ -49,6 +49,8 @@ class WorkerFleet implements Fleet {
   readonly #folder: string;
   readonly #questions = new Map<number, (answer: unknown) => void>();
   #server: FleetServer | undefined;
+  /** What came before there was a server: it may take sessions from the moment it listens, and must know by then. */
+  readonly #early: SupervisorMessage[] = [];
   #others: Member[] = [];
   /** Those that take nothing new, too. */
   #owners: number[] = [];
@@ -62,6 +64,8 @@ class WorkerFleet implements Fleet {
     this.number = number;
     this.#folder = folder;
     this.idPrefix = `w${number}-`;
+    process.on("message", (message: SupervisorMessage, socket?: Socket) => this.#hear(message, socket));
+    tell({ type: "hears" });
   }
 
   listen(server: Server, host: string): Promise<number> {
@@ -80,9 +84,9 @@ class WorkerFleet implements Fleet {
 
   async join(server: FleetServer): Promise<void> {
     this.#server = server;
+    for (const message of this.#early.splice(0)) this.#hear(message, undefined);
     // Slurm, or a terminal, signals every process of a group: when this one ends is the supervisor's to say.
     for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, () => {});
-    process.on("message", (message: SupervisorMessage, socket?: Socket) => this.#hear(message, socket));
     // node:cluster ends a worker whose supervisor is gone; no other process can remove the folder then.
     process.once("exit", () => {
       if (!process.connected) rmSync(this.#folder, { recursive: true, force: true });
@@ -158,7 +162,11 @@ class WorkerFleet implements Fleet {
   }
 
   #hear(message: SupervisorMessage, socket: Socket | undefined): void {
-    const server = this.#server as FleetServer;
+    const server = this.#server;
+    if (server === undefined) {
+      this.#early.push(message);
+      return;
+    }
     switch (message.type) {
       case "ping":
         this.#tellLoad();

@@ -31,6 +31,8 @@ export type Question =
   | { what: "pause"; paused: boolean };
 
 export type WorkerMessage =
+  /** From now on it gets what it is told. It asks for the port after that, and so gets it after what it has to know. */
+  | { type: "hears" }
   | { type: "ready"; about: ServerAbout }
   /** It cannot serve; `isConfig`: for a wrong setting or file. */
   | { type: "failed"; message: string; isConfig: boolean }

@@ -176,11 +176,13 @@ export class Supervisor {
 
   #hear(from: WorkerProcess, message: WorkerNews, socket: Socket | undefined): void {
     switch (message.type) {
+      case "hears":
+        if (this.#paused) void from.ask({ what: "pause", paused: true });
+        return;
       case "ready":
         from.state = "ready";
         this.#about ??= message.about;
         if (this.#draining) from.tell({ type: "drain" });
-        if (this.#paused) void from.ask({ what: "pause", paused: true });
         this.#tellMembers();
         if (this.#taking().length >= this.#options.workers) this.#started?.resolve();
         return;
@@ -308,13 +310,13 @@ export class Supervisor {
         return this.reports(about.query);
       case "pause":
         this.#paused = about.paused;
-        return this.#askAll(about);
+        return this.#askAll(about, ["ready", "starting"]);
     }
   }
 
-  async #askAll(about: Question): Promise<unknown[]> {
-    const listening = [...this.#workers.values()].filter(({ state }) => state === "ready");
-    const answers = await Promise.all(listening.map((worker) => worker.ask(about)));
+  async #askAll(about: Question, states: WorkerProcess["state"][] = ["ready"]): Promise<unknown[]> {
+    const asked = [...this.#workers.values()].filter(({ state }) => states.includes(state));
+    const answers = await Promise.all(asked.map((worker) => worker.ask(about)));
     return answers.filter((answer) => answer !== undefined);
   }
 }
