@@ -125,7 +125,13 @@ describe.skipIf(!swarm.available)("services", () => {
     const provider = swarmProvider();
     await using server = await provider.start({ image: image.slowlyChecked, replicas: 4, timeoutMs: 25_000 });
     for (const service of await services()) {
-      const [spec = ""] = await docker("service", "inspect", "--format", "{{json .Spec.TaskTemplate.ContainerSpec}}", service);
+      const [spec = ""] = await docker(
+        "service",
+        "inspect",
+        "--format",
+        "{{json .Spec.TaskTemplate.ContainerSpec}}",
+        service,
+      );
       expect(JSON.parse(spec).Healthcheck).toMatchObject({ Interval: 5e9 });
     }
     const held = proxy.hold(/^GET \/images\//);

@@ -95,7 +95,10 @@ async function startService(spec: StartSpec, settings: ServiceSettings): Promise
     };
     return { url: balancer.url, logs };
   });
-  const update: SwarmStarted["update"] = async (next, { timeoutMs = spec.timeoutMs ?? DEFAULT_START_TIMEOUT_MS } = {}) => {
+  const update: SwarmStarted["update"] = async (
+    next,
+    { timeoutMs = spec.timeoutMs ?? DEFAULT_START_TIMEOUT_MS } = {},
+  ) => {
     const signal = AbortSignal.timeout(timeoutMs);
     try {
       await exchange?.(next, signal);
