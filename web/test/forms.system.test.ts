@@ -62,7 +62,7 @@ describe.skipIf(!chromium.available)("a form", () => {
     await reset(page);
     await page.getByLabel("Name").fill("lion");
     await page.getByLabel("Color").selectOption({ label: "red" });
-    await page.getByRole("button", { name: "Fill in home" }).click();
+    await page.getByLabel("Home").selectOption({ label: "Fill in" });
     await page.locator("#action_home_x").fill("2");
     await page.getByRole("button", { name: /^Send ↵/ }).click();
     const action = await sent(page);

@@ -81,7 +81,7 @@ async function fillZoo(page: Page): Promise<void> {
   await page.getByLabel(/^Name of the field/).blur();
   await page.getByLabel("Shape").selectOption({ label: "circle" });
   await page.getByLabel("Pair").selectOption({ label: "Fill in" });
-  await page.getByRole("button", { name: "Fill in home" }).click();
+  await page.getByLabel("Home").selectOption({ label: "Fill in" });
   await page.locator("#action_count").fill("99");
   await page.locator("#action_code").fill("x");
 }

@@ -10,10 +10,11 @@ const SIMPLE = ["string", "number", "integer", "boolean"];
 const KEPT = ["default", "const", "enum", "examples", "required", "type"];
 /** Schemas by a name of their author's choice, which may be that of a keyword. */
 const NAMED = ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
-/** Where a default stands that is not filled in: the server does that. */
-export const SERVER_DEFAULT = "x-server-default";
-/** The only value of a field that is filled in once the object around it is. */
-export const FIXED = "x-fixed";
+/** How the form library fills in what such a schema presets. */
+export const DEFAULTS = {
+  emptyObjectFields: "populateAllDefaults",
+  arrayMinItems: { populate: "requiredOnly" },
+} as const;
 /** Schemas that refer to one another could grow without end when the references are replaced. */
 const MOST_REPLACED = 500;
 
@@ -62,9 +63,9 @@ function simplify(schema: unknown): unknown {
     copy["items"] = copy["prefixItems"].map((item, at) => withTitle(item, `Item ${at}`));
   for (const key of ["anyOf", "oneOf"]) {
     const choices = copy[key];
-    if (Array.isArray(choices)) copy[key] = choices.map((choice) => withTitle(choice, choiceTitle(choice)));
+    if (Array.isArray(choices)) copy[key] = choices.flatMap(withoutNesting).map(prepareChoice);
   }
-  return mergeNull(copy);
+  return mergeNull(mergeFixed(copy));
 }
 
 /** The schema with every schema in it replaced. */
@@ -81,7 +82,11 @@ function prepareFields(fields: JsonObject, required: readonly unknown[]): JsonOb
   return Object.fromEntries(
     Object.entries(fields).map(([name, field]) => {
       const titled = withTitle(field, titleOf(name));
-      if (!isObject(titled) || "default" in titled) return [name, titled];
+      if (!isObject(titled)) return [name, titled];
+      const { default: preset, ...plain } = titled;
+      // The form library would mix one with parts with the defaults of its parts: it is left to the server.
+      if (typeof preset === "object" && preset !== null) return [name, makeOptional(plain)];
+      if (preset !== undefined) return [name, titled];
       return [name, required.includes(name) ? withExample(titled) : makeOptional(titled)];
     }),
   );
@@ -104,28 +109,24 @@ function choicesOf({ anyOf, oneOf }: JsonObject): unknown[] {
   return [anyOf, oneOf].flatMap((choices): unknown[] => (Array.isArray(choices) ? choices : []));
 }
 
-/** So that a form does not fill in a part of what nobody asked for. */
+/** What has parts is left out as a whole, or filled in: the form library would fill in some of them. */
 function makeOptional(field: JsonObject): JsonObject {
-  if (field["type"] === "object") return hideDefaults(field) as JsonObject;
-  if (Array.isArray(field["prefixItems"])) {
-    const { title, description, ...tuple } = field;
-    return makeOptional({ title, ...(description ? { description } : {}), anyOf: [{ ...tuple, title: "Fill in" }] });
+  if ("const" in field) {
+    const { const: only, ...rest } = field;
+    return { ...rest, enum: [only] };
   }
-  const key = ["oneOf", "anyOf"].find((name) => Array.isArray(field[name]));
-  if (key === undefined || takesNull(field)) return field;
-  return { ...field, [key]: [{ type: "null", title: "Leave out" }, ...choicesOf(field)] };
+  const choices = choicesOf(field);
+  if (choices.length > 0) {
+    const key = "oneOf" in field ? "oneOf" : "anyOf";
+    return { ...field, [key]: [LEFT_OUT, ...choices] };
+  }
+  if (!("properties" in field || "prefixItems" in field || "$ref" in field)) return field;
+  const { title, description, ...whole } = field;
+  return { title, ...(description ? { description } : {}), anyOf: [LEFT_OUT, { ...whole, title: "Fill in" }] };
 }
 
-function hideDefaults(schema: unknown): unknown {
-  if (!isObject(schema)) return schema;
-  const { default: preset, const: fixed, ...rest } = schema;
-  const fields = rest["properties"];
-  if (isObject(fields)) {
-    rest["properties"] = Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, hideDefaults(field)]));
-  }
-  if ("const" in schema) return { ...rest, enum: [fixed], [FIXED]: fixed };
-  return "default" in schema ? makeOptional({ ...rest, [SERVER_DEFAULT]: preset }) : rest;
-}
+/** The first choice is that of a field that is not there. It fits nothing, also not null. */
+const LEFT_OUT = { type: "null", title: "Leave out", not: {} };
 
 /** Without a title of its own a field is called by its name. */
 function withTitle(schema: unknown, title: string): unknown {
@@ -135,6 +136,33 @@ function withTitle(schema: unknown, title: string): unknown {
 function titleOf(name: string): string {
   const words = name.replaceAll("_", " ").trim();
   return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+/** A choice that is nothing but a union again is as many choices. */
+function withoutNesting(choice: unknown): unknown[] {
+  if (!isObject(choice)) return [choice];
+  const inner = choicesOf(choice);
+  const isOnlyUnion = Object.keys(choice).every((key) => ["anyOf", "oneOf", "title", "description"].includes(key));
+  return inner.length > 0 && isOnlyUnion ? inner : [choice];
+}
+
+/** A union of fixed values is an enum. */
+function mergeFixed(schema: JsonObject): JsonObject {
+  const { anyOf: _anyOf, oneOf: _oneOf, ...rest } = schema;
+  const values = choicesOf(schema).map((choice): unknown[] | undefined => {
+    if (!isObject(choice)) return undefined;
+    if (Array.isArray(choice["enum"])) return choice["enum"];
+    if ("const" in choice) return [choice["const"]];
+    return choice["type"] === "null" ? [null] : undefined;
+  });
+  if (values.length === 0 || values.includes(undefined)) return schema;
+  return { ...rest, enum: [...new Set(values.flat())] };
+}
+
+/** One that is null has to be filled in when it is chosen. */
+function prepareChoice(choice: unknown): unknown {
+  const titled = withTitle(choice, choiceTitle(choice));
+  return isObject(titled) && titled["type"] === "null" ? { ...titled, default: null } : titled;
 }
 
 /** A choice is called by the value that only it has, else by its type. */

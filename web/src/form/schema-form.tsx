@@ -4,7 +4,7 @@ import { type KeyboardEvent, type ReactNode, useEffect, useMemo, useRef } from "
 import type { ValidationIssue } from "../../../openenv/src/errors.js";
 import type { JsonObject } from "../../../openenv/src/protocol/messages.js";
 import { REQUIRED } from "./issues.js";
-import { prepareSchema } from "./prepare-schema.js";
+import { DEFAULTS, prepareSchema } from "./prepare-schema.js";
 import { templates } from "./templates.js";
 import { createValidator, toJson } from "./validator.js";
 import { Input, widgets } from "./widgets.js";
@@ -29,9 +29,7 @@ export interface SchemaFormProps {
 const NOTHING = <span hidden />;
 const UI = {
   "ui:submitButtonOptions": { norender: true },
-  "ui:globalOptions": { enableOptionalDataFieldForType: ["object" as const] },
 };
-const DEFAULTS = { emptyObjectFields: "populateAllDefaults" } as const;
 
 /** A form made from a JSON Schema. It is told what is wrong on leaving a field and on sending, never while typing. */
 export default function SchemaForm({

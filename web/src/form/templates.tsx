@@ -6,14 +6,12 @@ import {
   type FieldTemplateProps,
   type MultiSchemaFieldTemplateProps,
   type ObjectFieldTemplateProps,
-  type OptionalDataControlsTemplateProps,
   type WrapIfAdditionalTemplateProps,
 } from "@rjsf/utils";
 import { type ReactNode, useEffect } from "react";
 import { Icon } from "../parts/icon.js";
 import { IconButton } from "../parts/icon-button.js";
 import { MessageSlot } from "../parts/message-slot.js";
-import { FIXED } from "./prepare-schema.js";
 import { typeHint } from "./type-hint.js";
 
 /** How the parts of a form look; one label, its type, the input, its description, its errors. */
@@ -23,18 +21,17 @@ export const templates = {
   ArrayFieldTemplate: ArrayGroup,
   ArrayFieldItemTemplate: ArrayItem,
   MultiSchemaFieldTemplate: Union,
-  OptionalDataControlsTemplate: OptionalControls,
   WrapIfAdditionalTemplate: Additional,
   DescriptionFieldTemplate: () => null,
 };
 
 function Field(props: FieldTemplateProps) {
   const { id, label, required, schema, rawDescription, children, rawErrors, hidden, displayLabel, registry } = props;
-  if (schema.const !== undefined || FIXED in schema) return <Fixed {...props} />;
+  if (schema.const !== undefined) return <Fixed {...props} />;
   if (hidden) return <div hidden>{children}</div>;
   const isUnion = schema.oneOf !== undefined || schema.anyOf !== undefined;
   const isGroup = !isUnion && ["object", "array"].includes(String([schema.type].flat()[0])) && !displayLabel;
-  const type = [isUnion ? "union" : typeHint(schema), required ? "required" : ""].filter(Boolean).join(", ");
+  const type = [typeHint(schema), required ? "required" : ""].filter(Boolean).join(", ");
   const Wrap = registry.templates.WrapIfAdditionalTemplate;
   return (
     <Wrap {...props}>
@@ -51,7 +48,7 @@ function Field(props: FieldTemplateProps) {
             {rawDescription}
           </p>
         ) : null}
-        <MessageSlot id={id} isGroup={isGroup && props.fieldPathId.path.length > 0}>
+        <MessageSlot id={id} kind={props.fieldPathId.path.length === 0 ? "form" : isGroup ? "group" : "field"}>
           {[...new Set(rawErrors)].join(" ")}
         </MessageSlot>
       </div>
@@ -62,7 +59,7 @@ function Field(props: FieldTemplateProps) {
 /** Nothing to choose: it is filled in by itself, and not shown. */
 function Fixed({ schema, formData, onChange, fieldPathId, children }: FieldTemplateProps) {
   const missing = formData === undefined;
-  const value: unknown = schema.const ?? schema[FIXED];
+  const value: unknown = schema.const;
   useEffect(() => {
     if (missing) onChange(value, fieldPathId.path);
   }, [missing, onChange, value, fieldPathId.path]);
@@ -70,11 +67,8 @@ function Fixed({ schema, formData, onChange, fieldPathId, children }: FieldTempl
 }
 
 function ObjectGroup(props: ObjectFieldTemplateProps) {
-  const { title, description, properties, fieldPathId, schema, uiSchema, formData, required, optionalDataControl } =
-    props;
+  const { title, description, properties, fieldPathId, schema, uiSchema, formData, required } = props;
   const isRoot = fieldPathId.path.length === 0;
-  // One without fields of its own is filled in by adding some.
-  const optional = Object.keys(schema.properties ?? {}).length > 0 ? optionalDataControl : undefined;
   const fields = (
     <div className={isRoot ? "stack stack--form" : "group group--nested"}>
       {properties.filter(({ hidden }) => !hidden).map(({ content }) => content)}
@@ -90,28 +84,17 @@ function ObjectGroup(props: ObjectFieldTemplateProps) {
       type={required ? "object, required" : "object, optional"}
       description={description}
     >
-      {optional}
-      {optional && properties.length === 0 ? null : fields}
+      {fields}
     </Group>
   );
 }
 
-function ArrayGroup({
-  title,
-  items,
-  schema,
-  canAdd,
-  onAddClick,
-  fieldPathId,
-  required,
-  optionalDataControl,
-}: ArrayFieldTemplateProps) {
+function ArrayGroup({ title, items, schema, canAdd, onAddClick, fieldPathId, required }: ArrayFieldTemplateProps) {
   const noun = title.replace(/s$/, "").toLowerCase() || "item";
   const type = [typeHint(schema), required ? "required" : ""].filter(Boolean).join(", ");
   return (
     <Group id={fieldPathId.$id} title={title} type={type} description={schema.description}>
       <div className="group">
-        {optionalDataControl}
         {items}
         {canAdd ? <AddButton label={`Add ${noun}`} onClick={() => onAddClick()} /> : null}
       </div>
@@ -140,15 +123,6 @@ function Union({ selector, optionSchemaField, schema }: MultiSchemaFieldTemplate
       {selector}
       <div className="union__choice">{optionSchemaField}</div>
     </div>
-  );
-}
-
-function OptionalControls({ id, schema, onAddClick, onRemoveClick }: OptionalDataControlsTemplateProps) {
-  const label = schema.title ?? "it";
-  if (onAddClick) return <AddButton id={id} label={`Fill in ${label.toLowerCase()}`} onClick={() => onAddClick()} />;
-  if (!onRemoveClick) return null;
-  return (
-    <IconButton id={id} icon="close" label={`Leave out ${label}`} className="group__out" onClick={onRemoveClick} />
   );
 }
 
@@ -192,10 +166,10 @@ function Group({ id, title, type, description, children }: GroupProps) {
   );
 }
 
-function AddButton({ id, label, onClick }: { id?: string; label: string; onClick(): void }) {
+function AddButton({ label, onClick }: { label: string; onClick(): void }) {
   return (
     <div>
-      <button type="button" id={id} className="btn btn--ghost btn--sm flush" onClick={onClick}>
+      <button type="button" className="btn btn--ghost btn--sm flush" onClick={onClick}>
         <Icon name="plus" />
         {label}
       </button>

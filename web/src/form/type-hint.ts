@@ -4,6 +4,7 @@ import type { RJSFSchema } from "@rjsf/utils";
 export function typeHint(schema: RJSFSchema): string {
   if (schema.const !== undefined) return "fixed";
   if (schema.enum) return "enum";
+  if (schema.anyOf || schema.oneOf) return unionHint([...(schema.anyOf ?? []), ...(schema.oneOf ?? [])]);
   const types = [schema.type ?? []].flat();
   const named = types.filter((type) => type !== "null");
   const optional = types.includes("null") ? " or null" : "";
@@ -12,6 +13,12 @@ export function typeHint(schema: RJSFSchema): string {
     return `${schema.format ?? "string"}${span(schema.minLength, schema.maxLength).replace(",", "")}${optional}`;
   }
   return named.length > 0 ? `${named.join(" or ")}${span(schema.minimum, schema.maximum)}${optional}` : "";
+}
+
+/** Of one that is only left out or filled in, what is filled in. */
+function unionHint(choices: RJSFSchema["anyOf"] & object): string {
+  const [only, ...others] = choices.filter((choice) => typeof choice === "object" && choice.type !== "null");
+  return typeof only === "object" && others.length === 0 ? typeHint(only) : "union";
 }
 
 function itemHint({ items }: RJSFSchema): string {

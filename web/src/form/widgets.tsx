@@ -1,10 +1,10 @@
 import { type BaseInputTemplateProps, type EnumOptionsType, getInputProps, type WidgetProps } from "@rjsf/utils";
 import type { KeyboardEvent } from "react";
 import { Icon } from "../parts/icon.js";
-import { SERVER_DEFAULT } from "./prepare-schema.js";
 
 /** Fields that are written line by line: there Enter adds a line. */
 const PROGRAM = /code|program|script|prompt|source/i;
+const LONG_TEXT = 200;
 /** Formats whose text has no second line. */
 const ONE_LINE = /^(uuid|ipv4|ipv6|hostname|duration|uri-reference|json-pointer|regex)$|^idn-|^iri/;
 
@@ -46,7 +46,7 @@ export function Input(props: BaseInputTemplateProps) {
       autoFocus={autofocus}
       autoComplete="off"
       spellCheck={false}
-      placeholder={placeholderOf(schema.default ?? schema[SERVER_DEFAULT], schema.examples)}
+      placeholder={placeholderOf(schema.default, schema.examples)}
       aria-invalid={rawErrors?.length ? true : undefined}
       aria-describedby={`${id}__description ${id}__error`}
       onChange={({ target }) => onChange(target.value === "" ? emptyValue(props) : target.value)}
@@ -75,7 +75,7 @@ function Text(props: WidgetProps) {
 /** Text of any number of lines: one line high, and growing with what is in it. */
 function Area(props: WidgetProps) {
   const { id, name, label, hideLabel, value, required, disabled, readonly, onChange, onBlur, onFocus, schema } = props;
-  const isProgram = PROGRAM.test(name);
+  const isProgram = PROGRAM.test(name) && schema.pattern === undefined && (schema.maxLength ?? LONG_TEXT) >= LONG_TEXT;
   const text = String(value ?? "");
   const send = (event: KeyboardEvent<HTMLTextAreaElement>): void => {
     const { key, shiftKey, altKey, ctrlKey, metaKey, nativeEvent, currentTarget } = event;
@@ -97,7 +97,7 @@ function Area(props: WidgetProps) {
         readOnly={readonly}
         spellCheck={false}
         enterKeyHint={isProgram ? "enter" : "send"}
-        placeholder={placeholderOf(schema.default ?? schema[SERVER_DEFAULT], schema.examples)}
+        placeholder={placeholderOf(schema.default, schema.examples)}
         aria-invalid={props.rawErrors?.length ? true : undefined}
         aria-describedby={`${id}__description ${id}__error ${id}__keys`}
         onChange={({ target }) => onChange(target.value === "" ? emptyValue(props) : target.value)}

@@ -67,7 +67,9 @@ export function JsonEditor({ id, value, onChange, onSend, onInvalid, children }:
           onBlur={() => setProblem(describe(parse(text)))}
           onKeyDown={onKeyDown}
         />
-        <MessageSlot id={`${id}-json`}>{problem}</MessageSlot>
+        <MessageSlot id={`${id}-json`} kind="tall">
+          {problem}
+        </MessageSlot>
         <span className="hint keys keys--typing" id={`${id}-json__keys`}>
           Enter adds a line, Ctrl+Enter sends
         </span>

@@ -76,10 +76,13 @@ function EpisodeHead({ timeline, index }: { timeline: Timeline; index: number })
 }
 
 function Summary({ step, before }: { step: Step; before: Step | undefined }) {
-  const parts = step.view?.parts.flatMap((part) => (part.kind === "text" ? [part.runs] : [])) ?? [];
+  const parts = textsOf(step);
   const at = parts.findLastIndex((runs) => runs.some(isMark));
   if (at < 0 || step.failure) return <>{summarizeObservation(step, before)}</>;
-  const marks = parts[at]?.filter(isMark).slice(0, MOST_MARKS) ?? [];
+  // Marks that were there before are not those of this step.
+  const isNew = JSON.stringify(parts.slice(0, at + 1)) !== JSON.stringify(textsOf(before).slice(0, at + 1));
+  if (!isNew && at === parts.length - 1) return <>{summarizeObservation(step, before)}</>;
+  const marks = isNew ? (parts[at]?.filter(isMark).slice(0, MOST_MARKS) ?? []) : [];
   const rest = parts
     .slice(at + 1)
     .flat()
@@ -89,4 +92,8 @@ function Summary({ step, before }: { step: Step; before: Step | undefined }) {
       {marks.map((run, index) => renderRun({ ...run, text: run.text.trim() }, index))} {rest.join(" ").slice(0, 80)}
     </>
   );
+}
+
+function textsOf(step: Step | undefined): (readonly TextRun[])[] {
+  return step?.view?.parts.flatMap((part) => (part.kind === "text" ? [part.runs] : [])) ?? [];
 }
