@@ -13,6 +13,8 @@ export interface Balancer extends AsyncDisposable {
   url: string;
   /** Ends it and starts it again with nothing kept. */
   restart(): Promise<void>;
+  /** Of HAProxy: another process takes over; the old one ends with its last connection. */
+  reload(): Promise<void>;
 }
 
 export interface Plan {
@@ -74,8 +76,9 @@ export async function startBalancer(
       throw error;
     },
   );
+  const replaced: (Running | undefined)[] = [];
   const end = async (): Promise<void> => {
-    await running?.end();
+    await Promise.all([...replaced.splice(0), running].map((one) => one?.end()));
     running = undefined;
   };
   return {
@@ -83,6 +86,11 @@ export async function startBalancer(
     async restart() {
       await end();
       running = await run(path, BALANCERS[kind].args(config), url);
+    },
+    async reload() {
+      const old = running;
+      running = await run(path, [...BALANCERS[kind].args(config), "-sf", String(old?.pid)], url);
+      replaced.push(old);
     },
     async [Symbol.asyncDispose]() {
       await end();
@@ -97,6 +105,7 @@ function adapt(text: string): string {
 }
 
 interface Running {
+  pid: number | undefined;
   end(): Promise<void>;
 }
 
@@ -112,7 +121,7 @@ export async function run(path: string, args: readonly string[], url: string): P
     child.kill("SIGKILL");
     throw new Error(`${path} ${args.join(" ")} does not serve ${url}:\n${output}`);
   }
-  return { end: () => endChild(child, exited) };
+  return { pid: child.pid, end: () => endChild(child, exited) };
 }
 
 /** Polls; the balancer may need a moment to find its servers healthy. */

@@ -132,21 +132,24 @@ describe("several workers behind one address", { timeout: 180_000 }, () => {
     expect((await openAll(fleet.url, 4)).every(({ pid }) => pid !== stuck?.pid)).toBe(true);
   });
 
-  test("are replaced one by one on SIGHUP, and no newcomer is refused meanwhile", async () => {
-    await using fleet = await startFleet({ WORKERS: "2", SHUTDOWN_GRACE: "5" });
-    const before = await openAll(fleet.url, 4);
-    const old = new Set(before.map(({ pid }) => pid));
-    fleet.command.process.kill("SIGHUP");
-    const closes = before.map(({ socket }) => socket.closed);
-    let fresh = 0;
-    await until(async () => {
-      const [session] = await openAll(fleet.url, 1);
-      if (session && !old.has(session.pid)) fresh++;
-      await session?.socket[Symbol.asyncDispose]();
-      return fresh > 10;
-    });
-    expect((await Promise.all(closes)).map(({ code }) => code)).toEqual([1012, 1012, 1012, 1012]);
-  });
+  test.each(["1", "2"])(
+    "%s: are replaced one by one on SIGHUP, and no newcomer is refused meanwhile",
+    async (workers) => {
+      await using fleet = await startFleet({ WORKERS: workers, SHUTDOWN_GRACE: "5" });
+      const before = await openAll(fleet.url, 4);
+      const old = new Set(before.map(({ pid }) => pid));
+      fleet.command.process.kill("SIGHUP");
+      const closes = before.map(({ socket }) => socket.closed);
+      let fresh = 0;
+      await until(async () => {
+        const [session] = await openAll(fleet.url, 1);
+        if (session && !old.has(session.pid)) fresh++;
+        await session?.socket[Symbol.asyncDispose]();
+        return fresh > 10;
+      });
+      expect((await Promise.all(closes)).map(({ code }) => code)).toEqual([1012, 1012, 1012, 1012]);
+    },
+  );
 
   test("are as many as before after a second SIGHUP, though the first ones still have sessions", async () => {
     await using fleet = await startFleet({ WORKERS: "2", MAX_CONCURRENT_ENVS: "4", SHUTDOWN_GRACE: "300" });

@@ -183,4 +183,5 @@ const OWN_VARIABLES: Record<string, string | undefined> = {
   WORKERS: "workers",
   MAX_CONCURRENT_ENVS: "capacity",
   SHUTDOWN_DRAIN: "graceSeconds",
+  SHUTDOWN_GRACE: "graceSeconds",
 };

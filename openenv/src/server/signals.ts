@@ -34,13 +34,23 @@ export function onSignals({ drain, close, reload }: SignalHandlers, log: Logger)
   };
 }
 
-/** Starts a server that a signal ends meanwhile: the first process of a container has no other handlers. */
+/**
+ * Starts a server that a signal ends meanwhile: the first process of a container has no other handlers. A SIGHUP waits
+ * until the server has its own handler, unless the terminal was closed.
+ */
 export async function startInterruptibly<T>(start: () => Promise<T>): Promise<T> {
   const end = (): void => process.exit(0);
-  process.once("SIGTERM", end).once("SIGINT", end);
+  const hadTerminal = isatty(STDIN);
+  let isHungUp = false;
+  const hangUp = (): void => {
+    if (hadTerminal && !isatty(STDIN)) end();
+    isHungUp = true;
+  };
+  process.once("SIGTERM", end).once("SIGINT", end).on("SIGHUP", hangUp);
   try {
     return await start();
   } finally {
-    process.removeListener("SIGTERM", end).removeListener("SIGINT", end);
+    process.removeListener("SIGTERM", end).removeListener("SIGINT", end).removeListener("SIGHUP", hangUp);
+    if (isHungUp) process.kill(process.pid, "SIGHUP");
   }
 }

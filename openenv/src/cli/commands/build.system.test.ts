@@ -65,6 +65,8 @@ describe.skipIf(!engine.available)("the image of the echo environment", TIME_LIM
         "WORKERS=4",
         "MAX_CONCURRENT_ENVS=100",
         "NODE_ENV=production",
+        "SHUTDOWN_DRAIN=8",
+        "SHUTDOWN_GRACE=1",
       ]),
     );
     expect(Object.keys(ExposedPorts ?? {})).toEqual(["8000/tcp"]);

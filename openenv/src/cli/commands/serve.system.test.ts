@@ -123,7 +123,7 @@ describe.each([1, 2])("with %i workers", (workers) => {
     running.process.kill("SIGTERM");
     await running.printed(/shutting down/);
     running.process.kill("SIGTERM");
-    if (workers > 1) running.process.kill("SIGHUP");
+    running.process.kill("SIGHUP");
     expect(await answer).toMatchObject({ observation: { count: 1 } });
     expect(await running.exited).toBe(0);
     await project[Symbol.asyncDispose]();
@@ -138,6 +138,17 @@ describe.each([1, 2])("with %i workers", (workers) => {
     expect(await answer).toBe("cut");
     await project[Symbol.asyncDispose]();
   });
+});
+
+test("a SIGHUP while the server starts does not end it: its worker is replaced when it serves", async () => {
+  const module = `console.log("loading");\nawait new Promise((go) => setTimeout(go, 1500));\n${counterModule()}`;
+  await using project = await createProject({ "environment.ts": module });
+  await using running = startCommand(["serve", ...FREE], { cwd: project.dir });
+  await running.printed(/loading/);
+  running.process.kill("SIGHUP");
+  await running.printed(/loading[^]*loading/);
+  const [, url] = await running.printed(URL_LINE);
+  expect((await fetch(`${url}/health`)).status).toBe(200);
 });
 
 test.each([1, 2])("a signal ends a server with %i workers that does not listen yet", async (workers) => {

@@ -53,6 +53,8 @@ export function renderCompose(topology: Topology): RenderedFiles {
         labels: { "openenv.config": fingerprint(config) },
         volumes: [`./${place.file}:${place.target}:ro`],
         ulimits: { nofile: files },
+        "# Sockets that go through it end with it: it gets as long as the servers.": null,
+        stop_grace_period: `${stopSeconds(topology)}s`,
         depends_on: kind === "nginx" ? serverNames(nodes) : ["env"],
         ...(kind === "nginx" && { networks: { default: { ipv4_address: `${SUBNET}.2` } } }),
       },

@@ -16,7 +16,7 @@ export function serverVariables(topology: Topology): Record<string, string> {
     PORT: String(topology.port),
     WORKERS: String(topology.workers),
     MAX_CONCURRENT_ENVS: String(topology.capacity),
-    SHUTDOWN_DRAIN: String(topology.graceSeconds),
+    ...stopVariables(topology),
     ...topology.variables,
     ...hostVariables(topology),
   };
@@ -56,7 +56,21 @@ export function refuseHost(target: string, { balancer }: Topology): void {
   throw new ConfigError(`${target} says itself where the balancer is published: leave balancer.host out.`);
 }
 
-/** Seconds until a server that was told to end is killed: its sessions' own, and those of SHUTDOWN_GRACE and to close. */
-export function stopSeconds({ graceSeconds }: Topology): number {
-  return graceSeconds + 10;
+/** Seconds after those for sessions: answers in flight get the first three, and what is left is closed. */
+const CLOSE_SECONDS = 5;
+
+/** What a server has to know to end within {@link stopSeconds}. */
+export function stopVariables({ graceSeconds }: Topology): Record<string, string> {
+  return { SHUTDOWN_DRAIN: String(graceSeconds), SHUTDOWN_GRACE: String(CLOSE_SECONDS - 2) };
 }
+
+/** Seconds until a server that was told to end is killed. */
+export function stopSeconds({ graceSeconds }: Topology): number {
+  return graceSeconds + CLOSE_SECONDS;
+}
+
+/**
+ * Of Kubernetes: seconds in which whoever reads the cluster's own lists, such as a Service of yours, notices that a server is about to
+ * be told to end. The balancers notice after that, by its check, and what they still send is let in.
+ */
+export const LEAVE_SECONDS = 5;

@@ -30,7 +30,7 @@ export function renderHaproxy(topology: Topology, { backends = [], discovery, is
 global
     log stdout format raw local0 notice
     maxconn ${totalLimit(topology, servers)}
-${isJob ? NO_SHARED_PORT : ""}
+${isJob ? NO_SHARED_PORT : "    localpeer openenv\n"}
 defaults
     mode http
     log global
@@ -51,7 +51,7 @@ defaults
     retries 3
     option redispatch 1
 
-${resolvers}frontend openenv
+${isJob ? "" : renderPeers(balancer.port)}${resolvers}frontend openenv
     bind ${balancer.host}:${port}${balancer.host === "::" ? " v4v6" : ""}
     option forwardfor
     default_backend openenv
@@ -61,7 +61,7 @@ ${renderMetrics(balancer)}backend openenv
     # A session that lives in one server: who names it is led there. HAProxy learns its id from the server's answer.
     # A plain request of MCP names it in its body, and a socket that joins it in its URL.
     # Without a time after which a silent one is forgotten: the oldest of a million make room.
-    stick-table type string len 128 size 1m
+    stick-table type string len 128 size 1m${isJob ? "" : " peers openenv"}
     option http-buffer-request
     stick match req.hdr(openenv-session)
     stick match req.hdr(mcp-session-id)
@@ -79,6 +79,15 @@ ${isJob ? NAMED_CHECK : ""}    http-check expect status 200
     # A server that drains answers 503: it gets no new session, and those it has go on.
     default-server check inter 1s fall 3 rise 1 maxconn ${connectionLimit(topology)}${discovery === undefined ? "" : " resolvers cluster resolve-prefer ipv4 init-addr none"}
 ${discovery === undefined ? renderServers(backends) : renderPlaces(topology, discovery.name)}`;
+}
+
+/** A reload starts another process, which has to learn where sessions live. */
+function renderPeers(port: number): string {
+  return `# On a reload the old process hands its table over to the new one.
+peers openenv
+    peer openenv unix@/tmp/openenv-haproxy-${port}.sock
+
+`;
 }
 
 const NO_SHARED_PORT = `    # Another job's HAProxy at the same port would get every second connection.

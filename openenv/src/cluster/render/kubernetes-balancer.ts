@@ -1,5 +1,5 @@
 import type { Topology } from "../topology.js";
-import { BALANCER_IMAGES, fingerprint } from "./container.js";
+import { BALANCER_IMAGES, fingerprint, LEAVE_SECONDS, stopSeconds } from "./container.js";
 import { renderEnvoy } from "./envoy.js";
 import { unprivileged, WITHOUT_RIGHTS } from "./pod-security.js";
 import { type EnvoySize, sizeEnvoys } from "./sizing.js";
@@ -57,7 +57,7 @@ function deployment(topology: Topology, { config, size }: { config: string; size
         },
         spec: {
           "# Sockets that go through a balancer end with it: it gets the time that sessions get.": null,
-          terminationGracePeriodSeconds: graceSeconds + 15,
+          terminationGracePeriodSeconds: LEAVE_SECONDS + stopSeconds(topology),
           automountServiceAccountToken: false,
           securityContext: {
             ...unprivileged(ENVOY_USER),
@@ -81,7 +81,7 @@ function deployment(topology: Topology, { config, size }: { config: string; size
               ],
               readinessProbe: { httpGet: { path: "/health", port: "http" }, periodSeconds: 2, timeoutSeconds: 2 },
               livenessProbe: { tcpSocket: { port: "http" }, periodSeconds: 10, failureThreshold: 6 },
-              lifecycle: { preStop: { sleep: { seconds: graceSeconds + 5 } } },
+              lifecycle: { preStop: { sleep: { seconds: LEAVE_SECONDS + graceSeconds } } },
               [`# For ${size.connections} connections, with one of the Envoys gone.`]: null,
               resources: { requests: amounts, limits: amounts },
               securityContext: WITHOUT_RIGHTS,

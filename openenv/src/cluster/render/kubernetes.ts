@@ -1,6 +1,6 @@
 import { ConfigError } from "../../errors.js";
 import type { Topology } from "../topology.js";
-import { serverVariables, stopSeconds } from "./container.js";
+import { LEAVE_SECONDS, serverVariables, stopSeconds } from "./container.js";
 import { renderBalancerManifests } from "./kubernetes-balancer.js";
 import { loadRatio, metric } from "./metric.js";
 import { renderPodScrape } from "./monitoring.js";
@@ -9,11 +9,6 @@ import { countSurge } from "./sizing.js";
 import type { RenderedFiles } from "./targets.js";
 import { renderYaml } from "./yaml.js";
 
-/**
- * Seconds in which whoever reads the cluster's own lists, such as a Service of yours, notices that a server is about to
- * be told to end. The balancers notice after that, by its check, and what they still send is let in.
- */
-const LEAVE_SECONDS = 5;
 /** Seconds between two questions whether the server lives, and those in which it replaces a worker by itself. */
 const LIVE_SECONDS = 10;
 const REPLACE_SECONDS = 30;

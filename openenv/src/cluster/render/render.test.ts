@@ -26,6 +26,21 @@ test.each(["compose", "swarm"] as const)("%s takes up the balancer's new configu
   expect(named(250)).not.toBe(named(251));
 });
 
+test.each(["compose", "compose-nginx", "swarm", "kubernetes", "slurm-one", "slurm-many"])(
+  "%s kills nothing before its sessions' time and five seconds to close are over",
+  (name) => {
+    const { target, topology } = CASES[name] as Case;
+    const text = Object.values(render({ target, topology: { ...topology, graceSeconds: 77 } })).join("\n");
+    // In Kubernetes a server first waits five seconds for the lists of the cluster.
+    const stop = target === "kubernetes" ? 87 : 82;
+    const found = [...text.matchAll(/(?:stop_grace_period: |terminationGracePeriodSeconds: |TERM@)(\d+)/g)];
+    expect(found.length).toBeGreaterThan(0);
+    expect(found.map(([, seconds]) => Number(seconds))).toEqual(found.map(() => stop));
+    expect(text).toMatch(/SHUTDOWN_DRAIN(=|: |\n +value: )"?77"?\n/);
+    expect(text).toMatch(/SHUTDOWN_GRACE(=|: |\n +value: )"?3"?\n/);
+  },
+);
+
 test.each([
   ["nginx", "listen [::]:8080 ipv6only=off"],
   ["envoy", 'address: "::", port_value: 8080, ipv4_compat: true'],

@@ -1,6 +1,6 @@
 import { ConfigError } from "../../errors.js";
 import type { Topology } from "../topology.js";
-import { hostVariables, stopSeconds } from "./container.js";
+import { hostVariables, stopSeconds, stopVariables } from "./container.js";
 import { renderEndpoint, renderEnvoy } from "./envoy.js";
 import { renderHaproxy } from "./haproxy.js";
 import { JOB_DEPLOYMENT, JOB_PORT } from "./limits.js";
@@ -74,7 +74,7 @@ function serverSettings(topology: Topology): Record<string, string> {
     HOST: "0.0.0.0",
     WORKERS: String(topology.workers),
     MAX_CONCURRENT_ENVS: String(topology.capacity),
-    SHUTDOWN_DRAIN: String(topology.graceSeconds),
+    ...stopVariables(topology),
     ...topology.variables,
     ...hostVariables(topology),
   };

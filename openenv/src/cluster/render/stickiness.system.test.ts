@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { MANY, openHttp, openOnBoth, stepHttp, TALLY, tallied } from "../../../test-support/balanced-sessions.js";
 import { BALANCERS, startBalancer } from "../../../test-support/balancers.js";
@@ -144,6 +145,40 @@ for (const [kind, { require }] of Object.entries(BALANCERS)) {
       }
       await one.server.close();
       await drained;
+    });
+
+    test.skipIf(kind !== "haproxy")("a reload loses no session of HTTP or MCP", async () => {
+      await using fleet = await startPair();
+      const sessions = await openOnBoth(fleet, () => openHttp(fleet.url));
+      const opened = await openOnBoth(fleet, () => open(fleet));
+      // HAProxy hands its table over only after it has itself looked for one, for ten seconds from its start.
+      await sleep(11_000);
+      const before = new Set(sessions.map(({ header }) => header));
+      for (const round of [0, 1]) {
+        await fleet.balancer.reload();
+        // Its table comes a moment after it listens.
+        await expect.poll(async () => (await Promise.all([...before].map(hasState))).every(Boolean)).toBe(true);
+        // The first request of a connection may still go through the old process.
+        for (const result of [1, 2, 3].map((count) => 3 * round + count)) {
+          for (const { header } of sessions) {
+            const answer = await stepHttp(fleet.url, { "openenv-session": header });
+            expect(answer).toMatchObject({ status: 200, body: { observation: tallied(result) } });
+          }
+          for (const { client } of opened) {
+            const { content } = await client.callTool({ name: "tally" });
+            expect(content).toMatchObject([{ text: String(result) }]);
+          }
+        }
+      }
+      await Promise.all(opened.map(({ transport }) => transport.terminateSession()));
+
+      async function hasState(header: string): Promise<boolean> {
+        const response = await fetch(`${fleet.url}/state`, {
+          headers: { "openenv-session": header, connection: "close" },
+        });
+        await response.text();
+        return response.ok;
+      }
     });
 
     test("a balancer that restarts ends its sockets with a typed error and sends no one to a stranger", async () => {

@@ -53,6 +53,8 @@ export function renderSwarm(topology: Topology): RenderedFiles {
         ports: [{ target: balancer.port, published: balancer.port, protocol: "tcp", mode: "host" }],
         configs: [{ source, target }],
         networks: ["inner"],
+        "# Sockets that go through it end with it: it gets as long as the servers.": null,
+        stop_grace_period: `${stopSeconds(topology)}s`,
         deploy: { replicas: 1, restart_policy: { condition: "any" } },
       },
       env: {
