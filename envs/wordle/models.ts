@@ -11,7 +11,10 @@ export const wordle = defineContract({
   name: "wordle_env",
   description: "Guess a secret word of five letters in six turns.",
   action: z.object({
-    message: z.string().max(LONGEST_MESSAGE).describe("The guess in square brackets, such as [crane]"),
+    message: z
+      .string()
+      .max(LONGEST_MESSAGE)
+      .meta({ description: "The guess in square brackets, such as [crane]", examples: ["[crane]"] }),
   }),
   observation: z.object({
     prompt: z.string().describe("The rules of the game"),

@@ -152,7 +152,8 @@ async function writeWhole(outDir: string, file: string, code: Uint8Array): Promi
   await rename(draft, file);
 }
 
-function findPackageRoot(file: string): string {
+/** The nearest folder with a package.json, or that of the file. */
+export function findPackageRoot(file: string): string {
   const start = dirname(file);
   for (let folder = start; ; folder = dirname(folder)) {
     if (existsSync(join(folder, "package.json"))) return folder;

@@ -92,9 +92,19 @@ export async function main(args: readonly string[]): Promise<void> {
     await program.parseAsync(args.length === 0 ? ["--help"] : [...args], { from: "user" });
   } catch (error) {
     exit(
-      error instanceof CommanderError ? reportUsage(error, program && nameCommand(program, args)) : reportError(error),
+      error instanceof CommanderError
+        ? reportUsage(error, program && nameCommand(program, args))
+        : reportError(error instanceof TypeError ? await blameZod(error) : error),
     );
   }
+}
+
+/** A release of zod that does not fit fails in whichever module is loaded first. */
+async function blameZod(error: TypeError): Promise<unknown> {
+  return import("../util/require-zod.js").then(
+    () => error,
+    (cause: unknown) => cause,
+  );
 }
 
 /** The command whose options were asked for, as it is typed: `openenv deploy render`. */

@@ -1,4 +1,5 @@
 import { ConfigError } from "../errors.js";
+import { escapeControls } from "../util/escape-controls.js";
 
 /**
  * The only place of the package that writes to the terminal. Any text may contain what a server sent, so control
@@ -50,14 +51,6 @@ export function printsToTerminal(): boolean {
 /** Ends the process, whatever is still open in it, once standard output has taken everything. */
 export function exit(code: number): void {
   process.stdout.write("", () => process.exit(code));
-}
-
-/** All but tabs and line ends. The escapes are those of JSON, so that JSON stays the same value. */
-function escapeControls(text: string): string {
-  return text.replace(
-    /(?!\t|\r?\n)[\p{Cc}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );
 }
 
 const CLEAR_LINE = "\r\u001b[2K";

@@ -1,8 +1,11 @@
-import { type FSWatcher, watch } from "node:fs";
+import { type FSWatcher, statSync, watch } from "node:fs";
 import { basename, dirname, join } from "node:path";
 
 export interface SourceWatcher {
-  /** Replaces the files that are watched. With `siblings` any visible file in their folders counts. */
+  /**
+   * Replaces the files that are watched; a folder among them stands for all in it. With `siblings` any visible file in
+   * the folders of the files counts.
+   */
   follow(files: readonly string[], options?: { siblings?: boolean }): void;
   /** Resolves after the next change, or at once after one that nobody has waited for. */
   changed(): Promise<void>;
@@ -22,7 +25,11 @@ export function createSourceWatcher(): SourceWatcher {
   let timer: NodeJS.Timeout | undefined;
 
   function notice(folder: string, name: string | null): void {
-    const counts = name === null || files.has(join(folder, name)) || (anySibling && !basename(name).startsWith("."));
+    const counts =
+      name === null ||
+      files.has(folder) ||
+      files.has(join(folder, name)) ||
+      (anySibling && !basename(name).startsWith("."));
     if (!counts) return;
     clearTimeout(timer);
     timer = setTimeout(() => {
@@ -35,14 +42,14 @@ export function createSourceWatcher(): SourceWatcher {
     follow(paths, { siblings = false } = {}) {
       files = new Set(paths);
       anySibling = siblings;
-      const wanted = new Set(paths.map(dirname));
+      const wanted = new Set(paths.map((path) => (isFolder(path) ? path : dirname(path))));
       for (const [folder, watcher] of folders) {
         if (wanted.delete(folder)) continue;
         watcher.close();
         folders.delete(folder);
       }
       for (const folder of wanted) {
-        const watcher = watch(folder, (_event, name) => notice(folder, name));
+        const watcher = watch(folder, { recursive: files.has(folder) }, (_event, name) => notice(folder, name));
         // A folder that is removed ends its watcher; the files in it are then missed at the next build.
         watcher.on("error", () => watcher.close());
         folders.set(folder, watcher);
@@ -58,4 +65,8 @@ export function createSourceWatcher(): SourceWatcher {
       folders.clear();
     },
   };
+}
+
+function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 }

@@ -53,6 +53,23 @@ test("a change in an imported file restarts the server on the same port", async 
   expect(await countAfterStep(watched.url)).toBe(5);
 });
 
+test("a change in a data file restarts the server, in data/ and where a module names it", async () => {
+  const main = `import { readFileSync } from "node:fs";
+    const step = Number(readFileSync(new URL("./step.txt", import.meta.url), "utf8"));
+    const file = (name: string) => readFileSync(new URL(\`./data/\${name}\`, import.meta.url), "utf8");
+    ${counterModule('step * Number(file("more/factor.txt"))')}`;
+  await using project = await createProject({ "environment.ts": main, "step.txt": "1", "data/more/factor.txt": "1" });
+  await using running = startCommand(ARGS, { cwd: project.dir });
+  const [, url = ""] = await running.printed(URL_LINE);
+  await running.printed(/Watching/);
+  await project.write("step.txt", "2");
+  await running.printed(/Restarted/);
+  expect(await countAfterStep(url)).toBe(2);
+  await project.write("data/more/factor.txt", "3");
+  await running.printed(/Restarted[^]*Restarted/u);
+  expect(await countAfterStep(url)).toBe(6);
+});
+
 test("a broken edit is told and the version before keeps running until it is mended", async () => {
   await using watched = await startWatched();
   await watched.project.write("factor.ts", "export const factor: number = ;");

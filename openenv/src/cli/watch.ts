@@ -1,12 +1,16 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { realpath } from "node:fs/promises";
+import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { ServeOptions } from "../server/types.js";
-import { BundleError, bundle, describePath } from "./bundle.js";
+import { BundleError, bundle, describePath, findPackageRoot } from "./bundle.js";
 import { makeOperatorToken } from "./operator-token.js";
 import { exit, printError, printNote } from "./output.js";
 import type { ChildReady, ChildTask } from "./serve-child.js";
 import { createSourceWatcher } from "./source-watcher.js";
+import { findDataFiles } from "./validate/data-files.js";
 
 /**
  * Serves a module in a child process and replaces that process when a source file changes. Once it has
@@ -15,7 +19,7 @@ import { createSourceWatcher } from "./source-watcher.js";
  */
 export async function serveAndWatch(file: string, options: ServeOptions, version: string | undefined): Promise<void> {
   const sources = createSourceWatcher();
-  sources.follow((await bundle(file)).inputs);
+  sources.follow(await findSources(file));
   const operatorToken = makeOperatorToken() !== undefined;
   let child = startChild({ target: file, options, version, announce: true, operatorToken });
   endWithSignals(() => child);
@@ -25,7 +29,7 @@ export async function serveAndWatch(file: string, options: ServeOptions, version
     exit(await child.exited);
     return;
   }
-  printNote(`Watching ${describePath(file)} and what it imports.`);
+  printNote(`Watching ${describePath(file)}, what it imports and the data files that it reads.`);
   noteUnaskedEnd(child);
   for (;;) {
     await sources.changed();
@@ -38,7 +42,7 @@ export async function serveAndWatch(file: string, options: ServeOptions, version
 
   async function compiles(): Promise<boolean> {
     try {
-      sources.follow((await bundle(file)).inputs);
+      sources.follow(await findSources(file));
       return true;
     } catch (error) {
       if (!(error instanceof BundleError)) throw error;
@@ -48,6 +52,14 @@ export async function serveAndWatch(file: string, options: ServeOptions, version
       return false;
     }
   }
+}
+
+/** What the environment is made of, and the data files that it reads. */
+async function findSources(file: string): Promise<string[]> {
+  const { inputs } = await bundle(file);
+  const named = (await Promise.all(inputs.map(findDataFiles))).flat().map(({ path, text }) => path ?? resolve(text));
+  const paths = [...named, join(findPackageRoot(await realpath(file)), "data")];
+  return [...inputs, ...paths.filter((path) => existsSync(path))];
 }
 
 interface Child {

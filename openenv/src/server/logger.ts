@@ -1,6 +1,8 @@
+import { isatty } from "node:tty";
 import pino from "pino";
 import type { Log } from "./log.js";
 import { LogWriter } from "./log-writer.js";
+import { readableLines } from "./readable-log.js";
 import type { LogLevel } from "./types.js";
 
 const FLUSH_MS = 250;
@@ -12,13 +14,17 @@ export interface Logger extends Log {
   close(): void;
 }
 
-/** JSON lines on standard error. They are written in blocks, so that a line per session stays cheap. */
+/**
+ * Lines on standard error: readable ones on a terminal, JSON otherwise. They are written in blocks, so that a line per
+ * session stays cheap.
+ */
 export function createLogger(level: LogLevel): Logger {
-  const writer = new LogWriter(STDERR);
+  const blocks = new LogWriter(STDERR);
+  const writer = isatty(STDERR) ? readableLines(blocks) : blocks;
   const logger = pino({ level, base: null, serializers: { session: shortenSessionId } }, writer);
-  const timer = setInterval(() => writer.flush(), FLUSH_MS);
+  const timer = setInterval(() => blocks.flush(), FLUSH_MS);
   timer.unref();
-  const flush = (): void => writer.flushSync();
+  const flush = (): void => blocks.flushSync();
   process.once("exit", flush);
   return {
     debug: (fields, message) => logger.debug(fields, message),

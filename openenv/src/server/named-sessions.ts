@@ -4,15 +4,36 @@ import type { Session } from "./session.js";
 /** A client of MCP says at once that it was let in; one that does not has gone. */
 const FIRST_USE_MS = 30_000;
 
+/** Ids of sessions that made room, for which the reason is kept. */
+const MOST_REASONS = 1000;
+
 /** The sessions that can be named from outside; a socket's own session is known to its socket alone. */
 export class NamedSessions {
   readonly #byId = new Map<string, Session>();
+  readonly #reasons = new Map<string, string>();
 
   /** Lets requests name the session by its id; one that has ended already is not named any more. */
   add(session: Session): void {
     if (session.slot < 0) return;
     session.named = true;
     this.#byId.set(session.id, session);
+  }
+
+  /** Why a session is about to end, for a request that names it afterwards. */
+  remember({ id, named }: Session, reason: string): void {
+    if (!named) return;
+    this.#reasons.set(id, reason);
+    const [first] = this.#reasons.keys();
+    if (this.#reasons.size > MOST_REASONS && first !== undefined) this.#reasons.delete(first);
+  }
+
+  /** What to say of an id that names no session. */
+  describeMissing(id: string): string {
+    const reason = this.#reasons.get(id);
+    const shown = `"${id.slice(0, 100)}"`;
+    return reason === undefined
+      ? `No session ${shown} is open here; it may have timed out.`
+      : `Session ${shown} ${reason}.`;
   }
 
   delete(session: Session): void {
@@ -31,7 +52,7 @@ export class NamedSessions {
   /** @throws Refusal (SESSION_ERROR) for an unknown session, one not ready, or one that has a socket. */
   attach(id: string): Session {
     const session = this.find(id);
-    if (session === undefined) throw refuse(`No session "${id}" is open here; it may have timed out.`);
+    if (session === undefined) throw refuse(this.describeMissing(id));
     if (session.attached) throw refuse(`Session "${id}" is attached to another socket.`);
     if (session.state !== "ready") throw refuse(`Session "${id}" is not ready.`);
     session.attached = true;

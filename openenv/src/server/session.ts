@@ -33,7 +33,7 @@ export interface SessionPeer {
 
 /** Where sessions are listed that their clients have not used. */
 interface UnclaimedList {
-  delete(session: Session): void;
+  claim(session: Session): void;
 }
 
 interface Waiting {
@@ -141,7 +141,7 @@ export class Session {
 
   /** Its client uses it: it is not ended to make room any more. */
   claim(): void {
-    this.unclaimed?.delete(this);
+    this.unclaimed?.claim(this);
   }
 
   /** Somebody uses it. */

@@ -211,7 +211,7 @@ export class Sessions {
   end(session: Session, reason: string): void {
     const counted = this.#live.remove(session);
     this.named.delete(session);
-    session.claim();
+    this.#unclaimed.delete(session);
     if (session.state === "closing" || session.state === "closed") return;
     const closed = session.close(reason);
     session.onEnded?.(reason);
@@ -280,7 +280,9 @@ export class Sessions {
     if (this.#live.size < this.#options.maxConcurrentEnvs) return true;
     const oldest = this.#unclaimed.oldest();
     if (oldest === undefined) return false;
-    this.end(oldest, oldest.attached ? "sent no valid message and made room" : "made room for another session");
+    const reason = this.#unclaimed.reasonFor(oldest);
+    this.named.remember(oldest, reason);
+    this.end(oldest, reason);
     return this.#live.size < this.#options.maxConcurrentEnvs;
   }
 

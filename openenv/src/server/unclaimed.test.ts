@@ -10,9 +10,9 @@ const REFUSED = { data: { code: "CAPACITY_REACHED" } };
 const GIVEN_UP = { code: 4000, reason: expect.stringContaining("sent no valid message") };
 
 /** Ten seconds and more pass for the server, and for it alone. */
-function pass(): void {
+function pass(ms = 10_500): void {
   const real = performance.now.bind(performance);
-  vi.spyOn(performance, "now").mockImplementation(() => real() + 10_500);
+  vi.spyOn(performance, "now").mockImplementation(() => real() + ms);
 }
 
 afterEach(() => {
@@ -92,5 +92,60 @@ describe("a socket that has sent no valid message", () => {
     await fetch(`${server.url}/state`, { headers: { "openenv-session": kept ?? "" } });
     expect(await reset()).not.toBe("none");
     expect(await silent.closed).toEqual(GIVEN_UP);
+  });
+});
+
+describe("a session that POST /reset opened and that its client has used", () => {
+  const IDLE = 300_500;
+
+  async function request(server: RunningServer, path: string, body?: object, session?: string): Promise<Response> {
+    return await fetch(`${server.url}${path}`, {
+      method: path === "/state" ? "GET" : "POST",
+      headers: { "content-type": "application/json", ...(session && { "openenv-session": session }) },
+      ...(body && { body: JSON.stringify(body) }),
+    });
+  }
+
+  /** Opens it, uses it once, and returns its id. */
+  async function play(server: RunningServer): Promise<string> {
+    const id = (await request(server, "/reset", {})).headers.get("openenv-session") ?? "";
+    expect((await request(server, "/state", undefined, id)).status).toBe(200);
+    return id;
+  }
+
+  test("gives way after 300 s of idling, only to a client that needs it, and its next call says why", async () => {
+    const server = await start({ maxConcurrentEnvs: 2 });
+    const [first, second] = [await play(server), await play(server)];
+    pass(IDLE - 10_000);
+    expect(await (await open(server)).receive()).toMatchObject(REFUSED);
+    vi.restoreAllMocks();
+    pass(IDLE);
+    expect(server.capacity().active_sessions).toBe(2);
+    expect(await (await open(server)).ask(RESET)).toMatchObject(OBSERVATION);
+    const answer = await request(server, "/step", { action: {} }, first);
+    expect(answer.status).toBe(404);
+    expect(await answer.json()).toMatchObject({
+      code: "SESSION_ERROR",
+      detail: `Session "${first}" was idle for 300 s and made room for another client. POST /reset without it opens one.`,
+    });
+    expect((await request(server, "/state", undefined, second)).status).toBe(200);
+    expect(await (await open(server)).receive()).toMatchObject(REFUSED);
+  });
+
+  test("keeps its slot while a socket is attached to it", async () => {
+    const server = await start({ maxConcurrentEnvs: 1 });
+    const id = await play(server);
+    const socket = await open(server, `/ws?session_id=${id}`);
+    pass(IDLE);
+    expect(await (await open(server)).receive()).toMatchObject(REFUSED);
+    expect(await socket.ask({ type: "state" })).toMatchObject({ type: "state" });
+  });
+
+  test("differs from one of openenv/session/create, which never gives way", async () => {
+    const server = await start({ maxConcurrentEnvs: 1 });
+    const rpc = { jsonrpc: "2.0", id: 1, method: "openenv/session/create", params: {} };
+    expect((await request(server, "/mcp", rpc)).status).toBe(200);
+    pass(IDLE);
+    expect(await (await open(server)).receive()).toMatchObject(REFUSED);
   });
 });

@@ -75,7 +75,7 @@ export function configureServe(command: Command): void {
       wholeNumber(0),
     )
     .option("--queue-timeout <seconds>", "how long one may wait (QUEUE_TIMEOUT, default 30)", secondsAboveZero)
-    .option("--watch", "restart when a source file changes")
+    .option("--watch", "restart when a source or data file changes")
     .option("--reload", "the same as --watch")
     .addOption(
       new Option("--log-level <level>", "least level that is logged (LOG_LEVEL, default info)").choices([

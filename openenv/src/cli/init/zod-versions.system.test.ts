@@ -37,14 +37,13 @@ test.each(["lowest", "newest"])(
   },
 );
 
-test("zod 3 is refused by npm, and by openenv-ts with what to do", TIME_LIMIT, async () => {
-  const install = (...args: string[]) =>
-    npm(dir, "install", "zod@3.25.76", "--ignore-scripts", ...args, ...INSTALL_FLAGS);
-  await expect(install()).rejects.toThrow(/ERESOLVE[\s\S]*zod/);
-  await install("--legacy-peer-deps");
-  await expect(npm(dir, "exec", "--", "openenv", "validate")).rejects.toThrow(
-    /openenv-ts needs zod \^4\.6\.0 and found zod 3 or older; run: npm install zod@4/,
-  );
+test("zod 3 is refused with what to do", TIME_LIMIT, async () => {
+  await npm(dir, "install", "zod@3.25.76", "--ignore-scripts", "--legacy-peer-deps", ...INSTALL_FLAGS);
+  for (const command of ["validate", "serve"]) {
+    await expect(npm(dir, "exec", "--", "openenv", command)).rejects.toThrow(
+      /error: openenv-ts needs zod \^4\.6\.0 and found zod 3 or older; run: npm install zod@4/,
+    );
+  }
 });
 
 async function readManifest(folder: string) {

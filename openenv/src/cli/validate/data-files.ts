@@ -36,7 +36,8 @@ const READ_PATH = /\breadJsonl\(\s*(["'`])([^"'`$]+)\1\s*,?\s*\)/g;
 /** What tsc or an import carries over. */
 const CODE = /\.[cm]?[jt]sx?$/;
 
-async function findDataFiles(module: string): Promise<DataFile[]> {
+/** The data files that a module names by literals: relative to itself, or to the working directory. */
+export async function findDataFiles(module: string): Promise<DataFile[]> {
   if (!CODE.test(module)) return [];
   const source = await readFile(module, "utf8");
   const urls = [...source.matchAll(RELATIVE_URL)].map(([, , text = ""]) => text);

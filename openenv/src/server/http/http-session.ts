@@ -34,7 +34,7 @@ export function knownSession(exchange: Exchange): Session | undefined {
 export function findSession({ context }: Exchange, { id }: NamedSession): Session {
   const session = context.sessions.named.find(id);
   if (session !== undefined) return session;
-  const message = `No session "${id.slice(0, 100)}" is open here; it may have timed out. POST /reset without it opens one.`;
+  const message = `${context.sessions.named.describeMissing(id)} POST /reset without it opens one.`;
   throw new Refusal({ message, code: "SESSION_ERROR" });
 }
 
