@@ -29,7 +29,6 @@ export function dispatch(
 ): Reply {
   if (message.type === "mcp") return answerMcp(session, message.data, options);
   if (session.runtime.guarded && options.orchestrator !== true) return forbidden(message.type);
-  if (session.unclaimed !== undefined) session.claim();
   const exchange = new Exchange(session, message satisfies EnvironmentMessage, options);
   try {
     const reply = session.run(exchange);

@@ -99,6 +99,7 @@ export class Exchange extends Call implements Task<ServerMessage> {
       if (tools === undefined || isOwn || !lacksToolType(data)) return invalidMessage(checked.issues);
       return invalidMessage([{ ...missingField(["type"], data), msg: MISSING_TOOL_TYPE }, ...checked.issues]);
     }
+    session.claim();
     const { action, metadata } = checked.value;
     this.metadata = metadata;
     if (usesTools && action["type"] === "list_tools") return this.#stepped(listTools(tools), "tool");
@@ -145,6 +146,7 @@ export class Exchange extends Call implements Task<ServerMessage> {
     if (!checked.ok) {
       return invalidMessage(checked.issues.map((issue) => ({ ...issue, loc: ["data", ...issue.loc] })));
     }
+    this.#session.claim();
     const { fields, dropped, seed, split, index } = checked.value;
     if (dropped.length > 0) this.#warnDropped(dropped);
     const episodeId = checked.value.episodeId ?? crypto.randomUUID();
@@ -171,6 +173,7 @@ export class Exchange extends Call implements Task<ServerMessage> {
   }
 
   #state(): Reply {
+    this.#session.claim();
     return this.#finish("state", this.#session.instance.state?.() ?? {}, (own) => {
       const { runtime, episodeId, stepCount } = this.#session;
       const { value, nonFinite } = runtime.validator.state(own);

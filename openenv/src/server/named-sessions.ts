@@ -1,8 +1,6 @@
 import { Refusal } from "./refusal.js";
 import type { Session } from "./session.js";
-
-/** A client of MCP says at once that it was let in; one that does not has gone. */
-const FIRST_USE_MS = 30_000;
+import { FIRST_USE_MS } from "./unclaimed.js";
 
 /** Ids of sessions that made room, for which the reason is kept. */
 const MOST_REASONS = 1000;

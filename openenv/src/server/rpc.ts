@@ -42,8 +42,12 @@ export async function answerRpc(value: unknown, context: RpcContext): Promise<Rp
   try {
     if (!isObject(value)) throw new RpcError(RPC_ERRORS.parse, "Parse error: a request is one JSON object");
     const request = parseRpcRequest(value);
+    const call = METHODS.get(request.method);
+    if (call === undefined) {
+      throw new RpcError(RPC_ERRORS.methodNotFound, `Method not found: ${clip(request.method, MAX_ECHO)}`);
+    }
     context.own?.claim();
-    return { jsonrpc: "2.0", id: request.id, result: await callMethod(request, context) };
+    return { jsonrpc: "2.0", id: request.id, result: await call(request.params, context) };
   } catch (error) {
     return rpcFailure(rpcIdOf(value), asRpcError(error, context.runtime));
   }
@@ -65,21 +69,19 @@ export function refusalToRpc(refusal: Refusal): RpcError {
   return new RpcError(RPC_ERRORS.server, refusal.message, data);
 }
 
-async function callMethod({ method, params }: RpcRequest, context: RpcContext): Promise<unknown> {
-  switch (method) {
-    case "openenv/session/create":
-      return { session_id: await createSession(context) };
-    case "openenv/session/close":
-      return closeSession(params["session_id"], context);
-    case "tools/list":
+type Method = (params: JsonObject, context: RpcContext) => unknown;
+
+const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>(
+  Object.entries({
+    "openenv/session/create": async (_params, context) => ({ session_id: await createSession(context) }),
+    "openenv/session/close": (params, context) => closeSession(params["session_id"], context),
+    "tools/list"(params, context) {
       namedSession(params, context);
       return { tools: toolsOf(context).entries };
-    case "tools/call":
-      return callNamedTool(params, context);
-    default:
-      throw new RpcError(RPC_ERRORS.methodNotFound, `Method not found: ${clip(method, MAX_ECHO)}`);
-  }
-}
+    },
+    "tools/call": callNamedTool,
+  } satisfies Record<string, Method>),
+);
 
 function toolsOf({ runtime }: RpcContext): ToolSet {
   if (runtime.tools === undefined) throw new RpcError(RPC_ERRORS.internal, "Environment does not support MCP");

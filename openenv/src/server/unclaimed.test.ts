@@ -53,6 +53,22 @@ describe("a socket that has sent no valid message", () => {
     expect(await Promise.all([frames.closed, rpc.closed])).toEqual([GIVEN_UP, GIVEN_UP]);
   });
 
+  test("is a socket whose actions, reset options and methods are not valid, too, however often it sends them", async () => {
+    const server = await start({ maxConcurrentEnvs: 2 });
+    const [frames, rpc] = [await open(server), await open(server, "/mcp")];
+    const send = async (): Promise<void> => {
+      const invalid = { type: "error", data: { code: "VALIDATION_ERROR" } };
+      expect(await frames.ask({ type: "step", data: { amount: "many" } })).toMatchObject(invalid);
+      expect(await frames.ask({ type: "reset", data: { seed: -1 } })).toMatchObject(invalid);
+      expect(await rpc.ask({ jsonrpc: "2.0", id: 1, method: "dance" })).toMatchObject({ error: { code: -32601 } });
+    };
+    await send();
+    pass();
+    await send();
+    for (let i = 0; i < 2; i++) expect(await (await open(server)).ask(RESET)).toMatchObject(OBSERVATION);
+    expect(await Promise.all([frames.closed, rpc.closed])).toEqual([GIVEN_UP, GIVEN_UP]);
+  });
+
   test.each([
     ["/ws", RESET],
     ["/ws", { type: "state" }],

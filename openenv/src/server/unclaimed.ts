@@ -1,7 +1,10 @@
 import type { Session } from "./session.js";
 
-/** How long a client may take: an HTTP client with its first step, a socket with its first valid message. */
-const FIRST_USE_MS = 10_000;
+/**
+ * How long a client may take with its first use of a session: an HTTP client to name it, a socket to send a valid message,
+ * a client of MCP to say that it was let in.
+ */
+export const FIRST_USE_MS = 10_000;
 /** How long a session that `POST /reset` opened keeps its slot without a request, while another client needs one. */
 const IDLE_MS = 300_000;
 
@@ -10,17 +13,18 @@ const IDLE_MS = 300_000;
  * that `POST /reset` opened and that have been idle for long.
  */
 export class Unclaimed {
-  readonly #sessions = new Set<Session>();
+  /** Since when: messages that are not valid change nothing. */
+  readonly #sessions = new Map<Session, number>();
   /** Those of them that have a socket. */
-  readonly #ofSockets = new Set<Session>();
+  readonly #ofSockets = new Map<Session, number>();
   /** Opened by an HTTP reset and used since. */
   readonly #used = new Set<Session>();
 
   add(session: Session): void {
     session.touch();
     session.unclaimed = this;
-    this.#sessions.add(session);
-    if (session.attached) this.#ofSockets.add(session);
+    this.#sessions.set(session, session.lastActivityAt);
+    if (session.attached) this.#ofSockets.set(session, session.lastActivityAt);
   }
 
   /** Its client has used it. */
@@ -38,25 +42,25 @@ export class Unclaimed {
     this.#used.delete(session);
   }
 
-  /** How many may end now. Asked for with every change of the load: it looks only at sockets that may. */
+  /** How many of those not used may end now. Asked for with every change of the load: it looks only at sockets that may. */
   get evictable(): number {
-    const since = performance.now() - FIRST_USE_MS;
+    const limit = performance.now() - FIRST_USE_MS;
     let count = this.#sessions.size - this.#ofSockets.size;
-    for (const { lastActivityAt } of this.#ofSockets) {
-      if (lastActivityAt > since) break;
+    for (const since of this.#ofSockets.values()) {
+      if (since > limit) break;
       count++;
     }
     return count;
   }
 
   /**
-   * The oldest that may end now: one kept after an HTTP reset at any time, one of a socket after a while of silence, one
-   * of an HTTP client after a longer while, unless a socket, a page or a client of MCP holds it.
+   * The oldest that may end now: one kept after an HTTP reset at any time, one of a socket after a while, one of an HTTP
+   * client after a longer while, unless a socket, a page or a client of MCP holds it.
    */
   oldest(): Session | undefined {
     const now = performance.now();
-    for (const session of this.#sessions) {
-      if (!session.busy && (!session.attached || session.lastActivityAt <= now - FIRST_USE_MS)) return session;
+    for (const [session, since] of this.#sessions) {
+      if (!session.busy && (!session.attached || since <= now - FIRST_USE_MS)) return session;
     }
     for (const session of this.#used) {
       if (!session.busy && !isHeld(session) && session.lastActivityAt <= now - IDLE_MS) return session;
@@ -72,9 +76,9 @@ export class Unclaimed {
 
   /** How many HTTP sessions were not used for a while after their reset. */
   get left(): number {
-    const since = performance.now() - FIRST_USE_MS;
+    const limit = performance.now() - FIRST_USE_MS;
     let count = 0;
-    for (const { attached, lastActivityAt } of this.#sessions) if (!attached && lastActivityAt < since) count++;
+    for (const [{ attached }, since] of this.#sessions) if (!attached && since < limit) count++;
     return count;
   }
 }
