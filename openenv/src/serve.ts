@@ -8,7 +8,7 @@ import type { RunningServer, ServeOptions } from "./server/types.js";
 
 /**
  * Serves an environment: WebSocket `/ws` and `/mcp`, and the HTTP routes. Resolves when it listens. With more than one
- * worker this process only watches over them, and each runs the same program up to this call.
+ * worker, or with `supervise`, this process only watches over them, and each runs the same program up to this call.
  * @throws ConfigError for a wrong option or variable, a taken port, or what is no environment.
  */
 export async function serve(environment: EnvironmentDefinition, options: ServeOptions = {}): Promise<RunningServer> {
@@ -25,7 +25,7 @@ async function start(environment: EnvironmentDefinition, options: ServeOptions):
     return serveHere(environment, { ...options, handleSignals: false }, await findFleet());
   }
   const { workers, webInterface } = readConfig(environment, options, process.env);
-  if (workers === 1) return serveHere(environment, options);
+  if (workers === 1 && options.supervise !== true) return serveHere(environment, options);
   const { superviseWorkers } = await import("./cluster/supervise.js");
   const { about: _about, ...server } = await superviseWorkers(options);
   return { ...server, environment, webInterface };

@@ -1,6 +1,6 @@
 /** What becomes of a server whose event loop blocks, that is paused, or whose supervisor is killed. */
 import { existsSync } from "node:fs";
-import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -123,6 +123,20 @@ describe("a server that an operator has paused", { timeout: 120_000 }, () => {
     for (const refusal of await Promise.all(refusals)) expect(refusal).toMatchObject({ type: "error" });
   });
 });
+
+test("the program of an image has its single worker replaced after an endless loop", async () => {
+  const app = await readFile(join(import.meta.dirname, "../../templates/env/server/app.ts"), "utf8");
+  await using project = await createProject({ "environment.js": WHERE, "app.ts": app });
+  const env = { WORKERS: "1", WORKER_TIMEOUT: "3", PORT: "0" };
+  await using running = startCommand(["run", "app.ts"], { cwd: project.dir, env });
+  const [, url = ""] = await running.printed(/at (http:\S+)/);
+  const [session] = await openAll(url, 1);
+  session?.socket.send(step(BLOCKS));
+  await running.printed(/a worker was lost and is replaced/);
+  const [fresh] = await openAll(url, 1);
+  expect(fresh?.pid).not.toBe(session?.pid);
+  await fresh?.socket[Symbol.asyncDispose]();
+}, 120_000);
 
 test("serve() in a program names what blocks its event loop, and says when it runs again", async () => {
   const program = `

@@ -61,6 +61,11 @@ export interface ServeOptions extends Partial<ConcurrencyConfig> {
    */
   workers?: number | "auto";
   /**
+   * Has this process watch over a single worker as over several: one that hangs or ends is replaced. Default false; images
+   * set it, and the command line always does it.
+   */
+  supervise?: boolean;
+  /**
    * Milliseconds without an answer to pings after which a worker is replaced; one that starts has ten times as many.
    * `WORKER_TIMEOUT` (seconds), default 30 s.
    */
