@@ -6,6 +6,9 @@ import { invalidMessage } from "../frame.js";
 import { writeReply } from "../reply.js";
 import type { Session } from "../session.js";
 
+/** Node sends an answer of this size together with its headers, bytes. */
+const SMALL = 4 * 1024;
+
 /** @throws UnsendableError when the body cannot be written; nothing has been sent then. */
 export function sendJson(
   response: ServerResponse,
@@ -16,13 +19,19 @@ export function sendJson(
   sendText(response, status, { type: "application/json", text: writeReply(body, maxBytes) });
 }
 
-export function sendText(response: ServerResponse, status: number, content: { type: string; text: string }): void {
+export function sendText(
+  response: ServerResponse,
+  status: number,
+  { type, text }: { type: string; text: string },
+): void {
+  // A large one that waits as a string is held twice: the system call has its own copy.
+  const content = text.length < SMALL ? text : Buffer.from(text);
   response.writeHead(status, {
-    "content-type": content.type,
-    "content-length": Buffer.byteLength(content.text),
+    "content-type": type,
+    "content-length": Buffer.byteLength(content),
     "x-content-type-options": "nosniff",
   });
-  response.end(content.text);
+  response.end(content);
 }
 
 /** The reference's body for what has no more to say than its status. */

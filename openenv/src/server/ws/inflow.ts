@@ -11,6 +11,8 @@ import type { Runnable } from "./run-queue.js";
 /** The clock is read once for this many pipelined frames, or for one of at least this size. */
 const FRAMES_PER_LOOK = 8;
 const LARGE_FRAME = 8 * 1024;
+/** More of an unfinished message is charged at once; less at the next look. */
+const CHARGED_AT = 64 * 1024;
 /** How long the close frame has to leave when memory is short. */
 const FAREWELL_MS = 100;
 
@@ -25,6 +27,8 @@ export abstract class Inflow extends Outflow implements Runnable, Holder {
   scheduled = false;
   /** When the frame that is handled arrived, by the clock of `performance.now()`. */
   arrivedAt = 0;
+  /** Its unfinished message is read further although the backlog is full. */
+  mayGrow = false;
   readonly #tracker = new MessageTracker();
   readonly #track: (chunk: Buffer) => void;
   /** What is charged for what came in and is not a frame yet. */
@@ -37,7 +41,10 @@ export abstract class Inflow extends Outflow implements Runnable, Holder {
 
   constructor({ ws, socket, limits }: InflowParts) {
     super(ws, socket, limits);
-    this.#track = (chunk) => this.#tracker.read(chunk);
+    this.#track = (chunk) => {
+      this.#tracker.read(chunk);
+      if (this.#tracker.heldBytes - this.#unfinished >= CHARGED_AT) this.#chargeLarge();
+    };
     socket.on("data", this.#track);
   }
 
@@ -118,6 +125,11 @@ export abstract class Inflow extends Outflow implements Runnable, Holder {
     this.#unfinished += more;
     this.limits.backlog.hold(more);
     if (more > 0) this.join();
+  }
+
+  #chargeLarge(): void {
+    this.chargeHeld();
+    if (this.limits.backlog.isFull && !this.mayGrow) this.suspend(true);
   }
 
   /** `ws` reads no further: what it keeps stays until the socket closes, and what comes is dropped. */

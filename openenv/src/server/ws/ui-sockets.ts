@@ -114,7 +114,8 @@ export class UiSockets {
     const watcher: Watcher = {
       tell: (text) => {
         if (ws.bufferedAmount > (backlog.isFull ? FULL_MAX_BUFFERED : MAX_BUFFERED)) return holder.shed("");
-        ws.send(text, charge);
+        // What waits as a string is held twice: the system call has its own copy.
+        ws.send(Buffer.from(text), { binary: false }, charge);
         charge();
         backlog.join(holder);
         backlog.relieve();

@@ -16,6 +16,7 @@ export interface Receiver {
   readonly bytesRead: number;
   readonly unfinishedBytes: number;
   readonly isRead: boolean;
+  mayGrow: boolean;
   chargeHeld(): void;
   suspend(suspended: boolean): void;
   shed(reason: string): void;
@@ -85,12 +86,13 @@ export class UnfinishedFrames {
     let kept = false;
     for (const [receiver, { bytes, progressAt }] of largestFirst) {
       const isStalled = now - progressAt >= STALLED_MS;
+      receiver.mayGrow = !kept && !isStalled && bytes > ONE_READ;
       if (isStalled && this.#backlog.isFull) {
         receiver.shed("an unfinished message was dropped because memory is short: try again later");
       } else if (bytes <= ONE_READ) receiver.suspend(false);
       else {
-        receiver.suspend(kept || isStalled);
-        kept ||= !isStalled;
+        receiver.suspend(!receiver.mayGrow);
+        kept ||= receiver.mayGrow;
       }
     }
   }
