@@ -55,7 +55,10 @@ async function makeFolder(): Promise<AsyncDisposable & { dir: string }> {
     const dockerfile = join(dir, "server/Dockerfile");
     const base = await createNpmImage("node:20-slim");
     const text = await readFile(dockerfile, "utf8");
-    await writeFile(dockerfile, text.replace(/^ARG BUILD_BASE=.*$/m, `ARG BUILD_BASE=${base}`));
+    const local = text
+      .replace(/^ARG BUILD_BASE=.*$/m, `ARG BUILD_BASE=${base}`)
+      .replace(/^ARG BASE=.*$/m, "ARG BASE=node:20-slim");
+    await writeFile(dockerfile, local);
   } catch (error) {
     await remove();
     throw error;

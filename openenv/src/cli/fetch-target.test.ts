@@ -65,6 +65,12 @@ describe("serve", () => {
 
   test("says how a Python environment is served", async () => {
     await hub.addSpace("author/small", SMALL_PYTHON_PROJECT);
+    await using folder = await createProject(SMALL_PYTHON_PROJECT);
+    const here = await runCommand(["serve", folder.dir], options);
+    expect(here.code).toBe(2);
+    expect(here.stderr).toContain(
+      `uv run --isolated --project ${folder.dir} -- uvicorn small:app --app-dir ${folder.dir}`,
+    );
     const { code, stderr } = await runCommand(["serve", "author/small"], options);
     expect(code).toBe(2);
     expect(stderr).toMatch(/uv run --isolated --project \S+ -- uvicorn small:app --app-dir \S+/);

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
-import { ConfigError } from "../errors.js";
 import { printNote } from "./output.js";
+import { refusePython } from "./python-folder.js";
 
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
@@ -23,8 +23,9 @@ export async function fetchTarget(target: string): Promise<string> {
   try {
     const { checkOut } = await import("../providers/repository/checkout.js");
     const source = git ? { git } : await findSource(id as string, stop.signal);
+    const { findManifest } = await import("../manifest/read-manifest.js");
     const { dir, runtime } = await checkOut(source, { signal: stop.signal, progress: printNote });
-    if (runtime === "python") throw await isPython(dir);
+    if (runtime === "python") throw refusePython(dir, (await findManifest(dir))?.app);
     return dir;
   } finally {
     for (const signal of SIGNALS) process.off(signal, onSignal);
@@ -41,14 +42,4 @@ async function findSource(id: string, signal: AbortSignal) {
   const { readHubToken } = await import("../util/hub-account.js");
   const token = readHubToken();
   return { space: await findSpace(id, { token, signal }), token };
-}
-
-async function isPython(dir: string): Promise<ConfigError> {
-  const { findManifest } = await import("../manifest/read-manifest.js");
-  const app = (await findManifest(dir))?.app ?? "server.app:app";
-  return new ConfigError(
-    "This is a Python environment, which Node cannot serve. uv can: " +
-      `uv run --isolated --project ${dir} -- uvicorn ${app} --app-dir ${dir} --port 8000 ` +
-      "(in a program, uvProvider() of openenv-ts/providers).",
-  );
 }

@@ -3,6 +3,7 @@ import { join, resolve } from "node:path";
 import { ConfigError } from "../errors.js";
 import type { Manifest } from "../manifest/schema.js";
 import { describePath } from "./bundle.js";
+import { isPythonFolder, refusePython } from "./python-folder.js";
 
 /** Where a folder's environment is looked for, in this order; sources come before what was built from them. */
 export const ENVIRONMENT_PLACES = [
@@ -38,7 +39,7 @@ export async function locateEnvironment(target: string): Promise<FoundEnvironmen
   if (!stats.isDirectory()) return { file: path };
   const manifest = await manifestOf(path);
   if (manifest === undefined) return { file: searchFolder(path, target) };
-  if (manifest.environment === undefined) return { file: searchFolder(path, target), manifest };
+  if (manifest.environment === undefined) return { file: searchFolder(path, target, manifest.app), manifest };
   const file = join(path, manifest.environment);
   if (statSync(file, { throwIfNoEntry: false })?.isFile()) return { file, manifest };
   throw new ConfigError(
@@ -54,13 +55,14 @@ async function manifestOf(folder: string): Promise<Manifest | undefined> {
 }
 
 /** `given` is how it was named. */
-function searchFolder(path: string, given: string): string {
+function searchFolder(path: string, given: string, app?: string): string {
   for (const place of ENVIRONMENT_PLACES) {
     for (const extension of EXTENSIONS) {
       const file = join(path, `${place}.${extension}`);
       if (statSync(file, { throwIfNoEntry: false })?.isFile()) return file;
     }
   }
+  if (isPythonFolder(path, app)) throw refusePython(path, app);
   throw new ConfigError(
     `No environment in ${given}: looked for ${ENVIRONMENT_PLACES.join(", ")} (.${EXTENSIONS.join(", .")}). ` +
       "Name its file: openenv serve path/to/environment.ts",

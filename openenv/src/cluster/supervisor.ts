@@ -1,9 +1,6 @@
 import cluster from "node:cluster";
-import { randomBytes } from "node:crypto";
 import { rm } from "node:fs/promises";
 import type { Socket } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ConfigError } from "../errors.js";
 import type { ServerCapacityStatus, SessionInfo } from "../protocol/http.js";
@@ -17,6 +14,7 @@ import { refuseUpgrade } from "../server/ws/refuse-upgrade.js";
 import { Losses } from "./losses.js";
 import { type Member, type Question, socketPath, type UpgradeEnvelope } from "./messages.js";
 import { leastLoaded } from "./placement.js";
+import { chooseFolder } from "./socket-folder.js";
 import { type WorkerNews, WorkerProcess } from "./worker-process.js";
 
 export interface SupervisorOptions {
@@ -51,7 +49,7 @@ export class Supervisor {
   readonly #options: SupervisorOptions;
   readonly #workers = new Map<number, WorkerProcess>();
   readonly #timers: NodeJS.Timeout[] = [];
-  readonly #folder = join(tmpdir(), `openenv-${randomBytes(6).toString("hex")}`);
+  readonly #folder = chooseFolder();
   #about: ServerAbout | undefined;
   #numbers = 0;
   readonly #losses = new Losses();

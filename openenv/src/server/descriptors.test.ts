@@ -24,7 +24,7 @@ test("says how many descriptors are missing, and nothing when they suffice", () 
   ]);
 });
 
-test("tells a thousand refusals in one line, with the error of the first where there is one", () => {
+test("counts a thousand refusals in two lines, of which the first has the error where there is one", () => {
   const { log, lines } = keep();
   const descriptors = new Descriptors(log, 64);
   const error = new Error("accept EMFILE");
@@ -32,6 +32,7 @@ test("tells a thousand refusals in one line, with the error of the first where t
   descriptors.close();
   expect(lines).toEqual([
     ["error", { limit: 64, refused: 1, err: error }, expect.stringMatching(/MAX_CONCURRENT_ENVS/)],
+    ["error", { limit: 64, refused: 999 }, expect.stringMatching(/MAX_CONCURRENT_ENVS/)],
   ]);
 });
 

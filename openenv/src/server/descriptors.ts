@@ -53,7 +53,9 @@ export class Descriptors {
     if (this.#quiet === undefined) this.#say(error);
   }
 
+  /** Says how many were refused since the last line, which no timer does any more. */
   close(): void {
+    if (this.#refused > 0) this.#say();
     clearTimeout(this.#quiet);
   }
 
@@ -66,6 +68,7 @@ export class Descriptors {
   }
 
   #say(error?: Error): void {
+    clearTimeout(this.#quiet);
     const fields = { limit: this.limit, refused: this.#refused, ...(error && { err: error }) };
     this.#log.error(fields, `out of file descriptors, connections are refused: ${ADVICE}`);
     this.#refused = 0;

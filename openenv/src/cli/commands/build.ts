@@ -19,7 +19,7 @@ Exit codes: 0 built and starts, 1 failed, 2 wrong usage.
 Examples:
   openenv build
   openenv build envs/chess -t registry.example.org/chess:2
-  openenv build --build-arg BASE=node:24-slim --no-cache
+  openenv build --build-arg BASE=node:22-slim --no-cache
   openenv build --json | jq .bytes`;
 
 interface BuildFlags {
@@ -69,7 +69,7 @@ async function build(target: string, { tag: givenTag, file, buildArg, cache, jso
   const text = `
 Built ${tag} in ${buildSeconds} s: ${megabytes(image.bytes)}, answers a reset ${startSeconds} s after its start.
 
-  docker run --rm -p 127.0.0.1:8000:${manifest?.port ?? 8000} ${tag}`;
+  docker run --rm --init -p 127.0.0.1:8000:${manifest?.port ?? 8000} ${tag}`;
   print(json ? JSON.stringify(result) : text.trimStart());
   exit(0);
 }

@@ -90,7 +90,7 @@ test("an environment becomes a Docker Space of the login, with its interface on,
 test("every option reaches the Hub; secrets are never shown", async () => {
   await using hub = await startHub();
   const args = [
-    ...["-r", "crew/other.name", "-b", "node:24-slim", "--private", "--hardware", "t4-small"],
+    ...["-r", "crew/other.name", "-b", "node:22-slim", "--private", "--hardware", "t4-small"],
     ...["--secret", "KEY=top=s3cret", "--secret", "FROM_HERE", "--env", "TARGET=12", "--env", "MODE=a b", "--json"],
   ];
   const { code, stdout, stderr } = await push(hub, args, { env: { FROM_HERE: "s3cret=too" } });
@@ -110,8 +110,8 @@ test("every option reaches the Hub; secrets are never shown", async () => {
     variables: { TARGET: "12", MODE: "a b" },
   });
   const { Dockerfile = "" } = (await space?.files()) ?? {};
-  expect(Dockerfile).toContain("ARG BASE=node:24-slim\n");
-  expect(Dockerfile).toContain("ARG BUILD_BASE=node:20-slim\n");
+  expect(Dockerfile).toContain("ARG BASE=node:22-slim\n");
+  expect(Dockerfile).toContain("ARG BUILD_BASE=node:24-slim\n");
 });
 
 test("--namespace chooses the owner, and a second push changes the Space that is there", async () => {

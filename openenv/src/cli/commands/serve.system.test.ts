@@ -21,6 +21,19 @@ describe("an environment", () => {
     const [, url] = await running.printed(URL_LINE);
     const answer = await post(`${url}/step`, { action: { amount: 2 } });
     expect(answer).toMatchObject({ observation: { count: 2 }, reward: 1, done: false });
+    // To a pipe: what a program reads, and no help.
+    expect(running.stdout).toMatch(/^counter_env \S+ at http:\S+\n$/);
+  });
+
+  test("is served by several workers where the temporary folder cannot be written", async () => {
+    await using project = await createProject({ "environment.js": plainModule });
+    const env = { TMPDIR: join(project.dir, "nowhere") };
+    await using running = startCommand(["serve", ...FREE, "--workers", "2"], { cwd: project.dir, env });
+    const [, url] = await running.printed(URL_LINE);
+    const answer = await post(`${url}/step`, { action: { amount: 2 } });
+    expect(answer).toMatchObject({ observation: { count: 2 } });
+    running.process.kill("SIGTERM");
+    expect(await running.exited).toBe(0);
   });
 
   test("in JavaScript is served without a compiler", async () => {
@@ -146,7 +159,7 @@ test("a SIGHUP while the server starts does not end it: its worker is replaced w
   await using running = startCommand(["serve", ...FREE], { cwd: project.dir });
   await running.printed(/loading/);
   running.process.kill("SIGHUP");
-  await running.printed(/loading[^]*loading/);
+  await running.printed(/loading[\s\S]*loading/);
   const [, url] = await running.printed(URL_LINE);
   expect((await fetch(`${url}/health`)).status).toBe(200);
 });

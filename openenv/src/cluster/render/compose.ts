@@ -5,6 +5,7 @@ import {
   fingerprint,
   healthCommand,
   refuseHost,
+  SERVICE_DEFAULTS,
   serverVariables,
   stopSeconds,
   tokenVariables,
@@ -46,6 +47,7 @@ export function renderCompose(topology: Topology): RenderedFiles {
     services: {
       balancer: {
         image: BALANCER_IMAGES[kind],
+        ...SERVICE_DEFAULTS,
         restart: "unless-stopped",
         [`# Only this machine; "${ports}" without the address is for everybody.`]: null,
         ports: [`127.0.0.1:${ports}`],
@@ -98,6 +100,7 @@ function server(topology: Topology): object {
   const { cpus, memoryMb, gpus } = resources;
   return {
     ...(image === undefined ? { build: { context: directory, dockerfile } } : { image }),
+    ...SERVICE_DEFAULTS,
     restart: "unless-stopped",
     environment: { ...serverVariables(topology), ...tokenVariables() },
     "# Sessions get their time before a server is killed.": null,

@@ -28,6 +28,12 @@ export function hostVariables({ ingressHost, variables }: Topology): Record<stri
   return { ALLOWED_HOSTS: [ingressHost, variables["ALLOWED_HOSTS"]].filter(Boolean).join(",") };
 }
 
+/** Of each service of Compose and of a swarm: a first process that reaps what others leave, and an end to its log. */
+export const SERVICE_DEFAULTS = {
+  init: true,
+  logging: { driver: "json-file", options: { "max-size": "10m", "max-file": "5" } },
+};
+
 const TOKENS = ["OPENENV_CLIENT_TOKEN", "OPENENV_OPERATOR_TOKEN", "OPENENV_ORCHESTRATOR_TOKEN"];
 
 /** Tokens of the servers, for targets that take them from the environment of the command that deploys. */

@@ -41,6 +41,18 @@ test.each(["compose", "compose-nginx", "swarm", "kubernetes", "slurm-one", "slur
   },
 );
 
+test.each(["compose", "compose-envoy", "compose-nginx", "swarm", "swarm-envoy"])(
+  "every service of %s has a first process that reaps and a log that ends",
+  (name) => {
+    const [text = ""] = Object.values(render(CASES[name] as Case));
+    const services: Record<string, object>[] = Object.values(parseDocument(text).toJS().services);
+    expect(services.length).toBeGreaterThan(1);
+    for (const { init, logging } of services) {
+      expect([init, logging]).toEqual([true, { driver: "json-file", options: { "max-size": "10m", "max-file": "5" } }]);
+    }
+  },
+);
+
 test.each([
   ["nginx", "listen [::]:8080 ipv6only=off"],
   ["envoy", 'address: "::", port_value: 8080, ipv4_compat: true'],

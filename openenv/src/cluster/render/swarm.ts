@@ -5,6 +5,7 @@ import {
   fingerprint,
   healthCommand,
   refuseHost,
+  SERVICE_DEFAULTS,
   serverVariables,
   stopSeconds,
   tokenVariables,
@@ -49,6 +50,7 @@ export function renderSwarm(topology: Topology): RenderedFiles {
     services: {
       balancer: {
         image: BALANCER_IMAGES[kind],
+        ...SERVICE_DEFAULTS,
         "# On the node it runs on, without the mesh between: one hop less, and the clients' own addresses.": null,
         ports: [{ target: balancer.port, published: balancer.port, protocol: "tcp", mode: "host" }],
         configs: [{ source, target }],
@@ -59,6 +61,7 @@ export function renderSwarm(topology: Topology): RenderedFiles {
       },
       env: {
         image,
+        ...SERVICE_DEFAULTS,
         environment: { ...serverVariables(topology), ...tokenVariables() },
         networks: ["inner"],
         stop_grace_period: `${stopSeconds(topology)}s`,
