@@ -42,7 +42,7 @@ describe.skipIf(!docker.available)("the Docker snippet", () => {
   });
 });
 
-const OPTIONS = { action: {}, reset: {}, mode: "simulation", guarded: false, spaceId: null } as const;
+const OPTIONS = { action: {}, fits: true, reset: {}, mode: "simulation", guarded: false, spaceId: null } as const;
 
 /** As its author has it, but for a base image that surely has npm. */
 async function makeFolder(): Promise<AsyncDisposable & { dir: string }> {

@@ -1,8 +1,9 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
-import type { EnvironmentDefinition } from "openenv-ts";
+import { defineContract, defineEnvironment, type EnvironmentDefinition } from "openenv-ts";
 import { serve } from "openenv-ts/server";
 import { afterEach, describe, expect, test } from "vitest";
+import * as z from "zod";
 import benchmark from "../../envs/benchmark/server/environment.js";
 import echo from "../../envs/echo/server/environment.js";
 import wordle from "../../envs/wordle/server/environment.js";
@@ -13,7 +14,7 @@ import { defineCounter } from "../../openenv/test-support/counter.js";
 import { requireCurl, requirePython } from "../../openenv/test-support/requirement.js";
 import { defineDesk } from "../../openenv/test-support/tool-environment.js";
 import { EMPTY_TIMELINE } from "../src/play/timeline.js";
-import { sampleAction, sampleReset } from "../src/views/about/sample.js";
+import { fitsSchema, sampleAction, sampleReset } from "../src/views/about/sample.js";
 import { renderSnippets, type Snippet, type SnippetOptions } from "../src/views/about/snippets.js";
 import zoo from "./zoo.js";
 
@@ -33,6 +34,28 @@ async function start(environment: unknown, options: Parameters<typeof serve>[1] 
   return server;
 }
 
+const action = z.object({
+  steps: z
+    .array(
+      z.discriminatedUnion("kind", [
+        z.object({ kind: z.literal("go"), by: z.int().min(2) }),
+        z.object({ kind: z.literal("stop") }),
+      ]),
+    )
+    .min(1),
+  guess: z.string().regex(/^\[[a-z]{5}\]$/),
+  mail: z.email(),
+  either: z.union([z.object({ deep: z.array(z.string()).min(1) }), z.string()]),
+});
+/** Nothing may be left out, and little fits. */
+const strict = defineEnvironment(
+  defineContract({ name: "strict_env", action, observation: z.object({ received: action.nullable() }) }),
+  () => ({
+    reset: () => ({ observation: { received: null } }),
+    step: (received) => ({ observation: { received } }),
+  }),
+);
+
 /** With what each one's observation of the step must tell. */
 const ENVIRONMENTS: [string, unknown, RegExp][] = [
   ["echo", echo, /hello/],
@@ -41,6 +64,7 @@ const ENVIRONMENTS: [string, unknown, RegExp][] = [
   ["a counter with reset options", defineCounter().environment, /count\W+1\b/],
   ["tools only", defineDesk().environment, /\b2\b/],
   ["a schema of every kind", zoo, /received/],
+  ["what has to be filled in, of every kind", strict, /received/],
 ];
 /** Texts that could break out of their quotes, in any of the languages. */
 const NASTY = `it's "$(id)" \`id\` \${1} \\ %s\n'''\t<b> é 😀 \u2028`;
@@ -48,10 +72,12 @@ const NASTY = `it's "$(id)" \`id\` \${1} \\ %s\n'''\t<b> é 😀 \u2028`;
 async function snippetOf(name: Snippet["name"], url: string, change: Partial<SnippetOptions> = {}): Promise<string> {
   const info = (await (await fetch(`${url}/web/info`)).json()) as WebInfo;
   const schema = (await (await fetch(`${url}/schema`)).json()) as SchemaBody;
+  const action = sampleAction(info, schema, EMPTY_TIMELINE);
   const snippets = renderSnippets({
     url,
     name: info.name,
-    action: sampleAction(info, schema, EMPTY_TIMELINE),
+    action,
+    fits: fitsSchema(schema, action),
     reset: sampleReset(info),
     mode: info.mode,
     guarded: info.guarded,

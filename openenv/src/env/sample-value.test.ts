@@ -29,6 +29,30 @@ const action = z.object({
   node,
   shown: z.string().meta({ examples: ["[crane]"] }),
   left_out: z.string().optional(),
+  steps: z
+    .array(
+      z.discriminatedUnion("kind", [
+        z.object({ kind: z.literal("go"), by: z.int() }),
+        z.object({ kind: z.literal("stop") }),
+      ]),
+    )
+    .min(1),
+  tree: z.union([z.object({ leaf: z.boolean() }), z.string()]).nullable(),
+  some: z
+    .array(z.enum(["s", "m", "l"]))
+    .min(2)
+    .meta({ uniqueItems: true }),
+  mail: z.email(),
+  day: z.iso.date(),
+  address: z.url(),
+  capitals: z.string().regex(/^[A-Z]{3}$/),
+  guess: z.string().regex(/^\[[a-z]{5}\]$/),
+  version: z.string().regex(/^v?\d+(?:\.\d+){2}(?:-(?:alpha|beta))?$/),
+  move: z.string().regex(/^(?:O-O(?:-O)?|[KQRBN]?[a-h][1-8])$/),
+  longer: z
+    .string()
+    .regex(/^[^\s,]+$/)
+    .min(6),
 });
 const schema = defineContract({ name: "all_env", action, observation: z.object({}) }).schemas().action;
 

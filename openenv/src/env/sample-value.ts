@@ -1,5 +1,6 @@
 import type { JsonObject } from "../protocol/messages.js";
 import type { Rng } from "./rng.js";
+import { samplePattern } from "./sample-pattern.js";
 
 /** A schema may contain itself. */
 const MAX_DEPTH = 8;
@@ -7,7 +8,6 @@ const SPREAD = 3;
 
 /**
  * A small value that fits a JSON Schema as `GET /schema` shows it: its example or the plainest, or with `random` one of many.
- * Text that must match a pattern is beyond it.
  */
 export function sampleValue(schema: JsonObject, random?: Rng): unknown {
   return sample(schema, { root: schema, random, depth: MAX_DEPTH });
@@ -23,15 +23,16 @@ function sample(schema: JsonObject, context: Context): unknown {
   const { root, random, depth } = context;
   if (depth === 0) return null;
   const next = (inner: unknown): unknown => sample((inner ?? {}) as JsonObject, { ...context, depth: depth - 1 });
-  const { $ref, anyOf, allOf, enum: choices, examples } = schema;
+  const { $ref, allOf, enum: choices, examples, type } = schema;
+  const anyOf = schema["anyOf"] ?? schema["oneOf"];
   if (typeof $ref === "string") return next(resolveLocal($ref, root));
   if ("default" in schema) return schema["default"];
   if ("const" in schema) return schema["const"];
   if (!random && Array.isArray(examples) && examples.length > 0) return examples[0];
   if (Array.isArray(choices)) return random ? random.pick(choices) : choices[0];
-  if (Array.isArray(anyOf)) return next(random ? random.pick(anyOf) : anyOf[0]);
+  if (Array.isArray(anyOf)) return next(random ? random.pick(anyOf) : pickChoice(anyOf, depth));
   if (Array.isArray(allOf)) return next(Object.assign({}, ...allOf));
-  switch (schema["type"]) {
+  switch (Array.isArray(type) ? type[0] : type) {
     case "object":
       return sampleObject(schema, next);
     case "array":
@@ -48,6 +49,12 @@ function sample(schema: JsonObject, context: Context): unknown {
   }
 }
 
+/** The first, and deep inside one that cannot contain itself. */
+function pickChoice(choices: unknown[], depth: number): unknown {
+  const flat = choices.find((choice) => !/"(?:\$ref|properties|items)":/.test(JSON.stringify(choice)));
+  return depth > MAX_DEPTH / 2 ? choices[0] : (flat ?? choices[0]);
+}
+
 /** `#/$defs/Name` */
 function resolveLocal(reference: string, root: JsonObject): unknown {
   const keys = reference.split("/").slice(1);
@@ -61,10 +68,12 @@ function sampleObject({ properties, required }: JsonObject, next: (inner: unknow
 }
 
 function sampleArray(schema: JsonObject, next: (inner: unknown) => unknown, random: Rng | undefined): unknown[] {
-  const { prefixItems, items, minItems = 0, maxItems = Infinity } = schema;
+  const { prefixItems, items, minItems = 0, maxItems = Infinity, uniqueItems } = schema;
   if (Array.isArray(prefixItems)) return prefixItems.map(next);
   const length = Math.max(Number(minItems), random ? Math.min(1, Number(maxItems)) : 0);
-  return Array.from({ length }, () => next(items));
+  const sampled = Array.from({ length }, () => next(items));
+  const choices = (items as JsonObject | undefined)?.["enum"];
+  return uniqueItems === true && Array.isArray(choices) ? choices.slice(0, length) : sampled;
 }
 
 /** As near to 1 as the bounds let it be, or one of the few whole steps above that. */
@@ -84,12 +93,27 @@ const FORMATS: Record<string, string> = {
   "date-time": "2026-01-02T03:04:05Z",
   uuid: "12345678-1234-4234-8234-123456789abc",
   binary: "AA==",
+  date: "2026-01-02",
+  time: "03:04:05",
+  duration: "P1D",
+  email: "someone@example.org",
+  uri: "https://example.org",
+  hostname: "example.org",
+  ipv4: "192.0.2.1",
+  ipv6: "2001:db8::1",
 };
 const PLAIN = "hello";
 
-function sampleText({ format, minLength = 0, maxLength = Infinity }: JsonObject, random: Rng | undefined): string {
+function sampleText(
+  { format, pattern, minLength = 0, maxLength = Infinity }: JsonObject,
+  random: Rng | undefined,
+): string {
   const known = FORMATS[String(format)];
   if (known !== undefined) return known;
+  if (typeof pattern === "string") {
+    const fitting = samplePattern(pattern, Number(minLength), Number(maxLength));
+    if (fitting !== undefined) return fitting;
+  }
   const length = Math.max(Number(minLength), Math.min(PLAIN.length, Number(maxLength)));
   const letter = (at: number): string => random?.pick([..."abcdefgh"]) ?? PLAIN.charAt(at % PLAIN.length);
   return Array.from({ length }, (_, at) => letter(at)).join("");

@@ -1,8 +1,10 @@
 import { sampleValue } from "../../../../openenv/src/env/sample-value.js";
 import type { SchemaBody } from "../../../../openenv/src/protocol/http.js";
 import type { JsonObject } from "../../../../openenv/src/protocol/messages.js";
+import { isToolAction } from "../../../../openenv/src/protocol/tools.js";
 import type { WebInfo } from "../../../../openenv/src/protocol/web.js";
 import { isObject } from "../../../../openenv/src/util/is-object.js";
+import { createValidator } from "../../form/validator.js";
 import type { Timeline } from "../../play/timeline.js";
 
 /** Longer ones make a snippet that nobody reads, characters of JSON. */
@@ -18,6 +20,16 @@ export function sampleAction(info: WebInfo, schema: SchemaBody, timeline: Timeli
   const [tool] = schema.tools ?? [];
   if (!info.tools_only || !tool) return sampleObject(schema.action);
   return { type: "call_tool", tool_name: tool.name, arguments: sampleObject(tool.input_schema) };
+}
+
+/** Whether the schema of this server takes it: of what only the server checks, it says nothing. */
+export function fitsSchema({ action: own, tools = [] }: SchemaBody, action: JsonObject): boolean {
+  const tool = isToolAction(action) ? tools.find(({ name }) => name === action["tool_name"]) : undefined;
+  const { errors } = createValidator(tool?.input_schema ?? own).validateFormData(
+    tool ? action["arguments"] : action,
+    {},
+  );
+  return errors.length === 0;
 }
 
 /** The options without which a reset is refused. */

@@ -1,11 +1,11 @@
-import { useId, useState } from "react";
+import { useId, useMemo, useState } from "react";
 import type { SchemaBody } from "../../../../openenv/src/protocol/http.js";
 import type { WebInfo } from "../../../../openenv/src/protocol/web.js";
 import { Tabs } from "../../parts/tabs.js";
 import type { Timeline } from "../../play/timeline.js";
 import { BASE } from "../../server/base.js";
 import { CopyText } from "./copy-text-button.js";
-import { sampleAction, sampleReset } from "./sample.js";
+import { fitsSchema, sampleAction, sampleReset } from "./sample.js";
 import { renderSnippets, type Snippet } from "./snippets.js";
 
 interface SnippetCardProps {
@@ -18,10 +18,13 @@ interface SnippetCardProps {
 export function SnippetCard({ info, schema, timeline }: SnippetCardProps) {
   const [selected, setSelected] = useState<Snippet["name"]>("typescript");
   const panel = useId();
+  const action = useMemo(() => sampleAction(info, schema, timeline), [info, schema, timeline]);
+  const fits = useMemo(() => fitsSchema(schema, action), [schema, action]);
   const snippets = renderSnippets({
     url: BASE,
     name: info.name,
-    action: sampleAction(info, schema, timeline),
+    action,
+    fits,
     reset: sampleReset(info),
     mode: info.mode,
     guarded: info.guarded,

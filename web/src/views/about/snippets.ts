@@ -11,6 +11,8 @@ export interface SnippetOptions {
   name: string;
   /** What `step` is shown with, as on the wire. */
   action: JsonObject;
+  /** Whether the schema takes that action. */
+  fits: boolean;
   /** What `reset` needs beside a seed. */
   reset: JsonObject;
   /** In production the server has no routes that reset and step. */
@@ -35,7 +37,7 @@ export function renderSnippets(options: SnippetOptions): Snippet[] {
     {
       name: "typescript",
       label: "TypeScript",
-      note: "Checked against this server's schema",
+      note: options.fits ? "Checked against this server's schema" : "An example: this server wants other values",
       code: typescript(options),
     },
     { name: "python", label: "Python", note: "The released Python client", code: python(options) },
