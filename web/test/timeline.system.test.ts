@@ -29,6 +29,21 @@ describe.skipIf(!chromium.available)("the timeline", () => {
     expect(await page.getByText("The plot could not be shown").count()).toBe(0);
   });
 
+  test("marks no step with the letters of the step before", async () => {
+    const page = await open(await start(wordle));
+    await reset(page, 42);
+    for (const [at, word] of ["[crane]", "[zzzzz]", "[slate]"].entries()) {
+      await page.getByLabel("Message").fill(word);
+      await page.getByLabel("Message").press("Enter");
+      await steps(page)
+        .nth(at + 1)
+        .waitFor();
+    }
+    const marks = await steps(page).evaluateAll((rows) => rows.map((row) => row.querySelectorAll(".mk").length));
+    expect(marks).toEqual([0, 5, 0, 5]);
+    expect(await steps(page).nth(2).innerText()).toContain("You attempted an invalid move.");
+  });
+
   test("is exported as episodes, imported to look at, and replayed to the same end", async () => {
     const server = await start(wordle);
     const page = await open(server);

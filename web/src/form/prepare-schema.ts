@@ -63,7 +63,7 @@ function simplify(schema: unknown): unknown {
     copy["items"] = copy["prefixItems"].map((item, at) => withTitle(item, `Item ${at}`));
   for (const key of ["anyOf", "oneOf"]) {
     const choices = copy[key];
-    if (Array.isArray(choices)) copy[key] = choices.flatMap(withoutNesting).map(prepareChoice);
+    if (Array.isArray(choices)) copy[key] = unique(choices.flatMap(withoutNesting)).map(prepareChoice);
   }
   return mergeNull(mergeFixed(copy));
 }
@@ -144,6 +144,10 @@ function withoutNesting(choice: unknown): unknown[] {
   const inner = choicesOf(choice);
   const isOnlyUnion = Object.keys(choice).every((key) => ["anyOf", "oneOf", "title", "description"].includes(key));
   return inner.length > 0 && isOnlyUnion ? inner : [choice];
+}
+
+function unique(choices: unknown[]): unknown[] {
+  return [...new Map(choices.map((choice) => [JSON.stringify(choice), choice])).values()];
 }
 
 /** A union of fixed values is an enum. */
