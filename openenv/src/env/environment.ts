@@ -1,6 +1,7 @@
 import type { ViewPart } from "../protocol/web.js";
 import type { MaybePromise } from "../util/types.js";
 import type { Action, ActionInput, Contract, ObservationInput, ResetFields, StateInput } from "./contract.js";
+import { checkEpisodeLimits, type EpisodeLimitOptions } from "./episode-limits.js";
 import { manage } from "./managed-environment.js";
 import type { Rubric } from "./rubric.js";
 import type { Task, TaskProvider } from "./tasks.js";
@@ -121,7 +122,7 @@ type Tooled<T extends Tools> = string extends keyof T
     ? unknown
     : { tools: ToolHandlers<T> };
 
-export interface EnvironmentOptions<C extends Contract = Contract> {
+export interface EnvironmentOptions<C extends Contract = Contract> extends EpisodeLimitOptions {
   /** False for an environment that must not run twice in one process; capacity then is 1. Default true. */
   supportsConcurrentSessions?: boolean;
   /** What a step before any reset is. Default `error`. */
@@ -180,6 +181,7 @@ export function defineEnvironment<C extends Contract, E extends Made<C>>(
   options: EnvironmentOptions<C> = {},
 ): EnvironmentDefinition<C> {
   checkFactory(factory);
+  checkEpisodeLimits(options);
   if (options.tasks !== undefined && "task" in contract.reset.shape) {
     throw new TypeError(
       `The reset option "task" is taken: with a task provider, reset is given the task under that name.`,

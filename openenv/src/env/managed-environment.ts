@@ -1,12 +1,13 @@
 import { isObject } from "../util/is-object.js";
 import { isThenable } from "../util/thenable.js";
 import type { MaybePromise } from "../util/types.js";
+import { type EpisodeLimitOptions, EpisodeLimits } from "./episode-limits.js";
 import { findTask } from "./find-task.js";
 import type { Rubric, ScoreContext } from "./rubric.js";
 import type { TaskProvider } from "./tasks.js";
 import { isAgentsDoing, type ToolCall, type ToolTransition } from "./tools.js";
 
-export interface ManageOptions {
+export interface ManageOptions extends EpisodeLimitOptions {
   tasks?: TaskProvider;
   rubricScores?: boolean;
 }
@@ -38,10 +39,11 @@ interface Managed {
   actions?(observation: object): MaybePromise<unknown[]>;
 }
 
-/** The factory of environments that have their tasks looked up and their steps scored, where there is something to do. */
+/** The factory of environments whose tasks are looked up and whose steps are limited and scored, where that is asked for. */
 export function manage(factory: () => MaybePromise<Managed>, options: ManageOptions): () => MaybePromise<Managed> {
+  const isLimited = options.maxSteps !== undefined || options.maxSeconds !== undefined;
   const wrap = (made: Managed): Managed => {
-    if (options.tasks === undefined && made?.rubric === undefined) return made;
+    if (options.tasks === undefined && made?.rubric === undefined && !isLimited) return made;
     // What is no environment is told to the author by whoever uses it.
     if (typeof made?.reset !== "function") return made;
     return new ManagedEnvironment(made, options);
@@ -56,20 +58,23 @@ class ManagedEnvironment implements Managed {
   readonly #inner: Managed;
   readonly #tasks: TaskProvider | undefined;
   readonly #showScores: boolean;
+  readonly #limits: EpisodeLimits | undefined;
   readonly step?: NonNullable<Managed["step"]>;
   readonly tools?: object;
   readonly afterTool?: NonNullable<Managed["afterTool"]>;
   readonly render?: NonNullable<Managed["render"]>;
   readonly actions?: NonNullable<Managed["actions"]>;
 
-  constructor(inner: Managed, { tasks, rubricScores = false }: ManageOptions) {
+  constructor(inner: Managed, { tasks, rubricScores = false, ...limits }: ManageOptions) {
     this.#inner = inner;
     this.#tasks = tasks;
     this.#showScores = rubricScores;
+    if (limits.maxSteps !== undefined || limits.maxSeconds !== undefined) this.#limits = new EpisodeLimits(limits);
     // What is missing is told to the author by whoever uses it.
     if (typeof inner.step === "function") this.step = (action, context) => this.#step(action, context);
     if (inner.tools !== undefined) this.tools = inner.tools;
-    if (inner.afterTool ?? inner.rubric) this.afterTool = (call, context) => this.#afterTool(call, context);
+    if (inner.afterTool ?? inner.rubric ?? this.#limits)
+      this.afterTool = (call, context) => this.#afterTool(call, context);
     if (inner.render !== undefined) this.render = inner.render.bind(inner);
     if (inner.actions !== undefined) this.actions = inner.actions.bind(inner);
   }
@@ -77,6 +82,7 @@ class ManagedEnvironment implements Managed {
   reset(request: Request): MaybePromise<Result> {
     const begin = (task: unknown): MaybePromise<Result> => {
       this.#inner.rubric?.reset();
+      this.#limits?.begin();
       return this.#inner.reset(task === undefined ? request : Object.assign(request, { task }));
     };
     if (this.#tasks === undefined || (request.split === undefined && request.index === undefined)) {
@@ -89,9 +95,11 @@ class ManagedEnvironment implements Managed {
   #step(action: unknown, context: ScoreContext): MaybePromise<Result> {
     const result = this.#inner.step?.(action, context) as MaybePromise<Result>;
     const { rubric } = this.#inner;
-    if (rubric === undefined) return result;
-    const score = (value: Result): MaybePromise<Result> => this.#score(rubric, { action, result: value, context });
-    return isThenable(result) ? result.then(score) : score(result);
+    const finish = (value: Result): MaybePromise<Result> => {
+      const limited = this.#limit(value);
+      return rubric === undefined ? limited : this.#score(rubric, { action, result: limited, context });
+    };
+    return isThenable(result) ? result.then(finish) : finish(result);
   }
 
   state(): MaybePromise<object> {
@@ -106,15 +114,21 @@ class ManagedEnvironment implements Managed {
   #afterTool(call: ToolCall, context: ScoreContext): MaybePromise<ToolTransition> {
     const told = this.#inner.afterTool?.(call, context) ?? {};
     const { rubric } = this.#inner;
-    if (rubric === undefined || !isAgentsDoing(call)) return told;
     const { name, arguments: given, result = null, error = null } = call;
     const action = { type: "call_tool", tool_name: name, arguments: given };
-    const score = (more: ToolTransition): MaybePromise<ToolTransition> => {
+    const finish = (outcome: ToolTransition): MaybePromise<ToolTransition> => {
+      const more = this.#limit(outcome);
+      if (rubric === undefined || !isAgentsDoing(call)) return more;
       const scored = { ...more, observation: { tool_name: name, result, error } };
       const rewarded = this.#score(rubric, { action, result: scored, context });
       return isThenable(rewarded) ? rewarded.then(withoutObservation) : withoutObservation(rewarded);
     };
-    return isThenable(told) ? told.then(score) : score(told);
+    return isThenable(told) ? told.then(finish) : finish(told);
+  }
+
+  /** What is no result is told to the author by the check that comes after. */
+  #limit<R>(result: R): R {
+    return this.#limits !== undefined && isObject(result) ? this.#limits.apply(result) : result;
   }
 
   #score(rubric: Rubric, { action, result, context }: Step): MaybePromise<Result> {
