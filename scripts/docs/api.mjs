@@ -28,7 +28,8 @@ export function renderApi(packageDir) {
       }
       return renderSection(join(name, subpath), entries);
     });
-  const intro = "Every public export with what it is. Generated from the docstrings by `npm run docs`.";
+  const intro =
+    "Every public export with what it is, and its signature. Generated from the declarations by `npm run docs`.";
   return { page: `# API\n\n${intro}\n${sections.join("")}`, problems };
 }
 
@@ -36,12 +37,14 @@ function renderSection(title, entries) {
   const rows = entries.map(
     ({ name, kind, summary }) => `| \`${name}\` | ${kind} | ${summary.replaceAll("|", "\\|")} |\n`,
   );
-  return `\n## ${title}\n\n| export | kind | what it is |\n|---|---|---|\n${rows.join("")}`;
+  const table = `| export | kind | what it is |\n|---|---|---|\n${rows.join("")}`;
+  const signatures = entries.map(({ signature }) => signature).filter((signature) => signature !== undefined);
+  return `\n## ${title}\n\n${table}\n\`\`\`ts\n${signatures.join("\n")}\n\`\`\`\n`;
 }
 
-/** `{ name, kind, summary }` of each export of a declaration file, those passed on from other files included. */
+/** `{ name, kind, summary, signature }` of each export of a declaration file, those passed on from other files included. */
 function readExports(file) {
-  const { program, comments, module } = parse(file);
+  const { program, comments, module, text } = parse(file);
   const imported = new Map();
   for (const { moduleRequest, entries } of module.staticImports) {
     for (const { importName, localName } of entries)
@@ -50,7 +53,7 @@ function readExports(file) {
   return module.staticExports.flatMap(({ entries }) =>
     entries.map(({ exportName, importName, localName, moduleRequest }) => {
       const passedOn = moduleRequest ? [moduleRequest.value, importName.name] : imported.get(localName.name);
-      const found = passedOn ? lookUp(file, passedOn) : describe(program, comments, localName.name);
+      const found = passedOn ? lookUp(file, passedOn) : describe({ program, comments, text }, localName.name);
       return { ...found, name: exportName.name };
     }),
   );
@@ -64,12 +67,27 @@ function lookUp(from, [specifier, name]) {
   return found;
 }
 
-function describe(program, comments, name) {
-  const statement = program.body.find((candidate) => namesOf(candidate.declaration ?? candidate).includes(name));
+function describe({ program, comments, text }, name) {
+  const statements = program.body.filter((candidate) => namesOf(candidate.declaration ?? candidate).includes(name));
+  const [statement] = statements;
   const before = program.body.findLast(({ end }) => end <= statement.start)?.end ?? 0;
   const comment = comments.findLast(({ start, end }) => start >= before && end <= statement.start);
   const doc = comment?.value.startsWith("*") ? comment.value : "";
-  return { kind: KINDS[(statement.declaration ?? statement).type], summary: firstSentence(doc) };
+  return {
+    kind: KINDS[(statement.declaration ?? statement).type],
+    summary: firstSentence(doc),
+    signature: statements.map((one) => renderSignature(text, one.declaration ?? one)).join("\n"),
+  };
+}
+
+/** The declaration without comments, private members and what says that it is a declaration. */
+function renderSignature(text, { start, end }) {
+  return text
+    .slice(start, end)
+    .replace(/\/\*[\s\S]*?\*\//g, "")
+    .replace(/^\s*(?:#|private ).*;\n/gm, "")
+    .replace(/^declare /, "")
+    .replace(/\n\s*(?=\n)/g, "");
 }
 
 function namesOf(declaration) {
@@ -90,6 +108,10 @@ function firstSentence(doc) {
 const parsed = new Map();
 
 function parse(file) {
-  if (!parsed.has(file)) parsed.set(file, parseSync(file, readFileSync(file, "utf8")));
+  if (!parsed.has(file)) {
+    const text = readFileSync(file, "utf8");
+    const { program, comments, module } = parseSync(file, text);
+    parsed.set(file, { program, comments, module, text });
+  }
   return parsed.get(file);
 }

@@ -119,6 +119,15 @@ describe("tools beside an action", () => {
     });
   });
 
+  test("count as steps, also a list of tools and a call that failed", async () => {
+    const socket = await open(await start({}, { environment }));
+    await socket.ask(RESET);
+    await socket.ask({ type: "step", data: { type: "list_tools" } });
+    await socket.ask(call("peek"));
+    await socket.ask(call("nothing"));
+    expect(await socket.ask({ type: "state" })).toMatchObject({ data: { step_count: 3 } });
+  });
+
   test("are let through by a client that checks the action, with a contract and without", async () => {
     const server = await start({}, { environment });
     for (const env of [await connect(server.url, contract), await connect(server.url)] as EnvClient[]) {
