@@ -62,7 +62,9 @@ async function install() {
   await promisify(execFile)("tar", ["-xzf", join(consumer, filename), "-C", home, "--strip-components=1"]);
   checkPage(join(home, PAGE));
   const manifest = JSON.parse(readFileSync(join(home, "package.json"), "utf8"));
-  for (const dependency of [...Object.keys(manifest.dependencies), "typescript", "@types/node"]) link(dependency);
+  const { dependencies, peerDependencies, peerDependenciesMeta } = manifest;
+  const peers = Object.keys(peerDependencies).filter((peer) => peerDependenciesMeta[peer]?.optional !== true);
+  for (const dependency of [...Object.keys(dependencies), ...peers, "typescript", "@types/node"]) link(dependency);
   return manifest;
 }
 
