@@ -1,4 +1,4 @@
-import { connect } from "openenv-ts/client";
+import { connect, connectTools } from "openenv-ts/client";
 import { serve } from "openenv-ts/server";
 import { checkEnvironment, checkServer, renderCheckReport } from "openenv-ts/testing";
 import { describe, expect, test } from "vitest";
@@ -8,11 +8,23 @@ import environment from "./server/environment.js";
 describe("the echo environment", () => {
   test("says back what it is told and rewards 0.1 a character", async () => {
     await using env = await connect(environment);
-    expect((await env.reset()).observation).toEqual({ echoed_message: "Echo environment ready!", message_length: 0 });
+    const reset = await env.reset();
+    expect(reset.observation).toEqual({ echoed_message: "Echo environment ready!", message_length: 0 });
+    expect(reset.metadata).toEqual({ status: "ready", message: "Echo environment ready!" });
     const { observation, reward, done } = await env.step({ message: "héllo 👋" });
     expect(observation).toEqual({ echoed_message: "héllo 👋", message_length: 7 });
     expect(reward).toBeCloseTo(0.7);
     expect(done).toBe(false);
+  });
+
+  test("has tools beside its action, which trainers find by the title of the action", async () => {
+    await using env = await connect(environment);
+    await env.reset();
+    expect((await env.tools.echo_message({ message: "hi" })).data).toBe("hi");
+    expect((await env.tools.echo_with_length({ message: "hi" })).data).toEqual({ message: "hi", length: 2 });
+    expect(echo.schemas().action["title"]).toBe("Action");
+    await using client = await connectTools(environment);
+    expect((await client.listTools()).map(({ name }) => name)).toEqual(["echo_message", "echo_with_length"]);
   });
 
   test("takes a step before any reset", async () => {

@@ -6,7 +6,8 @@ const message = z.string().describe("The text to say back");
 export const echo = defineContract({
   name: "echo_env",
   description: "Says back what it is told.",
-  action: z.object({ message }),
+  // By this title trainers such as verifiers know that there are tools, and ask for them with list_tools.
+  action: z.object({ message }).meta({ title: "Action" }),
   observation: z.object({
     echoed_message: z.string().default("").describe("The text of the action"),
     message_length: z.int().min(0).default(0).describe("Its length in characters"),

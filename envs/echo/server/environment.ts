@@ -7,7 +7,11 @@ const REWARD_PER_CHARACTER = 0.1;
 export default defineEnvironment(
   echo,
   () => ({
-    reset: () => ({ observation: { echoed_message: "Echo environment ready!" }, reward: 0 }),
+    reset: () => ({
+      observation: { echoed_message: "Echo environment ready!" },
+      reward: 0,
+      metadata: { status: "ready", message: "Echo environment ready!" },
+    }),
     step: ({ message }) => {
       const length = lengthOf(message);
       return {
