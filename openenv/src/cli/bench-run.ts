@@ -96,7 +96,9 @@ async function tryOnce(
       const { error_type: type, error } = rows[0] ?? {};
       if (!type || type === "CAPACITY_REACHED") continue;
       const remedy = REMEDIES[type] ?? "";
-      throw new Error(`${url} fails a single request over ${mode} (${type}): ${error}${remedy}`);
+      // An answer of the server begins with its code, which is the type then.
+      const why = error?.startsWith(`${type}: `) ? error : `${type}: ${error}`;
+      throw new Error(`${url} fails a single request over ${mode}: ${why}${remedy}`);
     }
   }
 }

@@ -171,7 +171,10 @@ describe("openenv bench", () => {
     const counter = await startServer("counter.ts");
     const args = ["-n", "4", "--reps", "1", "--output-dir", "counter"];
     const { code, stderr } = await bench(counter, ...args);
-    expect({ code, stderr }).toMatchObject({ code: 1, stderr: expect.stringMatching(/VALIDATION_ERROR.*--action/s) });
+    expect({ code, stderr }).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/over \w+: VALIDATION_ERROR: (?!.*VALIDATION_ERROR).*--action/s),
+    });
     expect(existsSync(join(project.dir, "counter"))).toBe(false);
     const told = await bench(counter, ...args, "--action", '{"amount":1}');
     expect({ code: told.code, stderr: told.stderr }).toMatchObject({
