@@ -143,7 +143,11 @@ describe.each([
 
   it("gets the environment's failure as an error, and the session goes on", () =>
     use(async (env) => {
-      await expect(env.step({ weight: 1 })).rejects.toThrow(/reset/);
+      await expect(env.step({ weight: 1 })).rejects.toMatchObject({
+        code: "NO_EPISODE",
+        wireCode: "EXECUTION_ERROR",
+        message: expect.stringContaining("call reset first"),
+      });
       await env.reset();
       await expect(env.step({ weight: 13 })).rejects.toMatchObject({
         code: "EXECUTION_ERROR",

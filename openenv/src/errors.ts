@@ -23,6 +23,11 @@ export const ERRORS = {
     meaning: "The environment failed in reset, step or state, or returned what its contract forbids.",
     remedy: "Read the message; mask this step instead of training on it; the session goes on.",
   },
+  NO_EPISODE: {
+    boundary: "remote",
+    meaning: "A step was made before the first reset, or after one that failed; on the wire it is EXECUTION_ERROR.",
+    remedy: "Call reset first; the session goes on.",
+  },
   TIMEOUT: {
     boundary: "remote",
     meaning: "The environment did not answer within the time limit of the call.",
@@ -199,7 +204,10 @@ export interface ValidationIssue {
   ctx?: Record<string, unknown>;
 }
 
-/** The server answered an error. `wireCode` is what it sent, also when this package does not know it. */
+/**
+ * The server answered an error. `wireCode` is what it sent, also when this package does not know it; `code` may say more:
+ * a server of this package tells NO_EPISODE from other EXECUTION_ERRORs.
+ */
 export class RemoteError extends OpenEnvError {
   readonly outcome = "env_error" as const;
   readonly wireCode: string;
@@ -207,11 +215,15 @@ export class RemoteError extends OpenEnvError {
   readonly details: Readonly<Record<string, unknown>>;
 
   constructor(wireCode: string, message: string, details: Record<string, unknown> = {}) {
-    super(Object.hasOwn(ERRORS, wireCode) ? (wireCode as ErrorCode) : "PROTOCOL_ERROR", message);
+    super(toErrorCode(details["openenv_code"]) ?? toErrorCode(wireCode) ?? "PROTOCOL_ERROR", message);
     this.wireCode = wireCode;
     this.details = details;
     this.errors = Array.isArray(details["errors"]) ? (details["errors"] as ValidationIssue[]) : [];
   }
+}
+
+function toErrorCode(code: unknown): ErrorCode | undefined {
+  return typeof code === "string" && Object.hasOwn(ERRORS, code) ? (code as ErrorCode) : undefined;
 }
 
 /** The connection failed or ended: the episode is lost, and no reward may be taken from it. */

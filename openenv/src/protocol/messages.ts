@@ -35,6 +35,8 @@ export interface ObservationData {
 export interface ErrorData {
   message: string;
   code: WireCode;
+  /** Tells apart what the reference has one code for; its clients ignore it. */
+  openenv_code?: "NO_EPISODE";
   errors?: ValidationIssue[];
   active_sessions?: number;
   max_sessions?: number;

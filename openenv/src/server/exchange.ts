@@ -104,7 +104,8 @@ export class Exchange extends Call implements Task<ServerMessage> {
     this.metadata = metadata;
     if (usesTools && action["type"] === "list_tools") return this.#stepped(listTools(tools), "tool");
     if (session.episodeId === null && definition.stepBeforeReset === "error") {
-      return errorMessage("EXECUTION_ERROR", "call reset first: this session has no episode to step in");
+      const message = "call reset first: this session has no episode to step in";
+      return errorMessage("EXECUTION_ERROR", message, { openenv_code: "NO_EPISODE" });
     }
     if (usesTools) return this.#callTool(action);
     return this.#finish("step", session.instance.step(action, this), this.#stepped);

@@ -61,7 +61,11 @@ describe("an episode on /ws", () => {
     const strict = await open(await start());
     expect(await strict.ask(step(1))).toMatchObject({
       type: "error",
-      data: { code: "EXECUTION_ERROR", message: expect.stringContaining("call reset first") },
+      data: {
+        code: "EXECUTION_ERROR",
+        openenv_code: "NO_EPISODE",
+        message: expect.stringContaining("call reset first"),
+      },
     });
     expect(await strict.ask(RESET)).toMatchObject({ type: "observation" });
     const lax = await open(await start({}, defineCounter({ stepBeforeReset: "allow" })));
