@@ -22,7 +22,31 @@ const NAMES = [
   ..."Action Any Array BaseModel ConfigDict ConnectOptions EnvClient Field Literal None Observation Promise".split(" "),
   ..."Record SchemaContract State StepResult String URL UUID z type Type Object Function HostileEnv".split(" "),
   ..."HostileAction class model_config model_dump json copy self date datetime float list lambda new get".split(" "),
-  ...["__proto__", "constructor", "", "1", "_", "\\", '"', '"""', "'''", "*/", "x\ny", "\u2028", "\u0000", "a b", "é"],
+  ...[
+    "__proto__",
+    "constructor",
+    "UNSET",
+    "call",
+    "env",
+    "tools",
+    "sync",
+    "ToolCallResult",
+    "T",
+    "staticmethod",
+    "",
+    "1",
+    "_",
+    "\\",
+    '"',
+    '"""',
+    "'''",
+    "*/",
+    "x\ny",
+    "\u2028",
+    "\u0000",
+    "a b",
+    "é",
+  ],
   ...["\ud800", "x\udfff", "\u202e", "$" + "{x}", "`"],
 ];
 const NUMBERS = [Infinity, -Infinity, -1, 0.5, 1e21, -1e21, 2 ** 53, 3];
@@ -103,8 +127,22 @@ const all = {
 
 const names = parseName("hostile");
 const LIBRARY = join(import.meta.dirname, "../../../dist/client");
+/** Tools of every name, the first with every kind of argument and result. */
+const tools = [...NAMES, ...NAMES].map((name, i) => ({
+  name,
+  description: NAMES.at(-1 - (i % NAMES.length)),
+  input_schema: i === 0 ? all : { properties: { [name]: { type: "string" } }, required: [name] },
+  output_schema: i === 0 ? all : { properties: { result: { enum: [name, "a"] } }, "x-fastmcp-wrap-result": true },
+}));
 const bodies = [all, ...fc.sample(root, { seed: 16, numRuns: 60 })].map(
-  (given) => ({ action: given, observation: given, state: given, reset_observation: given }) as SchemaBody,
+  (given, i) =>
+    ({
+      action: given,
+      observation: given,
+      state: given,
+      reset_observation: given,
+      ...(i === 0 && { tools }),
+    }) as SchemaBody,
 );
 
 describe("a client of hostile schemas", () => {

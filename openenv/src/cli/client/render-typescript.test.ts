@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { readTypes } from "./read-types.js";
-import { renderTypeScriptTypes } from "./render-typescript.js";
+import { renderToolTypes, renderTypeScriptTypes } from "./render-typescript.js";
 
 const point = { type: "object", properties: { x: { type: "number" } }, required: ["x"] };
 const action = {
@@ -86,4 +86,30 @@ test("schemas without end, or of nonsense, are read all the same", () => {
   };
   const { action } = readTypes({ action: odd, observation: odd, state: odd, reset_observation: odd }, "My");
   expect(action.fields.map(({ type }) => type.kind)).toEqual(["list", "any", "any", "any", "any"]);
+});
+
+test("each tool has its arguments and its result, whether the schema wraps it or not", () => {
+  const wrapped = {
+    type: "object",
+    properties: { result: { type: "array", items: { type: "string" } } },
+    "x-fastmcp-wrap-result": true,
+  };
+  const tools = [
+    { name: "search", description: "Finds.", input_schema: point, output_schema: wrapped },
+    { name: "look-up", description: "", input_schema: { type: "object", properties: {} }, output_schema: point },
+    { name: "peek", description: "", input_schema: {} },
+  ];
+  const types = readTypes({ action, observation, state, reset_observation: reset, tools }, "My");
+  expect(
+    renderToolTypes(types.tools, "MyTools"),
+  ).toBe(`/** The tools of the environment: what they take and what they return. */
+export type MyTools = {
+  /** Finds. */
+  search: { input: MySearchArguments; output: Array<string> };
+  "look-up": { input: Record<string, never>; output: MyLookUpResult };
+  peek: { input: Record<string, never>; output: unknown };
+};`);
+  expect(renderTypeScriptTypes(types)).toContain(
+    "/** What search takes. */\nexport type MySearchArguments = {\n  x: number;\n};",
+  );
 });

@@ -17,6 +17,26 @@ const TIME_LIMIT = { timeout: 300_000 };
 const MANIFEST = 'name: other_game\nversion: "2.1.0"\n';
 const PYTHON_FILES = ["__init__.py", "client.py", "models.py", "py.typed"];
 
+/** An action and tools. */
+const TOOLS_MODULE = `
+import { defineContract, defineEnvironment, defineTools } from "openenv-ts";
+import * as z from "zod";
+const contract = defineContract({
+  name: "booth_env",
+  action: z.object({ move: z.enum(["left", "right"]) }),
+  observation: z.object({ at: z.int() }),
+  tools: defineTools({
+    guess: { description: "Guesses.", input: z.object({ word: z.string() }), output: z.object({ right: z.boolean() }) },
+    "look-up": { description: "Lists.", output: z.array(z.string()) },
+  }),
+});
+export default defineEnvironment(contract, () => ({
+  reset: () => ({ observation: { at: 0 } }),
+  step: () => ({ observation: { at: 1 } }),
+  tools: { guess: ({ word }) => ({ right: word === "crane" }), "look-up": () => ["crane"] },
+}));
+`;
+
 function pythonFiles(module: string): string[] {
   return ["README.md", ...PYTHON_FILES.map((file) => `${module}/${file}`), "pyproject.toml"].sort();
 }
@@ -116,6 +136,35 @@ describe("openenv client typescript", TIME_LIMIT, () => {
     const tsc = join(ROOT, "node_modules/typescript/bin/tsc");
     await run(process.execPath, [tsc, "--module", "nodenext", ...options, "play.mts"]);
     expect(JSON.parse((await run(process.execPath, ["play.mjs"])).stdout)).toEqual([2, "counter_env", 1]);
+  });
+
+  test("has the tools of the environment as typed methods", async () => {
+    await using project = await createProject({ "environment.ts": TOOLS_MODULE });
+    await runCommand(["client", "typescript", "-o", "client"], { cwd: project.dir });
+    await using server = startCommand(["serve", "--port", "0"], { cwd: project.dir });
+    const [, url = ""] = await server.printed(/at (http:\S+)/);
+    await project.write(
+      "play.mts",
+      `import { BoothEnv } from "./client/index.js";
+       const env = await BoothEnv.connect(${JSON.stringify(url)});
+       await env.reset();
+       const { data, reward } = await env.tools.guess({ word: "crane" });
+       const right: boolean = data.right;
+       const listed: string[] = (await env.tools["look-up"]()).data;
+       console.log(JSON.stringify([right, reward, listed, (await env.step({ move: "left" })).observation.at]));
+       await env.close();
+       export async function wrong(): Promise<void> {
+         // @ts-expect-error a word is a string
+         await env.tools.guess({ word: 2 });
+         // @ts-expect-error there is no such tool
+         await env.tools.other();
+       }`,
+    );
+    const options = ["--ignoreConfig", "--strict", "--target", "es2022", "--lib", "es2023,esnext.disposable,dom"];
+    const tsc = [join(ROOT, "node_modules/typescript/bin/tsc"), "--module", "nodenext", "--types", "", ...options];
+    const run = (args: string[]) => promisify(execFile)(process.execPath, args, { cwd: project.dir });
+    await run([...tsc, "play.mts"]);
+    expect(JSON.parse((await run(["play.mjs"])).stdout)).toEqual([true, 0, ["crane"], 1]);
   });
 
   test("refuses a server that has other schemas by now, and names the fields", async () => {
