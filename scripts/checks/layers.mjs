@@ -34,6 +34,7 @@ const EDGES = [
   "index.ts",
   "connect.ts",
   "connect-in-process.ts",
+  "connect-tools.ts",
   "from-docker-image-sync.ts",
   "from-hub-sync.ts",
   "serve.ts",

@@ -4,6 +4,8 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
 import { type Peer, startScriptedServer } from "../../../test-support/scripted-server.js";
+import { DESK_TOOLS, defineDesk } from "../../../test-support/tool-environment.js";
+import { serve } from "../../serve.js";
 
 const PACKAGE = join(import.meta.dirname, "../../..");
 
@@ -38,6 +40,31 @@ async function count(peer: Peer): Promise<void> {
     }
   }
 }
+
+describe("the tools of a blocking client", () => {
+  it.each(["connectSync(url, contract)", "connectSync(url)"])("are methods, with %s", async (opening) => {
+    await using server = await serve(defineDesk().environment, { port: 0, logLevel: "silent" });
+    const told = await play(
+      server.url,
+      `import { contractFromSchemas } from "openenv-ts/client";
+      const contract = contractFromSchemas("desk_env", await (await fetch(url + "/schema")).json());
+      const env = ${opening};
+      env.reset();
+      tell(Object.keys(env.tools).length);
+      tell(env.tools.greet({ name: "Bo" }).data);
+      tell([env.tools.tally().reward, env.tools.tally({}, { timeoutMs: 5_000 }).done]);
+      const error = failure(() => env.tools.fail({ why: "no luck" }));
+      tell([error.constructor.name, error.toolName, error.errorType, error.reward]);
+      env.close();`,
+    );
+    expect(told).toEqual([
+      DESK_TOOLS.length + 1,
+      { greeting: "Hello, Bo!" },
+      [0.5, true],
+      ["ToolCallError", "fail", "execution_error", null],
+    ]);
+  });
+});
 
 describe("a blocking client", () => {
   it("plays an episode without a promise", async () => {
