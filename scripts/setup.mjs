@@ -12,7 +12,6 @@ import { ROOT } from "./root.mjs";
 
 /** The page is made of these; it uses the package's sources and not its build. */
 const WEB_SOURCES = ["web", "openenv/src/client", "openenv/src/protocol", "openenv/src/util"];
-const SWAGGER_FILES = ["swagger-ui.css", "swagger-ui-bundle.js", "LICENSE", "NOTICE"];
 
 if (process.argv[1] === import.meta.filename) await setup();
 
@@ -60,7 +59,6 @@ function build(project) {
   mkdirSync(fresh, { recursive: true });
   step(`build ${project}`, process.execPath, ["node_modules/typescript/bin/tsc", "-p", project, "--outDir", fresh]);
   if (project === "openenv") {
-    copySwagger(join(fresh, "assets/docs"));
     rmSync(stampOf("web"), { force: true });
   }
   const dist = join(ROOT, project, "dist");
@@ -97,10 +95,6 @@ function compress(file) {
 
 function stampOf(project) {
   return join(ROOT, ".cache/built", project.replace("/", "-"));
-}
-
-function copySwagger(target) {
-  for (const file of SWAGGER_FILES) cpSync(join(ROOT, "node_modules/swagger-ui-dist", file), join(target, file));
 }
 
 /** Everything that decides what a build contains. */

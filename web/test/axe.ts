@@ -4,8 +4,8 @@ import type { Page } from "playwright-core";
 
 const AXE = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
 
-/** What axe finds serious or critical, once the page stands so with its server. */
-export async function faults(page: Page, status: string | RegExp = "Connected"): Promise<string[]> {
+/** What axe finds serious or critical, or `every` violation, once the page stands so with its server. */
+export async function faults(page: Page, status: string | RegExp = "Connected", every = false): Promise<string[]> {
   await page.getByText(status, { exact: true }).waitFor();
   await page.waitForTimeout(300);
   await page.locator(".loading:visible").first().waitFor({ state: "detached" });
@@ -18,13 +18,13 @@ export async function faults(page: Page, status: string | RegExp = "Connected"):
   });
   // Put in by the debugger's protocol, which the content policy does not bind.
   if (!(await page.evaluate("'axe' in globalThis"))) await page.evaluate(await readFile(AXE, "utf8"));
-  return page.evaluate(async () => {
+  return page.evaluate(async (every) => {
     const { axe } = globalThis as unknown as { axe: Axe };
     const { violations } = await axe.run({ resultTypes: ["violations"] });
     return violations
-      .filter(({ impact }) => impact === "serious" || impact === "critical")
+      .filter(({ impact }) => every || impact === "serious" || impact === "critical")
       .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 200)).join(" | ")}`);
-  });
+  }, every);
 }
 
 interface Axe {
