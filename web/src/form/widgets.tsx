@@ -1,6 +1,7 @@
 import { type BaseInputTemplateProps, type EnumOptionsType, getInputProps, type WidgetProps } from "@rjsf/utils";
 import type { KeyboardEvent } from "react";
 import { Icon } from "../parts/icon.js";
+import { ImageUpload, isImageField } from "./image-upload.js";
 
 /** Fields that are written line by line: there Enter adds a line. */
 const PROGRAM = /code|program|script|prompt|source/i;
@@ -202,7 +203,14 @@ function Checkbox({ id, value, label, disabled, readonly, onChange, onBlur, sche
 }
 
 export const widgets = {
-  TextWidget: Text,
+  TextWidget: (props: WidgetProps) =>
+    isImageField(props.schema) ? (
+      <ImageUpload {...props}>
+        <Text {...props} />
+      </ImageUpload>
+    ) : (
+      <Text {...props} />
+    ),
   TextareaWidget: Area,
   SelectWidget: Select,
   CheckboxWidget: Checkbox,

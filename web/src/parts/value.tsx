@@ -55,10 +55,12 @@ function LongList({ items }: { items: readonly unknown[] }) {
     <>
       <p className="mono list">
         <span className="muted">[</span>
-        {items
-          .slice(0, shown)
-          .map((item) => JSON.stringify(item))
-          .join(", ")}
+        <bdi>
+          {items
+            .slice(0, shown)
+            .map((item) => JSON.stringify(item))
+            .join(", ")}
+        </bdi>
         <span className="muted">{left > 0 ? ", …]" : "]"}</span>
       </p>
       {left > 0 ? (
@@ -72,7 +74,7 @@ function LongList({ items }: { items: readonly unknown[] }) {
 }
 
 function isShort(item: unknown): boolean {
-  return typeof item === "string" ? item.length <= 40 : typeof item !== "object" || item === null;
+  return typeof item === "string" ? item.length <= 40 && !pictureOf(item) : typeof item !== "object" || item === null;
 }
 
 /** Looks at no more than it must: a value may be of any size. */
@@ -80,8 +82,9 @@ function isSmall(value: object): boolean {
   let budget = WRITTEN_OUT;
   const visit = (item: unknown, depth: number): void => {
     budget -= typeof item === "string" ? item.length + 2 : 6;
-    // Text of several lines is read as text, not between quotes.
-    if (typeof item === "string" && (item.length > LONG_TEXT || item.trim().includes("\n"))) budget = -1;
+    // Text of several lines is read as text, not between quotes, and a picture is looked at.
+    if (typeof item === "string" && (item.length > LONG_TEXT || item.trim().includes("\n") || pictureOf(item)))
+      budget = -1;
     if (budget < 0 || typeof item !== "object" || item === null) return;
     if (depth > 4 || sizeOf(item) > WRITTEN_OUT) budget = -1;
     if (budget < 0) return;
