@@ -1,8 +1,10 @@
 import type { RefObject } from "react";
 import uPlot from "uplot";
 import type { Timeline } from "../../play/timeline.js";
+import { rangesOf } from "./plot-ranges.js";
 
 interface Latest {
+  data: uPlot.AlignedData;
   timeline: Timeline;
   selected: number;
   onSelect(step: number): void;
@@ -34,7 +36,9 @@ export function plotOptions(latest: RefObject<Latest>, size: { width: number; he
     scales: {
       // Not from the range that it has: it would grow with every drawing.
       x: { time: false, range: () => [-0.6, Math.max(latest.current.timeline.steps.length - 1, 4) + 0.6] },
-      y: { range: (_plot, low, high) => rangeOf(low, high) },
+      // Each has a scale of its own, so that the reward of a step is seen however large the total has become.
+      reward: { range: () => rangesOf(latest.current.data)[0] },
+      total: { range: () => rangesOf(latest.current.data)[1] },
     },
     axes: [
       {
@@ -45,11 +49,22 @@ export function plotOptions(latest: RefObject<Latest>, size: { width: number; he
         incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000],
         values: (_plot, marks) => marks.map((mark) => labelOf(latest.current.timeline, mark)),
       },
-      { ...axis, size: 34, space: 32, grid: { stroke: color("--chart-grid"), width: 1 } },
+      { ...axis, scale: "reward", size: 34, space: 32, grid: { stroke: color("--chart-grid"), width: 1 } },
+      {
+        ...axis,
+        scale: "total",
+        side: 1,
+        size: 38,
+        space: 32,
+        stroke: color("--chart-line"),
+        grid: { show: false },
+        values: (_plot, marks) => marks.map((mark) => COMPACT.format(mark)),
+      },
     ],
     series: [
       {},
       {
+        scale: "reward",
         fill: color("--chart-bar"),
         width: 0,
         points: { show: false },
@@ -57,6 +72,7 @@ export function plotOptions(latest: RefObject<Latest>, size: { width: number; he
         ...(bars ? { paths: bars } : {}),
       },
       {
+        scale: "total",
         stroke: color("--chart-line"),
         width: 1.5,
         points: { show: (_plot, _series, from, to) => to - from < 60, size: 5, fill: color("--chart-line") },
@@ -79,14 +95,7 @@ export function plotOptions(latest: RefObject<Latest>, size: { width: number; he
   };
 }
 
-/** Zero is always seen, and the highest point is not cut. */
-function rangeOf(low: number, high: number): [number, number] {
-  const least = Math.min(0, low ?? 0);
-  const most = Math.max(0, high ?? 0);
-  if (least === most) return [0, 1];
-  const room = (most - least) * 0.08;
-  return [least === 0 ? 0 : least - room, most + room];
-}
+const COMPACT = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
 
 /** The number of a step inside its episode. */
 function labelOf({ steps }: Timeline, mark: number): string {
@@ -125,7 +134,7 @@ function drawEpisodes(plot: uPlot, { steps }: Timeline, stroke: string): void {
 function drawZeros(plot: uPlot, { steps }: Timeline, fill: string): void {
   const { ctx } = plot;
   if (steps.length > 400) return;
-  const y = plot.valToPos(0, "y", true);
+  const y = plot.valToPos(0, "reward", true);
   const width = Math.min(20, (plot.valToPos(1, "x", true) - plot.valToPos(0, "x", true)) * 0.4);
   ctx.save();
   ctx.fillStyle = fill;

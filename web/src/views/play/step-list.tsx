@@ -1,5 +1,5 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { type KeyboardEvent, useEffect, useLayoutEffect, useRef } from "react";
+import { type KeyboardEvent, useEffect, useLayoutEffect, useRef, useState } from "react";
 import type { Play } from "../../play/play.js";
 import type { Timeline } from "../../play/timeline.js";
 import { RowShown } from "./step-row.js";
@@ -23,22 +23,30 @@ const TOUCH = "(pointer: coarse), (max-width: 47.49em)";
 export function StepList({ play, timeline, selected, unseen, hasTools }: StepListProps) {
   const scroll = useRef<HTMLDivElement>(null);
   const { rows } = timeline;
+  const [heights, setHeights] = useState(rowHeights);
   const virtual = useVirtualizer({
     count: rows.length,
     getScrollElement: () => scroll.current,
-    estimateSize: (index) => (rows[index]?.kind === "step" ? stepHeight() : HEAD_REM * rem()),
+    estimateSize: (index) => (rows[index]?.kind === "step" ? heights.step : heights.head),
     overscan: 12,
   });
   const { imported } = play.snapshot();
   // Heights are remembered by the place of a row.
   // biome-ignore lint/correctness/useExhaustiveDependencies: another timeline has other rows there
   useLayoutEffect(() => {
-    const measure = (): void => virtual.measure();
-    measure();
+    virtual.measure();
+  }, [virtual, heights, imported]);
+  useEffect(() => {
+    // Styles are read when they may have changed, never once a row.
+    const read = (): void => setHeights(rowHeights());
     const touch = matchMedia(TOUCH);
-    touch.addEventListener("change", measure);
-    return () => touch.removeEventListener("change", measure);
-  }, [virtual, imported]);
+    touch.addEventListener("change", read);
+    addEventListener("resize", read);
+    return () => {
+      touch.removeEventListener("change", read);
+      removeEventListener("resize", read);
+    };
+  }, []);
   const at = rowOf(timeline, selected);
   // A row that is selected is seen; a row that comes while another one is looked at moves nothing.
   useEffect(() => {
@@ -46,7 +54,7 @@ export function StepList({ play, timeline, selected, unseen, hasTools }: StepLis
   }, [at, virtual]);
   const onKeyDown = (event: KeyboardEvent): void => {
     const last = timeline.steps.length - 1;
-    const page = Math.max(1, Math.floor((scroll.current?.clientHeight ?? 400) / stepHeight()) - 1);
+    const page = Math.max(1, Math.floor((scroll.current?.clientHeight ?? 400) / heights.step) - 1);
     const to = {
       ArrowDown: selected + 1,
       ArrowUp: selected - 1,
@@ -101,12 +109,10 @@ export function StepList({ play, timeline, selected, unseen, hasTools }: StepLis
 
 const LISTBOX = { role: "listbox", "aria-label": "Steps, J and K move" } as const;
 
-function rem(): number {
-  return Number.parseFloat(getComputedStyle(document.documentElement).fontSize);
-}
-
-function stepHeight(): number {
-  return (matchMedia(TOUCH).matches ? STEP_TOUCH_REM : STEP_REM) * rem();
+/** Pixels. */
+function rowHeights(): { step: number; head: number } {
+  const rem = Number.parseFloat(getComputedStyle(document.documentElement).fontSize);
+  return { step: (matchMedia(TOUCH).matches ? STEP_TOUCH_REM : STEP_REM) * rem, head: HEAD_REM * rem };
 }
 
 /** Rows are in the order of steps, so that the row of a step is at or behind its number. */
