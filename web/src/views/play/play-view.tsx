@@ -30,7 +30,7 @@ export function PlayView({ info, play, schema }: ViewProps) {
   const replaying = replayed !== undefined && replayed === shown.imported;
   const files = useFiles(info, play, shown);
   useShortcuts(play, files, () => !document.getElementById("main")?.closest("[hidden]"));
-  useScrollToAnswer(shown.timeline.steps.length, setPart);
+  useScrollToAnswer(shown.timeline.steps.at(-1), setPart);
   const step = play.shown().steps[shown.selected];
   const hasTools = tools.length > 0;
   return (
@@ -84,10 +84,24 @@ function nameOf(step: Step | undefined, replaying: boolean): string {
 }
 
 /** On a small screen the answer is brought into view once it is there. */
-function useScrollToAnswer(steps: number, show: (part: Part) => void): void {
+function useScrollToAnswer(last: Step | undefined, show: (part: Part) => void): void {
   useEffect(() => {
-    if (steps === 0 || !matchMedia("(max-width: 47.49em)").matches) return;
+    if (!last || !matchMedia("(max-width: 47.49em)").matches) return;
     show("step");
-    requestAnimationFrame(() => document.getElementById("step-h")?.scrollIntoView({ block: "nearest" }));
-  }, [steps, show]);
+    // The form is filled in next: one that is longer than the window is not scrolled past.
+    const form = document.querySelector(".pane--act");
+    if (last.kind === "reset" && form && form.clientHeight > innerHeight) return;
+    requestAnimationFrame(() => void showAnswer());
+  }, [last, show]);
+}
+
+/** Scrolls as little as shows what the author drew, what failed, or the observation. */
+async function showAnswer(): Promise<void> {
+  const pane = document.querySelector(".pane--step");
+  const answer =
+    pane?.querySelector(".view-parts") ?? pane?.querySelector(".note") ?? pane?.querySelectorAll(".block")[1] ?? pane;
+  if (!answer) return;
+  // A picture has no height before.
+  await Promise.allSettled([...answer.querySelectorAll("img")].map((picture) => picture.decode()));
+  answer.scrollIntoView({ block: "nearest" });
 }
