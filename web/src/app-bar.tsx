@@ -24,7 +24,9 @@ export function AppBar({ info, current, play }: AppBarProps) {
     <header className="bar">
       <div className="brand">
         <Icon name="logo" />
-        <h1>{info?.name ?? "OpenEnv"}</h1>
+        <h1 className="clip" title={info?.name}>
+          {info?.name ?? "OpenEnv"}
+        </h1>
         <small>{info?.version}</small>
       </div>
       <nav className="nav" aria-label="Views">

@@ -28,8 +28,8 @@ export class Boundary extends Component<BoundaryProps, { problem: Error | undefi
           </button>
         }
       >
-        {problem.message || "It could not be loaded from the server."} The timeline is kept: export it before you load
-        the page again.
+        <bdi>{problem.message || "It could not be loaded from the server."}</bdi> The timeline is kept: export it before
+        you load the page again.
       </Notice>
     );
   }

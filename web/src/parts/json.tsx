@@ -49,7 +49,7 @@ function renderText(text: string): ReactNode {
   return (
     <>
       <span className="p">"</span>
-      {inside}
+      <bdi>{inside}</bdi>
       <span className="p">{cut ? `…" (${text.length.toLocaleString("en")} characters)` : '"'}</span>
     </>
   );

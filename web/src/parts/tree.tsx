@@ -26,7 +26,10 @@ export function Tree({ value, label, depth = 0 }: { value: object; label: string
             />
           ) : (
             <>
-              <span className="k">{key}:</span> <Value value={item} label={`${label}.${key}`} />
+              <span className="k">
+                <bdi>{key}</bdi>:
+              </span>{" "}
+              <Value value={item} label={`${label}.${key}`} />
             </>
           )}
         </li>
@@ -55,7 +58,9 @@ function Branch({ name, value, label, depth, startsOpen }: BranchProps) {
   return (
     <details open={open} onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
       <summary>
-        <span className="k">{name}:</span>{" "}
+        <span className="k">
+          <bdi>{name}</bdi>:
+        </span>{" "}
         <span className="muted">{describeValue(value) || count(sizeOf(value), "field")}</span>
       </summary>
       {open ? <Value value={value} label={label} depth={depth} /> : null}

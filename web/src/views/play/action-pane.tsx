@@ -63,7 +63,7 @@ export function ActionPane({ info, play, shown, schema, draft }: ActionPaneProps
   return (
     <section className="pane pane--act" aria-labelledby="act-h">
       <header className="pane__head">
-        <h2 id="act-h" className={draft.tool === null ? "" : "mono"}>
+        <h2 id="act-h" className={draft.tool === null ? "" : "mono"} title={draft.tool ?? undefined}>
           {draft.tool ?? "Action"}
         </h2>
         <span className="grow" />

@@ -75,7 +75,9 @@ export function ConnectionNotice({ info, play, shown }: ConnectionNoticeProps) {
       title={wasOpen ? "Connection lost." : "No connection."}
       actions={<Reconnect play={play} label="Reconnect now" />}
     >
-      {wasOpen ? `At ${formatTime(endedAt)} ${end.reason}. ` : `${end.reason} `}
+      {wasOpen ? `At ${formatTime(endedAt)} ` : ""}
+      <bdi>{end.reason}</bdi>
+      {wasOpen ? ". " : " "}
       {latest?.status === "cut off"
         ? `Episode ${latest.number} ended there, its ${count(latest.steps, "step")} ${latest.steps === 1 ? "is" : "are"} kept. `
         : ""}

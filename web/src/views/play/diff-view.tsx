@@ -54,7 +54,7 @@ function Side({ sign, word, value, other }: SideProps) {
       <b aria-hidden="true">{sign}</b>
       <span>
         <span className="sr">{word}: </span>
-        {text === "" ? <span className="muted">empty text</span> : text.slice(0, MOST_LENGTH)}
+        {text === "" ? <span className="muted">empty text</span> : <bdi>{text.slice(0, MOST_LENGTH)}</bdi>}
         {text.length > MOST_LENGTH ? "…" : ""}
       </span>
     </div>

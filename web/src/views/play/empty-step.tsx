@@ -24,7 +24,8 @@ export function EmptyStep({ info, play, shown }: { info: WebInfo; play: Play; sh
             Reset<kbd>R</kbd>
           </button>
           <a className="btn btn--ghost" href="#/about">
-            {info.readme === null ? `Use ${info.name} from code` : `Read about ${info.name}`}
+            {info.readme === null ? "Use" : "Read about"} <bdi>{info.name}</bdi>
+            {info.readme === null ? " from code" : ""}
           </a>
         </div>
       </div>

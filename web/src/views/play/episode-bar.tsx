@@ -109,7 +109,15 @@ function Facts({ episode, hasTasks }: { episode: Episode; hasTasks: boolean }) {
       {hasTasks ? (
         <div>
           <dt>Task</dt>
-          <dd>{split === undefined ? "none" : `${inWords(split)} / ${inWords(index ?? "any")}`}</dd>
+          <dd>
+            {split === undefined ? (
+              "none"
+            ) : (
+              <>
+                <bdi>{inWords(split)}</bdi> / <bdi>{inWords(index ?? "any")}</bdi>
+              </>
+            )}
+          </dd>
         </div>
       ) : null}
       <div>

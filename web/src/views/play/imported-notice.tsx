@@ -56,8 +56,17 @@ export function ImportedNotice({ info, play, shown, files, replaying, onReplay }
           }
         >
           Read-only: {count(imported.timeline.episodes.length, "episode")},{" "}
-          {count(imported.timeline.steps.length - imported.timeline.episodes.length, "step")}.
-          {others.length > 0 ? ` Recorded with ${others.join(", ").slice(0, LENGTH)}, this is ${info.name}.` : ""}
+          {count(
+            imported.timeline.episodes.reduce((sum, { steps, stepsAfter }) => sum + steps + stepsAfter, 0),
+            "step",
+          )}
+          .
+          {others.length > 0 ? (
+            <>
+              {" "}
+              Recorded with <bdi>{others.join(", ").slice(0, LENGTH)}</bdi>, this is <bdi>{info.name}</bdi>.
+            </>
+          ) : null}
         </Notice>
       ) : null}
     </>

@@ -210,7 +210,7 @@ function Verdict({ state, first, place, showDiff, onShowDiff, onGoOn, onAgain, o
         </>
       }
     >
-      The action was the same; {paths.join(", ")}
+      The action was the same; <bdi>{paths.join(", ")}</bdi>
       {diff.changes.length > paths.length ? ` and ${diff.changes.length - paths.length} more` : ""}{" "}
       {diff.changes.length === 1 ? "is" : "are"} not
       {now && now.reward !== recorded.reward

@@ -61,13 +61,20 @@ export function StepBody({ info, play, shown, step, draft, tools }: StepBodyProp
           end={<CopyButton what="observation" text={() => JSON.stringify(observation, null, 2)} />}
         >
           {toolError ? (
-            <Notice tone="bad" title={`The call failed: ${toolError.type}`}>
+            <Notice
+              tone="bad"
+              title={
+                <>
+                  The call failed: <bdi>{toolError.type}</bdi>
+                </>
+              }
+            >
               {toolError.message}
             </Notice>
           ) : null}
           {view?.problem ? (
             <Notice tone="wait" title="The author's rendering failed">
-              {view.problem} The fields below are complete.
+              <bdi>{view.problem}</bdi> The fields below are complete.
             </Notice>
           ) : null}
           {view && view.parts.length > 0 ? <ViewParts parts={view.parts} /> : null}

@@ -1,5 +1,5 @@
 import type { TextRun } from "../../../../openenv/src/protocol/web.js";
-import { formatMs, formatReward, formatTime, inWords } from "../../parts/format.js";
+import { count, formatMs, formatReward, formatTime, inWords } from "../../parts/format.js";
 import { renderRun } from "../../parts/marked-text.js";
 import { isFailed, summarizeAction, summarizeObservation } from "../../play/summary.js";
 import type { Row, Step, Timeline } from "../../play/timeline.js";
@@ -61,15 +61,22 @@ function EpisodeHead({ timeline, index }: { timeline: Timeline; index: number })
   const episode = timeline.episodes[index];
   if (!episode) return null;
   const { reset, steps } = episode;
-  const facts = [
-    reset["seed"] === undefined ? "no seed" : `seed ${inWords(reset["seed"])}`,
-    reset["split"] === undefined ? "" : `${inWords(reset["split"])} / ${inWords(reset["index"] ?? "any")}`,
-    steps === 1 ? "1 step" : `${steps} steps`,
-  ];
+  const { seed, split, index: task } = reset;
   return (
     <div className="ep">
       <b>Episode {episode.number}</b>
-      <span className="clip">{facts.filter(Boolean).join(" · ")}</span>
+      <span className="clip">
+        {seed === undefined ? "no seed" : "seed "}
+        {seed === undefined ? null : <bdi>{inWords(seed)}</bdi>}
+        {split === undefined ? null : (
+          <>
+            {" · "}
+            <bdi>{inWords(split)}</bdi> / <bdi>{inWords(task ?? "any")}</bdi>
+          </>
+        )}
+        {" · "}
+        {count(steps, "step")}
+      </span>
       <StatusBadge episode={episode} />
     </div>
   );

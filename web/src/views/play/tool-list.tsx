@@ -95,7 +95,11 @@ export function ToolList({ tools, info, draft, again }: ToolListProps) {
             </li>
           ))}
         </ul>
-        {choices.length === 0 ? <p className="hint pad">No tool matches “{search}”.</p> : null}
+        {choices.length === 0 ? (
+          <p className="hint pad">
+            No tool matches “<bdi>{search}</bdi>”.
+          </p>
+        ) : null}
       </div>
     </section>
   );

@@ -81,7 +81,15 @@ export function SessionsCard({ view, shown, play, onList }: SessionsCardProps) {
         </table>
       </div>
       {rows.length === 0 ? (
-        <p className="pad muted">{foundBy === "" ? "No session is open." : `No session matches “${find}”.`}</p>
+        <p className="pad muted">
+          {foundBy === "" ? (
+            "No session is open."
+          ) : (
+            <>
+              No session matches “<bdi>{find}</bdi>”.
+            </>
+          )}
+        </p>
       ) : null}
       {rows.length > 0 ? (
         <div className="tl__foot">
