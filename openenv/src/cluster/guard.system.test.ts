@@ -126,9 +126,9 @@ describe("a server that an operator has paused", { timeout: 120_000 }, () => {
 
 test("the program of an image has its single worker replaced after an endless loop", async () => {
   const app = await readFile(join(import.meta.dirname, "../../templates/env/server/app.ts"), "utf8");
-  await using project = await createProject({ "environment.js": WHERE, "app.ts": app });
+  await using project = await createProject({ "environment.js": WHERE, "app.mjs": app });
   const env = { WORKERS: "1", WORKER_TIMEOUT: "3", PORT: "0" };
-  await using running = startCommand(["run", "app.ts"], { cwd: project.dir, env });
+  await using running = startCommand(["run", "app.mjs"], { cwd: project.dir, env });
   const [, url = ""] = await running.printed(/at (http:\S+)/);
   const [session] = await openAll(url, 1);
   session?.socket.send(step(BLOCKS));
