@@ -1,14 +1,6 @@
 import { briefInput } from "../env/brief-input.js";
 import type { ToolSet } from "../env/tool-set.js";
-import {
-  parseRpcRequest,
-  RPC_ERRORS,
-  RpcError,
-  type RpcRequest,
-  type RpcResponse,
-  rpcFailure,
-  rpcIdOf,
-} from "../protocol/jsonrpc.js";
+import { parseRpcRequest, RPC_ERRORS, RpcError, type RpcResponse, rpcFailure, rpcIdOf } from "../protocol/jsonrpc.js";
 import type { JsonObject } from "../protocol/messages.js";
 import type { ToolErrorBody, ToolOutcome, ToolResult } from "../protocol/tools.js";
 import { clip } from "../util/clip.js";
