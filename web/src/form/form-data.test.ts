@@ -19,7 +19,7 @@ test("a form sends what its JSON shows, and the server takes it: any schema, any
       expect(action.parse(sent)).toEqual(action.parse(value));
       expect(form.fill(sent)).toEqual(sent);
     }),
-    { numRuns: 300 },
+    { numRuns: 150 },
   );
 });
 
