@@ -49,23 +49,11 @@ test.skipIf(!existsSync("/proc/self/status"))(
       await sleep(100);
       return ++rounds >= 60 && hasClosed();
     });
-    console.log(
-      "PEAK",
-      peakMemory(pid) / MB,
-      unfinished.peers.filter(({ socket }) => socket.destroyed).length,
-      floods.map((f) => Number(f.peer.socket.destroyed)).join(),
-    );
     expect(peakMemory(pid)).toBeLessThan(MEMORY_CEILING_BYTES);
 
     for (const socket of requests) socket.destroy();
     for (const each of [...started, ...floods]) await each[Symbol.asyncDispose]();
     expect(await stepAll()).toEqual(bystanders.map(() => "observation"));
-    console.log(
-      "PEAK",
-      peakMemory(pid) / MB,
-      unfinished.peers.filter(({ socket }) => socket.destroyed).length,
-      floods.map((f) => Number(f.peer.socket.destroyed)).join(),
-    );
     expect(peakMemory(pid)).toBeLessThan(MEMORY_CEILING_BYTES);
     expect(server.command.stderr).not.toMatch(/worker hangs|worker was lost|heap/);
     for (const { socket } of bystanders) await socket[Symbol.asyncDispose]();
