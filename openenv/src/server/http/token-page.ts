@@ -1,13 +1,22 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { ServerContext } from "../context.js";
 import { sendText } from "./respond.js";
-import type { Exchange } from "./router.js";
 import { frameAncestors } from "./web/headers.js";
+
+/** What of an exchange it needs: the router, which asks for this page, is not imported. */
+interface Visit {
+  request: IncomingMessage;
+  response: ServerResponse;
+  context: ServerContext;
+  path: string;
+}
 
 /** Pages that a browser opens by their address, where it can send no token. */
 const PAGES = /^\/(docs|redoc|docs\/frames)$/;
 const POLICY = "default-src 'none'; script-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'";
 
 /** Asks the visitor of a page for the client's token, in place of the page. False when the request is not for one. */
-export function sendTokenPage({ request, response, context, path }: Exchange): boolean {
+export function sendTokenPage({ request, response, context, path }: Visit): boolean {
   if (request.method !== "GET" || !PAGES.test(path) || !request.headers.accept?.includes("text/html")) return false;
   const ancestors = frameAncestors(context.web?.spaceId ?? null);
   response.setHeader("content-security-policy", `${POLICY}; ${ancestors}`);
@@ -18,7 +27,7 @@ export function sendTokenPage({ request, response, context, path }: Exchange): b
   return true;
 }
 
-export function tokenScript({ response }: Exchange): void {
+export function tokenScript({ response }: Pick<Visit, "response">): void {
   sendText(response, 200, { type: "text/javascript; charset=utf-8", text: SCRIPT });
 }
 
