@@ -130,14 +130,7 @@ export class Exchange extends Call implements Task<ServerMessage> {
   #stepped(transition: Transition, kind: Kind = "step"): Reply {
     const session = this.#session;
     session.stepCount++;
-    let reply: Reply;
-    try {
-      reply = this.#observation(kind, transition);
-    } catch (error) {
-      // A step whose result is invalid is answered with an error.
-      session.stepCount--;
-      throw error;
-    }
+    const reply = this.#observation(kind, transition);
     session.runtime.statistics.endStep(this.#arrivedAt, this.#startedAt);
     return reply;
   }

@@ -88,14 +88,6 @@ describe("what an environment must not do", () => {
     expect(await socket.ask(step(1))).toMatchObject({ type: "observation" });
   });
 
-  test("does not count a step whose result is invalid", async () => {
-    const socket = await open(await start());
-    await socket.ask(RESET);
-    expect(await socket.ask(step(70))).toMatchObject({ data: { code: "EXECUTION_ERROR" } });
-    await socket.ask(step(1));
-    expect(await socket.ask({ type: "state" })).toMatchObject({ data: { step_count: 1 } });
-  });
-
   test("production tells only what the author meant to tell", async () => {
     const socket = await open(await start({ mode: "production" }));
     await socket.ask(RESET);
