@@ -39,28 +39,28 @@ print("started")`;
     expect(processesMarked(mark)).toEqual([]);
   });
 
-  test.skipIf(!cgroups)(
-    "where cgroups can be made, they bound all processes of a sandbox together, and go with it",
-    async () => {
-      const before = new Set(sandboxMarks());
-      const session = await open();
-      await session.run("1");
-      const mark = sandboxMarks().find((known) => !before.has(known)) ?? "none";
-      const groups = processesMarked(mark).map((pid) => readFileSync(`/proc/${pid}/cgroup`, "utf8"));
-      const names = groups.map((text) => /openenv-sandbox-\S+/.exec(text)?.[0]);
-      expect(names.length).toBeGreaterThanOrEqual(2);
-      expect(new Set(names).size).toBe(1);
-      expect(names[0]).toBeDefined();
-      const paths = groups[0]?.split("\n").filter((row) => row.includes("openenv-sandbox-")) ?? [];
-      const folders = paths.map((row) => {
-        const [, tree = "", path = ""] = row.split(":");
-        return join("/sys/fs/cgroup", tree, path);
-      });
-      expect(folders.some(existsSync)).toBe(true);
-      await session.env.close();
-      expect(folders.some(existsSync)).toBe(false);
-    },
-  );
+  test("where cgroups can be made, they bound all processes of a sandbox together, and go with it", async ({
+    skip,
+  }) => {
+    if (!cgroups) skip("cgroups cannot be made here");
+    const before = new Set(sandboxMarks());
+    const session = await open();
+    await session.run("1");
+    const mark = sandboxMarks().find((known) => !before.has(known)) ?? "none";
+    const groups = processesMarked(mark).map((pid) => readFileSync(`/proc/${pid}/cgroup`, "utf8"));
+    const names = groups.map((text) => /openenv-sandbox-\S+/.exec(text)?.[0]);
+    expect(names.length).toBeGreaterThanOrEqual(2);
+    expect(new Set(names).size).toBe(1);
+    expect(names[0]).toBeDefined();
+    const paths = groups[0]?.split("\n").filter((row) => row.includes("openenv-sandbox-")) ?? [];
+    const folders = paths.map((row) => {
+      const [, tree = "", path = ""] = row.split(":");
+      return join("/sys/fs/cgroup", tree, path);
+    });
+    expect(folders.some(existsSync)).toBe(true);
+    await session.env.close();
+    expect(folders.some(existsSync)).toBe(false);
+  });
 
   test("what is left running takes no processor time between two steps", async () => {
     const spin =
