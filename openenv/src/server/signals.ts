@@ -2,7 +2,7 @@ import { isatty } from "node:tty";
 import type { Logger } from "./logger.js";
 import type { RunningServer } from "./types.js";
 
-const STDIN = 0;
+const STANDARD_STREAMS = [0, 1, 2];
 
 interface SignalHandlers extends Pick<RunningServer, "drain" | "close"> {
   /** By SIGHUP, unless it says that the terminal was closed. */
@@ -23,9 +23,9 @@ export function onSignals({ drain, close, reload }: SignalHandlers, log: Logger)
     if (signal === "SIGINT") process.removeListener("SIGINT", stop);
     void end().then(() => process.exit(0));
   };
-  const hadTerminal = isatty(STDIN);
+  const isTerminalClosed = watchTerminal();
   const hangUp = (signal: NodeJS.Signals): void => {
-    if (hadTerminal && !isatty(STDIN)) stop(signal);
+    if (isTerminalClosed()) stop(signal);
     else reload();
   };
   process.on("SIGTERM", stop).on("SIGINT", stop).on("SIGHUP", hangUp);
@@ -40,10 +40,10 @@ export function onSignals({ drain, close, reload }: SignalHandlers, log: Logger)
  */
 export async function startInterruptibly<T>(start: () => Promise<T>): Promise<T> {
   const end = (): void => process.exit(0);
-  const hadTerminal = isatty(STDIN);
+  const isTerminalClosed = watchTerminal();
   let isHungUp = false;
   const hangUp = (): void => {
-    if (hadTerminal && !isatty(STDIN)) end();
+    if (isTerminalClosed()) end();
     isHungUp = true;
   };
   process.once("SIGTERM", end).once("SIGINT", end).on("SIGHUP", hangUp);
@@ -53,4 +53,10 @@ export async function startInterruptibly<T>(start: () => Promise<T>): Promise<T>
     process.removeListener("SIGTERM", end).removeListener("SIGINT", end).removeListener("SIGHUP", hangUp);
     if (isHungUp) process.kill(process.pid, "SIGHUP");
   }
+}
+
+/** Whether a standard stream that was a terminal is none any more. Under nohup none is one, so that SIGHUP reloads. */
+function watchTerminal(): () => boolean {
+  const terminals = STANDARD_STREAMS.filter(isatty);
+  return () => terminals.some((stream) => !isatty(stream));
 }

@@ -100,6 +100,13 @@ describe.skipIf(!hasTerminal)("serve on a terminal", () => {
     expect(server.stdout.split(token)).toHaveLength(2);
   });
 
+  test.each(["/dev/tty", "/dev/null"])("ends when the terminal is closed, with %s as standard input", async (input) => {
+    await using server = startOnTerminal(["--workers", "2"], {}, { input });
+    await server.printed(PAGE);
+    await server.closeTerminal();
+    await expect.poll(() => statusOf(server.url()).catch(() => "closed"), { timeout: 30_000 }).toBe("closed");
+  });
+
   test("keeps it when a change restarts the server", async () => {
     await using server = startOnTerminal(["--watch"]);
     const [, token = ""] = await server.printed(PAGE);
@@ -111,7 +118,7 @@ describe.skipIf(!hasTerminal)("serve on a terminal", () => {
   });
 
   test.each(["thread", "process"])("keeps it from the environment in a %s", async (isolation) => {
-    await using server = startOnTerminal(["--isolation", isolation], {}, "hosted.ts");
+    await using server = startOnTerminal(["--isolation", isolation], {}, { file: "hosted.ts" });
     const [, token = ""] = await server.printed(PAGE);
     await server.printed(/environment sees operator: nothing/);
     expect(server.stdout.split(token)).toHaveLength(2);
@@ -119,10 +126,14 @@ describe.skipIf(!hasTerminal)("serve on a terminal", () => {
 });
 
 /** Standard output and standard error are one terminal. */
-function startOnTerminal(args: string[], env: Record<string, string> = {}, file = "environment.ts") {
+function startOnTerminal(
+  args: string[],
+  env: Record<string, string> = {},
+  { file = "environment.ts", input = "/dev/tty" } = {},
+) {
   const command = [process.execPath, BIN, "serve", file, "--port", "0", ...args];
   const quoted = command.map((part) => `'${part}'`).join(" ");
-  const child = spawn("script", ["-qefc", `exec ${quoted}`, "/dev/null"], {
+  const child = spawn("script", ["-qefc", `exec ${quoted} <${input}`, "/dev/null"], {
     cwd: project.dir,
     env: { ...process.env, ...UNSET, ...env },
     stdio: ["pipe", "pipe", "inherit"],
@@ -145,9 +156,13 @@ function startOnTerminal(args: string[], env: Record<string, string> = {}, file 
         { timeout: 60_000, interval: 50 },
       );
     },
+    async closeTerminal() {
+      child.kill("SIGKILL");
+      await exited;
+    },
     async [Symbol.asyncDispose]() {
       // As Ctrl-C on a terminal does.
-      child.stdin.write("\u0003");
+      if (child.exitCode === null && child.signalCode === null) child.stdin.write("\u0003");
       await exited;
     },
   };
