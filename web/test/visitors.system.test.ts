@@ -73,7 +73,7 @@ describe.skipIf(!chromium.available)("visitors", () => {
     await page.getByText("there is no such door").first().waitFor();
     await page.getByLabel("Door").fill("left");
     await page.getByLabel("Door").press("Enter");
-    await page.getByRole("heading", { name: "Step 2" }).waitFor();
+    await page.getByRole("heading", { name: "Step 1" }).waitFor();
     await steps(page).nth(1).click();
     await first.close();
     await page.getByText("Connection lost.").waitFor();

@@ -68,6 +68,26 @@ describe.skipIf(!hasTerminal)("serve on a terminal", () => {
     expect([await statusOf(server.url()), await statusOf(server.url(), token)]).toEqual([401, 200]);
   });
 
+  test("prints the real URL and the lines that use it in both languages", async () => {
+    await using server = startOnTerminal([]);
+    await server.printed(/print\(env\.step/);
+    const url = server.url();
+    for (const path of ["/docs", "/health"]) {
+      expect((await fetch(`${url}${path}`)).status).toBe(200);
+      expect(server.stdout).toContain(`${url}${path}`);
+    }
+    expect(server.stdout).toContain(`${url.replace("http", "ws")}/ws`);
+    expect(server.stdout).toContain(`GenericEnvClient(base_url="${url}")`);
+    expect(server.stdout).toContain('env.step({"amount": 1})');
+    const text = server.stdout.replaceAll("\r", "");
+    const [, command = "", code = ""] = /TypeScript \(npx openenv (.*)\)\n([\s\S]*?)\n\n/.exec(text) ?? [];
+    expect(code).toContain(`connect("${url}")`);
+    await project.write("play.ts", code);
+    await using playing = startCommand(command.split(" "), { cwd: project.dir });
+    expect([await playing.exited, playing.stderr]).toEqual([0, ""]);
+    expect(playing.stdout).toContain("count: 1");
+  });
+
   test("prints the token by itself where there is no page", async () => {
     await using server = startOnTerminal(["--mode", "production"]);
     const [, token = ""] = await server.printed(/operator token: ([\w-]{32})\s/);

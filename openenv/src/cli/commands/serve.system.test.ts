@@ -78,25 +78,12 @@ test("the README of an environment's folder is shown by the web interface, unles
   }
 });
 
-test("the banner has the real URL and the lines that use it in both languages", async () => {
+test("a program that starts a server reads one line with its address", async () => {
   await using project = await createProject({ "environment.ts": counterModule() });
   await using running = startCommand(["serve", ...FREE], { cwd: project.dir });
   const [, url = ""] = await running.printed(URL_LINE);
-  await running.printed(/print\(env\.step/);
-  const { stdout } = running;
-  for (const path of ["/docs", "/health"]) expect((await fetch(`${url}${path}`)).status).toBe(200);
-  expect(stdout).toContain(`${url}/docs`);
-  expect(stdout).toContain(`${url}/health`);
-  expect(stdout).toContain(`${url.replace("http", "ws")}/ws`);
-  expect(stdout).toContain(`connect("${url}")`);
-  expect(stdout).toContain("env.step({ amount: 1 })");
-  expect(stdout).toContain(`GenericEnvClient(base_url="${url}")`);
-  expect(stdout).toContain('env.step({"amount": 1})');
-  const [, command = "", code = ""] = /TypeScript \(npx openenv (.*)\)\n([\s\S]*?)\n\n/.exec(stdout) ?? [];
-  await project.write("play.ts", code);
-  await using playing = startCommand(command.split(" "), { cwd: project.dir });
-  expect([await playing.exited, playing.stderr]).toEqual([0, ""]);
-  expect(playing.stdout).toContain("count: 1");
+  expect((await fetch(`${url}/health`)).status).toBe(200);
+  expect(running.stdout.trim().split("\n")).toEqual([expect.stringMatching(/^counter_env \S+ at http:\S+$/)]);
 });
 
 test("options win over environment variables", async () => {
