@@ -114,7 +114,7 @@ describe.skipIf(!chromium.available)("a form", () => {
     await page.locator(".pane--step", { hasText: "The action does not fit" }).waitFor();
     await page.getByLabel("Name").fill("free");
     await page.getByRole("button", { name: /^Send ↵/ }).click();
-    await page.getByRole("heading", { name: "Step 2" }).waitFor();
+    await page.getByRole("heading", { name: "Step 1" }).waitFor();
     expect(await page.locator("#action_name__error").count()).toBe(0);
   });
 
@@ -130,7 +130,7 @@ describe.skipIf(!chromium.available)("a form", () => {
     expect(shown).not.toMatch(/Reward/);
     await page.getByLabel("Name").fill("okay");
     await page.getByRole("button", { name: /^Send ↵/ }).click();
-    await page.getByRole("heading", { name: "Step 2" }).waitFor();
+    await page.getByRole("heading", { name: "Step 1" }).waitFor();
   });
 
   test("the reset has the options of the contract, the tasks, a seed and an episode id", async () => {

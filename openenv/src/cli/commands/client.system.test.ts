@@ -145,7 +145,7 @@ describe("openenv client typescript", TIME_LIMIT, () => {
     const [, url = ""] = await server.printed(/at (http:\S+)/);
     await project.write(
       "play.mts",
-      `import { BoothEnv } from "./client/index.js";
+      `import { BoothEnv } from "./client/dist/index.js";
        const env = await BoothEnv.connect(${JSON.stringify(url)});
        await env.reset();
        const { data, reward } = await env.tools.guess({ word: "crane" });

@@ -113,9 +113,9 @@ function Facts({ episode, hasTasks }: { episode: Episode; hasTasks: boolean }) {
             {split === undefined ? (
               "none"
             ) : (
-              <>
+              <span>
                 <bdi>{inWords(split)}</bdi> / <bdi>{inWords(index ?? "any")}</bdi>
-              </>
+              </span>
             )}
           </dd>
         </div>
