@@ -1,3 +1,4 @@
+import cluster from "node:cluster";
 import { prepareSandbox } from "../sandbox/sandbox.js";
 import { defineCoding } from "./coding-environment.js";
 import { readConfig } from "./config.js";
@@ -5,6 +6,13 @@ import { readConfig } from "./config.js";
 const config = readConfig(process.env);
 // Here, so that a server that cannot isolate programs does not start.
 const sandbox = await prepareSandbox(config);
-if (sandbox.warning) console.warn(`coding_env: ${sandbox.warning}`);
+if (sandbox.warning && isFirst()) console.warn(`coding_env: ${sandbox.warning}`);
 
 export default defineCoding(sandbox, config.limits.timeoutSeconds);
+
+/** Each process of a server loads this module. The warning is for the whole server. */
+function isFirst(): boolean {
+  if (process.env["CODING_ENV_WARNED"] || (cluster.worker?.id ?? 1) > 1) return false;
+  process.env["CODING_ENV_WARNED"] = "1";
+  return true;
+}
