@@ -83,7 +83,7 @@ describe.skipIf(!chromium.available)("a hostile", () => {
     await page.getByRole("option", { name: /^shout/ }).click();
     await page.locator("#action_text").fill(HOSTILE);
     await page.locator("#action_text").press("Enter");
-    await page.getByRole("heading", { name: "Step 3" }).waitFor();
+    await steps(page).nth(3).waitFor();
     await page.getByRole("link", { name: "About" }).click();
     await page.locator(".prose").getByText("<img src=x").waitFor();
     expect(await page.title()).toBe("About · hostile_env");
@@ -96,9 +96,10 @@ describe.skipIf(!chromium.available)("a hostile", () => {
     await page.getByRole("option", { name: /^action/ }).click();
     await page.locator("#action_word").fill("hello");
     await page.getByLabel("Default").fill("text");
-    await page.getByRole("button", { name: "Fill in properties" }).click();
+    await page.getByLabel("Properties").selectOption({ label: "Fill in" });
     await page.getByLabel("Type").fill("kind");
     await page.getByLabel("Constructor").fill("7");
+    await page.getByLabel("Tree").selectOption({ label: "Fill in" });
     await page.getByRole("button", { name: "Add children" }).click();
     await page.locator("#action_tree_children_0_value").fill("leaf");
     await page

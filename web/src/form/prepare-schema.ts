@@ -128,9 +128,14 @@ function makeOptional(field: JsonObject): JsonObject {
 /** The first choice is that of a field that is not there. It fits nothing, also not null. */
 const LEFT_OUT = { type: "null", title: "Leave out", not: {} };
 
+/** What zod calls a schema that contains itself and that its author gave no name. */
+const UNNAMED = /^__schema\d+$/;
+
 /** Without a title of its own a field is called by its name. */
 function withTitle(schema: unknown, title: string): unknown {
-  return isObject(schema) && schema["title"] === undefined ? { ...schema, title } : schema;
+  if (!isObject(schema)) return schema;
+  const own = schema["title"];
+  return own === undefined || (typeof own === "string" && UNNAMED.test(own)) ? { ...schema, title } : schema;
 }
 
 function titleOf(name: string): string {
