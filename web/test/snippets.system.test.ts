@@ -60,7 +60,7 @@ const strict = defineEnvironment(
 const ENVIRONMENTS: [string, unknown, RegExp][] = [
   ["echo", echo, /hello/],
   ["benchmark", benchmark, /session_hash/],
-  ["wordle", wordle, /hello/],
+  ["wordle", wordle, /C R A N E/],
   ["a counter with reset options", defineCounter().environment, /count\W+1\b/],
   ["tools only", defineDesk().environment, /\b2\b/],
   ["a schema of every kind", zoo, /received/],
