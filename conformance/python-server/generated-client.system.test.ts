@@ -49,11 +49,11 @@ with MyEnv(base_url="${server.url}").sync() as env:
   it("plays a typed episode in TypeScript, and compares the schemas", async () => {
     const args = ["client", "typescript", "--url", server.url, "-o", "typescript"];
     expect(await runCommand(args, { cwd: dir })).toMatchObject({ code: 0, stderr: "" });
-    const declared = await readFile(join(dir, "typescript/index.d.ts"), "utf8");
+    const declared = await readFile(join(dir, "typescript/dist/index.d.ts"), "utf8");
     expect(declared).toContain("export declare const CounterEnv:");
     expect(declared).toContain("  /** How much to add */\n  amount: number;\n  wait_seconds?: number;\n");
     const play = `
-      const { CounterEnv } = await import("./typescript/index.js");
+      const { CounterEnv } = await import("./typescript/dist/index.js");
       const env = await CounterEnv.connect("${server.url}");
       await env.reset({ start: 1 });
       console.log(JSON.stringify((await env.step({ amount: 3 })).observation.count));
