@@ -7,11 +7,15 @@ import { performance } from "node:perf_hooks";
  * - The loop was idle before it read: the data has just arrived.
  * - It was not: the data arrived at some time since the loop last read. The middle of that time is right on average.
  *
- * Called while the loop reads, not from a timer.
+ * Called while the loop reads, not from a timer. Before {@link startLoopClock} it is the time of the call.
  */
 export function readArrival(): number {
+  return isMarking ? (arrival ??= estimateArrival()) : performance.now();
+}
+
+/** From now on {@link readArrival} counts the time in the kernel. It costs some microseconds in each turn of the loop. */
+export function startLoopClock(): void {
   if (!isMarking) startMarking();
-  return (arrival ??= estimateArrival());
 }
 
 const { nodeTiming } = performance;

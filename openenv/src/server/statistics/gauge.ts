@@ -1,5 +1,6 @@
 import { readdir, stat } from "node:fs/promises";
 import { type IntervalHistogram, monitorEventLoopDelay } from "node:perf_hooks";
+import { startLoopClock } from "../loop-clock.js";
 import { addCounts, Histogram } from "./histogram.js";
 import type { Statistics } from "./statistics.js";
 
@@ -47,6 +48,7 @@ export class Gauge {
   }
 
   #start(): void {
+    startLoopClock();
     this.#delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
     this.#delay.enable();
     this.#timer = setInterval(() => this.#sample(), SAMPLE_MS);
