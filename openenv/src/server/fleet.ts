@@ -8,7 +8,7 @@ import type { FleetReport, WorkerReport } from "./statistics/worker-report.js";
 export interface Load {
   /** Sessions that are open. */
   active: number;
-  /** Of these, those that may end now to make room for another: their clients have not used them yet. */
+  /** Of these, those that may end now to make room: their clients have not used them yet, or not for a long time. */
   unclaimed: number;
   max: number;
   /** Peers that wait for a session. */

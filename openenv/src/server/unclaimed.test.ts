@@ -148,13 +148,40 @@ describe("a session that POST /reset opened and that its client has used", () =>
     expect(await (await open(server)).receive()).toMatchObject(REFUSED);
   });
 
-  test("keeps its slot while a socket is attached to it", async () => {
+  test("takes no capacity any more when it has been idle for 300 s", async () => {
+    const server = await start({ maxConcurrentEnvs: 2 });
+    await play(server);
+    const second = await play(server);
+    expect(server.capacity()).toMatchObject({ available_slots: 0, is_at_capacity: true });
+    pass(IDLE);
+    expect(server.capacity()).toMatchObject({ active_sessions: 2, available_slots: 2, is_at_capacity: false });
+    await request(server, "/state", undefined, second);
+    expect(server.capacity()).toMatchObject({ active_sessions: 2, available_slots: 1, is_at_capacity: false });
+  });
+
+  test("gives way before one whose latest request is younger, whichever was used first", async () => {
+    const server = await start({ maxConcurrentEnvs: 2 });
+    const [first, second] = [await play(server), await play(server)];
+    await request(server, "/state", undefined, first);
+    pass(IDLE);
+    expect(await (await open(server)).ask(RESET)).toMatchObject(OBSERVATION);
+    expect((await request(server, "/state", undefined, second)).status).toBe(404);
+    expect((await request(server, "/state", undefined, first)).status).toBe(200);
+  });
+
+  test("keeps its slot while a socket is attached to it, and gives way again when that has left", async () => {
     const server = await start({ maxConcurrentEnvs: 1 });
     const id = await play(server);
     const socket = await open(server, `/ws?session_id=${id}`);
     pass(IDLE);
+    expect(server.capacity().is_at_capacity).toBe(true);
     expect(await (await open(server)).receive()).toMatchObject(REFUSED);
     expect(await socket.ask({ type: "state" })).toMatchObject({ type: "state" });
+    socket.ws.close();
+    await socket.closed;
+    vi.restoreAllMocks();
+    pass(2 * IDLE);
+    expect(await (await open(server)).ask(RESET)).toMatchObject(OBSERVATION);
   });
 
   test("differs from one of openenv/session/create, which never gives way", async () => {

@@ -17,7 +17,7 @@ export class Unclaimed {
   readonly #sessions = new Map<Session, number>();
   /** Those of them that have a socket. */
   readonly #ofSockets = new Map<Session, number>();
-  /** Opened by an HTTP reset and used since. */
+  /** Opened by an HTTP reset and used since; the one whose latest request is oldest comes first. */
   readonly #used = new Set<Session>();
 
   add(session: Session): void {
@@ -27,11 +27,13 @@ export class Unclaimed {
     if (session.attached) this.#ofSockets.set(session, session.lastActivityAt);
   }
 
-  /** Its client has used it. */
+  /** Its client uses it. One of HTTP stays in the list, as the last. */
   claim(session: Session): void {
-    const isOfHttp = this.#sessions.has(session) && !session.attached;
+    const isOfHttp = this.#used.has(session) || (this.#sessions.has(session) && !session.attached);
     this.delete(session);
-    if (isOfHttp) this.#used.add(session);
+    if (!isOfHttp) return;
+    this.#used.add(session);
+    session.unclaimed = this;
   }
 
   /** It has ended. */
@@ -42,13 +44,17 @@ export class Unclaimed {
     this.#used.delete(session);
   }
 
-  /** How many of those not used may end now. Asked for with every change of the load: it looks only at sockets that may. */
+  /** How many may end now. Asked for with every change of the load: it looks only at those whose time has come. */
   get evictable(): number {
-    const limit = performance.now() - FIRST_USE_MS;
+    const now = performance.now();
     let count = this.#sessions.size - this.#ofSockets.size;
     for (const since of this.#ofSockets.values()) {
-      if (since > limit) break;
+      if (since > now - FIRST_USE_MS) break;
       count++;
+    }
+    for (const session of this.#used) {
+      if (session.lastActivityAt > now - IDLE_MS) break;
+      if (!session.busy && !isHeld(session)) count++;
     }
     return count;
   }

@@ -1,6 +1,6 @@
+import type { WireCode } from "../../protocol/messages.js";
 import { packageVersion } from "../../util/package-version.js";
 import type { ServerContext } from "../context.js";
-import { FAULTS } from "./faults.js";
 import { boundary } from "./histogram.js";
 import { REFUSAL_REASONS } from "./statistics.js";
 import type { FleetReport, HistogramReport, WorkerReport } from "./worker-report.js";
@@ -18,6 +18,21 @@ interface Metric {
   histogram?: (report: WorkerReport) => HistogramReport;
 }
 
+/** Whose an error is: `client` for a mistake in a message, `server` for what fails here, `capacity` for want of room. */
+const FAULTS: Readonly<Record<WireCode, "client" | "server" | "capacity">> = {
+  INVALID_JSON: "client",
+  UNKNOWN_TYPE: "client",
+  VALIDATION_ERROR: "client",
+  SESSION_ERROR: "client",
+  UNAUTHORIZED: "client",
+  FORBIDDEN: "client",
+  EXECUTION_ERROR: "server",
+  TIMEOUT: "server",
+  HOST_LOST: "server",
+  FACTORY_ERROR: "server",
+  CAPACITY_REACHED: "capacity",
+};
+
 /** The names of `GET /metrics`; but for the first three all have the label `worker`. */
 export const METRICS = {
   openenv_info: { type: "gauge", help: "Always 1; the labels say what is served by which version." },
@@ -26,7 +41,7 @@ export const METRICS = {
   openenv_sessions: { type: "gauge", help: "Open sessions.", value: ({ worker }) => worker.sessions },
   openenv_sessions_unclaimed: {
     type: "gauge",
-    help: "Open sessions that end when another client needs room: their clients have not used them.",
+    help: "Open sessions that end when another client needs room: their clients have not used them, or left an HTTP session idle.",
     value: ({ worker }) => worker.unclaimed,
   },
   openenv_sessions_max: { type: "gauge", help: "Capacity, in sessions.", value: ({ worker }) => worker.max_sessions },

@@ -25,10 +25,11 @@ export class Statistics {
   steps = 0;
   /** NaN and infinities that went out as null. */
   nonFinite = 0;
-  /** Steps and resets that succeeded, from the arrival of the message to the answer, without the wire. */
+  /** Steps that succeeded, from the arrival of the message to the answer, without the wire. */
   readonly latency = new Histogram();
+  /** The same of resets. */
   readonly resets = new Histogram();
-  /** Of each of these steps, the time from its arrival to its start. */
+  /** Of each step in `latency`, the time from its arrival to its start. */
   readonly stepWait = new Histogram();
   /** Peers that got a session, from joining the queue to their turn. */
   readonly sessionWait = new Histogram();
