@@ -58,7 +58,12 @@ export const CASES: Record<string, Case> = {
   },
   "slurm-envoy": {
     target: "slurm",
-    topology: { ...IMAGE, nodes: 2, balancer: { kind: "envoy" }, resources: { memoryMb: 512, cpus: 2 } },
+    topology: {
+      ...IMAGE,
+      nodes: 2,
+      balancer: { kind: "envoy", metricsPort: 9902 },
+      resources: { memoryMb: 512, cpus: 2 },
+    },
   },
   "slurm-gpu": { target: "slurm", topology: { image: "echo:1", resources: { memoryMb: 512, gpus: 1 } } },
   monitoring: { target: "monitoring", topology: { ...IMAGE, balancer: { metricsPort: 9902 } } },

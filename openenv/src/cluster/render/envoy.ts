@@ -1,5 +1,13 @@
 import type { Backend, Topology } from "../topology.js";
-import { countServers, JOB_DEPLOYMENT, JOB_PORT, type Servers, totalLimit } from "./limits.js";
+import {
+  countServers,
+  JOB_DEPLOYMENT,
+  JOB_FOLDER,
+  JOB_METRICS_PORT,
+  JOB_PORT,
+  type Servers,
+  totalLimit,
+} from "./limits.js";
 
 /** The text of `envoy.yaml`; the lines of the endpoints are the last. */
 export function renderEnvoy(
@@ -11,11 +19,14 @@ export function renderEnvoy(
   const endpoints: readonly Backend[] =
     discovery === undefined ? backends : [{ host: discovery.name, port: topology.port }];
   const limit = connections ?? totalLimit(topology, servers);
+  const admin = isJob
+    ? `pipe: { path: "${JOB_FOLDER}/admin" }`
+    : "socket_address: { address: 127.0.0.1, port_value: 9901 }";
   return `# Envoy before the servers of ${name}: ${servers} x ${workers} workers x ${capacity} sessions.
 # A connection takes two descriptors: start it with a limit of at least ${limit * 2 + 1000} (ulimit -n).
 admin:
   address:
-    socket_address: { address: 127.0.0.1, port_value: 9901 }
+    ${admin}
 
 static_resources:
   listeners:
@@ -80,9 +91,9 @@ ${isJob ? NO_SHARED_PORT : ""}      filter_chains:
 ${renderHeaderSession("http-sessions", "openenv-session")}${renderHeaderSession("mcp-sessions", "mcp-session-id")}                  - name: envoy.filters.http.router
                     typed_config:
                       "@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router
-${renderMetricsListener(balancer)}
+${renderMetricsListener(balancer, isJob)}
   clusters:
-${balancer.metricsPort === undefined ? "" : METRICS_CLUSTER}    - name: openenv
+${balancer.metricsPort === undefined ? "" : renderMetricsCluster(admin)}    - name: openenv
       cluster_type:
         name: envoy.cluster.dns
         typed_config:
@@ -144,14 +155,14 @@ export function renderEndpoint({ host, port }: { host: string; port: number | st
 }
 
 /** The statistics are on the port of the administrator, of which nothing else is to be reached. */
-function renderMetricsListener({ host, metricsPort }: Topology["balancer"]): string {
+function renderMetricsListener({ host, metricsPort }: Topology["balancer"], isJob: boolean): string {
   if (metricsPort === undefined) return "";
   return `
     # For Prometheus, and for any caller that reaches the port.
     - name: metrics
       address:
-        socket_address: { address: "${host}", port_value: ${metricsPort}${host === "::" ? ", ipv4_compat: true" : ""} }
-      filter_chains:
+        socket_address: { address: "${host}", port_value: ${isJob ? JOB_METRICS_PORT : metricsPort}${host === "::" ? ", ipv4_compat: true" : ""} }
+${isJob ? NO_SHARED_PORT : ""}      filter_chains:
         - filters:
             - name: envoy.filters.network.http_connection_manager
               typed_config:
@@ -171,14 +182,16 @@ function renderMetricsListener({ host, metricsPort }: Topology["balancer"]): str
 `;
 }
 
-const METRICS_CLUSTER = `    - name: admin
+function renderMetricsCluster(admin: string): string {
+  return `    - name: admin
       type: STATIC
       load_assignment:
         cluster_name: admin
         endpoints:
           - lb_endpoints:
-              - endpoint: { address: { socket_address: { address: 127.0.0.1, port_value: 9901 } } }
+              - endpoint: { address: { ${admin} } }
 `;
+}
 
 function renderHeaderSession(name: string, header: string): string {
   return `                  - name: ${name}

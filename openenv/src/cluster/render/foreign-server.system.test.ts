@@ -9,7 +9,7 @@ import { findFreePort } from "../../util/free-port.js";
 import { parseTopology } from "../topology.js";
 import { renderEnvoy } from "./envoy.js";
 import { renderHaproxy } from "./haproxy.js";
-import { JOB_DEPLOYMENT, JOB_PORT } from "./limits.js";
+import { JOB_DEPLOYMENT, JOB_FOLDER, JOB_PORT } from "./limits.js";
 
 const RENDER = { haproxy: renderHaproxy, envoy: renderEnvoy };
 
@@ -37,8 +37,8 @@ for (const kind of ["haproxy", "envoy"] as const) {
       const topology = parseTopology({ nodes: 2, balancer: { host: "127.0.0.1" } });
       const text = RENDER[kind](topology, { isJob: true, backends })
         .replaceAll(JOB_PORT, String(port))
-        .replace(JOB_DEPLOYMENT, "slurm-1")
-        .replace("port_value: 9901", "port_value: 0");
+        .replaceAll(JOB_FOLDER, folder)
+        .replace(JOB_DEPLOYMENT, "slurm-1");
       const config = join(folder, kind === "envoy" ? "envoy.yaml" : "haproxy.cfg");
       await writeFile(config, text);
       const url = `http://127.0.0.1:${port}`;

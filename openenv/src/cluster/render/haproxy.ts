@@ -3,6 +3,7 @@ import {
   connectionLimit,
   countServers,
   JOB_DEPLOYMENT,
+  JOB_METRICS_PORT,
   JOB_PORT,
   mostNodes,
   type Servers,
@@ -56,7 +57,7 @@ ${isJob ? "" : renderPeers(balancer.port)}${resolvers}frontend openenv
     option forwardfor
     default_backend openenv
 
-${renderMetrics(balancer)}backend openenv
+${renderMetrics(balancer, isJob)}backend openenv
     balance leastconn
     # A session that lives in one server: who names it is led there. HAProxy learns its id from the server's answer.
     # A plain request of MCP names it in its body, and a socket that joins it in its URL.
@@ -97,11 +98,11 @@ const NAMED_CHECK = `    # Another job may start a server at the address of one 
     http-check send hdr openenv-deployment ${JOB_DEPLOYMENT}
 `;
 
-function renderMetrics({ host, metricsPort }: Topology["balancer"]): string {
+function renderMetrics({ host, metricsPort }: Topology["balancer"], isJob: boolean): string {
   if (metricsPort === undefined) return "";
   return `# For Prometheus, and for any caller that reaches the port.
 frontend metrics
-    bind ${host}:${metricsPort}${host === "::" ? " v4v6" : ""}
+    bind ${host}:${isJob ? JOB_METRICS_PORT : metricsPort}${host === "::" ? " v4v6" : ""}
     http-request use-service prometheus-exporter if { path /metrics }
     http-request return status 404
 

@@ -8,14 +8,17 @@ export interface Servers {
   /** Connections of this balancer, where several share the load; by default as many as all servers take. */
   connections?: number;
   /**
-   * For a job that may share its machines with others: its script puts the port and the name of the deployment in the
-   * place of {@link JOB_PORT} and {@link JOB_DEPLOYMENT}.
+   * For a job that may share its machines with others: its script replaces {@link JOB_PORT} and the other words by what
+   * it learns when it runs.
    */
   isJob?: boolean;
 }
 
 export const JOB_PORT = "@port@";
+export const JOB_METRICS_PORT = "@metrics-port@";
 export const JOB_DEPLOYMENT = "@deployment@";
+/** One that only this job may read. */
+export const JOB_FOLDER = "@folder@";
 
 /**
  * Connections that a balancer lets through to one server: its sessions, and a tenth more, at least 64. Without them the

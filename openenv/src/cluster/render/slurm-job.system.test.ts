@@ -1,11 +1,11 @@
 import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { beforeAll, describe, expect, test } from "vitest";
 import { counterModule, createProject } from "../../../test-support/command-line.js";
 import { fetchAsOperator, OPERATOR_VARIABLES } from "../../../test-support/operator.js";
-import { requireHaproxy, requireSlurm } from "../../../test-support/requirement.js";
+import { requireEnvoy, requireHaproxy, requireSlurm } from "../../../test-support/requirement.js";
 import { takeTurn } from "../../../test-support/take-turn.js";
 import { connect } from "../../connect.js";
 import { findFreePort } from "../../util/free-port.js";
@@ -14,10 +14,13 @@ import { renderTarget } from "./render.js";
 
 const slurm = await requireSlurm();
 const haproxy = await requireHaproxy();
+const envoy = await requireEnvoy();
 const run = promisify(execFile);
-const env = { ...process.env, ...OPERATOR_VARIABLES, SLURM_CONF: slurm.path, PATH: `${process.env["PATH"]}:/usr/sbin` };
+const PATH = [process.env["PATH"], "/usr/sbin", dirname(envoy.path)].join(":");
+const env = { ...process.env, ...OPERATOR_VARIABLES, SLURM_CONF: slurm.path, PATH };
+const isComplete = slurm.available && haproxy.available && envoy.available;
 
-describe.skipIf(!slurm.available || !haproxy.available)("the script", { timeout: 300_000 }, () => {
+describe.skipIf(!isComplete)("the script", { timeout: 300_000 }, () => {
   beforeAll(() => takeTurn("slurm"), 600_000);
 
   test("of many nodes serves sessions of all through the first, and leaves nothing behind", async () => {
@@ -40,23 +43,26 @@ describe.skipIf(!slurm.available || !haproxy.available)("the script", { timeout:
     await job.ends();
   });
 
-  test("shares its hosts with another job, and each serves its own environment", async () => {
-    const ports = [await findFreePort(), await findFreePort()] as const;
-    await using one = await submit({ nodes: 1, ports, amount: "amount * 100" });
-    await using two = await submit({ nodes: 2, ports });
-    await using three = await submit({ nodes: 2, ports, amount: "amount * 1000" });
-    const play = async (url: string) => {
-      await using client = await connect(url);
-      await client.reset();
-      return (await client.step({ amount: 2 })).observation;
-    };
-    for (const [{ url }, count] of [
-      [one, 200],
-      [two, 2],
-      [three, 2000],
-    ] as const) {
-      const seen = await Promise.all(Array.from({ length: 8 }, () => play(url)));
-      expect(seen).toEqual(seen.map(() => ({ count })));
+  test.each(["haproxy", "envoy"] as const)("shares its hosts with jobs that start with it: %s", async (kind) => {
+    const balancer = { kind, port: await findFreePort(), metricsPort: await findFreePort() };
+    const jobs = [
+      { nodes: 1, amount: "amount * 100" },
+      { nodes: 2, amount: "amount", balancer },
+      { nodes: 2, amount: "amount * 1000", balancer },
+      { nodes: 1, amount: "amount * 10" },
+    ];
+    const started = await Promise.allSettled(jobs.map(submit));
+    try {
+      for (const [index, count] of [200, 2, 2000, 20].entries()) {
+        const job = started[index];
+        if (job?.status !== "fulfilled") throw job?.reason;
+        const seen = await Promise.all(Array.from({ length: 8 }, () => playOnce(job.value.url)));
+        expect(seen).toEqual(seen.map(() => ({ count })));
+        const [, metrics] = /metrics of the balancer at (\S+)/.exec(await job.value.log()) ?? [];
+        if (jobs[index]?.balancer) expect(await readText(metrics)).toMatch(/^(haproxy|envoy)_\w+/m);
+      }
+    } finally {
+      for (const job of started) if (job.status === "fulfilled") await job.value[Symbol.asyncDispose]();
     }
   });
 
@@ -110,8 +116,8 @@ describe.skipIf(!slurm.available || !haproxy.available)("the script", { timeout:
 interface Given {
   nodes: number;
   graceSeconds?: number;
-  /** Where its servers and its balancer want to listen; by default free ports. */
-  ports?: readonly [number, number];
+  /** By default HAProxy at a free port. */
+  balancer?: { kind?: "haproxy" | "envoy"; port: number; metricsPort?: number };
   /** What one step of its environment adds. */
   amount?: string;
   module?: string;
@@ -121,14 +127,13 @@ interface Given {
 
 /** Submits the script and waits until all its servers answer. */
 async function submit(given: Given) {
-  const { ports: [port, balancerPort] = [0, 0], amount, nodes, graceSeconds = 1, serving = nodes } = given;
-  const { module = counterModule(amount) } = given;
+  const { amount, nodes, graceSeconds = 1, serving = nodes, module = counterModule(amount) } = given;
+  const { balancer = { port: await findFreePort() } } = given;
   const project = await createProject({ "server/environment.ts": module });
   const topology = parseTopology({
     name: "test-job",
     directory: ".",
-    port: port || (await findFreePort()),
-    balancer: { host: "127.0.0.1", port: balancerPort || (await findFreePort()) },
+    balancer: { host: "127.0.0.1", ...balancer },
     resources: { memoryMb: 256 },
     graceSeconds,
     variables: { HOST: "127.0.0.1" },
@@ -176,6 +181,14 @@ async function submit(given: Given) {
     [Symbol.asyncDispose]: dispose,
   };
 }
+
+async function playOnce(url: string): Promise<unknown> {
+  await using client = await connect(url);
+  await client.reset();
+  return (await client.step({ amount: 2 })).observation;
+}
+
+const readText = async (url = ""): Promise<string> => (await fetch(url)).text();
 
 /** The status of a server's health; undefined when nobody answers. */
 async function health(port: number): Promise<number | undefined> {

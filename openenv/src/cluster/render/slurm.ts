@@ -3,11 +3,13 @@ import type { Topology } from "../topology.js";
 import { hostVariables, stopSeconds, stopVariables } from "./container.js";
 import { renderEndpoint, renderEnvoy } from "./envoy.js";
 import { renderHaproxy } from "./haproxy.js";
-import { JOB_DEPLOYMENT, JOB_PORT } from "./limits.js";
+import { JOB_DEPLOYMENT, JOB_FOLDER, JOB_METRICS_PORT, JOB_PORT } from "./limits.js";
 import type { RenderedFiles } from "./targets.js";
 
 /** Seconds that servers get to listen, such as to fetch an image. */
 const START_SECONDS = 600;
+/** How many ports a balancer tries, of jobs that start together. */
+const MAX_STARTS = 20;
 
 /** A script for `sbatch`: one node, or many with the balancer on the first. */
 export function renderSlurm(topology: Topology): RenderedFiles {
@@ -81,22 +83,24 @@ function serverSettings(topology: Topology): Record<string, string> {
 }
 
 function renderOneNode(topology: Topology): string {
-  return `${renderFreePort(topology.variables["HOST"])}
-port=$(free_port ${topology.port})
-echo "openenv serves at http://$(hostname):$port"
-${settingName(topology, "PORT")}=$port exec ${serveCommand(topology)}
+  return `# The server listens at a port that the system chooses, because other jobs may share the node.
+${renderOutput('echo "openenv serves at http://$(hostname):$port"')}
+${settingName(topology, "PORT")}=0 exec ${serveCommand(topology)}
 `;
 }
 
-/** A job may share its node with others, which have the same ports in mind. */
-function renderFreePort(host: string | undefined): string {
-  const address = host === undefined || ["0.0.0.0", "::"].includes(host) ? "127.0.0.1" : host;
-  return `# The first port from this one on where nobody listens: other jobs may share the node.
-free_port() {
-  local port=$1
-  while (exec 3<>"/dev/tcp/${address}/$port") 2>/dev/null; do port=$((port + 1)); done
-  echo "$port"
-}`;
+/** What a server prints goes to the log; its port, which stands at the end of its first line, to a command. */
+function renderOutput(onPort: string, onEnd = ""): string {
+  return `exec > >(
+  trap '' TERM INT HUP
+  port=
+  while IFS= read -r text; do
+    echo "$text" >&2
+    [[ -z $port && $text =~ \\ at\\ http://[^\\ ]*:([0-9]+)$ ]] || continue
+    port=\${BASH_REMATCH[1]}
+    ${onPort}
+  done${onEnd === "" ? "" : `\n  ${onEnd}`}
+)`;
 }
 
 function renderManyNodes(topology: Topology, nodes: number): string {
@@ -111,15 +115,16 @@ function renderManyNodes(topology: Topology, nodes: number): string {
     kind === "envoy"
       ? renderEndpoint({ host: "$address", port: "$port" }).replaceAll('"', '\\"')
       : "    server env$((index + 1)) $address:$port\n";
-  const run = kind === "envoy" ? `envoy -c "$folder/${file}" --log-level warning` : `haproxy -db -f "$folder/${file}"`;
+  const run =
+    kind === "envoy"
+      ? `envoy -c "$folder/${file}" --log-level warning --use-dynamic-base-id`
+      : `haproxy -db -f "$folder/${file}"`;
   return `# Balancers and servers of this job know each other by this name.
 deployment=slurm-$SLURM_JOB_ID
 export ${settingName(topology, "OPENENV_DEPLOYMENT")}="$deployment"
 
-${renderFreePort(balancer.host)}
-entry=$(free_port ${balancer.port})
 folder=$(mktemp -d)
-sed "s/${JOB_PORT}/$entry/; s/${JOB_DEPLOYMENT}/$deployment/" >"$folder/${file}" <<'CONFIG'
+cat >"$folder/template" <<'CONFIG'
 ${config}CONFIG
 
 # Which nodes they are is known now.
@@ -128,21 +133,9 @@ for node in $(scontrol show hostnames "$SLURM_JOB_NODELIST"); do
   addresses+=("$(scontrol show node "$node" | sed -n 's/.*NodeAddr=\\([^ ]*\\).*/\\1/p')")
 done
 
-# On each node: a server at a port that the system chooses, because other jobs may share the node. What it prints goes
-# to the log; the port, which stands at the end of its first line, comes here.
+# On each node: a server at a port that the system chooses, because other jobs may share the node.
 task=$(cat <<'TASK'
-exec > >(
-  trap '' TERM INT HUP
-  port=
-  while IFS= read -r text; do
-    if [[ -z $port && $text =~ \\ at\\ http://[^\\ ]*:([0-9]+)$ ]]; then
-      port=\${BASH_REMATCH[1]}
-      echo "$SLURM_PROCID $port"
-    fi
-    echo "$text" >&2
-  done
-  [[ -n $port ]] || echo "$SLURM_PROCID none"
-)
+${renderOutput('echo "$SLURM_PROCID $port"', '[[ -n $port ]] || echo "$SLURM_PROCID none"')}
 ${settingName(topology, "PORT")}=0 exec ${serveCommand(topology)}
 TASK
 )
@@ -174,7 +167,7 @@ for ((heard = 0; heard < ${nodes}; )); do
     [[ $port != none ]] || continue
     known=$((known + 1))
     address=\${addresses[index]}
-    echo "${line.trimEnd()}" >>"$folder/${file}"
+    echo "${line.trimEnd()}" >>"$folder/template"
   elif ! kill -0 "$servers" 2>/dev/null || ((SECONDS >= ${START_SECONDS})); then
     break
   fi
@@ -185,14 +178,51 @@ if ((known == 0)); then
   exit 1
 fi
 
-${run} &
-balancer=$!
-echo "openenv serves at http://\${addresses[0]}:$entry"
+${renderStart(balancer, file, run)}
 status=0
 wait -n "$servers" "$balancer" || status=$?
 stop
 exit "$status"
 `;
+}
+
+function renderStart({ host, port, metricsPort }: Topology["balancer"], file: string, run: string): string {
+  const address = ["0.0.0.0", "::"].includes(host) ? "127.0.0.1" : host;
+  const metrics = metricsPort === undefined ? "" : `\n  metrics=$(free_port "$metrics")`;
+  return `# The first port from this one on where nobody listens.
+free_port() {
+  local port=$1
+  while (exec 3<>"/dev/tcp/${address}/$port") 2>/dev/null; do port=$((port + 1)); done
+  echo "$port"
+}
+
+# Whether it is a server of this job that answers there.
+serves() (
+  exec 3<>"/dev/tcp/${address}/$entry" || exit 1
+  printf 'GET /health HTTP/1.1\\r\\nHost: localhost\\r\\nopenenv-deployment: %s\\r\\nConnection: close\\r\\n\\r\\n' "$deployment" >&3
+  IFS= read -r -t 5 status <&3 && [[ $status == *" 200 "* ]]
+) 2>/dev/null
+
+# The balancer ends when it cannot have its port: another job may take that after free_port has looked.
+start_balancer() {
+  entry=$(free_port "$entry")${metrics}
+  sed "s/${JOB_PORT}/$entry/; s/${JOB_METRICS_PORT}/$metrics/; s/${JOB_DEPLOYMENT}/$deployment/; s|${JOB_FOLDER}|$folder|" "$folder/template" >"$folder/${file}"
+  ${run} &
+  balancer=$!
+  until serves || ! kill -0 "$servers" 2>/dev/null; do
+    kill -0 "$balancer" 2>/dev/null || return 1
+    sleep 0.2
+  done
+}
+entry=${port} metrics=${metricsPort ?? ""} starts=1
+until start_balancer; do
+  if ((++starts > ${MAX_STARTS})); then
+    echo "The balancer does not start; the log above says why" >&2
+    stop
+    exit 1
+  fi
+done
+echo "openenv serves at http://\${addresses[0]}:$entry"${metricsPort === undefined ? "" : `\necho "metrics of the balancer at http://\${addresses[0]}:$metrics/metrics"`}`;
 }
 
 function serverCpus({ resources }: Topology): number {
