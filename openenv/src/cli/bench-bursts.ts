@@ -25,6 +25,7 @@ export async function sweepBursts(run: BenchRun, flags: BenchFlags): Promise<num
       generator: run.generator,
       files: run.files,
       signal: run.signal,
+      checkSubject: run.checkSubject,
       onProgress(subject, { requests, wait_seconds }, { succeeded, failed }) {
         if (performance.now() - shown < PROGRESS_MS) return;
         shown = performance.now();
@@ -65,13 +66,15 @@ function printResult({ files, signal }: BenchRun, flags: BenchFlags, rows: reado
 function renderBurst(row: SummaryRow, { reps }: BenchFlags): string {
   const { mode, url, requests, wait_seconds, rep, success_rate, total_p50_ms, total_p99_ms } = row;
   const failures = row.errors === "" ? "" : `  failed: ${row.errors}`;
+  const starts = seconds(row.start_spread_ms);
   const limit = row.client_limited
-    ? `\n  the client was the limit: its event loop was ${Math.round(row.client_lag_p99_ms)} ms late; give --processes`
+    ? `\n  the client was the limit: it took ${starts} to start all requests and was ${seconds(row.client_lag_p99_ms)} ` +
+      "late to read answers; give --processes where it has more cores, or take another machine"
     : "";
   return (
-    `${mode} ${url}  ${requests} at ${seconds(wait_seconds * 1000)}, ${rep}/${reps}: ` +
+    `${mode} ${url}  ${requests} at ${seconds(wait_seconds * 1000)}, ${rep === "first" ? rep : `${rep}/${reps}`}: ` +
     `${(success_rate * 100).toFixed(1)} %, p50 ${seconds(total_p50_ms)}, p99 ${seconds(total_p99_ms)}, ` +
-    `${Math.round(row.requests_per_second)}/s${failures}${limit}`
+    `all started in ${starts}, ${Math.round(row.requests_per_second)}/s${failures}${limit}`
   );
 }
 

@@ -42,7 +42,6 @@ export async function runBench(urls: readonly string[], given: BenchFlags): Prom
   const generator = createGenerators(processes);
   const interrupt = watchInterrupt();
   try {
-    await tryOnce(generator, servers, { ...flags, modes });
     for (const server of servers) warnOfLimits(server, largest);
     const dir = flags.outputDir ?? `bench-results/${timestamp()}`;
     const files = openResultFiles(dir, flags.throughput ? "throughput" : "bursts");
@@ -53,6 +52,7 @@ export async function runBench(urls: readonly string[], given: BenchFlags): Prom
       generator,
       files,
       signal: interrupt.signal,
+      checkSubject: (server, mode) => tryOnce(generator, server, { ...flags, mode }),
     };
     const code = await (flags.throughput ? loopSteps(run, flags) : sweepBursts(run, flags));
     if (interrupt.signal.aborted) printNote(`Interrupted; what was measured is in ${files.dir}`);
@@ -83,24 +83,20 @@ async function locateServer(url: string): Promise<Located> {
   }
 }
 
-/** One request a server and mode, so that a wrong address does not fill files with failures. */
+/** Makes a single request, so that a wrong address or action is an error and does not fill files with failures. */
 async function tryOnce(
   generator: LoadGenerator,
-  servers: readonly Located[],
-  { modes, timeout, action = waitAction(0) }: Pick<BenchFlags, "timeout" | "action"> & { modes: Mode[] },
+  { url, address, token }: Located,
+  { mode, timeout, action = waitAction(0) }: Pick<BenchFlags, "mode" | "timeout" | "action">,
 ): Promise<void> {
-  for (const { url, address, token } of servers) {
-    for (const mode of modes) {
-      const job = { url, address, token, mode, action, requests: 1, timeoutMs: timeout * 1000 };
-      const { rows } = await generator.burst(job, () => {});
-      const { error_type: type, error } = rows[0] ?? {};
-      if (!type || type === "CAPACITY_REACHED") continue;
-      const remedy = REMEDIES[type] ?? "";
-      // An answer of the server begins with its code, which is the type then.
-      const why = error?.startsWith(`${type}: `) ? error : `${type}: ${error}`;
-      throw new Error(`${url} fails a single request over ${mode}: ${why}${remedy}`);
-    }
-  }
+  const job = { url, address, token, mode, action, requests: 1, timeoutMs: timeout * 1000 };
+  const { rows } = await generator.burst(job, () => {});
+  const { error_type: type, error } = rows[0] ?? {};
+  if (!type || type === "CAPACITY_REACHED" || type === "INTERRUPTED") return;
+  const remedy = REMEDIES[type] ?? "";
+  // An answer of the server begins with its code, which is the type then.
+  const why = error?.startsWith(`${type}: `) ? error : `${type}: ${error}`;
+  throw new Error(`${url} fails a single request over ${mode}: ${why}${remedy}`);
 }
 
 function warnOfLimits(server: Located, largest: number): void {

@@ -7,6 +7,7 @@ import { print, printError, printProgress } from "./output.js";
 /** Runs closed loops of steps, prints their table; returns the exit code. */
 export async function loopSteps(run: BenchRun, flags: BenchFlags): Promise<number> {
   const { servers, generator, files, signal, hardware, cores } = run;
+  for (const server of servers) await run.checkSubject(server, "ws");
   const rows: ThroughputRow[] = [];
   const interrupted = new Promise<undefined>((resolve) => signal.addEventListener("abort", () => resolve(undefined)));
   for (const connections of flags.connectionsGrid) {

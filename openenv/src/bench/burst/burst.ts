@@ -54,9 +54,7 @@ export async function runBurst(job: BurstJob, { source, signal, onProgress }: Bu
   }
 }
 
-/** From the first start to the last answer. */
+/** From the start of the burst to the last answer. */
 function wallSeconds(rows: readonly RequestRow[]): number {
-  let last = 0;
-  for (const { started_ms, total_ms } of rows) last = Math.max(last, started_ms + total_ms);
-  return last / 1000;
+  return rows.reduce((last, { total_ms }) => Math.max(last, total_ms), 0) / 1000;
 }

@@ -36,9 +36,12 @@ const LATE_MS = 20;
 const LATE_PART = 0.1;
 const FULLY_BUSY = 0.95;
 
-/** Whether what a burst measured is the client's own slowness. `typicalMs` is the median of a whole request. */
-export function limitsBurst({ lagMs }: ClientUse, typicalMs: number | null): boolean {
-  return lagMs > Math.max(LATE_MS, LATE_PART * (typicalMs ?? 0));
+/**
+ * Whether what a burst measured is the client's own slowness: it was late to read answers, or to start requests.
+ * `startsMs` is how long it took to start all, `typicalMs` the median of a whole request.
+ */
+export function limitsBurst({ lagMs }: ClientUse, startsMs: number, typicalMs: number | null): boolean {
+  return Math.max(lagMs, startsMs) > Math.max(LATE_MS, LATE_PART * (typicalMs ?? 0));
 }
 
 /** Whether more steps could have been had with more generators. */

@@ -64,7 +64,9 @@ function joinBursts(results: readonly BurstResult[]): BurstResult {
   for (const result of results) {
     const later = result.began - began;
     wallSeconds = Math.max(wallSeconds, result.wallSeconds + later / 1000);
-    for (const row of result.rows) rows.push({ ...row, started_ms: row.started_ms + later });
+    for (const row of result.rows) {
+      rows.push({ ...row, start_ms: row.start_ms + later, total_ms: row.total_ms + later });
+    }
   }
   return { began, rows, wallSeconds, client: joinUse(results.map(({ client }) => client)) };
 }

@@ -12,7 +12,7 @@ function made(requests: number, good: number, totalMs: number): { rows: RequestR
     const part = { connect_ms: totalMs - STEP_MS, reset_ms: 0, step_ms: STEP_MS };
     return {
       ...(success ? part : { connect_ms: null, reset_ms: null, step_ms: null }),
-      started_ms: 0,
+      start_ms: 0,
       total_ms: totalMs,
       pid: 1,
       session_hash: null,

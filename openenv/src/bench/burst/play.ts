@@ -15,7 +15,8 @@ export interface Playing {
 }
 
 /**
- * Returns what starts one request: a connection from that source address, reset, one step, close.
+ * Returns what starts one request: a connection from that source address, reset, one step, close. `epoch` is when the
+ * burst started: a request that the client starts late is as late for who waits for it.
  * @throws ConnectionError when the URL is none of a server.
  */
 export function createPlay(play: Play): (epoch: number, localAddress?: string) => Playing {
@@ -83,11 +84,11 @@ class StopWatch implements Played {
   finish(failure: LoadFailure | null): RequestRow {
     const { pid, session_hash, host_url } = this.#observation;
     return {
-      started_ms: round(this.#started - this.#epoch),
+      start_ms: round(this.#started - this.#epoch),
       connect_ms: between(this.#started, this.#connected),
       reset_ms: between(this.#connected, this.#reset),
       step_ms: between(this.#reset, this.#stepped),
-      total_ms: round((this.#stepped ?? performance.now()) - this.#started),
+      total_ms: round((this.#stepped ?? performance.now()) - this.#epoch),
       pid: typeof pid === "number" ? pid : null,
       session_hash: typeof session_hash === "string" ? session_hash : null,
       host_url: typeof host_url === "string" ? host_url : null,

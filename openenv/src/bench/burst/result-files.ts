@@ -10,7 +10,7 @@ export const SUMMARY_FILE = "summary.csv";
 export const THROUGHPUT_FILE = "throughput.csv";
 const RAW_FILE = "raw.jsonl";
 
-/** The folder of one run. Everything is on disk as soon as it is known, so an interrupted run leaves what it has. */
+/** The folder of one run. It is made with the first result; all is on disk as soon as it is known. */
 export interface ResultFiles {
   readonly dir: string;
   addRequests(subject: Subject, burst: Burst, rows: readonly RequestRow[]): void;
@@ -25,16 +25,19 @@ export function openResultFiles(dir: string, kind: "bursts" | "throughput"): Res
       throw new ConfigError(`${join(dir, name)} is there already: name another folder with --output-dir.`);
     }
   }
-  mkdirSync(dir, { recursive: true });
+  const place = (name: string): string => {
+    mkdirSync(dir, { recursive: true });
+    return join(dir, name);
+  };
   return {
     dir,
     addRequests({ url, mode }, { requests, wait_seconds, rep }, rows) {
       const lines = rows.map((row, request) =>
         JSON.stringify({ url, mode, requests, wait_seconds, rep, request, ...row }),
       );
-      appendFileSync(join(dir, RAW_FILE), lines.map((line) => `${line}\n`).join(""));
+      appendFileSync(place(RAW_FILE), lines.map((line) => `${line}\n`).join(""));
     },
-    writeSummary: (rows) => writeFileSync(join(dir, SUMMARY_FILE), renderTable(rows)),
-    writeThroughput: (rows) => writeFileSync(join(dir, THROUGHPUT_FILE), renderTable(rows)),
+    writeSummary: (rows) => writeFileSync(place(SUMMARY_FILE), renderTable(rows)),
+    writeThroughput: (rows) => writeFileSync(place(THROUGHPUT_FILE), renderTable(rows)),
   };
 }

@@ -2,8 +2,8 @@ import { joinUse, limitsBurst } from "./client-use.js";
 import { PERCENTILES, percentile } from "./percentile.js";
 import type { BurstResult, Mode, RequestRow } from "./types.js";
 
-/** The parts of a request that are timed. */
-const PARTS = ["connect", "reset", "step", "total"] as const;
+/** The parts of a request that are timed; `start` is the client's own, from the start of the burst. */
+const PARTS = ["start", "connect", "reset", "step", "total"] as const;
 type Part = (typeof PARTS)[number];
 type Latencies = { [Key in `${Part}_p${(typeof PERCENTILES)[number]}_ms`]: number | null };
 
@@ -15,15 +15,14 @@ export interface Subject {
   cores: number | null;
 }
 
-/** One row of summary.csv: a repetition, or with `rep` "all" the requests of every repetition together. */
-export interface SummaryRow extends Subject, Latencies {
-  requests: number;
-  wait_seconds: number;
-  rep: number | "all";
+/** One row of summary.csv. */
+export interface SummaryRow extends Subject, Burst, Latencies {
   /** Requests that were made: `requests`, times the repetitions for "all". */
   made: number;
   succeeded: number;
   success_rate: number;
+  /** How long the client took to start all requests of a burst; with `rep` "all" the longest of them. */
+  start_spread_ms: number;
   wall_seconds: number;
   requests_per_second: number;
   /** How many requests were on their way at a time, on average. */
@@ -40,10 +39,15 @@ export interface SummaryRow extends Subject, Latencies {
   client_limited: boolean;
 }
 
+/** Which burst, or which bursts together. */
 export interface Burst {
   requests: number;
   wait_seconds: number;
-  rep: number | "all";
+  /**
+   * "first" is the first burst of a run at a server over a transport. It comes before the repetitions 1, 2, 3 … and is
+   * in none of their percentiles: "all" is every repetition together, without it.
+   */
+  rep: number | "first" | "all";
 }
 
 /** Counts and percentiles of one burst, or of several that are alike. Latencies are those of what succeeded. */
@@ -53,13 +57,15 @@ export function summarise(subject: Subject, burst: Burst, results: readonly Burs
   const wall = results.reduce((sum, { wallSeconds }) => sum + wallSeconds, 0);
   const latencies = latenciesOf(good);
   const client = joinUse(results.map((result) => result.client));
-  const busySeconds = good.reduce((sum, { total_ms }) => sum + total_ms, 0) / 1000;
+  const busySeconds = good.reduce((sum, { start_ms, total_ms }) => sum + total_ms - start_ms, 0) / 1000;
+  const spread = rows.reduce((last, { start_ms }) => Math.max(last, start_ms), 0);
   return {
     ...subject,
     ...burst,
     made: rows.length,
     succeeded: good.length,
     success_rate: rows.length === 0 ? 0 : good.length / rows.length,
+    start_spread_ms: round(spread),
     wall_seconds: round(wall),
     requests_per_second: wall === 0 ? 0 : round(good.length / wall),
     effective_concurrency: wall === 0 ? 0 : round(busySeconds / wall),
@@ -71,7 +77,7 @@ export function summarise(subject: Subject, burst: Burst, results: readonly Burs
     errors: renderErrors(rows),
     client_lag_p99_ms: client.lagMs,
     client_busy: client.busy,
-    client_limited: limitsBurst(client, latencies.total_p50_ms),
+    client_limited: limitsBurst(client, spread, latencies.total_p50_ms),
   };
 }
 

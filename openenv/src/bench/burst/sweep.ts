@@ -26,6 +26,8 @@ export interface SweepOptions {
   generator: LoadGenerator;
   files: ResultFiles;
   signal: AbortSignal;
+  /** Called when no request of a first burst succeeded; throws when the reason is no matter of load. */
+  checkSubject: (server: Located, mode: Mode) => Promise<void>;
   onProgress: (subject: Subject, burst: Burst, progress: BurstProgress) => void;
   /** Called when a burst is over and on disk. */
   onBurst: (row: SummaryRow, result: BurstResult) => void;
@@ -33,18 +35,18 @@ export interface SweepOptions {
 
 /**
  * Every batch at every wait, repeated, the subjects in turn so that whatever else a machine does meets all of them
- * alike. Resolves with the rows of what was completed, early when the signal is aborted.
+ * alike; before all of them the first burst, with the first batch. Resolves with the rows of what was completed, early when the signal is aborted.
  */
 export async function runSweep(sweep: Sweep, options: SweepOptions): Promise<SummaryRow[]> {
-  const { generator, files, signal, onProgress, onBurst } = options;
+  const { generator, files, signal, checkSubject, onProgress, onBurst } = options;
   const interrupt = (): void => generator.interrupt();
   signal.addEventListener("abort", interrupt);
   const singles: SummaryRow[] = [];
   const pooled: SummaryRow[] = [];
   try {
-    for (const batch of batchesOf(sweep)) {
+    for (const [nth, batch] of batchesOf(sweep).entries()) {
       const results = new Map<number, BurstResult[]>();
-      for (let rep = 1; rep <= sweep.reps; rep++) {
+      for (const rep of repetitionsOf(sweep, nth === 0)) {
         for (const [index, { server, mode }] of subjectsOf(sweep).entries()) {
           if (signal.aborted) return [...singles, ...pooled];
           const subject = { url: server.url, mode, hardware: sweep.hardware, cores: sweep.cores };
@@ -52,16 +54,21 @@ export async function runSweep(sweep: Sweep, options: SweepOptions): Promise<Sum
           const result = await generator.burst(jobOf(sweep, burst, { server, mode }), (progress) =>
             onProgress(subject, burst, progress),
           );
+          if (rep === "first" && !signal.aborted && !result.rows.some(({ success }) => success)) {
+            await checkSubject(server, mode);
+          }
           files.addRequests(subject, burst, result.rows);
           // A burst that was broken off says nothing about the server.
           if (signal.aborted) return [...singles, ...pooled];
           const row = summarise(subject, burst, [result]);
           singles.push(row);
-          const alike = results.get(index) ?? [];
-          results.set(index, [...alike, result]);
-          const all = summarise(subject, { ...batch, rep: "all" }, [...alike, result]);
-          const at = pooled.findIndex((other) => isAlike(other, all));
-          pooled.splice(at < 0 ? pooled.length : at, at < 0 ? 0 : 1, all);
+          if (rep !== "first") {
+            const alike = [...(results.get(index) ?? []), result];
+            results.set(index, alike);
+            const all = summarise(subject, { ...batch, rep: "all" }, alike);
+            const at = pooled.findIndex((other) => isAlike(other, all));
+            pooled.splice(at < 0 ? pooled.length : at, at < 0 ? 0 : 1, all);
+          }
           files.writeSummary([...singles, ...pooled]);
           onBurst(row, result);
           await sleep(SETTLE_MS);
@@ -81,6 +88,11 @@ export function waitAction(seconds: number): JsonObject {
 
 function batchesOf({ requestsGrid, waitGrid }: Sweep): { requests: number; wait_seconds: number }[] {
   return waitGrid.flatMap((wait_seconds) => requestsGrid.map((requests) => ({ requests, wait_seconds })));
+}
+
+function repetitionsOf({ reps }: Sweep, areFirst: boolean): (number | "first")[] {
+  const repetitions = Array.from({ length: reps }, (_, index) => index + 1);
+  return areFirst ? ["first", ...repetitions] : repetitions;
 }
 
 function subjectsOf({ servers, modes }: Sweep): { server: Located; mode: Mode }[] {

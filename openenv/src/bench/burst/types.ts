@@ -23,12 +23,12 @@ export interface BurstJob extends Play {
 
 /** One request of a burst: milliseconds, and who answered. What was not reached is null. */
 export interface RequestRow {
-  /** When it started, in milliseconds since the burst began. */
-  started_ms: number;
+  /** From the start of the burst to the start of its connection: how long the client took to get to it. */
+  start_ms: number;
   connect_ms: number | null;
   reset_ms: number | null;
   step_ms: number | null;
-  /** From the start of the connection to the answer to the step, or to the failure. */
+  /** From the start of the burst to the answer to the step, or to the failure. */
   total_ms: number;
   pid: number | null;
   session_hash: string | null;
@@ -54,7 +54,7 @@ export interface BurstResult {
   /** When it began, in milliseconds of Unix time. */
   began: number;
   rows: RequestRow[];
-  /** From the first start to the last answer, in seconds. */
+  /** From the start of the burst to the last answer, in seconds. */
   wallSeconds: number;
   client: ClientUse;
 }

@@ -1,16 +1,30 @@
-import { existsSync, readdirSync } from "node:fs";
 import { cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { ConfigError } from "../../errors.js";
+import { openResultFiles } from "../burst/result-files.js";
+import { summarise } from "../burst/summary.js";
+import type { RequestRow } from "../burst/types.js";
 import { readResults } from "./read-results.js";
 
-const RESULTS = join(import.meta.dirname, "../../../../bench/results");
+const THROUGHPUT = join(import.meta.dirname, "../../../../bench/results/scaling/node-1-worker/throughput.csv");
+const subject = { url: "http://127.0.0.1:8000", mode: "ws", hardware: "2 cores", cores: 2 } as const;
+const request: RequestRow = {
+  ...{ start_ms: 1, connect_ms: 2, reset_ms: 3, step_ms: 4, total_ms: 10 },
+  ...{ pid: 7, session_hash: "a", host_url: "here", same_session: true },
+  ...{ success: true, error_type: null, error: null },
+};
+const client = { lagMs: 0, busy: 0.1, cpuSeconds: 1 };
 let dir: string;
 beforeEach(async () => {
   dir = await mkdtemp(join(tmpdir(), "openenv-results-"));
-  await cp(join(RESULTS, "scaling/node-1-worker"), dir, { recursive: true });
+  const result = { began: 0, rows: [request], wallSeconds: 0.01, client };
+  const rows = (["first", 1, "all"] as const).map((rep) =>
+    summarise(subject, { requests: 1, wait_seconds: 0, rep }, [result]),
+  );
+  openResultFiles(dir, "bursts").writeSummary(rows);
+  await cp(THROUGHPUT, join(dir, "throughput.csv"));
 });
 afterEach(() => rm(dir, { recursive: true, force: true }));
 
@@ -24,12 +38,8 @@ async function set(file: string, column: string, value: string): Promise<void> {
 }
 
 test("results that a benchmark has written are read", () => {
-  const committed = ["scaling", "deployments"]
-    .flatMap((name) => readdirSync(join(RESULTS, name)).map((run) => join(RESULTS, name, run)))
-    .filter((run) => existsSync(join(run, "summary.csv")));
-  const { bursts, throughput } = readResults([dir, ...committed]);
-  expect(bursts.some(({ rep }) => rep === "all")).toBe(true);
-  expect(bursts.some(({ rep }) => rep === 1)).toBe(true);
+  const { bursts, throughput } = readResults([dir]);
+  expect(bursts.map(({ rep }) => rep)).toEqual(["first", 1, "all"]);
   expect(throughput[0]).toMatchObject({ error: null, error_type: null, connections: 1 });
 });
 

@@ -1,4 +1,4 @@
-import { findMaxBatches, type NamedRow } from "../burst/max-batch.js";
+import { findMaxBatches } from "../burst/max-batch.js";
 import type { Results } from "./read-results.js";
 import { renderBatchPerCore, renderBreakdown, renderBursts, renderMaxBatches, renderThroughput } from "./tables.js";
 
@@ -25,15 +25,21 @@ export function renderScalingReport({ bursts, throughput }: Results, figures: Re
           renderBatchPerCore(batches),
           figure("batch-per-core"),
           "## Every burst",
-          "All repetitions together. Total is connect, reset and step of what succeeded.",
-          renderBursts(all),
+          "Each request is counted from the start of its burst, so what the client took to start it is in p50, p95 and p99: " +
+            "`all started in` is when the last one was started (the longest, where several bursts are a row). `first` is " +
+            "the first burst of a run at its server, cold when the server was started for the run; the other rows are " +
+            "the repetitions after it together, with the lowest and the highest p99 of a single one. Latencies are those " +
+            "of what succeeded. °: the client took more than a tenth of a request's median to start all, or was as late " +
+            "to read answers, so these latencies are partly its own.",
+          renderBursts(bursts),
           figure("success"),
           figure("latency-p99"),
           "## Where the time goes",
-          renderBreakdown(all),
+          "Start is the client's own: from the start of the burst to the start of the connection.",
+          renderBreakdown(bursts),
           figure("breakdown"),
           "## Scaling",
-          "Requests per second of wall time, from the first start to the last answer.",
+          "Requests per second of wall time, from the start of a burst to its last answer.",
           figure("scaling"),
         ]),
     ...(throughput.length === 0
@@ -44,7 +50,6 @@ export function renderScalingReport({ bursts, throughput }: Results, figures: Re
             "memory is the growth of its resident set while the sessions were opened.",
           renderThroughput(throughput),
         ]),
-    renderLimits(all),
   ];
   return `${sections.filter((section) => section !== "").join("\n\n")}\n`;
 }
@@ -57,11 +62,4 @@ function renderFacts({ bursts, throughput }: Results): string {
       return `- ${subject}: ${known.filter(Boolean).join(", ") || "hardware not named"}`;
     })
     .join("\n");
-}
-
-function renderLimits(rows: readonly NamedRow[]): string {
-  const limited = rows.filter(({ client_limited }) => client_limited);
-  if (limited.length === 0) return "";
-  const names = limited.map(({ subject, requests, wait_seconds }) => `${subject} ${requests} at ${wait_seconds} s`);
-  return `The client was the limit in ${names.join("; ")}: these latencies are partly its own.`;
 }

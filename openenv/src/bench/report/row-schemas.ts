@@ -10,7 +10,7 @@ const text = z.string();
 const subject = { url: text, hardware: text, cores: positive.nullable() };
 const client = { client_busy: amount, client_limited: z.boolean() };
 
-const PARTS = ["connect", "reset", "step", "total"] as const;
+const PARTS = ["start", "connect", "reset", "step", "total"] as const;
 const latencies = Object.fromEntries(
   PARTS.flatMap((part) => [50, 90, 95, 99].map((percentile) => [`${part}_p${percentile}_ms`, measured])),
 );
@@ -25,6 +25,7 @@ export const burstRow = z.object({
   wait_seconds: amount,
   rep: z.union([
     z.literal("all"),
+    z.literal("first"),
     z
       .string()
       .regex(/^\d{1,9}$/)
@@ -33,6 +34,7 @@ export const burstRow = z.object({
   made: amount,
   succeeded: amount,
   success_rate: z.number().min(0).max(1),
+  start_spread_ms: amount,
   wall_seconds: amount,
   requests_per_second: amount,
   effective_concurrency: amount,

@@ -17,36 +17,69 @@ export function renderBatchPerCore(batches: readonly MaxBatch[]): string {
   });
 }
 
-/** Every batch over all repetitions. */
+/** Every batch: the first burst of a run, and all repetitions together, with the p99 of the best and the worst. */
 export function renderBursts(rows: readonly NamedRow[]): string {
-  const head = ["subject", "wait", "batch", "success", "p50", "p95", "p99", "requests/s", "at a time", "failures"];
+  const latencies = ["p50", "p95", "p99", "p99 of each burst"];
+  const head = [...BURST_HEAD, "success", "all started in", ...latencies, "requests/s", "at a time", "failures"];
   return renderMarkdown(
     head,
-    rows.map((row) => [
-      row.subject,
-      seconds(row.wait_seconds * 1000),
-      whole(row.requests),
+    ordered(rows).map((row) => [
+      ...burstCells(row, rows),
       percent(row.success_rate),
-      ...([50, 95, 99] as const).map((p) => seconds(row[`total_p${p}_ms`])),
+      seconds(row.start_spread_ms),
+      ...([50, 95] as const).map((p) => seconds(row[`total_p${p}_ms`])),
+      `${seconds(row.total_p99_ms)}${row.client_limited ? " °" : ""}`,
+      renderRange(repetitionsOf(row, rows)),
       whole(Math.round(row.requests_per_second)),
       whole(Math.round(row.effective_concurrency)),
-      `${row.errors || "–"}${row.client_limited ? " (client was the limit)" : ""}`,
+      row.errors || "–",
     ]),
   );
 }
 
 /** Where the time of a request goes, median and 99th percentile. */
 export function renderBreakdown(rows: readonly NamedRow[]): string {
-  const parts = ["connect", "reset", "step"] as const;
+  const parts = ["start", "connect", "reset", "step"] as const;
   return renderMarkdown(
-    ["subject", "wait", "batch", ...parts.map((part) => `${part} p50 / p99`)],
-    rows.map((row) => [
-      row.subject,
-      seconds(row.wait_seconds * 1000),
-      whole(row.requests),
+    [...BURST_HEAD, ...parts.map((part) => `${part} p50 / p99`)],
+    ordered(rows).map((row) => [
+      ...burstCells(row, rows),
       ...parts.map((part) => `${seconds(row[`${part}_p50_ms`])} / ${seconds(row[`${part}_p99_ms`])}`),
     ]),
   );
+}
+
+const BURST_HEAD = ["subject", "wait", "batch", "bursts"];
+
+function burstCells(row: NamedRow, rows: readonly NamedRow[]): string[] {
+  const bursts = row.rep === "first" ? "first" : String(repetitionsOf(row, rows).length);
+  return [row.subject, seconds(row.wait_seconds * 1000), whole(row.requests), bursts];
+}
+
+/** By subject, wait and batch, the first burst of a run before the repetitions, which are one row. */
+function ordered(rows: readonly NamedRow[]): NamedRow[] {
+  const subjects = [...new Set(rows.map(({ subject }) => subject))];
+  return rows
+    .filter(({ rep }) => rep === "first" || rep === "all")
+    .toSorted(
+      (a, b) =>
+        subjects.indexOf(a.subject) - subjects.indexOf(b.subject) ||
+        a.wait_seconds - b.wait_seconds ||
+        a.requests - b.requests ||
+        Number(a.rep === "all") - Number(b.rep === "all"),
+    );
+}
+
+/** The single bursts that a row holds together; none for one that is single itself. */
+function repetitionsOf({ subject, wait_seconds, requests, rep }: NamedRow, rows: readonly NamedRow[]): NamedRow[] {
+  if (rep !== "all") return [];
+  const same = rows.filter((row) => row.subject === subject && row.requests === requests);
+  return same.filter((row) => row.wait_seconds === wait_seconds && typeof row.rep === "number");
+}
+
+function renderRange(rows: readonly NamedRow[]): string {
+  const all = rows.flatMap(({ total_p99_ms }) => total_p99_ms ?? []);
+  return all.length < 2 ? "–" : `${seconds(Math.min(...all))} to ${seconds(Math.max(...all))}`;
 }
 
 /** Closed loops; what could not be measured is a dash. */

@@ -50,6 +50,11 @@ async function sessionsOf(server: string, count: number): Promise<void> {
   }
 }
 
+/** What a request took, in milliseconds from the start of its burst. */
+function sumOfParts(row: Record<string, unknown>): number {
+  return ["start_ms", "connect_ms", "reset_ms", "step_ms"].reduce((sum, part) => sum + (row[part] as number), 0);
+}
+
 /** Rows of raw.jsonl. */
 function readRaw(dir: string): Record<string, unknown>[] {
   const text = readFileSync(join(project.dir, dir, "raw.jsonl"), "utf8");
@@ -83,6 +88,8 @@ describe("openenv bench", () => {
     });
     const { rows, max_batches } = JSON.parse(stdout);
     expect(rows.map(({ mode, rep, succeeded }: Record<string, unknown>) => [mode, rep, succeeded])).toEqual([
+      ["ws", "first", 64],
+      ["http", "first", 64],
       ["ws", 1, 64],
       ["http", 1, 64],
       ["ws", 2, 64],
@@ -99,12 +106,12 @@ describe("openenv bench", () => {
     });
     expect(max_batches.map(({ bySuccess }: Record<string, unknown>) => bySuccess)).toEqual([64, 64]);
     const raw = readRaw("both");
-    expect(raw).toHaveLength(256);
+    expect(raw).toHaveLength(384);
+    expect(raw.filter(({ rep }) => rep === "first")).toHaveLength(128);
     for (const row of raw) {
       expect(row).toMatchObject({ success: true, error_type: null, session_hash: expect.stringMatching(/^\w{16}$/) });
       expect(row["step_ms"]).toBeGreaterThanOrEqual(49);
-      const parts = ["connect_ms", "reset_ms", "step_ms"].map((part) => row[part] as number);
-      expect(parts.reduce((sum, part) => sum + part)).toBeCloseTo(row["total_ms"] as number, 1);
+      expect(sumOfParts(row)).toBeCloseTo(row["total_ms"] as number, 1);
     }
     // Nothing of a burst is left on the server: it still takes as many as it may hold.
     await sessionsOf(url, 0);
@@ -112,12 +119,16 @@ describe("openenv bench", () => {
     expect(after.stderr).toMatch(/300 at 0 ms, 1\/1: 100\.0 %/);
   });
 
-  test("several generator processes make one burst", LIMIT, async () => {
+  test("several generator processes make one burst, counted from its start", LIMIT, async () => {
     const args = ["-n", "65", "-w", "0.01", "--reps", "1", "--processes", "2", "--json", "--output-dir", "forked"];
     const { code, stdout } = await bench(url, ...args);
     expect(code).toBe(0);
     expect(JSON.parse(stdout).rows[0]).toMatchObject({ made: 65, succeeded: 65, distinct_sessions: 65 });
-    expect(new Set(readRaw("forked").map(({ request }) => request)).size).toBe(65);
+    const raw = readRaw("forked");
+    expect(new Set(raw.map(({ request }) => request)).size).toBe(65);
+    for (const row of raw) expect(sumOfParts(row)).toBeCloseTo(row["total_ms"] as number, 1);
+    const last = Math.max(...raw.filter(({ rep }) => rep === 1).map(({ total_ms }) => total_ms as number));
+    expect(JSON.parse(stdout).rows[1].wall_seconds).toBeCloseTo(last / 1000, 2);
   });
 
   test("refusals of a full server are counted by type", LIMIT, async () => {
@@ -129,8 +140,9 @@ describe("openenv bench", () => {
     expect(rows[0]).toMatchObject({ mode: "ws", succeeded: 10, same_sessions: 10, errors: "CAPACITY_REACHED:22" });
     expect(max_batches[0]).toMatchObject({ bySuccess: null, byLatency: null });
     const refused = readRaw("full").filter(({ error_type }) => error_type === "CAPACITY_REACHED");
-    expect(refused).toHaveLength(22);
+    expect(refused).toHaveLength(44);
     expect(refused[0]).toMatchObject({ success: false, step_ms: null, pid: null });
+    expect(rows[2]).toMatchObject({ mode: "ws", rep: 1, errors: "CAPACITY_REACHED:22" });
     // Over HTTP who finds the server full gets an environment of this request alone, or one that was not continued ends.
     expect(rows[1]).toMatchObject({ mode: "http", made: 32, errors: expect.stringMatching(/^(SESSION_ERROR:\d+)?$/) });
     expect(rows[1].same_sessions).toBeLessThan(32);
@@ -145,10 +157,10 @@ describe("openenv bench", () => {
     expect(await running.exited).toBe(130);
     expect(running.stderr).toContain("Interrupted; what was measured is in broken-off");
     const raw = readRaw("broken-off");
-    expect(raw.filter(({ wait_seconds, success }) => wait_seconds === 0.01 && success)).toHaveLength(8);
+    expect(raw.filter(({ wait_seconds, success }) => wait_seconds === 0.01 && success)).toHaveLength(16);
     expect(raw.filter(({ error_type }) => error_type === "INTERRUPTED")).toHaveLength(8);
     const summary = readFileSync(join(project.dir, "broken-off/summary.csv"), "utf8");
-    expect(summary.trim().split("\n")).toHaveLength(3);
+    expect(summary.trim().split("\n")).toHaveLength(4);
     expect(summary).not.toContain("INTERRUPTED");
   });
 
@@ -200,6 +212,7 @@ describe("openenv bench", () => {
     expect(stdout).toContain("6 figures");
     const text = readFileSync(join(project.dir, "report/REPORT.md"), "utf8");
     expect(text).toMatch(/\| one \| 16 \(.*\) \|\n\| two \| 16 \(/);
+    expect(text).toMatch(/\| one \| 20 ms \| 4 \| first \|.*\n\| one \| 20 ms \| 4 \| 1 \|.*\n\| one \| 20 ms \| 16 \| 1 \|/);
     expect(text).toMatch(/## Batch per core\n\n.*\n.*\n\| one \| 4 \|/);
     const figures = readdirSync(join(project.dir, "report/figures"));
     for (const [, name] of text.matchAll(/\(figures\/(.*?)\.svg\)/g)) {
