@@ -39,8 +39,11 @@ export class FleetBench extends Bench {
     }
   }
 
-  /** One burst by `openenv bench`: its row of the summary, and how many requests each worker served. */
-  async burst(server, { requests, wait, processes = 1, timeout = 120 }) {
+  /**
+   * Two bursts by `openenv bench` at a server that has just been started, `first` and then `warm`: of each its row of the
+   * summary, and how many requests each worker served.
+   */
+  async bursts(server, { requests, wait, processes = 1, timeout = 120 }) {
     const dir = mkdtempSync(join(tmpdir(), "openenv-bench-"));
     const grid = ["-n", requests, "-w", wait, "--reps", 1, "--processes", processes, "--timeout", timeout];
     try {
@@ -52,8 +55,10 @@ export class FleetBench extends Bench {
       let text = "";
       child.stdout.setEncoding("utf8").on("data", (part) => (text += part));
       await once(child, "close");
-      const [summary] = JSON.parse(text).rows;
-      return { summary, served: await countByWorker(`${dir}/out/raw.jsonl`) };
+      const { rows } = JSON.parse(text);
+      const served = await countByWorker(`${dir}/out/raw.jsonl`);
+      const burstOf = (rep) => ({ summary: rows.find((row) => row.rep === rep), served: [...served[rep].values()] });
+      return { first: burstOf("first"), warm: burstOf(1) };
     } finally {
       rmSync(dir, { recursive: true, force: true });
     }
@@ -68,10 +73,10 @@ export class FleetBench extends Bench {
 }
 
 async function countByWorker(path) {
-  const served = new Map();
+  const served = { first: new Map(), 1: new Map() };
   for await (const line of createInterface({ input: createReadStream(path) })) {
-    const { pid } = JSON.parse(line);
-    if (pid !== null) served.set(pid, (served.get(pid) ?? 0) + 1);
+    const { rep, pid } = JSON.parse(line);
+    if (pid !== null) served[rep].set(pid, (served[rep].get(pid) ?? 0) + 1);
   }
-  return [...served.values()];
+  return served;
 }

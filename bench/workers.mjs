@@ -24,8 +24,10 @@ await runSuite({
     "Control: `node:http` and `ws` in two processes that accept from one shared handle; JSON in and out, the same answers, no sessions, no " +
       "validation, no capacity. Python: the reference under uvicorn with two workers and plain methods, as it asks for them; " +
       "`python async` is its best case, an environment with asynchronous ones.",
-    "A burst is measured by `openenv bench`, each by a server of its own that has played the same burst once before; a " +
-      "share is what the busiest worker served, of an even share.",
+    "A burst is measured by `openenv bench`: each request from the start of the burst, so the time that the client takes " +
+      "to start all is in it. Every round has a server of its own, which plays the burst twice: its first is reported " +
+      "apart, the other rows but `served` (both) are of the second. A share is what the busiest worker served, of an even " +
+      "share.",
     "CPU-seconds are those of all processes of the server, the supervisor too, as the operating system counts them.",
     "Isolation: eight sessions that step fifty times a second, each in a host of its own; `looping` is while one more " +
       "session is in an endless loop, for as many cores as there are but one.",

@@ -26,10 +26,11 @@ year. To be compared are the rows of one run: ours and the Python package's (\`p
 
 ## Largest batch
 
-The largest burst of which at least 95 % succeeded over all repetitions, with the 99th percentile of a whole request
-(connect, reset, step) and requests a second in that burst; in brackets the success when it was not all. ≥: no larger one
-was tried. Times: how often that burst was made; three times where that fits the time, which waits of 5 and 10 s take
-most of. °: the client was as busy as what it measured, so the latencies are partly its own.
+The largest burst of which at least 95 % succeeded over all repetitions, with the 99th percentile of a whole request (from
+the start of the burst, so what the client takes to start a request is in it) over all repetitions, of each of them, and
+requests a second; in brackets the success when it was not all. ≥: no larger one was tried. Times: how often that burst
+was made. °: the client took more than a tenth of a request's median to start all, or was as late to read answers, so the
+latencies are partly its own. The study counts each request from its own start.
 
 ${table(
   [
@@ -39,6 +40,7 @@ ${table(
     "times",
     "batch : core",
     "p99",
+    "p99 of each",
     "requests/s",
     "study",
     "batch : core",
@@ -50,16 +52,34 @@ ${table(
   ),
 )}
 
+## The first burst
+
+A burst at servers that have just been started, beside the repetitions of the same burst after it: the 99th percentile of
+a whole request, and how long the client took to start all.
+
+${table(
+  ["set-up", "wait", "batch", "first: p99", "started in", "after it: p99", "started in"],
+  measured.flatMap(({ name, firsts }) =>
+    firsts.map(({ first, later }) => [
+      name,
+      `${first.wait_seconds} s`,
+      whole(first.requests),
+      ...[first, later].flatMap((row) => [inSeconds(row.total_p99_ms), inSeconds(row.start_spread_ms)]),
+    ]),
+  ),
+)}
+
 ## Where the time goes
 
-Medians at the largest batch with a wait of one second, in seconds: connect / reset / step.
+Medians at the largest batch with a wait of one second, in seconds: start / connect / reset / step, of the study connect /
+reset / step. Start is the client's own: from the start of the burst to the start of the connection.
 
 ${table(
   ["set-up", "batch", "measured", "study's batch", "study"],
   measured.flatMap(({ name, of, largest }) => {
     const row = largest.find(({ wait_seconds }) => wait_seconds === 1);
     if (row?.burst === undefined) return [];
-    const parts = ["connect", "reset", "step"].map((part) => row.burst[`${part}_p50_ms`] / 1000);
+    const parts = ["start", "connect", "reset", "step"].map((part) => row.burst[`${part}_p50_ms`] / 1000);
     return [[name, whole(row.burst.requests), parts.map(three).join(" / "), ...renderBreakdown(of)]];
   }),
 )}
@@ -67,13 +87,23 @@ ${table(
 ${readFileSync(LIMITS, "utf8")}`;
 }
 
-/** What it was measured on, and the largest batch of each wait. */
+/** What it was measured on, the largest batch of each wait, and the first bursts. */
 function read(dir) {
   const { bursts } = readResults([dir]);
-  return { hardware: bursts.map(({ hardware }) => hardware), largest: findLargest(bursts) };
+  return { hardware: bursts.map(({ hardware }) => hardware), largest: findLargest(bursts), firsts: findFirsts(bursts) };
 }
 
-/** With the row of that burst, how often it was made, and whether a larger one was. */
+/** First bursts, each with the row of the repetitions after it. */
+function findFirsts(bursts) {
+  return bursts.flatMap((first) => {
+    if (first.rep !== "first") return [];
+    const { wait_seconds: wait, requests } = first;
+    const later = bursts.find((row) => row.rep === "all" && row.wait_seconds === wait && row.requests === requests);
+    return later === undefined ? [] : [{ first, later }];
+  });
+}
+
+/** With the row of that burst, the p99 of each repetition, and whether a larger one was made. */
 function findLargest(bursts) {
   const all = bursts.filter(({ rep }) => rep === "all");
   return findMaxBatches(all).map((batch) => {
@@ -82,22 +112,23 @@ function findLargest(bursts) {
     return {
       ...batch,
       burst: made.find(({ rep }) => rep === "all"),
-      times: made.filter(({ rep }) => rep !== "all").length,
+      each: made.filter(({ rep }) => typeof rep === "number").map((row) => row.total_p99_ms),
       isEnd: same.every(({ requests }) => requests <= batch.bySuccess),
     };
   });
 }
 
-function renderLargest({ wait_seconds, bySuccess, perCore, burst, times, isEnd }) {
-  if (burst === undefined) return [`${wait_seconds} s`, "none", "–", "–", "–", "–"];
+function renderLargest({ wait_seconds, bySuccess, perCore, burst, each, isEnd }) {
+  if (burst === undefined) return [`${wait_seconds} s`, "none", "–", "–", "–", "–", "–"];
   const success = burst.success_rate < 1 ? ` (${(100 * burst.success_rate).toFixed(1)} %)` : "";
   const core = perCore === null ? "–" : whole(Math.round(perCore));
   return [
     `${wait_seconds} s`,
     `${isEnd ? "≥ " : ""}${whole(bySuccess)}${success}`,
-    times,
+    each.length,
     core,
-    `${three(burst.total_p99_ms / 1000)} s${burst.client_limited ? " °" : ""}`,
+    `${inSeconds(burst.total_p99_ms)}${burst.client_limited ? " °" : ""}`,
+    `${inSeconds(Math.min(...each))} to ${inSeconds(Math.max(...each))}`,
     whole(Math.round(burst.requests_per_second)),
   ];
 }
@@ -119,6 +150,10 @@ function table(head, rows) {
 
 function whole(value) {
   return String(value).replace(/\B(?=(\d{3})+$)/g, ",");
+}
+
+function inSeconds(milliseconds) {
+  return milliseconds === null ? "–" : `${three(milliseconds / 1000)} s`;
 }
 
 function three(value) {

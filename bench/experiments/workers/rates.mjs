@@ -16,12 +16,12 @@ const workload = {
 };
 
 export async function run(bench) {
-  const [rounds, seconds] = bench.quick ? [1, 1] : [6, 2];
+  const [rounds, seconds] = bench.quick ? [1, 1] : [3, 2];
   const counts = {
     ours: rounds,
     control: rounds,
-    python: Math.ceil(rounds / 3),
-    ...(!bench.quick && { "python async": Math.ceil(rounds / 3) }),
+    python: rounds,
+    ...(!bench.quick && { "python async": rounds }),
   };
   const sessions = await bench.interleave(counts, (subject) =>
     bench.withFleet(subject, async (server) => {

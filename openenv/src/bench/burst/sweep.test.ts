@@ -65,7 +65,9 @@ test("the first burst of a run is in no row of the repetitions, and no request c
     const raw = readFileSync(join(dir, "raw.jsonl"), "utf8").trim().split("\n");
     expect(raw.filter((line) => JSON.parse(line).rep === "first")).toHaveLength(FIRST);
 
-    const table = renderBursts(readResults([dir]).bursts).split("\n").slice(2);
+    const table = renderBursts(readResults([dir]).bursts)
+      .split("\n")
+      .slice(2);
     expect(table.map((line) => line.split(" | ").slice(2, 5))).toEqual([
       ["4", "2", "100.0 %"],
       ["8", "first", "0.0 %"],

@@ -212,7 +212,9 @@ describe("openenv bench", () => {
     expect(stdout).toContain("6 figures");
     const text = readFileSync(join(project.dir, "report/REPORT.md"), "utf8");
     expect(text).toMatch(/\| one \| 16 \(.*\) \|\n\| two \| 16 \(/);
-    expect(text).toMatch(/\| one \| 20 ms \| 4 \| first \|.*\n\| one \| 20 ms \| 4 \| 1 \|.*\n\| one \| 20 ms \| 16 \| 1 \|/);
+    expect(text).toMatch(
+      /\| one \| 20 ms \| 4 \| first \|.*\n\| one \| 20 ms \| 4 \| 1 \|.*\n\| one \| 20 ms \| 16 \| 1 \|/,
+    );
     expect(text).toMatch(/## Batch per core\n\n.*\n.*\n\| one \| 4 \|/);
     const figures = readdirSync(join(project.dir, "report/figures"));
     for (const [, name] of text.matchAll(/\(figures\/(.*?)\.svg\)/g)) {

@@ -33,7 +33,7 @@ export function configureBench(command: Command): void {
       [32, 128, 512, 2048, 4096, 8192, 16384],
     )
     .option("--wait-grid <seconds>", "step times", grid(secondsBetween(0, 3600)), [1, 5, 10])
-    .option("--reps <number>", "repetitions of each burst", wholeNumber(1, 100), 3)
+    .option("--reps <number>", "repetitions of each burst, after the first one", wholeNumber(1, 100), 3)
     .addOption(new Option("--mode <mode>", "transport of the bursts").choices(["ws", "http"]).default("ws"))
     .option("--compare", "measure both transports")
     .option("--throughput", "closed loop of steps instead of bursts, over WebSocket")
