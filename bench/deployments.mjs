@@ -8,8 +8,9 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { parseArgs } from "node:util";
+import { readResults } from "openenv-ts/bench";
 import { startBalancer } from "./deployments/balancer.mjs";
 import { renderDeployments } from "./deployments/report.mjs";
 import { findMissing, START } from "./deployments/servers.mjs";
@@ -28,15 +29,19 @@ const only = options.only?.split(",") ?? Object.keys(plan.subjects);
 const unknown = only.find((name) => !(name in plan.subjects));
 if (unknown) throw new Error(`no set-up "${unknown}": ${Object.keys(plan.subjects).join(", ")}`);
 
+const measured = only.filter((name) => {
+  const missing = findMissing(plan.subjects[name]);
+  if (missing) process.stderr.write(`${name}: not measured, ${missing}\n`);
+  return !missing;
+});
+const dirs = Object.keys(plan.subjects).map((name) => join(RESULTS, name));
+// What is not measured again must be readable beside it: better found out now than at the end.
+readResults(dirs.filter((dir) => existsSync(dir) && !measured.includes(basename(dir))));
+
 const work = mkdtempSync(join(tmpdir(), "openenv-deployments-"));
 try {
-  const image = only.some((name) => plan.subjects[name].start === "docker") ? await build() : undefined;
-  for (const name of only) {
-    const missing = findMissing(plan.subjects[name]);
-    if (missing) process.stderr.write(`${name}: not measured, ${missing}\n`);
-    else await measure(name, image);
-  }
-  const dirs = Object.keys(plan.subjects).map((name) => join(RESULTS, name));
+  const image = measured.some((name) => plan.subjects[name].start === "docker") ? await build() : undefined;
+  for (const name of measured) await measure(name, image);
   await run([CLI, "bench", "report", ...dirs.filter(existsSync), "--output-dir", RESULTS]);
   writeFileSync(join(HERE, "DEPLOYMENTS.md"), renderDeployments(plan, RESULTS));
 } finally {
