@@ -5,7 +5,7 @@ import { serve } from "../../server/index.js";
 import { runBurst } from "./burst.js";
 import { summarise } from "./summary.js";
 
-const REQUESTS = 256;
+const REQUESTS = 64;
 const LATE_MS = 250;
 
 const contract = defineContract({
