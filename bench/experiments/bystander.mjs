@@ -20,7 +20,7 @@ const ATTACKS = {
   refused: "frames of 15 MB of `[]`, refused",
   permitted: "frames of 990,000 values, accepted",
   nan: "frames of 990,000 NaN and -Infinity",
-  keys: "frames of an object with 495,000 keys",
+  keys: "frames of an object with 198,000 keys",
   nils: "MessagePack frames of 990,000 nils",
   silent: "ten silent sockets that hold the free slots, and one that waits",
 };

@@ -4,8 +4,8 @@ const ITEMS = {
   "non-finite numbers": { write: (i: number) => (i % 2 === 0 ? "NaN" : "-Infinity"), items: 1 },
   "empty lists": { write: () => "[]", items: 2 },
   "empty objects": { write: () => "{}", items: 2 },
-  "objects with different keys": { write: (i: number) => `{"k${i}":0}`, items: 3 },
-  "keys of one object": { write: (i: number) => `"k${i}":0`, items: 2 },
+  "objects with different keys": { write: (i: number) => `{"k${i}":0}`, items: 6 },
+  "keys of one object": { write: (i: number) => `"k${i}":0`, items: 5 },
 } as const;
 
 /** Values that cost a reader far more time and memory than their bytes suggest. */

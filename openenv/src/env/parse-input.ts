@@ -45,11 +45,18 @@ function hasMoreThan(value: unknown, limit: number): boolean {
     const item = waiting.pop();
     // A byte array is one value: to list its keys would cost more than all the rest.
     if (typeof item !== "object" || item === null || ArrayBuffer.isView(item)) continue;
-    // Not `for…in`, which would first make a string of each index.
-    const members: unknown[] = Array.isArray(item) ? item : Object.values(item);
-    count += members.length;
-    if (count > limit) return true;
-    for (const member of members) waiting.push(member);
+    // Not `for…in` over a list, which would first make a string of each index.
+    if (Array.isArray(item)) {
+      count += item.length;
+      if (count > limit) return true;
+      for (const member of item) waiting.push(member);
+      continue;
+    }
+    // Not `Object.values`, which would first collect all of a million members.
+    for (const key in item) {
+      if (++count > limit) return true;
+      waiting.push((item as JsonObject)[key]);
+    }
   }
   return false;
 }

@@ -99,12 +99,15 @@ describe("reading", () => {
   });
 });
 
-/** As the limit is documented: values and keys, where an empty list or object counts as two values. */
-function countItems(value: unknown): number {
+/** As the limit is documented: values and keys, where an empty list or object counts as two values and a new key as 4. */
+function countItems(value: unknown, seen = new Set<string>()): number {
   if (typeof value !== "object" || value === null) return 0;
-  const members = Object.values(value);
-  const own = Array.isArray(value) ? members.length : 2 * members.length;
-  return members.reduce((sum: number, member) => sum + countItems(member), Math.max(own, 1));
+  const keys = Array.isArray(value) ? [] : Object.keys(value);
+  const before = seen.size;
+  for (const key of keys) seen.add(key);
+  const members: unknown[] = Object.values(value);
+  const own = members.length + keys.length + 3 * (seen.size - before);
+  return members.reduce((sum: number, member) => sum + countItems(member, seen), Math.max(own, 1));
 }
 
 /** The reader that this one replaced, for texts that are JSON but for bare NaN and Infinity. */
@@ -129,6 +132,20 @@ describe("the limit of items", () => {
         expect(() => parseJson(text, items - 1)).toThrow(TooManyItemsError);
       }),
     );
+  });
+
+  test("counts a key that the text has not had before as three more", () => {
+    const parse = (items: object, limit: number) => parseJson(`${JSON.stringify(items)}${" ".repeat(limit)}`, limit);
+    const same = Array.from({ length: 100 }, () => ({ key: 0 }));
+    const different = same.map((_, i) => ({ [`key ${i}`]: 0 }));
+    for (const [items, least] of [
+      [same, 303],
+      [different, 600],
+      [Object.assign({}, ...different), 500],
+    ] as const) {
+      expect(parse(items, least)).toEqual(items);
+      expect(() => parse(items, least - 1)).toThrow(TooManyItemsError);
+    }
   });
 
   test("says how many are allowed and which setting it is", () => {

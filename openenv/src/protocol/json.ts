@@ -1,4 +1,5 @@
 import { clip } from "../util/clip.js";
+import { KeySet } from "./key-set.js";
 
 /** Deepest nesting of arrays and objects that is read from a peer. */
 export const MAX_INPUT_DEPTH = 1000;
@@ -19,12 +20,13 @@ export class TooManyItemsError extends Error {
 /**
  * Parses one frame or body. Python writes NaN and infinities as bare words, so a text that is not JSON is parsed once
  * more with those read as numbers.
- * @param maxItems values and keys that a peer may send; an empty list or object counts as two values.
+ * @param maxItems values and keys that a peer may send; an empty list or object counts as two values, and each key that
+ * the text has not had before as {@link NEW_KEY_ITEMS} more.
  * @throws SyntaxError when the text is not JSON, TooDeepError when it nests deeper than {@link MAX_INPUT_DEPTH},
  * TooManyItemsError. The last two are found before anything is allocated.
  */
 export function parseJson(text: string, maxItems = Number.POSITIVE_INFINITY): unknown {
-  // Each item takes a character, so most texts need no look.
+  // Each item takes a character, new keys too, so most texts need no look.
   const mayHaveTooMuch = text.length > maxItems || (text.length > SHORT && hasManyBrackets(text));
   const items = mayHaveTooMuch ? countItems(text, maxItems) : text.length;
   try {
@@ -53,23 +55,29 @@ const SEPARATOR = 1;
 const OPEN = 2;
 const CLOSE = 3;
 const QUOTED = 4;
+const COLON = 5;
 const KINDS = new Uint8Array(128);
 for (const [kind, characters] of [
-  [SEPARATOR, ",:"],
+  [SEPARATOR, ","],
   [OPEN, "[{"],
   [CLOSE, "]}"],
   [QUOTED, '"'],
+  [COLON, ":"],
 ] as const) {
   for (const character of characters) KINDS[character.charCodeAt(0)] = kind;
 }
 
 /**
  * Counts the structural characters of a text, which need not be JSON: a list of n values has n of them, an object with n
- * keys 2n, and an empty one has 1. Parsing allocates for each, so a text with too many is refused before that.
+ * keys 2n, and an empty one has 1. New keys count more. Parsing allocates for each, so a text with too many is refused before that.
  */
 function countItems(text: string, maxItems: number): number {
+  const keys = new KeySet();
   let items = 0;
   let depth = 0;
+  /** Of the latest string, which is a key where a colon follows. */
+  let start = 0;
+  let end = 0;
   for (let at = 0; at < text.length; at++) {
     const kind = KINDS[text.charCodeAt(at)];
     if (kind === SEPARATOR) {
@@ -80,7 +88,11 @@ function countItems(text: string, maxItems: number): number {
     } else if (kind === CLOSE) {
       depth--;
     } else if (kind === QUOTED) {
-      at = endOfString(text, at + 1) - 1;
+      start = at + 1;
+      at = end = endOfString(text, start) - 1;
+    } else if (kind === COLON) {
+      items += 1 + keys.countText(text, start, end);
+      if (items > maxItems) throw new TooManyItemsError(maxItems);
     }
   }
   return items;

@@ -1,4 +1,5 @@
 import { TooDeepError, TooManyItemsError } from "./json.js";
+import { KeySet, NEW_KEY_ITEMS } from "./key-set.js";
 
 /** Bytes after the first one, for values of one size; -1 for strings, bytes, arrays, maps and what is refused. */
 const SIZES = new Int8Array(256).fill(-1);
@@ -25,6 +26,8 @@ const SHORT_KEY = "__proto__".length;
 export function checkMessagePack(bytes: Uint8Array, maxDepth: number, maxItems: number): boolean {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const end = bytes.length;
+  // A key and its value take two bytes at least, so most frames need no look at their keys.
+  const keys = (end / 2) * (2 + NEW_KEY_ITEMS) > maxItems ? new KeySet() : undefined;
   /** Containers around the present one: twice what is left of them, plus one for a map. */
   const outer: number[] = [];
   let left = 1;
@@ -76,6 +79,10 @@ export function checkMessagePack(bytes: Uint8Array, maxDepth: number, maxItems: 
     if (isKey) {
       const size = token >= 0xa0 && token < 0xc0 ? token - 0xa0 : keyLength(token, length);
       text(size);
+      if (keys !== undefined) {
+        items += keys.countBytes(bytes, at - size, at);
+        if (items > maxItems) throw new TooManyItemsError(maxItems);
+      }
       if (size === SHORT_KEY && isProto(bytes, at - size)) throw new SyntaxError('"__proto__" is no key');
       continue;
     }

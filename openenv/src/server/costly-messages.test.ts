@@ -25,7 +25,7 @@ const environment = defineEnvironment(
 );
 const LIMIT = 20_000;
 /** Of the frame around the value: type, data and the field. */
-const AROUND = 6;
+const AROUND = 15;
 const step = (field: string, value: string): string => `{"type":"step","data":{"${field}":${value}}}`;
 const MESSAGE = /more than 20000 values and keys \(MAX_MESSAGE_ITEMS\)/;
 const refused = { type: "too_many_items", loc: [], msg: expect.stringMatching(MESSAGE), input: null };
@@ -74,6 +74,24 @@ test("15 MB of the default server's are refused in each format, and no session i
   expect(server.capacity().active_sessions).toBe(3);
   await binary[Symbol.asyncDispose]();
 }, 120_000);
+
+test.each(["json", "binary"])("a key that a frame has not had before counts as four items: %s", async (format) => {
+  const server = await start({ maxMessageItems: 2000 }, { environment });
+  const socket = await openBinarySocket(`${server.url}/ws?openenv=binary`);
+  await socket.ask('{"type":"reset"}');
+  const ask = async (any: object): Promise<unknown> => {
+    const frame = { type: "step", data: { any } };
+    if (format === "binary") return (await socket.askPacked(frame))["type"];
+    return (await socket.ask(JSON.stringify(frame))).frame["type"];
+  };
+  const keys = (count: number, name: (i: number) => string) => Array.from({ length: count }, (_, i) => [name(i), 0]);
+  const different = (count: number) => Object.fromEntries(keys(count, (i) => `a longer key, number ${i}`));
+  const same = (count: number) => Array.from({ length: count }, () => ({ "the same longer key": 0 }));
+  expect([await ask(different(397)), await ask(different(398))]).toEqual(["observation", "error"]);
+  expect([await ask(same(660)), await ask(same(662))]).toEqual(["observation", "error"]);
+  expect(await ask({})).toBe("observation");
+  await socket[Symbol.asyncDispose]();
+});
 
 test("a frame with NaN is read without a reviver, and one with too many values is not parsed", async () => {
   const server = await start({}, { environment });

@@ -45,8 +45,9 @@ export interface ServeOptions extends Partial<ConcurrencyConfig> {
   /** Largest frame or body taken, bytes; `MAX_MESSAGE_BYTES`, default 16 MiB. */
   maxMessageBytes?: number;
   /**
-   * Values and keys that one frame or body may hold; an empty list or object counts as two. More are refused with
-   * VALIDATION_ERROR before they are parsed, because parsing blocks all sessions. `MAX_MESSAGE_ITEMS`, default 1,000,000.
+   * Values and keys that one frame or body may hold; an empty list or object counts as two, and a key that the
+   * message has not had before as four. More are refused with VALIDATION_ERROR before they are parsed, because parsing
+   * blocks all sessions. `MAX_MESSAGE_ITEMS`, default 1,000,000.
    */
   maxMessageItems?: number;
   /** Milliseconds between pings; a peer that misses two is dropped. `PING_INTERVAL` (seconds), default 20 s. */
