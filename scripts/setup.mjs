@@ -57,7 +57,9 @@ function build(project) {
   const old = join(ROOT, ".cache/build/old");
   rmSync(join(ROOT, ".cache/build"), { recursive: true, force: true });
   mkdirSync(fresh, { recursive: true });
-  step(`build ${project}`, process.execPath, ["node_modules/typescript/bin/tsc", "-p", project, "--outDir", fresh]);
+  const own = `${project}/tsconfig.build.json`;
+  const config = existsSync(join(ROOT, own)) ? own : project;
+  step(`build ${project}`, process.execPath, ["node_modules/typescript/bin/tsc", "-p", config, "--outDir", fresh]);
   if (project === "openenv") {
     rmSync(stampOf("web"), { force: true });
   }
@@ -116,7 +118,9 @@ function sources(dir) {
     .flatMap((entry) => {
       const path = `${dir}/${entry.name}`;
       if (entry.isDirectory()) return ["dist", "node_modules"].includes(entry.name) ? [] : sources(path);
-      return /(?<!\.test|\.test-d)\.tsx?$|\.(css|html|svg)$|\/(tsconfig|package)\.json$/.test(path) ? [path] : [];
+      return /(?<!\.test|\.test-d)\.tsx?$|\.(css|html|svg)$|\/(tsconfig(\.build)?|package)\.json$/.test(path)
+        ? [path]
+        : [];
     });
 }
 

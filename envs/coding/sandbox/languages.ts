@@ -2,6 +2,7 @@ import { execFile } from "node:child_process";
 import { readFileSync, realpathSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { ConfigError } from "openenv-ts";
 import * as z from "zod";
@@ -29,6 +30,8 @@ const SEEN = "/sandbox";
 const HEAP_MB = 128;
 const PLACES = "import json, sys; print(json.dumps([sys.executable, sys.prefix, sys.base_prefix]))";
 const placesSchema = z.tuple([z.string().min(1), z.string(), z.string()]);
+/** The build copies them: they run outside of the server's process. */
+const DRIVERS = new URL("../data/drivers/", import.meta.url);
 const require = createRequire(import.meta.url);
 
 /** @throws ConfigError when there is no such Python. */
@@ -45,11 +48,11 @@ export function makeConfiner({ file, reads }: Command): Confiner {
 
 /** As an argument it needs no file that another uid might not be allowed to read. */
 function readDriver(name: string): string {
-  return readFileSync(require.resolve(`openenv-coding/drivers/${name}`), "utf8");
+  return readFileSync(new URL(name, DRIVERS), "utf8");
 }
 
 export function findJavaScript(): Command {
-  const driver = require.resolve("openenv-coding/drivers/driver.mjs");
+  const driver = fileURLToPath(new URL("driver.mjs", DRIVERS));
   const packages = ["quickjs-emscripten-core", "@jitl/quickjs-ffi-types", "@jitl/quickjs-wasmfile-release-sync"];
   const file = realpathSync(process.execPath);
   const args = [`--max-old-space-size=${HEAP_MB}`, "--disallow-code-generation-from-strings"];

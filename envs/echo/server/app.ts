@@ -1,5 +1,6 @@
 import { serve } from "openenv-ts/server";
 import environment from "./environment.js";
 
+/** What an image runs. HOST, PORT, WORKERS, MAX_CONCURRENT_ENVS and the others are read from the environment. */
 const server = await serve(environment, { handleSignals: true, supervise: true });
-console.log(`echo_env at ${server.url}`);
+if (server.role !== "worker") console.log(`echo_env at ${server.url}`);

@@ -3,16 +3,19 @@ import { basename, resolve } from "node:path";
 import type { Command } from "commander";
 import { ConfigError } from "../../errors.js";
 import { findManifest } from "../../manifest/read-manifest.js";
-import { buildImage, DOCKERFILES } from "../image/build-image.js";
+import { type BuiltImage, buildImage, DOCKERFILES, findDockerfile, type ImageOptions } from "../image/build-image.js";
 import { imageName } from "../image/image-name.js";
 import { measureStart } from "../image/measure-start.js";
+import { standaloneFolder } from "../image/standalone-folder.js";
 import { abortOnSignals } from "../interrupt.js";
 import { repeatable } from "../option-values.js";
 import { exit, print, printProgress } from "../output.js";
+import { parseSettings } from "../push/settings.js";
 
 const EXAMPLES = `
 Runs docker build on the folder, then starts the image once, to say how long it takes until a reset is answered. The
-Dockerfile is ${DOCKERFILES.join(" or ")}; docker build -f server/Dockerfile . builds the same image.
+Dockerfile is ${DOCKERFILES.join(" or ")}; docker build -f server/Dockerfile . builds the same image. Of a package of an
+npm workspace a copy is built that has its own lock file.
 
 Exit codes: 0 built and starts, 1 failed, 2 wrong usage.
 
@@ -20,12 +23,14 @@ Examples:
   openenv build
   openenv build envs/chess -t registry.example.org/chess:2
   openenv build --build-arg BASE=node:22-slim --no-cache
+  openenv build --env API_KEY=test
   openenv build --json | jq .bytes`;
 
 interface BuildFlags {
   tag?: string;
   file?: string;
   buildArg: string[];
+  env: string[];
   cache: boolean;
   json?: boolean;
 }
@@ -36,13 +41,16 @@ export function configureBuild(command: Command): void {
     .option("-t, --tag <name>", "name of the image (default openenv-<name of the environment>)")
     .option("-f, --file <path>", "the Dockerfile")
     .option("--build-arg <name=value>", "variable of the build; can be repeated", repeatable, [])
+    .option("--env <name=value>", "variable for the start of the image; can be repeated", repeatable, [])
     .option("--no-cache", "build every layer again")
     .option("--json", "print image, size in bytes and times in seconds as JSON")
     .addHelpText("after", EXAMPLES)
     .action(build);
 }
 
-async function build(target: string, { tag: givenTag, file, buildArg, cache, json }: BuildFlags): Promise<void> {
+async function build(target: string, flags: BuildFlags): Promise<void> {
+  const { tag: givenTag, file, buildArg, cache, json } = flags;
+  const given = parseSettings("--env", flags.env);
   const dir = resolve(target);
   if (!statSync(dir, { throwIfNoEntry: false })?.isDirectory()) {
     throw new ConfigError(`${target} is no folder; give the folder of an environment.`);
@@ -54,10 +62,10 @@ async function build(target: string, { tag: givenTag, file, buildArg, cache, jso
 
   const begun = performance.now();
   const onStep = (step: string): void => printProgress(`building ${tag}: ${step}`);
-  const image = await buildImage({ dir, name, tag, file, buildArgs: buildArg, noCache: !cache, signal, onStep });
+  const image = await buildStandalone({ dir, name, tag, file, buildArgs: buildArg, noCache: !cache, signal, onStep });
   const buildSeconds = secondsSince(begun);
   printProgress(`starting ${tag}`);
-  const startSeconds = await measureStart(tag, { env: manifest?.variables ?? {}, signal });
+  const startSeconds = await measureStart(tag, { env: { ...manifest?.variables, ...given }, signal });
 
   const result = {
     tag,
@@ -72,6 +80,13 @@ Built ${tag} in ${buildSeconds} s: ${megabytes(image.bytes)}, answers a reset ${
   docker run --rm --init -p 127.0.0.1:8000:${manifest?.port ?? 8000} ${tag}`;
   print(json ? JSON.stringify(result) : text.trimStart());
   exit(0);
+}
+
+async function buildStandalone(options: ImageOptions): Promise<BuiltImage> {
+  findDockerfile(options.dir, options.file);
+  options.onStep("preparing the folder");
+  await using folder = await standaloneFolder(options.dir, options.signal);
+  return await buildImage({ ...options, dir: folder.dir });
 }
 
 const TAG = /^(?:[A-Za-z0-9.-]+(?::\d+)?\/)?[a-z0-9]+(?:[._/-]+[a-z0-9]+)*(?::\w[\w.-]{0,127})?$/;

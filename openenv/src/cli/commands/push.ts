@@ -84,7 +84,7 @@ async function push(flags: PushFlags): Promise<void> {
   const { owner, name } = chooseSpace({ repoId: flags.repoId, namespace: flags.namespace, name: manifest.name });
   const signal = abortOnSignals();
 
-  await using staged = await stageSpace({ dir, manifest, base });
+  await using staged = await stageSpace({ dir, manifest, base, signal });
   if (staged.secret.length > 0) {
     printNote(`Not published, as they hold secrets: ${staged.secret.join(", ")}. Give their values with --secret.`);
   }

@@ -4,7 +4,7 @@ import { basename, dirname, join, resolve } from "node:path";
 import { ConfigError } from "../../errors.js";
 import { describePath } from "../bundle.js";
 import type { Names } from "../names.js";
-import { addPackage, PACKAGE_ROOT, type PackageSource } from "./package-source.js";
+import { addPackage, dependOn, PACKAGE_ROOT, type PackageManifest, type PackageSource } from "./package-source.js";
 
 /** The environment that is copied, an ordinary one; its names are replaced. */
 const TEMPLATE = join(PACKAGE_ROOT, "templates/env");
@@ -99,28 +99,12 @@ function rewrite(text: string, names: Names): string {
   return text.replace(new RegExp([...replacements.keys()].join("|"), "g"), (found) => replacements.get(found) ?? found);
 }
 
-interface Manifest {
-  dependencies: Record<string, string>;
-  optionalDependencies?: Record<string, string>;
-}
-
-/**
- * A packed openenv-ts cannot be installed by who installs this package from git, and the client does not need it: so
- * there it is optional.
- */
-async function describeDependencies(dir: string, { spec, integrity }: PackageSource): Promise<void> {
-  const declare = (manifest: Manifest): void => {
-    if (integrity === undefined) {
-      manifest.dependencies["openenv-ts"] = spec;
-    } else {
-      delete manifest.dependencies["openenv-ts"];
-      manifest.optionalDependencies = { "openenv-ts": spec };
-    }
-  };
-  await edit<Manifest>(join(dir, "package.json"), declare);
+async function describeDependencies(dir: string, source: PackageSource): Promise<void> {
+  await edit<PackageManifest>(join(dir, "package.json"), (manifest) => dependOn(manifest, source));
   await edit<{ packages: Record<string, Record<string, unknown>> }>(join(dir, "package-lock.json"), ({ packages }) => {
-    declare(packages[""] as unknown as Manifest);
+    dependOn(packages[""] as unknown as PackageManifest, source);
     const row = packages["node_modules/openenv-ts"];
+    const { spec, integrity } = source;
     if (row && integrity !== undefined) Object.assign(row, { resolved: spec, integrity, optional: true });
   });
 }

@@ -15,6 +15,12 @@ export interface PackageSource {
   integrity?: string;
 }
 
+/** What is read and changed of a package.json. */
+export interface PackageManifest {
+  dependencies: Record<string, string>;
+  optionalDependencies?: Record<string, string>;
+}
+
 /** The folder of this package: of a checkout, or inside of node_modules. */
 export const PACKAGE_ROOT = fileURLToPath(new URL("../../../", import.meta.url)).replace(/[\\/]$/, "");
 
@@ -40,6 +46,19 @@ export async function addPackage(dir: string, signal?: AbortSignal): Promise<Pac
     .update(await readFile(join(target, file)))
     .digest("base64")}`;
   return { spec: `file:${VENDOR}/${file}`, integrity };
+}
+
+/**
+ * Names the source in a package.json. A packed openenv-ts cannot be installed by who installs that package from git, and
+ * its client does not need it: so there it is optional.
+ */
+export function dependOn(manifest: PackageManifest, { spec, integrity }: PackageSource): void {
+  if (integrity === undefined) {
+    manifest.dependencies[NAME] = spec;
+  } else {
+    delete manifest.dependencies[NAME];
+    manifest.optionalDependencies = { ...manifest.optionalDependencies, [NAME]: spec };
+  }
 }
 
 /** Not from there: a checkout, and what was installed from a packed file or a folder. */

@@ -4,6 +4,7 @@ import { dirname, join } from "node:path";
 import { ConfigError } from "../../errors.js";
 import type { Manifest } from "../../manifest/schema.js";
 import { findDockerfile } from "../image/build-image.js";
+import { standaloneFolder } from "../image/standalone-folder.js";
 import { checkPackage } from "./check-package.js";
 import { findFiles } from "./find-files.js";
 import { renderSpaceReadme } from "./front-matter.js";
@@ -22,6 +23,7 @@ export interface StageOptions {
   dir: string;
   manifest: Manifest;
   base?: string | undefined;
+  signal?: AbortSignal;
 }
 
 /**
@@ -29,8 +31,12 @@ export interface StageOptions {
  * README with its front matter. Disposal removes the folder.
  * @throws ConfigError for what a Space cannot be made of.
  */
-export async function stageSpace({ dir, manifest, base }: StageOptions): Promise<StagedSpace> {
-  const { paths, bytes, secret } = await findFiles(dir);
+export async function stageSpace({ dir: given, manifest, base, signal }: StageOptions): Promise<StagedSpace> {
+  const { secret } = await findFiles(given);
+  findDockerfile(given);
+  await using folder = await standaloneFolder(given, signal);
+  const { dir } = folder;
+  const { paths, bytes } = await findFiles(dir);
   const dockerfile = findDockerfile(dir);
   await checkPackage(dir, paths);
   const written = {
@@ -55,7 +61,7 @@ export async function stageSpace({ dir, manifest, base }: StageOptions): Promise
     await remove();
     if (error instanceof ConfigError) throw error;
     throw new ConfigError(
-      `The files of ${dir} cannot be copied (${(error as Error).message}); check them and the disk.`,
+      `The files of ${given} cannot be copied (${(error as Error).message}); check them and the disk.`,
     );
   }
 }
