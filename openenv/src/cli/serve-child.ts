@@ -1,5 +1,6 @@
 import type { RunningServer, ServeOptions } from "../server/types.js";
 import { watchParent } from "../server/watchdog.js";
+import { recordReads } from "../util/record-reads.js";
 import { applyVariables } from "./apply-manifest.js";
 import { renderStart } from "./banner.js";
 import { locateEnvironment } from "./find-environment.js";
@@ -17,11 +18,18 @@ export interface ChildTask {
   announce: boolean;
   /** With them the operator's token, which the child has from the environment. */
   operatorToken?: boolean;
+  /** Report the files that it reads. */
+  reportReads?: boolean;
 }
 
 /** Sent once, when the server listens. */
 export interface ChildReady {
   port: number;
+}
+
+/** Sent for each file or folder that the process reads, where that is asked for. */
+export interface ChildRead {
+  read: string;
 }
 
 let server: RunningServer | undefined;
@@ -37,7 +45,9 @@ process.once("disconnect", end);
 void watchParent({ parent: process.ppid });
 if (!process.connected) await end();
 try {
-  const { target, options, version, announce, operatorToken } = JSON.parse(process.argv[2] ?? "") as ChildTask;
+  const task = JSON.parse(process.argv[2] ?? "") as ChildTask;
+  const { target, options, version, announce, operatorToken } = task;
+  if (task.reportReads) recordReads((read) => process.connected && process.send?.({ read } satisfies ChildRead));
   const { file, manifest } = await locateEnvironment(target);
   if (manifest) applyVariables(manifest);
   server = await serveModule(file, options, version ?? manifest?.version);

@@ -70,6 +70,36 @@ test("a change in a data file restarts the server, in data/ and where a module n
   expect(await countAfterStep(url)).toBe(6);
 });
 
+test("a data file that is created after the start restarts the server, also when its folder is new", async () => {
+  const main = `import { existsSync, readFileSync } from "node:fs";
+    import { join } from "node:path";
+    const file = join(import.meta.dirname, ["da", "ta"].join(""), "factor.txt");
+    const other = join(import.meta.dirname, "more/words.txt");
+    const factor = existsSync(file) ? Number(readFileSync(file, "utf8")) : 1;
+    const read = () => { try { return Number(readFileSync(other, "utf8")); } catch { return 1; } };
+    ${counterModule("factor * read()")}`;
+  await using project = await createProject({ "environment.ts": main });
+  await using running = startCommand(ARGS, { cwd: project.dir });
+  const [, url = ""] = await running.printed(URL_LINE);
+  await running.printed(/Watching/);
+  expect(await countAfterStep(url)).toBe(1);
+  const counts = (expected: number) =>
+    vi.waitUntil(async () => (await countAfterStep(url).catch(() => 0)) === expected, {
+      timeout: 60_000,
+      interval: 100,
+    });
+  await project.write("data/factor.txt", "2");
+  await counts(2);
+  await rm(join(project.dir, "data"), { recursive: true });
+  await counts(1);
+  await project.write("data/factor.txt", "3");
+  await counts(3);
+  // No module names this one, but the step has tried to read it.
+  await project.write("more/words.txt", "5");
+  await counts(15);
+  expect(running.stdout + running.stderr).toContain("Restarted");
+});
+
 test("a broken edit is told and the version before keeps running until it is mended", async () => {
   await using watched = await startWatched();
   await watched.project.write("factor.ts", "export const factor: number = ;");

@@ -1,6 +1,5 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
-import { existsSync } from "node:fs";
 import { realpath } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -8,9 +7,9 @@ import type { ServeOptions } from "../server/types.js";
 import { BundleError, bundle, describePath, findPackageRoot } from "./bundle.js";
 import { makeOperatorToken } from "./operator-token.js";
 import { exit, printError, printNote } from "./output.js";
-import type { ChildReady, ChildTask } from "./serve-child.js";
+import type { ChildRead, ChildReady, ChildTask } from "./serve-child.js";
 import { createSourceWatcher } from "./source-watcher.js";
-import { findDataFiles } from "./validate/data-files.js";
+import { findDataFiles, isDataFile } from "./validate/data-files.js";
 
 /**
  * Serves a module in a child process and replaces that process when a source file changes. Once it has
@@ -19,9 +18,14 @@ import { findDataFiles } from "./validate/data-files.js";
  */
 export async function serveAndWatch(file: string, options: ServeOptions, version: string | undefined): Promise<void> {
   const sources = createSourceWatcher();
+  const root = findPackageRoot(await realpath(file));
   sources.follow(await findSources(file));
   const operatorToken = makeOperatorToken() !== undefined;
-  let child = startChild({ target: file, options, version, announce: true, operatorToken });
+  const onRead = (path: string): void => {
+    if (isDataFile(root, path)) sources.add(path);
+  };
+  const task = { target: file, version, reportReads: true };
+  let child = startChild({ ...task, options, announce: true, operatorToken }, onRead);
   endWithSignals(() => child);
 
   const started = await child.started;
@@ -35,7 +39,7 @@ export async function serveAndWatch(file: string, options: ServeOptions, version
     await sources.changed();
     if (!(await compiles())) continue;
     await child.stop();
-    child = startChild({ target: file, options: { ...options, port: started.port }, version, announce: false });
+    child = startChild({ ...task, options: { ...options, port: started.port }, announce: false }, onRead);
     child.started.then((ready) => ready && printNote("Restarted after a change."));
     noteUnaskedEnd(child);
   }
@@ -54,12 +58,11 @@ export async function serveAndWatch(file: string, options: ServeOptions, version
   }
 }
 
-/** What the environment is made of, and the data files that it reads. */
+/** What the environment is made of, and the data files that its modules name. */
 async function findSources(file: string): Promise<string[]> {
   const { inputs } = await bundle(file);
   const named = (await Promise.all(inputs.map(findDataFiles))).flat().map(({ path, text }) => path ?? resolve(text));
-  const paths = [...named, join(findPackageRoot(await realpath(file)), "data")];
-  return [...inputs, ...paths.filter((path) => existsSync(path))];
+  return [...inputs, ...named, join(findPackageRoot(await realpath(file)), "data")];
 }
 
 interface Child {
@@ -76,11 +79,16 @@ interface Child {
 /** Longer than a server takes to end cleanly: only a stuck event loop is killed. */
 const KILL_AFTER_MS = 15_000;
 
-function startChild(task: ChildTask): Child {
+function startChild(task: ChildTask, onRead: (path: string) => void): Child {
   const script = fileURLToPath(new URL("./serve-child.js", import.meta.url));
   const running = fork(script, [JSON.stringify(task)]);
   const exited = once(running, "exit").then(([code]) => (code as number | null) ?? 1);
-  const ready = once(running, "message").then(([message]) => message as ChildReady);
+  const ready = new Promise<ChildReady>((resolve) => {
+    running.on("message", (message: ChildReady | ChildRead) => {
+      if ("read" in message) onRead(message.read);
+      else resolve(message);
+    });
+  });
   let stopping = false;
   return {
     started: Promise.race([ready, exited.then(() => undefined)]),

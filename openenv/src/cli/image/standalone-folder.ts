@@ -29,11 +29,13 @@ const LOCK_FLAGS = [
  * Returns a folder that can be installed and built without any other. That is the folder itself, but for a package of an
  * npm workspace, whose versions are in the lock file of the workspace: then it is a temporary copy with a lock file of
  * the same versions and with `openenv-ts` from where `openenv init` takes it. Disposal removes the copy.
- * @throws ConfigError when npm cannot resolve the dependencies.
+ * @throws ConfigError for a dependency that only the workspace has, or that npm cannot resolve.
  */
 export async function standaloneFolder(dir: string, signal?: AbortSignal): Promise<StandaloneFolder> {
-  const lock = await findWorkspaceLock(dir);
-  if (lock === undefined) return { dir, [Symbol.asyncDispose]: async () => {} };
+  const workspace = await findWorkspace(dir);
+  if (workspace === undefined) return { dir, [Symbol.asyncDispose]: async () => {} };
+  const manifest = JSON.parse(await readFile(join(dir, "package.json"), "utf8")) as PackageManifest;
+  refuseLinks(manifest, workspace);
   const copy = await mkdtemp(join(tmpdir(), "openenv-build-"));
   const remove = () => rm(copy, { recursive: true, force: true, maxRetries: 3 });
   try {
@@ -41,10 +43,9 @@ export async function standaloneFolder(dir: string, signal?: AbortSignal): Promi
       await mkdir(dirname(join(copy, path)), { recursive: true });
       await cp(join(dir, path), join(copy, path));
     }
-    const manifest = JSON.parse(await readFile(join(dir, "package.json"), "utf8")) as PackageManifest;
     dependOn(manifest, await addPackage(copy, signal));
     await writeFile(join(copy, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
-    await cp(lock, join(copy, "package-lock.json"));
+    await cp(workspace.lock, join(copy, "package-lock.json"));
     await resolveVersions(copy, dir, signal);
     return { dir: copy, [Symbol.asyncDispose]: remove };
   } catch (error) {
@@ -54,16 +55,35 @@ export async function standaloneFolder(dir: string, signal?: AbortSignal): Promi
   }
 }
 
-/** The lock file of the workspace that the folder is a package of; none where the folder has its own. */
-async function findWorkspaceLock(dir: string): Promise<string | undefined> {
+interface Workspace {
+  /** Path of its lock file. */
+  lock: string;
+  packages: Record<string, { link?: boolean }>;
+}
+
+/** The workspace that the folder is a package of; none where the folder has a lock file. */
+async function findWorkspace(dir: string): Promise<Workspace | undefined> {
   if (existsSync(join(dir, "package-lock.json")) || !existsSync(join(dir, "package.json"))) return undefined;
   for (let folder = dirname(dir); ; folder = dirname(folder)) {
     const lock = join(folder, "package-lock.json");
     if (existsSync(lock)) {
-      const { packages = {} } = JSON.parse(await readFile(lock, "utf8")) as { packages?: Record<string, unknown> };
-      return relative(folder, dir).replaceAll(sep, "/") in packages ? lock : undefined;
+      const { packages = {} } = JSON.parse(await readFile(lock, "utf8")) as Partial<Workspace>;
+      return relative(folder, dir).replaceAll(sep, "/") in packages ? { lock, packages } : undefined;
     }
     if (folder === dirname(folder)) return undefined;
+  }
+}
+
+function refuseLinks(
+  { dependencies, devDependencies, optionalDependencies }: PackageManifest,
+  { packages }: Workspace,
+) {
+  for (const name of Object.keys({ ...dependencies, ...devDependencies, ...optionalDependencies })) {
+    if (name === "openenv-ts" || !packages[`node_modules/${name}`]?.link) continue;
+    throw new ConfigError(
+      `The dependency ${name} is a package of the same workspace, which an image cannot have; pack it into vendor/ and ` +
+        `depend on file:vendor/${name.replaceAll("/", "-").replace("@", "")}.tgz, or on a published version.`,
+    );
   }
 }
 
@@ -80,8 +100,7 @@ async function resolveVersions(copy: string, dir: string, signal?: AbortSignal):
     const { stderr = "", message } = cause as { stderr?: string; message: string };
     const reason = /^npm error (?!code )(.*)$/m.exec(stderr)?.[1] ?? message;
     throw new ConfigError(
-      `npm cannot resolve the dependencies of ${describePath(dir)} outside of its workspace (${reason.trim()}); ` +
-        "depend on published packages only.",
+      `npm cannot resolve the dependencies of ${describePath(dir)} (${reason.trim()}); check them and the network.`,
       { cause },
     );
   }

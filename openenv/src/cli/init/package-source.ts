@@ -18,6 +18,7 @@ export interface PackageSource {
 /** What is read and changed of a package.json. */
 export interface PackageManifest {
   dependencies: Record<string, string>;
+  devDependencies?: Record<string, string>;
   optionalDependencies?: Record<string, string>;
 }
 

@@ -6,7 +6,7 @@ import { dataFilesCheck } from "./data-files.js";
 
 const COPIES = `tsc && node -e "fs.cpSync('data', 'dist/data', { recursive: true })"`;
 
-async function check(source: string, build?: string): Promise<Check | undefined> {
+async function check(source: string, build?: string, read: readonly string[] = []): Promise<Check | undefined> {
   await using project = await createProject({
     "package.json": JSON.stringify({ type: "module", scripts: { ...(build && { build }) } }),
     "server/environment.ts": `import "./game.js";`,
@@ -15,7 +15,8 @@ async function check(source: string, build?: string): Promise<Check | undefined>
     "data/train.jsonl": "{}",
   });
   const entry = join(project.dir, "server/environment.ts");
-  return (await runChecks("", [dataFilesCheck(project.dir, entry)])).checks[0];
+  const paths = new Set(read.map((path) => join(project.dir, path)));
+  return (await runChecks("", [dataFilesCheck(project.dir, entry, paths)])).checks[0];
 }
 
 const name = (path: string): string => `export const file = new URL("${path}", import.meta.url);`;
@@ -43,4 +44,14 @@ test.each([
   ],
 ])("%s fails", async (_, source, build, detail) => {
   expect(await check(source, build)).toMatchObject({ status: "failed", detail: expect.stringMatching(detail) });
+});
+
+test("what was read counts also where no module names it", async () => {
+  const nothing = "export const word = 'crane';";
+  const fine = ["data/train.jsonl", "server/game.ts", "node_modules/a/words.txt", ".openenv/x.mjs", "missing.txt"];
+  expect(await check(nothing, COPIES, fine)).toMatchObject({ status: "passed" });
+  expect(await check(nothing, COPIES, ["server/words.txt"])).toMatchObject({
+    status: "failed",
+    detail: "the environment reads server/words.txt, which the build does not copy",
+  });
 });

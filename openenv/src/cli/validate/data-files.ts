@@ -1,11 +1,14 @@
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
-import { dirname, join, relative, resolve, sep } from "node:path";
+import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { type CheckDefinition, demand } from "../../testing/report.js";
 import { bundle } from "../bundle.js";
 
-/** The files that the modules name relative to themselves: the compiled package must find them too. */
-export function dataFilesCheck(dir: string, entry: string): CheckDefinition {
+/**
+ * The files that the modules name relative to themselves, and those that were `read` when the environment was loaded: the
+ * compiled package must find them too.
+ */
+export function dataFilesCheck(dir: string, entry: string, read: ReadonlySet<string>): CheckDefinition {
   return {
     id: "data_files",
     description: "the files that the environment reads are in the compiled package",
@@ -15,12 +18,28 @@ export function dataFilesCheck(dir: string, entry: string): CheckDefinition {
     run: async () => {
       const found = (await Promise.all((await bundle(entry)).inputs.map(findDataFiles))).flat();
       const build = await readBuildScript(dir);
-      const problems = found.flatMap((file) => findProblem(dir, file, build) ?? []);
+      const named = new Set(found.map(({ path }) => path));
+      const others = [...read].filter((path) => isDataFile(dir, path) && !named.has(path) && existsSync(path));
+      const problems = [
+        ...found.flatMap((file) => findProblem(dir, file, build) ?? []),
+        ...others.flatMap((path) => {
+          const problem = findProblemOfPath(dir, path, build);
+          return problem ? `the environment reads ${relative(dir, path)}, ${problem}` : [];
+        }),
+      ];
       demand(problems.length === 0, problems.join("; "));
     },
   };
 }
 
+/** Packages, compiled code and what this command writes are none; neither is what tsc or an import carries over. */
+export function isDataFile(dir: string, path: string): boolean {
+  const place = relative(dir, path);
+  const inside = place !== "" && place !== ".." && !place.startsWith(`..${sep}`) && !isAbsolute(place);
+  return inside && !CODE.test(path) && !place.split(sep).some((part) => NO_DATA.includes(part));
+}
+
+const NO_DATA = ["node_modules", ".openenv", "dist", "package.json"];
 const COPY_DATA = `node -e "fs.cpSync('data', 'dist/data', { recursive: true })"`;
 
 interface DataFile {
@@ -55,14 +74,20 @@ async function readBuildScript(dir: string): Promise<string | undefined> {
   return (JSON.parse(text) as { scripts?: Record<string, string> }).scripts?.["build"];
 }
 
-/** What keeps a file from being found; a package without a build script runs its sources. */
+/** What keeps a file that a module names from being found. */
 function findProblem(dir: string, { module, text, path }: DataFile, build: string | undefined): string | undefined {
   const named = `${relative(dir, module)} names ${JSON.stringify(text)}`;
   if (path === undefined) return `${named}, which is found only in one working directory`;
   if (!existsSync(path)) return `${named}, and there is no such file`;
+  const problem = findProblemOfPath(dir, path, build);
+  return problem && `${named}, ${problem}`;
+}
+
+/** A package without a build script runs its sources. */
+function findProblemOfPath(dir: string, path: string, build: string | undefined): string | undefined {
   const place = relative(dir, path);
-  if (place === ".." || place.startsWith(`..${sep}`)) return `${named}, which is outside of the package`;
+  if (place === ".." || place.startsWith(`..${sep}`)) return "which is outside of the package";
   if (build === undefined) return undefined;
-  if (place !== "data" && !place.startsWith(`data${sep}`)) return `${named}, which the build does not copy`;
-  return /\bdata\b/.test(build) ? undefined : `${named}, and the build script does not copy data/`;
+  if (place !== "data" && !place.startsWith(`data${sep}`)) return "which the build does not copy";
+  return /\bdata\b/.test(build) ? undefined : "and the build script does not copy data/";
 }

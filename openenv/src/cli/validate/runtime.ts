@@ -1,12 +1,14 @@
 import { parseAddress } from "../../client/address.js";
+import { connect } from "../../connect.js";
 import type { EnvironmentDefinition } from "../../env/environment.js";
 import { ConfigError, OpenEnvError, ProviderError } from "../../errors.js";
 import { processProvider } from "../../providers/process/process-provider.js";
 import type { Started } from "../../providers/provider.js";
 import { fetchJson } from "../../testing/checks/fetch-json.js";
-import { type CheckServerOptions, checkServer } from "../../testing/index.js";
+import { type Check, type CheckServerOptions, checkServer } from "../../testing/index.js";
 import { runChecks } from "../../testing/report.js";
 import { sampleActions } from "../../testing/sample-actions.js";
+import { recordReads } from "../../util/record-reads.js";
 import { findEnvironment } from "../find-environment.js";
 import { loadEnvironment } from "../load-environment.js";
 import { dataFilesCheck } from "./data-files.js";
@@ -64,8 +66,10 @@ export async function checkRuntime(dir: string, declared: Declared, options: Val
   try {
     const plan = await findRuntimePlan(dir, execution);
     const file = await findEnvironment(dir);
-    const environment = await loadEnvironment(file);
-    const work: Work = { dir, file, declared, environment, plan, options };
+    const read = new Set<string>();
+    const stop = recordReads((path) => read.add(path));
+    const environment = await loadEnvironment(file).finally(stop);
+    const work: Work = { dir, file, declared, environment, read, plan, options };
     await using first = await startServer(file, work);
     await using second = await startServer(file, work);
     options.onProgress("playing episodes");
@@ -105,22 +109,45 @@ interface Work {
   file: string;
   declared: Declared;
   environment: EnvironmentDefinition;
+  /** Files that were read while the environment was loaded. */
+  read: ReadonlySet<string>;
   plan: RuntimePlan | undefined;
   options: ValidateOptions;
 }
 
-async function checkProcess(replay: Omit<Replay, "made">, { dir, file, declared, options }: Work): Promise<Result[]> {
+async function checkProcess(replay: Omit<Replay, "made">, work: Work): Promise<Result[]> {
+  const { dir, file, declared, options } = work;
   const { checks } = await checkServer(replay.first, replay.checking);
   const { http } = parseAddress(replay.first);
   const ask = (path: string, body?: unknown) => fetchJson(http(path), { headers: {}, timeoutMs: ANSWER_MS }, body);
   const ofPackage = [
     ...declarationChecks(declared.validation, ask),
     pythonClientCheck(dir),
-    dataFilesCheck(dir, file),
+    dataFilesCheck(dir, file, await recordReset(work, replay, checks)),
     ...(options.level === "semantic" ? replayChecks({ ...replay, made: checks }) : []),
   ];
   const more = await runChecks(replay.first, ofPackage, options.leaveOut);
   return [...checks, ...more.checks].map(fromCheck);
+}
+
+/** Adds what a reset reads. It runs in this process, so only one that the server has answered in time. */
+async function recordReset(
+  { environment, read }: Work,
+  { checking: { reset, seed } }: Omit<Replay, "made">,
+  made: readonly Check[],
+): Promise<ReadonlySet<string>> {
+  if (made.some(({ id, status }) => id === "episode" && status !== "passed")) return read;
+  const all = new Set(read);
+  const stop = recordReads((path) => all.add(path));
+  try {
+    await using env = await connect(environment);
+    await env.reset({ ...reset, ...(seed !== undefined && { seed }) });
+  } catch {
+    // The server, which has the variables of the manifest, did reset it.
+  } finally {
+    stop();
+  }
+  return all;
 }
 
 function checkingOptions(second: Started, { declared, environment, plan, options }: Work): CheckServerOptions {
