@@ -80,7 +80,7 @@ export function renderPackageReport(report: PackageReport): string {
   const { target, policy_version, levels_run, results, verdict } = report;
   const names = Object.entries(LEVEL_NUMBERS).flatMap(([name, number]) => (levels_run.includes(number) ? [name] : []));
   const lines = results
-    .filter((result) => !result.not_applicable)
+    .filter(({ status }) => status !== "skip")
     .flatMap(({ check_id, status, evidence, remediation, duration_s }) => [
       `  ${status.toUpperCase().padEnd(5)} ${check_id} (${duration_s.toFixed(2)} s)`,
       ...(status === "pass" ? [] : evidence.map((line) => `        ${line}`)),
@@ -89,17 +89,24 @@ export function renderPackageReport(report: PackageReport): string {
   return [
     `${target} (openenv.yaml, policy ${policy_version}, levels ${names.join(", ")})`,
     ...lines,
-    ...renderNotApplicable(results.filter((result) => result.not_applicable)),
+    ...renderSkipped(
+      "SKIP",
+      results.filter((result) => result.status === "skip" && !result.not_applicable),
+    ),
+    ...renderSkipped(
+      "N/A",
+      results.filter((result) => result.not_applicable),
+    ),
     `Verdict: ${verdict.toUpperCase()}`,
   ].join("\n");
 }
 
 /** One line for each reason. */
-function renderNotApplicable(results: readonly Result[]): string[] {
+function renderSkipped(label: string, results: readonly Result[]): string[] {
   const byReason = new Map<string, string[]>();
   for (const { check_id, evidence } of results) {
     const reason = evidence.join(" ");
     byReason.set(reason, [...(byReason.get(reason) ?? []), check_id]);
   }
-  return [...byReason].map(([reason, ids]) => `  N/A   ${ids.join(", ")}: ${reason}`);
+  return [...byReason].map(([reason, ids]) => `  ${label.padEnd(5)} ${ids.join(", ")}: ${reason}`);
 }

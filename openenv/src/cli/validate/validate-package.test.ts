@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { Project } from "../../../test-support/command-line.js";
 import { createPackage, MANIFEST, PLAN } from "../../../test-support/counter-package.js";
-import type { Result } from "./package-report.js";
+import { type Result, renderPackageReport } from "./package-report.js";
 import type { Level } from "./policy.js";
 import { validatePackage } from "./validate-package.js";
 
@@ -71,6 +71,11 @@ describe("what is wrong with a package is found before its server is started", (
     }
     expect(of("semantic.no_solution_leakage")).toMatchObject({ evidence: [expect.stringMatching(/^needs /)] });
     expect(report.verdict).toBe("fail");
+    const text = renderPackageReport(report);
+    expect(text).toMatch(
+      /\n {2}SKIP {2}runtime\.reward_well_formed, .*, runtime\.data_files: the server did not start: see/,
+    );
+    expect(text.match(/did not start/g)).toHaveLength(1);
   });
 
   test.each([
