@@ -63,6 +63,15 @@ describe("collectEpisode", () => {
     await expect(collect(script as (peer: Peer) => Promise<void>)).rejects.toThrow(problem);
   });
 
+  test("says of an exception of the environment that it is one", async () => {
+    const failing = async (peer: Peer) =>
+      peer.send({ type: "error", data: { code: "EXECUTION_ERROR", message: "no" } });
+    const collecting = collect(failing as (peer: Peer) => Promise<void>);
+    await expect(collecting).rejects.toMatchObject({
+      facts: { remedy: expect.stringMatching(/^The environment threw an exception/) },
+    });
+  });
+
   test("refuses an episode of more than 8 MiB, and one that takes too long", async () => {
     await using server = await startScriptedServer(answering(() => ({ text: "x".repeat(1_000_000) })));
     const actions = Array.from({ length: 10 }, () => ({}));

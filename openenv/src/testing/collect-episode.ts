@@ -34,6 +34,9 @@ const MAX_EPISODE = 8 * 1024 * 1024;
 const MISFIT =
   "The action does not fit the schema that the server publishes: correct the actions that were given (--actions, the " +
   "runtime plan, the option `actions`); where none were, give some.";
+const EXCEPTION =
+  "The environment threw an exception, whose stack is in the log of the server: fix it. An illegal move is an " +
+  "observation and no exception.";
 
 /**
  * Plays the episode on a bare socket, asking for the state after each answer, and keeps what was said.
@@ -54,9 +57,10 @@ export async function collectEpisode(
       if (answer["type"] === "error") {
         const { code, message } = isObject(body) ? body : {};
         const misfit = operation === "step" && code === "VALIDATION_ERROR";
-        const played = misfit ? `, for the action ${show(data)}` : "";
+        const remedy = misfit ? MISFIT : code === "EXECUTION_ERROR" ? EXCEPTION : undefined;
+        const played = operation === "step" ? `, for the action ${show(data)}` : "";
         const problem = `${where} was answered with the error ${String(code)}: ${String(message)}${played}`;
-        demand(false, problem, misfit ? { remedy: MISFIT } : {});
+        demand(false, problem, remedy === undefined ? {} : { remedy });
       }
       const expected = operation === "state" ? "state" : "observation";
       demand(answer["type"] === expected, `${where} was answered with the type ${show(answer["type"])}`, {

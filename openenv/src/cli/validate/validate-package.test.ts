@@ -73,7 +73,7 @@ describe("what is wrong with a package is found before its server is started", (
     expect(report.verdict).toBe("fail");
     const text = renderPackageReport(report);
     expect(text).toMatch(
-      /\n {2}SKIP {2}runtime\.reward_well_formed, .*, runtime\.data_files: the server did not start: see/,
+      /\n {2}SKIP {2}runtime\.reward_well_formed, .*, semantic\.replayability: the server did not start: see/,
     );
     expect(text.match(/did not start/g)).toHaveLength(1);
   });
