@@ -2,7 +2,8 @@ import { findMaxBatches } from "../bench/burst/max-batch.js";
 import type { SummaryRow } from "../bench/burst/summary.js";
 import { runSweep } from "../bench/burst/sweep.js";
 import type { BurstResult } from "../bench/burst/types.js";
-import { renderMaxBatches, seconds } from "../bench/report/tables.js";
+import { renderMaxBatches } from "../bench/report/largest.js";
+import { seconds } from "../bench/report/tables.js";
 import type { BenchFlags, BenchRun } from "./bench-flags.js";
 import { print, printError, printNote, printProgress } from "./output.js";
 

@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createFigures } from "../bench/report/figures.js";
 import { drawFigure } from "../bench/report/plot.js";
@@ -13,15 +13,18 @@ export async function writeReport(
 ): Promise<void> {
   const { outputDir } = options;
   const results = readResults(dirs);
-  const figures = options.figures ? createFigures(results.bursts) : [];
-  const drawn = await Promise.all(figures.map(async (figure) => ({ ...figure, ...(await drawFigure(figure)) })));
+  const figures = options.figures ? createFigures(results.bursts) : { drawn: [], omitted: [] };
+  const drawn = await Promise.all(figures.drawn.map(async (figure) => ({ ...figure, ...(await drawFigure(figure)) })));
   mkdirSync(join(outputDir, "figures"), { recursive: true });
+  // What is left out now may be there from an earlier report.
+  for (const { name } of figures.omitted) {
+    for (const ending of ["svg", "png"]) rmSync(join(outputDir, "figures", `${name}.${ending}`), { force: true });
+  }
   for (const { name, svg, png } of drawn) {
     writeFileSync(join(outputDir, "figures", `${name}.svg`), svg);
     writeFileSync(join(outputDir, "figures", `${name}.png`), png);
   }
-  const titles = new Map(figures.map(({ name, title }) => [name, title]));
-  writeFileSync(join(outputDir, "REPORT.md"), renderScalingReport(results, titles));
+  writeFileSync(join(outputDir, "REPORT.md"), renderScalingReport(results, figures));
   print(`${join(outputDir, "REPORT.md")}, ${drawn.length} figures as SVG and PNG`);
   exit(0);
 }

@@ -41,7 +41,7 @@ describe("the largest batch", () => {
       all(200, [made(200, 200, 1500), made(200, 180, 2001)]),
       all(400, [made(400, 379, 1500), made(400, 380, 1500)]),
     ];
-    expect(findMaxBatches(rows)).toEqual([
+    expect(findMaxBatches(rows)).toMatchObject([
       { subject: "server", wait_seconds: 1, cores: 4, bySuccess: 200, byLatency: 100, perCore: 50 },
     ]);
   });
@@ -49,6 +49,34 @@ describe("the largest batch", () => {
   it("takes 95 % and twice the step themselves as reached, and needs no order of the rows", () => {
     const rows = [all(40, [made(40, 38, 2000)], null), all(20, [made(20, 19, 2000)], null)];
     expect(findMaxBatches(rows)).toMatchObject([{ bySuccess: 40, byLatency: 40, perCore: null }]);
+  });
+
+  it("is a lower bound where no larger one was tried, and else names what failed at the next larger one", () => {
+    const good = all(20, [made(20, 20, 1100)]);
+    expect(findMaxBatches([good])).toMatchObject([{ bySuccess: 20, stop: null }]);
+    const worse = [all(80, [made(80, 0, 1100)]), all(40, [made(40, 10, 1100)])];
+    expect(findMaxBatches([good, ...worse])).toMatchObject([
+      { bySuccess: 20, stop: { requests: 40, success_rate: 0.25, errors: "TIMEOUT:30" } },
+    ]);
+    // A batch that fails below one that succeeds does not bound it.
+    expect(findMaxBatches([...worse.slice(1), all(80, [made(80, 80, 1100)])])).toMatchObject([
+      { bySuccess: 80, stop: null },
+    ]);
+  });
+
+  it("has the smallest and the largest of the single repetitions, and says how many there were", () => {
+    const rep = (nth: number, requests: number, good: number) => ({
+      ...all(requests, [made(requests, good, 1100)]),
+      rep: nth,
+    });
+    const rows = [
+      ...[rep(1, 20, 20), rep(2, 20, 20), rep(3, 20, 2), all(20, [made(60, 58, 1100)])],
+      ...[rep(1, 40, 40), rep(2, 40, 10), rep(3, 40, 10), all(40, [made(120, 60, 1100)])],
+    ];
+    expect(findMaxBatches(rows)).toMatchObject([{ bySuccess: 20, least: 0, most: 40, repetitions: 3 }]);
+    expect(findMaxBatches([all(20, [made(20, 20, 1100)])])).toMatchObject([
+      { least: null, most: null, repetitions: 0 },
+    ]);
   });
 
   it("is none where no batch succeeds, and looks at single repetitions not at all", () => {

@@ -1,5 +1,5 @@
 import { ConfigError } from "../../errors.js";
-import type { Figure } from "./figures.js";
+import type { Figure } from "./figures/figure.js";
 
 /** The part of the plotting packages that is used; they are optional, so their own types may not be there. */
 interface Plotter {
@@ -16,13 +16,19 @@ const PNG_SCALE = 2;
  * Draws a figure as SVG and PNG.
  * @throws ConfigError when the packages that draw are not installed.
  */
-export async function drawFigure({ spec }: Figure): Promise<{ svg: string; png: Uint8Array }> {
-  const { compile, parse, View, Resvg } = await loadPlotter();
+export async function drawFigure(figure: Figure): Promise<{ svg: string; png: Uint8Array }> {
+  const { Resvg } = await loadPlotter();
+  const svg = await drawSvg(figure);
+  const image = new Resvg(svg, { fitTo: { mode: "zoom", value: PNG_SCALE }, font: { loadSystemFonts: true } });
+  return { svg, png: image.render().asPng() };
+}
+
+/** @throws ConfigError as `drawFigure`. */
+export async function drawSvg({ spec }: Figure): Promise<string> {
+  const { compile, parse, View } = await loadPlotter();
   const view = new View(parse(compile(spec).spec), { renderer: "none" });
   try {
-    const svg = await view.toSVG();
-    const image = new Resvg(svg, { fitTo: { mode: "zoom", value: PNG_SCALE }, font: { loadSystemFonts: true } });
-    return { svg, png: image.render().asPng() };
+    return await view.toSVG();
   } finally {
     view.finalize();
   }

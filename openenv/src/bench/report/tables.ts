@@ -1,21 +1,7 @@
-import type { MaxBatch, NamedRow } from "../burst/max-batch.js";
+import type { NamedRow } from "../burst/max-batch.js";
 import type { ThroughputRow } from "../burst/throughput.js";
 
 export type NamedThroughput = ThroughputRow & { subject: string };
-
-/** The largest batches: a line a subject, a column a wait. */
-export function renderMaxBatches(batches: readonly MaxBatch[]): string {
-  return renderBySubject(batches, ({ bySuccess, byLatency }) =>
-    bySuccess === null ? "none" : `${whole(bySuccess)} (${byLatency === null ? "none" : whole(byLatency)})`,
-  );
-}
-
-export function renderBatchPerCore(batches: readonly MaxBatch[]): string {
-  return renderBySubject(batches, ({ perCore, bySuccess }) => {
-    if (perCore !== null) return whole(Math.round(perCore * 10) / 10);
-    return bySuccess === null ? "none" : "cores unknown";
-  });
-}
 
 /** Every batch: the first burst of a run, and all repetitions together, with the p99 of the best and the worst. */
 export function renderBursts(rows: readonly NamedRow[]): string {
@@ -109,30 +95,16 @@ export function seconds(milliseconds: number | null): string {
   return `${milliseconds.toPrecision(2)} ms`;
 }
 
-function renderBySubject(batches: readonly MaxBatch[], cell: (batch: MaxBatch) => string): string {
-  const waits = [...new Set(batches.map(({ wait_seconds }) => wait_seconds))].toSorted((a, b) => a - b);
-  const subjects = [...new Set(batches.map(({ subject }) => subject))];
-  return renderMarkdown(
-    ["subject", ...waits.map((wait) => `wait ${seconds(wait * 1000)}`)],
-    subjects.map((subject) => [
-      subject,
-      ...waits.map((wait) => {
-        const batch = batches.find((one) => one.subject === subject && one.wait_seconds === wait);
-        return batch === undefined ? "–" : cell(batch);
-      }),
-    ]),
-  );
-}
-
-function renderMarkdown(head: readonly string[], rows: readonly (readonly string[])[]): string {
+/** The first column is text, the others are numbers. */
+export function renderMarkdown(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const right = head.map((_, column) => (column === 0 ? "---" : "--:"));
   return [head, right, ...rows].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
 }
 
-function whole(value: number): string {
+export function whole(value: number): string {
   return value.toLocaleString("en-US");
 }
 
-function percent(part: number): string {
+export function percent(part: number): string {
   return `${(part * 100).toFixed(1)} %`;
 }

@@ -209,13 +209,15 @@ describe("openenv bench", () => {
     }
     const { code, stdout, stderr } = await bench("report", "one", "two", "--output-dir", "report");
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-    expect(stdout).toContain("6 figures");
     const text = readFileSync(join(project.dir, "report/REPORT.md"), "utf8");
-    expect(text).toMatch(/\| one \| 16 \(.*\) \|\n\| two \| 16 \(/);
+    expect(text).toMatch(/\| one \| 20 ms \| ≥ 16 \|.*\|\n\| two \| 20 ms \| ≥ 16 \|/);
+    expect(text).toMatch(/\| one \| 20 ms \| ≥ 16 \| ≥ 4 \|/);
+    expect(text).toContain("- Success against batch: every request of every burst succeeded.");
+    expect(stdout).toContain(`${[...text.matchAll(/!\[/g)].length} figures`);
+    expect(text).toContain("(figures/scaling.svg)");
     expect(text).toMatch(
       /\| one \| 20 ms \| 4 \| first \|.*\n\| one \| 20 ms \| 4 \| 1 \|.*\n\| one \| 20 ms \| 16 \| 1 \|/,
     );
-    expect(text).toMatch(/## Batch per core\n\n.*\n.*\n\| one \| 4 \|/);
     const figures = readdirSync(join(project.dir, "report/figures"));
     for (const [, name] of text.matchAll(/\(figures\/(.*?)\.svg\)/g)) {
       expect(figures).toEqual(expect.arrayContaining([`${name}.svg`, `${name}.png`]));

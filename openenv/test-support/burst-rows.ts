@@ -1,0 +1,33 @@
+import type { NamedRow } from "../src/bench/burst/max-batch.js";
+
+/** What a row says; all else is of a burst that is whole and took no longer than its wait. */
+export type Told = Pick<NamedRow, "subject" | "requests"> & Partial<NamedRow>;
+
+/** A row of a summary as it is read. */
+export function burstRow(told: Told): NamedRow {
+  const { wait_seconds = 1, requests, success_rate = 1 } = told;
+  const step = 1000 * wait_seconds;
+  return {
+    url: "http://127.0.0.1",
+    mode: "ws",
+    hardware: "2 cores, Example Processor 9000",
+    cores: 2,
+    rep: "all",
+    wait_seconds,
+    success_rate,
+    made: requests,
+    succeeded: Math.round(requests * success_rate),
+    wall_seconds: wait_seconds,
+    requests_per_second: requests,
+    effective_concurrency: requests,
+    ...{ connect_p50_ms: 10, reset_p50_ms: 5, step_p50_ms: step, total_p50_ms: step + 15, total_p99_ms: step + 20 },
+    errors: "",
+    client_limited: false,
+    ...told,
+  } as NamedRow;
+}
+
+/** The row of all repetitions, and one of each of the given ones. */
+export function repeated(told: Told, repetitions: readonly Partial<NamedRow>[]): NamedRow[] {
+  return [burstRow(told), ...repetitions.map((one, index) => burstRow({ ...told, ...one, rep: index + 1 }))];
+}
