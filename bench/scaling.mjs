@@ -1,52 +1,36 @@
 /**
  * `node bench/scaling.mjs`: the experiments of experiments/scaling.json, each subject in turn with the machine to
  * itself, measured by `openenv bench`; tables and pictures go to results/scaling/.
- * Options: --quick, --only node-1-worker,python-1-worker.
+ * Options: --quick, --only node-1-worker,python-1-worker, --output-dir <folder>.
  */
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { existsSync, readFileSync, rmSync } from "node:fs";
-import { fileURLToPath } from "node:url";
+import { readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { CLI, startFleet } from "./fleets.mjs";
+import { startFleet } from "./fleets.mjs";
+import { chooseOutput, chooseSubjects, climb, loopSteps, report } from "./ladder.mjs";
 
-const HERE = fileURLToPath(new URL(".", import.meta.url));
+const HERE = import.meta.dirname;
 
-const { values: options } = parseArgs({ options: { quick: { type: "boolean" }, only: { type: "string" } } });
-const plan = JSON.parse(readFileSync(`${HERE}experiments/scaling.json`, "utf8"));
-const only = options.only?.split(",") ?? Object.keys(plan.subjects);
-const unknown = only.find((name) => !(name in plan.subjects));
-if (unknown) throw new Error(`no subject "${unknown}": ${Object.keys(plan.subjects).join(", ")}`);
+const { values: options } = parseArgs({
+  options: { quick: { type: "boolean" }, only: { type: "string" }, "output-dir": { type: "string" } },
+});
+const plan = JSON.parse(readFileSync(join(HERE, "experiments/scaling.json"), "utf8"));
+const output = chooseOutput(options, join(HERE, "results/scaling"));
+const { ladders, steps } = options.quick ? plan.quick : plan;
 
-const dirs = [];
-for (const name of only) {
-  const subject = plan.subjects[name];
-  if (subject.start === "python" && !process.env.OPENENV_PYTHON) {
+for (const name of chooseSubjects(options, plan)) {
+  const { start: kind, args, env } = plan.subjects[name];
+  if (kind === "python" && !process.env.OPENENV_PYTHON) {
     process.stderr.write(`${name}: not measured, OPENENV_PYTHON names no Python that has the package openenv\n`);
     continue;
   }
-  const dir = `${HERE}results/scaling/${name}`;
+  const began = performance.now();
+  const dir = join(output, name);
   rmSync(dir, { recursive: true, force: true });
-  dirs.push(dir);
-  const runs = options.quick ? plan.quick : { ...plan.runs, ...subject.runs };
-  // Each run has a server of its own: the memory of a session is growth of a fresh one.
-  for (const args of Object.values(runs)) await measure(name, subject, [...args, "--output-dir", dir]);
-  rmSync(`${dir}/raw.jsonl`, { force: true });
+  const start = () => startFleet(kind, { args, env: { ...plan.env, ...env } });
+  for (const ladder of ladders) await climb(ladder, { timeout: plan.timeout, start, dir });
+  await loopSteps(steps, { start, dir });
+  process.stderr.write(`${name}: measured in ${((performance.now() - began) / 60_000).toFixed(1)} minutes\n`);
 }
-await run([CLI, "bench", "report", ...dirs.filter(existsSync), "--output-dir", `${HERE}results/scaling`]);
-
-async function measure(name, { start, args, env }, bench) {
-  const server = await startFleet(start, { args, env: { ...plan.env, ...env } });
-  try {
-    process.stderr.write(`${name}\n`);
-    await run([CLI, "bench", server.url, ...bench]);
-  } finally {
-    await server.close();
-  }
-}
-
-async function run(args) {
-  const child = spawn(process.execPath, args, { stdio: "inherit" });
-  const [code] = await once(child, "exit");
-  if (code !== 0) process.exitCode = 1;
-}
+const dirs = Object.keys(plan.subjects).map((name) => join(output, name));
+await report(dirs, output);

@@ -20,7 +20,11 @@ export function burstRow(told: Told): NamedRow {
     wall_seconds: wait_seconds,
     requests_per_second: requests,
     effective_concurrency: requests,
-    ...{ connect_p50_ms: 10, reset_p50_ms: 5, step_p50_ms: step, total_p50_ms: step + 15, total_p99_ms: step + 20 },
+    ...percentiles("connect", 10),
+    ...percentiles("reset", 5),
+    ...percentiles("step", step),
+    ...percentiles("total", step + 15),
+    total_p99_ms: step + 20,
     errors: "",
     client_limited: false,
     ...told,
@@ -30,4 +34,8 @@ export function burstRow(told: Told): NamedRow {
 /** The row of all repetitions, and one of each of the given ones. */
 export function repeated(told: Told, repetitions: readonly Partial<NamedRow>[]): NamedRow[] {
   return [burstRow(told), ...repetitions.map((one, index) => burstRow({ ...told, ...one, rep: index + 1 }))];
+}
+
+function percentiles(part: string, milliseconds: number): Record<string, number> {
+  return Object.fromEntries([50, 90, 95, 99].map((percentile) => [`${part}_p${percentile}_ms`, milliseconds]));
 }

@@ -56,3 +56,22 @@ it("shows the pictures that were drawn and says why others were not", () => {
   expect(text).not.toContain("figures/success.svg");
   expect(text).toContain("- Success against batch: every request of every burst succeeded.");
 });
+
+it("has the median and the spread of closed loops that were repeated", () => {
+  const loop = (steps_per_second: number, bytes_per_session: number | null, error_type: string | null = null) => ({
+    ...{ subject: "node", url: "", hardware: "", cores: null, connections: 256, seconds: 1, steps: 1 },
+    ...{ steps_per_second, p50_ms: 10, p90_ms: 10, p95_ms: 10, p99_ms: 20, server_processes: 1, server_cpu_seconds: 1 },
+    ...{
+      steps_per_cpu_second: null,
+      bytes_per_session,
+      client_busy: 0,
+      client_limited: false,
+      error_type,
+      error: null,
+    },
+  });
+  const throughput = [loop(900, 6000), loop(1000, null), loop(1400, 7000), loop(0, null, "TIMEOUT")];
+  expect(renderScalingReport({ bursts: [], throughput }, { drawn: [], omitted: [] })).toContain(
+    "| node | 256 | 3 | 1,000 (900–1,400) | 10 ms (10 ms–10 ms) | 20 ms (20 ms–20 ms) | – | 6.5 kB (6.0 kB–7.0 kB) | TIMEOUT |",
+  );
+});

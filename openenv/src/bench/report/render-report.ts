@@ -53,7 +53,8 @@ export function renderScalingReport({ bursts, throughput }: Results, { drawn, om
       : [
           "## Steps in a closed loop",
           "Each session sends its next step when the last is answered. CPU-seconds are the server's, all its processes; " +
-            "memory is the growth of its resident set while the sessions were opened.",
+            "memory is the growth of its resident set while the sessions were opened. Of several runs it is the median, " +
+            "in brackets the smallest and the largest.",
           renderThroughput(throughput),
         ]),
     renderOmitted(omitted),

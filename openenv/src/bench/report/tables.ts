@@ -1,5 +1,7 @@
 import type { NamedRow } from "../burst/max-batch.js";
+import { groupBy, repetitionsOf, spreadOf } from "../burst/repetitions.js";
 import type { ThroughputRow } from "../burst/throughput.js";
+import { medianOf } from "../matrix.js";
 
 export type NamedThroughput = ThroughputRow & { subject: string };
 
@@ -15,7 +17,7 @@ export function renderBursts(rows: readonly NamedRow[]): string {
       seconds(row.start_spread_ms),
       ...([50, 95] as const).map((p) => seconds(row[`total_p${p}_ms`])),
       `${seconds(row.total_p99_ms)}${row.client_limited ? " °" : ""}`,
-      renderRange(repetitionsOf(row, rows)),
+      row.rep === "first" ? "–" : renderRange(repetitionsOf(row, rows)),
       whole(Math.round(row.requests_per_second)),
       whole(Math.round(row.effective_concurrency)),
       row.errors || "–",
@@ -56,34 +58,49 @@ function ordered(rows: readonly NamedRow[]): NamedRow[] {
     );
 }
 
-/** The single bursts that a row holds together; none for one that is single itself. */
-function repetitionsOf({ subject, wait_seconds, requests, rep }: NamedRow, rows: readonly NamedRow[]): NamedRow[] {
-  if (rep !== "all") return [];
-  const same = rows.filter((row) => row.subject === subject && row.requests === requests);
-  return same.filter((row) => row.wait_seconds === wait_seconds && typeof row.rep === "number");
-}
-
 function renderRange(rows: readonly NamedRow[]): string {
   const all = rows.flatMap(({ total_p99_ms }) => total_p99_ms ?? []);
   return all.length < 2 ? "–" : `${seconds(Math.min(...all))} to ${seconds(Math.max(...all))}`;
 }
 
-/** Closed loops; what could not be measured is a dash. */
+/** Closed loops, those that are alike in one line; what could not be measured is a dash. */
 export function renderThroughput(rows: readonly NamedThroughput[]): string {
-  const head = ["subject", "sessions", "steps/s", "p50", "p99", "steps/CPU-second", "memory/session", ""];
+  const head = ["subject", "sessions", "runs", "steps/s", "p50", "p99", "steps/CPU-second", "memory/session", ""];
+  const groups = groupBy(rows, ({ subject, connections }) => JSON.stringify([subject, connections]));
   return renderMarkdown(
     head,
-    rows.map((row) => [
-      row.subject,
-      whole(row.connections),
-      row.error_type === null ? whole(row.steps_per_second) : "–",
-      seconds(row.p50_ms),
-      seconds(row.p99_ms),
-      row.steps_per_cpu_second === null ? "–" : whole(row.steps_per_cpu_second),
-      row.bytes_per_session === null ? "–" : `${(row.bytes_per_session / 1000).toFixed(1)} kB`,
-      row.error_type ?? (row.client_limited ? "client was the limit" : ""),
-    ]),
+    groups.map((group) => {
+      const good = group.filter(({ error_type }) => error_type === null);
+      const limit = good.some(({ client_limited }) => client_limited) ? "client was the limit" : "";
+      return [
+        group[0]?.subject ?? "",
+        whole(group[0]?.connections ?? 0),
+        whole(good.length),
+        renderRuns(good, (row) => row.steps_per_second, whole),
+        renderRuns(good, (row) => row.p50_ms, seconds),
+        renderRuns(good, (row) => row.p99_ms, seconds),
+        renderRuns(good, (row) => row.steps_per_cpu_second, whole),
+        renderRuns(
+          good,
+          (row) => row.bytes_per_session,
+          (bytes) => `${(bytes / 1000).toFixed(1)} kB`,
+        ),
+        [...new Set(group.flatMap(({ error_type }) => error_type ?? [])), limit].filter(Boolean).join(", "),
+      ];
+    }),
   );
+}
+
+/** The median, and for several runs the smallest and the largest. */
+function renderRuns<T>(
+  rows: readonly T[],
+  value: (row: T) => number | null,
+  render: (value: number) => string,
+): string {
+  const middle = medianOf({ runs: rows.map(value) }, "runs");
+  const spread = spreadOf(rows, value);
+  if (middle === undefined || spread === null) return "–";
+  return rows.length === 1 ? render(middle) : `${render(middle)} (${render(spread.least)}–${render(spread.most)})`;
 }
 
 /** Milliseconds in the unit that reads best. */
