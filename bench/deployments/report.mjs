@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { findMaxBatches, readResults } from "openenv-ts/bench";
+import { findMaxBatches, readResults, renderLargest, renderStop, repetitionsOf, spreadOf } from "openenv-ts/bench";
 
 const LIMITS = join(import.meta.dirname, "../experiments/deployments.md");
 
@@ -27,45 +27,46 @@ year. To be compared are the rows of one run: ours and the Python package's (\`p
 ## Largest batch
 
 The largest burst of which at least 95 % succeeded over all repetitions, with the 99th percentile of a whole request (from
-the start of the burst, so what the client takes to start a request is in it) over all repetitions, of each of them, and
-requests a second; in brackets the success when it was not all. ≥: no larger one was tried. Times: how often that burst
-was made. °: the client took more than a tenth of a request's median to start all, or was as late to read answers, so the
-latencies are partly its own. The study counts each request from its own start.
+the start of the burst, so what the client takes to start a request is in it) and requests a second in that burst. ≥: no
+larger batch was tried, so the limit is not known. In brackets: the smallest and the largest of the single repetitions. °:
+the client took more than a tenth of a request's median to start all, or was as late to read answers, so the latencies are
+partly its own. The batches are the same for every set-up, and the capacity of those that have one; a set-up is measured
+up to the first batch of which fewer than 95 % succeeded, each batch on servers of its own. The study counts each request
+from its own start.
 
 ${table(
   [
     "set-up",
     "wait",
     "batch",
-    "times",
+    "repetitions",
     "batch : core",
     "p99",
-    "p99 of each",
     "requests/s",
+    "stopped by",
     "study",
     "batch : core",
     "p99",
     "requests/s",
   ],
   measured.flatMap(({ name, of, largest }) =>
-    largest.map((row) => [name, ...renderLargest(row), ...renderStudy(of, row)]),
+    largest.map((row) => [name, ...renderBatch(row), ...renderStudy(of, row)]),
   ),
 )}
 
 ## The first burst
 
-A burst at servers that have just been started, beside the repetitions of the same burst after it: the 99th percentile of
-a whole request, and how long the client took to start all.
+The largest batch at servers that have just been started, beside its repetitions after that: the 99th percentile of a
+whole request, and how long the client took to start all.
 
 ${table(
   ["set-up", "wait", "batch", "first: p99", "started in", "after it: p99", "started in"],
-  measured.flatMap(({ name, firsts }) =>
-    firsts.map(({ first, later }) => [
-      name,
-      `${first.wait_seconds} s`,
-      whole(first.requests),
-      ...[first, later].flatMap((row) => [inSeconds(row.total_p99_ms), inSeconds(row.start_spread_ms)]),
-    ]),
+  measured.flatMap(({ name, largest }) =>
+    largest.flatMap(({ first, burst }) => {
+      if (first === undefined) return [];
+      const times = [first, burst].flatMap((row) => [inSeconds(row.total_p99_ms), inSeconds(row.start_spread_ms)]);
+      return [[name, `${first.wait_seconds} s`, whole(first.requests), ...times]];
+    }),
   ),
 )}
 
@@ -87,49 +88,41 @@ ${table(
 ${readFileSync(LIMITS, "utf8")}`;
 }
 
-/** What it was measured on, the largest batch of each wait, and the first bursts. */
+/** What it was measured on, and the largest batch of each wait. */
 function read(dir) {
   const { bursts } = readResults([dir]);
-  return { hardware: bursts.map(({ hardware }) => hardware), largest: findLargest(bursts), firsts: findFirsts(bursts) };
+  return { hardware: bursts.map(({ hardware }) => hardware), largest: findLargest(bursts) };
 }
 
-/** First bursts, each with the row of the repetitions after it. */
-function findFirsts(bursts) {
-  return bursts.flatMap((first) => {
-    if (first.rep !== "first") return [];
-    const { wait_seconds: wait, requests } = first;
-    const later = bursts.find((row) => row.rep === "all" && row.wait_seconds === wait && row.requests === requests);
-    return later === undefined ? [] : [{ first, later }];
-  });
-}
-
-/** With the row of that burst, the p99 of each repetition, and whether a larger one was made. */
+/** With the rows of that burst: over all repetitions, of the single ones, and of the first. */
 function findLargest(bursts) {
-  const all = bursts.filter(({ rep }) => rep === "all");
-  return findMaxBatches(all).map((batch) => {
-    const same = bursts.filter(({ wait_seconds }) => wait_seconds === batch.wait_seconds);
-    const made = same.filter(({ requests }) => requests === batch.bySuccess);
-    return {
-      ...batch,
-      burst: made.find(({ rep }) => rep === "all"),
-      each: made.filter(({ rep }) => typeof rep === "number").map((row) => row.total_p99_ms),
-      isEnd: same.every(({ requests }) => requests <= batch.bySuccess),
-    };
+  return findMaxBatches(bursts).map((batch) => {
+    const same = bursts.filter(
+      ({ wait_seconds, requests }) => wait_seconds === batch.wait_seconds && requests === batch.bySuccess,
+    );
+    const [burst, first] = ["all", "first"].map((rep) => same.find((row) => row.rep === rep));
+    return { ...batch, burst, first, single: burst ? repetitionsOf(burst, bursts) : [] };
   });
 }
 
-function renderLargest({ wait_seconds, bySuccess, perCore, burst, each, isEnd }) {
-  if (burst === undefined) return [`${wait_seconds} s`, "none", "–", "–", "–", "–", "–"];
-  const success = burst.success_rate < 1 ? ` (${(100 * burst.success_rate).toFixed(1)} %)` : "";
-  const core = perCore === null ? "–" : whole(Math.round(perCore));
+function renderBatch({ burst, first: _, single, ...batch }) {
+  const wait = `${batch.wait_seconds} s`;
+  if (burst === undefined) return [wait, renderLargest(batch), batch.repetitions, "–", "–", "–", renderStop(batch)];
+  const spread = (value, render) => {
+    const range = single.length < 2 ? null : spreadOf(single, value);
+    return `${render(value(burst))}${range === null ? "" : ` (${render(range.least)}–${render(range.most)})`}`;
+  };
   return [
-    `${wait_seconds} s`,
-    `${isEnd ? "≥ " : ""}${whole(bySuccess)}${success}`,
-    each.length,
-    core,
-    `${inSeconds(burst.total_p99_ms)}${burst.client_limited ? " °" : ""}`,
-    `${inSeconds(Math.min(...each))} to ${inSeconds(Math.max(...each))}`,
-    whole(Math.round(burst.requests_per_second)),
+    wait,
+    renderLargest(batch),
+    batch.repetitions,
+    batch.cores === null ? "–" : renderLargest({ ...batch, least: null, most: null }, batch.cores),
+    `${spread((row) => row.total_p99_ms / 1000, three)} s${burst.client_limited ? " °" : ""}`,
+    spread(
+      (row) => row.requests_per_second,
+      (rate) => whole(Math.round(rate)),
+    ),
+    renderStop(batch),
   ];
 }
 
