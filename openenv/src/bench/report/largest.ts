@@ -26,7 +26,8 @@ export function renderAtLargest(batches: readonly MaxBatch[], rows: readonly Nam
       const spread = (value: (row: NamedRow) => number | null, render: (value: number) => string): string => {
         const pooled = row === undefined ? null : value(row);
         if (row === undefined || pooled === null) return "–";
-        const range = spreadOf(repetitionsOf(row, rows), value);
+        const repetitions = repetitionsOf(row, rows);
+        const range = repetitions.length < 2 ? null : spreadOf(repetitions, value);
         return `${render(pooled)}${range === null ? "" : ` (${render(range.least)}–${render(range.most)})`}`;
       };
       return [

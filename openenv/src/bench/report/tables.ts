@@ -76,10 +76,10 @@ export function renderThroughput(rows: readonly NamedThroughput[]): string {
         group[0]?.subject ?? "",
         whole(group[0]?.connections ?? 0),
         whole(good.length),
-        renderRuns(good, (row) => row.steps_per_second, whole),
+        renderRuns(good, (row) => row.steps_per_second, rounded),
         renderRuns(good, (row) => row.p50_ms, seconds),
         renderRuns(good, (row) => row.p99_ms, seconds),
-        renderRuns(good, (row) => row.steps_per_cpu_second, whole),
+        renderRuns(good, (row) => row.steps_per_cpu_second, rounded),
         renderRuns(
           good,
           (row) => row.bytes_per_session,
@@ -116,6 +116,10 @@ export function seconds(milliseconds: number | null): string {
 export function renderMarkdown(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const right = head.map((_, column) => (column === 0 ? "---" : "--:"));
   return [head, right, ...rows].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
+}
+
+function rounded(value: number): string {
+  return whole(Math.round(value));
 }
 
 export function whole(value: number): string {
