@@ -1,4 +1,6 @@
-import type { NamedRow } from "./max-batch.js";
+import type { SummaryRow } from "./summary.js";
+
+type NamedRow = SummaryRow & { subject: string };
 
 /** The smallest and the largest value of the single repetitions. */
 export interface Spread {
