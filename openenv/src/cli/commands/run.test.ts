@@ -64,6 +64,29 @@ test("a signal reaches the script, and ends one that does not listen", async () 
   }
 });
 
+test("workers of serve() run the same script with its arguments", async () => {
+  await using project = await createProject({
+    "main.ts": `
+      import { defineContract, defineEnvironment } from "openenv-ts";
+      import { serve } from "openenv-ts/server";
+      import * as z from "zod";
+      const observation = z.object({ argv: z.array(z.string()) });
+      const contract = defineContract({ name: "argv_env", action: z.object({}), observation });
+      const observed = { observation: { argv: process.argv.slice(1) } };
+      const environment = defineEnvironment(contract, () => ({ reset: () => observed, step: () => observed }));
+      const server = await serve(environment, { port: 0, supervise: true });
+      if (server.role === "supervisor") {
+        const answer = await fetch(server.url + "/reset", { method: "POST" });
+        console.log(JSON.stringify((await answer.json()).observation.argv));
+        await server.close();
+      }`,
+  });
+  const { code, stdout, stderr } = await runCommand(["run", "main.ts", "--color", "red"], { cwd: project.dir });
+  expect(stderr).not.toContain("Error");
+  expect(JSON.parse(stdout)).toEqual([expect.stringMatching(/\/main\.ts$/), "--color", "red"]);
+  expect(code).toBe(0);
+});
+
 test("JavaScript runs as it is, without a compiled copy", async () => {
   await using project = await createProject({ "main.js": "console.log(import.meta.url);" });
   const { stdout } = await runCommand(["run", "main.js"], { cwd: project.dir });

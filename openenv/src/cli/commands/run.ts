@@ -1,3 +1,4 @@
+import cluster from "node:cluster";
 import { statSync } from "node:fs";
 import Module from "node:module";
 import { resolve } from "node:path";
@@ -29,6 +30,9 @@ async function run(file: string, args: string[]): Promise<void> {
     throw new ConfigError(`There is no file ${file}; name a TypeScript or JavaScript file to run.`);
   }
   const main = isTypeScript(source) ? (await bundle(source)).file : source;
+  // Node cannot start the source itself as the workers of serve(): they run this command again.
+  if (main !== source && cluster.isPrimary)
+    cluster.setupPrimary({ exec: process.argv[1], args: ["run", source, ...args] });
   process.setSourceMapsEnabled(true);
   process.argv = [process.execPath, source, ...args];
   Module.runMain(main);
