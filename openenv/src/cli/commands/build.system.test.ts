@@ -1,10 +1,14 @@
+import { once } from "node:events";
 import { appendFile, cp, readFile, writeFile } from "node:fs/promises";
+import { type AddressInfo, createServer } from "node:net";
+import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { createProject, type Project, runCommand, startCommand } from "../../../test-support/command-line.js";
 import { createNpmImage, docker, inspectImage } from "../../../test-support/npm-image.js";
 import { createPublishable } from "../../../test-support/publishable.js";
 import { requireDocker } from "../../../test-support/requirement.js";
+import { openTestSocket } from "../../../test-support/socket.js";
 import { connect } from "../../client/index.js";
 import { readManifest } from "../../manifest/read-manifest.js";
 import { dockerProvider } from "../../providers/index.js";
@@ -22,6 +26,7 @@ describe.skipIf(!engine.available)("the image of the echo environment", TIME_LIM
   let project: Project;
   let dir: string;
   let npm: string;
+  let commands: string[];
   let result: { tag: string; image: string; bytes: number; build_seconds: number; start_seconds: number };
   const build = (...args: string[]) =>
     runCommand(["build", dir, "-t", tag, "--build-arg", `BUILD_BASE=${npm}`, "--build-arg", `BASE=${BASE}`, ...args], {
@@ -105,10 +110,66 @@ describe.skipIf(!engine.available)("the image of the echo environment", TIME_LIM
     const before = (await inspectImage(tag)).RootFS.Layers;
     const file = join(dir, "server/environment.ts");
     await writeFile(file, (await readFile(file, "utf8")).replace("environment ready", "environment READY"));
-    expect(await build()).toMatchObject({ code: 0, stdout: expect.stringMatching(/^Built .* MB, answers a reset/) });
+    const built = await build();
+    expect(built).toMatchObject({ code: 0, stdout: expect.stringMatching(/^Built .* MB, answers a reset/) });
+    commands = built.stdout.split("\n").flatMap((line) => (line.startsWith("  docker run ") ? [line.trim()] : []));
     const after = (await inspectImage(tag)).RootFS.Layers;
     expect(after.slice(0, -1)).toEqual(before.slice(0, -1));
     expect(after.at(-1)).not.toBe(before.at(-1));
+  });
+
+  describe("as build prints its start", () => {
+    /** Starts it with more options; resolves with the id of the container. */
+    async function start(command: string | undefined, ...options: string[]): Promise<AsyncDisposable & { id: string }> {
+      const [, ...given] = command?.split(" ") ?? [];
+      const args = given.flatMap((word) => (word === "--rm" ? ["--detach", ...options] : [word]));
+      const id = await docker(...args.map((word) => word.replace(":8000:", "::").replace(/^PORT=.*/, `PORT=${port}`)));
+      return { id, [Symbol.asyncDispose]: async () => void (await docker("rm", "--force", "--volumes", id)) };
+    }
+    const play = async (url: string) => {
+      await vi.waitUntil(() => isServed(url), { timeout: 60_000, interval: 200 });
+      const socket = await openTestSocket(`${url}/ws`);
+      expect(await socket.ask({ type: "reset" })).toMatchObject({ type: "observation" });
+      return socket;
+    };
+    const addressOf = async (id: string) => `http://${await docker("port", id, "8000/tcp")}`;
+    let port: number;
+    beforeAll(async () => {
+      port = await findFreePort();
+    });
+
+    test("closes its sockets before docker stop would kill it, also when it may write nothing", async () => {
+      await using container = await start(commands[0], "--read-only");
+      const url = await addressOf(container.id);
+      const sockets = [await play(url), await play(url)];
+      expect(JSON.parse(await docker("inspect", container.id))[0].HostConfig.ReadonlyRootfs).toBe(true);
+      await docker("stop", container.id);
+      expect((await Promise.all(sockets.map(({ closed }) => closed))).map(({ code }) => code)).toEqual([1012, 1012]);
+      expect(await docker("inspect", "--format", "{{.State.ExitCode}}", container.id)).toBe("0");
+    });
+
+    test("reaps the processes that an environment leaves behind, which without --init stay", async () => {
+      const zombies = async (id: string) => {
+        await docker("exec", id, "sh", "-c", "for i in 1 2 3 4 5; do sleep 1 & done");
+        const count = "grep -l '^State:.Z' /proc/[0-9]*/status | wc -l; ps | grep -c '[s]leep 1'";
+        const look = async () => (await docker("exec", id, "sh", "-c", count).catch(() => "")).split("\n").map(Number);
+        await vi.waitUntil(async () => (await look())[1] === 0, { timeout: 60_000, interval: 200 });
+        return (await look())[0];
+      };
+      await using reaped = await start(commands[0]);
+      await using left = await start(commands[0]?.replace(" --init", ""));
+      expect(await Promise.all([reaped, left].map(({ id }) => zombies(id)))).toEqual([0, 5]);
+    });
+
+    test("serves on the machine's own network to 127.0.0.1 only", async () => {
+      await using container = await start(commands.at(-1));
+      const socket = await play(`http://127.0.0.1:${port}`);
+      expect(await docker("port", container.id)).toBe("");
+      const others = Object.values(networkInterfaces()).flatMap((each) => each ?? []);
+      const outside = others.find(({ family, internal }) => family === "IPv4" && !internal)?.address;
+      expect(await isServed(`http://${outside}:${port}`)).toBe(false);
+      socket.ws.close();
+    });
   });
 
   test("is built from what push publishes, also with another base", async () => {
@@ -120,6 +181,22 @@ describe.skipIf(!engine.available)("the image of the echo environment", TIME_LIM
     await env.reset();
   });
 });
+
+async function isServed(url: string): Promise<boolean> {
+  return await fetch(`${url}/health`).then(
+    ({ ok }) => ok,
+    () => false,
+  );
+}
+
+async function findFreePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, "close");
+  return port;
+}
 
 describe.skipIf(!engine.available)("a build that fails", TIME_LIMIT, () => {
   const cases: [string, string, RegExp][] = [

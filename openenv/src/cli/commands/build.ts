@@ -77,7 +77,7 @@ async function build(target: string, flags: BuildFlags): Promise<void> {
   const text = `
 Built ${tag} in ${buildSeconds} s: ${megabytes(image.bytes)}, answers a reset ${startSeconds} s after its start.
 
-  docker run --rm --init -p 127.0.0.1:8000:${manifest?.port ?? 8000} ${tag}`;
+${renderRun(tag, manifest?.port ?? 8000)}`;
   print(json ? JSON.stringify(result) : text.trimStart());
   exit(0);
 }
@@ -96,6 +96,15 @@ function checkTag(tag: string): string {
   throw new ConfigError(
     `${JSON.stringify(tag)} is no name for an image; write small letters and digits, as in registry.example.org/chess:2.`,
   );
+}
+
+/** How to start the image, also for more sessions than the proxy of a published port may hold (bench/PORTS.md). */
+function renderRun(tag: string, port: number): string {
+  return `  docker run --rm --init -p 127.0.0.1:8000:${port} ${tag}
+
+For thousands of sessions, without the proxy of Docker's published ports:
+
+  docker run --rm --init --network host -e HOST=127.0.0.1 -e PORT=8000 ${tag}`;
 }
 
 function secondsSince(begun: number): number {

@@ -4,6 +4,7 @@ import {
   BALANCER_IMAGES,
   fingerprint,
   healthCommand,
+  proxyNote,
   refuseHost,
   SERVICE_DEFAULTS,
   serverVariables,
@@ -12,7 +13,7 @@ import {
 } from "./container.js";
 import { renderEnvoy } from "./envoy.js";
 import { renderHaproxy } from "./haproxy.js";
-import { mostNodes, totalLimit } from "./limits.js";
+import { countDescriptors, describeRaise, mostNodes, totalLimit } from "./limits.js";
 import { renderNginx } from "./nginx.js";
 import type { RenderedFiles } from "./targets.js";
 import { renderYaml } from "./yaml.js";
@@ -39,7 +40,9 @@ export function renderCompose(topology: Topology): RenderedFiles {
   const kind = balancer.kind ?? "haproxy";
   const place = CONFIG_PLACES[kind];
   const nodes = mostNodes(topology);
-  const files = 2 * totalLimit(topology, nodes) + 1000;
+  const connections = totalLimit(topology, nodes);
+  const files = countDescriptors(connections);
+  const raise = describeRaise(files);
   const ports = `${balancer.port}:${balancer.port}`;
   const config = renderConfig(topology, kind, nodes);
   const compose = {
@@ -50,10 +53,12 @@ export function renderCompose(topology: Topology): RenderedFiles {
         ...SERVICE_DEFAULTS,
         restart: "unless-stopped",
         [`# Only this machine; "${ports}" without the address is for everybody.`]: null,
+        [`# ${proxyNote(connections)}`]: null,
         ports: [`127.0.0.1:${ports}`],
         "# Another file is another balancer: Compose does not look into it.": null,
         labels: { "openenv.config": fingerprint(config) },
         volumes: [`./${place.file}:${place.target}:ro`],
+        ...(raise !== undefined && { [`# ${raise}`]: null }),
         ulimits: { nofile: files },
         "# Sockets that go through it end with it: it gets as long as the servers.": null,
         stop_grace_period: `${stopSeconds(topology)}s`,

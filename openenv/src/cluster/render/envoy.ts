@@ -5,6 +5,7 @@ import {
   JOB_FOLDER,
   JOB_METRICS_PORT,
   JOB_PORT,
+  renderDescriptors,
   type Servers,
   totalLimit,
 } from "./limits.js";
@@ -23,8 +24,7 @@ export function renderEnvoy(
     ? `pipe: { path: "${JOB_FOLDER}/admin" }`
     : "socket_address: { address: 127.0.0.1, port_value: 9901 }";
   return `# Envoy before the servers of ${name}: ${servers} x ${workers} workers x ${capacity} sessions.
-# A connection takes two descriptors: start it with a limit of at least ${limit * 2 + 1000} (ulimit -n).
-admin:
+${renderDescriptors(limit)}admin:
   address:
     ${admin}
 

@@ -6,6 +6,7 @@ import {
   JOB_METRICS_PORT,
   JOB_PORT,
   mostNodes,
+  renderDescriptors,
   type Servers,
   totalLimit,
 } from "./limits.js";
@@ -27,8 +28,7 @@ export function renderHaproxy(topology: Topology, { backends = [], discovery, is
 
 `;
   return `# HAProxy before the servers of ${topology.name}: ${servers} x ${topology.workers} workers x ${topology.capacity} sessions.
-# A connection takes two descriptors: start it with a limit of at least ${totalLimit(topology, servers) * 2 + 1000} (ulimit -n).
-global
+${renderDescriptors(totalLimit(topology, servers))}global
     log stdout format raw local0 notice
     maxconn ${totalLimit(topology, servers)}
 ${isJob ? NO_SHARED_PORT : "    localpeer openenv\n"}

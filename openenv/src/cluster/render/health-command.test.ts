@@ -1,5 +1,7 @@
 import { execFile } from "node:child_process";
+import { once } from "node:events";
 import { readFile } from "node:fs/promises";
+import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
@@ -16,10 +18,24 @@ async function commandOfImage(): Promise<string[]> {
   return JSON.parse(command) as string[];
 }
 
-test.each([
-  ["an image", (_port: number) => commandOfImage()],
-  ["rendered files", async (port: number) => healthCommand(parseTopology({ name: "env", image: "env", port }))],
-])(
+const COMMANDS: [string, (port: number) => Promise<string[]>][] = [
+  ["an image", () => commandOfImage()],
+  ["rendered files", async (port) => healthCommand(parseTopology({ name: "env", image: "env", port }))],
+];
+
+test.each(COMMANDS)(
+  "the health check of %s takes a server for dead that closes connections without an answer",
+  async (_of, find) => {
+    await using server = createServer((socket) => socket.end()).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const { port } = server.address() as AddressInfo;
+    const [file = "", ...args] = await find(port);
+    const checked = promisify(execFile)(file, args, { env: { ...process.env, PORT: String(port) } });
+    await expect(checked).rejects.toMatchObject({ code: 1 });
+  },
+);
+
+test.each(COMMANDS)(
   "the health check of %s takes a paused server for alive, and one that does not answer for dead",
   async (_of, find) => {
     const server = await start(WITH_OPERATOR);

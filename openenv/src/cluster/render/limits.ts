@@ -34,6 +34,28 @@ export function totalLimit(topology: Topology, servers: number): number {
   return connectionLimit(topology) * servers;
 }
 
+/** What a process may open on Linux unless somebody raises it. */
+const NR_OPEN = 1_048_576;
+
+/** Descriptors of one balancer: two for each connection, and some for all else. */
+export function countDescriptors(connections: number): number {
+  return connections * 2 + 1000;
+}
+
+/** Why a limit of that many descriptors cannot be set yet, and what to do; undefined where it can. */
+export function describeRaise(descriptors: number): string | undefined {
+  if (descriptors <= NR_OPEN) return undefined;
+  return `More than the ${NR_OPEN} that Linux allows a process: sysctl -w fs.nr_open=${descriptors}, or several balancers.`;
+}
+
+/** Lines for the head of a balancer's file. */
+export function renderDescriptors(connections: number): string {
+  const count = countDescriptors(connections);
+  const raise = describeRaise(count);
+  return `# A connection takes two descriptors: start it with a limit of at least ${count} (ulimit -n).
+${raise === undefined ? "" : `# ${raise}\n`}`;
+}
+
 /**
  * How many servers a balancer counts with: those whose addresses it was given, whatever else the topology says. A name
  * may stand for many, and a script adds as many as there are: then it is what the topology says.

@@ -1,6 +1,6 @@
 import { ConfigError } from "../../errors.js";
 import { type Backend, hasAddress, type Topology } from "../topology.js";
-import { connectionLimit, totalLimit } from "./limits.js";
+import { connectionLimit, countDescriptors, totalLimit } from "./limits.js";
 
 /**
  * The text of `nginx.conf`, a whole one.
@@ -20,12 +20,12 @@ export function renderNginx(topology: Topology, backends: readonly Backend[]): s
   return `# nginx before the servers of ${name}: ${backends.length} x ${workers} workers x ${capacity} sessions.
 worker_processes auto;
 # A connection takes two descriptors.
-worker_rlimit_nofile ${limit * 2 + 1000};
+worker_rlimit_nofile ${countDescriptors(limit)};
 error_log stderr warn;
 
 events {
     # The client's and the server's side of each.
-    worker_connections ${limit * 2 + 1000};
+    worker_connections ${countDescriptors(limit)};
 }
 
 http {

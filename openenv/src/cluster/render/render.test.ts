@@ -53,6 +53,30 @@ test.each(["compose", "compose-envoy", "compose-nginx", "swarm", "swarm-envoy"])
   },
 );
 
+test("a balancer that needs more descriptors than Linux allows says what to raise", () => {
+  const given = { ...IMAGE, nodes: 1000, workers: 8, capacity: 128 };
+  for (const target of ["compose", "slurm", "haproxy", "envoy"] as const) {
+    const backends = ["haproxy", "envoy"].includes(target) ? { backends: ["env:8000"] } : {};
+    const text = Object.values(render({ target, topology: given, ...backends })).join("\n");
+    // 1,000 servers, each with 1,024 sessions and a tenth more, two descriptors for each: docs/design/scale.md.
+    expect(text).toContain("a limit of at least 2255000 (ulimit -n)");
+    expect(text).toContain("sysctl -w fs.nr_open=2255000");
+    expect(Object.values(render({ target, topology: IMAGE, ...backends })).join("\n")).not.toContain("fs.nr_open");
+  }
+});
+
+test.each(["compose", "compose-envoy", "compose-nginx", "swarm", "swarm-envoy"])(
+  "%s says what Docker's proxy needs for its published port",
+  (name) => {
+    const [text = ""] = Object.values(render(CASES[name] as Case));
+    const [, needed] = /docker-proxy, .* six descriptors for each session \((\d+) for all\)/.exec(text) ?? [];
+    const [, limit] = /maxconn (\d+)\n/.exec(Object.values(render(CASES[name] as Case))[1] ?? "") ?? [];
+    expect(Number(needed)).toBeGreaterThan(0);
+    if (limit !== undefined) expect(Number(needed)).toBe(6 * Number(limit));
+    expect(text).toMatch(/"userland-proxy": false.*\n *ports:/);
+  },
+);
+
 test.each([
   ["nginx", "listen [::]:8080 ipv6only=off"],
   ["envoy", 'address: "::", port_value: 8080, ipv4_compat: true'],

@@ -4,6 +4,7 @@ import {
   BALANCER_IMAGES,
   fingerprint,
   healthCommand,
+  proxyNote,
   refuseHost,
   SERVICE_DEFAULTS,
   serverVariables,
@@ -12,7 +13,7 @@ import {
 } from "./container.js";
 import { renderEnvoy } from "./envoy.js";
 import { renderHaproxy } from "./haproxy.js";
-import { mostNodes } from "./limits.js";
+import { mostNodes, totalLimit } from "./limits.js";
 import type { RenderedFiles } from "./targets.js";
 import { renderYaml } from "./yaml.js";
 
@@ -52,6 +53,7 @@ export function renderSwarm(topology: Topology): RenderedFiles {
         image: BALANCER_IMAGES[kind],
         ...SERVICE_DEFAULTS,
         "# On the node it runs on, without the mesh between: one hop less, and the clients' own addresses.": null,
+        [`# ${proxyNote(totalLimit(topology, mostNodes(topology)))}`]: null,
         ports: [{ target: balancer.port, published: balancer.port, protocol: "tcp", mode: "host" }],
         configs: [{ source, target }],
         networks: ["inner"],
