@@ -24,19 +24,15 @@ export async function superviseWorkers(options: ServeOptions, program?: WorkerPr
   const port = await probePort(host, config.port);
   const log = createLogger(config.logLevel);
   const supervisor = new Supervisor({ workers, port, log, graceMs, drainMs, hangMs });
-  await supervisor.start(program).catch((error: unknown) => {
-    log.close();
-    throw error;
-  });
-  log.info({ host, port, workers, capacity: supervisor.capacity().max_sessions }, "all workers serve");
-
+  let isStarted = false;
   const replace = (): void => {
-    if (draining !== undefined || closing !== undefined) return;
+    if (!isStarted || draining !== undefined || closing !== undefined) return;
     log.info({}, "replacing the workers one by one");
     void supervisor.replaceAll();
   };
   let draining: Promise<void> | undefined;
-  const drain = (): Promise<void> => (draining ??= drainMs > 0 ? supervisor.drain().then(close) : close());
+  const drain = (): Promise<void> =>
+    (draining ??= drainMs > 0 && supervisor.about !== undefined ? supervisor.drain().then(close) : close());
   let closing: Promise<void> | undefined;
   const close = (): Promise<void> => (closing ??= shutDown());
   const shutDown = async (): Promise<void> => {
@@ -44,7 +40,15 @@ export async function superviseWorkers(options: ServeOptions, program?: WorkerPr
     log.close();
     stopSignals();
   };
+  // Before all workers serve: the first may have sessions while the last starts.
   const stopSignals = options.handleSignals === true ? onSignals({ drain, close, reload: replace }, log) : () => {};
+  await supervisor.start(program).catch((error: unknown) => {
+    log.close();
+    stopSignals();
+    throw error;
+  });
+  isStarted = true;
+  log.info({ host, port, workers, capacity: supervisor.capacity().max_sessions }, "all workers serve");
   return {
     url: serverUrl(host, port),
     role: "supervisor",

@@ -15,6 +15,7 @@ interface SignalHandlers extends Pick<RunningServer, "drain" | "close"> {
  * it from there any more. The result takes the handlers back.
  */
 export function onSignals({ drain, close, reload }: SignalHandlers, log: Logger): () => void {
+  handOver?.();
   let isTold = false;
   const stop = (signal: NodeJS.Signals): void => {
     log.info({ signal }, "shutting down");
@@ -34,6 +35,9 @@ export function onSignals({ drain, close, reload }: SignalHandlers, log: Logger)
   };
 }
 
+/** Of a start in progress: takes back the handlers that end it, because the server now has its own. */
+let handOver: (() => void) | undefined;
+
 /**
  * Starts a server that a signal ends meanwhile: the first process of a container has no other handlers. A SIGHUP waits
  * until the server has its own handler, unless the terminal was closed.
@@ -46,11 +50,17 @@ export async function startInterruptibly<T>(start: () => Promise<T>): Promise<T>
     if (isTerminalClosed()) end();
     isHungUp = true;
   };
+  const takeBack = (): void => {
+    process.removeListener("SIGTERM", end).removeListener("SIGINT", end);
+  };
   process.once("SIGTERM", end).once("SIGINT", end).on("SIGHUP", hangUp);
+  handOver = takeBack;
   try {
     return await start();
   } finally {
-    process.removeListener("SIGTERM", end).removeListener("SIGINT", end).removeListener("SIGHUP", hangUp);
+    takeBack();
+    if (handOver === takeBack) handOver = undefined;
+    process.removeListener("SIGHUP", hangUp);
     if (isHungUp) process.kill(process.pid, "SIGHUP");
   }
 }
