@@ -19,9 +19,9 @@ export async function docker(...args) {
   return (await promisify(execFile)("docker", args)).stdout.trim();
 }
 
-/** What `work` returns, which is given the name of an image of the echo environment. */
-export async function withImage(work) {
-  const name = await buildEcho();
+/** What `work` returns, which is given the name of an image of a compiled environment. */
+export async function withImage(work, directory = ECHO) {
+  const name = await buildFrom(directory);
   try {
     return await work(name);
   } finally {
@@ -30,14 +30,15 @@ export async function withImage(work) {
 }
 
 /** All the code is in one file. */
-async function buildEcho() {
+async function buildFrom(directory) {
   const context = await mkdtemp(join(tmpdir(), "openenv-bench-"));
   const name = `openenv-bench-${randomBytes(4).toString("hex")}`;
   try {
     await build({
-      entryPoints: [`${ECHO}server/app.js`],
+      entryPoints: [`${directory}server/app.js`],
       outfile: join(context, "server.mjs"),
       bundle: true,
+      logLevel: "error",
       format: "esm",
       platform: "node",
       target: "node20",
