@@ -64,6 +64,7 @@ export interface Fleet extends AsyncDisposable {
 interface Counts {
   active_sessions: number;
   max_sessions: number;
+  available_slots: number;
 }
 
 /** The built command line serves {@link WHERE}; the variables are its settings. */

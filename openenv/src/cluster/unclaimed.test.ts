@@ -1,5 +1,8 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { expect, test } from "vitest";
-import { openAll, RESET, startFleet, until } from "../../test-support/fleet.js";
+import { createProject } from "../../test-support/command-line.js";
+import { openAll, RESET, startFleet, until, untilAllKnow } from "../../test-support/fleet.js";
 import { openTestSocket } from "../../test-support/socket.js";
 
 test("workers close sockets that stay silent for clients that need their slots, and only then", {
@@ -24,4 +27,42 @@ test("workers close sockets that stay silent for clients that need their slots, 
   const refused = await openTestSocket(`${url}/ws`);
   expect(await refused.receive()).toMatchObject({ data: { code: "CAPACITY_REACHED" } });
   expect(await busy?.socket.ask(RESET)).toMatchObject({ type: "observation" });
+});
+
+/** For a process and what it starts, 300 s and more have passed once the file is there. */
+function passWith(file: string): string {
+  const code = `
+    import { existsSync } from "node:fs";
+    const real = performance.now.bind(performance);
+    performance.now = () => real() + (existsSync(${JSON.stringify(file)}) ? 300_500 : 0);`;
+  return `--import data:text/javascript,${encodeURIComponent(code)}`;
+}
+
+test("every worker knows of an HTTP session in another that has been idle for long enough to give way", {
+  timeout: 120_000,
+}, async () => {
+  await using project = await createProject();
+  const later = join(project.dir, "later");
+  await using fleet = await startFleet({ WORKERS: "2", MAX_CONCURRENT_ENVS: "1", NODE_OPTIONS: passWith(later) });
+  const request = async (path: string, session?: string): Promise<string> => {
+    const answer = await fetch(`${fleet.url}${path}`, {
+      method: path === "/state" ? "GET" : "POST",
+      // Another connection each time, which any worker may accept.
+      headers: { connection: "close", ...(session && { "openenv-session": session }) },
+    });
+    await answer.text();
+    return answer.headers.get("openenv-session") ?? "";
+  };
+  const [first, second] = [await request("/reset"), await request("/reset")];
+  for (const session of [first, second]) await request("/state", session);
+  await untilAllKnow(fleet.url, { available_slots: 0 });
+  expect(await request("/reset")).toBe("none");
+
+  await writeFile(later, "");
+  await request("/state", first);
+  const prefix = second.split("-")[0];
+  for (let i = 0; i < 4; i++) {
+    await untilAllKnow(fleet.url, { available_slots: 1 });
+    expect(await request("/reset")).toMatch(new RegExp(`^${prefix}-`));
+  }
 });

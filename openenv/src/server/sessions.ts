@@ -179,6 +179,7 @@ export class Sessions {
   markUnclaimed(session: Session): void {
     if (session.slot < 0) return;
     this.#unclaimed.add(session);
+    this.#options.fleet?.changed();
     // For those that came during its first reset; in the turn after the one in which that is answered.
     if (this.#queue.size > 0) setImmediate(() => this.#admit());
   }
