@@ -30,6 +30,8 @@ export interface ClientContract {
   readonly state: ClientSchema;
   readonly reset: ClientSchema;
   readonly tools?: Readonly<Record<string, ClientTool>>;
+  /** There is no action but to call a tool. */
+  readonly toolsOnly?: boolean;
   schemas(): SchemaBody;
   fingerprint(): Promise<ContractFingerprint>;
 }

@@ -69,9 +69,10 @@ export function createEnvClient<C extends ClientContract>(parts: ClientParts): E
   const call = (message: JsonObject, { timeoutMs, signal }: CallOptions): Promise<JsonObject> =>
     session.call(message, { timeoutMs: timeoutMs ?? parts.timeoutMs, signal });
 
-  const transition = async (message: JsonObject, options: CallOptions): Promise<Result> => {
+  type Read = (observation: JsonObject) => JsonObject;
+  const transition = async (message: JsonObject, options: CallOptions, read: Read): Promise<Result> => {
     const result = parseResult(await call(message, options), session.extensions);
-    return { ...result, observation: shape.read("observation", result.observation) as Received<C["observation"]> };
+    return { ...result, observation: read(result.observation) as Received<C["observation"]> };
   };
 
   const client: EnvClient<C> = {
@@ -85,11 +86,12 @@ export function createEnvClient<C extends ClientContract>(parts: ClientParts): E
     reset: async (options, callOptions = {}) => {
       const { seed, episodeId, split, index, ...own } = options ?? {};
       const data = encodeReset({ seed, episodeId, split, index, ...shape.write("reset", own) });
-      return transition({ type: "reset", data }, callOptions);
+      return transition({ type: "reset", data }, callOptions, (shown) => shape.read("observation", shown));
     },
     step: async (action, { metadata, ...callOptions } = {}) => {
       const fields = shape.write("action", action);
-      return transition({ type: "step", data: metadata ? { ...fields, metadata } : fields }, callOptions);
+      const data = metadata ? { ...fields, metadata } : fields;
+      return transition({ type: "step", data }, callOptions, (shown) => shape.readStep(fields, shown));
     },
     tryReset: (options, callOptions) => client.reset(options, callOptions).catch(toFailedResult),
     tryStep: (action, callOptions) => client.step(action, callOptions).catch(toFailedResult),

@@ -25,8 +25,8 @@ export {
   type PoolStarted,
   type StartedPoolOptions,
 } from "./pool/connect-pool.js";
-export type { Autoreset, PoolClient, PoolReset, PoolResult } from "./pool/pool-client.js";
+export type { Autoreset, PoolClient, PoolReset, PoolResult, PoolToolResult } from "./pool/pool-client.js";
 export type { EpisodeState, FailedResult, StepResult } from "./result.js";
 export { contractFromSchemas, type SchemaContract, type SchemaTypes } from "./schema-contract.js";
 export type { TaskClient, TaskSplitInfo } from "./tasks.js";
-export type { ToolMethods } from "./tool-methods.js";
+export type { ToolCallInput, ToolMethods, ToolStepResult } from "./tool-methods.js";

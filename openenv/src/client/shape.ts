@@ -1,6 +1,6 @@
 import { ConnectionError, RemoteError, type ValidationIssue } from "../errors.js";
 import type { JsonObject } from "../protocol/messages.js";
-import { isToolAction, isToolObservation, lacksToolType, MISSING_TOOL_TYPE } from "../protocol/tools.js";
+import { isToolAction, lacksToolType, MISSING_TOOL_TYPE } from "../protocol/tools.js";
 import type { ClientContract, SchemaIssue } from "./contract.js";
 import { encodeBytes } from "./encode.js";
 
@@ -13,6 +13,8 @@ export interface Shape {
   write(part: "action" | "reset", value: unknown): JsonObject;
   /** @throws ConnectionError PROTOCOL_ERROR that names the fields which do not fit. */
   read(part: "observation" | "state", fields: JsonObject): JsonObject;
+  /** What a step showed, by what `write` returned for its action: the answer to a call of a tool is no observation of the contract. */
+  readStep(action: JsonObject, fields: JsonObject): JsonObject;
   /** The names of the tools. */
   readonly tools: readonly string[];
   /** What goes on the wire for the arguments of a tool. Wrong ones go as they are: the answer to them is the server's. */
@@ -25,14 +27,20 @@ export interface Shape {
 export function contractShape(contract: ClientContract, { raw = false } = {}): Shape {
   const tools = contract.tools ?? {};
   const hasTools = Object.keys(tools).length > 0;
+  const isToolStep = (action: unknown): boolean => hasTools && isToolAction(action as JsonObject);
   const misfit = (part: string, issues: readonly SchemaIssue[]): ConnectionError => {
     const what = issues.map((issue) => `${[part, ...issue.path].join(".")}: ${issue.message}`);
     const message = `The server's answer does not fit the contract "${contract.name}": ${what.join("; ")}.`;
     return new ConnectionError("PROTOCOL_ERROR", message);
   };
+  const read = (part: "observation" | "state", fields: JsonObject): JsonObject => {
+    const parsed = contract[part].safeParse(fields);
+    if (parsed.success) return parsed.data as JsonObject;
+    throw misfit(part, parsed.error.issues);
+  };
   return {
     write: (part, value) => {
-      if (hasTools && part === "action" && isToolAction(value as JsonObject)) return value as JsonObject;
+      if (part === "action" && isToolStep(value)) return value as JsonObject;
       const parsed = contract[part].safeParse(value);
       if (!parsed.success) {
         const issues = describeIssues(value, parsed.error.issues);
@@ -40,12 +48,9 @@ export function contractShape(contract: ClientContract, { raw = false } = {}): S
       }
       return encodeBytes(value, parsed.data, raw) as JsonObject;
     },
-    read: (part, fields) => {
-      if (hasTools && part === "observation" && isToolObservation(fields)) return fields;
-      const parsed = contract[part].safeParse(fields);
-      if (parsed.success) return parsed.data as JsonObject;
-      throw misfit(part, parsed.error.issues);
-    },
+    read,
+    readStep: (action, fields) =>
+      contract.toolsOnly || isToolStep(action) ? fields : read("observation", fields),
     tools: Object.keys(tools),
     writeCall: (tool, given) => {
       const parsed = tools[tool]?.input?.safeParse(given);
@@ -70,6 +75,7 @@ export function genericShape(findIssues: (action: unknown) => ValidationIssue[],
       return value as JsonObject;
     },
     read: (_part, fields) => fields,
+    readStep: (_action, fields) => fields,
     tools,
     writeCall: (_tool, given) => given,
     readCall: (_tool, data) => data,

@@ -7,7 +7,9 @@ import { defineEnvironment } from "../env/environment.js";
 import { datetime } from "../env/fields.js";
 import { defineTools } from "../env/tools.js";
 import type { EnvClient } from "./env-client.js";
+import { connectMany } from "./many/connect-many.js";
 import type { ToolCallResult } from "./mcp-result.js";
+import { connectPool } from "./pool/connect-pool.js";
 import { contractFromSchemas } from "./schema-contract.js";
 import { connectSync } from "./sync/connect-sync.js";
 
@@ -94,4 +96,28 @@ export async function withoutTools(): Promise<void> {
   const env = await connect("http://localhost:8000", none);
   // @ts-expect-error: it has no tools
   env.tools.guess;
+}
+
+export async function ofManySessions(): Promise<void> {
+  const envs = await connectMany("http://localhost:8000", contract, { size: 2 });
+  const words = ["crane", "moist"];
+  const [guess] = await envs.callTools(words.map((word) => ({ name: "guess", arguments: { word } })));
+  if (guess?.error === null) same<typeof guess.data, { right: boolean; at: Date }>(true);
+  const mixed = await envs.callTools([{ name: "hint" }, { name: "guess", arguments: { word: "crane" } }, null]);
+  for (const result of mixed) {
+    if (result?.error === null && result.name === "hint") same<typeof result.data, string>(true);
+  }
+  // @ts-expect-error: not a tool of the contract
+  await envs.callTools([{ name: "other" }, null]);
+  // @ts-expect-error: the arguments are missing
+  await envs.callTools([{ name: "guess" }, null]);
+  // @ts-expect-error: an argument of another tool
+  await envs.callTools([{ name: "hint", arguments: { word: "crane" } }, null]);
+  const untyped = await connectMany("http://localhost:8000", { size: 2 });
+  await untyped.callTools([{ name: "anything", arguments: { at: 1 } }, null]);
+
+  const pool = await connectPool("http://localhost:8000", contract, { size: 2 });
+  const [one] = await pool.callTools([{ name: "guess", arguments: { word: "crane" } }, null]);
+  if (one?.error === null) same<typeof one.data, { right: boolean; at: Date }>(true);
+  if (one?.began && one.error === undefined) same<typeof one.observation, { at: number }>(true);
 }

@@ -1,8 +1,8 @@
 import type { JsonObject } from "../protocol/messages.js";
 import type { ClientContract, ClientSchema, ClientTool } from "./contract.js";
-import { type ToolCallResult, toToolCallResult } from "./mcp-result.js";
+import { type ToolCallError, type ToolCallResult, toToolCallResult } from "./mcp-result.js";
 import type { CallOptions } from "./options.js";
-import { parseResult } from "./result.js";
+import { type FailedResult, parseResult, type StepResult } from "./result.js";
 import type { Session } from "./session.js";
 import type { Shape } from "./shape.js";
 
@@ -40,13 +40,48 @@ type Data<T> = T extends { output: infer O extends ClientSchema }
   ? NonNullable<O["~standard"]["types"]>["output"]
   : unknown;
 
+/** The names of the tools of a contract; any string without one. */
+export type ToolName<C extends ClientContract> = keyof ToolsOf<C> & string;
+
+/**
+ * One call of a tool, as clients of many sessions take it. Arguments with defaults may be left out.
+ * @example { name: "search", arguments: { text: "Du" } }
+ */
+export type ToolCallInput<C extends ClientContract, K extends ToolName<C> = ToolName<C>> =
+  K extends ToolName<C> ? { readonly name: K } & GivenArguments<Arguments<ToolsOf<C>[K]>> : never;
+type GivenArguments<A> = Record<never, never> extends A ? { readonly arguments?: A } : { readonly arguments: A };
+
+/**
+ * What a call gave in one of many sessions. `error` is null when the tool returned `data`; a ToolCallError when the call
+ * was made and failed, which is a step with its own `outcome`, `reward` and `done`; else the call was not made.
+ */
+export type ToolStepResult<C extends ClientContract, K extends ToolName<C> = ToolName<C>> =
+  | (K extends ToolName<C> ? Called<K, Data<ToolsOf<C>[K]>, null> : never)
+  | Called<K, null, ToolCallError>
+  | FailedResult;
+
+interface Called<K, D, E> extends Omit<StepResult, "observation"> {
+  /** The tool. */
+  readonly name: K;
+  /** What the tool returned. */
+  readonly data: D;
+  /** The same for a language model. */
+  readonly text: string;
+  readonly error: E;
+}
+
+/** The action that calls a tool, with arguments as they go on the wire. */
+export function callAction(name: string, given: JsonObject): JsonObject {
+  return { type: "call_tool", tool_name: name, arguments: given };
+}
+
 /** Calls a tool with what is written already, and gives what came of it as it is. */
 export type CallTool = (name: string, given: JsonObject, call: CallOptions) => Promise<ToolCallResult>;
 
 /** Calls tools by steps. */
 export function callByStep(session: Session, timeoutMs: number): CallTool {
   return async (name, given, call) => {
-    const data = { type: "call_tool", tool_name: name, arguments: given };
+    const data = callAction(name, given);
     const limits = { timeoutMs: call.timeoutMs ?? timeoutMs, signal: call.signal };
     const answer = await session.call({ type: "step", data }, limits);
     const { observation, ...rest } = parseResult(answer, session.extensions);

@@ -64,8 +64,3 @@ export const MISSING_TOOL_TYPE = 'Field required: a call of a tool has "type": "
 export function lacksToolType(action: unknown): boolean {
   return isObject(action) && "tool_name" in action && !("type" in action);
 }
-
-/** True for what those actions show. */
-export function isToolObservation(observation: JsonObject): boolean {
-  return "tool_name" in observation || "tools" in observation;
-}

@@ -2,6 +2,12 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { snapshot } from "./snapshot.js";
 
+class Text extends Uint8Array {
+  toJSON(): string {
+    return Buffer.from(this).toString();
+  }
+}
+
 describe("a snapshot", () => {
   test("is equal to the original, whatever JSON it is", () => {
     fc.assert(
@@ -18,6 +24,14 @@ describe("a snapshot", () => {
     original.nested[0]?.a.push(9);
     original.bytes[0] = 9;
     expect(copy).toEqual({ list: [1, 2], nested: [{ a: [3] }], bytes: new Uint8Array([4]) });
+  });
+
+  test("of bytes is written by JSON as the original", () => {
+    const original = { bytes: new Text([65, 66]), buffer: Buffer.from([1]) };
+    const copy = snapshot(original);
+    expect(JSON.stringify(copy)).toBe(JSON.stringify(original));
+    original.buffer[0] = 9;
+    expect([...copy.buffer]).toEqual([1]);
   });
 
   test("keeps objects that are no plain JSON, and a member called __proto__", () => {

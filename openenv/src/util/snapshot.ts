@@ -5,7 +5,9 @@
 export function snapshot<T>(value: T): T {
   if (typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) return copyList(value) as T;
-  if (value instanceof Uint8Array) return value.slice() as T;
+  // By its own class an array of bytes knows how JSON writes it.
+  if (value instanceof Uint8Array)
+    return Object.setPrototypeOf(new Uint8Array(value), Object.getPrototypeOf(value)) as T;
   if (Object.getPrototypeOf(value) !== Object.prototype) return value;
   const copy: Record<string, unknown> = {};
   for (const [key, member] of Object.entries(value)) {

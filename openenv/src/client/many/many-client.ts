@@ -1,5 +1,6 @@
 import type { ClientContract, GenericContract, Sent } from "../contract.js";
 import type { CallOptions } from "../options.js";
+import type { ToolCallInput, ToolName, ToolStepResult } from "../tool-methods.js";
 import { byIndex, inOrder, resetsByIndex } from "./by-index.js";
 import { type CallsParts, createCalls, type Reset, type Result, type State } from "./calls.js";
 
@@ -17,6 +18,14 @@ export interface ManyClient<C extends ClientContract = GenericContract> extends 
   reset(options?: Reset<C> | readonly (Reset<C> | null)[], call?: CallOptions): Promise<(Result<C> | null)[]>;
   /** One action for each session; null leaves one alone. */
   step(actions: readonly (Sent<C["action"]> | null)[], call?: CallOptions): Promise<(Result<C> | null)[]>;
+  /**
+   * A call of a tool for each session, which is a step; null leaves one alone. Sessions can call different tools.
+   * @example await envs.callTools([{ name: "search", arguments: { text: "Du" } }, { name: "hint" }, null]);
+   */
+  callTools<K extends ToolName<C>>(
+    calls: readonly (ToolCallInput<C, K> | null)[],
+    call?: CallOptions,
+  ): Promise<(ToolStepResult<C, K> | null)[]>;
   state(call?: CallOptions): Promise<State<C>[]>;
   /** Ends all sessions. Doing it twice does no harm. */
   close(): Promise<void>;
@@ -35,6 +44,7 @@ export function createManyClient<C extends ClientContract>({ url, size, ...parts
     size,
     reset: async (given = {} as Reset<C>, call) => inOrder(await calls.reset(resetsByIndex(given, size), call), size),
     step: async (actions, call) => inOrder(await calls.step(byIndex(actions, size), call), size),
+    callTools: async (given, call) => inOrder(await calls.callTools(byIndex(given, size), call), size),
     state: async (call) => inOrder(await calls.state(Array(size).keys(), call), size) as State<C>[],
     close,
     [Symbol.asyncDispose]: close,

@@ -1,8 +1,10 @@
 import type { ResetOptions } from "../../protocol/codec.js";
-import type { ClientContract, GenericContract, Sent } from "../contract.js";
+import type { ClientContract, GenericContract, Received, Sent } from "../contract.js";
 import { byIndex, inOrder, resetsByIndex } from "../many/by-index.js";
 import type { Calls, Result, State } from "../many/calls.js";
 import type { CallOptions } from "../options.js";
+import type { StepResult } from "../result.js";
+import type { ToolCallInput, ToolName, ToolStepResult } from "../tool-methods.js";
 import type { PoolLanes } from "./pool-lanes.js";
 
 /** What `reset` takes, those of the contract beside `seed`, `episodeId`, `split` and `index`. */
@@ -16,7 +18,19 @@ export type PoolReset<C extends ClientContract> = ResetOptions & Sent<C["reset"]
 export type Autoreset = "disabled" | "next-step" | "same-step";
 
 /** What one session of a pool answered; `outcome`, `observation` and `reward` are always those of the call itself. */
-export type PoolResult<C extends ClientContract = GenericContract> = Result<C> & {
+export type PoolResult<C extends ClientContract = GenericContract> = Result<C> & InPool<C>;
+
+/**
+ * What a call of a tool gave in one session of a pool. Where autoreset began an episode instead, it is the result of the
+ * reset, without `error`.
+ */
+export type PoolToolResult<C extends ClientContract = GenericContract, K extends ToolName<C> = ToolName<C>> = (
+  | ToolStepResult<C, K>
+  | (StepResult<Received<C["observation"]>> & { readonly error?: undefined })
+) &
+  InPool<C>;
+
+interface InPool<C extends ClientContract> {
   /** Which session, from 0 on. */
   readonly index: number;
   /** True for the first result of an episode: of a reset, or of a step that autoreset made one. */
@@ -25,7 +39,7 @@ export type PoolResult<C extends ClientContract = GenericContract> = Result<C> &
   readonly reopened: boolean;
   /** The first result of the next episode, with `same-step`. */
   readonly next: Result<C> | null;
-};
+}
 
 /**
  * Sessions over one or many servers, called together as with `connectMany`: results come in the order of the sessions,
@@ -46,6 +60,11 @@ export interface PoolClient<C extends ClientContract = GenericContract> extends 
   ): Promise<(PoolResult<C> | null)[]>;
   /** One action for each session; null leaves one alone. */
   step(actions: readonly (Sent<C["action"]> | null)[], call?: CallOptions): Promise<(PoolResult<C> | null)[]>;
+  /** A call of a tool for each session, which is a step; null leaves one alone. Sessions can call different tools. */
+  callTools<K extends ToolName<C>>(
+    calls: readonly (ToolCallInput<C, K> | null)[],
+    call?: CallOptions,
+  ): Promise<(PoolToolResult<C, K> | null)[]>;
   /**
    * Steps as `step` does, and gives each result as soon as it is there, `count` of them (default all that are under way).
    * What has not come by then comes with the next call; until then its session takes no other action. Needs
@@ -83,7 +102,11 @@ export function createPoolClient<C extends ClientContract>(parts: PoolClientPart
   const answered: Answer<C>[] = [];
   const waiting: (() => void)[] = [];
 
-  const describe = (index: number, result: Result<C>, began: boolean): PoolResult<C> => {
+  const describe = <R extends Result<C> | ToolStepResult<C>>(
+    index: number,
+    result: R,
+    began: boolean,
+  ): R & InPool<C> => {
     // An error of the environment leaves the episode as it is; after a reset there is none.
     const isOver = result.outcome === "env_error" ? began || over.has(index) : result.outcome !== "ok";
     if (isOver) over.add(index);
@@ -96,15 +119,21 @@ export function createPoolClient<C extends ClientContract>(parts: PoolClientPart
     return new Map(Array.from(results, ([index, result]) => [index, describe(index, result, true)]));
   };
 
-  const step = async (actions: ReadonlyMap<number, Sent<C["action"]>>, call: CallOptions | undefined): Results<C> => {
-    const played = new Map(actions);
+  /** Lets each session step with its value, or begins the next episode of one whose episode is over. */
+  const advance = async <V, R extends Result<C> | ToolStepResult<C>>(
+    values: ReadonlyMap<number, V>,
+    play: (values: ReadonlyMap<number, V>, call: CallOptions | undefined) => Promise<Map<number, R>>,
+    call: CallOptions | undefined,
+  ): Promise<Map<number, (R | Result<C>) & InPool<C>>> => {
+    const played = new Map(values);
     const begin = new Map<number, PoolReset<C>>();
-    for (const index of autoreset === "disabled" ? [] : actions.keys()) {
+    for (const index of autoreset === "disabled" ? [] : values.keys()) {
       if (!over.has(index)) continue;
       begin.set(index, resetWith(index));
       played.delete(index);
     }
-    const [results, stepped] = await Promise.all([reset(begin, call), calls.step(played, call)]);
+    const [begun, stepped] = await Promise.all([reset(begin, call), play(played, call)]);
+    const results = new Map<number, (R | Result<C>) & InPool<C>>(begun);
     const ended = new Map<number, PoolReset<C>>();
     for (const [index, result] of stepped) {
       results.set(index, describe(index, result, false));
@@ -117,10 +146,13 @@ export function createPoolClient<C extends ClientContract>(parts: PoolClientPart
     }
     for (const [index, following] of await reset(ended, call)) {
       const { index: _i, began: _b, next: _n, reopened, ...own } = following;
-      results.set(index, { ...(results.get(index) as PoolResult<C>), reopened, next: own as Result<C> });
+      const stepped = results.get(index) as (R | Result<C>) & InPool<C>;
+      results.set(index, { ...stepped, reopened, next: own as Result<C> });
     }
     return results;
   };
+  const step = (actions: ReadonlyMap<number, Sent<C["action"]>>, call: CallOptions | undefined): Results<C> =>
+    advance(actions, calls.step, call);
 
   const refuseUnderWay = (values: ReadonlyMap<number, unknown>): void => {
     for (const index of values.keys()) {
@@ -174,6 +206,11 @@ export function createPoolClient<C extends ClientContract>(parts: PoolClientPart
       const actions = byIndex(given, size);
       refuseUnderWay(actions);
       return inOrder(await step(actions, call), size);
+    },
+    callTools: async <K extends ToolName<C>>(given: readonly (ToolCallInput<C, K> | null)[], call?: CallOptions) => {
+      const values = byIndex(given, size);
+      refuseUnderWay(values);
+      return inOrder(await advance(values, calls.callTools<K>, call), size) as (PoolToolResult<C, K> | null)[];
     },
     asCompleted,
     state: async (call) => inOrder(await calls.state(Array(size).keys(), call), size) as State<C>[],

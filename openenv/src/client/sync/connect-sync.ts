@@ -51,9 +51,9 @@ export function connectSync(
 }
 
 function createClient(url: string, channel: Channel, shape: Shape): SyncEnvClient {
-  const typed = (answer: unknown): StepResult => {
+  const typed = (answer: unknown, read: (observation: JsonObject) => JsonObject): StepResult => {
     const result = answer as StepResult;
-    return { ...result, observation: shape.read("observation", result.observation) };
+    return { ...result, observation: read(result.observation) };
   };
   const attempt = (call: () => StepResult) => {
     try {
@@ -85,9 +85,13 @@ function createClient(url: string, channel: Channel, shape: Shape): SyncEnvClien
     tools: Object.fromEntries(shape.tools.map((name) => [name, callTool(name)])),
     reset: (options, call) => {
       const { seed, episodeId, split, index, ...own } = options ?? {};
-      return typed(channel.call("reset", { seed, episodeId, split, index, ...shape.write("reset", own) }, call));
+      const sent = { seed, episodeId, split, index, ...shape.write("reset", own) };
+      return typed(channel.call("reset", sent, call), (shown) => shape.read("observation", shown));
     },
-    step: (action, call) => typed(channel.call("step", shape.write("action", action), call)),
+    step: (given, call) => {
+      const action = shape.write("action", given);
+      return typed(channel.call("step", action, call), (shown) => shape.readStep(action, shown));
+    },
     tryReset: (options, call) => attempt(() => client.reset(options, call)),
     tryStep: (action, call) => attempt(() => client.step(action, call)),
     state: (call) => {

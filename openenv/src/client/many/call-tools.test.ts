@@ -1,0 +1,142 @@
+/** Tools of many sessions at once: `callTools` of `connectMany` and of `connectPool`. */
+import { describe, expect, test } from "vitest";
+import * as z from "zod";
+import { defineContract } from "../../env/contract.js";
+import { defineEnvironment } from "../../env/environment.js";
+import { bytes, datetime } from "../../env/fields.js";
+import { defineTools } from "../../env/tools.js";
+import { serve } from "../../serve.js";
+import { connectMany, connectPool, type ManyClient, type PoolClient, ToolCallError } from "../index.js";
+
+const contract = defineContract({
+  name: "booth_env",
+  action: z.object({ move: z.enum(["left", "right"]) }),
+  observation: z.object({ at: z.int() }),
+  tools: defineTools({
+    guess: {
+      description: "Guesses the word.",
+      input: z.object({ word: z.string(), tries: z.int().default(1) }),
+      output: z.object({ right: z.boolean(), tries: z.int() }),
+    },
+    seal: {
+      description: "Seals a letter.",
+      input: z.object({ letter: bytes(), when: datetime() }),
+      output: z.object({ letter: bytes(), when: datetime() }),
+    },
+    peek: { description: "Looks.", output: z.int() },
+    broken: { description: "Fails." },
+  }),
+});
+const environment = defineEnvironment(contract, () => {
+  let at = 0;
+  return {
+    reset: () => ({ observation: { at: (at = 0) } }),
+    step: ({ move }) => ({ observation: { at: (at += move === "left" ? -1 : 1) }, reward: 1 }),
+    afterTool: ({ name, result }) =>
+      name === "guess" && (result as { right: boolean } | undefined)?.right ? { reward: 2, done: true } : {},
+    tools: {
+      guess: ({ word, tries }) => ({ right: word === "crane", tries }),
+      seal: (given) => given,
+      peek: () => at,
+      broken: () => {
+        throw new Error("no luck");
+      },
+    },
+  };
+});
+const startServer = (maxConcurrentEnvs = 10) => serve(environment, { port: 0, logLevel: "silent", maxConcurrentEnvs });
+
+type Client = ManyClient<typeof contract> | PoolClient<typeof contract>;
+type Open = (url: string, size: number) => Promise<Client>;
+const clients: [string, Open][] = [
+  ["connectMany", (url, size) => connectMany(url, contract, { size })],
+  ["connectMany with binary frames", (url, size) => connectMany(url, contract, { size, binary: true })],
+  ["connectPool", (url, size) => connectPool(url, contract, { size })],
+  ["connectPool with a socket for each session", (url, size) => connectPool(url, contract, { size, ownSockets: true })],
+];
+
+describe.each(clients)("callTools of %s", (_, open) => {
+  test("calls another tool in each session, and leaves out those with null", async () => {
+    await using server = await startServer();
+    await using envs = await open(server.url, 4);
+    await envs.reset();
+    await envs.step([{ move: "right" }, { move: "left" }, null, null]);
+    const sent = { letter: Uint8Array.from([0, 255]), when: new Date("2026-01-02T03:04:05Z") };
+    const [guess, peek, seal, none] = await envs.callTools([
+      { name: "guess", arguments: { word: "crane", tries: 2 } },
+      { name: "peek" },
+      { name: "seal", arguments: sent },
+      null,
+    ]);
+    const right = { name: "guess", data: { right: true, tries: 2 }, error: null };
+    expect(guess).toMatchObject({ ...right, outcome: "terminated", reward: 2, done: true });
+    expect(peek).toMatchObject({ name: "peek", data: -1, text: "-1", outcome: "ok", reward: 0, done: false });
+    expect(seal).toMatchObject({ name: "seal", error: null });
+    if (seal?.error === null && seal.name === "seal") {
+      expect([...seal.data.letter]).toEqual([0, 255]);
+      expect(seal.data.when).toEqual(sent.when);
+    }
+    expect(none).toBeNull();
+    expect(await envs.state()).toMatchObject([2, 2, 1, 0].map((step_count) => ({ step_count })));
+  });
+
+  test("has the failure of a tool as a step, and a loss as everywhere", async () => {
+    await using server = await startServer();
+    await using envs = await open(server.url, 4);
+    const calls = [
+      { name: "broken" } as const,
+      { name: "guess", arguments: { word: 1 as never } } as const,
+      { name: "nope" as "peek" } as const,
+      { name: "peek" } as const,
+    ];
+    await envs.reset();
+    const results = await envs.callTools(calls);
+    expect(results.map((result) => result?.error && (result.error as ToolCallError).errorType)).toEqual([
+      "execution_error",
+      "invalid_args",
+      "tool_not_found",
+      null,
+    ]);
+    expect(results[0]?.error).toBeInstanceOf(ToolCallError);
+    expect(results.slice(0, 2)).toMatchObject([
+      { name: "broken", outcome: "ok", data: null, reward: null, done: false },
+      { name: "guess", outcome: "ok", data: null, reward: 0, done: false },
+    ]);
+    await envs.close();
+    expect(await envs.callTools(calls)).toMatchObject(
+      Array(4).fill({ outcome: "lost", error: { code: "CLIENT_CLOSED" }, done: true }),
+    );
+  });
+});
+
+test("an untyped client calls tools by name", async () => {
+  await using server = await startServer();
+  await using envs = await connectMany(server.url, { size: 2 });
+  await envs.reset();
+  const results = await envs.callTools([{ name: "guess", arguments: { word: "crane" } }, { name: "peek" }]);
+  expect(results).toMatchObject([{ data: { right: true } }, { data: 0 }]);
+});
+
+describe("autoreset of a pool", () => {
+  const win = { name: "guess", arguments: { word: "crane" } } as const;
+
+  test("next-step begins the next episode instead of a call", async () => {
+    await using server = await startServer();
+    await using pool = await connectPool(server.url, contract, { size: 2, autoreset: "next-step" });
+    await pool.reset();
+    expect(await pool.callTools([win, { name: "peek" }])).toMatchObject([{ outcome: "terminated" }, { data: 0 }]);
+    const [began, called] = await pool.callTools([win, win]);
+    expect(began).toMatchObject({ index: 0, began: true, outcome: "ok", observation: { at: 0 }, reward: null });
+    expect(began).not.toHaveProperty("error");
+    expect(called).toMatchObject({ index: 1, began: false, name: "guess", data: { right: true } });
+  });
+
+  test("same-step has the beginning of the next episode beside the call that ended one", async () => {
+    await using server = await startServer();
+    await using pool = await connectPool(server.url, contract, { size: 2, autoreset: "same-step" });
+    await pool.reset();
+    const [won, other] = await pool.callTools([win, { name: "peek" }]);
+    expect(won).toMatchObject({ data: { right: true }, reward: 2, next: { outcome: "ok", observation: { at: 0 } } });
+    expect(other).toMatchObject({ data: 0, next: null });
+  });
+});
