@@ -10,17 +10,20 @@ export function isUrl(source: string): boolean {
 }
 
 /**
- * What a server answers to `GET /schema` or `GET /metadata`; `source` is its base URL, or one of its `/ws` or `/schema`.
+ * What a server answers to `GET /schema` or `GET /metadata`, or to a POST of `body`; `source` is its base URL, or one of
+ * its `/ws` or `/schema`.
  * @throws ConfigError when there is no such answer.
  */
-export async function download(source: string, route: "schema" | "metadata"): Promise<string> {
+export async function download(source: string, route: "schema" | "metadata" | "mcp", body?: object): Promise<string> {
   const url = routeUrl(source, route);
   const token = serverToken();
-  const headers: HeadersInit = token === undefined ? {} : { authorization: `Bearer ${token}` };
+  const headers: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` };
+  const post = body && { method: "POST", body: JSON.stringify(body) };
+  if (post) headers["content-type"] = "application/json";
   let response: Response;
   let text: string | undefined;
   try {
-    response = await fetch(url, { headers, signal: AbortSignal.timeout(TIMEOUT_MS) });
+    response = await fetch(url, { ...post, headers, signal: AbortSignal.timeout(TIMEOUT_MS) });
     text = response.ok ? await readText(response) : "";
   } catch (error) {
     const reason = error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error);

@@ -16,7 +16,7 @@ export function offeredActions({ action, tools = [] }: Pick<SchemaBody, "action"
 }
 
 /** The action of an environment without one of its own fits any tool there might be. */
-function isCall({ properties }: JsonObject): boolean {
+export function isCall({ properties }: JsonObject): boolean {
   const type = isObject(properties) ? properties["type"] : undefined;
   return isObject(type) && type["const"] === "call_tool";
 }

@@ -43,11 +43,15 @@ describe("an observation with the fields tools and tool_name", () => {
   });
 
   test("is that of reset, without an action in the contract", async () => {
-    const toolsOnly = defineContract({ name: "rack_env", observation, tools });
-    const rack = defineEnvironment(toolsOnly, () => ({ reset: () => ({ observation: shown }), tools: handlers }));
+    const own = z.object({ tool_name: z.string() });
+    const toolsOnly = defineContract({ name: "rack_env", observation: own, tools });
+    const rack = defineEnvironment(toolsOnly, () => ({
+      reset: () => ({ observation: { tool_name: "none" } }),
+      tools: handlers,
+    }));
     await using server = await serve(rack, { port: 0, logLevel: "silent" });
     await using env = await connect(server.url, toolsOnly);
-    expect((await env.reset()).observation).toEqual(seen);
+    expect((await env.reset()).observation).toEqual({ tool_name: "none" });
     const { observation: called } = await env.step({ tool_name: "oil" });
     expect(called).toMatchObject({ tool_name: "oil", result: { data: { oiled: true } } });
   });

@@ -4,7 +4,7 @@ import { asList, asNode } from "../../protocol/schema-variants.js";
 import { clip } from "../../util/clip.js";
 import { createModelNames, type ModelNames, pascal } from "./model-names.js";
 import { createReader, describe, unionOf } from "./schema-reader.js";
-import type { ClientTypes, Model, ToolType } from "./types.js";
+import type { ClientTypes, Field, Model, ToolType } from "./types.js";
 
 /** Fields that the base classes of a client have; what a schema says of them is not read. */
 const BASE_FIELDS = {
@@ -73,9 +73,15 @@ function prune(value: unknown, depth: number): unknown {
 function either(step: Model, reset: Model): Model {
   const fields = step.fields.map((field) => {
     const other = reset.fields.find(({ name }) => name === field.name);
-    const type = other === undefined ? field.type : unionOf([field.type, other.type]);
-    return { ...field, type, required: field.required && other?.required === true };
+    if (other === undefined) return withoutDefault(field);
+    return { ...field, type: unionOf([field.type, other.type]), required: field.required && other.required };
   });
   const others = reset.fields.filter(({ name }) => !step.fields.some((field) => field.name === name));
-  return { ...step, fields: [...fields, ...others.map((field) => ({ ...field, required: false }))] };
+  const extra = reset.extra === "allow" ? "allow" : step.extra;
+  return { ...step, extra, fields: [...fields, ...others.map(withoutDefault)] };
+}
+
+/** The default is filled in by one of the two only. */
+function withoutDefault({ default: _, ...field }: Field): Field {
+  return { ...field, required: false };
 }
