@@ -31,3 +31,8 @@ export function toLoadFailure(error: unknown): LoadFailure {
   const type = SYSTEM_ERRORS[code ?? ""] ?? (code?.startsWith("E") ? code : "PROTOCOL_ERROR");
   return new LoadFailure(type, message || String(code ?? error), { cause: error });
 }
+
+/** Type and message; the answer of a server begins with its code, which is the type then. */
+export function describeFailure(type: string, message: string): string {
+  return message.startsWith(`${type}: `) ? message : `${type}: ${message}`;
+}

@@ -2,6 +2,7 @@ import { findMaxBatches } from "../bench/burst/max-batch.js";
 import type { SummaryRow } from "../bench/burst/summary.js";
 import { runSweep } from "../bench/burst/sweep.js";
 import type { BurstResult } from "../bench/burst/types.js";
+import { describeFailure } from "../bench/failure.js";
 import { renderMaxBatches } from "../bench/report/largest.js";
 import { seconds } from "../bench/report/tables.js";
 import type { BenchFlags, BenchRun } from "./bench-flags.js";
@@ -90,6 +91,6 @@ function renderDetails(row: SummaryRow, { rows, client }: BurstResult): string {
       `${row.effective_concurrency.toFixed(0)} at a time`,
     `  client: ${client.cpuSeconds.toFixed(2)} s of processor time, ${client.lagMs} ms late, ` +
       `busy ${Math.round(client.busy * 100)} %`,
-    ...[...messages].map(([type, message]) => `  ${type}: ${message}`),
+    ...[...messages].map(([type, message]) => `  ${describeFailure(type, message)}`),
   ].join("\n");
 }

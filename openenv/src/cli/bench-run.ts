@@ -6,7 +6,7 @@ import { serverDescriptors } from "../bench/burst/local-server.js";
 import { openResultFiles } from "../bench/burst/result-files.js";
 import { waitAction } from "../bench/burst/sweep.js";
 import type { Mode } from "../bench/burst/types.js";
-import { toLoadFailure } from "../bench/failure.js";
+import { describeFailure, toLoadFailure } from "../bench/failure.js";
 import { type Located, locate } from "../bench/locate.js";
 import { ConfigError } from "../errors.js";
 import { sweepBursts } from "./bench-bursts.js";
@@ -79,7 +79,7 @@ async function locateServer(url: string): Promise<Located> {
     return await locate(url, serverToken());
   } catch (error) {
     const { type, message } = toLoadFailure(error);
-    throw new Error(`${url} cannot be reached (${type}): ${message}`);
+    throw new Error(`${url} cannot be reached: ${describeFailure(type, message)}`);
   }
 }
 
@@ -94,9 +94,7 @@ async function tryOnce(
   const { error_type: type, error } = rows[0] ?? {};
   if (!type || type === "CAPACITY_REACHED" || type === "INTERRUPTED") return;
   const remedy = REMEDIES[type] ?? "";
-  // An answer of the server begins with its code, which is the type then.
-  const why = error?.startsWith(`${type}: `) ? error : `${type}: ${error}`;
-  throw new Error(`${url} fails a single request over ${mode}: ${why}${remedy}`);
+  throw new Error(`${url} fails a single request over ${mode}: ${describeFailure(type, String(error))}${remedy}`);
 }
 
 function warnOfLimits(server: Located, largest: number): void {
