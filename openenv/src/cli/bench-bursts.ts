@@ -84,7 +84,7 @@ function renderDetails(row: SummaryRow, { rows, client }: BurstResult): string {
   const parts = (["connect", "reset", "step"] as const).map(
     (part) => `${part} p50 ${seconds(row[`${part}_p50_ms`])} p99 ${seconds(row[`${part}_p99_ms`])}`,
   );
-  const messages = new Map(rows.flatMap(({ error_type, error }) => (error_type ? [[error_type, error]] : [])));
+  const messages = new Map(rows.flatMap(({ error_type, error }) => (error_type ? [[error_type, String(error)]] : [])));
   return [
     `  ${parts.join(", ")}`,
     `  ${row.distinct_sessions} sessions on ${row.distinct_pids} processes of ${row.distinct_hosts} hosts; ` +
