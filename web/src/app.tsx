@@ -16,9 +16,9 @@ import { VIEWS } from "./views.js";
 /** The page: the application bar, and the view that the address names. */
 export function App() {
   const [play] = useState(() => new Play());
-  const { connection } = useSyncExternalStore(play.subscribe, play.snapshot);
-  const { value: info, problem, needsToken, load } = useTold<WebInfo>("/web/info", connection.sessions);
-  const schema = useTold<SchemaBody>("/schema", connection.sessions);
+  const { sessions } = useSyncExternalStore(play.subscribe, () => play.snapshot().connection);
+  const { value: info, problem, needsToken, load } = useTold<WebInfo>("/web/info", sessions);
+  const schema = useTold<SchemaBody>("/schema", sessions);
   const path = useHash();
   const view = VIEWS.find((candidate) => candidate.path === path) ?? VIEWS[0];
   useEffect(() => {

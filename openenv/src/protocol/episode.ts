@@ -36,7 +36,7 @@ export interface RecordedStep {
   ms: number;
 }
 
-/** A reset or a step without a result: it has no reward and is not counted. */
+/** A reset or a step without a result: it has no reward. */
 export interface RecordedFailure {
   kind: "reset" | "step";
   /** How many of `steps` came before it. */
@@ -46,6 +46,8 @@ export interface RecordedFailure {
   /** Of the table of errors. */
   code: string;
   message: string;
+  /** The server counts it as a step: its result was invalid. */
+  counted?: boolean;
   ms: number;
 }
 
@@ -100,12 +102,13 @@ function expectAnswer(name: string, answer: unknown): void {
 
 function expectFailure(name: string, failure: unknown): void {
   expect(name, isObject(failure), "an object");
-  const { kind, after, action, code, message, ms } = failure as JsonObject;
+  const { kind, after, action, code, message, counted, ms } = failure as JsonObject;
   expect(`${name}.kind`, kind === "reset" || kind === "step", "reset or step");
   expect(`${name}.after`, Number.isInteger(after) && Number(after) >= 0, "a whole number from 0 on");
   expect(`${name}.action`, isObject(action), "an object");
   expect(`${name}.code`, typeof code === "string", "text");
   expect(`${name}.message`, typeof message === "string", "text");
+  expect(`${name}.counted`, counted === undefined || typeof counted === "boolean", "true or false");
   expect(`${name}.ms`, typeof ms === "number", "a number");
 }
 

@@ -129,6 +129,8 @@ export class Exchange extends Call implements Task<ServerMessage> {
 
   #stepped(transition: Transition, kind: Kind = "step"): Reply {
     const session = this.#session;
+    // Its client was told that it timed out, or has gone.
+    if (this.aborted !== undefined) throw this.aborted;
     session.stepCount++;
     const reply = this.#observation(kind, transition);
     session.runtime.statistics.endStep(this.#arrivedAt, this.#startedAt);

@@ -100,6 +100,7 @@ function toStep(
     at,
     view: undefined,
     failure: undefined,
+    counted: true,
     exchange: undefined,
   };
 }
@@ -107,15 +108,17 @@ function toStep(
 function failuresOf(own: readonly Step[]): RecordedFailure[] {
   const failures: RecordedFailure[] = [];
   let after = 0;
-  for (const { kind, action, failure, ms } of own) {
-    if (failure) failures.push({ kind, after, action, code: failure.code, message: failure.message, ms });
-    else if (kind === "step") after++;
+  for (const { kind, action, failure, counted, ms } of own) {
+    if (failure) {
+      const { code, message } = failure;
+      failures.push({ kind, after, action, code, message, ...(counted ? { counted } : {}), ms });
+    } else if (kind === "step") after++;
   }
   return failures;
 }
 
-function toFailedStep({ kind, action, ...rest }: RecordedFailure): NewStep {
-  return { ...unanswered(kind, action, rest), at: 0 };
+function toFailedStep({ kind, action, counted = false, ...rest }: RecordedFailure): NewStep {
+  return { ...unanswered(kind, action, rest), counted, at: 0 };
 }
 
 function answerOf({ observation, reward, done, metadata, ms }: Step): Omit<RecordedStep, "action"> {

@@ -6,6 +6,7 @@ import {
   addEvent,
   addReset,
   addStep,
+  countAsServer,
   EMPTY_TIMELINE,
   type Failure,
   latestEpisode,
@@ -48,6 +49,9 @@ export interface PlaySnapshot {
   /** The timeline has steps that no file has. */
   unsaved: boolean;
 }
+
+/** An answer that comes sooner is drawn at once, without a frame in which every button is disabled. */
+const PENDING_SHOWN_MS = 100;
 
 /** Whether a reset or a step may be sent: one that comes while the state is read waits its turn. */
 export function isFree({ connection, pending }: PlaySnapshot): boolean {
@@ -92,26 +96,23 @@ export class Play {
     return step;
   }
 
-  send(action: JsonObject): Promise<Step | undefined> {
-    return this.#ask("step", action, { type: "step", data: action });
+  /** Sends an action. Resolves with its step, undefined when no answer came. */
+  async send(action: JsonObject): Promise<Step | undefined> {
+    const step = await this.#ask("step", action, { type: "step", data: action });
+    // Of the steps without a result the server counts some; its state says which.
+    if (step?.failure && step.failure.code !== "VALIDATION_ERROR") await this.refreshState();
+    return step;
   }
 
   async refreshState(): Promise<void> {
-    const { timeline } = this.#snapshot;
-    const answer = await this.#exchange("state", { type: "state" });
-    if (!answer) return;
-    const { type, data } = answer.received;
-    const failure = type === "error" ? readFailure(data) : undefined;
-    const state = {
-      value: failure ? null : data,
-      failure,
-      afterSteps: timeline.steps.length,
-      stepNumber: stepsTaken(timeline),
-    };
-    const id = data["episode_id"];
-    this.#set({
-      state,
-      timeline: typeof id === "string" && !failure ? nameEpisode(this.#snapshot.timeline, id) : this.#snapshot.timeline,
+    await this.#exchange("state", { type: "state" }, ({ received: { type, data } }) => {
+      const failure = type === "error" ? readFailure(data) : undefined;
+      const { episode_id: id, step_count: count } = data;
+      const counted = countAsServer(this.#snapshot.timeline, failure ? undefined : count);
+      const timeline = typeof id === "string" && !failure ? nameEpisode(counted, id) : counted;
+      const stepNumber = stepsTaken(timeline);
+      const state = { value: failure ? null : data, failure, afterSteps: timeline.steps.length, stepNumber };
+      return { state, timeline };
     });
   }
 
@@ -154,9 +155,11 @@ export class Play {
   async #ask(kind: "reset" | "step", action: JsonObject, message: JsonObject): Promise<Step | undefined> {
     const asked = this.#connection.link && isFree(this.#snapshot) ? { kind, action } : undefined;
     if (asked) this.#asked = asked;
-    const exchange = await this.#exchange(kind, message);
-    if (this.#asked === asked) this.#asked = undefined;
-    return exchange && this.#add(kind, readAnswer(kind, action, exchange));
+    const isAnswered = await this.#exchange(kind, message, (exchange) => {
+      this.#asked = undefined;
+      return this.#withStep(kind, readAnswer(kind, action, exchange));
+    });
+    return isAnswered ? this.#snapshot.timeline.steps.at(-1) : undefined;
   }
 
   /** What was sent stays in the timeline, also when the session is gone before the answer. */
@@ -166,41 +169,48 @@ export class Play {
     const { kind, action } = this.#asked;
     this.#asked = undefined;
     const ms = pending ? Date.now() - pending.since : 0;
-    this.#add(kind, unanswered(kind, action, { code, message, ms }));
+    this.#set(this.#withStep(kind, unanswered(kind, action, { code, message, ms })));
   }
 
-  #add(kind: "reset" | "step", added: NewStep): Step | undefined {
+  #withStep(kind: "reset" | "step", added: NewStep): Partial<PlaySnapshot> {
     const before = this.#snapshot;
     const timeline = (kind === "reset" ? addReset : addStep)(before.timeline, added);
     const last = timeline.steps.length - 1;
     // Whoever looks at an older step goes on looking at it; whoever looks at a file comes back to the session.
     const follows = before.imported !== undefined || before.selected >= last - 1;
-    this.#set({
+    return {
       timeline,
       imported: undefined,
       unsaved: true,
       ...(follows ? { selected: last, unseen: 0 } : { unseen: before.unseen + 1 }),
-    });
-    return timeline.steps[last];
+    };
   }
 
-  /** Undefined when the session was lost, which the connection tells. */
-  async #exchange(kind: "reset" | "step" | "state", message: JsonObject): Promise<Exchange | undefined> {
+  /** Makes the change that `read` returns for the answer. False when nothing was sent or the session was lost. */
+  async #exchange(
+    kind: "reset" | "step" | "state",
+    message: JsonObject,
+    read: (exchange: Exchange) => Partial<PlaySnapshot>,
+  ): Promise<boolean> {
     const { link } = this.#connection;
     const before = this.#snapshot.pending;
-    if (!link || !isFree(this.#snapshot) || (kind === "state" && before)) return undefined;
+    if (!link || !isFree(this.#snapshot) || (kind === "state" && before)) return false;
     const pending = { kind, since: before?.since ?? Date.now() };
-    this.#set({ pending });
+    this.#snapshot = { ...this.#snapshot, pending };
+    const showPending = setTimeout(() => this.#set({}), PENDING_SHOWN_MS);
+    // A step may have been sent while the state was read.
+    const end = () => (this.#snapshot.pending === pending ? { pending: undefined } : {});
     try {
       const exchange = await link.ask(message);
       this.#connection.answered();
-      return exchange;
+      this.#set({ ...read(exchange), ...end() });
+      return true;
     } catch (error) {
-      if (error instanceof LinkLostError) return undefined;
+      this.#set(end());
+      if (error instanceof LinkLostError) return false;
       throw error;
     } finally {
-      // A step may have been sent while the state was read.
-      if (this.#snapshot.pending === pending) this.#set({ pending: undefined });
+      clearTimeout(showPending);
     }
   }
 

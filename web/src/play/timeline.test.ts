@@ -197,6 +197,7 @@ function step(kind: NewStep["kind"], reward: number | null): NewStep {
     metadata: undefined,
     view: undefined,
     failure: undefined,
+    counted: true,
     ms: 1,
     at: 0,
     exchange: undefined,

@@ -16,7 +16,7 @@ export interface Step {
   index: number;
   /** Index of its episode. */
   episode: number;
-  /** A step that failed has the number of the next one: it is not counted, as on the server. */
+  /** A step that is not counted has the number of the next one. */
   number: number;
   kind: "reset" | "step";
   /** The action, or the data of the reset. */
@@ -31,6 +31,8 @@ export interface Step {
   metadata: JsonObject | undefined;
   view: View | undefined;
   failure: Failure | undefined;
+  /** It has a result, or the server counts it without one. */
+  counted: boolean;
   /** Milliseconds. */
   ms: number;
   /** Unix milliseconds of the answer; 0 when it is not known. */
@@ -118,6 +120,18 @@ export function addEvent(timeline: Timeline, text: string, detail: string): Time
   return { ...withLatest(timeline, (episode) => end(episode, "cut off")), rows };
 }
 
+/** Counts the last step when the server does: one that failed because its result was invalid, and not its environment. */
+export function countAsServer(timeline: Timeline, stepCount: unknown): Timeline {
+  const last = timeline.steps.at(-1);
+  if (!last?.failure || last.kind === "reset" || !goesOn(timeline) || stepCount !== stepsTaken(timeline) + 1) {
+    return timeline;
+  }
+  const step = { ...last, counted: true };
+  return withLatest({ ...timeline, steps: [...timeline.steps.slice(0, -1), step] }, (episode) =>
+    afterStep(episode, step),
+  );
+}
+
 /** Names the latest episode, unless it belongs to a session that is gone. */
 export function nameEpisode(timeline: Timeline, id: string): Timeline {
   return goesOn(timeline) ? withLatest(timeline, (episode) => ({ ...episode, id })) : timeline;
@@ -188,8 +202,8 @@ function placeStep(episode: Episode, index: number, added: NewStep): Step {
   return { ...added, index, episode: episode.index, number, total };
 }
 
-function afterStep(episode: Episode, { kind, number, total, done, failure }: Step): Episode {
-  if (failure) return episode;
+function afterStep(episode: Episode, { kind, number, total, done, counted }: Step): Episode {
+  if (!counted) return episode;
   const isReset = kind === "reset";
   if (!isReset && episode.status === "done") return { ...episode, stepsAfter: episode.stepsAfter + 1 };
   const steps = isReset ? episode.steps : number;

@@ -32,7 +32,7 @@ export function StatePane({ play, shown }: { play: Play; shown: PlaySnapshot }) 
         ) : state ? (
           <Json value={state.value} bare />
         ) : (
-          <p className="hint">The state is asked for after a reset, and when you refresh it.</p>
+          <p className="hint">The state is read after a reset, after a step that failed, and when you refresh it.</p>
         )}
       </div>
     </section>

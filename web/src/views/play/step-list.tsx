@@ -1,8 +1,8 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { type KeyboardEvent, useEffect, useLayoutEffect, useRef, useState } from "react";
+import { type KeyboardEvent, useCallback, useEffect, useLayoutEffect, useRef, useState } from "react";
 import type { Play } from "../../play/play.js";
 import type { Timeline } from "../../play/timeline.js";
-import { RowShown } from "./step-row.js";
+import { renderRow } from "./step-row.js";
 
 interface StepListProps {
   play: Play;
@@ -49,8 +49,14 @@ export function StepList({ play, timeline, selected, unseen, hasTools }: StepLis
   }, []);
   const at = rowOf(timeline, selected);
   // A row that is selected is seen; a row that comes while another one is looked at moves nothing.
-  useEffect(() => {
-    if (at >= 0) virtual.scrollToIndex(at, { align: "auto" });
+  useLayoutEffect(() => {
+    const { scrollOffset, scrollRect, measurementsCache } = virtual;
+    const place = measurementsCache[at];
+    // All heights are known: the place of a row is not read from the document, which would lay it out once more.
+    if (!place || !scroll.current || scrollOffset === null || !scrollRect) return;
+    const { start, end } = place;
+    if (start < scrollOffset) scroll.current.scrollTop = start;
+    else if (end > scrollOffset + scrollRect.height) scroll.current.scrollTop = end - scrollRect.height;
   }, [at, virtual]);
   const onKeyDown = (event: KeyboardEvent): void => {
     const last = timeline.steps.length - 1;
@@ -67,6 +73,7 @@ export function StepList({ play, timeline, selected, unseen, hasTools }: StepLis
     event.preventDefault();
     play.select(to);
   };
+  const select = useCallback((step: number): void => play.select(step), [play]);
   const items = virtual.getVirtualItems();
   const hasActive = items.some(({ index }) => index === at);
   return (
@@ -91,7 +98,7 @@ export function StepList({ play, timeline, selected, unseen, hasTools }: StepLis
             const row = rows[index];
             return row ? (
               <div key={index} role="presentation" className="tl__row" style={{ transform: `translateY(${start}px)` }}>
-                <RowShown row={row} timeline={timeline} selected={selected} onSelect={(step) => play.select(step)} />
+                {renderRow(row, timeline, { isSelected: index === at, onSelect: select })}
               </div>
             ) : null;
           })}

@@ -1,65 +1,89 @@
+import { memo, type ReactNode } from "react";
 import type { TextRun } from "../../../../openenv/src/protocol/web.js";
 import { count, formatMs, formatReward, formatTime, inWords } from "../../parts/format.js";
 import { renderRun } from "../../parts/marked-text.js";
 import { isFailed, summarizeAction, summarizeObservation } from "../../play/summary.js";
-import type { Row, Step, Timeline } from "../../play/timeline.js";
+import type { Episode, Row, Step, Timeline } from "../../play/timeline.js";
 import { StatusBadge } from "./episode-bar.js";
 
 /** Marks that a row has place for. */
 const MOST_MARKS = 8;
 const LONGEST_MARK = 3;
 
-interface RowProps {
-  row: Row;
-  timeline: Timeline;
-  selected: number;
+interface Selection {
+  isSelected: boolean;
+  /** The same function each time. */
   onSelect(step: number): void;
 }
 
 /** The head of an episode, a step in two lines, or what happened to the connection. */
-export function RowShown({ row, timeline, selected, onSelect }: RowProps) {
-  if (row.kind === "event") {
-    return (
-      <div className="ep">
-        <b>{row.text}</b>
-        <span className="clip">{formatTime(row.at)}</span>
-        <span className="muted ep__end">{row.detail}</span>
-      </div>
-    );
+export function renderRow(row: Row, { episodes, steps }: Timeline, selection: Selection): ReactNode {
+  if (row.kind === "event") return <EventRow {...row} />;
+  if (row.kind === "episode") {
+    const episode = episodes[row.episode];
+    return episode ? <EpisodeHead episode={episode} /> : null;
   }
-  if (row.kind === "episode") return <EpisodeHead timeline={timeline} index={row.episode} />;
-  const step = timeline.steps[row.step];
+  const step = steps[row.step];
   if (!step) return null;
+  const before = step.kind === "reset" ? undefined : steps[row.step - 1];
+  return <StepRow step={step} before={before} count={steps.length} {...selection} />;
+}
+
+function EventRow({ text, detail, at }: { text: string; detail: string; at: number }) {
+  return (
+    <div className="ep">
+      <b>{text}</b>
+      <span className="clip">{formatTime(at)}</span>
+      <span className="muted ep__end">{detail}</span>
+    </div>
+  );
+}
+
+interface StepRowProps extends Selection {
+  step: Step;
+  before: Step | undefined;
+  /** Of the timeline. */
+  count: number;
+}
+
+const StepRow = memo(function StepRow({ step, before, count, isSelected, onSelect }: StepRowProps) {
   return (
     <div
       id={`step-${step.index}`}
       role="option"
-      aria-selected={step.index === selected}
+      aria-selected={isSelected}
       aria-posinset={step.index + 1}
-      aria-setsize={timeline.steps.length}
+      aria-setsize={count}
       className={`step ${isFailed(step) ? "is-error" : ""}`}
       onClick={() => onSelect(step.index)}
     >
+      <StepCells step={step} before={before} />
+    </div>
+  );
+});
+
+/** A step never changes, other than which one is selected and how many there are. */
+const StepCells = memo(function StepCells({ step, before }: Pick<StepRowProps, "step" | "before">) {
+  return (
+    <>
       <span className="no">{step.number}</span>
       <span className="act clip">{summarizeAction(step)}</span>
       <span className="t num">{formatMs(step.ms)}</span>
       <span className="num">{step.kind === "reset" || step.failure ? "–" : formatReward(step.reward, "–")}</span>
       <span className="obs clip">
-        <Summary step={step} before={step.kind === "reset" ? undefined : timeline.steps[step.index - 1]} />
+        <Summary step={step} before={before} />
       </span>
       <span />
       <span className="tot num">{step.total === null ? "" : formatReward(step.total)}</span>
-    </div>
+    </>
   );
-}
+});
 
 function isMark({ tone, text }: TextRun): boolean {
   return tone !== undefined && text.trim().length <= LONGEST_MARK;
 }
 
-function EpisodeHead({ timeline, index }: { timeline: Timeline; index: number }) {
-  const episode = timeline.episodes[index];
-  if (!episode) return null;
+function EpisodeHead({ episode }: { episode: Episode }) {
   const { reset, steps } = episode;
   const { seed, split, index: task } = reset;
   return (
