@@ -64,7 +64,7 @@ export function FailureNotice({ info, play, shown, step }: FailureNoticeProps) {
           </>
         }
       >
-        <bdi>{told.replace(/\.?$/, ".")}</bdi>{" "}
+        <bdi>{told.replace(/\.$/, "")}</bdi>.{" "}
         {ended ? "The session has ended. " : kind === "step" ? "The session goes on. " : ""}
         {kind === "step" ? "The step has no reward." : "No new episode was started."}
       </Notice>

@@ -44,7 +44,7 @@ export function StepPane({ info, play, shown, draft, tools }: StepPaneProps) {
       <header className="step__head">
         <h2 id="step-h">{step.kind === "reset" ? "Reset" : `Step ${step.number}`}</h2>
         <div className="measures">
-          {isTool || step.failure ? <span className="mono">{summarizeAction(step)}</span> : null}
+          {isTool || step.failure ? <span className="mono clip">{summarizeAction(step)}</span> : null}
           {step.failure ? null : (
             <>
               <span>
