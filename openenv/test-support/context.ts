@@ -5,6 +5,7 @@ import { Descriptors } from "../src/server/descriptors.js";
 import { silentLog } from "../src/server/log.js";
 import { createOrigins } from "../src/server/origins.js";
 import { createRights } from "../src/server/rights.js";
+import { RunQueue } from "../src/server/run-queue.js";
 import type { Runtime } from "../src/server/runtime.js";
 import { Sessions } from "../src/server/sessions.js";
 import { Gauge } from "../src/server/statistics/gauge.js";
@@ -24,6 +25,7 @@ export function createContext(runtime: Runtime, own: Partial<ServerContext>): Se
     pingIntervalMs: 60_000,
     bodies: new ByteBudget(MB),
     backlog: new Backlog(MB),
+    runQueue: new RunQueue(),
     descriptors: new Descriptors(silentLog),
     web: undefined,
     limits: { session_timeout_s: null, step_timeout_s: null, max_message_bytes: MB, queue_timeout_s: 30 },

@@ -6,6 +6,7 @@ import type { Descriptors } from "./descriptors.js";
 import type { Fleet } from "./fleet.js";
 import type { Origins } from "./origins.js";
 import type { Rights } from "./rights.js";
+import type { RunQueue } from "./run-queue.js";
 import type { Runtime } from "./runtime.js";
 import type { Sessions } from "./sessions.js";
 import type { Gauge } from "./statistics/gauge.js";
@@ -46,6 +47,8 @@ export interface ServerContext {
   readonly bodies: ByteBudget;
   /** Shared by what waits on sockets: parts of messages, frames for their turn, answers for a slow reader. */
   readonly backlog: Backlog;
+  /** Shared by what sockets and HTTP have to do in this turn of the event loop. */
+  readonly runQueue: RunQueue;
   readonly descriptors: Descriptors;
   /** Name of the deployment that the server belongs to: a health check that names another one is refused. */
   readonly deployment?: string | undefined;

@@ -24,6 +24,7 @@ import { LISTEN_BACKLOG, listenProblem } from "./listen-problem.js";
 import { createLogger } from "./logger.js";
 import { createOrigins } from "./origins.js";
 import { createRights } from "./rights.js";
+import { RunQueue } from "./run-queue.js";
 import { createRuntime } from "./runtime.js";
 import { Sessions } from "./sessions.js";
 import { onSignals } from "./signals.js";
@@ -74,6 +75,7 @@ export async function serveHere(
     pingIntervalMs: config.pingIntervalMs,
     bodies: new ByteBudget(Math.max(BODIES_BYTES, config.maxMessageBytes)),
     backlog: new Backlog(Math.max(BACKLOG_BYTES, config.maxMessageBytes)),
+    runQueue: new RunQueue(),
     descriptors: new Descriptors(log),
     deployment: config.deployment,
     web: config.webInterface ? config : undefined,

@@ -23,7 +23,7 @@ export interface BodyReader {
  * @throws BodyTooLargeError as soon as more bytes than `maxMessageBytes` have come, BodiesTooLargeError when the budget
  * has none left. The rest of the body is still to come then.
  */
-export async function readBody(reader: BodyReader): Promise<string> {
+export async function readBody(reader: BodyReader): Promise<Buffer> {
   const { request, context } = reader;
   const limit = context.maxMessageBytes;
   const tooLarge = (): BodyTooLargeError => new BodyTooLargeError(`the body is larger than ${limit} bytes`);
@@ -36,7 +36,7 @@ export async function readBody(reader: BodyReader): Promise<string> {
     reader.bodyBytes += byteLength;
     chunks.push(chunk);
   }
-  return Buffer.concat(chunks).toString();
+  return Buffer.concat(chunks);
 }
 
 export type ParsedBody = { ok: true; value: JsonObject | undefined } | { ok: false; issues: ValidationIssue[] };

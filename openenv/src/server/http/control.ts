@@ -125,7 +125,7 @@ export function atOwner(handler: Handler): Handler {
     const owner = named && context.fleet?.ownerOf(named.id);
     if (owner === undefined) return handler(exchange);
     const body = await readBody(exchange);
-    context.fleet?.forward(owner, { request, response, body, named: true });
+    context.fleet?.forward(owner, { request, response, body: body.toString(), named: true });
   };
 }
 

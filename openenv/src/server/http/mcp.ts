@@ -10,6 +10,7 @@ import { forwardToRoom } from "./control.js";
 import { namedSession } from "./http-session.js";
 import { sendStatus, sendText } from "./respond.js";
 import type { Exchange, Route } from "./router.js";
+import { inTurn } from "./turn.js";
 
 /**
  * Two kinds of client at one address, told apart by what a client of real MCP has to send: it accepts event streams, or
@@ -18,25 +19,25 @@ import type { Exchange, Route } from "./router.js";
 export const MCP_ROUTES: Record<string, Route> = { "/mcp": { POST: post, GET: listen, DELETE: end } };
 
 async function post(exchange: Exchange): Promise<void> {
-  const { request, context } = exchange;
-  const body = await readBody(exchange);
-  const isMcp = speaksMcp(request.headers);
+  const bytes = await readBody(exchange);
+  if (!speaksMcp(exchange.request.headers)) return inTurn(exchange, () => answerPlainly(exchange, bytes.toString()));
+  if (forwardToOwner(exchange, mcpSession(exchange), bytes)) return;
+  const door = await doorOf(exchange.context);
+  await inTurn(exchange, () => door.handle({ ...pick(exchange), body: bytes.toString() }));
+}
+
+async function answerPlainly(exchange: Exchange, body: string): Promise<void> {
+  const { request, response, context } = exchange;
+  const { runtime, sessions } = context;
   let value: unknown;
   try {
-    if (!isMcp) value = parseJson(body, context.runtime.maxMessageItems);
+    value = parseJson(body, runtime.maxMessageItems);
   } catch (error) {
     const problem = new RpcError(RPC_ERRORS.parse, `Parse error: ${(error as Error).message}`);
     return sendRpc(exchange, rpcFailure(null, problem));
   }
-  if (forwardToOwner(exchange, isMcp ? mcpSession(exchange) : sessionOf(value), body)) return;
+  if (forwardToOwner(exchange, sessionOf(value), body)) return;
   if (createsSession(value) && forwardToRoom(exchange, body)) return;
-  if (isMcp) return (await doorOf(context)).handle({ ...pick(exchange), body });
-  await answerPlainly(exchange, value);
-}
-
-async function answerPlainly(exchange: Exchange, value: unknown): Promise<void> {
-  const { request, response, context } = exchange;
-  const { runtime, sessions } = context;
   const orchestrator = context.rights.isOrchestrator(request.headers);
   const whenGone = (giveUp: () => void): void => void response.once("close", giveUp);
   const answer = await answerRpc(value, { runtime, sessions, orchestrator, whenGone });
@@ -92,10 +93,10 @@ function pick({ request, response, forwarded }: Exchange): Pick<Exchange, "reque
 }
 
 /** True when another server of the fleet has the session and answers. */
-function forwardToOwner({ request, response, context }: Exchange, session: string, body: string): boolean {
+function forwardToOwner({ request, response, context }: Exchange, session: string, body: string | Buffer): boolean {
   const owner = session === "" ? undefined : context.fleet?.ownerOf(session);
   if (owner === undefined) return false;
-  context.fleet?.forward(owner, { request, response, body, named: true });
+  context.fleet?.forward(owner, { request, response, body: body.toString(), named: true });
   return true;
 }
 

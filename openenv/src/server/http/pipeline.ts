@@ -44,10 +44,13 @@ export class Pipeline implements Holder {
     this.#backlog = backlog;
   }
 
-  /** Calls `begin` as soon as all requests before this one are answered; never when the connection ends before. */
-  enter(response: ServerResponse, begin: () => void): void {
+  /**
+   * Calls `begin` as soon as all requests before this one are answered, with whether there were any; never when the
+   * connection ends before.
+   */
+  enter(response: ServerResponse, begin: (hasWaited: boolean) => void): void {
     this.#last = response;
-    if (response.socket !== null) return begin();
+    if (response.socket !== null) return begin(false);
     if (this.#waiting++ === 0) this.#watch();
     this.#backlog.hold(REQUEST_BYTES);
     this.#pauseIfFull();
@@ -57,7 +60,7 @@ export class Pipeline implements Holder {
       this.#waiting--;
       this.#backlog.give(REQUEST_BYTES);
       if (this.#isPaused && !this.#mustPause) this.#resume();
-      begin();
+      begin(true);
     });
   }
 

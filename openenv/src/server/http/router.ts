@@ -7,6 +7,7 @@ import { BodiesTooLargeError, BodyTooLargeError, parseBody, readBody } from "./b
 import { findPipeline, Pipeline } from "./pipeline.js";
 import { sendFailure, sendInvalid, sendJson, sendStatus } from "./respond.js";
 import { sendTokenPage } from "./token-page.js";
+import { inTurn, takeTurn } from "./turn.js";
 
 /** How long a refused body may go on. */
 const DROP_REST_MS = 2_000;
@@ -58,7 +59,11 @@ export function createRouter(context: ServerContext, lookup: Lookup) {
       arrivedAt: readArrival(),
       bodyBytes: 0,
     };
-    Pipeline.of(request.socket, context.backlog).enter(response, () => begin(exchange, lookup));
+    Pipeline.of(request.socket, context.backlog).enter(response, (hasWaited) => {
+      // A client that waits for each answer costs no look at the clock.
+      if (hasWaited) void takeTurn(exchange, () => begin(exchange, lookup));
+      else begin(exchange, lookup);
+    });
   };
 }
 
@@ -189,8 +194,9 @@ export async function withBody(
   exchange: Exchange,
   handle: (body: Record<string, unknown> | undefined) => Promise<void>,
 ): Promise<void> {
-  const text = await readBody(exchange);
-  const body = parseBody(exchange.request, text, exchange.context.runtime.maxMessageItems);
-  if (body.ok) await handle(body.value);
-  else sendInvalid(exchange, body.issues);
+  const bytes = await readBody(exchange);
+  await inTurn(exchange, () => {
+    const body = parseBody(exchange.request, bytes.toString(), exchange.context.runtime.maxMessageItems);
+    return body.ok ? handle(body.value) : sendInvalid(exchange, body.issues);
+  });
 }

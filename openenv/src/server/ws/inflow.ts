@@ -3,14 +3,13 @@ import type { WebSocket } from "ws";
 import { CLOSE_CODES } from "../../protocol/messages.js";
 import type { Holder } from "../backlog.js";
 import { readArrival } from "../loop-clock.js";
+import { LARGE_MESSAGE, type Runnable } from "../run-queue.js";
 import { FrameQueue } from "./frame-queue.js";
 import { MessageTracker } from "./message-tracker.js";
 import { type ConnectionLimits, Outflow } from "./outflow.js";
-import type { Runnable } from "./run-queue.js";
 
-/** The clock is read once for this many pipelined frames, or for one of at least this size. */
+/** The clock is read once for this many pipelined frames, or for a large one. */
 const FRAMES_PER_LOOK = 8;
-const LARGE_FRAME = 8 * 1024;
 /** More of an unfinished message is charged at once; less at the next look. */
 const CHARGED_AT = 64 * 1024;
 /** How long the close frame has to leave when memory is short. */
@@ -25,6 +24,7 @@ export interface InflowParts {
 /** When the frames of a socket are read and handled, and how much of it `ws` and the socket hold meanwhile. */
 export abstract class Inflow extends Outflow implements Runnable, Holder {
   scheduled = false;
+  readonly endsTurn = false;
   /** When the frame that is handled arrived, by the clock of `performance.now()`. */
   arrivedAt = 0;
   /** Its unfinished message is read further although the backlog is full. */
@@ -167,7 +167,7 @@ export abstract class Inflow extends Outflow implements Runnable, Holder {
 
   /** Frames of this size take long enough to look at the clock after each. */
   protected isHeavy(bytes: number): boolean {
-    return bytes >= LARGE_FRAME;
+    return bytes >= LARGE_MESSAGE;
   }
 
   protected unblock(): void {

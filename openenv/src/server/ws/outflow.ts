@@ -1,8 +1,8 @@
 import type { Socket } from "node:net";
 import type { WebSocket } from "ws";
 import type { Backlog } from "../backlog.js";
+import type { RunQueue } from "../run-queue.js";
 import type { Answer } from "./format.js";
-import type { RunQueue } from "./run-queue.js";
 
 /** Answers that the peer has not taken beyond which no more of its frames are read or handled, bytes. */
 const HIGH_WATER = 4 * 1024 * 1024;

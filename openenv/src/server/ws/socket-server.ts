@@ -15,7 +15,6 @@ import { Heartbeat } from "./heartbeat.js";
 import type { SocketProtocol } from "./protocol.js";
 import { refuseUpgrade } from "./refuse-upgrade.js";
 import { createRpcProtocol } from "./rpc-frames.js";
-import { RunQueue } from "./run-queue.js";
 import type { UiSockets } from "./ui-sockets.js";
 import { UnfinishedFrames } from "./unfinished-frames.js";
 
@@ -61,8 +60,8 @@ export function createSocketServer(context: ServerContext): SocketServer {
     "/mcp": createRpcProtocol(runtime, sessions),
   };
   const heartbeat = new Heartbeat<SessionSocket>(context.pingIntervalMs);
-  const { backlog, maxMessageBytes } = context;
-  const limits = { backlog, stallMs: STALLED_PINGS * context.pingIntervalMs, runQueue: new RunQueue() };
+  const { backlog, maxMessageBytes, runQueue } = context;
+  const limits = { backlog, stallMs: STALLED_PINGS * context.pingIntervalMs, runQueue };
   const unfinished = new UnfinishedFrames(backlog, heartbeat);
   const server = new WebSocketServer<typeof SessionSocket>({
     noServer: true,

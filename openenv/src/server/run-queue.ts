@@ -1,22 +1,26 @@
-import { Fifo } from "../../util/fifo.js";
+import { Fifo } from "../util/fifo.js";
 
-/** Milliseconds of pipelined work after which the event loop gets to do something else. */
+/** Milliseconds of work of clients that do not wait for answers after which the event loop gets to do something else. */
 const TURN_MS = 5;
 /** Milliseconds of a turn for one connection while others wait. */
 const SLICE_MS = 1;
+/** A message of this size takes long enough to look at the clock after it, bytes. */
+export const LARGE_MESSAGE = 8 * 1024;
 
-/** A connection whose frames can wait for their turn. */
+/** A connection whose messages can wait for their turn. */
 export interface Runnable {
   /** It is in the queue. */
   scheduled: boolean;
-  /** Handles frames until {@link RunQueue.isSpent}; true when more wait. */
+  /** What it begins continues in promises, which run when the turn of the event loop is over: so it is the last of it. */
+  readonly endsTurn: boolean;
+  /** Handles messages until {@link RunQueue.isSpent}; true when more wait. */
   runSlice(): boolean;
 }
 
 /**
- * Shares the event loop between the connections of a server. Frames that arrive singly are answered at once; those of a
- * peer that sends many at a time are answered here when a turn of the loop does not suffice for them: round robin, a
- * slice per connection, and after each turn the loop handles its other events.
+ * Shares the event loop between the connections of a server, sockets and HTTP alike. Messages that arrive singly are
+ * answered at once; large ones, and those of a peer that sends many at a time, are answered here when a turn of the loop
+ * does not suffice for them: round robin, a slice per connection, and after each turn the loop handles its other events.
  */
 export class RunQueue {
   readonly #waiting = new Fifo<Runnable>();
@@ -24,7 +28,7 @@ export class RunQueue {
   #until = 0;
   readonly #turn = (): void => this.#run();
 
-  /** No time is left for more than one frame at a time in this turn. It reads the clock. */
+  /** No time is left for more than one message at a time in this turn. It reads the clock. */
   isSpent(): boolean {
     const now = performance.now();
     if (this.#isArmed) return now >= this.#until;
@@ -48,13 +52,14 @@ export class RunQueue {
 
   #run(): void {
     let now = performance.now();
-    const end = now + TURN_MS;
+    let end = now + TURN_MS;
     while (this.#waiting.size > 0 && now < end) {
       const next = this.#waiting.shift() as Runnable;
       next.scheduled = false;
       this.#until = now + SLICE_MS;
       if (next.runSlice()) this.add(next);
       now = performance.now();
+      if (next.endsTurn) end = now;
     }
     this.#until = now;
     this.#isArmed = false;

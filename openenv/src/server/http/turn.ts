@@ -1,0 +1,34 @@
+import { LARGE_MESSAGE, type Runnable } from "../run-queue.js";
+import type { Exchange } from "./router.js";
+
+type Work = () => Promise<void> | void;
+
+/** Does the work of a request whose body has been read: at once when it is small, else when it is its turn. */
+export function inTurn(exchange: Exchange, work: Work): Promise<void> | void {
+  return exchange.bodyBytes < LARGE_MESSAGE ? work() : takeTurn(exchange, work);
+}
+
+/** Begins at once when time is left in this turn of the event loop, else when the run queue comes to it. */
+export function takeTurn({ response, context: { runQueue } }: Exchange, work: Work): Promise<void> | void {
+  if (!runQueue.isSpent()) return work();
+  return new Promise((resolve) => {
+    // Nobody waits for the answer once the connection has closed.
+    runQueue.add(new RequestTurn(() => resolve(response.closed ? undefined : work())));
+  });
+}
+
+/** A connection has one at most: the requests after it wait for its answer. */
+class RequestTurn implements Runnable {
+  scheduled = false;
+  readonly endsTurn = true;
+  readonly #begin: () => void;
+
+  constructor(begin: () => void) {
+    this.#begin = begin;
+  }
+
+  runSlice(): boolean {
+    this.#begin();
+    return false;
+  }
+}
