@@ -28,6 +28,11 @@ const ATTACKS: Record<string, (url: string) => Promise<unknown>> = {
   permitted: (url) => askAgain(url, renderCostly("empty lists", { items: 990_000, bytes: 15e6 })),
   nan: (url) => askAgain(url, renderCostly("non-finite numbers", { items: 990_000, bytes: 15e6 })),
   keys: (url) => askAgain(url, renderCostly("keys of one object", { items: 990_000, bytes: 15e6 })),
+  bodies: async (url) => {
+    const extra = JSON.parse(renderCostly("objects with different keys", { items: 987_000, bytes: 15e6 })) as unknown;
+    const request = renderRequest("/step", { action: { message: "x", extra } });
+    for (let i = 0; i < 6; i++) pipelineRequests(Number(new URL(url).port), again(request)).resume();
+  },
   nils: (url) => askPackedAgain(url, packCostlyStep("extra", "nil", 990_000)),
   silent: async (url) => {
     // Ten take the free slots, and one waits for a slot, so that silent ones are closed; each comes back.
@@ -71,6 +76,10 @@ async function askPackedAgain(url: string, frame: Buffer): Promise<void> {
 async function openSilent(url: string): Promise<void> {
   const { closed } = await openTestSocket(`${url}/ws`);
   void closed.then(() => openSilent(url)).catch(() => process.exit(0));
+}
+
+function* again(request: string): Generator<string> {
+  for (let sent = 0; sent < MAX_FRAMES; sent++) yield request;
 }
 
 function* repeat(first: string, rest: string): Generator<string> {

@@ -1,6 +1,7 @@
 /** What one peer, or a few, can send to a server to exhaust it. Bounded in bytes; each ends when it is disposed. */
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { connect } from "node:net";
+import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createFrameReader, encodeFrame, OPCODE } from "../src/bench/frames.js";
 import { openRawPeer, type RawPeer } from "./raw-peer.js";
@@ -93,18 +94,31 @@ export async function sendUnfinished(url: string, { peers, bytes }: { peers: num
   };
 }
 
-/** So many HTTP requests whose bodies of `bytes` lack the last byte. */
-export async function sendUnfinishedBodies(port: number, { peers, bytes }: { peers: number; bytes: number }) {
-  const head = `POST /step HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${bytes}\r\n\r\n`;
-  const body = Buffer.alloc(bytes - 1, 0x20);
+/** So many HTTP requests to `/step` whose bodies lack the last byte until they are completed. */
+export async function sendUnfinishedBodies(port: number, { peers, body }: { peers: number; body: Buffer }) {
+  const head = `POST /step HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`;
   const sockets = Array.from({ length: peers }, () => {
     const socket = connect(port, "127.0.0.1");
-    socket.on("error", () => {}).resume();
+    socket.on("error", () => {});
     socket.write(head);
-    socket.write(body);
+    socket.write(body.subarray(0, -1));
     return socket;
   });
+  const readStatus = async (socket: Socket): Promise<number> => {
+    const [answer] = (await Promise.race([once(socket, "data"), once(socket, "close")])) as [unknown];
+    return Number(String(answer).split(" ", 2)[1]);
+  };
+  const statuses = sockets.map(readStatus);
   return {
+    /** All that was written has been taken by the system. */
+    get isSent() {
+      return sockets.every(({ writableLength }) => writableLength === 0);
+    },
+    /** Sends the last bytes, all at once; the statuses of the answers, NaN for a connection that closed without one. */
+    complete(): Promise<number[]> {
+      for (const socket of sockets) socket.write(body.subarray(-1));
+      return Promise.all(statuses);
+    },
     [Symbol.asyncDispose]: async () => {
       for (const socket of sockets) socket.destroy();
       await sleep(0);

@@ -25,6 +25,8 @@ export interface Runnable {
 export class RunQueue {
   readonly #waiting = new Fifo<Runnable>();
   #isArmed = false;
+  /** Work was done in this turn before its queue was come to. */
+  #hasBegun = false;
   #until = 0;
   readonly #turn = (): void => this.#run();
 
@@ -33,6 +35,7 @@ export class RunQueue {
     const now = performance.now();
     if (this.#isArmed) return now >= this.#until;
     this.#arm();
+    this.#hasBegun = true;
     this.#until = now + TURN_MS;
     return false;
   }
@@ -52,7 +55,9 @@ export class RunQueue {
 
   #run(): void {
     let now = performance.now();
-    let end = now + TURN_MS;
+    // What came in meanwhile is next when the turn is over already.
+    let end = this.#hasBegun ? this.#until : now + TURN_MS;
+    this.#hasBegun = false;
     while (this.#waiting.size > 0 && now < end) {
       const next = this.#waiting.shift() as Runnable;
       next.scheduled = false;

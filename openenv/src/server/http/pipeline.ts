@@ -45,10 +45,10 @@ export class Pipeline implements Holder {
   }
 
   /**
-   * Calls `begin` as soon as all requests before this one are answered, with whether there were any; never when the
+   * Calls `begin` as soon as all requests before this one are answered, with whether it had to wait for them; never when the
    * connection ends before.
    */
-  enter(response: ServerResponse, begin: (hasWaited: boolean) => void): void {
+  enter(response: ServerResponse, begin: (isPipelined: boolean) => void): void {
     this.#last = response;
     if (response.socket !== null) return begin(false);
     if (this.#waiting++ === 0) this.#watch();

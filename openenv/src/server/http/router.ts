@@ -37,6 +37,8 @@ export interface Exchange {
   arrivedAt: number;
   /** What its body holds of `context.bodies`, until the request has been handled. */
   bodyBytes: number;
+  /** Its client did not wait for the answer before. */
+  isPipelined: boolean;
 }
 
 export type Handler = (exchange: Exchange) => void | Promise<void>;
@@ -58,13 +60,19 @@ export function createRouter(context: ServerContext, lookup: Lookup) {
       forwarded,
       arrivedAt: readArrival(),
       bodyBytes: 0,
+      isPipelined: false,
     };
-    Pipeline.of(request.socket, context.backlog).enter(response, (hasWaited) => {
-      // A client that waits for each answer costs no look at the clock.
-      if (hasWaited) void takeTurn(exchange, () => begin(exchange, lookup));
+    Pipeline.of(request.socket, context.backlog).enter(response, (isPipelined) => {
+      exchange.isPipelined = isPipelined;
+      // One with a body takes its turn when that has been read.
+      if (isPipelined && !hasBody(request)) void takeTurn(exchange, () => begin(exchange, lookup));
       else begin(exchange, lookup);
     });
   };
+}
+
+function hasBody({ headers }: IncomingMessage): boolean {
+  return "content-length" in headers || "transfer-encoding" in headers;
 }
 
 function begin(exchange: Exchange, lookup: Lookup): void {

@@ -3,9 +3,12 @@ import type { Exchange } from "./router.js";
 
 type Work = () => Promise<void> | void;
 
-/** Does the work of a request whose body has been read: at once when it is small, else when it is its turn. */
+/**
+ * Does the work of a request whose body has been read: at once when that is small and its client waits for each answer,
+ * which costs no look at the clock; else when it is its turn.
+ */
 export function inTurn(exchange: Exchange, work: Work): Promise<void> | void {
-  return exchange.bodyBytes < LARGE_MESSAGE ? work() : takeTurn(exchange, work);
+  return exchange.bodyBytes < LARGE_MESSAGE && !exchange.isPipelined ? work() : takeTurn(exchange, work);
 }
 
 /** Begins at once when time is left in this turn of the event loop, else when the run queue comes to it. */

@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { type Flood, flood, peakMemory, sendUnfinished, sendUnfinishedBodies } from "../../../test-support/attacks.js";
+import { renderCostly } from "../../../test-support/costly-messages.js";
 import { openAll, RESET, startFleet, step, until } from "../../../test-support/fleet.js";
 import { pipelineRequests, renderRequest } from "../../../test-support/pipelined-requests.js";
 import { MEMORY_CEILING_BYTES } from "../backlog.js";
@@ -19,7 +20,7 @@ function* manyRequests(): Generator<string> {
 }
 
 test.skipIf(!existsSync("/proc/self/status"))(
-  "stays below the ceiling of memory while all attacks run at once, and closes no session that takes no part",
+  "stays below the ceiling of memory while unfinished, one-byte, pipelined, untaken and costly messages come at once, and closes no session that takes no part",
   async () => {
     await using server = await startFleet({ MAX_CONCURRENT_ENVS: "400" });
     const bystanders = await openAll(server.url, BYSTANDERS);
@@ -34,13 +35,18 @@ test.skipIf(!existsSync("/proc/self/status"))(
 
     const unfinished = await sendUnfinished(server.url, { peers: 90, bytes: 15 * MB });
     for (const { socket } of unfinished.peers) socket.resume();
-    started.push(unfinished, await sendUnfinishedBodies(port, { peers: 20, bytes: 15 * MB }));
+    started.push(unfinished, await sendUnfinishedBodies(port, { peers: 20, body: Buffer.alloc(15 * MB, 0x20) }));
     const oneByte = { count: 6_000_000, payload: Buffer.from("1"), before: [RESET, step(ENDLESS)] };
     for (let i = 0; i < 20; i++) floods.push(await flood(server.url, oneByte));
     // They read nothing: 12 MB of answers each.
     const payload = Buffer.from(JSON.stringify(step(LARGE)));
     for (let i = 0; i < 90; i++) floods.push(await flood(server.url, { count: 12, payload, before: [RESET] }));
     const requests = Array.from({ length: 40 }, () => pipelineRequests(port, manyRequests()));
+    const costly = renderCostly("empty lists", { items: 990_000, bytes: 15 * MB });
+    const frame = Buffer.from(`{"type":"step","data":{"amount":1,"any":${costly}}}`.padEnd(15 * MB));
+    floods.push(await flood(server.url, { count: 20, payload: frame, before: [RESET], onAnswer: () => {} }));
+    const request = renderRequest("/step", { action: { amount: 1, any: JSON.parse(costly) as unknown } });
+    requests.push(pipelineRequests(port, Array<string>(20).fill(request)).resume());
 
     const hasClosed = (): boolean => unfinished.peers.some(({ socket }) => socket.destroyed);
     let rounds = 0;

@@ -1,7 +1,8 @@
 import { existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import { type Flood, flood, peakMemory, sendUnfinished } from "../../../test-support/attacks.js";
+import { type Flood, flood, peakMemory, sendUnfinished, sendUnfinishedBodies } from "../../../test-support/attacks.js";
+import { renderCostly } from "../../../test-support/costly-messages.js";
 import { type Fleet, openAll, RESET, startFleet, step, until } from "../../../test-support/fleet.js";
 import { OPCODE } from "../../bench/frames.js";
 
@@ -121,6 +122,34 @@ describe.skipIf(!existsSync("/proc/self/status"))("a server that is flooded", ()
     },
     60_000,
   );
+
+  test("answers 20 other sessions while 12 bodies of 4.5 MB that were completed at once are handled, and loses no worker", async () => {
+    await using server = await startFleet({ WORKER_TIMEOUT: "8", MAX_CONCURRENT_ENVS: "50" });
+    const bystanders = await openAll(server.url, BYSTANDERS);
+    const body = Buffer.from(
+      `{"action":{"amount":1,"any":${renderCostly("objects with different keys", { items: 987_000, bytes: 15 * MB })}}}`,
+    );
+    await using attack = await sendUnfinishedBodies(Number(new URL(server.url).port), { peers: 12, body });
+    await until(() => attack.isSent);
+    // What the system holds of them is read.
+    await sleep(1_500);
+    await stepAll(bystanders, 5);
+    const before = await stepAll(bystanders.slice(0, 1), 1);
+    let isDone = false;
+    const completed = attack.complete().finally(() => {
+      isDone = true;
+    });
+    let rounds = 0;
+    for (; !isDone; rounds++) await stepAll(bystanders.slice(0, 1), 1);
+    // The environment does not declare the member: each body is read, checked and refused.
+    expect(await completed).toEqual(Array(12).fill(422));
+    // One body at a time: the bystander is answered between two of them at least every second time.
+    expect(rounds).toBeGreaterThanOrEqual(6);
+    expect(await stepAll(bystanders.slice(0, 1), 1)).toBe(before + rounds + 1);
+    expect(await stepAll(bystanders.slice(1), 1)).toBe((BYSTANDERS - 1) * 6);
+    expect(lossesOf(server)).toEqual([]);
+    await closeAll(bystanders);
+  }, 120_000);
 
   test("stays below its ceiling with 90 unfinished frames of 15 MB, and closes those that make no progress", async () => {
     await using server = await startFleet({ MAX_CONCURRENT_ENVS: "120" });
