@@ -94,7 +94,7 @@ test("peers that send large requests and large frames without waiting take turns
     sockets.push(pipelineRequests(port, request.repeat(EACH)).resume());
   }
   for (const [i, socket] of frames.entries()) {
-    socket.send(...Array<object>(EACH).fill({ type: "step", data: largeStep(half + i) }) as []);
+    socket.send(...(Array<object>(EACH).fill({ type: "step", data: largeStep(half + i) }) as []));
   }
   await waitFor(() => ran.length === PEERS * EACH);
   for (const socket of sockets) socket.destroy();

@@ -52,7 +52,13 @@ export class McpGateway implements McpDoor {
   }
 
   async handle({ body, ...rest }: McpRequest): Promise<void> {
-    const parts = { context: this.#context, path: "/mcp", arrivedAt: performance.now(), bodyBytes: 0, isPipelined: false };
+    const parts = {
+      context: this.#context,
+      path: "/mcp",
+      arrivedAt: performance.now(),
+      bodyBytes: 0,
+      isPipelined: false,
+    };
     const exchange: Exchange = { ...rest, ...parts };
     let value: unknown;
     try {
