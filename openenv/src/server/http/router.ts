@@ -65,7 +65,7 @@ export function createRouter(context: ServerContext, lookup: Lookup) {
     Pipeline.of(request.socket, context.backlog).enter(response, (isPipelined) => {
       exchange.isPipelined = isPipelined;
       // One with a body takes its turn when that has been read.
-      if (isPipelined && !hasBody(request)) void takeTurn(exchange, () => begin(exchange, lookup));
+      if (isPipelined && !hasBody(request)) void takeTurn(exchange, async () => begin(exchange, lookup));
       else begin(exchange, lookup);
     });
   };
@@ -203,8 +203,9 @@ export async function withBody(
   handle: (body: Record<string, unknown> | undefined) => Promise<void>,
 ): Promise<void> {
   const bytes = await readBody(exchange);
-  await inTurn(exchange, () => {
+  await inTurn(exchange, async () => {
     const body = parseBody(exchange.request, bytes.toString(), exchange.context.runtime.maxMessageItems);
-    return body.ok ? handle(body.value) : sendInvalid(exchange, body.issues);
+    if (body.ok) await handle(body.value);
+    else sendInvalid(exchange, body.issues);
   });
 }

@@ -1,18 +1,19 @@
 import { LARGE_MESSAGE, type Runnable } from "../run-queue.js";
 import type { Exchange } from "./router.js";
 
-type Work = () => Promise<void> | void;
+/** It rejects and does not throw: nobody above a turn would catch that. */
+type Work = () => Promise<void>;
 
 /**
  * Does the work of a request whose body has been read: at once when that is small and its client waits for each answer,
  * which costs no look at the clock; else when it is its turn.
  */
-export function inTurn(exchange: Exchange, work: Work): Promise<void> | void {
+export function inTurn(exchange: Exchange, work: Work): Promise<void> {
   return exchange.bodyBytes < LARGE_MESSAGE && !exchange.isPipelined ? work() : takeTurn(exchange, work);
 }
 
 /** Begins at once when time is left in this turn of the event loop, else when the run queue comes to it. */
-export function takeTurn({ response, context: { runQueue } }: Exchange, work: Work): Promise<void> | void {
+export function takeTurn({ response, context: { runQueue } }: Exchange, work: Work): Promise<void> {
   if (!runQueue.isSpent()) return work();
   return new Promise((resolve) => {
     // Nobody waits for the answer once the connection has closed.
