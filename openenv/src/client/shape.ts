@@ -49,8 +49,7 @@ export function contractShape(contract: ClientContract, { raw = false } = {}): S
       return encodeBytes(value, parsed.data, raw) as JsonObject;
     },
     read,
-    readStep: (action, fields) =>
-      contract.toolsOnly || isToolStep(action) ? fields : read("observation", fields),
+    readStep: (action, fields) => (contract.toolsOnly || isToolStep(action) ? fields : read("observation", fields)),
     tools: Object.keys(tools),
     writeCall: (tool, given) => {
       const parsed = tools[tool]?.input?.safeParse(given);

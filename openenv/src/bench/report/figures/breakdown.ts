@@ -4,7 +4,7 @@ import { seconds, whole } from "../tables.js";
 import { type Bar, drawBars } from "./bars.js";
 import { createFigure, type Figure, type Omitted, type Setting } from "./figure.js";
 
-const PARTS = ["connect", "reset", "step"] as const;
+const PARTS = ["start", "connect", "reset", "step"] as const;
 const STEP = "step beyond its wait";
 
 /** Where the time goes at the largest batch of each subject; the wait itself is left out, as it is the same for all. */
@@ -32,7 +32,7 @@ export function drawBreakdown(rows: readonly NamedRow[], setting: Setting): Figu
     })),
   );
   const says =
-    "Medians of connect, reset and step. Black line: the smallest and the largest sum of the single repetitions.";
+    "Medians of start (the client's own), connect, reset and step. Black line: the smallest and the largest sum of the single repetitions.";
   const names = PARTS.map((part) => (part === "step" ? STEP : part));
   return createFigure(
     { name: "breakdown", title, says },
