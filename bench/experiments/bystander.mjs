@@ -21,7 +21,7 @@ const ATTACKS = {
   permitted: "frames of 990,000 values, accepted",
   nan: "frames of 990,000 NaN and -Infinity",
   keys: "frames of an object with 198,000 keys",
-  bodies: "6 peers with HTTP bodies of 4.5 MB, 329,000 objects each",
+  bodies: "6 peers with HTTP bodies of 164,000 objects each",
   nils: "MessagePack frames of 990,000 nils",
   silent: "ten silent sockets that hold the free slots, and one that waits",
 };

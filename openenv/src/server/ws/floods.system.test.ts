@@ -123,7 +123,7 @@ describe.skipIf(!existsSync("/proc/self/status"))("a server that is flooded", ()
     60_000,
   );
 
-  test("answers 20 other sessions while 12 bodies of 4.5 MB that were completed at once are handled, and loses no worker", async () => {
+  test("answers 20 other sessions while 12 bodies of 164,000 objects that were completed at once are handled, and loses no worker", async () => {
     await using server = await startFleet({ WORKER_TIMEOUT: "8", MAX_CONCURRENT_ENVS: "50" });
     const bystanders = await openAll(server.url, BYSTANDERS);
     const body = Buffer.from(
