@@ -20,6 +20,8 @@ export function burstRow(told: Told): NamedRow {
     wall_seconds: wait_seconds,
     requests_per_second: requests,
     effective_concurrency: requests,
+    start_spread_ms: 2,
+    ...percentiles("start", 0),
     ...percentiles("connect", 10),
     ...percentiles("reset", 5),
     ...percentiles("step", step),
