@@ -16,6 +16,15 @@ import { stageSpace } from "../push/stage-space.js";
 
 const ECHO = join(import.meta.dirname, "../../../../envs/echo");
 const BASE = "node:20-slim";
+/** An environment whose step has no end. */
+const SLOW = `
+  import { defineContract, defineEnvironment } from "openenv-ts";
+  import * as z from "zod";
+  const slow = defineContract({ name: "echo_env", action: z.object({}), observation: z.object({}) });
+  export default defineEnvironment(slow, () => ({
+    reset: () => ({ observation: {} }),
+    step: () => new Promise(() => {}),
+  }));`;
 const LIMIT_BYTES = 25e6;
 /** Packages are fetched, and other tests run. */
 const TIME_LIMIT = { timeout: 600_000 };
@@ -78,6 +87,36 @@ describe.skipIf(!engine.available)("the image of the echo environment", TIME_LIM
     expect(Labels).toMatchObject({ "openenv.environment": "echo_env", "org.opencontainers.image.title": "echo_env" });
   });
 
+  test("ends within the time of docker stop, and closes its sessions in order", async () => {
+    const slow = `${tag}-slow`;
+    await using context = await createProject({
+      Dockerfile: `FROM ${tag}\nCOPY environment.js dist/server/environment.js\n`,
+      "environment.js": SLOW,
+    });
+    await docker("build", "--quiet", "--tag", slow, context.dir);
+    const id = await docker("run", "--detach", "--publish", "127.0.0.1::8000", slow);
+    try {
+      const url = `http://${await docker("port", id, "8000/tcp")}`;
+      const status = () =>
+        fetch(`${url}/readyz`).then(
+          (answer) => answer.status,
+          () => 0,
+        );
+      await vi.waitUntil(async () => (await status()) === 200, { timeout: 60_000, interval: 200 });
+      await using idle = await openTestSocket(`${url}/ws`);
+      await using busy = await openTestSocket(`${url}/ws`);
+      for (const socket of [idle, busy]) await socket.ask({ type: "reset" });
+      busy.send({ type: "step", data: {} });
+      await docker("stop", id);
+      expect([(await idle.closed).code, (await busy.closed).code]).toEqual([1012, 1012]);
+      // One that is killed after ten seconds has 137.
+      expect(await docker("inspect", "--format", "{{.State.ExitCode}}", id)).toBe("0");
+    } finally {
+      await docker("rm", "--force", id);
+      await docker("rmi", "--force", slow);
+    }
+  });
+
   test("has JavaScript only: neither sources nor a compiler", async () => {
     const listed = await docker("run", "--rm", "--entrypoint", "find", tag, "/app", "-type", "f");
     const files = listed.split("\n");
@@ -96,7 +135,7 @@ describe.skipIf(!engine.available)("the image of the echo environment", TIME_LIM
     const [kind, ...command] = (await inspectImage(tag)).Config.Healthcheck?.Test ?? [];
     expect(kind).toBe("CMD");
     await docker("exec", id, ...command);
-    expect((await inspectImage(tag)).Config.Healthcheck).toMatchObject({ Interval: 5e9 });
+    expect((await inspectImage(tag)).Config.Healthcheck).toMatchObject({ Interval: 5e9, Retries: 12 });
     await expect(docker("exec", "--env", "PORT=1", id, ...command)).rejects.toThrow();
   });
 

@@ -3,7 +3,7 @@ import type { Topology } from "../topology.js";
 import {
   BALANCER_IMAGES,
   fingerprint,
-  healthCommand,
+  healthcheck,
   proxyNote,
   refuseHost,
   SERVICE_DEFAULTS,
@@ -110,13 +110,7 @@ function server(topology: Topology): object {
     environment: { ...serverVariables(topology), ...tokenVariables() },
     "# Sessions get their time before a server is killed.": null,
     stop_grace_period: `${stopSeconds(topology)}s`,
-    healthcheck: {
-      test: ["CMD", ...healthCommand(topology)],
-      interval: "5s",
-      timeout: "3s",
-      retries: 3,
-      start_period: "30s",
-    },
+    healthcheck: healthcheck(topology),
     ...(runtimeClass !== undefined && { runtime: runtimeClass }),
     deploy: {
       resources: {

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { ConfigError } from "../../errors.js";
+import { countSilentChecks, stopSeconds as serverStopSeconds } from "../../protocol/server-times.js";
 import type { Topology } from "../topology.js";
 
 /** Images of the balancers. The tests run what is installed, which may be older: the guide says which versions were. */
@@ -60,6 +61,20 @@ export function healthCommand({ port }: Topology): string[] {
   return ["node", "-e", `process.exitCode = 1; ${ask}`];
 }
 
+const CHECK_SECONDS = 5;
+
+/** The health check of a server, in the words of Compose; a swarm restarts a server that fails it. */
+export function healthcheck(topology: Topology): object {
+  return {
+    test: ["CMD", ...healthCommand(topology)],
+    interval: `${CHECK_SECONDS}s`,
+    timeout: "3s",
+    "# Silent for longer than WORKER_TIMEOUT and STEP_TIMEOUT, which end what hangs at a lower cost.": null,
+    retries: countSilentChecks(CHECK_SECONDS, topology.variables),
+    start_period: "30s",
+  };
+}
+
 /** Names what a file says: a target that keeps a balancer as long as its description is the same takes the new one up. */
 export function fingerprint(text: string): string {
   return createHash("sha256").update(text).digest("hex").slice(0, 12);
@@ -71,17 +86,17 @@ export function refuseHost(target: string, { balancer }: Topology): void {
   throw new ConfigError(`${target} says itself where the balancer is published: leave balancer.host out.`);
 }
 
-/** Seconds after those for sessions: answers in flight get the first three, and what is left is closed. */
-const CLOSE_SECONDS = 5;
+/** Seconds after those for sessions, which answers in flight get. */
+const ANSWER_SECONDS = 3;
 
 /** What a server has to know to end within {@link stopSeconds}. */
 export function stopVariables({ graceSeconds }: Topology): Record<string, string> {
-  return { SHUTDOWN_DRAIN: String(graceSeconds), SHUTDOWN_GRACE: String(CLOSE_SECONDS - 2) };
+  return { SHUTDOWN_DRAIN: String(graceSeconds), SHUTDOWN_GRACE: String(ANSWER_SECONDS) };
 }
 
 /** Seconds until a server that was told to end is killed. */
-export function stopSeconds({ graceSeconds }: Topology): number {
-  return graceSeconds + CLOSE_SECONDS;
+export function stopSeconds(topology: Topology): number {
+  return serverStopSeconds(stopVariables(topology));
 }
 
 /**

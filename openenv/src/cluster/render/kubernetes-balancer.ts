@@ -1,7 +1,7 @@
+import { unprivileged, WITHOUT_RIGHTS } from "../../util/pod-security.js";
 import type { Topology } from "../topology.js";
 import { BALANCER_IMAGES, fingerprint, LEAVE_SECONDS, stopSeconds } from "./container.js";
 import { renderEnvoy } from "./envoy.js";
-import { unprivileged, WITHOUT_RIGHTS } from "./pod-security.js";
 import { type EnvoySize, sizeEnvoys } from "./sizing.js";
 import { renderYaml } from "./yaml.js";
 

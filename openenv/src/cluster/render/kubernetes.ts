@@ -1,21 +1,19 @@
 import { ConfigError } from "../../errors.js";
+import { countSilentChecks } from "../../protocol/server-times.js";
+import { SERVER_USER, unprivileged, WITHOUT_RIGHTS } from "../../util/pod-security.js";
 import type { Topology } from "../topology.js";
 import { LEAVE_SECONDS, serverVariables, stopSeconds } from "./container.js";
 import { renderBalancerManifests } from "./kubernetes-balancer.js";
 import { loadRatio, metric } from "./metric.js";
 import { renderPodScrape } from "./monitoring.js";
-import { unprivileged, WITHOUT_RIGHTS } from "./pod-security.js";
 import { countSurge } from "./sizing.js";
 import type { RenderedFiles } from "./targets.js";
 import { renderYaml } from "./yaml.js";
 
-/** Seconds between two questions whether the server lives, and those in which it replaces a worker by itself. */
+/** Seconds between two questions whether the server lives. */
 const LIVE_SECONDS = 10;
-const REPLACE_SECONDS = 30;
 /** Share of its capacity at which a server should have company. */
 const FILL = 0.8;
-/** The user of the images that the template builds, which has no name. */
-const SERVER_USER = 1000;
 /** By which the autoscaler knows the load of a Pod. */
 const LOAD_METRIC = "openenv_load_ratio";
 const PAUSE_IMAGE = "registry.k8s.io/pause:3.10";
@@ -85,7 +83,11 @@ function deployment(topology: Topology): object {
                 failureThreshold: 2,
               },
               "# Silent for longer than WORKER_TIMEOUT and STEP_TIMEOUT, which end what hangs at a lower cost.": null,
-              livenessProbe: { ...live, periodSeconds: LIVE_SECONDS, failureThreshold: silentPeriods(topology) },
+              livenessProbe: {
+                ...live,
+                periodSeconds: LIVE_SECONDS,
+                failureThreshold: countSilentChecks(LIVE_SECONDS, topology.variables),
+              },
               lifecycle: { preStop: { sleep: { seconds: LEAVE_SECONDS } } },
               securityContext: WITHOUT_RIGHTS,
             },
@@ -94,14 +96,6 @@ function deployment(topology: Topology): object {
       },
     },
   };
-}
-
-/** Probes without an answer until the server is restarted. */
-function silentPeriods({ variables }: Topology): number {
-  const limits = [variables["WORKER_TIMEOUT"] ?? 30, variables["STEP_TIMEOUT"] ?? 0]
-    .map(Number)
-    .filter(Number.isFinite);
-  return Math.ceil((Math.max(...limits, 0) + REPLACE_SECONDS) / LIVE_SECONDS);
 }
 
 /** Without an address of its own: its name stands for those of all servers. */

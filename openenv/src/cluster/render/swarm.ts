@@ -3,7 +3,7 @@ import type { Topology } from "../topology.js";
 import {
   BALANCER_IMAGES,
   fingerprint,
-  healthCommand,
+  healthcheck,
   proxyNote,
   refuseHost,
   SERVICE_DEFAULTS,
@@ -67,13 +67,7 @@ export function renderSwarm(topology: Topology): RenderedFiles {
         environment: { ...serverVariables(topology), ...tokenVariables() },
         networks: ["inner"],
         stop_grace_period: `${stopSeconds(topology)}s`,
-        healthcheck: {
-          test: ["CMD", ...healthCommand(topology)],
-          interval: "5s",
-          timeout: "3s",
-          retries: 3,
-          start_period: "30s",
-        },
+        healthcheck: healthcheck(topology),
         deploy: {
           replicas: mostNodes(topology),
           "# The balancer learns each server's address: behind one virtual address it could not tell them apart.": null,

@@ -19,6 +19,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { startEngineProxy } from "../../../test-support/engine-proxy.js";
 import { buildImage, listContainers, SERVERS, type TestImage } from "../../../test-support/images.js";
 import { requireDocker, requireRegistry } from "../../../test-support/requirement.js";
+import { openTestSocket } from "../../../test-support/socket.js";
 import { findFreePort } from "../../util/free-port.js";
 
 const docker = await requireDocker();
@@ -28,10 +29,11 @@ const OWN = `openenv.pid=${process.pid}`;
 
 describe.skipIf(!docker.available)("containers", { timeout: 120_000 }, () => {
   const images: TestImage[] = [];
-  const image: Record<"counter" | "exposed" | "other" | "healthOnly" | "deaf" | "ends", string> = {
+  const image: Record<"counter" | "exposed" | "other" | "drains" | "healthOnly" | "deaf" | "ends", string> = {
     counter: "",
     exposed: "",
     other: "",
+    drains: "",
     healthOnly: "",
     deaf: "",
     ends: "",
@@ -46,6 +48,7 @@ describe.skipIf(!docker.available)("containers", { timeout: 120_000 }, () => {
     await build("counter", SERVERS.counter);
     await build("exposed", SERVERS.counter, ["ENV PORT=9123", "EXPOSE 9123"]);
     await build("other", SERVERS.counter.replace("handleSignals", "port: 7860, handleSignals"));
+    await build("drains", SERVERS.counter, ["ENV SHUTDOWN_DRAIN=4 SHUTDOWN_GRACE=1"]);
     await build("healthOnly", SERVERS.healthOnly, ["EXPOSE 8000"]);
     await build("deaf", SERVERS.deaf);
     await build("ends", SERVERS.ends);
@@ -88,6 +91,14 @@ describe.skipIf(!docker.available)("containers", { timeout: 120_000 }, () => {
     });
     expect(report.passed, renderCheckReport(report)).toBe(true);
   }, 300_000);
+
+  test("close gives the sessions the time that the image says, and then closes them in order", async () => {
+    const server = await dockerProvider().start({ image: image.drains });
+    await using idle = await openTestSocket(`${server.url}/ws`);
+    await idle.ask({ type: "reset" });
+    await server.close();
+    expect((await idle.closed).code).toBe(1012);
+  });
 
   test("fromDockerImage gives a client whose close stops the container", async () => {
     const env = await fromDockerImage(image.counter, { env: { HELLO: "world" } });

@@ -1,4 +1,5 @@
 import { ConfigError, ProviderError } from "../../errors.js";
+import { stopSeconds } from "../../protocol/server-times.js";
 import { isTaken } from "../../util/free-port.js";
 import { httpUrl } from "../../util/http-url.js";
 import type { Acquired, Start } from "../acquired.js";
@@ -31,8 +32,8 @@ export function dockerProvider(options: DockerProviderOptions = {}): Provider {
 }
 
 const NAME = "docker";
-/** What the server gets to end in order. */
-const STOP_SECONDS = "3";
+/** That the engine gets for its own part of ending a container. */
+const ANSWER_MS = 60_000;
 
 async function startContainer(spec: StartSpec, settings: ContainerSettings): Promise<Started> {
   refuseReplicas(NAME, spec);
@@ -63,7 +64,9 @@ async function startContainer(spec: StartSpec, settings: ContainerSettings): Pro
     start.running({ logs: () => readContainerLogs(engine, name) });
     start.progress(`starting the container ${name}`);
     await engine.ask("POST", `/containers/${name}/start`, { signal: start.signal }).catch(refused);
-    start.onRelease(() => stop(engine, name, start));
+    const limit = stopSeconds({ ...config.env, ...env });
+    // A failed start has nobody to wait for.
+    start.onRelease(() => (start.failed ? undefined : stop(engine, name, limit)));
     return {
       url: await findUrls({ engine, name, ports, settings, start }),
       logs: () => readContainerLogs(engine, name),
@@ -118,10 +121,10 @@ function refused(error: unknown): never {
   throw new ProviderError("START_FAILED", text, { cause: error });
 }
 
-async function stop(engine: Engine, name: string, start: Start): Promise<void> {
-  // A failed start has nobody to wait for.
-  if (start.failed) return;
-  await engine.ask("POST", `/containers/${name}/stop`, { query: { t: STOP_SECONDS } }).catch((error: unknown) => {
+/** Its sessions are closed in order; it is killed after so many seconds. */
+async function stop(engine: Engine, name: string, seconds: number): Promise<void> {
+  const call = { query: { t: String(seconds) }, timeoutMs: seconds * 1_000 + ANSWER_MS };
+  await engine.ask("POST", `/containers/${name}/stop`, call).catch((error: unknown) => {
     if (!(error instanceof EngineError)) throw error;
   });
 }

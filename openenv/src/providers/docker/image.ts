@@ -18,6 +18,8 @@ export interface ImageConfig {
 export interface Healthcheck {
   Interval?: number;
   StartPeriod?: number;
+  /** Failures in a row; undefined or 0 for the engine's default. */
+  Retries?: number;
 }
 
 /** Returns the name. @throws ConfigError for what is none: it becomes part of a path. */

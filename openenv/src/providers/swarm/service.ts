@@ -1,3 +1,4 @@
+import { countSilentChecks, stopSeconds } from "../../protocol/server-times.js";
 import type { ImageConfig } from "../docker/image.js";
 import { renderLabels } from "../docker/labels.js";
 import type { StartOptions } from "../provider.js";
@@ -11,19 +12,17 @@ export interface ServiceSpec {
   ports: readonly number[];
   count: number;
   settings: ServiceSettings;
-  /** What {@link renderHealthcheck} made of the image's. */
-  healthcheck: object | undefined;
+  /** What {@link renderLife} made of the image's. */
+  life: object;
 }
 
 const SECOND = 1e9;
-/** What a server gets to end in order. */
-const STOP_SECONDS = 3;
 /** How long a new replica of an update must stand before the next one is exchanged. */
 const MONITOR_SECONDS = 5;
 
 /** The body of `POST /services/create`. */
 export function renderService(spec: ServiceSpec): Record<string, unknown> {
-  const { name, image, env = {}, ports, count, settings, healthcheck } = spec;
+  const { name, image, env = {}, ports, count, settings, life } = spec;
   const { Memory: memory, NanoCpus: cpus } = settings.host;
   return {
     Name: name,
@@ -32,8 +31,7 @@ export function renderService(spec: ServiceSpec): Record<string, unknown> {
       ContainerSpec: {
         Image: image,
         Env: Object.entries(env).map(([key, value]) => `${key}=${value}`),
-        StopGracePeriod: STOP_SECONDS * SECOND,
-        Healthcheck: healthcheck,
+        ...life,
       },
       Resources: {
         Limits: { ...(memory !== undefined && { MemoryBytes: memory }), ...(cpus !== undefined && { NanoCPUs: cpus }) },
@@ -55,16 +53,36 @@ export function renderService(spec: ServiceSpec): Record<string, unknown> {
   };
 }
 
+/** What depends on the image and its variables: when a swarm kills a replica that is to stop, and one that hangs. */
+export function renderLife(image: ImageConfig, env: StartOptions["env"], apiVersion: string): object {
+  const variables = { ...image.env, ...env };
+  return {
+    StopGracePeriod: stopSeconds(variables) * SECOND,
+    Healthcheck: renderHealthcheck(image.healthcheck, variables, apiVersion),
+  };
+}
+
 /**
  * How often a swarm checks a replica; undefined for an image without a HEALTHCHECK. A replica counts as running from its
- * first success on, and the default is 30 s to the first check. The command stays the image's own.
+ * first success on, and the default is 30 s to the first check. The command stays the image's own. A replica that is
+ * checked more often than its image says is not restarted sooner.
  */
-export function renderHealthcheck({ healthcheck }: ImageConfig, apiVersion: string): object | undefined {
+function renderHealthcheck(
+  healthcheck: ImageConfig["healthcheck"],
+  variables: ImageConfig["env"],
+  apiVersion: string,
+): object | undefined {
   if (healthcheck === undefined) return undefined;
-  const { Interval: interval, StartPeriod: startPeriod } = healthcheck;
+  const { Interval: ofImage, StartPeriod: startPeriod, Retries: retries } = healthcheck;
   const [major = 0, minor = 0] = apiVersion.split(".").map(Number);
+  const given = (ofImage || ENGINE.intervalSeconds * SECOND) / SECOND;
+  const interval = Math.min(given, CHECK_SECONDS);
   return {
-    Interval: Math.min(interval || Number.POSITIVE_INFINITY, CHECK_SECONDS * SECOND),
+    Interval: interval * SECOND,
+    Retries: Math.max(
+      countSilentChecks(interval, variables),
+      Math.ceil(((retries || ENGINE.retries) * given) / interval),
+    ),
     ...((major > 1 || minor >= START_INTERVAL_MINOR) && {
       StartPeriod: startPeriod || START_PERIOD_SECONDS * SECOND,
       StartInterval: SECOND,
@@ -72,6 +90,8 @@ export function renderHealthcheck({ healthcheck }: ImageConfig, apiVersion: stri
   };
 }
 
+/** Where an image does not say it. */
+const ENGINE = { intervalSeconds: 30, retries: 3 };
 const CHECK_SECONDS = 5;
 const START_PERIOD_SECONDS = 30;
 /** The API of the engine knows `StartInterval` from 1.44 on. */

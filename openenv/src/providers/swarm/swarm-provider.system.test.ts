@@ -8,6 +8,7 @@ import { startEngineProxy } from "../../../test-support/engine-proxy.js";
 import { buildImage, SERVERS, type TestImage } from "../../../test-support/images.js";
 import { requireSwarm } from "../../../test-support/requirement.js";
 import { waitFor } from "../../../test-support/servers.js";
+import { openTestSocket } from "../../../test-support/socket.js";
 
 const swarm = await requireSwarm();
 const run = promisify(execFile);
@@ -24,7 +25,7 @@ const services = () => docker("service", "ls", "--quiet", "--filter", `label=${O
 
 describe.skipIf(!swarm.available)("services", () => {
   const images: TestImage[] = [];
-  const image = { named: "", second: "", deaf: "", ends: "", healthOnly: "", slowlyChecked: "" };
+  const image = { named: "", second: "", deaf: "", ends: "", healthOnly: "", slowlyChecked: "", drains: "" };
 
   beforeAll(async () => {
     const build = async (name: keyof typeof image, source: string, lines: string[] = []): Promise<void> => {
@@ -35,6 +36,7 @@ describe.skipIf(!swarm.available)("services", () => {
     await build("named", NAMED);
     await build("second", NAMED, ["ENV HELLO=second PORT=9000", "EXPOSE 9000"]);
     await build("slowlyChecked", NAMED, ["HEALTHCHECK --interval=30s CMD true"]);
+    await build("drains", NAMED, ["ENV SHUTDOWN_DRAIN=4 SHUTDOWN_GRACE=1"]);
     await build("deaf", SERVERS.deaf);
     await build("ends", SERVERS.ends);
     await build("healthOnly", SERVERS.healthOnly, ["EXPOSE 8000"]);
@@ -101,6 +103,14 @@ describe.skipIf(!swarm.available)("services", () => {
     };
     await expect.poll(meet, { timeout: 120_000, interval: 200 }).toBe(3);
     await second.env.close();
+  }, 300_000);
+
+  test("an update gives the sessions of a replica the time that the image says, and then closes them in order", async () => {
+    await using server = await swarmProvider().start({ image: image.drains, replicas: 1 });
+    await using idle = await openTestSocket(`${server.url}/ws`);
+    await idle.ask({ type: "reset" });
+    await server.update(image.second);
+    expect((await idle.closed).code).toBe(1012);
   }, 300_000);
 
   test("a rolling update exchanges every replica, and one that does not run is taken back", async () => {

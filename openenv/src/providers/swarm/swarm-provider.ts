@@ -13,7 +13,7 @@ import { startEnvironment } from "../start.js";
 import { createBalancer } from "./balancer.js";
 import { parseOptions, type ServiceSettings, type SwarmProviderOptions } from "./options.js";
 import { createReplicas } from "./replicas.js";
-import { renderHealthcheck, renderService } from "./service.js";
+import { renderLife, renderService } from "./service.js";
 import { removeService } from "./sweep.js";
 import { updateService } from "./update.js";
 
@@ -69,8 +69,8 @@ async function startService(spec: StartSpec, settings: ServiceSettings): Promise
     start.progress(`creating a service of ${image}`);
     start.onRelease(guard({ module: SWEEP, make: "createSwarmSweeper", options: address }));
     const auth = await registryAuth(image, process.env);
-    const healthcheck = renderHealthcheck(config, api);
-    const body = renderService({ name, image, env, ports, count, settings, healthcheck });
+    const life = renderLife(config, env, api);
+    const body = renderService({ name, image, env, ports, count, settings, life });
     await makeRemovable(
       start,
       () => create(engine, body, auth),
@@ -90,7 +90,7 @@ async function startService(spec: StartSpec, settings: ServiceSettings): Promise
       });
       // Those of the old image too: it may be restored.
       ports = [...new Set([...portCandidates({ containerPort }, found, env), ...ports])];
-      await updateService({ engine, name, image: next, ports, healthcheck: renderHealthcheck(found, api), signal });
+      await updateService({ engine, name, image: next, ports, life: renderLife(found, env, api), signal });
       await replicas.waitFor(count, signal);
     };
     return { url: balancer.url, logs };

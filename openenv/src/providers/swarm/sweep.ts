@@ -19,10 +19,9 @@ export function createSwarmSweeper(address: EngineAddress): Sweeper {
 
 /** Removes a service and waits until its containers are gone; nothing happens when it is. */
 export async function removeService(engine: Engine, name: string): Promise<void> {
-  await engine.ask("DELETE", `/services/${name}`).catch((error: unknown) => {
-    if (!(error instanceof EngineError) || error.status !== 404) throw error;
-  });
-  const deadline = Date.now() + GRACE_MS;
+  const graceMs = await readGrace(engine, name);
+  await engine.ask("DELETE", `/services/${name}`).catch(gone);
+  const deadline = Date.now() + graceMs + END_MS;
   for (;;) {
     const containers = await listContainers(engine, name);
     if (containers.length === 0) return;
@@ -33,7 +32,23 @@ export async function removeService(engine: Engine, name: string): Promise<void>
 }
 
 const POLL_MS = 100;
-const GRACE_MS = 10_000;
+/** That the engine itself may take to end what has no time left. */
+const END_MS = 7_000;
+
+function gone(error: unknown): undefined {
+  if (error instanceof EngineError && error.status === 404) return undefined;
+  throw error;
+}
+
+/** Milliseconds in which its replicas may stop; after that the engine kills them. */
+async function readGrace(engine: Engine, name: string): Promise<number> {
+  const service = await engine.ask<Inspected>("GET", `/services/${name}`).catch(gone);
+  return (service?.Spec.TaskTemplate.ContainerSpec.StopGracePeriod ?? 0) / 1e6;
+}
+
+interface Inspected {
+  Spec: { TaskTemplate: { ContainerSpec: { StopGracePeriod?: number } } };
+}
 
 interface Listed {
   ID: string;

@@ -11,8 +11,8 @@ interface Update {
   image: string;
   /** Ports inside at which its server, or the one before, may listen. */
   ports: readonly number[];
-  /** Of the new image. */
-  healthcheck: object | undefined;
+  /** Of the new image, as `renderLife` has it. */
+  life: object;
   signal: AbortSignal;
 }
 
@@ -23,14 +23,14 @@ const POLL_MS = 250;
  * @throws ProviderError START_FAILED when the engine restored the old one, START_TIMEOUT when the signal ends the waiting.
  */
 export async function updateService(update: Update): Promise<void> {
-  const { engine, name, image, ports, healthcheck, signal } = update;
+  const { engine, name, image, ports, life, signal } = update;
   const { Version: version, Spec: spec } = await inspect(engine, name);
   const template = spec.TaskTemplate;
   const body = {
     ...spec,
     TaskTemplate: {
       ...template,
-      ContainerSpec: { ...template.ContainerSpec, Image: image, Healthcheck: healthcheck },
+      ContainerSpec: { ...template.ContainerSpec, Image: image, ...life },
       // The same image again is an update too: its tag may name another one now.
       ForceUpdate: (template.ForceUpdate ?? 0) + 1,
     },
@@ -50,7 +50,7 @@ export async function updateService(update: Update): Promise<void> {
   await waitForEnd({ engine, name, image, signal });
 }
 
-async function waitForEnd({ engine, name, image, signal }: Omit<Update, "ports" | "healthcheck">): Promise<void> {
+async function waitForEnd({ engine, name, image, signal }: Omit<Update, "ports" | "life">): Promise<void> {
   for (;;) {
     const { UpdateStatus: status } = await inspect(engine, name);
     if (status?.State === "completed") return;
