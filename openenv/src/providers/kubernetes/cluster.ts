@@ -6,7 +6,7 @@ import type { V1Pod } from "@kubernetes/client-node";
 import { ProviderError } from "../../errors.js";
 import { isObject } from "../../util/is-object.js";
 import { createLimit } from "../limit.js";
-import { NAME_LABEL, STOP_SECONDS } from "./manifests.js";
+import { NAME_LABEL } from "./manifests.js";
 import { pollPause } from "./pod-state.js";
 
 export interface ClusterOptions {
@@ -53,7 +53,7 @@ export async function findCluster({ kubeconfig, context, namespace }: ClusterOpt
 
   /** Removes all of one name and waits until its Pods are gone; nothing happens when there is nothing. */
   const removeAll = async (name: string): Promise<void> => {
-    const one = { name, namespace: used, gracePeriodSeconds: STOP_SECONDS };
+    const one = { name, namespace: used };
     const deletions = await Promise.allSettled([
       gone(networking.deleteNamespacedIngress(one)),
       gone(apps.deleteNamespacedDeployment({ ...one, propagationPolicy: "Background" })),
@@ -61,8 +61,10 @@ export async function findCluster({ kubeconfig, context, namespace }: ClusterOpt
       gone(core.deleteNamespacedSecret(one)),
     ]);
     for (const deletion of deletions) if (deletion.status === "rejected") throw deletion.reason;
-    const deadline = Date.now() + GONE_MS;
-    for (let pods = await listPods(name); pods.length > 0; pods = await listPods(name)) {
+    let pods = await listPods(name);
+    const grace = Math.max(0, ...pods.map(({ spec }) => spec?.terminationGracePeriodSeconds ?? 0));
+    const deadline = Date.now() + grace * 1_000 + GONE_MS;
+    for (; pods.length > 0; pods = await listPods(name)) {
       if (Date.now() > deadline) throw new ProviderError("RELEASE_FAILED", `${pods.length} Pods of ${name} do not end`);
       await sleep(pollPause(pods));
     }
@@ -103,6 +105,7 @@ export async function ask<T>(request: Promise<T>, limitMs = ANSWER_MS): Promise<
 
 /** What admits an object may be asked for 30 s by the API server itself. */
 const ANSWER_MS = 45_000;
+/** That a node may take to end a Pod whose grace period is over. */
 const GONE_MS = 60_000;
 
 async function load() {

@@ -7,6 +7,8 @@ import type {
   V1Secret,
   V1Service,
 } from "@kubernetes/client-node";
+import { IMAGE_STOP_VARIABLES, stopSeconds } from "../../protocol/server-times.js";
+import { SERVER_USER, unprivileged, WITHOUT_RIGHTS } from "../../util/pod-security.js";
 import { MARK, renderLabels } from "../docker/labels.js";
 import { OWNER } from "../owner.js";
 import type { StartOptions } from "../provider.js";
@@ -27,8 +29,6 @@ export interface Workload {
 export const NAME_LABEL = "openenv.name";
 /** Others that the cluster may add to a Pod are none of ours. */
 export const CONTAINER = "environment";
-/** What a server gets to end in order. */
-export const STOP_SECONDS = 3;
 
 export function renderService({ port, ...workload }: Workload): V1Service {
   const { name } = workload;
@@ -108,16 +108,20 @@ function renderMeta({ name, image, options }: Omit<Workload, "port">): V1ObjectM
 }
 
 function renderPodSpec({ name, image, env, port, options }: Workload): V1PodSpec {
-  const { memory, cpus, gpus, nodeSelector, runtimeClass, imagePullSecrets } = options;
+  const { memory, cpus, gpus, nodeSelector, runtimeClass, imagePullSecrets, runAsUser: user = SERVER_USER } = options;
   const limits = {
     ...(memory && { memory }),
     ...(cpus && { cpu: cpus }),
     ...(gpus !== undefined && { "nvidia.com/gpu": String(gpus) }),
   };
+  // What the image has cannot be looked up from here, so that the Pod says it itself.
+  const names = Object.keys(IMAGE_STOP_VARIABLES);
+  const stop = Object.entries({ ...IMAGE_STOP_VARIABLES, ...env }).filter(([key]) => names.includes(key));
   return {
-    terminationGracePeriodSeconds: STOP_SECONDS,
+    terminationGracePeriodSeconds: stopSeconds(Object.fromEntries(stop)),
     automountServiceAccountToken: false,
     enableServiceLinks: false,
+    securityContext: user > 0 ? unprivileged(user) : { runAsUser: user },
     ...(nodeSelector && { nodeSelector: { ...nodeSelector } }),
     ...(runtimeClass && { runtimeClassName: runtimeClass }),
     ...(imagePullSecrets && { imagePullSecrets: imagePullSecrets.map((secret) => ({ name: secret })) }),
@@ -126,8 +130,10 @@ function renderPodSpec({ name, image, env, port, options }: Workload): V1PodSpec
         name: CONTAINER,
         image,
         ports: [{ containerPort: port }],
+        env: stop.map(([key, value]) => ({ name: key, value })),
         ...(Object.keys(env).length > 0 && { envFrom: [{ secretRef: { name } }] }),
         ...(Object.keys(limits).length > 0 && { resources: { limits, requests: limits } }),
+        ...(user > 0 && { securityContext: WITHOUT_RIGHTS }),
         readinessProbe: { httpGet: { path: "/health", port }, periodSeconds: 1, failureThreshold: 30 },
       },
     ],

@@ -23,6 +23,11 @@ export interface KubernetesProviderOptions {
   cpus?: string | undefined;
   /** NVIDIA GPUs of one Pod. */
   gpus?: number | undefined;
+  /**
+   * Number of the user that the server is; default 1000, as in images of `openenv init`. Pods then fit the Pod Security
+   * Standard `restricted`. 0 is root, with the rights that the cluster gives.
+   */
+  runAsUser?: number | undefined;
   /** Labels of nodes that Pods may go to. */
   nodeSelector?: Readonly<Record<string, string>> | undefined;
   /** Name of a RuntimeClass (`gvisor`). */
@@ -51,6 +56,7 @@ const KNOWN = [
   "memory",
   "cpus",
   "gpus",
+  "runAsUser",
   "nodeSelector",
   "runtimeClass",
   "imagePullSecrets",
@@ -60,9 +66,11 @@ const KNOWN = [
 /** @throws ConfigError that names the option and what is allowed. */
 export function checkOptions(options: KubernetesProviderOptions): void {
   refuseUnknown("kubernetesProvider()", options, KNOWN);
-  const { containerPort = 1, gpus = 1, labels = {}, reach, memory, cpus } = options;
+  const { containerPort = 1, gpus = 1, labels = {}, reach, memory, cpus, runAsUser = 0 } = options;
   demand(isCount(containerPort, 65_535), `containerPort is ${containerPort}; give a whole number from 1 to 65535.`);
   demand(isCount(gpus, 1_000), `gpus is ${gpus}; give how many.`);
+  const isUser = Number.isInteger(runAsUser) && runAsUser >= 0 && runAsUser < 2 ** 31;
+  demand(isUser, `runAsUser is ${runAsUser}; give the number of a user, such as 1000.`);
   for (const [name, value] of Object.entries({ memory, cpus })) {
     const fits = value === undefined || /^\d+(\.\d+)?(m|k|M|G|T|Ki|Mi|Gi|Ti)?$/.test(value);
     demand(fits, `${name} is ${value}; write it as Kubernetes does: "512Mi", "500m", "2".`);

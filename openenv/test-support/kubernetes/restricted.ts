@@ -1,0 +1,30 @@
+import { expect } from "vitest";
+
+interface PodSpec {
+  securityContext?: unknown;
+  containers: Container[];
+  initContainers?: Container[];
+  volumes?: object[];
+}
+
+interface Container {
+  securityContext?: unknown;
+  ports?: object[];
+}
+
+const SAFE_SYSCTLS = ["net.ipv4.ip_unprivileged_port_start"];
+
+/** Holds a Pod against the Pod Security Standard `restricted`, as far as our Pods use what it is about. */
+export function expectRestricted({ securityContext, containers, initContainers = [], volumes = [], ...rest }: PodSpec) {
+  const { runAsUser, sysctls = [], ...ofPod } = securityContext as { runAsUser: number; sysctls?: { name: string }[] };
+  expect(ofPod).toMatchObject({ runAsNonRoot: true, seccompProfile: { type: "RuntimeDefault" } });
+  expect(runAsUser).toBeGreaterThan(0);
+  for (const { name } of sysctls) expect(SAFE_SYSCTLS).toContain(name);
+  for (const container of [...containers, ...initContainers]) {
+    const rights = { allowPrivilegeEscalation: false, capabilities: { drop: ["ALL"] } };
+    expect(container.securityContext).toEqual(rights);
+    for (const port of container.ports ?? []) expect(port).not.toHaveProperty("hostPort");
+  }
+  for (const volume of volumes) expect(Object.keys(volume)).toEqual(["name", "configMap"]);
+  for (const key of ["hostNetwork", "hostPID", "hostIPC"]) expect(rest).not.toHaveProperty(key);
+}
