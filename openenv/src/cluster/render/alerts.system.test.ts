@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { parseAllDocuments, stringify } from "yaml";
-import { CASES, type Case, render } from "../../../test-support/render-cases.js";
+import { CASES, type Case, IMAGE, render } from "../../../test-support/render-cases.js";
 import { requirePromtool } from "../../../test-support/requirement.js";
 import { REFUSAL_REASONS } from "../../server/statistics/statistics.js";
 import { RECORDED } from "./metric.js";
@@ -114,13 +114,15 @@ test.skipIf(!promtool.available)(
 );
 
 test.skipIf(!promtool.available)(
-  "the autoscaler goes from 5 full servers to as many as were wanted in one step",
+  "the autoscaler goes from 5 full servers to 20 in two cycles, and to the 25 that were wanted in three",
   async () => {
-    const { "servers.yaml": servers = "", "prometheus-adapter.values.yaml": adapter = "" } = render(
-      CASES["kubernetes"] as Case,
-    );
+    const { "servers.yaml": servers = "", "prometheus-adapter.values.yaml": adapter = "" } = render({
+      target: "kubernetes",
+      topology: { ...IMAGE, maxNodes: 100 },
+    });
     const documents = [...parseAllDocuments(servers), ...parseAllDocuments(adapter)].map((one) => one.toJS());
-    const [{ pods }] = documents.find(({ kind }) => kind === "HorizontalPodAutoscaler").spec.metrics;
+    const { metrics, behavior } = documents.find(({ kind }) => kind === "HorizontalPodAutoscaler").spec;
+    const [{ pods }] = metrics;
     const [{ metricsQuery, name }] = documents.at(-1).rules.custom;
     expect(pods.metric.name).toBe(name.as);
     const target = Number(pods.target.averageValue.replace("m", "")) / 1000;
@@ -129,13 +131,34 @@ test.skipIf(!promtool.available)(
       // 1,500 more in the minute: 100 a second for the 15 s of each scrape would be as many.
       server({ open: "500x40", refused: "0+375x40" }, { pod: `echo-${pod}`, instance: `${pod}:8000` }),
     );
+    const wanted = 25;
     await judge({
       series: Object.assign({}, ...all),
       expressions: [
         // Of 5 Pods that all have a load of 4.
         { expr: perPod, at: "5m", value: 20 },
-        { expr: `ceil(${perPod} / ${target})`, at: "5m", value: 25 },
+        { expr: `ceil(${perPod} / ${target})`, at: "5m", value: wanted },
       ],
     });
+    expect(scaleUp(5, wanted, behavior.scaleUp)).toEqual([5, 10, 20, 25]);
   },
 );
+
+interface ScaleUp {
+  stabilizationWindowSeconds: number;
+  policies: { type: string; value: number; periodSeconds: number }[];
+}
+
+/**
+ * Servers after each cycle of an autoscaler that asks every 15 s, as Kubernetes limits them: by what a policy lets it add
+ * in its period. Servers that are new have no load yet, so that the same number is wanted each time.
+ */
+function scaleUp(from: number, wanted: number, { stabilizationWindowSeconds, policies }: ScaleUp): number[] {
+  const [policy, ...others] = policies;
+  expect([stabilizationWindowSeconds, others]).toEqual([0, []]);
+  expect(policy).toMatchObject({ type: "Percent", periodSeconds: 15 });
+  const share = 1 + (policy?.value ?? 0) / 100;
+  const counts = [from];
+  for (let last = from; last < wanted; counts.push(last)) last = Math.min(wanted, Math.ceil(last * share));
+  return counts;
+}
