@@ -195,6 +195,18 @@ export function requirePromtool(): Promise<Component> {
   });
 }
 
+/** A Prometheus: `OPENENV_PROMETHEUS`, else the one on the PATH. */
+export function requirePrometheus(): Promise<Component> {
+  return find({
+    name: "prometheus",
+    variable: "OPENENV_PROMETHEUS",
+    candidates: ["prometheus"],
+    args: ["--version"],
+    expected: /^prometheus, version/,
+    what: "Prometheus",
+  });
+}
+
 /** The configuration file of a Slurm whose nodes answer: `OPENENV_SLURM`. */
 export function requireSlurm(): Promise<Component> {
   return find({
