@@ -1,4 +1,5 @@
 import fc from "fast-check";
+import pino from "pino";
 import { describe, expect, test } from "vitest";
 import { EnvError } from "../errors.js";
 import { parseJsonl } from "./jsonl.js";
@@ -48,6 +49,23 @@ describe("JSON lines", () => {
     const list = parseJsonl(text, "train.jsonl");
     expect(() => all(list)).toThrow(message);
     expect(() => all(list)).toThrow(EnvError);
+  });
+
+  test.each([
+    ["{oops", /^train\.jsonl, line 1: no JSON: ([^:]+)$/],
+    ["[".repeat(3000), /^train\.jsonl, line 1: (nested deeper than \d+ levels)$/],
+  ])("that are wrong have their reason once in the log: %#", (text, message) => {
+    const lines: string[] = [];
+    const log = pino({}, { write: (line) => lines.push(line) });
+    try {
+      parseJsonl(text, "train.jsonl").at(0);
+    } catch (err) {
+      log.error({ err });
+    }
+    const { err } = JSON.parse(lines[0] ?? "") as { err: { message: string; stack: string } };
+    const [, reason = ""] = message.exec(err.message) ?? [];
+    expect(reason).not.toBe("");
+    expect(err.stack.split(reason)).toHaveLength(2);
   });
 
   test("that are no UTF-8 are named by their line", () => {

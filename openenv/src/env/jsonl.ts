@@ -56,7 +56,8 @@ class JsonlTasks implements TaskList {
     try {
       value = parseJson(new TextDecoder("utf-8", { fatal: true }).decode(line));
     } catch (cause) {
-      throw this.#wrong(start, reasonOf(cause), cause);
+      if (cause instanceof TooDeepError) throw this.#wrong(start, cause.message);
+      throw this.#wrong(start, cause instanceof SyntaxError ? "no JSON" : "no UTF-8", cause);
     }
     if (isObject(value)) return value;
     throw this.#wrong(start, "no JSON object");
@@ -68,11 +69,6 @@ class JsonlTasks implements TaskList {
       line++;
     return new EnvError(`${this.#name}, line ${line}: ${reason}`, { cause });
   }
-}
-
-function reasonOf(cause: unknown): string {
-  if (cause instanceof TooDeepError) return cause.message;
-  return cause instanceof SyntaxError ? "no JSON" : "no UTF-8";
 }
 
 /** Where each line that is not blank begins. */

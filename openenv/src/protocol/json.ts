@@ -200,9 +200,9 @@ const UPPER_I = 0x49;
 const UPPER_N = 0x4e;
 const BACKSLASH = 0x5c;
 
-/** V8 quotes a piece of the text, cut anywhere: its message may hold half a character. */
+/** V8 quotes a piece of the text, cut anywhere: its message may hold half a character. As a cause it would be told twice. */
 function asSyntaxError(error: unknown): SyntaxError {
-  return new SyntaxError(clip((error as Error).message, MAX_MESSAGE), { cause: error });
+  return new SyntaxError(clip((error as Error).message, MAX_MESSAGE));
 }
 
 const MAX_MESSAGE = 200;
