@@ -72,7 +72,7 @@ export const METRICS = {
   },
   openenv_step_wait_seconds: {
     type: "histogram",
-    help: "The part of it from the arrival to the start.",
+    help: "The part of it from the arrival to the start; before the first scrape without the time in the kernel.",
     histogram: ({ step_wait }) => step_wait,
   },
   openenv_reset_duration_seconds: {

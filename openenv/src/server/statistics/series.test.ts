@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import * as z from "zod";
-import { fetchAsOperator, OPERATOR_TOKEN, WITH_OPERATOR } from "../../../test-support/operator.js";
-import { useServers, waitFor } from "../../../test-support/servers.js";
+import { fetchAsOperator, WITH_OPERATOR } from "../../../test-support/operator.js";
+import { useServers } from "../../../test-support/servers.js";
 import { defineContract } from "../../env/contract.js";
 import { defineEnvironment } from "../../env/environment.js";
 import type { RunningServer } from "../types.js";
@@ -65,21 +65,21 @@ describe("sessions", () => {
   });
 
   test("that are refused are counted by reason", async () => {
-    const server = await start({ ...WITH_OPERATOR, maxConcurrentEnvs: 1, queueSize: 1, queueTimeout: 0.05 });
-    const first = await open(server);
-    await first.ask(RESET);
-    const late = await open(server);
-    await waitFor(() => server.capacity().is_at_capacity);
-    await (await open(server)).receive();
-    await late.receive();
-    const headers = { authorization: `Bearer ${OPERATOR_TOKEN}` };
-    await fetch(`${server.url}/sessions/pause`, { method: "POST", headers });
+    const told = async (server: RunningServer) => {
+      const series = await scrape(server);
+      return ["full", "queue_timeout", "paused", "draining"].map((reason) => series.get(refusals(reason)));
+    };
+    const server = await start({ ...WITH_OPERATOR, maxConcurrentEnvs: 1 });
+    await (await open(server)).ask(RESET);
+    for (let i = 0; i < 2; i++) await (await open(server)).receive();
+    await fetchAsOperator(`${server.url}/sessions/pause`, {}, "POST");
     await (await open(server)).receive();
     expect((await scrape(server)).get("openenv_paused")).toBe(1);
-    const series = await scrape(server);
-    expect(["full", "queue_timeout", "paused", "draining"].map((reason) => series.get(refusals(reason)))).toEqual([
-      1, 1, 1, 0,
-    ]);
+    expect(await told(server)).toEqual([2, 0, 1, 0]);
+    const queueing = await start({ ...WITH_OPERATOR, maxConcurrentEnvs: 1, queueSize: 1, queueTimeout: 0.05 });
+    await (await open(queueing)).ask(RESET);
+    await (await open(queueing)).receive();
+    expect(await told(queueing)).toEqual([0, 1, 0, 0]);
   });
 
   test("that were waited for have the time that it took", async () => {
@@ -111,6 +111,8 @@ describe("sessions", () => {
 describe("the time of a step", () => {
   test("counts from its arrival, also while another session keeps the event loop busy", async () => {
     const server = await start(WITH_OPERATOR, busy);
+    // The time in the kernel counts from the first scrape on.
+    await scrape(server);
     const sockets = [];
     for (let i = 0; i < 10; i++) sockets.push(await open(server));
     for (const socket of sockets) await socket.ask(RESET);
