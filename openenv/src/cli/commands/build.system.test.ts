@@ -97,8 +97,9 @@ describe.skipIf(!engine.available)("the image of the echo environment", TIME_LIM
     const id = await docker("run", "--detach", "--publish", "127.0.0.1::8000", slow);
     try {
       const url = `http://${await docker("port", id, "8000/tcp")}`;
+      // Docker's proxy takes a connection before the server listens, and may leave it without an answer.
       const status = () =>
-        fetch(`${url}/readyz`).then(
+        fetch(`${url}/readyz`, { signal: AbortSignal.timeout(2_000) }).then(
           (answer) => answer.status,
           () => 0,
         );
