@@ -42,15 +42,22 @@ test.each(["1", "2"])(
   "SIGHUP reads the files again with %s workers, and sessions have SHUTDOWN_DRAIN to finish",
   { timeout: 180_000 },
   async (workers) => {
-    await using project = await createProject({ "environment.mjs": WHERE, client: "old", operator: "op-old" });
+    await using project = await createProject({
+      "environment.mjs": WHERE,
+      client: "old",
+      operator: "op-old",
+      driver: "dr-old",
+    });
     const path = (base: string) => join(project.dir, base);
     await using command = startCommand(["serve", "environment.mjs", "--port", "0"], {
       cwd: project.dir,
       env: {
         WORKERS: workers,
         SHUTDOWN_DRAIN: "60",
+        OPENENV_MODE: "production",
         OPENENV_CLIENT_TOKEN_FILE: path("client"),
         OPENENV_OPERATOR_TOKEN_FILE: path("operator"),
+        OPENENV_ORCHESTRATOR_TOKEN_FILE: path("driver"),
       },
     });
     const [, url = ""] = await command.printed(/at (http:\S+)/);
@@ -59,18 +66,33 @@ test.each(["1", "2"])(
     const statuses = async (token: string, route = "/schema") =>
       new Set(await Promise.all(Array.from({ length: TRIES }, () => status(token, route))));
     const only = (code: number) => new Set([code]);
+    /** What those who connect with a token are answered to a reset. */
+    const resets = async (token: string) => {
+      const reset = async () => {
+        await using peer = await openTestSocket(`${url}/ws`, { headers: bearer(token) });
+        return (await peer.ask({ type: "reset" }))["type"];
+      };
+      return new Set(await Promise.all(Array.from({ length: TRIES }, reset)));
+    };
     expect(await statuses("old")).toEqual(only(200));
     expect(await statuses("op-old", "/sessions")).toEqual(only(200));
-    await using socket = await openTestSocket(`${url}/ws`, { headers: bearer("old") });
+    expect(await resets("old")).toEqual(new Set(["error"]));
+    expect(await resets("dr-old")).toEqual(new Set(["observation"]));
+    await using socket = await openTestSocket(`${url}/ws`, { headers: bearer("dr-old") });
     expect(await socket.ask({ type: "reset" })).toMatchObject({ type: "observation" });
 
     await writeFile(path("client"), "new\n");
     await writeFile(path("operator"), "op-new\n");
+    await writeFile(path("driver"), "dr-new\n");
     command.process.kill("SIGHUP");
     await until(async () => (await statuses("old")).has(200) === false);
     expect(await statuses("new")).toEqual(only(200));
     expect(await statuses("op-new", "/sessions")).toEqual(only(200));
     expect(await statuses("op-old", "/sessions")).toEqual(only(401));
+    expect(await statuses("dr-old")).toEqual(only(401));
+    expect(await resets("dr-new")).toEqual(new Set(["observation"]));
+    expect(await resets("new")).toEqual(new Set(["error"]));
+    // A connection keeps the rights that it was opened with.
     expect(await socket.ask({ type: "step", data: { amount: 2 } })).toMatchObject({ data: { reward: 2 } });
 
     if (workers === "1") {
@@ -81,6 +103,6 @@ test.each(["1", "2"])(
       expect(await socket.ask({ type: "step", data: { amount: 2 } })).toMatchObject({ data: { reward: 4 } });
     }
     const said = command.stdout + command.stderr;
-    for (const secret of ["op-old", "op-new"]) expect(said).not.toContain(secret);
+    for (const secret of ["op-old", "op-new", "dr-old", "dr-new"]) expect(said).not.toContain(secret);
   },
 );
