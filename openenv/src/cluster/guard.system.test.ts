@@ -5,11 +5,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
+import { openHttp, stepHttp } from "../../test-support/balanced-sessions.js";
 import { createProject, type Running, startCommand } from "../../test-support/command-line.js";
 import { openAll, RESET, startFleet, step, until, WHERE } from "../../test-support/fleet.js";
 import { fetchAsOperator } from "../../test-support/operator.js";
 import { processesOfGroup } from "../../test-support/processes.js";
 import { openTestSocket, type TestSocket } from "../../test-support/socket.js";
+import { connect } from "../connect.js";
 
 /** The actions of a step that ends its process, and of one that never returns. */
 const ENDS = 13;
@@ -43,15 +45,29 @@ describe("a step that never returns, under openenv serve with its one worker", {
   test("is named in the log; the worker is replaced while connections wait, and its sessions end", async () => {
     await using fleet = await startFleet({ WORKER_TIMEOUT: "5" });
     const sessions = await openAll(fleet.url, 3);
+    await using env = await connect(fleet.url);
+    await env.reset();
+    const { header } = await openHttp(fleet.url);
+    const overHttp = () => stepHttp(fleet.url, { "openenv-session": header }, { amount: 1 });
+    expect(await overHttp()).toMatchObject({ status: 200 });
     const { sessions: listed } = await fetchAsOperator(`${fleet.url}/sessions`).then((answer) => answer.json());
     const ids = (listed as { session_id: string }[]).map(({ session_id }) => session_id);
     sessions[0]?.socket.send(step(BLOCKS));
+    const lost = expect(env.step({ amount: 1 })).rejects.toMatchObject({
+      name: "ConnectionError",
+      code: "SESSION_LOST",
+      outcome: "lost",
+    });
     const answers = new Set<number | "late" | "refused">();
     while (!answers.has("late")) answers.add(await askHealth(fleet.url));
     answers.delete(200);
     while (!answers.has(200)) answers.add(await askHealth(fleet.url));
     expect(answers).toEqual(new Set(["late", 200]));
     for (const { socket } of sessions) expect((await socket.closed).code).toBe(1006);
+    await lost;
+    expect(await overHttp()).toMatchObject({ status: 404, body: { code: "SESSION_ERROR" } });
+    await env.reset();
+    expect((await env.step({ amount: 2 })).reward).toBe(2);
     const [fresh] = await openAll(fleet.url, 1);
     expect(await fresh?.socket.ask(step(1))).toMatchObject({ data: { observation: { count: 1 } } });
     await fresh?.socket[Symbol.asyncDispose]();
