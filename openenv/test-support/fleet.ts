@@ -65,6 +65,7 @@ interface Counts {
   active_sessions: number;
   max_sessions: number;
   available_slots: number;
+  is_at_capacity: boolean;
 }
 
 /** The built command line serves {@link WHERE}; the variables are its settings. */

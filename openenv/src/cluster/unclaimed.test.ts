@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { createProject } from "../../test-support/command-line.js";
 import { openAll, RESET, startFleet, until, untilAllKnow } from "../../test-support/fleet.js";
+import { fetchAsOperator } from "../../test-support/operator.js";
 import { openTestSocket } from "../../test-support/socket.js";
 
 test("workers close sockets that stay silent for clients that need their slots, and only then", {
@@ -27,6 +28,47 @@ test("workers close sockets that stay silent for clients that need their slots, 
   const refused = await openTestSocket(`${url}/ws`);
   expect(await refused.receive()).toMatchObject({ data: { code: "CAPACITY_REACHED" } });
   expect(await busy?.socket.ask(RESET)).toMatchObject({ type: "observation" });
+});
+
+test("workers count no session of POST /reset as load until it is used, and one of openenv/session/create at once", {
+  timeout: 120_000,
+}, async () => {
+  await using fleet = await startFleet({ WORKERS: "2", MAX_CONCURRENT_ENVS: "2" });
+  const post = async (path: string, body: object, session?: string): Promise<string> => {
+    const answer = await fetch(fleet.url + path, {
+      method: "POST",
+      headers: {
+        "content-type": "application/json",
+        connection: "close",
+        ...(session && { "openenv-session": session }),
+      },
+      body: JSON.stringify(body),
+    });
+    await answer.text();
+    return answer.headers.get("openenv-session") ?? "";
+  };
+  const gauge = async (name: string): Promise<number> => {
+    const text = await (await fetchAsOperator(`${fleet.url}/metrics`)).text();
+    const values = [...text.matchAll(new RegExp(`^${name}\\{worker="\\d+"\\} (\\d+)$`, "gm"))];
+    return values.reduce((sum, [, value]) => sum + Number(value), 0);
+  };
+  const inUse = async () => (await gauge("openenv_sessions")) - (await gauge("openenv_sessions_unclaimed"));
+
+  let last = "";
+  for (let i = 0; i < 8; i++) last = await post("/reset", {});
+  await untilAllKnow(fleet.url, { available_slots: 4, is_at_capacity: false });
+  expect(await gauge("openenv_sessions")).toBeGreaterThan(1);
+  expect(await inUse()).toBe(0);
+  await post("/step", { action: { amount: 1 } }, last);
+  await untilAllKnow(fleet.url, { available_slots: 3, is_at_capacity: false });
+  expect(await inUse()).toBe(1);
+
+  const create = { jsonrpc: "2.0", id: 1, method: "openenv/session/create", params: {} };
+  await until(async () => {
+    await post("/mcp", create);
+    return (await inUse()) === 4;
+  });
+  await untilAllKnow(fleet.url, { available_slots: 0, is_at_capacity: true });
 });
 
 /** For a process and what it starts, 300 s and more have passed once the file is there. */
