@@ -80,4 +80,35 @@ describe.skipIf(!existsSync("/proc/self/fd"))("a server that may open few files"
     },
     180_000,
   );
+
+  /** Sends a request over a connection that stays open, unless the server closes it without an answer. */
+  async function isAnswered(socket: Socket): Promise<boolean> {
+    socket.write("GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
+    return await new Promise((resolve) => {
+      socket.once("data", () => resolve(true)).once("close", () => resolve(false));
+    });
+  }
+
+  test.each([1, 2])(
+    "of %i workers has counted each refusal once when it ends",
+    async (workers) => {
+      const fleet = await startFleet({ WORKERS: String(workers) }, { openFiles: LIMIT });
+      const sockets = Array.from({ length: workers * LIMIT + 100 }, () => {
+        return connect(Number(new URL(fleet.url).port), "127.0.0.1").on("error", () => {});
+      });
+      const answers = await Promise.all(sockets.map(isAnswered));
+      let refused = answers.filter((answered) => !answered).length;
+      expect(refused).toBeGreaterThan(50);
+      for (let i = 0; i < 20; i++) {
+        const socket = await openTestSocket(`${fleet.url}/ws`).catch(() => undefined);
+        if (socket === undefined) refused++;
+        await socket?.[Symbol.asyncDispose]();
+      }
+      for (const socket of sockets) socket.destroy();
+      await fleet[Symbol.asyncDispose]();
+      const counts = [...fleet.command.stderr.matchAll(/"refused":(\d+),"msg":"out of file descriptors/g)];
+      expect(counts.reduce((sum, [, count]) => sum + Number(count), 0)).toBe(refused);
+    },
+    60_000,
+  );
 });
