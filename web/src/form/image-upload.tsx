@@ -14,7 +14,7 @@ export function ImageUpload({ children, ...props }: WidgetProps & { children: Re
   const picture = typeof value === "string" ? pictureOf(value) : undefined;
   return (
     <div className="upload">
-      {picture ? <Picture {...picture} alt={label} /> : children}
+      {picture ? <Picture key={picture.src} {...picture} alt={label} /> : children}
       <div className="upload__acts">
         <label className="btn btn--sm">
           {picture ? "Choose another picture" : "Choose a picture"}

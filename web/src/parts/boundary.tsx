@@ -4,12 +4,23 @@ import { Notice } from "./notice.js";
 interface BoundaryProps {
   /** What is missing when it fails: "The form". */
   what: string;
+  /** Names what is drawn: another name is tried anew after a failure. */
+  subject?: string;
   children: ReactNode;
 }
 
+interface BoundaryState {
+  problem: Error | undefined;
+  subject: string | undefined;
+}
+
 /** Keeps a failure inside: a part that could not be loaded or drawn says so, the rest of the page goes on. */
-export class Boundary extends Component<BoundaryProps, { problem: Error | undefined }> {
-  override state: { problem: Error | undefined } = { problem: undefined };
+export class Boundary extends Component<BoundaryProps, BoundaryState> {
+  override state: BoundaryState = { problem: undefined, subject: this.props.subject };
+
+  static getDerivedStateFromProps({ subject }: BoundaryProps, state: BoundaryState): BoundaryState | null {
+    return subject === state.subject ? null : { problem: undefined, subject };
+  }
 
   static getDerivedStateFromError(problem: Error) {
     return { problem };

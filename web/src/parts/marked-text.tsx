@@ -17,7 +17,7 @@ export function ViewParts({ parts }: { parts: readonly ViewPart[] }) {
 function ViewPartShown({ part }: { part: ViewPart }) {
   if (part.kind === "text") return <div className="text">{part.runs.map(renderRun)}</div>;
   const picture = pictureOf(part.src);
-  return picture ? <Picture {...picture} alt={part.alt} /> : <p className="hint">{part.alt}</p>;
+  return picture ? <Picture key={picture.src} {...picture} alt={part.alt} /> : <p className="hint">{part.alt}</p>;
 }
 
 /** A piece of text in the tone that the author gave it. */

@@ -26,7 +26,7 @@ interface ValueProps {
 export function Value({ value, label, depth = 0 }: ValueProps) {
   if (typeof value === "string") {
     const picture = pictureOf(value);
-    return picture ? <Picture {...picture} alt={label} /> : <Text text={value} />;
+    return picture ? <Picture key={picture.src} {...picture} alt={label} /> : <Text text={value} />;
   }
   if (typeof value !== "object" || value === null) return <span className="mono">{String(value)}</span>;
   if (Array.isArray(value) && value.length > FIRST_ITEMS && value.every(isShort)) return <LongList items={value} />;

@@ -1,7 +1,8 @@
 import type { RefObject } from "react";
-import uPlot from "uplot";
+import type uPlot from "uplot";
 import type { Timeline } from "../../play/timeline.js";
 import { rangesOf } from "./plot-ranges.js";
+import { rewardBars } from "./reward-bars.js";
 
 interface Latest {
   data: uPlot.AlignedData;
@@ -26,7 +27,6 @@ export function plotOptions(latest: RefObject<Latest>, size: { width: number; he
   const rem = Number.parseFloat(style.fontSize);
   const font = `${0.6875 * rem}px ${getComputedStyle(document.body).fontFamily}`;
   const text = color("--text-3");
-  const bars = uPlot.paths.bars?.({ size: [0.4, 10, 2] });
   const axis = { stroke: text, font, ticks: { show: false }, gap: 4 };
   return {
     ...size,
@@ -69,7 +69,7 @@ export function plotOptions(latest: RefObject<Latest>, size: { width: number; he
         width: 0,
         points: { show: false },
         // A reward of 0 is seen as a thin bar, no reward is a gap.
-        ...(bars ? { paths: bars } : {}),
+        paths: rewardBars(),
       },
       {
         scale: "total",

@@ -1,12 +1,8 @@
-import { useEffect, useMemo, useReducer, useRef } from "react";
+import { useEffect, useMemo, useRef } from "react";
 import uPlot from "uplot";
 import { formatReward } from "../../parts/format.js";
 import type { Timeline } from "../../play/timeline.js";
 import { plotData, plotOptions } from "./reward-plot-options.js";
-
-/** Steps. Drawing more of them takes longer than all else that a step changes. */
-const DRAWN_AT_ONCE = 400;
-const DRAW_EVERY_MS = 250;
 
 interface RewardPlotProps {
   timeline: Timeline;
@@ -18,7 +14,7 @@ interface RewardPlotProps {
 export default function RewardPlot({ timeline, selected, onSelect }: RewardPlotProps) {
   const place = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot>(undefined);
-  const data = useSettled(timeline);
+  const data = useMemo(() => plotData(timeline), [timeline]);
   const latest = useRef({ timeline, selected, data, onSelect });
   latest.current = { timeline, selected, data, onSelect };
   useEffect(() => {
@@ -57,26 +53,4 @@ export default function RewardPlot({ timeline, selected, onSelect }: RewardPlotP
     last?.number ?? 1
   } stands at ${formatReward(last?.total ?? null)} after ${last?.steps ?? 0} steps.`;
   return <div ref={place} className="plot__canvas" role="img" aria-label={summary} />;
-}
-
-/** The points of the timeline: of a long one after a moment, once for all steps that came in it. */
-function useSettled(timeline: Timeline): uPlot.AlignedData {
-  const drawn = useRef(timeline);
-  const isDue = useRef(false);
-  const [, drawAgain] = useReducer((times: number) => times + 1, 0);
-  // Another first step: the timeline of a file.
-  const continues = drawn.current.steps[0] === timeline.steps[0];
-  if (isDue.current || !continues || timeline.steps.length <= DRAWN_AT_ONCE) drawn.current = timeline;
-  isDue.current = false;
-  const isBehind = drawn.current !== timeline;
-  useEffect(() => {
-    if (!isBehind) return;
-    const timer = setTimeout(() => {
-      isDue.current = true;
-      drawAgain();
-    }, DRAW_EVERY_MS);
-    return () => clearTimeout(timer);
-  }, [isBehind]);
-  const shown = drawn.current;
-  return useMemo(() => plotData(shown), [shown]);
 }

@@ -37,7 +37,7 @@ export function StepBody({ info, play, shown, step, draft, tools }: StepBodyProp
   const tool = tools.find(({ name }) => name === action["tool_name"]);
   return (
     <div className="read">
-      <FailureNotice info={info} play={play} shown={shown} step={step} />
+      <FailureNotice key={`failure ${step.index}`} info={info} play={play} shown={shown} step={step} />
       {step.done && !shown.imported ? <DoneNotice play={play} shown={shown} step={step} /> : null}
       <Block
         title={title}
@@ -48,17 +48,17 @@ export function StepBody({ info, play, shown, step, draft, tools }: StepBodyProp
                 Use again
               </button>
             ) : null}
-            <CopyButton what={title.toLowerCase()} text={() => JSON.stringify(args, null, 2)} />
+            <CopyButton key={step.index} what={title.toLowerCase()} text={() => JSON.stringify(args, null, 2)} />
           </>
         }
       >
-        <Fields values={args} none={kind === "reset" ? "None: the server chose." : "None"} step={step} />
+        <Fields values={args} none={kind === "reset" ? "None. The server chose." : "None"} step={step} />
       </Block>
       {observation === null ? null : (
         <Block
           title={isCall ? "Result" : "Observation"}
           badge={isCall ? <CallBadge error={toolError !== undefined} /> : null}
-          end={<CopyButton what="observation" text={() => JSON.stringify(observation, null, 2)} />}
+          end={<CopyButton key={step.index} what="observation" text={() => JSON.stringify(observation, null, 2)} />}
         >
           {toolError ? (
             <Notice

@@ -78,13 +78,13 @@ export function StepPane({ info, play, shown, draft, tools }: StepPaneProps) {
         panel={PANEL}
       />
       <div className="scroll" role="tabpanel" id={PANEL} aria-labelledby={`${PANEL}-${tab}`} tabIndex={0}>
-        <Boundary what="This step" key={`${step.index} ${tab}`}>
+        <Boundary what="This step" subject={`${step.index} ${tab}`}>
           {tab === "step" ? (
             <StepBody info={info} play={play} shown={shown} step={step} draft={draft} tools={tools} />
           ) : tab === "diff" ? (
             <DiffView diff={diff} before={before} />
           ) : (
-            <RawFrames step={step} />
+            <RawFrames key={step.index} step={step} />
           )}
         </Boundary>
       </div>
