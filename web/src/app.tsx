@@ -46,7 +46,12 @@ export function App() {
         <AppBar info={info} current={view.path} play={play} />
         {needsToken ? <ClientAccess onToken={takeToken} /> : null}
         {problem && !needsToken ? (
-          <Notice tone="bad" bar title="The server did not tell what it serves." actions={<Retry onClick={load} />}>
+          <Notice
+            tone="bad"
+            bar
+            title="The environment information could not be read."
+            actions={<Retry onClick={load} />}
+          >
             {problem}
           </Notice>
         ) : null}
@@ -71,12 +76,12 @@ export function App() {
 
 /** A server with a client token returns nothing about itself without one. */
 function ClientAccess({ onToken }: { onToken(token: string): void }) {
-  const problem = tabToken() === undefined ? null : "The server did not take this token.";
+  const problem = tabToken() === undefined ? null : "The server rejected this token.";
   return (
     <main className="page" id="main" tabIndex={-1}>
       <section className="card">
         <div className="empty">
-          <h2 className="empty__title">This server asks for a token</h2>
+          <h2 className="empty__title">This server requires a token</h2>
           <p>
             Paste the value of <code>OPENENV_CLIENT_TOKEN</code>, with which the server was started; it is kept in this
             tab only, and a cookie opens the documentation of the server. The operator's token opens the page as well.

@@ -117,7 +117,9 @@ describe.skipIf(!chromium.available)("the About view", () => {
     const desk = await open(await start(defineDesk().environment), { view: "about" });
     await desk.getByRole("tab", { name: "Tools" }).click();
     await desk.getByRole("heading", { name: "greet" }).waitFor();
-    expect(await desk.locator(".tool-list > li", { hasText: "tally" }).innerText()).toContain("It takes no arguments.");
+    expect(await desk.locator(".tool-list > li", { hasText: "tally" }).innerText()).toContain(
+      "This tool takes no arguments.",
+    );
   });
 
   test("has snippets with this server's address, also below a prefix, that copy whole", async () => {

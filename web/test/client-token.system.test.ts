@@ -10,11 +10,11 @@ describe.skipIf(!chromium.available)("the page of a server with a client's token
   test("asks for the token, plays with it, keeps it for the tab and never in the address", async () => {
     expectProblem(/status of 401/);
     const page = await open(await start(defineCounter().environment, { clientToken: "letmein" }));
-    await page.getByText("This server asks for a token").waitFor();
+    await page.getByText("This server requires a token").waitFor();
     const field = page.getByLabel("Token");
     await field.fill("guess");
     await field.press("Enter");
-    await page.getByText("The server did not take this token.").waitFor();
+    await page.getByText("The server rejected this token.").waitFor();
     await field.fill("letmein");
     await field.press("Enter");
     await page.getByText("Connected", { exact: true }).waitFor();
@@ -54,7 +54,7 @@ describe.skipIf(!chromium.available)("the page of a server with a client's token
     const page = await visit(server.url + path);
     await page.getByLabel("Token").fill("guess");
     await page.keyboard.press("Enter");
-    await page.getByText("The server did not take this token.").waitFor();
+    await page.getByText("The server rejected this token.").waitFor();
     await page.getByLabel("Token").fill("letmein");
     await page.keyboard.press("Enter");
     await page.getByText("counter_env").first().waitFor();

@@ -58,18 +58,18 @@ describe.skipIf(!chromium.available)("a step without a result", () => {
     await page.getByText("Every step is the same as recorded").waitFor();
   });
 
-  test("because it was given up keeps its row, and the session has ended", async () => {
+  test("because it was canceled keeps its row, and the session has ended", async () => {
     const page = await open(await start(moods));
     await reset(page);
     await page.getByLabel("Mood").fill("wait");
     await page.keyboard.press("Enter");
-    await page.getByRole("button", { name: "Give up and open a new session" }).click();
-    await page.getByText("This step was given up").waitFor();
-    expect(await page.locator(".note", { hasText: "given up" }).innerText()).toContain("The session has ended.");
+    await page.getByRole("button", { name: "Cancel and open a new session" }).click();
+    await page.getByText("This step was canceled").waitFor();
+    expect(await page.locator(".note", { hasText: "was canceled" }).innerText()).toContain("The session has ended.");
     expect(await steps(page).last().innerText()).toMatch(/wait[\s\S]*ABORTED/);
     await page.getByText("Connected", { exact: true }).waitFor();
     await page.getByRole("tab", { name: "Raw JSON" }).click();
-    await page.getByText("No answer came.").waitFor();
+    await page.getByText("No response arrived.").waitFor();
   });
 
   test("because its server is gone keeps its row", async () => {
@@ -102,7 +102,7 @@ export default defineEnvironment(
     const notice = page.locator(".pane--step .note", { hasText: "The environment's process ended in this step" });
     await notice.waitFor();
     expect(await notice.innerText()).toContain("The session has ended.");
-    expect(await notice.innerText()).not.toContain("goes on");
+    expect(await notice.innerText()).not.toContain("continues");
     await page.close();
   });
 

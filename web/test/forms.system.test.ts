@@ -163,10 +163,10 @@ describe.skipIf(!chromium.available)("a form", () => {
     await page.getByLabel("Level").fill("4");
     await page.getByLabel("Seed").fill("x");
     await page.getByLabel("Seed").press("Enter");
-    await page.locator("#f-seed__error", { hasText: "Seed must be a whole number." }).waitFor();
+    await page.locator("#f-seed__error", { hasText: "Seed must be an integer." }).waitFor();
     await page.getByLabel("Seed").fill("9007199254740993");
     await page.getByLabel("Seed").press("Enter");
-    await page.locator("#f-seed__error", { hasText: "Seed must lie between" }).waitFor();
+    await page.locator("#f-seed__error", { hasText: "Seed must be between" }).waitFor();
     await page.getByLabel("Seed").fill("7");
     await page.getByLabel("Seed").press("Enter");
     await page.getByText("Episode 1 started").waitFor({ state: "attached" });

@@ -139,8 +139,8 @@ describe.skipIf(!chromium.available)("a hostile", () => {
     const page = await open(await start(environment));
     await reset(page);
     for (const [text, words] of [
-      ["\u0000\u0001PNG garbage", /Line 1 is no episode: it is no JSON/],
-      [`${"[".repeat(100_000)}`, /Line 1 is no episode/],
+      ["\u0000\u0001PNG garbage", /Line 1 is not a valid episode: it is not valid JSON/],
+      [`${"[".repeat(100_000)}`, /Line 1 is not a valid episode/],
       [JSON.stringify({ ...EPISODE, reset: { a: nest(3_000) } }), /nested deeper than 1000 levels/],
       ["", /The file has no episode/],
     ] as const) {

@@ -118,7 +118,7 @@ describe.skipIf(!chromium.available)("Play", () => {
     const page = await open(await start(defineDesk().environment));
     await page.route("**/schema", (route) => route.abort());
     await page.reload();
-    await page.getByText("The form could not be made.").waitFor();
+    await page.getByText("The form could not be created.").waitFor();
     await page.unroute("**/schema");
     await page.getByRole("button", { name: "Try again" }).click();
     const again = page.getByRole("button", { name: "List again" });

@@ -80,7 +80,7 @@ describe.skipIf(!chromium.available)("the Server view", () => {
     await page.waitForTimeout(1_500);
     expect(asked).toBe(0);
     expect(await sessions(page).count()).toBe(1);
-    await page.getByRole("button", { name: "Go on" }).click();
+    await page.getByRole("button", { name: "Resume" }).click();
     await sessions(page).nth(1).waitFor();
   });
 
@@ -201,7 +201,7 @@ describe.skipIf(!chromium.available)("the Server view", () => {
     const field = page.getByLabel("Operator token");
     await field.fill("guess");
     await field.press("Enter");
-    await page.getByText(/did not take this token/).waitFor();
+    await page.getByText(/rejected this token/).waitFor();
     expect(await field.evaluate((input) => input === document.activeElement)).toBe(true);
     await field.fill("letmein");
     await page.getByRole("button", { name: "Open" }).click();
@@ -250,7 +250,7 @@ describe.skipIf(!chromium.available)("the Server view", () => {
     const page = await open(server, { view: "server" });
     await sessions(page).first().waitFor();
     await server.close();
-    await page.getByText("No newer numbers.").waitFor();
+    await page.getByText("The numbers are out of date.").waitFor();
     expect(await page.getByText("of 5", { exact: true }).count()).toBe(1);
     await start(defineCounter().environment, { maxConcurrentEnvs: 9, port: Number(new URL(server.url).port) });
     await page.getByText("of 9", { exact: true }).waitFor();

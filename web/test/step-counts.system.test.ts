@@ -48,7 +48,7 @@ const CASES: Case[] = [
   { title: "an invalid result", mood: "invalid", told: "The environment failed in this step", counted: 3 },
   { title: "a timeout of a step that yields", mood: "yield", told: "took too long", counted: 1, limit: 1, ends: true },
   { title: "a timeout of a step that hangs", mood: "wait", told: "took too long", counted: 1, limit: 1, ends: true },
-  { title: "a step that was given up", mood: "wait", told: "was given up", counted: 1, ends: true, giveUp: true },
+  { title: "a step that was canceled", mood: "wait", told: "was canceled", counted: 1, ends: true, giveUp: true },
   { title: "a host that was lost", mood: "exit", told: "process ended", counted: 1, ends: true },
 ];
 
@@ -66,7 +66,7 @@ describe.skipIf(!chromium.available)("the page counts the steps that the server 
     await page.locator("label", { hasText: /^JSON$/ }).click();
     await send(page, "good");
     await send(page, mood, !giveUp);
-    if (giveUp) await page.getByRole("button", { name: "Give up and open a new session" }).click();
+    if (giveUp) await page.getByRole("button", { name: "Cancel and open a new session" }).click();
     await page.locator(".pane--step", { hasText: told }).waitFor();
     if (!ends) await send(page, "good");
     const shown = page.locator(".facts div", { hasText: "Steps" }).locator("strong");

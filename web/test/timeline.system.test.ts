@@ -168,7 +168,7 @@ describe.skipIf(!chromium.available)("the timeline", () => {
     await writeFile(file, '{"format":"openenv.episode/1"}\n');
     await imported(page, file);
     await page.getByText("The file could not be read.").waitFor();
-    await page.getByText(/Line 1 is no episode/).waitFor();
+    await page.getByText(/Line 1 is not a valid episode/).waitFor();
     expect(await steps(page).count()).toBe(1);
   });
 

@@ -208,8 +208,8 @@ describe.skipIf(!chromium.available)("visitors", () => {
     await reset(page);
     await add(page, 60);
     await page.getByText(/^Waiting \d+\.\d s/).waitFor();
-    await page.getByRole("button", { name: "Give up and open a new session" }).click();
-    await page.locator(".ep", { hasText: "Session given up" }).waitFor();
+    await page.getByRole("button", { name: "Cancel and open a new session" }).click();
+    await page.locator(".ep", { hasText: "Session closed" }).waitFor();
     await reset(page);
     await add(page, 1);
     await page.locator(".pane--step", { hasText: /count\s*1/ }).waitFor();

@@ -22,16 +22,19 @@ describe("a recorded episode", () => {
   });
 
   test.each([
-    ["{", /no JSON/],
+    ["{", /not valid JSON/],
     [`{"a":${"[".repeat(2000)}${"]".repeat(2000)}}`, /nested deeper than 1000 levels/],
     ["[]", /one JSON object/],
-    [{ ...EPISODE, format: "other/2" }, /"format" is "other\/2"/],
-    [{ ...EPISODE, episode: -1 }, /"episode" is not a whole number/],
-    [{ ...EPISODE, url: 1 }, /"url" is not text/],
+    [{ ...EPISODE, format: "other/2" }, /"format" must be "openenv.episode\/1", not "other\/2"/],
+    [{ ...EPISODE, episode: -1 }, /"episode" is not a non-negative integer/],
+    [{ ...EPISODE, url: 1 }, /"url" is not a string/],
     [{ ...EPISODE, start: undefined }, /"start" is not an object/],
     [{ ...EPISODE, steps: [{ ...EPISODE.steps[0], reward: "1" }] }, /"steps\[0\]\.reward" is not a number or null/],
     [{ ...EPISODE, steps: [{ ...EPISODE.steps[0], action: null }] }, /"steps\[0\]\.action" is not an object/],
-    [{ ...EPISODE, failures: [{ ...EPISODE.failures[0], after: -1 }] }, /"failures\[0\]\.after" is not a whole number/],
+    [
+      { ...EPISODE, failures: [{ ...EPISODE.failures[0], after: -1 }] },
+      /"failures\[0\]\.after" is not a non-negative integer/,
+    ],
     [{ ...EPISODE, end: "crashed" }, /"end" is not one of/],
   ])("that is malformed is named: %j", (line, message) => {
     expect(() => parseEpisode(typeof line === "string" ? line : JSON.stringify(line))).toThrow(message);

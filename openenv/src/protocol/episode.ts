@@ -61,21 +61,21 @@ export function parseEpisode(line: string): EpisodeRecord {
   const value: unknown = parse(line);
   if (!isObject(value)) throw new TypeError("an episode is one JSON object a line");
   if (value["format"] !== EPISODE_FORMAT) {
-    throw new TypeError(`"format" is ${JSON.stringify(value["format"])}, and "${EPISODE_FORMAT}" is read`);
+    throw new TypeError(`"format" must be "${EPISODE_FORMAT}", not ${JSON.stringify(value["format"])}`);
   }
   const { episode, environment, url, started_at, reset, start, steps, failures = [], total_reward, end } = value;
-  expect("episode", Number.isInteger(episode) && Number(episode) >= 0, "a whole number from 0 on");
+  expect("episode", Number.isInteger(episode) && Number(episode) >= 0, "a non-negative integer");
   for (const [name, text] of Object.entries({ environment, url, started_at })) {
-    expect(name, typeof text === "string", "text");
+    expect(name, typeof text === "string", "a string");
   }
   expect("reset", isObject(reset), "an object");
   expectAnswer("start", start);
-  expect("steps", Array.isArray(steps), "a list");
+  expect("steps", Array.isArray(steps), "an array");
   for (const [index, step] of (steps as unknown[]).entries()) {
     expectAnswer(`steps[${index}]`, step);
     expect(`steps[${index}].action`, isObject((step as JsonObject)["action"]), "an object");
   }
-  expect("failures", Array.isArray(failures), "a list");
+  expect("failures", Array.isArray(failures), "an array");
   for (const [index, failure] of (failures as unknown[]).entries()) expectFailure(`failures[${index}]`, failure);
   expect("total_reward", typeof total_reward === "number", "a number");
   expect("end", ENDS.includes(end), `one of ${ENDS.join(", ")}`);
@@ -86,7 +86,7 @@ function parse(line: string): unknown {
   try {
     return parseJson(line);
   } catch (cause) {
-    throw new TypeError(cause instanceof TooDeepError ? `it is ${cause.message}` : "it is no JSON", { cause });
+    throw new TypeError(cause instanceof TooDeepError ? `it is ${cause.message}` : "it is not valid JSON", { cause });
   }
 }
 
@@ -95,7 +95,7 @@ function expectAnswer(name: string, answer: unknown): void {
   const { observation, reward, done, metadata, ms } = answer as JsonObject;
   expect(`${name}.observation`, isObject(observation), "an object");
   expect(`${name}.reward`, reward === null || typeof reward === "number", "a number or null");
-  expect(`${name}.done`, typeof done === "boolean", "true or false");
+  expect(`${name}.done`, typeof done === "boolean", "a boolean");
   expect(`${name}.metadata`, metadata === undefined || isObject(metadata), "an object");
   expect(`${name}.ms`, typeof ms === "number", "a number");
 }
@@ -104,11 +104,11 @@ function expectFailure(name: string, failure: unknown): void {
   expect(name, isObject(failure), "an object");
   const { kind, after, action, code, message, counted, ms } = failure as JsonObject;
   expect(`${name}.kind`, kind === "reset" || kind === "step", "reset or step");
-  expect(`${name}.after`, Number.isInteger(after) && Number(after) >= 0, "a whole number from 0 on");
+  expect(`${name}.after`, Number.isInteger(after) && Number(after) >= 0, "a non-negative integer");
   expect(`${name}.action`, isObject(action), "an object");
-  expect(`${name}.code`, typeof code === "string", "text");
-  expect(`${name}.message`, typeof message === "string", "text");
-  expect(`${name}.counted`, counted === undefined || typeof counted === "boolean", "true or false");
+  expect(`${name}.code`, typeof code === "string", "a string");
+  expect(`${name}.message`, typeof message === "string", "a string");
+  expect(`${name}.counted`, counted === undefined || typeof counted === "boolean", "a boolean");
   expect(`${name}.ms`, typeof ms === "number", "a number");
 }
 

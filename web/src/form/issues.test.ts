@@ -16,7 +16,7 @@ const shape = {
 describe("what is wrong with a value", () => {
   test.each([
     [{ type: "integer", maximum: 10 }, 12, "Must be at most 10."],
-    [{ type: "integer" }, "many", "Must be a whole number."],
+    [{ type: "integer" }, "many", "Must be an integer."],
     [{ type: ["string", "null"], minLength: 3 }, "ab", "Must have at least 3 characters."],
     [{ enum: ["a", "b"] }, "c", 'Must be one of "a", "b".'],
     [{ type: "string", format: "email" }, "nobody", "Must be a valid email."],

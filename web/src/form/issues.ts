@@ -115,11 +115,11 @@ function sentenceFor(keyword: string, rule: unknown, value: unknown): string | u
       return `Must be one of ${Array.isArray(rule) ? rule.map((item) => JSON.stringify(item)).join(", ") : rule}.`;
     case "anyOf":
     case "oneOf":
-      return "Fits none of the choices.";
+      return "Must match one of the choices.";
     case "additionalProperties":
     case "unevaluatedProperties":
     case "false":
-      return "This field is not known here.";
+      return "Unknown field.";
     default:
       return undefined;
   }
@@ -127,11 +127,11 @@ function sentenceFor(keyword: string, rule: unknown, value: unknown): string | u
 
 function nounFor(type: unknown): string {
   const nouns: Record<string, string> = {
-    integer: "a whole number",
+    integer: "an integer",
     number: "a number",
-    string: "text",
+    string: "a string",
     boolean: "true or false",
-    array: "a list",
+    array: "an array",
     object: "an object",
     null: "null",
   };

@@ -5,7 +5,7 @@ import type { PictureSource } from "./picture.js";
 export function Picture({ src, type, alt }: PictureSource & { alt: string }) {
   const [size, setSize] = useState<string>();
   const [broken, setBroken] = useState(false);
-  if (broken) return <p className="hint">This is no picture that can be shown ({type}).</p>;
+  if (broken) return <p className="hint">This picture cannot be shown ({type}).</p>;
   return (
     <figure className="picture">
       <div className="pic">

@@ -57,11 +57,12 @@ export function parseJsonl(text: string): Omit<Imported, "name"> {
     environments.add(environment);
     found += 1 + episode.steps.length;
     if (found > MOST_STEPS) {
-      throw new TypeError(`It has more than ${MOST_STEPS.toLocaleString("en")} steps: import a part of it.`);
+      throw new TypeError(`The file has more than ${MOST_STEPS.toLocaleString("en")} steps. Import a part of it.`);
     }
     played.push(episode);
   }
-  if (found === 0) throw new TypeError("The file has no episode: it is written by Export or by openenv collect.");
+  if (found === 0)
+    throw new TypeError("The file contains no episode. Choose a file written by Export or by openenv collect.");
   return { timeline: timelineOf(played), environments: [...environments] };
 }
 
@@ -80,7 +81,7 @@ function readLine(line: string, number: number): PlayedEpisode & { environment: 
       ],
     };
   } catch (error) {
-    throw new TypeError(`Line ${number} is no episode: ${(error as Error).message}.`);
+    throw new TypeError(`Line ${number} is not a valid episode: ${(error as Error).message}.`);
   }
 }
 

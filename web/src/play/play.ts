@@ -146,9 +146,9 @@ export class Play {
   leave(again = true): void {
     const { pending } = this.#snapshot;
     const hadSession = this.#connection.state.status === "connected";
-    this.#addUnanswered("ABORTED", "You gave it up before its answer came");
+    this.#addUnanswered("ABORTED", "It was canceled before the response arrived");
     const lost = hadSession && latestEpisode(this.#snapshot.timeline) !== undefined;
-    if (lost) this.#note("Session given up", pending ? "an answer was still due" : "by this page");
+    if (lost) this.#note("Session closed", pending ? "before the response arrived" : "by this page");
     this.#connection.leave(again);
   }
 

@@ -33,7 +33,7 @@ interface ReplayOptions {
 /** A long replay is told a few times a second, not with every step. */
 const TELL_MS = 100;
 /** Said where the server has no place for it. */
-export const OWN_PLACE = "It plays in a session of its own, and this tab's session may hold the place.";
+export const OWN_PLACE = "A replay uses a separate session, and the session of this tab may hold the only place.";
 const NO_DIFF: Diff = { changes: [], fields: 0 };
 
 /**

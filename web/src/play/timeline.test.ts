@@ -102,7 +102,7 @@ describe("a timeline", () => {
   });
 
   test("does not count a step that failed, as the server does not", () => {
-    const failed = { ...step("step", null), observation: null, failure: FAILURE };
+    const failed = { ...step("step", null), observation: null, failure: FAILURE, counted: false };
     const { episodes, steps } = [failed, failed, step("step", 1)].reduce(addStep, play([1]));
     expect(episodes).toMatchObject([{ steps: 2, total: 2 }]);
     expect(steps.map(({ number }) => number)).toEqual([0, 1, 2, 2, 2]);
@@ -117,7 +117,7 @@ describe("a timeline", () => {
   });
 
   test("comes back from its file as it was, with the steps that failed", () => {
-    const failed = { ...step("step", null), observation: null, failure: FAILURE };
+    const failed = { ...step("step", null), observation: null, failure: FAILURE, counted: false };
     const played = addStep([failed, step("step", null)].reduce(addStep, play([1])), failed);
     const text = renderJsonl(played, SOURCE);
     const { timeline: read, environments } = parseJsonl(text);
@@ -138,11 +138,11 @@ describe("a timeline", () => {
   });
 
   test("a file that is none is refused with its line", () => {
-    expect(() => parseJsonl("\n{}\n")).toThrow("Line 2 is no episode");
-    expect(() => parseJsonl("")).toThrow("The file has no episode");
+    expect(() => parseJsonl("\n{}\n")).toThrow("Line 2 is not a valid episode");
+    expect(() => parseJsonl("")).toThrow("The file contains no episode");
     const [line = ""] = renderJsonl(play([1]), SOURCE).split("\n");
     const deep = line.replace('"reset":{"seed":1}', `"reset":{"seed":${"[".repeat(5000)}${"]".repeat(5000)}}`);
-    expect(() => parseJsonl(deep)).toThrow("Line 1 is no episode: it is nested deeper than 1000 levels.");
+    expect(() => parseJsonl(deep)).toThrow("Line 1 is not a valid episode: it is nested deeper than 1000 levels.");
   });
 
   test("a file may have as many steps as can be scrolled, and no more", () => {
@@ -150,7 +150,7 @@ describe("a timeline", () => {
     record.steps = Array.from({ length: 20_000 }, () => record.steps[0]);
     const line = `${JSON.stringify(record)}\n`;
     expect(parseJsonl(line).timeline.steps).toHaveLength(20_001);
-    expect(() => parseJsonl(line.repeat(10))).toThrow("It has more than 200,000 steps");
+    expect(() => parseJsonl(line.repeat(10))).toThrow("The file has more than 200,000 steps");
   });
 });
 

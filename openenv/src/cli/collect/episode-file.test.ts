@@ -45,9 +45,9 @@ test.each([
 });
 
 test.each(["a letter to my mother", `${line(0)}\nnotes`, "[1, 2]\n", "\n"])(
-  "what is no episode is left alone: %j",
+  "a line that is not a valid episode is left alone: %j",
   (before) => {
-    expect(() => goOn(before)).toThrow(/is no episode: .* move the file away/);
+    expect(() => goOn(before)).toThrow(/is not a valid episode: .* move the file away/);
     expect(readFileSync(file, "utf8")).toBe(before);
   },
 );

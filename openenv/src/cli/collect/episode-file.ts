@@ -74,7 +74,7 @@ function read(path: string): Found {
       if (!ended && (text.startsWith(BEGINNING) || BEGINNING.startsWith(text))) break;
       const why = (cause as Error).message;
       const advice = "Give another --output, or move the file away.";
-      throw new ConfigError(`${path}:${found.length + 1} is no episode: ${why}. ${advice}`, { cause });
+      throw new ConfigError(`${path}:${found.length + 1} is not a valid episode: ${why}. ${advice}`, { cause });
     }
     size += bytes.length + (ended ? 1 : 0);
     if (!ended) return { found, size, complete: true };

@@ -128,7 +128,7 @@ describe("openenv collect", () => {
     const broken = await counter.collect("-n", "2");
     expect(broken).toMatchObject({
       code: 2,
-      stderr: expect.stringMatching(/episodes\.jsonl:1 is no episode: it is no/),
+      stderr: expect.stringMatching(/episodes\.jsonl:1 is not a valid episode: it is no/),
     });
     expect(readFileSync(counter.file, "utf8")).toBe("hello\n");
   });

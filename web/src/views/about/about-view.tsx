@@ -48,7 +48,7 @@ function Description({ info: { name, description } }: Pick<ViewProps, "info">) {
   return (
     <div className="prose">
       <p className="prose__title">{name}</p>
-      <p>{description || "Its author has not described it."}</p>
+      <p>{description || "This environment has no description."}</p>
       <p className="hint">A README.md in the folder of the environment is shown here.</p>
     </div>
   );

@@ -37,12 +37,12 @@ export function renderSnippets(options: SnippetOptions): Snippet[] {
     {
       name: "typescript",
       label: "TypeScript",
-      note: options.fits ? "Checked against this server's schema" : "An example: this server wants other values",
+      note: options.fits ? "Checked against this server's schema" : "An example: this server requires other values",
       code: typescript(options),
     },
     { name: "python", label: "Python", note: "The released Python client", code: python(options) },
     { name: "curl", label: "curl", note: "Plain HTTP", code: curl(options) },
-    { name: "docker", label: "Docker", note: "A server of your own", code: docker(options) },
+    { name: "docker", label: "Docker", note: "Your own server", code: docker(options) },
   ];
 }
 
@@ -66,7 +66,7 @@ console.log(${isCall(action) ? "result" : "result.observation, result.reward, re
 
 function python({ url, action, reset, guarded }: SnippetOptions): string {
   const given = Object.entries({ seed: 42, ...reset }).map(([name, value]) => `${name}=${renderPython(value)}`);
-  const warning = guarded ? "# This server wants a token for reset and step, which this client cannot send.\n" : "";
+  const warning = guarded ? "# This server requires a token for reset and step, which this client cannot send.\n" : "";
   return `# pip install openenv
 ${warning}from openenv import GenericEnvClient
 

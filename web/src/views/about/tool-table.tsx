@@ -9,7 +9,7 @@ export function ToolTable({ tools }: { tools: NonNullable<SchemaBody["tools"]> }
         <li key={name}>
           <h3 className="mono">{name}</h3>
           {description ? <p>{description}</p> : null}
-          <FieldTable schema={input_schema} empty="It takes no arguments." />
+          <FieldTable schema={input_schema} empty="This tool takes no arguments." />
         </li>
       ))}
     </ul>

@@ -84,7 +84,7 @@ export function ActionPane({ info, play, shown, schema, draft }: ActionPaneProps
           schema.problem ? (
             <Notice
               tone="bad"
-              title="The form could not be made."
+              title="The form could not be created."
               actions={
                 <button type="button" className="btn btn--sm" onClick={schema.load}>
                   Try again

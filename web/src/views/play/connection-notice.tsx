@@ -24,7 +24,7 @@ export function ConnectionNotice({ info, play, shown }: ConnectionNoticeProps) {
   if (status === "idle") {
     return (
       <Notice tone="wait" icon="plug" bar title="Not connected." actions={<Reconnect play={play} label="Connect" />}>
-        The session was given up; the timeline is kept.
+        The session was closed. The timeline is kept.
       </Notice>
     );
   }

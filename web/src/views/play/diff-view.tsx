@@ -10,7 +10,7 @@ export function DiffView({ diff, before }: { diff: Diff | undefined; before: Ste
   if (!diff || !before) {
     return (
       <Block title="Changed">
-        <p className="hint">This is the first step: there is none before it.</p>
+        <p className="hint">This is the first step. There is no earlier step to compare it with.</p>
       </Block>
     );
   }

@@ -11,8 +11,8 @@ export function EmptyStep({ info, play, shown }: { info: WebInfo; play: Play; sh
           {info.description.replace(/\.$/, "") || info.name}
         </h2>
         <p>
-          You get a session of your own. Reset starts an episode; then send actions and watch what comes back, the
-          reward and the state.
+          You get a separate session. Reset starts an episode; then send actions and watch what comes back, the reward
+          and the state.
         </p>
         <div className="acts">
           <button

@@ -13,7 +13,7 @@ export function QuickActions({ play, shown, needsReset }: QuickActionsProps) {
   if (actions.length === 0) return null;
   const free = isFree(shown) && !needsReset;
   return (
-    <div className="quick" role="group" aria-label="Actions at one click">
+    <div className="quick" role="group" aria-label="Quick actions">
       {actions.map(({ label, action }, at) => (
         <button
           type="button"

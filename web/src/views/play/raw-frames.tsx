@@ -12,7 +12,7 @@ export function RawFrames({ step }: { step: Step }) {
     return (
       <section className="block">
         <p className="hint">
-          {isUnanswered ? "No answer came." : "This step was read from a file, which keeps no frames."}
+          {isUnanswered ? "No response arrived." : "This step was read from a file, which keeps no frames."}
         </p>
         <Frame
           title={isUnanswered ? "Sent" : "Recorded"}

@@ -203,7 +203,7 @@ function Verdict({ state, first, place, showDiff, onShowDiff, onGoOn, onAgain, o
           </button>
           {goesOn ? null : (
             <button type="button" className="btn btn--ghost btn--sm" onClick={onGoOn}>
-              Go on anyway
+              Continue anyway
             </button>
           )}
           {again}
@@ -218,10 +218,10 @@ function Verdict({ state, first, place, showDiff, onShowDiff, onGoOn, onAgain, o
         : ""}
       .{" "}
       {goesOn
-        ? "Later steps were played but compare nothing."
-        : "Replay stopped here, later steps would compare nothing."}
+        ? "Later steps were played but not compared."
+        : "The replay stopped here. Later steps cannot be compared."}
       {recorded.kind === "reset" && recorded.action["seed"] === undefined
-        ? " The reset was recorded without a seed, so the start may be another one."
+        ? " The reset was recorded without a seed, so the initial state may differ."
         : ""}
     </Notice>
   );

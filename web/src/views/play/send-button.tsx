@@ -55,7 +55,7 @@ export function SendButton({ form, verb, play, shown, invalid, needsReset }: Sen
       </div>
       {counts && waited >= OFFER_AFTER_MS ? (
         <button type="button" className="btn btn--ghost btn--sm flush" onClick={() => play.leave()}>
-          Give up and open a new session
+          Cancel and open a new session
         </button>
       ) : null}
     </div>

@@ -11,9 +11,7 @@ export function StatePane({ play, shown }: { play: Play; shown: PlaySnapshot }) 
     <section className="pane pane--state" aria-labelledby="state-h">
       <header className="pane__head">
         <h2 id="state-h">State</h2>
-        <span className="hint">
-          {state ? `after step ${state.stepNumber}${old ? ", older" : ""}` : "not asked yet"}
-        </span>
+        <span className="hint">{state ? `after step ${state.stepNumber}${old ? ", older" : ""}` : "not read yet"}</span>
         <span className="grow" />
         <button
           type="button"

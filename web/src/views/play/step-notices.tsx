@@ -65,7 +65,7 @@ export function FailureNotice({ info, play, shown, step }: FailureNoticeProps) {
         }
       >
         <bdi>{told.replace(/\.$/, "")}</bdi>.{" "}
-        {ended ? "The session has ended. " : kind === "step" ? "The session goes on. " : ""}
+        {ended ? "The session has ended. " : kind === "step" ? "The session continues. " : ""}
         {kind === "step" ? "The step has no reward." : "No new episode was started."}
       </Notice>
     </div>
@@ -75,7 +75,7 @@ export function FailureNotice({ info, play, shown, step }: FailureNoticeProps) {
 function titleOf(code: string, kind: "reset" | "step"): string {
   if (code === "VALIDATION_ERROR") return kind === "reset" ? "The reset options do not fit" : "The action does not fit";
   if (code === "TIMEOUT") return "The environment took too long";
-  if (code === "ABORTED") return `This ${kind} was given up`;
+  if (code === "ABORTED") return `This ${kind} was canceled`;
   if (code === "SESSION_LOST") return `The connection was lost during this ${kind}`;
   if (code === "HOST_LOST") return `The environment's process ended in this ${kind}`;
   if (code === "FORBIDDEN") return "This server keeps reset, step and state for its orchestrator";

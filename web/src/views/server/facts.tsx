@@ -37,7 +37,7 @@ export function Facts({ view, stale, paused, onPause }: FactsProps) {
         </span>
         <button type="button" className="btn btn--sm live__switch" onClick={() => onPause(!paused)}>
           <Icon name={paused ? "play" : "pause"} />
-          {paused ? "Go on" : "Pause"}
+          {paused ? "Resume" : "Pause"}
         </button>
       </span>
     </div>

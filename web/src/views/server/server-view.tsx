@@ -33,8 +33,8 @@ export default function ServerView({ info, play }: ViewProps) {
     <main className="page" id="main" tabIndex={-1}>
       <Facts view={view} stale={problem !== undefined} paused={paused} onPause={(on) => watch.setPaused(on)} />
       {problem ? (
-        <Notice tone="wait" title="No newer numbers.">
-          {problem} {view ? "What is shown is the last answer. " : ""}The page asks again every second.
+        <Notice tone="wait" title="The numbers are out of date.">
+          {problem} {view ? "The numbers are from the last response. " : ""}The page asks again every second.
         </Notice>
       ) : null}
       {view ? (

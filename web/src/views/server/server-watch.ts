@@ -145,7 +145,7 @@ export class ServerWatch {
 
   /** What was shown belongs to those who have the right. */
   #refuse(): void {
-    const problem = tabToken() === undefined ? undefined : "The server did not take this token.";
+    const problem = tabToken() === undefined ? undefined : "The server rejected this token.";
     keepToken(undefined);
     this.#set({ ...START, refused: true, problem });
   }
