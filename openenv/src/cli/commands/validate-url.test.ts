@@ -65,7 +65,7 @@ describe("openenv validate --url", () => {
     const { passed, required, details, remediation } = report.criteria.find(({ id }) => id === "episode") ?? {};
     expect({ passed, required }).toEqual({ passed: false, required: true });
     expect(details).toMatch(/EXECUTION_ERROR/);
-    expect(remediation).toMatch(/actions of your own/);
+    expect(remediation).toMatch(/The environment threw an exception/);
     expect(report.criteria.find(({ id }) => id === "capacity")).toMatchObject({ skipped: true, required: false });
   });
 
