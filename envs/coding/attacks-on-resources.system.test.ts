@@ -1,6 +1,9 @@
 /** Programs that take all there is of the machine: time, memory, processes, files, output. */
+import { connect } from "openenv-ts/client";
 import { beforeEach, describe, expect, test } from "vitest";
+import { startCommand } from "../../openenv/test-support/command-line.js";
 import { requireBubblewrap } from "../../openenv/test-support/requirement.js";
+import { coding } from "./models.js";
 import { findCgroups } from "./sandbox/cgroup.js";
 import { FILES } from "./sandbox/limits.js";
 import { readConfig } from "./server/config.js";
@@ -126,6 +129,16 @@ for child in children:
   os.kill(child, signal.SIGKILL)
 print(len(os.read(read, 10)))`;
 
+/** Prints how many processes it could start that stay. */
+const COUNT_FORKS = `import os, time
+count = 0
+try:
+  for count in range(60):
+    if os.fork() == 0: time.sleep(60); os._exit(0)
+except OSError: pass
+time.sleep(3)
+print(count)`;
+
 describe.skipIf(!bubblewrap.available)("all sandboxes", { timeout: 60_000 }, () => {
   beforeEach(({ skip }) => {
     if (!cgroups?.bounds.has("memory"))
@@ -147,19 +160,37 @@ describe.skipIf(!bubblewrap.available)("all sandboxes", { timeout: 60_000 }, () 
     expect((await alone.run(HOLD)).stdout).toBe("3\n");
   });
 
+  test("have one limit on memory and processes over all workers of a server", async () => {
+    const folder = import.meta.dirname;
+    const env = {
+      SANDBOX_BUBBLEWRAP: bubblewrap.path,
+      MAX_CONCURRENT_ENVS: "1",
+      SANDBOX_TOTAL_MEMORY_MB: "224",
+      SANDBOX_TOTAL_PROCESSES: "40",
+    };
+    await using running = startCommand(["serve", folder, "--port", "0", "--workers", "2"], { cwd: folder, env });
+    const [, url = ""] = await running.printed(/at (http:\/\/[\w.:]+)/);
+    // Each worker has room for one.
+    await using one = await connect(url, coding);
+    await using two = await connect(url, coding);
+    const runBoth = async (code: string): Promise<string[]> => {
+      const both = [one, two].map(async (session) => (await session.step({ code })).observation.stdout);
+      return await Promise.all(both);
+    };
+    for (const session of [one, two]) await session.reset();
+    const counts = (await runBoth(COUNT_FORKS)).map(Number);
+    expect(counts.every((count) => count > 0)).toBe(true);
+    expect((counts[0] ?? 0) + (counts[1] ?? 0)).toBeLessThanOrEqual(40);
+    for (const session of [one, two]) await session.reset();
+    const held = (await runBoth(HOLD)).map(Number);
+    expect((held[0] ?? 0) + (held[1] ?? 0)).toBeLessThan(4);
+  });
+
   test("have one limit on their processes", async () => {
     const { environment } = await prepareCoding({ SANDBOX_TOTAL_PROCESSES: "40" });
     const sessions = await Promise.all([openSession(environment), openSession(environment)]);
     await Promise.all(sessions.map(({ run }) => run("1")));
-    const code = `import os, time
-count = 0
-try:
-  for count in range(60):
-    if os.fork() == 0: time.sleep(60); os._exit(0)
-except OSError: pass
-time.sleep(3)
-print(count)`;
-    const told = await Promise.all(sessions.map(({ run }) => run(code)));
+    const told = await Promise.all(sessions.map(({ run }) => run(COUNT_FORKS)));
     const counts = told.map(({ stdout }) => Number(stdout));
     expect(counts.every((count) => count >= 0 && count < 40)).toBe(true);
     expect((counts[0] ?? 0) + (counts[1] ?? 0)).toBeLessThanOrEqual(40);

@@ -44,15 +44,22 @@ interface Place {
   settings: Setting[];
 }
 
-/** Undefined where this process may not make cgroups, as in most containers. */
-export async function findCgroups(limits: Limits, total: TotalLimits): Promise<Cgroups | undefined> {
+/**
+ * Undefined where this process may not make cgroups, as in most containers.
+ * @param group what processes that share the limits of all sandboxes have in common: a process's id, a dash and a name.
+ */
+export async function findCgroups(
+  limits: Limits,
+  total: TotalLimits,
+  group = `${process.pid}-${randomUUID()}`,
+): Promise<Cgroups | undefined> {
   const pids: Setting = { file: "pids.max", bounds: "processes", one: limits.processes, all: total.processes };
   const memory = { bounds: "memory", one: limits.memoryBytes + OVERHEAD_BYTES, all: total.memoryBytes } as const;
   const version2 = [pids, { ...memory, file: "memory.max" }, { file: "memory.swap.max", one: 0, all: 0 }];
   const places = [
-    await findPlace("", version2),
-    await findPlace("pids", [pids]),
-    await findPlace("memory", [{ ...memory, file: "memory.limit_in_bytes" }]),
+    await findPlace("", group, version2),
+    await findPlace("pids", group, [pids]),
+    await findPlace("memory", group, [{ ...memory, file: "memory.limit_in_bytes" }]),
   ].filter((place) => place !== undefined);
   if (places.length === 0) return undefined;
   const bounds = places.flatMap(({ settings }) => settings.map((setting) => setting.bounds));
@@ -60,7 +67,7 @@ export async function findCgroups(limits: Limits, total: TotalLimits): Promise<C
 }
 
 /** Version 2 has one tree, which has no name, version 1 one for each controller. */
-async function findPlace(tree: string, settings: Setting[]): Promise<Place | undefined> {
+async function findPlace(tree: string, group: string, settings: Setting[]): Promise<Place | undefined> {
   const path = pathOf(tree);
   if (path === undefined) return undefined;
   const root = join(ROOT, tree);
@@ -70,7 +77,7 @@ async function findPlace(tree: string, settings: Setting[]): Promise<Place | und
     if (!folder.startsWith(root) || !existsSync(join(folder, "cgroup.procs"))) continue;
     removeAbandoned(folder);
     if (tree === "") write(join(folder, SUBTREE), CONTROLLERS);
-    const place = await makePlace(join(folder, `${PREFIX}${process.pid}-${randomUUID()}`), settings);
+    const place = await makePlace(join(folder, PREFIX + group), settings);
     if (place) return place;
   }
   return undefined;
@@ -98,12 +105,24 @@ function canLimit(place: Place): boolean {
   }
 }
 
-/** The folder of a new group. That of all sandboxes is made with the first and removed with the last. */
-function makeGroup({ parent, settings }: Place): string {
-  const isFirst = !existsSync(parent);
+/**
+ * The folder of a new group. That of all sandboxes is made with the first and removed with the last, in between which
+ * another process of the server may want to make its own.
+ */
+function makeGroup(place: Place): string {
+  for (;;) {
+    mkdirSync(place.parent, { recursive: true });
+    try {
+      return makeGroupIn(place);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ENOENT" || existsSync(place.parent)) throw error;
+    }
+  }
+}
+
+function makeGroupIn({ parent, settings }: Place): string {
   const folder = join(parent, randomUUID());
-  if (isFirst) mkdirSync(parent);
-  if (isFirst) write(join(parent, SUBTREE), CONTROLLERS);
+  write(join(parent, SUBTREE), CONTROLLERS);
   try {
     mkdirSync(folder);
     for (const { file, one, all } of settings) {

@@ -10,7 +10,7 @@ export interface Limits {
   processes: number;
 }
 
-/** What all sandboxes of a server may use together, where cgroups can be made. */
+/** What all sandboxes of a server, in all of its workers, may use together, where cgroups can be made. */
 export interface TotalLimits {
   memoryBytes: number;
   processes: number;

@@ -11,6 +11,8 @@ import { listMissing, renderWarning } from "./warning.js";
 export interface SandboxOptions {
   limits: Limits;
   total: TotalLimits;
+  /** What processes that share `total` have in common; by default this process shares it with no other. */
+  group?: string;
   /** Name or path of the Python interpreter. */
   python: string;
   /** Name or path of bubblewrap. */
@@ -32,7 +34,7 @@ export interface Sandbox {
 /** @throws ConfigError when nothing safe works and nothing weaker is allowed. */
 export async function prepareSandbox(options: SandboxOptions): Promise<Sandbox> {
   const { limits, total, bubblewrap, allowWeak } = options;
-  const cgroups = await findCgroups(limits, total);
+  const cgroups = await findCgroups(limits, total, options.group);
   const missing = listMissing(cgroups);
   if (options.requireCgroups && missing.length > 0) {
     throw new ConfigError(
