@@ -27,6 +27,16 @@ export async function faults(page: Page, status: string | RegExp = "Connected", 
   }, every);
 }
 
+/** The same in the light and the dark theme. */
+export async function faultsInBothThemes(page: Page): Promise<string[]> {
+  const found: string[] = [];
+  for (const colorScheme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme });
+    for (const fault of await faults(page)) found.push(`${colorScheme}: ${fault}`);
+  }
+  return found;
+}
+
 interface Axe {
   /** With only these results in full, which is a third faster. */
   run(options: { resultTypes: ["violations"] }): Promise<{

@@ -1,5 +1,6 @@
 import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
+import { faultsInBothThemes } from "./axe.js";
 import { longForm, longTools } from "./long-forms.js";
 import { DESK, requireChromium, reset, usePages } from "./pages.js";
 
@@ -22,6 +23,29 @@ describe.skipIf(!chromium.available)("a form with 40 fields", () => {
       if (size === DESK) expect(await isInWindow(page, ".pane--state .pane__head")).toBe(true);
     });
 
+    test(`keeps Send in the window after a step and wherever the page is scrolled: ${name}`, async () => {
+      const page = await open(await start(longForm), { size });
+      await reset(page);
+      for (const [word, told] of [
+        ["ok", "Observation"],
+        ["fail", "The environment failed in this step"],
+      ] as const) {
+        await page.locator("#action_field_1").fill(word);
+        await page.locator("#action_field_39").scrollIntoViewIfNeeded();
+        await page.getByRole("button", { name: /^Send/ }).click();
+        await page.locator(".pane--step", { hasText: told }).waitFor();
+        await expect.poll(() => isInWindow(page, ".pane--step .block"), { timeout: 10_000 }).toBe(true);
+        expect(await isInWindow(page, "form#action .send")).toBe(true);
+        expect(await faultsInBothThemes(page)).toEqual([]);
+      }
+      // Two columns: below the form are the timeline and the state.
+      if (size === SIZES["a tablet"]) return;
+      for (const share of [0, 0.5, 1]) {
+        await page.evaluate((at) => scrollTo(0, document.documentElement.scrollHeight * at), share);
+        expect([share, await isInWindow(page, "form#action .send")]).toEqual([share, true]);
+      }
+    });
+
     test(`keeps Send in the window with three tools, next to a short form: ${name}`, async () => {
       const page = await open(await start(longTools), { size });
       await reset(page);
@@ -30,8 +54,6 @@ describe.skipIf(!chromium.available)("a form with 40 fields", () => {
       expect((send?.y ?? 0) - (field?.y ?? 0) - (field?.height ?? 0)).toBeLessThan(64);
       await page.getByRole("option", { name: /^fill/ }).click();
       await page.locator("#action_field_39").waitFor();
-      // On a phone the answer to the reset was scrolled to.
-      await page.evaluate(() => scrollTo(0, 0));
       expect(await isInWindow(page, "form#action .send")).toBe(true);
     });
   }

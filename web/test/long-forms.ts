@@ -22,7 +22,13 @@ export const longForm = defineEnvironment(
     observation: z.object({}),
     state: z.object({ ready: z.boolean().default(true) }),
   }),
-  () => ({ reset: () => ({ observation: {} }), step: () => ({ observation: {} }) }),
+  () => ({
+    reset: () => ({ observation: {} }),
+    step: ({ field_1: word }) => {
+      if (word === "fail") throw new Error("this word fails");
+      return { observation: {} };
+    },
+  }),
 );
 
 /** Three tools: the first has one field, the last has 40. */

@@ -117,7 +117,7 @@ describe.skipIf(!chromium.available)("the timeline", () => {
 
   test("a replay that finds no place says who may hold it, one in the queue tells its number", async () => {
     for (const [queueSize, words] of [
-      [0, /CAPACITY_REACHED.*this tab's session may hold the place/],
+      [0, /CAPACITY_REACHED.*the session of this tab may hold the only place/],
       [3, "The replay is number 1 in the queue"],
     ] as const) {
       const { environment } = defineCounter({ supportsConcurrentSessions: false });

@@ -3,6 +3,7 @@ import { isToolAction } from "../../../openenv/src/protocol/tools.js";
 import { isObject } from "../../../openenv/src/util/is-object.js";
 import { firstEntries } from "../parts/entries.js";
 import { inWords } from "../parts/format.js";
+import { pictureOf } from "../parts/picture.js";
 import { toolErrorOf } from "./answer.js";
 import type { Step } from "./timeline.js";
 
@@ -53,7 +54,7 @@ function findText(now: unknown, before: unknown, depth: number): string | undefi
   if (typeof now === "string") {
     // What only grows is told by what was added.
     const added = typeof before === "string" && now.startsWith(before) ? now.slice(before.length) : now;
-    return added.trim() === "" ? undefined : firstLine(added);
+    return added.trim() === "" || pictureOf(now) ? undefined : firstLine(added);
   }
   if (typeof now !== "object" || now === null || depth > 4) return undefined;
   const old = (typeof before === "object" ? before : null) as JsonObject | null;
@@ -84,7 +85,7 @@ function listFields(fields: [string, unknown][]): string {
 
 /** The beginning of the JSON of a value; of a large one no more is looked at. */
 function beginOf(value: unknown, room = LENGTH): string {
-  if (typeof value === "string") return clip(JSON.stringify(value.slice(0, room + 1)));
+  if (typeof value === "string") return pictureOf(value)?.type ?? clip(JSON.stringify(value.slice(0, room + 1)));
   if (typeof value !== "object" || value === null) return String(JSON.stringify(value));
   const isList = Array.isArray(value);
   let text = "";
@@ -96,6 +97,8 @@ function beginOf(value: unknown, room = LENGTH): string {
 }
 
 function firstLine(text: string): string {
+  const picture = pictureOf(text);
+  if (picture) return picture.type;
   return clip(
     text
       .slice(0, 4 * LENGTH)

@@ -158,6 +158,10 @@ test("what came back is told by its text, also when that is the same again", () 
   const higher = { ...play([1]).steps[1], observation: { low: 76, hint: "higher", high: 100 } } as Step;
   expect(summarizeObservation(higher, undefined)).toBe("higher");
   expect(summarizeObservation(higher, { ...higher, observation: { ...higher.observation, low: 50 } })).toBe("higher");
+  const look = (observation: Step["observation"]) => summarizeObservation({ ...higher, observation }, undefined);
+  const picture = "data:image/png;base64,iVBORw0KGgo=";
+  expect(look({ picture, text: "a cat" })).toBe("a cat");
+  expect([look({ picture }), look({ seen: { picture } })].join()).not.toContain("base64");
   const grown = { ...higher, observation: { log: "one\ntwo" } };
   expect(summarizeObservation(grown, { ...higher, observation: { log: "one\n" } })).toBe("two");
 });

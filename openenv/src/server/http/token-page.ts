@@ -40,7 +40,7 @@ function renderPage(script: string): string {
 <title>Token needed</title>
 </head>
 <body>
-<h1>This server asks for a token</h1>
+<h1>This server requires a token</h1>
 <p>Paste the value of <code>OPENENV_CLIENT_TOKEN</code>, with which the server was started.</p>
 <form>
 <label>Token <input type="password" autocomplete="off" autofocus></label>
@@ -58,7 +58,7 @@ const SCRIPT = `const probe = new URL("../openapi.json", document.currentScript.
 async function open(token) {
   const answer = await fetch(probe, { headers: { authorization: "Bearer " + token } }).catch(() => undefined);
   if (answer?.ok) location.reload();
-  else document.querySelector("[role=alert]").textContent = "The server did not take this token.";
+  else document.querySelector("[role=alert]").textContent = "The server rejected this token.";
 }
 document.querySelector("form").addEventListener("submit", (event) => {
   event.preventDefault();
