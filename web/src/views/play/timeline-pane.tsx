@@ -34,7 +34,7 @@ export function TimelinePane({ play, shown, hasTools }: TimelinePaneProps) {
             </span>
           </div>
         ) : (
-          <span className="hint">Plot appears with the first reward</span>
+          <span className="hint clip">Plot appears with the first reward</span>
         )}
       </header>
       {hasRewards ? (
