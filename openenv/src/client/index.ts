@@ -25,7 +25,7 @@ export {
   type PoolStarted,
   type StartedPoolOptions,
 } from "./pool/connect-pool.js";
-export type { Autoreset, PoolClient, PoolReset, PoolResult, PoolToolResult } from "./pool/pool-client.js";
+export type { Autoreset, InPool, PoolClient, PoolReset, PoolResult, PoolToolResult } from "./pool/pool-client.js";
 export type { EpisodeState, FailedResult, StepResult } from "./result.js";
 export { contractFromSchemas, type SchemaContract, type SchemaTypes } from "./schema-contract.js";
 export type { TaskClient, TaskSplitInfo } from "./tasks.js";

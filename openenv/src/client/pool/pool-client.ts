@@ -17,6 +17,18 @@ export type PoolReset<C extends ClientContract> = ResetOptions & Sent<C["reset"]
  */
 export type Autoreset = "disabled" | "next-step" | "same-step";
 
+/** What a pool adds to the result of a session. */
+export interface InPool<C extends ClientContract = GenericContract> {
+  /** Which session, from 0 on. */
+  readonly index: number;
+  /** True for the first result of an episode: of a reset, or of a step that autoreset made one. */
+  readonly began: boolean;
+  /** True when the session before was lost, and this or `next` is the first result of another one. */
+  readonly reopened: boolean;
+  /** The first result of the next episode, with `same-step`. */
+  readonly next: Result<C> | null;
+}
+
 /** What one session of a pool answered; `outcome`, `observation` and `reward` are always those of the call itself. */
 export type PoolResult<C extends ClientContract = GenericContract> = Result<C> & InPool<C>;
 
@@ -29,17 +41,6 @@ export type PoolToolResult<C extends ClientContract = GenericContract, K extends
   | (StepResult<Received<C["observation"]>> & { readonly error?: undefined })
 ) &
   InPool<C>;
-
-interface InPool<C extends ClientContract> {
-  /** Which session, from 0 on. */
-  readonly index: number;
-  /** True for the first result of an episode: of a reset, or of a step that autoreset made one. */
-  readonly began: boolean;
-  /** True when the session before was lost, and this or `next` is the first result of another one. */
-  readonly reopened: boolean;
-  /** The first result of the next episode, with `same-step`. */
-  readonly next: Result<C> | null;
-}
 
 /**
  * Sessions over one or many servers, called together as with `connectMany`: results come in the order of the sessions,
