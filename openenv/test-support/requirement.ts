@@ -74,6 +74,18 @@ export function requireTextarena(): Promise<Component> {
   });
 }
 
+/** A Python that has verifiers 0.3.1 and openenv 0.10.0: `OPENENV_VERIFIERS_PYTHON`, else `python3`. */
+export function requireVerifiers(): Promise<Component> {
+  return find({
+    name: "verifiers",
+    variable: "OPENENV_VERIFIERS_PYTHON",
+    candidates: ["python3"],
+    args: ["-c", "from importlib.metadata import version; print(version('verifiers'), version('openenv'))"],
+    expected: /^0\.3\.1 0\.10\.0$/,
+    what: "a Python with verifiers 0.3.1 and openenv 0.10.0",
+  });
+}
+
 /** A bubblewrap that may make namespaces here: `BUBBLEWRAP`, else the one on the PATH. */
 export function requireBubblewrap(): Promise<Component> {
   return find({
