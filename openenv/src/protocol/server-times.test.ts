@@ -12,7 +12,7 @@ test.each([
 
 test.each([
   [{}, 10],
-  [{ SHUTDOWN_DRAIN: "8", SHUTDOWN_GRACE: "1" }, 11],
+  [{ SHUTDOWN_DRAIN: "7", SHUTDOWN_GRACE: "1" }, 10],
   [{ SHUTDOWN_DRAIN: "30" }, 40],
   [{ SHUTDOWN_DRAIN: "0.5", SHUTDOWN_GRACE: " " }, 11],
   [{ SHUTDOWN_DRAIN: "-1", SHUTDOWN_GRACE: "Infinity" }, 10],

@@ -6,7 +6,7 @@ const REPLACE_SECONDS = 30;
 /** Between the last close frame and the end of the process. */
 const EXIT_SECONDS = 2;
 /** What images of `openenv init` have, which fits the ten seconds of `docker stop`. */
-export const IMAGE_STOP_VARIABLES = { SHUTDOWN_DRAIN: "8", SHUTDOWN_GRACE: "1" } as const;
+export const IMAGE_STOP_VARIABLES = { SHUTDOWN_DRAIN: "7", SHUTDOWN_GRACE: "1" } as const;
 
 /**
  * Failed checks of `/livez` in a row after which a server is to be restarted: `interval` x checks is longer than

@@ -79,7 +79,7 @@ describe.skipIf(!engine.available)("the image of the echo environment", TIME_LIM
         "WORKERS=4",
         "MAX_CONCURRENT_ENVS=100",
         "NODE_ENV=production",
-        "SHUTDOWN_DRAIN=8",
+        "SHUTDOWN_DRAIN=7",
         "SHUTDOWN_GRACE=1",
       ]),
     );

@@ -33,7 +33,7 @@ test("an image may need another user, or root with what the cluster allows", () 
 });
 
 test.each([
-  [{}, 11, { SHUTDOWN_DRAIN: "8", SHUTDOWN_GRACE: "1" }],
+  [{}, 10, { SHUTDOWN_DRAIN: "7", SHUTDOWN_GRACE: "1" }],
   [{ SHUTDOWN_DRAIN: "60", HELLO: "world" }, 63, { SHUTDOWN_DRAIN: "60", SHUTDOWN_GRACE: "1" }],
   [{ SHUTDOWN_DRAIN: "0", SHUTDOWN_GRACE: "0.5" }, 3, { SHUTDOWN_DRAIN: "0", SHUTDOWN_GRACE: "0.5" }],
 ])("a Pod with %j is killed after %i s, and its server has closed its sessions by then", (env, seconds, variables) => {

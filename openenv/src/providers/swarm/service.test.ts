@@ -34,7 +34,7 @@ test("an image without a check has none", () => {
 });
 
 test("a replica is killed after the time that its variables give its sessions, those of the start before the image's", () => {
-  const ofImage = image(undefined, { SHUTDOWN_DRAIN: "8", SHUTDOWN_GRACE: "1" });
-  expect(renderLife(ofImage, {}, "1.41")).toMatchObject({ StopGracePeriod: 11 * SECOND });
+  const ofImage = image(undefined, { SHUTDOWN_DRAIN: "7", SHUTDOWN_GRACE: "1" });
+  expect(renderLife(ofImage, {}, "1.41")).toMatchObject({ StopGracePeriod: 10 * SECOND });
   expect(renderLife(ofImage, { SHUTDOWN_DRAIN: "60" }, "1.41")).toMatchObject({ StopGracePeriod: 63 * SECOND });
 });
