@@ -16,7 +16,7 @@ export const CONTROL_ROUTES: Record<string, Route> = {
 };
 
 function reset(exchange: Exchange): Promise<void> {
-  return withBody(exchange, async (body = {}) => {
+  return withBody(exchange, async (body = {}, text) => {
     const { sessions } = exchange.context;
     const message = { type: "reset", data: body } as const;
     const known = knownSession(exchange);
@@ -28,7 +28,7 @@ function reset(exchange: Exchange): Promise<void> {
         exchange,
         checked.issues.map((issue) => ({ ...issue, loc: ["body", ...issue.loc] })),
       );
-    if (forwardToRoom(exchange, JSON.stringify(body))) return;
+    if (forwardToRoom(exchange, text)) return;
     const session = await sessions.openIfRoom();
     if (session === null) return withThrowaway(exchange, (own) => dispatch(own, message, {}));
     const reply = await dispatch(session, message, givenUpWith(exchange));
@@ -129,7 +129,7 @@ export function atOwner(handler: Handler): Handler {
   };
 }
 
-/** True when another server of the fleet, which has room for a session, answers instead. */
+/** True when another server of the fleet, which has room for a session, answers instead; `body` is what the client sent. */
 export function forwardToRoom({ request, response, context, forwarded }: Exchange, body: string): boolean {
   const roomier = forwarded ? undefined : context.fleet?.withRoom();
   if (roomier === undefined) return false;

@@ -195,17 +195,18 @@ function dropRest(request: IncomingMessage): void {
 }
 
 /**
- * Reads the JSON body and hands it on; an empty one is undefined. What is no JSON object is answered here.
+ * Reads the JSON body and hands it on, with its text; an empty one is undefined. What is no JSON object is answered here.
  * @throws BodyTooLargeError, BodiesTooLargeError
  */
 export async function withBody(
   exchange: Exchange,
-  handle: (body: Record<string, unknown> | undefined) => Promise<void>,
+  handle: (body: Record<string, unknown> | undefined, text: string) => Promise<void>,
 ): Promise<void> {
   const bytes = await readBody(exchange);
   await inTurn(exchange, async () => {
-    const body = parseBody(exchange.request, bytes.toString(), exchange.context.runtime.maxMessageItems);
-    if (body.ok) await handle(body.value);
+    const text = bytes.toString();
+    const body = parseBody(exchange.request, text, exchange.context.runtime.maxMessageItems);
+    if (body.ok) await handle(body.value, text);
     else sendInvalid(exchange, body.issues);
   });
 }

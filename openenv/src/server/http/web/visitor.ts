@@ -21,16 +21,16 @@ export function visitOf(session: Session): Visit {
 }
 
 function begin(exchange: Exchange): Promise<void> {
-  return withBody(exchange, (body = {}) => play(exchange, body, { type: "reset", data: body }));
+  return withBody(exchange, (body = {}, text) => play(exchange, text, { type: "reset", data: body }));
 }
 
 function act(exchange: Exchange): Promise<void> {
-  return withBody(exchange, async (body = {}) => {
+  return withBody(exchange, async (body = {}, text) => {
     const fields = new BodyFields(asAction(body));
     const { maxMessageItems } = exchange.context.runtime;
     const action = readCall(fields.object("action"), fields, maxMessageItems);
     if (fields.issues.length > 0) return sendInvalid(exchange, fields.issues);
-    await play(exchange, body, { type: "step", data: action });
+    await play(exchange, text, { type: "step", data: action });
   });
 }
 
@@ -43,10 +43,10 @@ async function tellState(exchange: Exchange): Promise<void> {
 type Move = Extract<ClientMessage, { type: "reset" | "step" }>;
 
 /** In the visitor's session; one who has none gets one with the first answer that is no failure. */
-async function play(exchange: Exchange, body: JsonObject, message: Move): Promise<void> {
+async function play(exchange: Exchange, body: string, message: Move): Promise<void> {
   const { sessions } = exchange.context;
   const known = knownSession(exchange);
-  if (known === undefined && forwardToRoom(exchange, JSON.stringify(body))) return;
+  if (known === undefined && forwardToRoom(exchange, body)) return;
   const session = known ?? (await sessions.openNamed());
   const reply = await dispatch(session, message, givenUpWith(exchange));
   const isOver = known === undefined && (reply.type === "error" || exchange.response.closed);
