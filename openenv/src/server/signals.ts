@@ -15,7 +15,6 @@ interface SignalHandlers extends Pick<RunningServer, "drain" | "close"> {
  * it from there any more. The result takes the handlers back.
  */
 export function onSignals({ drain, close, reload }: SignalHandlers, log: Logger): () => void {
-  handOver?.();
   let isTold = false;
   const stop = (signal: NodeJS.Signals): void => {
     log.info({ signal }, "shutting down");
@@ -30,6 +29,8 @@ export function onSignals({ drain, close, reload }: SignalHandlers, log: Logger)
     else reload();
   };
   process.on("SIGTERM", stop).on("SIGINT", stop).on("SIGHUP", hangUp);
+  // Not before: a signal that is on its way is lost while nobody listens for it.
+  handOver?.();
   return () => {
     process.removeListener("SIGTERM", stop).removeListener("SIGINT", stop).removeListener("SIGHUP", hangUp);
   };
