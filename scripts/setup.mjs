@@ -60,6 +60,9 @@ function build(project) {
   const own = `${project}/tsconfig.build.json`;
   const config = existsSync(join(ROOT, own)) ? own : project;
   step(`build ${project}`, process.execPath, ["node_modules/typescript/bin/tsc", "-p", config, "--outDir", fresh]);
+  const data = join(ROOT, project, "data");
+  // The build of an environment copies it, too.
+  if (existsSync(data)) cpSync(data, join(fresh, "data"), { recursive: true });
   if (project === "openenv") {
     rmSync(stampOf("web"), { force: true });
   }
@@ -118,7 +121,7 @@ function sources(dir) {
     .flatMap((entry) => {
       const path = `${dir}/${entry.name}`;
       if (entry.isDirectory()) return ["dist", "node_modules"].includes(entry.name) ? [] : sources(path);
-      return /(?<!\.test|\.test-d)\.tsx?$|\.(css|html|svg)$|\/(tsconfig(\.build)?|package)\.json$/.test(path)
+      return /(?<!\.test|\.test-d)\.tsx?$|\.(css|html|svg)$|\/(tsconfig(\.build)?|package)\.json$|\/data\//.test(path)
         ? [path]
         : [];
     });
