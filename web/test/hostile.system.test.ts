@@ -142,7 +142,7 @@ describe.skipIf(!chromium.available)("a hostile", () => {
       ["\u0000\u0001PNG garbage", /Line 1 is not a valid episode: it is not valid JSON/],
       [`${"[".repeat(100_000)}`, /Line 1 is not a valid episode/],
       [JSON.stringify({ ...EPISODE, reset: { a: nest(3_000) } }), /nested deeper than 1000 levels/],
-      ["", /The file has no episode/],
+      ["", /The file contains no episode/],
     ] as const) {
       await imported(page, await fileOf(text));
       await page.getByText(words).waitFor();
