@@ -33,14 +33,17 @@ export function TimelinePane({ play, shown, hasTools }: TimelinePaneProps) {
               Cumulative
             </span>
           </div>
-        ) : (
-          <span className="hint clip">Plot appears with the first reward</span>
-        )}
+        ) : null}
       </header>
-      {hasRewards ? (
+      {timeline.steps.length > 0 ? (
         <div className="chart">
+          {/* Its place is kept from the first reset on, so that the list does not move when a reward comes. */}
           <div className="plot">
-            <RewardPlot timeline={timeline} selected={shown.selected} onSelect={(step) => play.select(step)} />
+            {hasRewards ? (
+              <RewardPlot timeline={timeline} selected={shown.selected} onSelect={(step) => play.select(step)} />
+            ) : (
+              <p className="hint">The plot appears with the first reward.</p>
+            )}
           </div>
         </div>
       ) : null}
