@@ -35,7 +35,7 @@ const measured = only.filter((name) => {
   return !missing;
 });
 const dirs = Object.keys(plan.subjects).map((name) => join(output, name));
-// What is not measured again must be readable beside it: better found out now than at the end.
+// The results that are kept go into the same report, so they are checked before hours of measuring.
 readResults(dirs.filter((dir) => existsSync(dir) && !measured.includes(basename(dir))));
 
 const work = mkdtempSync(join(tmpdir(), "openenv-deployments-"));

@@ -56,8 +56,8 @@ ${table(
 
 ## The first burst
 
-The largest batch at servers that have just been started, beside its repetitions after that: the 99th percentile of a
-whole request, and how long the client took to start all.
+The first burst of the largest batch, on servers that have just been started, and the repetitions that follow it: the
+99th percentile of a whole request, and how long the client took to start all requests.
 
 ${table(
   ["set-up", "wait", "batch", "first: p99", "started in", "after it: p99", "started in"],

@@ -154,7 +154,7 @@ describe.skipIf(!chromium.available)("the page", () => {
     }
     await page.waitForTimeout(300);
     // What the browser itself calls good is a tenth.
-    expect(await page.evaluate(() => (globalThis as unknown as { moved: number }).moved)).toBeLessThan(0.1);
+    expect(await page.evaluate(() => (globalThis as unknown as { moved: number }).moved)).toBeLessThan(0.05);
   });
 
   test("loads no more than it may, and compressed as it was measured", async () => {

@@ -26,10 +26,12 @@ export async function readSchemas(source: string): Promise<SchemaBody> {
   return parseSchemas(await readFile(file, "utf8"), source);
 }
 
-/** None where the server answers an error: one without tools does, or has no such route. */
+/** None where the server answers no list of tools: one without tools, or without this route. */
 async function listTools(url: string): Promise<PublishedTool[]> {
   const request = { jsonrpc: "2.0", id: 1, method: "tools/list", params: {} };
-  const answer: unknown = await download(url, "mcp", request).then(parseJson, () => undefined);
+  const answer: unknown = await download(url, "mcp", request)
+    .then((text) => parseJson(text))
+    .catch(() => undefined);
   const result = isObject(answer) ? answer["result"] : undefined;
   const tools = isObject(result) && Array.isArray(result["tools"]) ? result["tools"] : [];
   return tools.filter(isObject).map(({ name, description, inputSchema, outputSchema }) => ({

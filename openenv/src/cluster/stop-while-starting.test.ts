@@ -1,9 +1,8 @@
-import { once } from "node:events";
-import { type AddressInfo, createServer } from "node:net";
 import { expect, test } from "vitest";
 import { createProject, startCommand } from "../../test-support/command-line.js";
 import { RESET, until, WHERE } from "../../test-support/fleet.js";
 import { openTestSocket } from "../../test-support/socket.js";
+import { findFreePort } from "../util/free-port.js";
 
 const SECOND_HANGS = `
   if (process.env.OPENENV_WORKER_NUMBER === "1") await new Promise(() => setInterval(() => {}, 60_000));
@@ -31,12 +30,3 @@ test.each(["0", "1"])(
     expect(await server.exited).toBe(0);
   },
 );
-
-async function findFreePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
-}

@@ -1,6 +1,4 @@
-import { once } from "node:events";
 import { appendFile, cp, readFile, writeFile } from "node:fs/promises";
-import { type AddressInfo, createServer } from "node:net";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
@@ -12,6 +10,7 @@ import { openTestSocket } from "../../../test-support/socket.js";
 import { connect } from "../../client/index.js";
 import { readManifest } from "../../manifest/read-manifest.js";
 import { dockerProvider } from "../../providers/index.js";
+import { findFreePort } from "../../util/free-port.js";
 import { stageSpace } from "../push/stage-space.js";
 
 const ECHO = join(import.meta.dirname, "../../../../envs/echo");
@@ -224,15 +223,6 @@ async function isServed(url: string): Promise<boolean> {
     ({ ok }) => ok,
     () => false,
   );
-}
-
-async function findFreePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
 }
 
 describe.skipIf(!engine.available)("a build that fails", TIME_LIMIT, () => {

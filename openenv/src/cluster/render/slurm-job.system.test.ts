@@ -44,7 +44,9 @@ describe.skipIf(!isComplete)("the script", { timeout: 300_000 }, () => {
   });
 
   test.each(["haproxy", "envoy"] as const)("shares its hosts with jobs that start with it: %s", async (kind) => {
-    const balancer = { kind, port: await findFreePort(), metricsPort: await findFreePort() };
+    const port = await findFreePort();
+    // Next to each other, so that one job's port is where another looks for its metrics.
+    const balancer = { kind, port, metricsPort: port + 1 };
     const jobs = [
       { nodes: 1, amount: "amount * 100" },
       { nodes: 2, amount: "amount", balancer },
