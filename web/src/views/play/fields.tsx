@@ -12,7 +12,7 @@ interface FieldsProps {
 /** One line a field: its name, and its value as what it is. */
 export function Fields({ values, none, step }: FieldsProps) {
   const entries = Object.entries(values);
-  if (entries.length === 0) return none === "" ? null : <p className="hint">{none}</p>;
+  if (entries.length === 0) return none === "" ? null : <p className="hint rows__none">{none}</p>;
   return (
     <dl className="rows">
       {entries.map(([name, value]) => (
