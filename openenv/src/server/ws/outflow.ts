@@ -61,11 +61,19 @@ export abstract class Outflow {
 
   protected send(answer: Answer): void {
     this.#cork();
-    if (answer.length < SMALL && this.socket.writableLength < SMALL) return this.ws.send(answer);
+    if (answer.length < SMALL && this.socket.writableLength < SMALL) return this.#sendSmall(answer);
     // What waits as a string is held twice: the system call has its own copy.
     const isText = typeof answer === "string";
     this.#answers++;
     this.ws.send(isText ? Buffer.from(answer) : answer, { binary: !isText }, this.#onTaken);
+  }
+
+  /** Most answers are short ASCII texts. `ws` would write header and text of their frame apart, as two buffers. */
+  #sendSmall(answer: Answer): void {
+    const { ws, socket } = this;
+    const { length } = answer;
+    if (typeof answer !== "string" || Buffer.byteLength(answer) !== length) return ws.send(answer);
+    if (ws.readyState === ws.OPEN) socket.write(textFrameHeader(length) + answer, "latin1");
   }
 
   /** Pings that come in one go are answered by one pong, to the latest (RFC 6455, section 5.5.3). */
@@ -149,3 +157,8 @@ export abstract class Outflow {
 }
 
 const { uncork } = Outflow;
+
+/** Of an unmasked text frame of fewer than 64 KiB that is a whole message (RFC 6455, section 5.2), a byte a character. */
+function textFrameHeader(length: number): string {
+  return length < 126 ? String.fromCharCode(0x81, length) : String.fromCharCode(0x81, 126, length >> 8, length & 0xff);
+}
