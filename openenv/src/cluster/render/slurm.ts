@@ -189,7 +189,7 @@ exit "$status"
 function renderStart({ host, port, metricsPort }: Topology["balancer"], file: string, run: string): string {
   const address = ["0.0.0.0", "::"].includes(host) ? "127.0.0.1" : host;
   const metrics = metricsPort === undefined ? "" : `\n  metrics=$(free_port "$metrics" "$entry")`;
-  return `# The first port from this one on where nobody listens, other than the second.
+  return `# Prints the first port from $1 on where nobody listens and that is not $2.
 free_port() {
   local port=$1
   while [[ $port == "\${2-}" ]] || (exec 3<>"/dev/tcp/${address}/$port") 2>/dev/null; do port=$((port + 1)); done

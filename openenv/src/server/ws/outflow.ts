@@ -158,7 +158,7 @@ export abstract class Outflow {
 
 const { uncork } = Outflow;
 
-/** Of an unmasked text frame of fewer than 64 KiB that is a whole message (RFC 6455, section 5.2), a byte a character. */
+/** The header of an unmasked text frame of fewer than 64 KiB (RFC 6455, section 5.2), one character for each byte. */
 function textFrameHeader(length: number): string {
   return length < 126 ? String.fromCharCode(0x81, length) : String.fromCharCode(0x81, 126, length >> 8, length & 0xff);
 }

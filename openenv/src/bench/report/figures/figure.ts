@@ -118,7 +118,7 @@ function coloursOf(names: readonly string[]): string[] {
   return names.map((_, index) => COLOURS[index] ?? generate(index - COLOURS.length));
 }
 
-/** Tells apart, with the colour, lines that lie close together. */
+/** Colours alone do not tell lines apart that are close together. */
 function shapesOf(names: readonly string[]): string[] {
   return names.map((_, index) => SHAPES[index % SHAPES.length] as string);
 }
