@@ -84,14 +84,14 @@ function serverSettings(topology: Topology): Record<string, string> {
 
 function renderOneNode(topology: Topology): string {
   return `# The server listens at a port that the system chooses, because other jobs may share the node.
-${renderOutput('echo "openenv serves at http://$(hostname):$port"')}
+exec > >${renderReader('echo "openenv serves at http://$(hostname):$port"')}
 ${settingName(topology, "PORT")}=0 exec ${serveCommand(topology)}
 `;
 }
 
-/** What a server prints goes to the log; its port, which stands at the end of its first line, to a command. */
-function renderOutput(onPort: string, onEnd = ""): string {
-  return `exec > >(
+/** A process that reads what a server prints. All goes to the log; the port, at the end of its first line, to a command. */
+function renderReader(onPort: string, onEnd = ""): string {
+  return `(
   trap '' TERM INT HUP
   port=
   while IFS= read -r text; do
@@ -135,8 +135,10 @@ done
 
 # On each node: a server at a port that the system chooses, because other jobs may share the node.
 task=$(cat <<'TASK'
-${renderOutput('echo "$SLURM_PROCID $port"', '[[ -n $port ]] || echo "$SLURM_PROCID none"')}
-${settingName(topology, "PORT")}=0 exec ${serveCommand(topology)}
+# Waits for both, because Slurm kills what a task leaves behind: the reader could not say "none".
+trap : TERM INT HUP
+${settingName(topology, "PORT")}=0 ${serveCommand(topology)} | ${renderReader('echo "$SLURM_PROCID $port"', '[[ -n $port ]] || echo "$SLURM_PROCID none"')}
+exit "\${PIPESTATUS[0]}"
 TASK
 )
 mkfifo "$folder/ports"
