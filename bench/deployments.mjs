@@ -2,7 +2,8 @@
  * `npm run bench:deployments`: the experiments of experiments/deployments.json, each set-up in turn with the machine to
  * itself, measured by `openenv bench`. Tables and pictures go to results/deployments/, DEPLOYMENTS.md puts them beside
  * the study that is the model of the experiments.
- * Options: --quick, --only local-node,hf-like, --output-dir <folder>, --build-base <image with npm>.
+ * Options: --quick, --only local-node,hf-like, --output-dir <folder>, --base <image with node>,
+ * --build-base <image with npm>.
  */
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -12,7 +13,7 @@ import { readResults } from "openenv-ts/bench";
 import { startBalancer } from "./deployments/balancer.mjs";
 import { renderDeployments } from "./deployments/report.mjs";
 import { findMissing, START } from "./deployments/servers.mjs";
-import { buildImage, createEnvironmentFolder, removeImage } from "./environment-folder.mjs";
+import { BASES, baseArguments, buildImage, createEnvironmentFolder, removeImage } from "./environment-folder.mjs";
 import { chooseOutput, chooseSubjects, climb, report } from "./ladder.mjs";
 
 const HERE = import.meta.dirname;
@@ -21,7 +22,7 @@ const TAG = `openenv-bench-deployments:${process.pid}`;
 const { values: options } = parseArgs({
   options: {
     ...{ quick: { type: "boolean" }, only: { type: "string" } },
-    ...{ "output-dir": { type: "string" }, "build-base": { type: "string" } },
+    ...{ "output-dir": { type: "string" }, ...BASES },
   },
 });
 const plan = JSON.parse(readFileSync(join(HERE, "experiments/deployments.json"), "utf8"));
@@ -51,8 +52,7 @@ try {
 
 async function build() {
   const dir = await createEnvironmentFolder(work, "benchmark");
-  const base = options["build-base"];
-  await buildImage(dir, TAG, base === undefined ? [] : ["--build-arg", `BUILD_BASE=${base}`]);
+  await buildImage(dir, TAG, baseArguments(options));
   return TAG;
 }
 

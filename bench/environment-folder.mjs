@@ -24,6 +24,16 @@ export async function createEnvironmentFolder(parent, name) {
   return dir;
 }
 
+/** The options of a command that builds images. */
+export const BASES = { base: { type: "string" }, "build-base": { type: "string" } };
+
+/** Which images it is built from: what `--base` and `--build-base` name, else those of the Dockerfile. */
+export function baseArguments({ base, "build-base": buildBase }) {
+  return Object.entries({ BASE: base, BUILD_BASE: buildBase }).flatMap(([name, image]) =>
+    image === undefined ? [] : ["--build-arg", `${name}=${image}`],
+  );
+}
+
 /** Builds its image with `openenv build` and resolves with what that reports. */
 export async function buildImage(dir, tag, args = []) {
   const { stdout } = await execute(process.execPath, [CLI, "build", dir, "-t", tag, "--json", ...args]);

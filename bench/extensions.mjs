@@ -31,7 +31,7 @@ await runSuite({
   experiments: { batch, binary },
   createBench: (options) => new Comparison(options),
   notes: () => [
-    "One server of this package, the variants in turn, each round; values are medians, ratios medians of the rounds' ratios.",
+    "One server of this package, the variants in turn, each round; values are medians (in brackets the smallest and the largest round), ratios medians of the rounds' ratios.",
     "`batch`: 64 sessions a frame over 4 sockets, beside 64 sessions on sockets of their own. `binary`: the same " +
       "observation as MessagePack and as JSON, 4 sockets.",
     "CPU-seconds are the server's, user and system, all threads. What a client saves is not in it.",

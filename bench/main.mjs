@@ -30,7 +30,7 @@ function notes(bench, rows) {
     ([subject, seen]) => `${subject} ${percent(seen.map((s) => s.server))} (load ${percent(seen.map((s) => s.load))})`,
   );
   return [
-    "One run, the subjects in turn, each round; values are medians, ratios are medians of the ratios within a round.",
+    "One run, the subjects in turn, each round; values are medians (in brackets the smallest and the largest round), ratios are medians of the ratios within a round.",
     (BEFORE
       ? "Control: the server of an earlier commit, built in another folder. "
       : "Control: `node:http` and `ws` with JSON in and out, the same frames and answers, no session, no validation. ") +

@@ -21,7 +21,7 @@ await runSuite({
   experiments: { process, container, left },
   createBench: (options) => new ProviderBench(options),
   notes: () => [
-    "One run, the subjects in turn, each round; values are medians, ratios medians of the rounds' ratios. Ready means that " +
+    "One run, the subjects in turn, each round; values are medians (in brackets the smallest and the largest round), ratios medians of the rounds' ratios. Ready means that " +
       "a reset over the WebSocket was answered.",
     "The environment is `envs/echo`, compiled. Bare is `node server/app.js`, and `docker run` with its port published on " +
       "127.0.0.1 and asked for with `docker port`.",

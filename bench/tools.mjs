@@ -19,7 +19,7 @@ await runSuite({
   experiments: { tools, streamable },
   createBench: (options) => new ToolBench(options),
   notes: () => [
-    "One run, the subjects in turn, each round; values are medians, ratios medians of the rounds' ratios. 32 connections, " +
+    "One run, the subjects in turn, each round; values are medians (in brackets the smallest and the largest round), ratios medians of the rounds' ratios. 32 connections, " +
       "each with a session of its own; the tool echoes a text.",
     "On `/ws`, ours is a `call_tool` step, plain a step that echoes the same text.",
     "On `POST /mcp`, ours is real MCP over Streamable HTTP with answers as server-sent events, plain our JSON-RPC of the " +

@@ -3,21 +3,20 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { buildImage, createEnvironmentFolder, removeImage } from "../environment-folder.mjs";
+import { baseArguments, buildImage, createEnvironmentFolder, removeImage } from "../environment-folder.mjs";
 
 export const title = "the image of the echo environment";
 
-const BASE = "node:20-slim";
 const TAG = `openenv-bench-echo:${process.pid}`;
 const execute = promisify(execFile);
 
-export async function run({ quick, base }) {
+export async function run({ quick, ...bases }) {
   const folder = await mkdtemp(join(tmpdir(), "openenv-images-"));
   try {
     const dir = await createEnvironmentFolder(folder, "echo");
-    const build = (...args) => buildImage(dir, TAG, ["--build-arg", `BUILD_BASE=${base}`, ...args]);
+    const build = (...args) => buildImage(dir, TAG, [...baseArguments(bases), ...args]);
     const first = await build("--no-cache");
-    const above = (first.bytes - (await sizeOf(BASE))) / 1e6;
+    const above = (first.bytes - (await sizeOf(bases.base ?? "node:24-slim"))) / 1e6;
     const again = [];
     for (let round = 0; round < (quick ? 1 : 5); round++) {
       await change(join(dir, "server/environment.ts"), round);

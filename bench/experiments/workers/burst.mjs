@@ -2,7 +2,6 @@ export const title = "bursts of 2,048 and 16,384, each step 1 s";
 
 const BATCHES = {
   2048: { p99: 1.6, subjects: ["ours", "control", "python async"] },
-  // Python loses most of so many connections, after minutes.
   16384: { p99: 5.5, subjects: ["ours", "control"] },
 };
 const ROUNDS = 3;

@@ -24,6 +24,11 @@ const SYSTEM_ERRORS: Record<string, string> = {
   ENETUNREACH: "HOST_UNREACHABLE",
 };
 
+/** Whether a request failed because the server could not be reached or did not answer, as an overloaded one does. */
+export function isUnreachable(type: string): boolean {
+  return type === "CLOSED" || /^(UPGRADE|HTTP)_50[234]$/.test(type) || Object.values(SYSTEM_ERRORS).includes(type);
+}
+
 /** Puts what a socket or a session threw into the types that are counted. */
 export function toLoadFailure(error: unknown): LoadFailure {
   if (error instanceof LoadFailure) return error;

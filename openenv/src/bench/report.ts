@@ -1,3 +1,4 @@
+import { spreadOf } from "./burst/repetitions.js";
 import { medianOf, ratioOf, type Samples } from "./matrix.js";
 
 /** What the first subject is to reach: an absolute value, or a ratio to the subject named by `of`. */
@@ -36,13 +37,13 @@ export function judgeRow(row: Row, subject: string): (boolean | undefined)[] {
   });
 }
 
-/** The report as Markdown: facts, one table, notes. */
+/** The report as Markdown: facts, one table of medians with the smallest and the largest round in brackets, notes. */
 export function renderReport(report: Report): string {
   const [subject, ...others] = report.subjects;
   const head = ["measure", ...report.subjects, ...others.map((other) => `${subject} : ${other}`), "target", "reached"];
   const rows = report.rows.map((row) => [
     `${row.measure} (${row.unit})`,
-    ...report.subjects.map((name) => renderNumber(medianOf(row.samples, name))),
+    ...report.subjects.map((name) => renderMedian(row.samples, name)),
     ...others.map((other) => renderNumber(ratioOf(row.samples, subject, other))),
     row.targets.map(renderTarget).join(", ") || "none",
     judgeRow(row, subject)
@@ -78,6 +79,12 @@ export function renderCsv(rows: readonly Row[]): string {
 function renderTarget({ limit, value, of }: Target): string {
   const sign = limit === "at least" ? ">=" : "<=";
   return of === undefined ? `${sign} ${value}` : `${sign} ${value} × ${of}`;
+}
+
+function renderMedian(samples: Samples, subject: string): string {
+  const spread = spreadOf(samples[subject] ?? [], (value) => value);
+  const [least, most] = [renderNumber(spread?.least), renderNumber(spread?.most)];
+  return renderNumber(medianOf(samples, subject)) + (least === most ? "" : ` (${least}–${most})`);
 }
 
 function renderNumber(value: number | undefined): string {

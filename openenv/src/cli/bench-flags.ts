@@ -39,6 +39,6 @@ export interface BenchRun {
   files: ResultFiles;
   /** Aborted by Ctrl-C. */
   signal: AbortSignal;
-  /** Makes a single request. @throws Error when the server does not answer it, with what to do. */
+  /** Makes a single request. @throws Error when the server refuses it, with what to do. */
   checkSubject(server: Located, mode: Mode): Promise<void>;
 }

@@ -6,7 +6,7 @@ import { serverDescriptors } from "../bench/burst/local-server.js";
 import { openResultFiles } from "../bench/burst/result-files.js";
 import { waitAction } from "../bench/burst/sweep.js";
 import type { Mode } from "../bench/burst/types.js";
-import { describeFailure, toLoadFailure } from "../bench/failure.js";
+import { describeFailure, isUnreachable, toLoadFailure } from "../bench/failure.js";
 import { type Located, locate } from "../bench/locate.js";
 import { ConfigError } from "../errors.js";
 import { sweepBursts } from "./bench-bursts.js";
@@ -83,7 +83,10 @@ async function locateServer(url: string): Promise<Located> {
   }
 }
 
-/** Makes a single request, so that a wrong address or action is an error and does not fill files with failures. */
+/**
+ * Makes a single request, so that a wrong address or action is an error and does not fill files with failures. A server
+ * that accepted a connection before and is gone now is a result: the burst did that.
+ */
 async function tryOnce(
   generator: LoadGenerator,
   { url, address, token }: Located,
@@ -92,7 +95,7 @@ async function tryOnce(
   const job = { url, address, token, mode, action, requests: 1, timeoutMs: timeout * 1000 };
   const { rows } = await generator.burst(job, () => {});
   const { error_type: type, error } = rows[0] ?? {};
-  if (!type || type === "CAPACITY_REACHED" || type === "INTERRUPTED") return;
+  if (!type || type === "CAPACITY_REACHED" || type === "INTERRUPTED" || isUnreachable(type)) return;
   const remedy = REMEDIES[type] ?? "";
   throw new Error(`${url} fails a single request over ${mode}: ${describeFailure(type, String(error))}${remedy}`);
 }

@@ -1,14 +1,14 @@
-import { cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { ConfigError } from "../../errors.js";
 import { openResultFiles } from "../burst/result-files.js";
 import { summarise } from "../burst/summary.js";
+import type { ThroughputRow } from "../burst/throughput.js";
 import type { RequestRow } from "../burst/types.js";
 import { readResults } from "./read-results.js";
 
-const THROUGHPUT = join(import.meta.dirname, "../../../../bench/results/scaling/node-1-worker/throughput.csv");
 const subject = { url: "http://127.0.0.1:8000", mode: "ws", hardware: "2 cores", cores: 2 } as const;
 const request: RequestRow = {
   ...{ start_ms: 1, connect_ms: 2, reset_ms: 3, step_ms: 4, total_ms: 10 },
@@ -16,6 +16,12 @@ const request: RequestRow = {
   ...{ success: true, error_type: null, error: null },
 };
 const client = { lagMs: 0, busy: 0.1, cpuSeconds: 1 };
+const loop: ThroughputRow = {
+  ...{ url: subject.url, hardware: subject.hardware, cores: subject.cores, connections: 1, seconds: 2, steps: 100 },
+  ...{ steps_per_second: 50, p50_ms: 1, p90_ms: 2, p95_ms: 2, p99_ms: 3, server_processes: 1 },
+  ...{ server_cpu_seconds: 0.5, steps_per_cpu_second: 200, bytes_per_session: 4000 },
+  ...{ client_busy: 0.5, client_limited: false, error_type: null, error: null },
+};
 let dir: string;
 beforeEach(async () => {
   dir = await mkdtemp(join(tmpdir(), "openenv-results-"));
@@ -24,7 +30,7 @@ beforeEach(async () => {
     summarise(subject, { requests: 1, wait_seconds: 0, rep }, [result]),
   );
   openResultFiles(dir, "bursts").writeSummary(rows);
-  await cp(THROUGHPUT, join(dir, "throughput.csv"));
+  openResultFiles(dir, "throughput").writeThroughput([loop]);
 });
 afterEach(() => rm(dir, { recursive: true, force: true }));
 

@@ -1,4 +1,6 @@
+import { once } from "node:events";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
@@ -9,6 +11,7 @@ import {
   runCommand,
   startCommand,
 } from "../../../test-support/command-line.js";
+import type { SummaryRow } from "../../bench/burst/summary.js";
 import { fetchAsOperator, OPERATOR_VARIABLES } from "../../../test-support/operator.js";
 
 const BENCHMARK = join(import.meta.dirname, "../../../../envs/benchmark");
@@ -193,6 +196,27 @@ describe("openenv bench", () => {
       code: 0,
       stderr: expect.stringContaining("100.0 %"),
     });
+  });
+
+  test("a server that its first burst ends has rows without a success", LIMIT, async () => {
+    let connections = 0;
+    // The first connection only looks whether it is there.
+    const server = createServer((socket) => {
+      if (++connections > 1) server.close();
+      socket.destroy();
+    }).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const { port } = server.address() as AddressInfo;
+    const args = ["-n", "4", "-w", "0", "--reps", "1", "--output-dir", "ended", "--json"];
+    const { code, stdout, stderr } = await bench(`http://127.0.0.1:${port}`, ...args);
+    expect({ code, stderr }).toMatchObject({ code: 1, stderr: expect.stringContaining("no request succeeded") });
+    const { rows } = JSON.parse(stdout);
+    expect(rows.map(({ rep, made, succeeded }: SummaryRow) => [rep, made, succeeded])).toEqual([
+      ["first", 4, 0],
+      [1, 4, 0],
+      ["all", 4, 0],
+    ]);
+    expect(rows[1].errors).toBe("CONNECTION_REFUSED:4");
   });
 
   test("hosts that were expected and did not answer fail the run when they are required", LIMIT, async () => {
