@@ -1,14 +1,17 @@
 /** Servers of the benchmark environment as a deployment starts them, each at a port of this machine. */
 import { execFile } from "node:child_process";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { dockerProvider } from "openenv-ts/providers";
 import { startFleet } from "../fleets.mjs";
 import { hasBalancer } from "./balancer.mjs";
-import { findFreePort, waitUntilHealthy } from "./loopback.mjs";
+import { findFreePort } from "./loopback.mjs";
 import { render } from "./render.mjs";
+
+const SERVES_WITHIN_MS = 60_000;
 
 /** How one server of a kind is started; each resolves with `{ port, close }`. */
 export const START = { node: startNode, docker: startContainer, slurm: startJob, python: startPython };
@@ -32,26 +35,37 @@ async function startContainer({ workers, capacity, container = {} }, { image }) 
 /** A job of one node; several are several, as nodes of this machine share its ports. */
 async function startJob({ workers, capacity }) {
   const dir = await mkdtemp(join(tmpdir(), "openenv-job-"));
-  const port = await findFreePort();
+  const log = join(dir, "log");
   const topology = {
-    name: `bench-${port}`,
+    name: "bench",
     directory: join(import.meta.dirname, "../../envs/benchmark"),
-    ...{ workers, capacity, port, graceSeconds: 1, variables: { HOST: "127.0.0.1" } },
+    ...{ workers, capacity, graceSeconds: 1, variables: { HOST: "127.0.0.1" } },
     resources: { memoryMb: 256 },
   };
   await writeFile(join(dir, "topology.yaml"), JSON.stringify(topology));
   await render("slurm", dir, ["--topology", join(dir, "topology.yaml")]);
-  const job = (await slurm("sbatch", "--parsable", `--output=${join(dir, "log")}`, join(dir, "job.sbatch"))).trim();
+  const job = (await slurm("sbatch", "--parsable", `--output=${log}`, join(dir, "job.sbatch"))).trim();
   const close = async () => {
     await slurm("scancel", job);
     await rm(dir, { recursive: true, force: true });
   };
   try {
-    await waitUntilHealthy(port);
-    return { port, close };
+    return { port: await readPort(log), close };
   } catch (error) {
     await close();
     throw error;
+  }
+}
+
+/** The port that the system chose, which the job writes to its log when the server listens. */
+async function readPort(log) {
+  const deadline = Date.now() + SERVES_WITHIN_MS;
+  for (;;) {
+    const text = await readFile(log, "utf8").catch(() => "");
+    const [, port] = /openenv serves at http:\/\/\S+:(\d+)/.exec(text) ?? [];
+    if (port !== undefined) return Number(port);
+    if (Date.now() > deadline) throw new Error(`the job does not serve within ${SERVES_WITHIN_MS / 1000} s: ${text}`);
+    await sleep(100);
   }
 }
 
