@@ -20,15 +20,15 @@ await runSuite({
   createBench: (options) => new FleetBench(options),
   notes: (bench) => [
     "One run, the subjects in turn, each round, two workers each; values are medians (in brackets the smallest and the " +
-      "largest round), ratios medians of the rounds' ratios. " +
-      "The client is on the same machine and takes its part of the two cores.",
+      "largest round), ratios medians of the rounds' ratios. The client is on the same machine and takes its part of the two cores.",
     "Control: `node:http` and `ws` in two processes that accept from one shared handle; JSON in and out, the same answers, no sessions, no " +
       "validation, no capacity. Python: the reference under uvicorn with two workers and plain methods, as it asks for them; " +
       "`python async` is its best case, an environment with asynchronous ones.",
     "A burst is measured by `openenv bench`: each request from the start of the burst, so the time that the client takes " +
       "to start all is in it. Every round has a server of its own, which plays the burst twice: its first is reported " +
       "apart, the other rows but `served` (both) are of the second. A share is what the busiest worker served, of an even " +
-      "share. Python is not asked for the burst of 16,384, which takes it minutes a round: results/scaling has it.",
+      "share. Python is not asked for the burst of 16,384, which takes it minutes a round: results/scaling has it. " +
+      "The limits of p99 were set when each request was counted from its own start and not from that of the burst.",
     "CPU-seconds are those of all processes of the server, the supervisor too, as the operating system counts them.",
     "Isolation: eight sessions that step fifty times a second, each in a host of its own; `looping` is while one more " +
       "session is in an endless loop, for as many cores as there are but one.",
