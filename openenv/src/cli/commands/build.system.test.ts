@@ -1,8 +1,11 @@
+import { execFile } from "node:child_process";
 import { appendFile, cp, readFile, writeFile } from "node:fs/promises";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { createProject, type Project, runCommand, startCommand } from "../../../test-support/command-line.js";
+import { leaveBehind } from "../../../test-support/leave-behind.js";
 import { createNpmImage, docker, inspectImage } from "../../../test-support/npm-image.js";
 import { createPublishable } from "../../../test-support/publishable.js";
 import { requireDocker } from "../../../test-support/requirement.js";
@@ -117,6 +120,25 @@ describe.skipIf(!engine.available)("the image of the echo environment", TIME_LIM
     }
   });
 
+  test("passes signals on to its server, and ends with its exit code", async () => {
+    const id = await docker("run", "--detach", "--env", "WORKERS=1", tag);
+    try {
+      const says = (text: string) =>
+        vi.waitUntil(async () => (await readLog(id)).includes(text), { timeout: 60_000, interval: 200 });
+      await says(" at http://");
+      await docker("kill", "--signal", "HUP", id);
+      await says("the tokens were read again");
+      // The server itself, not what started it.
+      await docker("exec", id, "sh", "-c", "kill -9 $(grep -l '^PPid:.1$' /proc/[0-9]*/status | cut -d/ -f3)");
+      expect(await docker("wait", id)).toBe("137");
+    } finally {
+      await docker("rm", "--force", id);
+    }
+    const reap = ["sh", "/app/node_modules/openenv-ts/bin/reap.sh"];
+    const failing = docker("run", "--rm", tag, ...reap, "node", "-e", "process.exit(7)");
+    await expect(failing).rejects.toMatchObject({ code: 7 });
+  });
+
   test("has JavaScript only: neither sources nor a compiler", async () => {
     const listed = await docker("run", "--rm", "--entrypoint", "find", tag, "/app", "-type", "f");
     const files = listed.split("\n");
@@ -187,14 +209,9 @@ describe.skipIf(!engine.available)("the image of the echo environment", TIME_LIM
       expect(await docker("inspect", "--format", "{{.State.ExitCode}}", container.id)).toBe("0");
     });
 
-    test("reaps the processes that an environment leaves behind, which without --init stay", async () => {
-      await using reaped = await start(commands[0]);
-      await using left = await start(commands[0]?.replace(" --init", ""));
-      const run = (id: string, script: string) => docker("exec", id, "sh", "-c", script);
-      const zombies = async (id: string) => Number(await run(id, "grep -l '^State:.Z' /proc/[0-9]*/status | wc -l"));
-      for (const { id } of [reaped, left]) await run(id, "for i in 1 2 3 4 5; do (sleep 0 &); done");
-      await vi.waitUntil(async () => (await zombies(left.id)) === 5, { timeout: 60_000, interval: 200 });
-      await vi.waitUntil(async () => (await zombies(reaped.id)) === 0, { timeout: 60_000, interval: 200 });
+    test.each([" --init", ""])("reaps the processes that an environment leaves behind: docker run%s", async (init) => {
+      await using container = await start(commands[0]?.replace(" --init", init));
+      await leaveBehind("docker", container.id);
     });
 
     test("serves on the machine's own network to 127.0.0.1 only", async () => {
@@ -217,6 +234,11 @@ describe.skipIf(!engine.available)("the image of the echo environment", TIME_LIM
     await env.reset();
   });
 });
+
+async function readLog(id: string): Promise<string> {
+  const { stdout, stderr } = await promisify(execFile)("docker", ["logs", id]);
+  return stdout + stderr;
+}
 
 async function isServed(url: string): Promise<boolean> {
   return await fetch(`${url}/health`).then(

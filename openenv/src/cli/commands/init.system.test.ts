@@ -35,7 +35,8 @@ const TIME_LIMIT = { timeout: 90_000 };
 test("the image's command holds in whatever folder it is started", async () => {
   const text = await readFile(join(TEMPLATE, "server/Dockerfile"), "utf8");
   expect(/^WORKDIR (.*)$/m.exec(text)?.[1]).toBe("/app");
-  expect(text.trimEnd().split("\n").at(-1)).toBe('CMD ["node", "/app/dist/server/app.js"]');
+  const command = JSON.parse(/^CMD (.*)$/m.exec(text)?.[1] ?? "[]") as string[];
+  expect(command).toEqual(["sh", "/app/node_modules/openenv-ts/bin/reap.sh", "node", "/app/dist/server/app.js"]);
 });
 
 describe("openenv init", TIME_LIMIT, () => {

@@ -53,6 +53,8 @@ export function renderContainer({ image, env = {}, ports, settings }: ContainerS
     HostConfig: {
       PortBindings: Object.fromEntries(published.map((port) => [`${port}/tcp`, [binding]])),
       LogConfig: LOG_CONFIG,
+      // A first process that reaps: not every image has one.
+      Init: true,
       ...settings.host,
     },
   };

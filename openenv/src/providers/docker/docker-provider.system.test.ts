@@ -18,6 +18,7 @@ import { checkProvider, renderCheckReport } from "openenv-ts/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { startEngineProxy } from "../../../test-support/engine-proxy.js";
 import { buildImage, listContainers, SERVERS, type TestImage } from "../../../test-support/images.js";
+import { leaveBehind } from "../../../test-support/leave-behind.js";
 import { requireDocker, requireRegistry } from "../../../test-support/requirement.js";
 import { openTestSocket } from "../../../test-support/socket.js";
 import { findFreePort } from "../../util/free-port.js";
@@ -98,6 +99,12 @@ describe.skipIf(!docker.available)("containers", { timeout: 120_000 }, () => {
     await idle.ask({ type: "reset" });
     await server.close();
     expect((await idle.closed).code).toBe(1012);
+  });
+
+  test("a container reaps the processes that its environment leaves behind", async () => {
+    await using _ = await dockerProvider().start({ image: image.counter });
+    const [id = ""] = await listContainers(docker.path, OWN);
+    await leaveBehind(docker.path, id);
   });
 
   test("fromDockerImage gives a client whose close stops the container", async () => {

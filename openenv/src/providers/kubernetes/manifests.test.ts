@@ -32,6 +32,10 @@ test("an image may need another user, or root with what the cluster allows", () 
   }
 });
 
+test("the first process of a Pod is its own, which reaps what an environment leaves behind", () => {
+  for (const pod of podsOf({})) expect(pod.shareProcessNamespace).toBe(true);
+});
+
 test.each([
   [{}, 10, { SHUTDOWN_DRAIN: "7", SHUTDOWN_GRACE: "1" }],
   [{ SHUTDOWN_DRAIN: "60", HELLO: "world" }, 63, { SHUTDOWN_DRAIN: "60", SHUTDOWN_GRACE: "1" }],

@@ -121,6 +121,8 @@ function renderPodSpec({ name, image, env, port, options }: Workload): V1PodSpec
     terminationGracePeriodSeconds: stopSeconds(Object.fromEntries(stop)),
     automountServiceAccountToken: false,
     enableServiceLinks: false,
+    // The first process is then the Pod's own, which reaps: not every image has one that does.
+    shareProcessNamespace: true,
     securityContext: user > 0 ? unprivileged(user) : { runAsUser: user },
     ...(nodeSelector && { nodeSelector: { ...nodeSelector } }),
     ...(runtimeClass && { runtimeClassName: runtimeClass }),

@@ -31,6 +31,8 @@ export function renderService(spec: ServiceSpec): Record<string, unknown> {
       ContainerSpec: {
         Image: image,
         Env: Object.entries(env).map(([key, value]) => `${key}=${value}`),
+        // A first process that reaps: not every image has one.
+        Init: true,
         ...life,
       },
       Resources: {

@@ -6,6 +6,7 @@ import { checkProvider, renderCheckReport } from "openenv-ts/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { startEngineProxy } from "../../../test-support/engine-proxy.js";
 import { buildImage, SERVERS, type TestImage } from "../../../test-support/images.js";
+import { leaveBehind } from "../../../test-support/leave-behind.js";
 import { requireSwarm } from "../../../test-support/requirement.js";
 import { waitFor } from "../../../test-support/servers.js";
 import { openTestSocket } from "../../../test-support/socket.js";
@@ -87,6 +88,13 @@ describe.skipIf(!swarm.available)("services", () => {
     }
     for (const { env } of sessions) await env.close();
   }, 300_000);
+
+  test("a replica reaps the processes that its environment leaves behind", async () => {
+    await using server = await swarmProvider().start({ image: image.named, replicas: 1 });
+    const { env, name } = await ask(server.url);
+    await leaveBehind(swarm.path, name);
+    await env.close();
+  }, 120_000);
 
   test("a replica that ends is replaced, and only its sessions are lost", async () => {
     await using server = await swarmProvider().start({ image: image.named, replicas: 2 });
