@@ -2,7 +2,6 @@ import { Backlog } from "../src/server/backlog.js";
 import { ByteBudget } from "../src/server/byte-budget.js";
 import type { ServerContext } from "../src/server/context.js";
 import { Descriptors } from "../src/server/descriptors.js";
-import { silentLog } from "../src/server/log.js";
 import { createOrigins } from "../src/server/origins.js";
 import { createRights } from "../src/server/rights.js";
 import { RunQueue } from "../src/server/run-queue.js";
@@ -26,7 +25,7 @@ export function createContext(runtime: Runtime, own: Partial<ServerContext>): Se
     bodies: new ByteBudget(MB),
     backlog: new Backlog(MB),
     runQueue: new RunQueue(),
-    descriptors: new Descriptors(silentLog),
+    descriptors: new Descriptors(runtime),
     web: undefined,
     limits: { session_timeout_s: null, step_timeout_s: null, max_message_bytes: MB, queue_timeout_s: 30 },
     gauge: new Gauge(runtime.statistics),

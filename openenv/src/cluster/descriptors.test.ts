@@ -4,6 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { cpuSeconds } from "../../src/bench/measure.js";
 import { openAll, RESET, startFleet, step, until, untilAllKnow } from "../../test-support/fleet.js";
+import { fetchAsOperator } from "../../test-support/operator.js";
 import { serverDescriptors } from "../../test-support/processes.js";
 import { openTestSocket, type TestSocket } from "../../test-support/socket.js";
 
@@ -90,7 +91,7 @@ describe.skipIf(!existsSync("/proc/self/fd"))("a server that may open few files"
   }
 
   test.each([1, 2])(
-    "of %i workers has counted each refusal once when it ends",
+    "of %i workers has counted each refusal once, for /metrics and in its log",
     async (workers) => {
       const fleet = await startFleet({ WORKERS: String(workers) }, { openFiles: LIMIT });
       const sockets = Array.from({ length: workers * LIMIT + 100 }, () => {
@@ -105,6 +106,14 @@ describe.skipIf(!existsSync("/proc/self/fd"))("a server that may open few files"
         await socket?.[Symbol.asyncDispose]();
       }
       for (const socket of sockets) socket.destroy();
+      const counted = async (): Promise<number> => {
+        const text = await fetchAsOperator(`${fleet.url}/metrics`, { connection: "close" })
+          .then((answer) => answer.text())
+          .catch(() => void refused++);
+        const series = (text ?? "").matchAll(/^openenv_refusals_total\{.*reason="descriptors"\} (\d+)$/gm);
+        return [...series].reduce((sum, [, count]) => sum + Number(count), 0);
+      };
+      await until(async () => (await counted()) === refused);
       await fleet[Symbol.asyncDispose]();
       const counts = [...fleet.command.stderr.matchAll(/"refused":(\d+),"msg":"out of file descriptors/g)];
       expect(counts.reduce((sum, [, count]) => sum + Number(count), 0)).toBe(refused);

@@ -8,12 +8,12 @@ import { ConfigError } from "../errors.js";
 const SHARED_MEMORY = "/dev/shm";
 
 /**
- * The name of a folder for the sockets of the workers, which is not made yet.
+ * The name of a folder for the sockets of the workers, in the first of these that can be written; it is not made yet.
  * @throws ConfigError where none can be made.
  */
-export function chooseFolder(): string {
+export function chooseFolder(places: readonly string[] = [tmpdir(), SHARED_MEMORY]): string {
   let problem: unknown;
-  for (const place of [tmpdir(), SHARED_MEMORY]) {
+  for (const place of places) {
     const folder = join(place, `openenv-${randomBytes(6).toString("hex")}`);
     try {
       mkdirSync(folder, { mode: 0o700 });
@@ -24,7 +24,7 @@ export function chooseFolder(): string {
     }
   }
   throw new ConfigError(
-    `Workers need a folder for their sockets, and neither ${tmpdir()} nor ${SHARED_MEMORY} can be written ` +
+    `Workers need a folder for their sockets, and neither ${places.join(" nor ")} can be written ` +
       `(${(problem as Error).message}): set TMPDIR to one that can, in a container with --tmpfs /tmp.`,
     { cause: problem },
   );

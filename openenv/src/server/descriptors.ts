@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import { descriptorLimit } from "../util/descriptor-limit.js";
 import type { Config } from "./config.js";
-import type { Log } from "./log.js";
+import type { Runtime } from "./runtime.js";
 
 /** Descriptors that sessions leave to requests, and those that every connection leaves to the process itself. */
 const FOR_REQUESTS = 24;
@@ -20,12 +20,12 @@ const ADVICE = "raise the limit (ulimit -n) or lower MAX_CONCURRENT_ENVS";
 export class Descriptors {
   /** Infinity when nothing says so. */
   readonly limit: number;
-  readonly #log: Log;
+  readonly #runtime: Pick<Runtime, "log" | "statistics">;
   #refused = 0;
   #quiet: NodeJS.Timeout | undefined;
 
-  constructor(log: Log, limit = descriptorLimit()) {
-    this.#log = log;
+  constructor(runtime: Pick<Runtime, "log" | "statistics">, limit = descriptorLimit()) {
+    this.#runtime = runtime;
     this.limit = limit;
   }
 
@@ -34,7 +34,7 @@ export class Descriptors {
     const needed = maxConcurrentEnvs + queueSize + AT_START + FOR_REQUESTS;
     if (this.limit >= needed) return;
     const fields = { limit: this.limit, needed, sessions: maxConcurrentEnvs, waiting: queueSize };
-    this.#log.warn(fields, `fewer file descriptors than sessions on sockets of their own need: ${ADVICE}`);
+    this.#runtime.log.warn(fields, `fewer file descriptors than sessions on sockets of their own need: ${ADVICE}`);
   }
 
   /** True when too few are left for another session. */
@@ -50,6 +50,7 @@ export class Descriptors {
   /** One more connection was refused. */
   tell(error?: Error): void {
     this.#refused++;
+    this.#runtime.statistics.countRefusal("descriptors");
     if (this.#quiet === undefined) this.#say(error);
   }
 
@@ -70,7 +71,7 @@ export class Descriptors {
   #say(error?: Error): void {
     clearTimeout(this.#quiet);
     const fields = { limit: this.limit, refused: this.#refused, ...(error && { err: error }) };
-    this.#log.error(fields, `out of file descriptors, connections are refused: ${ADVICE}`);
+    this.#runtime.log.error(fields, `out of file descriptors, connections are refused: ${ADVICE}`);
     this.#refused = 0;
     this.#quiet = setTimeout(() => {
       this.#quiet = undefined;

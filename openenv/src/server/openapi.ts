@@ -30,6 +30,7 @@ export function renderOpenApi({ mode, name, schemas, web }: ApiParts): object {
       ...(simulation ? controlPaths(String(schemas.state["title"])) : {}),
       "/metadata": { get: operation("Info", "Who this environment is", ref("EnvironmentMetadata")) },
       "/health": { get: operation("Info", "Whether the server takes requests", ref("HealthResponse")) },
+      ...probePaths(),
       "/schema": { get: operation("Info", "JSON Schemas of action, observation and state", ref("SchemaResponse")) },
       ...taskPaths(),
       ...operatorPaths(),
@@ -93,6 +94,30 @@ function controlPaths(stateName: string): Schema {
     "/reset": { post: posting("Control", begin, reset), parameters },
     "/step": { post: posting("Control", "Take one action", step), parameters },
     "/state": { get: operation("Control", "The state of the episode", ref(stateName)), parameters },
+  };
+}
+
+/** For orchestrators. */
+function probePaths(): Schema {
+  const reason = { enum: ["draining", "paused", "full"] };
+  const reasons = { type: "array", items: reason };
+  const alive = object("Liveness", { status: { const: "alive" } }, ["status"]);
+  const state = { status: { enum: ["ready", "not ready"] }, reasons };
+  const readiness = object("Readiness", state, ["status", "reasons"]);
+  const ready = operation("Info", "Whether the server takes new sessions", readiness);
+  const notReady = { description: "Service Unavailable", content: json(readiness) };
+  const exclude = {
+    name: "exclude",
+    in: "query",
+    required: false,
+    schema: reasons,
+    description: "Reasons that do not count",
+  };
+  return {
+    "/livez": { get: operation("Info", "Answers as long as a process serves", alive) },
+    "/readyz": {
+      get: { ...ready, responses: { ...(ready["responses"] as object), 503: notReady }, parameters: [exclude] },
+    },
   };
 }
 

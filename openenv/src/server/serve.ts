@@ -76,7 +76,7 @@ export async function serveHere(
     bodies: new ByteBudget(Math.max(BODIES_BYTES, config.maxMessageBytes)),
     backlog: new Backlog(Math.max(BACKLOG_BYTES, config.maxMessageBytes)),
     runQueue: new RunQueue(),
-    descriptors: new Descriptors(log),
+    descriptors: new Descriptors(runtime),
     deployment: config.deployment,
     web: config.webInterface ? config : undefined,
     limits: limitsOf(config),

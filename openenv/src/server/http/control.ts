@@ -30,7 +30,12 @@ function reset(exchange: Exchange): Promise<void> {
       );
     if (forwardToRoom(exchange, text)) return;
     const session = await sessions.openIfRoom();
-    if (session === null) return withThrowaway(exchange, (own) => dispatch(own, message, {}));
+    if (session === null) {
+      return withThrowaway(exchange, (own) => {
+        exchange.context.runtime.statistics.countRefusal("http_reset");
+        return dispatch(own, message, {});
+      });
+    }
     const reply = await dispatch(session, message, givenUpWith(exchange));
     if (reply.type === "error" || exchange.response.closed) sessions.end(session, "its first reset failed");
     else sessions.markUnclaimed(session);

@@ -55,7 +55,7 @@ export const METRICS = {
   openenv_queue_size: { type: "gauge", help: "Peers that may wait.", value: ({ queue_size }) => queue_size },
   openenv_refusals_total: {
     type: "counter",
-    help: "Sessions that were refused, by reason.",
+    help: "Sessions and connections that were refused, by reason.",
     series: ({ refusals }) => REFUSAL_REASONS.map((reason) => [{ reason }, refusals[reason] ?? 0]),
   },
   openenv_draining: {

@@ -67,7 +67,8 @@ describe("sessions", () => {
   test("that are refused are counted by reason", async () => {
     const told = async (server: RunningServer) => {
       const series = await scrape(server);
-      return ["full", "queue_timeout", "paused", "draining"].map((reason) => series.get(refusals(reason)));
+      const reasons = ["full", "queue_timeout", "http_reset", "paused", "draining"];
+      return reasons.map((reason) => series.get(refusals(reason)));
     };
     const server = await start({ ...WITH_OPERATOR, maxConcurrentEnvs: 1 });
     await (await open(server)).ask(RESET);
@@ -75,11 +76,26 @@ describe("sessions", () => {
     await fetchAsOperator(`${server.url}/sessions/pause`, {}, "POST");
     await (await open(server)).receive();
     expect((await scrape(server)).get("openenv_paused")).toBe(1);
-    expect(await told(server)).toEqual([2, 0, 1, 0]);
+    expect(await told(server)).toEqual([2, 0, 0, 1, 0]);
     const queueing = await start({ ...WITH_OPERATOR, maxConcurrentEnvs: 1, queueSize: 1, queueTimeout: 0.05 });
     await (await open(queueing)).ask(RESET);
     await (await open(queueing)).receive();
-    expect(await told(queueing)).toEqual([0, 1, 0, 0]);
+    expect(await told(queueing)).toEqual([0, 1, 0, 0, 0]);
+    const full = await start({ ...WITH_OPERATOR, maxConcurrentEnvs: 1 });
+    await (await open(full)).ask(RESET);
+    for (let i = 0; i < 3; i++) {
+      const reset = await fetch(`${full.url}/reset`, { method: "POST" });
+      expect([reset.status, reset.headers.get("openenv-session")]).toEqual([200, "none"]);
+    }
+    expect(await told(full)).toEqual([0, 0, 3, 0, 0]);
+  });
+
+  test("of HTTP clients are no refusals while there is room, or another client's that was not used ends", async () => {
+    const server = await start({ ...WITH_OPERATOR, maxConcurrentEnvs: 1 });
+    for (let i = 0; i < 3; i++) await (await fetch(`${server.url}/reset`, { method: "POST" })).text();
+    const step = { method: "POST", headers: { "content-type": "application/json" }, body: '{"action":{"amount":1}}' };
+    expect((await fetch(`${server.url}/step`, step)).status).toBe(200);
+    expect((await scrape(server)).get(refusals("http_reset"))).toBe(0);
   });
 
   test("that were waited for have the time that it took", async () => {
@@ -94,17 +110,6 @@ describe("sessions", () => {
     expect(series.get("openenv_session_wait_seconds_count")).toBe(1);
     expect(series.get("openenv_session_wait_seconds_sum")).toBeGreaterThan(0);
     expect(series.get("openenv_reset_duration_seconds_count")).toBe(2);
-  });
-
-  test("of a server that drains are refused, and it says so", async () => {
-    const server = await start({ ...WITH_OPERATOR, drainMs: 200_000 });
-    const socket = await open(server);
-    await socket.ask(RESET);
-    const drained = server.drain();
-    expect((await scrape(server)).get("openenv_draining")).toBe(1);
-    socket.ws.terminate();
-    await server.close();
-    await drained;
   });
 });
 

@@ -6,10 +6,11 @@ import { Histogram } from "./histogram.js";
 const MAX_MESSAGE = 500;
 
 /**
- * Why a session was not opened: all are in use, none was free before `QUEUE_TIMEOUT`, an operator has paused the server,
- * it drains, or it has no more file descriptors.
+ * Why a session was not opened: all are in use, none was free before `QUEUE_TIMEOUT`, all are in use and an HTTP reset
+ * was answered by an environment for that request alone, an operator has paused the server, it drains, or it has no more
+ * file descriptors.
  */
-export const REFUSAL_REASONS = ["full", "queue_timeout", "paused", "draining", "descriptors"] as const;
+export const REFUSAL_REASONS = ["full", "queue_timeout", "http_reset", "paused", "draining", "descriptors"] as const;
 export type RefusalReason = (typeof REFUSAL_REASONS)[number];
 
 /** The session that an error happened in. */

@@ -89,7 +89,6 @@ export function createSocketServer(context: ServerContext): SocketServer {
 
   const open = (target: Target, { request, socket, head }: Upgrade): void => {
     if (context.descriptors.areShort(socket)) {
-      runtime.statistics.countRefusal("descriptors");
       return refuseUpgrade(socket, "503 Service Unavailable", NO_DESCRIPTORS);
     }
     const { protocol } = target;
@@ -141,7 +140,10 @@ export function createSocketServer(context: ServerContext): SocketServer {
     take(request, socket, head) {
       const target = find(request);
       if (target === undefined) return refuseUpgrade(socket, "403 Forbidden", "no WebSocket here: use /ws or /mcp");
-      if (context.closing) return refuseLate(socket);
+      if (context.closing) {
+        runtime.statistics.countRefusal("draining");
+        return refuseLate(socket);
+      }
       open(target, { request, socket, head });
     },
     goAway() {
