@@ -23,7 +23,7 @@ test("a topology file is rendered into a folder, and options win over it", async
   const args = ["deploy", "render", "--target", "compose", "--topology", "topology.yaml", "--nodes", "5", "-o", "out"];
   const { code, stdout } = await runCommand([...args, "--json"], { cwd: project.dir });
   expect(code).toBe(0);
-  expect(JSON.parse(stdout)).toEqual([join("out", "compose.yaml"), join("out", "envoy.yaml")]);
+  expect(JSON.parse(stdout)).toEqual(["compose.yaml", "envoy.yaml", "envoy.sh"].map((file) => join("out", file)));
   const text = await readFile(join(project.dir, "out/compose.yaml"), "utf8");
   expect(text).toContain("scale: 5");
   expect(text).toContain('WORKERS: "2"');

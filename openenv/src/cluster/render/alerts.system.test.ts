@@ -8,7 +8,7 @@ import { parseAllDocuments, stringify } from "yaml";
 import { CASES, type Case, IMAGE, render } from "../../../test-support/render-cases.js";
 import { requirePromtool } from "../../../test-support/requirement.js";
 import { REFUSAL_REASONS } from "../../server/statistics/statistics.js";
-import { RECORDED } from "./metric.js";
+import { CONNECTIONS, RECORDED } from "./metric.js";
 
 const promtool = await requirePromtool();
 const run = promisify(execFile);
@@ -87,6 +87,36 @@ test.skipIf(!promtool.available)("refusals of a fresh server are seen, and load 
     ],
   });
 });
+
+test.skipIf(!promtool.available)(
+  "HTTP resets that a full server keeps no session of are load, as refusals are",
+  async () => {
+    const resets = of("openenv_refusals_total", { reason: "http_reset" });
+    await judge({
+      series: { ...server({ open: "500x40" }), [resets]: "0+125x40" },
+      // 500 in the minute, and as many that are in use.
+      expressions: [{ expr: RECORDED.load, at: "5m", value: 2 }],
+      alerts: [{ name: "OpenEnvRefusals", at: "5m", fires: true }],
+    });
+  },
+);
+
+test.skipIf(!promtool.available).each(["haproxy", "envoy"] as const)(
+  "a balancer (%s) with nine tenths of its connections open wakes somebody",
+  async (kind) => {
+    const [name, label] = CONNECTIONS[kind];
+    // Room for 3 servers of 500 sessions, and 64 more each.
+    for (const [count, fires] of [
+      [1_522, false],
+      [1_523, true],
+    ] as const) {
+      await judge({
+        series: { [`${name}{job="echo-balancer",instance="b:9902",${label}}`]: `${count}x40` },
+        alerts: [{ name: "OpenEnvBalancerNearlyFull", at: "8m", fires }],
+      });
+    }
+  },
+);
 
 test.skipIf(!promtool.available)("sessions that no client has used are no load", async () => {
   await judge({

@@ -3,14 +3,9 @@ import { BALANCERS, startBalancer } from "../../../test-support/balancers.js";
 import { useServers } from "../../../test-support/servers.js";
 import { openTestSocket } from "../../../test-support/socket.js";
 import { findFreePort } from "../../util/free-port.js";
+import { CONNECTIONS } from "./metric.js";
 
 const { start } = useServers();
-/** Connections that clients have open. */
-const OPEN = {
-  haproxy: /^haproxy_frontend_current_sessions\{proxy="openenv"\} (\d+)$/m,
-  envoy: /^envoy_http_downstream_cx_active\{envoy_http_conn_manager_prefix="openenv"\} (\d+)$/m,
-} as const;
-
 for (const kind of ["haproxy", "envoy"] as const) {
   const component = await BALANCERS[kind].require();
   test.skipIf(!component.available)(
@@ -26,7 +21,9 @@ for (const kind of ["haproxy", "envoy"] as const) {
       await socket.ask({ type: "reset" });
       const response = await fetch(`http://127.0.0.1:${metricsPort}/metrics`);
       expect(response.headers.get("content-type")).toMatch(/^text\/plain/);
-      expect(Number(OPEN[kind].exec(await response.text())?.[1])).toBeGreaterThan(0);
+      const [name, label] = CONNECTIONS[kind];
+      const open = new RegExp(`^${name}\\{${label}\\} (\\d+)$`, "m").exec(await response.text())?.[1];
+      expect(Number(open)).toBeGreaterThan(0);
       for (const path of ["/", "/quitquitquit", "/health"]) {
         expect((await fetch(`http://127.0.0.1:${metricsPort}${path}`)).status).toBe(404);
       }

@@ -1,5 +1,6 @@
 import { ConfigError } from "../../errors.js";
 import type { Topology } from "../topology.js";
+import { balancerEntrypoint, balancerFiles, textsOf } from "./balancer-files.js";
 import {
   BALANCER_IMAGES,
   fingerprint,
@@ -15,19 +16,14 @@ import { renderEnvoy } from "./envoy.js";
 import { renderHaproxy } from "./haproxy.js";
 import { countDescriptors, describeRaise, mostNodes, totalLimit } from "./limits.js";
 import { renderNginx } from "./nginx.js";
-import type { RenderedFiles } from "./targets.js";
+import type { Balancer, RenderedFiles } from "./targets.js";
 import { renderYaml } from "./yaml.js";
 
-const CONFIG_PLACES = {
-  envoy: { file: "envoy.yaml", target: "/etc/envoy/envoy.yaml" },
-  haproxy: { file: "haproxy.cfg", target: "/usr/local/etc/haproxy/haproxy.cfg" },
-  nginx: { file: "nginx.conf", target: "/etc/nginx/nginx.conf" },
-} as const;
 /** A network of its own for nginx, which needs to know the servers' addresses; the balancer has the second. */
 const SUBNET = "10.213.0";
 const MOST_ADDRESSES = 200;
 
-/** `compose.yaml` with N servers, and the configuration of the balancer before them. */
+/** `compose.yaml` with N servers, and what the balancer before them reads. */
 export function renderCompose(topology: Topology): RenderedFiles {
   const { name, balancer, directory, image, nodeSelector, tolerations } = topology;
   if (image === undefined && directory === undefined) {
@@ -38,13 +34,12 @@ export function renderCompose(topology: Topology): RenderedFiles {
   }
   refuseHost("Compose", topology);
   const kind = balancer.kind ?? "haproxy";
-  const place = CONFIG_PLACES[kind];
   const nodes = mostNodes(topology);
   const connections = totalLimit(topology, nodes);
   const files = countDescriptors(connections);
   const raise = describeRaise(files);
   const ports = `${balancer.port}:${balancer.port}`;
-  const config = renderConfig(topology, kind, nodes);
+  const given = balancerFiles(kind, renderConfig(topology, kind, nodes));
   const compose = {
     name,
     services: {
@@ -56,11 +51,12 @@ export function renderCompose(topology: Topology): RenderedFiles {
         [`# ${proxyNote(connections)}`]: null,
         ports: [`127.0.0.1:${ports}`],
         "# Another file is another balancer: Compose does not look into it.": null,
-        labels: { "openenv.config": fingerprint(config) },
-        volumes: [`./${place.file}:${place.target}:ro`],
+        labels: { "openenv.config": fingerprint(given.map(({ text }) => text).join("")) },
+        ...balancerEntrypoint(kind),
+        volumes: given.map(({ file, target }) => `./${file}:${target}:ro`),
         ...(raise !== undefined && { [`# ${raise}`]: null }),
         ulimits: { nofile: files },
-        "# Sockets that go through it end with it: it gets as long as the servers.": null,
+        "# It ends with the last socket that goes through it, which may take as long as for the servers.": null,
         stop_grace_period: `${stopSeconds(topology)}s`,
         depends_on: kind === "nginx" ? serverNames(nodes) : ["env"],
         ...(kind === "nginx" && { networks: { default: { ipv4_address: `${SUBNET}.2` } } }),
@@ -72,10 +68,10 @@ export function renderCompose(topology: Topology): RenderedFiles {
       networks: { default: { ipam: { config: [{ subnet: `${SUBNET}.0/24` }] } } },
     }),
   };
-  return { "compose.yaml": renderYaml(compose), [place.file]: config };
+  return { "compose.yaml": renderYaml(compose), ...textsOf(given) };
 }
 
-function renderConfig(topology: Topology, kind: keyof typeof CONFIG_PLACES, nodes: number): string {
+function renderConfig(topology: Topology, kind: Balancer, nodes: number): string {
   // Inside the container every address is right: which of the machine's it has, Compose says.
   const inside = { ...topology, balancer: { ...topology.balancer, host: "0.0.0.0" } };
   if (kind === "haproxy") return renderHaproxy(inside, { discovery: { name: "env" } });

@@ -1,5 +1,5 @@
 import type { Topology } from "../topology.js";
-import { loadRatio, metric } from "./metric.js";
+import { connections, loadRatio, metric } from "./metric.js";
 
 interface Query {
   expr: string;
@@ -13,7 +13,9 @@ interface Graph {
 }
 
 /** The JSON of a Grafana dashboard; on import it asks which Prometheus to read. */
-export function renderDashboard({ name }: Topology): string {
+export function renderDashboard(topology: Topology): string {
+  const { name, balancer } = topology;
+  const shown = [...graphs(name), ...(balancer.metricsPort === undefined ? [] : [balancerGraph(topology)])];
   const dashboard = {
     __inputs: [{ name: "DS_PROMETHEUS", label: "Prometheus", type: "datasource", pluginId: "prometheus" }],
     uid: `openenv-${name}`.slice(0, 40),
@@ -22,7 +24,7 @@ export function renderDashboard({ name }: Topology): string {
     schemaVersion: 39,
     refresh: "15s",
     time: { from: "now-1h", to: "now" },
-    panels: graphs(name).map(renderPanel),
+    panels: shown.map(renderPanel),
   };
   return `${JSON.stringify(dashboard, null, 2)}\n`;
 }
@@ -116,6 +118,18 @@ function graphs(job: string): Graph[] {
       ],
     },
   ];
+}
+
+/** Which of the two runs is what the target says. */
+function balancerGraph(topology: Topology): Graph {
+  return {
+    title: "Connections of each balancer",
+    unit: "short",
+    queries: (["haproxy", "envoy"] as const).map((kind) => ({
+      expr: connections(kind, topology),
+      legend: "{{instance}}",
+    })),
+  };
 }
 
 /** Two beside each other. */

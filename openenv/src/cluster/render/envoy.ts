@@ -1,4 +1,5 @@
 import type { Backend, Topology } from "../topology.js";
+import { ADMIN } from "./envoy-start.js";
 import {
   countServers,
   JOB_DEPLOYMENT,
@@ -22,7 +23,7 @@ export function renderEnvoy(
   const limit = connections ?? totalLimit(topology, servers);
   const admin = isJob
     ? `pipe: { path: "${JOB_FOLDER}/admin" }`
-    : "socket_address: { address: 127.0.0.1, port_value: 9901 }";
+    : `socket_address: { address: ${ADMIN.address}, port_value: ${ADMIN.port} }`;
   return `# Envoy before the servers of ${name}: ${servers} x ${workers} workers x ${capacity} sessions.
 ${renderDescriptors(limit)}admin:
   address:

@@ -2,6 +2,7 @@ import { unprivileged, WITHOUT_RIGHTS } from "../../util/pod-security.js";
 import type { Topology } from "../topology.js";
 import { BALANCER_IMAGES, fingerprint, LEAVE_SECONDS, stopSeconds } from "./container.js";
 import { renderEnvoy } from "./envoy.js";
+import { ENVOY_CONFIG } from "./envoy-start.js";
 import { type EnvoySize, sizeEnvoys } from "./sizing.js";
 import { renderYaml } from "./yaml.js";
 
@@ -69,7 +70,7 @@ function deployment(topology: Topology, { config, size }: { config: string; size
               image: BALANCER_IMAGES.envoy,
               "# --concurrency: a thread for each processor that it may use, not for each that the node has.": null,
               args: [
-                ...["-c", "/etc/envoy/envoy.yaml"],
+                ...["-c", ENVOY_CONFIG],
                 ...["--concurrency", String(size.cpus)],
                 ...["--drain-time-s", String(Math.max(1, graceSeconds))],
               ],

@@ -46,7 +46,7 @@ test("Envoys of Kubernetes are replaced when their configuration changes, and on
   expect(checksum({ ...ECHO, variables: { GREETING: "hello" } })).toEqual(checksum(ECHO));
 });
 
-test("a thousand nodes get the Envoys and the surge that the page on scale computes", () => {
+test("a thousand nodes get the Envoys that the page on scale computes", () => {
   const large = { name: "echo", image: "echo:1", nodes: 1000, workers: 8, capacity: 128 };
   const { deployment, container, config } = renderBalancers(large);
   // 1,024,000 sessions x 64 us / 0.7 are 94 cores: 12 Envoys of 8, and one more.
@@ -57,8 +57,16 @@ test("a thousand nodes get the Envoys and the surge that the page on scale compu
   expect(config).toContain("a limit of at least 188834 (ulimit -n)");
   expect(config).toContain("max_connections: 93917\n");
   expect(deployment.spec.strategy.rollingUpdate).toEqual({ maxSurge: 1, maxUnavailable: 0 });
-  const servers = parseAllDocuments(render(large)["servers.yaml"] ?? "").map((one) => one.toJS());
-  expect(servers[0].spec.strategy.rollingUpdate).toEqual({ maxSurge: 25, maxUnavailable: 0 });
+});
+
+test("an update replaces the same share of the servers, however many the autoscaler has started", () => {
+  const update = (topology: TopologyInput) => servers({ ...ECHO, ...topology }).spec.strategy.rollingUpdate;
+  expect(update({ nodes: 1000 })).toEqual({ maxSurge: "3%", maxUnavailable: 0 });
+  expect(update({ nodes: 5, maxNodes: 1000 })).toEqual(update({ nodes: 1000 }));
+});
+
+test("the first process of a server's Pod is its own, which reaps what an environment leaves behind", () => {
+  expect(servers(ECHO).spec.template.spec.shareProcessNamespace).toBe(true);
 });
 
 test("few sessions get two Envoys of one processor, and room for those that the autoscaler may add", () => {
@@ -70,7 +78,7 @@ test("few sessions get two Envoys of one processor, and room for those that the 
 });
 
 test("Kubernetes restarts a server that does not live, and sends nothing to one that is not ready", () => {
-  const { livenessProbe, startupProbe, readinessProbe } = serverContainer(ECHO);
+  const { livenessProbe, startupProbe, readinessProbe } = servers(ECHO).spec.template.spec.containers[0];
   expect(livenessProbe.httpGet.path).toBe("/livez");
   expect(startupProbe.httpGet.path).toBe("/livez");
   expect(readinessProbe.httpGet.path).toBe("/readyz?exclude=full");
@@ -80,10 +88,10 @@ function render(topology: TopologyInput) {
   return renderTarget("kubernetes", parseTopology(topology));
 }
 
-function serverContainer(topology: TopologyInput) {
+/** Their Deployment. */
+function servers(topology: TopologyInput) {
   const { "servers.yaml": text = "" } = render(topology);
-  const [deployment] = parseAllDocuments(text).map((one) => one.toJS());
-  return deployment.spec.template.spec.containers[0];
+  return parseAllDocuments(text)[0]?.toJS();
 }
 
 /** The Deployment of the balancers, and what they are configured by. */

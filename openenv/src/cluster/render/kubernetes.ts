@@ -6,12 +6,13 @@ import { LEAVE_SECONDS, serverVariables, stopSeconds } from "./container.js";
 import { renderBalancerManifests } from "./kubernetes-balancer.js";
 import { loadRatio, metric } from "./metric.js";
 import { renderPodScrape } from "./monitoring.js";
-import { countSurge } from "./sizing.js";
 import type { RenderedFiles } from "./targets.js";
 import { renderYaml } from "./yaml.js";
 
 /** Seconds between two questions whether the server lives. */
 const LIVE_SECONDS = 10;
+/** How many servers an update starts at once, rounded up: a share, since an autoscaler changes their number. */
+const SURGE = "3%";
 /** Share of its capacity at which a server should have company. */
 const FILL = 0.8;
 /** By which the autoscaler knows the load of a Pod. */
@@ -54,7 +55,7 @@ function deployment(topology: Topology): object {
         ? { [`# ${nodes} for the load, ${spares} warm for a rush.`]: null, replicas: nodes + spares }
         : { "# No replicas: how many there are is the autoscaler's to say, also when this is applied again.": null }),
       selector: { matchLabels: labels(topology, "server") },
-      strategy: { type: "RollingUpdate", rollingUpdate: { maxSurge: countSurge(topology), maxUnavailable: 0 } },
+      strategy: { type: "RollingUpdate", rollingUpdate: { maxSurge: SURGE, maxUnavailable: 0 } },
       template: {
         metadata: { labels: labels(topology, "server") },
         spec: {
@@ -62,6 +63,8 @@ function deployment(topology: Topology): object {
           terminationGracePeriodSeconds: LEAVE_SECONDS + stopSeconds(topology),
           ...placement(topology),
           automountServiceAccountToken: false,
+          "# The first process is then the Pod's own, which reaps: not every image has one that does.": null,
+          shareProcessNamespace: true,
           securityContext: unprivileged(SERVER_USER),
           containers: [
             {

@@ -1,6 +1,8 @@
 import { nodeCapacity, type Topology } from "../topology.js";
 import { renderDashboard } from "./dashboard.js";
-import { loadRatio, metric, RECORDED } from "./metric.js";
+import { mostNodes, totalLimit } from "./limits.js";
+import { balancerJobName, connections, loadRatio, metric, RECORDED, turnedAway } from "./metric.js";
+import { sizeEnvoys } from "./sizing.js";
 import type { RenderedFiles } from "./targets.js";
 import { renderYaml } from "./yaml.js";
 
@@ -38,8 +40,8 @@ function ofPods(labels: Labels, port: string): object {
   };
 }
 
-function balancerJob({ name }: Topology): object {
-  return { job_name: `${name}-balancer`, metrics_path: "/metrics", scrape_interval: "15s" };
+function balancerJob(topology: Topology): object {
+  return { job_name: balancerJobName(topology), metrics_path: "/metrics", scrape_interval: "15s" };
 }
 
 function keep(what: string, value: string): object {
@@ -95,8 +97,8 @@ function alerts(topology: Topology): object {
       summary: `Clients want more than nine tenths of the sessions (${nodeCapacity(topology)} a server): add servers.`,
     }),
     rule("OpenEnvRefusals", "0m", "warning", {
-      expr: `${sum(`increase(${metric("openenv_refusals_total")}{job="${name}",reason=~"full|queue_timeout"}[5m])`)} > 0`,
-      summary: "Clients were refused because no session was free.",
+      expr: `${sum(turnedAway(`job="${name}"`, "5m"))} > 0`,
+      summary: "Clients got no session because none was free.",
     }),
     rule("OpenEnvQueue", "1m", "warning", {
       expr: `${sum(`${metric("openenv_sessions_waiting")}${here}`)} > 0`,
@@ -124,8 +126,26 @@ function alerts(topology: Topology): object {
       expr: `${metric("process_open_fds")}${here} / ${metric("process_max_fds")}${here} > 0.8`,
       summary: "A worker of {{ $labels.instance }} is short of descriptors: raise its limit (ulimit -n).",
     }),
+    ...balancerRules(topology),
   ];
   return { groups: [{ name, rules }] };
+}
+
+/** Of Envoys side by side each has room for its share. */
+function balancerRules(topology: Topology): object[] {
+  const { kind, metricsPort } = topology.balancer;
+  if (metricsPort === undefined) return [];
+  const room = { haproxy: totalLimit(topology, mostNodes(topology)), envoy: sizeEnvoys(topology).connections };
+  const isFull = (["haproxy", "envoy"] as const)
+    .filter((one) => kind === undefined || kind === one)
+    .map((one) => `${connections(one, topology)} > ${Math.floor(0.9 * room[one])}`);
+  return [
+    rule("OpenEnvBalancerNearlyFull", "5m", "warning", {
+      expr: isFull.join(" or "),
+      summary:
+        "{{ $labels.instance }} has nine tenths of its connections open: further clients will wait or be refused.",
+    }),
+  ];
 }
 
 interface Rule {

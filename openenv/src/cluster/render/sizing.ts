@@ -44,11 +44,3 @@ export function sizeEnvoys(topology: Topology): EnvoySize {
     connections,
   };
 }
-
-/** Share of the servers that an update replaces at once. */
-const SURGE = 0.025;
-
-/** How many servers an update starts at once on top of those that there are. */
-export function countSurge({ nodes, spares }: Topology): number {
-  return Math.ceil((nodes + spares) * SURGE);
-}

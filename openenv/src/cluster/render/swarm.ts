@@ -1,5 +1,6 @@
 import { ConfigError } from "../../errors.js";
 import type { Topology } from "../topology.js";
+import { balancerEntrypoint, balancerFiles, textsOf } from "./balancer-files.js";
 import {
   BALANCER_IMAGES,
   fingerprint,
@@ -17,7 +18,7 @@ import { mostNodes, totalLimit } from "./limits.js";
 import type { RenderedFiles } from "./targets.js";
 import { renderYaml } from "./yaml.js";
 
-/** A stack for `docker stack deploy`, and the configuration of its balancer. */
+/** A stack for `docker stack deploy`, and what its balancer reads. */
 export function renderSwarm(topology: Topology): RenderedFiles {
   const { image, balancer, nodeSelector, resources, runtimeClass, tolerations } = topology;
   const kind = balancer.kind ?? "haproxy";
@@ -37,15 +38,14 @@ export function renderSwarm(topology: Topology): RenderedFiles {
   if (bare !== undefined) throw new ConfigError(`A swarm compares labels with a value: give ${bare} one.`);
   refuseHost("A swarm", topology);
   const limits = { cpus: String(resources.cpus), memory: `${resources.memoryMb}M` };
-  const file = kind === "envoy" ? "envoy.yaml" : "haproxy.cfg";
-  const target = kind === "envoy" ? "/etc/envoy/envoy.yaml" : "/usr/local/etc/haproxy/haproxy.cfg";
   const inside = { ...topology, balancer: { ...balancer, host: "0.0.0.0" } };
   const config =
     kind === "envoy"
       ? renderEnvoy(inside, { discovery: { name: "tasks.env" } })
       : renderHaproxy(inside, { discovery: { name: "tasks.env" } });
+  const files = balancerFiles(kind, config);
   // What a config says cannot be changed: another text needs another name.
-  const source = `balancer-${fingerprint(config)}`;
+  const configs = files.map(({ file, target, text }) => ({ source: `balancer-${fingerprint(text)}`, target, file }));
   const stack = {
     version: "3.8",
     services: {
@@ -55,9 +55,10 @@ export function renderSwarm(topology: Topology): RenderedFiles {
         "# On the node it runs on, without the mesh between: one hop less, and the clients' own addresses.": null,
         [`# ${proxyNote(totalLimit(topology, mostNodes(topology)))}`]: null,
         ports: [{ target: balancer.port, published: balancer.port, protocol: "tcp", mode: "host" }],
-        configs: [{ source, target }],
+        ...balancerEntrypoint(kind),
+        configs: configs.map(({ source, target }) => ({ source, target })),
         networks: ["inner"],
-        "# Sockets that go through it end with it: it gets as long as the servers.": null,
+        "# It ends with the last socket that goes through it, which may take as long as for the servers.": null,
         stop_grace_period: `${stopSeconds(topology)}s`,
         deploy: { replicas: 1, restart_policy: { condition: "any" } },
       },
@@ -92,7 +93,7 @@ export function renderSwarm(topology: Topology): RenderedFiles {
       },
     },
     networks: { inner: { driver: "overlay" } },
-    configs: { [source]: { file: `./${file}` } },
+    configs: Object.fromEntries(configs.map(({ source, file }) => [source, { file: `./${file}` }])),
   };
-  return { "stack.yaml": renderYaml(stack), [file]: config };
+  return { "stack.yaml": renderYaml(stack), ...textsOf(files) };
 }
