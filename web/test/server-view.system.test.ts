@@ -67,6 +67,30 @@ describe.skipIf(!chromium.available)("the Server view", () => {
     await page.close();
   }, 90_000);
 
+  test("names a worker whose call blocks it, and the sessions that it cannot list", async () => {
+    await using fleet = await startFleet({ WORKERS: "2", MAX_CONCURRENT_ENVS: "4", WORKER_TIMEOUT: "60" });
+    const players = await openAll(fleet.url, 1);
+    const { socket, pid } = players[0] as (typeof players)[number];
+    const page = await open(fleet, { view: "server" });
+    const workers = card(page, "Workers").locator("tbody tr");
+    await sessions(page).nth(1).waitFor();
+    socket.send({ type: "step", data: { amount: 14 } });
+    // The page's session may be in that worker too.
+    const lost = workers.filter({ hasText: String(pid) });
+    await lost.getByText(/^No answer for \d+ s$/).waitFor();
+    expect(await lost.innerText()).toMatch(/[12] \/ 4/);
+    expect(await workers.count()).toBe(2);
+    await card(page, "Workers").getByText("1 worker does not answer").waitFor();
+    await page.getByText(/^[12] sessions? of a worker that does not answer (is|are) not listed\.$/).waitFor();
+    expect(await sessions(page).count()).toBeLessThan(2);
+    expect(await page.getByText("No session is open.").count()).toBe(0);
+    expect(await width(page)).toBeLessThanOrEqual(DESK.width);
+    process.kill(pid, "SIGKILL");
+    await page.getByText("1 worker does not answer").waitFor({ state: "detached" });
+    await card(page, "Errors", "WORKER_LOST").waitFor();
+    await page.close();
+  }, 90_000);
+
   test("stands still while it is paused, and asks for nothing then", async () => {
     const server = await start(defineCounter().environment);
     const page = await open(server, { view: "server" });

@@ -3,7 +3,7 @@ import { openAll, startFleet, step, until } from "../../test-support/fleet.js";
 import { fetchAsOperator } from "../../test-support/operator.js";
 import type { ServerView } from "../protocol/web.js";
 
-/** A worker that does not answer within a second is left out of a view. */
+/** A worker that does not answer within a second is silent in a view. */
 const SOON = { timeout: 10_000, interval: 100 };
 
 describe("workers behind one address", () => {

@@ -98,10 +98,18 @@ export class Supervisor {
     return ((await this.#askAll({ what: "sessions" })) as SessionInfo[][]).flat();
   }
 
-  /** What all workers have to say; one that does not answer in a second is left out. */
+  /** What all workers have to say; one that does not answer in a second is silent. */
   async reports(query: SessionQuery): Promise<FleetReport> {
+    const serving = [...this.#workers.values()].filter(({ state }) => state === "ready" || state === "hung");
     const reports = (await this.#askAll({ what: "report", query })) as WorkerReport[];
-    return { reports, restarts: this.#losses.count, lost: this.#losses.told };
+    const answered = new Set(reports.map(({ worker }) => worker.worker));
+    const silent = serving.filter(({ number, state }) => state !== "gone" && !answered.has(number));
+    return {
+      reports,
+      silent: silent.map((worker) => worker.silence()),
+      restarts: this.#losses.count,
+      lost: this.#losses.told,
+    };
   }
 
   /**

@@ -1,5 +1,6 @@
 import cluster, { type Worker } from "node:cluster";
 import type { Socket } from "node:net";
+import type { ServerViewSilentWorker } from "../protocol/web.js";
 import type { Load } from "../server/fleet.js";
 import {
   opensSession,
@@ -38,6 +39,7 @@ export class WorkerProcess {
   retiring = false;
   readonly #worker: Worker;
   #unheard = 0;
+  #heardAt = performance.now();
   #asked = 0;
   readonly #questions = new Map<number, (answer: unknown) => void>();
   readonly #gone: Promise<void>;
@@ -51,6 +53,7 @@ export class WorkerProcess {
     });
     this.#worker.on("message", (message: WorkerMessage, socket?: Socket) => {
       this.#unheard = 0;
+      this.#heardAt = performance.now();
       if (message.type === "told") this.#questions.get(message.question)?.(message.answer);
       else handlers.message(this, message, socket);
     });
@@ -77,6 +80,13 @@ export class WorkerProcess {
   /** Sessions that are used or waited for, with the sockets that are on their way to it. */
   get inUse(): number {
     return this.#inUse + this.#given - this.#taken;
+  }
+
+  /** What is known of it while it does not answer. */
+  silence(): ServerViewSilentWorker {
+    const { active, max } = this.load;
+    const silent_s = (performance.now() - this.#heardAt) / 1000;
+    return { worker: this.number, pid: this.#worker.process.pid ?? 0, sessions: active, max_sessions: max, silent_s };
   }
 
   heard({ load, inUse, taken }: Extract<WorkerMessage, { type: "load" }>): void {

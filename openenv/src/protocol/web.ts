@@ -112,6 +112,17 @@ export interface ServerViewWorker {
   max_descriptors: number | null;
 }
 
+/** A worker that has not answered for a second: a call blocks its process. Its sessions are not listed. */
+export interface ServerViewSilentWorker {
+  worker: number;
+  pid: number;
+  /** As it reported last. */
+  sessions: number;
+  max_sessions: number;
+  /** Seconds since it was last heard from. */
+  silent_s: number;
+}
+
 /** Something that went wrong: an error a client was told, or a worker that was lost (`WORKER_LOST`). */
 export interface ServerViewError {
   /** Unix seconds. */
@@ -150,6 +161,8 @@ export interface ServerView {
   /** The newest first, at most 50. */
   recent_errors: ServerViewError[];
   workers: ServerViewWorker[];
+  /** Workers that do not answer. `capacity` counts their places and sessions; all other numbers are without them. */
+  silent_workers: ServerViewSilentWorker[];
   /** Workers that were lost and replaced since the server was started. */
   restarts: number;
   /** The first of those that match `?find=`, sorted by `?sort=` and `?order=`; `?limit=` of them, 200 by default, at most 1,000. */

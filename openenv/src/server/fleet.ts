@@ -75,7 +75,7 @@ export interface Fleet {
   sessions(): Promise<SessionInfo[]>;
   /** Stops all from opening sessions, or lets them again; also those that are started later. */
   pause(paused: boolean): Promise<void>;
-  /** The reports of all, each with the sessions of the query; one that does not answer is left out. */
+  /** The reports of all, each with the sessions of the query, and those that do not answer. */
   reports(query: SessionQuery): Promise<FleetReport>;
   /** The other one that a named session lives on; undefined when it is this one's or nobody's. */
   ownerOf(sessionId: string): number | undefined;

@@ -72,6 +72,7 @@ describe("GET /web/server", () => {
           max_descriptors: expect.toBeOneOf([expect.any(Number), null]),
         },
       ],
+      silent_workers: [],
       restarts: 0,
       sessions: [
         {

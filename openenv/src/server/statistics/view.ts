@@ -9,20 +9,23 @@ import { sortSessions } from "./pick-sessions.js";
 import { makeReport } from "./report.js";
 import type { FleetReport, WorkerReport } from "./worker-report.js";
 
-/** Asks every worker; one that does not answer is left out. */
+/** Asks every worker; one that does not answer is among the silent ones. */
 export async function askAll(context: ServerContext, query: SessionQuery): Promise<FleetReport> {
   if (context.fleet !== undefined) return context.fleet.reports(query);
-  return { reports: [await makeReport(context, query)], restarts: 0, lost: [] };
+  return { reports: [await makeReport(context, query)], silent: [], restarts: 0, lost: [] };
 }
 
 /** The body of `GET /web/server`. */
 export function renderView(
-  { reports, restarts, lost }: FleetReport,
+  { reports, silent, restarts, lost }: FleetReport,
   context: ServerContext,
   query: SessionQuery,
 ): ServerView {
   const workers = reports.map(({ worker }) => worker).sort((a, b) => a.worker - b.worker);
-  const sum = (value: (report: WorkerReport) => number): number => reports.reduce((all, one) => all + value(one), 0);
+  // Which sessions of a silent one could end to make room is not known.
+  const all = [...workers, ...silent.map((one) => ({ ...one, unclaimed: 0 }))];
+  const sum = (value: (report: WorkerReport) => number): number =>
+    reports.reduce((total, one) => total + value(one), 0);
   const latency = addCounts(reports.map(({ recent_latency }) => recent_latency));
   const [p50, p99] = [percentile(latency, 0.5), percentile(latency, 0.99)];
   // The newest first, also of those of one moment.
@@ -34,7 +37,7 @@ export function renderView(
     server_version: packageVersion(),
     mode: context.runtime.mode,
     uptime_s: Math.max(0, ...workers.map(({ uptime_s }) => uptime_s)),
-    capacity: totalCapacity(workers.map((one) => ({ ...one, active: one.sessions, max: one.max_sessions }))),
+    capacity: totalCapacity(all.map((one) => ({ ...one, active: one.sessions, max: one.max_sessions }))),
     stepping: sum(({ stepping }) => stepping),
     waiting: sum(({ worker }) => worker.waiting),
     queue_size: sum(({ queue_size }) => queue_size),
@@ -44,6 +47,7 @@ export function renderView(
     errors: sumErrors(reports),
     recent_errors: recent.sort((a, b) => b.at - a.at).slice(0, MAX_TOLD_ERRORS),
     workers,
+    silent_workers: silent.sort((a, b) => a.worker - b.worker),
     restarts,
     sessions: sortSessions(sessions, query, at).slice(0, query.limit),
     found_sessions: sum(({ found }) => found),

@@ -1,4 +1,4 @@
-import type { ServerViewError, ServerViewWorker } from "../../protocol/web.js";
+import type { ServerViewError, ServerViewSilentWorker, ServerViewWorker } from "../../protocol/web.js";
 import type { PickedSessions } from "./pick-sessions.js";
 import type { Statistics } from "./statistics.js";
 
@@ -38,6 +38,8 @@ export type LostWorker = ServerViewError & { code: "WORKER_LOST" };
 /** What all workers have to say, and who watches over them. */
 export interface FleetReport {
   reports: WorkerReport[];
+  /** Those that did not answer. */
+  silent: ServerViewSilentWorker[];
   restarts: number;
   lost: readonly LostWorker[];
 }

@@ -24,7 +24,7 @@ export function Facts({ view, stale, paused, onPause }: FactsProps) {
       {view ? (
         <>
           <span>{view.mode} mode</span>
-          <span>{count(view.workers.length, "worker")}</span>
+          <span>{count(view.workers.length + view.silent_workers.length, "worker")}</span>
           <span>up {formatDuration(view.uptime_s)}</span>
           <span className="hide-sm">openenv-ts {view.server_version}</span>
         </>

@@ -2,6 +2,7 @@ import type { ServerView } from "../../../../openenv/src/protocol/web.js";
 import { formatMs, formatRate } from "../../parts/format.js";
 import { ErrorBars } from "./error-bars.js";
 import { type Sample, windowOf } from "./samples.js";
+import { countUnlisted } from "./session-rows.js";
 import { Sparkline } from "./sparkline.js";
 
 interface KeyNumbersProps {
@@ -21,9 +22,12 @@ export function KeyNumbers({ view, samples }: KeyNumbersProps) {
   );
 }
 
-function Sessions({ view: { capacity, stepping, waiting } }: { view: ServerView }) {
+function Sessions({ view }: { view: ServerView }) {
+  const { capacity, stepping, waiting } = view;
   const { active_sessions: active, max_sessions: max, available_slots: free } = capacity;
-  const idle = Math.max(0, active - stepping);
+  const unknown = countUnlisted(view);
+  const idle = Math.max(0, active - stepping - unknown);
+  const words = [`${stepping} stepping`, `${idle} idle`, ...(unknown > 0 ? [`${unknown} unknown`] : [])];
   const share = (sessions: number): string => `${max > 0 ? Math.min(100, (sessions / max) * 100) : 0}%`;
   return (
     <section className="card kpi">
@@ -31,18 +35,12 @@ function Sessions({ view: { capacity, stepping, waiting } }: { view: ServerView 
       <div className="big">
         {active.toLocaleString("en")} <small>of {max.toLocaleString("en")}</small>
       </div>
-      <div
-        className="capacity"
-        role="img"
-        aria-label={`${active} of ${max} places taken: ${stepping} stepping, ${idle} idle`}
-      >
+      <div className="capacity" role="img" aria-label={`${active} of ${max} places taken: ${words.join(", ")}`}>
         <i style={{ width: share(stepping) }} />
-        <i className="idle" style={{ width: share(idle) }} />
+        <i className="idle" style={{ width: share(idle + unknown) }} />
       </div>
       <div className="foot">
-        <span>
-          {stepping} stepping · {idle} idle
-        </span>
+        <span>{words.join(" · ")}</span>
         <span className={waiting > 0 ? "is-waiting" : undefined}>
           {free} free · {waiting} waiting
         </span>

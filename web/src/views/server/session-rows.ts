@@ -1,5 +1,5 @@
 import { type SessionColumn, sessionState } from "../../../../openenv/src/protocol/session-query.js";
-import type { ServerViewSession } from "../../../../openenv/src/protocol/web.js";
+import type { ServerView, ServerViewSession } from "../../../../openenv/src/protocol/web.js";
 
 /** One line of the table of sessions. Times are seconds. */
 export interface Row {
@@ -45,6 +45,11 @@ export function rowOf(session: ServerViewSession, { at, rates, own }: RowOptions
     idleFor: Math.max(0, at - last_activity_at),
     rate: rates.get(session.session_id),
   };
+}
+
+/** Sessions that cannot be listed: their workers do not answer. */
+export function countUnlisted({ silent_workers }: ServerView): number {
+  return silent_workers.reduce((all, { sessions }) => all + sessions, 0);
 }
 
 /** The search that the server makes: it knows the page's session by its episode only. */

@@ -5,11 +5,11 @@ import {
   type SessionQuery,
 } from "../../../../openenv/src/protocol/session-query.js";
 import type { ServerView, ServerViewSession } from "../../../../openenv/src/protocol/web.js";
-import { formatDuration, formatRate } from "../../parts/format.js";
+import { count, formatDuration, formatRate } from "../../parts/format.js";
 import { Icon } from "../../parts/icon.js";
 import type { Play } from "../../play/play.js";
 import type { WatchState } from "./server-watch.js";
-import { COLUMNS, type Row, rowOf, searchFor, shortId } from "./session-rows.js";
+import { COLUMNS, countUnlisted, type Row, rowOf, searchFor, shortId } from "./session-rows.js";
 
 interface SessionsCardProps {
   view: ServerView;
@@ -28,6 +28,7 @@ export function SessionsCard({ view, shown, play, onList }: SessionsCardProps) {
   const rows = view.sessions.map((session) => rowOf(session, { at: view.at, rates, own }));
   const { active_sessions: all } = view.capacity;
   const { found_sessions: found } = view;
+  const unlisted = countUnlisted(view);
   const toggle = (sort: SessionColumn): void =>
     onList({ sort, down: query.sort === sort ? !query.down : sort !== "session" });
   const search = (words: string): void => {
@@ -80,7 +81,13 @@ export function SessionsCard({ view, shown, play, onList }: SessionsCardProps) {
           </tbody>
         </table>
       </div>
-      {rows.length === 0 ? (
+      {unlisted > 0 ? (
+        <p className="pad muted">
+          {count(unlisted, "session")} of {view.silent_workers.length === 1 ? "a worker that does" : "workers that do"}{" "}
+          not answer {unlisted === 1 ? "is" : "are"} not listed.
+        </p>
+      ) : null}
+      {rows.length === 0 && (foundBy !== "" || unlisted === 0) ? (
         <p className="pad muted">
           {foundBy === "" ? (
             "No session is open."

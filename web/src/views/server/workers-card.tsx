@@ -1,13 +1,13 @@
 import type { ServerView } from "../../../../openenv/src/protocol/web.js";
-import { formatBytes, formatMs, formatRate } from "../../parts/format.js";
+import { count, formatBytes, formatDuration, formatMs, formatRate } from "../../parts/format.js";
 
-/** What each process does. */
-export function WorkersCard({ view: { workers } }: { view: ServerView }) {
+/** What each process does; one that does not answer has the number of its sessions and the time. */
+export function WorkersCard({ view: { workers, silent_workers: silent } }: { view: ServerView }) {
   return (
     <section className="card" aria-labelledby="workers-h">
       <header className="card__head">
         <h2 id="workers-h">Workers</h2>
-        <span className="muted">{workers.length}</span>
+        <span className="muted">{workers.length + silent.length}</span>
       </header>
       <div className="table-wrap" tabIndex={0} role="region" aria-label="Workers, scrolls sideways">
         <table className="workers">
@@ -38,9 +38,31 @@ export function WorkersCard({ view: { workers } }: { view: ServerView }) {
                 <td className="num">{formatMs(worker.loop_lag_ms)}</td>
               </tr>
             ))}
+            {silent.map(({ worker, pid, sessions, max_sessions, silent_s }) => (
+              <tr key={pid}>
+                <td>
+                  {worker} <span className="muted hide-sm">{pid}</span>
+                </td>
+                <td className="num">
+                  {sessions} / {max_sessions}
+                </td>
+                <td colSpan={4}>
+                  <span className="status status--wait">
+                    <span className="dot dot--wait" />
+                    No answer for {formatDuration(silent_s)}
+                  </span>
+                </td>
+              </tr>
+            ))}
           </tbody>
         </table>
       </div>
+      {silent.length > 0 ? (
+        <p className="pad muted">
+          {count(silent.length, "worker")} {silent.length === 1 ? "does" : "do"} not answer: a call blocks the process,
+          so its sessions cannot be listed. It is replaced, and they are lost, when it stays silent for WORKER_TIMEOUT.
+        </p>
+      ) : null}
     </section>
   );
 }
