@@ -28,7 +28,7 @@ const SESSIONS = [
   session("a", { created_at: 500 }),
   session("b", { worker: 1, client: "mcp", last_activity_at: 999.5, steps: 9 }),
   session("c", { busy_s: 9, created_at: 800, last_activity_at: 991 }),
-  session("d", { busy_s: 0.5, episodes: 2, last_activity_at: 999.8 }),
+  session("d", { busy_s: 0.5, episodes: 2, last_activity_at: 999.8, episode_id: "1 of d" }),
 ];
 const pick = (query: Partial<SessionQuery> = {}) => {
   const { sessions, found } = pickSessions(SESSIONS, { ...DEFAULT_SESSION_QUERY, ...query }, 1000);
@@ -54,6 +54,8 @@ describe("sessions for the operator", () => {
   test("are found by id, client, state, worker and episode, all words of them", () => {
     expect(pick({ find: "MCP" })).toEqual(["b", 1]);
     expect(pick({ find: "worker 0 in a call" })).toEqual(["c", 1]);
+    expect(pick({ find: "websocket Worker  1" })).toEqual(["", 0]);
+    expect(pick({ find: "worker 1" })).toEqual(["b", 1]);
     expect(pick({ find: "stepping" })).toEqual(["bd", 2]);
     expect(pick({ find: " episode  of a " })[0]).toContain("a");
     expect(pick({ find: "nobody" })).toEqual(["", 0]);

@@ -9,7 +9,7 @@ export interface PickedSessions {
 
 /** Finds and sorts sessions; of equal ones the oldest is first. `at` is the present, Unix seconds. */
 export function pickSessions(all: readonly ServerViewSession[], query: SessionQuery, at: number): PickedSessions {
-  const words = query.find.toLowerCase().split(/\s+/).filter(Boolean);
+  const words = (query.find.toLowerCase().match(WORDS) ?? []).map((word) => word.replace(/\s+/, " "));
   const found = words.length === 0 ? [...all] : all.filter((session) => hasAll(textOf(session, at), words));
   return { sessions: sortSessions(found, query, at).slice(0, query.limit), found: found.length };
 }
@@ -35,6 +35,9 @@ const KEYS: Record<SessionColumn, (session: ServerViewSession, at: number) => st
   idle: ({ last_activity_at }) => -last_activity_at,
   worker: ({ worker }) => worker,
 };
+
+/** The number of a worker belongs to its word: alone it would be found in most ids. */
+const WORDS = /\bworker\s+\d+|\S+/g;
 
 /** As the page shows it, and the name of the state. */
 const STATE_WORDS = { slow: "slow in a call", stepping: "stepping", idle: "idle" } as const;
