@@ -70,6 +70,19 @@ describe.skipIf(!chromium.available)("text of an environment", () => {
     }
   });
 
+  test("that turns the direction of writing leaves the pages of the routes and frames as they are", async () => {
+    const server = await start(turned);
+    const page = await open(server);
+    for (const path of ["/docs", "/redoc", "/docs/frames"]) {
+      await page.goto(server.url + path);
+      await page.locator("details").evaluateAll((all) => {
+        for (const one of all) (one as HTMLDetailsElement).open = true;
+      });
+      expect(await page.locator("main").innerText()).toContain(TURNED);
+      expect([path, await turnedTexts(page)]).toEqual([path, []]);
+    }
+  });
+
   test("that is long leaves views, theme and the JSON switch in the window", async () => {
     const tools = defineTools({
       [TOOL]: { description: "A tool", input: z.object({}), output: z.string() },
@@ -123,7 +136,7 @@ function turnedTexts(page: Page): Promise<string[]> {
     for (let node = walker.nextNode() as Text | null; node; node = walker.nextNode() as Text | null) {
       const text = node.data;
       // A value that is written as JSON is of the environment as a whole.
-      if (text.includes(mark) && /^[[{]/.test(text)) continue;
+      if (text.includes(mark) && (/^[[{]/.test(text) || node.parentElement?.closest("pre"))) continue;
       if (text.includes(mark)) {
         const behind = text.slice(text.lastIndexOf(mark) + mark.length);
         if (/[a-z]/i.test(behind)) found.push(`mixed: ${text}`);

@@ -1,8 +1,12 @@
 import { escapeHtml } from "../util/escape-html.js";
 import type { AsyncApi, FrameDescription } from "./asyncapi.js";
 
-/** The page of the frames needs no script and no other host. */
+/**
+ * The page of the frames needs no script and no other host. Text of an environment may turn the direction of writing: it
+ * does so inside its own element only.
+ */
 export const FRAMES_CSS = `
+* { unicode-bidi: isolate; }
 :root { color-scheme: light dark; --line: light-dark(#d5dae1, #3a424d); --quiet: light-dark(#4f5866, #a9b3c0); }
 body { font: 15px/1.55 system-ui, sans-serif; margin: 0 auto; max-width: 60rem; padding: 1.5rem 1rem 4rem; }
 h1 { font-size: 1.5rem; } h2 { border-top: 1px solid var(--line); margin-top: 2.5rem; padding-top: 1.5rem; }
