@@ -4,7 +4,7 @@ import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
 import { objectCase } from "./generated-schemas.js";
-import { requireChromium, reset, usePages } from "./pages.js";
+import { PHONE, requireChromium, reset, usePages } from "./pages.js";
 
 const chromium = await requireChromium();
 const LINES = "# Title\n\n- one\n- two";
@@ -42,6 +42,61 @@ describe.skipIf(!chromium.available)("what a form sends", () => {
       notes: [LINES],
     });
   });
+
+  test("has the lines of a tool's argument, of a union, and of reset options", async () => {
+    const page = await open(await start(writer));
+    await page.getByText("Connected", { exact: true }).waitFor();
+    await page.getByRole("button", { name: "Reset options", exact: true }).click();
+    await typeLines(page, "#reset-own_notes");
+    await page.getByText("Enter sends, Shift+Enter adds a line").locator("visible=true").waitFor();
+    await page.keyboard.press("Enter");
+    await page.getByText("Episode 1 started").waitFor({ state: "attached" });
+    expect(await sent(page, /^Reset$/)).toMatchObject({ notes: "one\ntwo" });
+    await page.getByLabel("Either").selectOption({ label: "string" });
+    await typeLines(page, "#action_either");
+    const hint = page.locator("#action_either__keys");
+    expect(await hint.innerText()).toBe("Enter sends, Shift+Enter adds a line");
+    // Below the text, where a message would be, and gone while there is one.
+    const [field, line] = [await page.locator("#action_either").boundingBox(), await hint.boundingBox()];
+    expect(line?.y).toBeGreaterThanOrEqual((field?.y ?? 0) + (field?.height ?? 0));
+    await typeLines(page, "#action_text");
+    await page.keyboard.press("Enter");
+    expect(await sent(page)).toMatchObject({ arguments: { text: "one\ntwo", either: "one\ntwo" } });
+    await page.locator("#action_either").fill("ab");
+    await page.getByRole("button", { name: /^Call/ }).click();
+    await page.getByText("Must have at least 3 characters.").locator("visible=true").waitFor();
+    expect(await hint.isVisible()).toBe(false);
+  });
+
+  for (const [name, size] of [
+    ["a phone", PHONE],
+    ["a tablet", { width: 768, height: 1024 }],
+  ] as const) {
+    test(`has the lines that are typed on a touch screen, where only the button sends: ${name}`, async () => {
+      for (const fields of [["text"], ["text", "code", "either"]]) {
+        const text = z.string();
+        const type = (field: string): z.ZodType => (field === "either" ? z.union([text, z.int()]) : text);
+        const action = z.object(Object.fromEntries(fields.map((field) => [field, type(field)])));
+        const page = await open(await start(echoing(action)), { size, touch: true });
+        await reset(page);
+        if (fields.includes("either")) await page.getByLabel("Either").selectOption({ label: "string" });
+        for (const field of fields) {
+          const height = () => page.locator(".pane--act").evaluate((pane) => pane.clientHeight);
+          const before = await height();
+          await page.locator(`#action_${field}`).focus();
+          await page.keyboard.type("one");
+          await page.locator(`#action_${field}__keys`, { hasText: "Enter adds a line, the button sends" }).waitFor();
+          expect(await height()).toBe(before);
+          await page.keyboard.press("Enter");
+          await page.keyboard.type("two");
+        }
+        expect(await page.getByRole("heading", { name: "Step 1" }).count()).toBe(0);
+        await page.getByRole("button", { name: /^Send/ }).click();
+        await page.getByRole("heading", { name: "Step 1" }).waitFor();
+        expect(await sent(page)).toEqual(Object.fromEntries(fields.map((field) => [field, "one\ntwo"])));
+      }
+    });
+  }
 
   test("is what its JSON shows, and is taken from there too: what may be left out is not null", async () => {
     const target = z.union([z.string(), z.object({ x: z.int() })]).optional();
@@ -83,6 +138,7 @@ describe.skipIf(!chromium.available)("what a form sends", () => {
     }));
     const page = await open(await start(environment));
     await reset(page);
+    let typed = 0;
     for (const [at, { value }] of cases.entries()) {
       await page.getByRole("option", { name: new RegExp(`^tool_${at} `) }).click();
       await page.getByRole("heading", { name: `tool_${at}`, exact: true }).waitFor();
@@ -90,8 +146,24 @@ describe.skipIf(!chromium.available)("what a form sends", () => {
       await page.getByLabel("Action as JSON").fill(JSON.stringify(value));
       await page.locator("label", { hasText: /^Form$/ }).click();
       await page.locator("form#action .send").waitFor();
+      const texts = await page.locator("form#action textarea:visible").all();
+      const numbers = await page.locator("form#action input[inputmode]:visible").all();
+      for (const [field, word] of [
+        ...texts.map((one) => [one, "xyx"] as const),
+        ...numbers.map((one) => [one, "7"] as const),
+      ]) {
+        await field.focus();
+        await page.keyboard.press("ControlOrMeta+a");
+        await page.keyboard.type(word);
+        typed++;
+      }
+      for (const field of await page.locator("form#action input[type=datetime-local]:visible").all()) {
+        await field.fill("2024-05-17T08:30");
+      }
       await page.locator("label", { hasText: /^JSON$/ }).click();
-      const shown: unknown = JSON.parse(await page.getByLabel("Action as JSON").inputValue());
+      const text = await page.getByLabel("Action as JSON").inputValue();
+      const shown: unknown = JSON.parse(text);
+      expect([at, text.split('"xyx"').length - 1]).toEqual([at, texts.length]);
       await page.locator("label", { hasText: /^Form$/ }).click();
       await page.getByRole("button", { name: /^Call/ }).click();
       await page.getByRole("heading", { name: `Step ${at + 1}` }).waitFor();
@@ -99,8 +171,33 @@ describe.skipIf(!chromium.available)("what a form sends", () => {
       await page.getByRole("tab", { name: "Step" }).click();
       await page.locator(".pane--step .badge--ok").waitFor();
     }
+    expect(typed).toBeGreaterThan(4);
   });
 });
+
+/** Text in reset options, in a tool's argument and in a union. */
+const writer = defineEnvironment(
+  defineContract({
+    name: "writer_env",
+    reset: z.object({ notes: z.string().default("") }),
+    observation: z.object({}),
+    tools: defineTools({
+      write: {
+        description: "Writes.",
+        input: z.object({ text: z.string(), either: z.union([z.string().min(3), z.int()]) }),
+        output: z.string(),
+      },
+    }),
+  }),
+  () => ({ reset: () => ({ observation: {} }), tools: { write: () => "written" } }),
+);
+
+async function typeLines(page: Page, field: string): Promise<void> {
+  await page.locator(field).focus();
+  await page.keyboard.type("one");
+  await page.keyboard.press("Shift+Enter");
+  await page.keyboard.type("two");
+}
 
 function echoing(action: z.ZodObject) {
   const contract = defineContract({
@@ -115,8 +212,8 @@ function echoing(action: z.ZodObject) {
 }
 
 /** The action of the latest step, as it crossed the wire. */
-async function sent(page: Page): Promise<Record<string, unknown>> {
-  await page.getByRole("heading", { name: /^Step \d/ }).waitFor();
+async function sent(page: Page, heading: string | RegExp = /^Step \d/): Promise<Record<string, unknown>> {
+  await page.getByRole("heading", { name: heading }).waitFor();
   await page.getByRole("tab", { name: "Raw JSON" }).click();
   const text = await page.locator(".frame").first().locator("pre").innerText();
   return (JSON.parse(text) as { data: Record<string, unknown> }).data;

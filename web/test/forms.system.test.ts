@@ -13,6 +13,13 @@ describe.skipIf(!chromium.available)("a form", () => {
   test("has an input for every kind of schema, and sends what fits it", async () => {
     const page = await open(await start(zoo));
     await reset(page);
+    // The keys of a phone's keyboard; a text would have lines.
+    for (const [label, mode] of [
+      ["Count", "numeric"],
+      ["Ratio", "decimal"],
+    ] as const) {
+      expect(await page.getByLabel(label).getAttribute("inputmode")).toBe(mode);
+    }
     await page.getByLabel("Name").fill("giraffe");
     await page.getByLabel("Count").fill("7");
     await page.getByLabel("Ratio").fill("0.25");

@@ -35,8 +35,32 @@ const leaf: fc.Arbitrary<Case> = fc.oneof(
   fc.boolean().map((value) => ({ schema: z.boolean(), value })),
   fc.constantFrom("left", "right").map((value) => ({ schema: z.enum(["left", "right"]), value })),
   fc.constantFrom("zoo", 3, true).map((value) => ({ schema: z.literal(value), value })),
+  fc.constantFrom(1, 2.5, -3).map((value) => ({ schema: z.literal([1, 2.5, -3]), value })),
   fc.constant({ schema: z.email(), value: "a@example.org" }),
+  fc.constantFrom("2024-02-29T08:30:00Z", "1999-12-31T23:59:59.250Z").map((value) => ({
+    schema: z.iso.datetime(),
+    value,
+  })),
 );
+
+/** Lists whose items differ, also in what they leave out and in which choice of a union they are. */
+const list: fc.Arbitrary<Case> = fc.oneof(
+  items(z.int(), fc.integer({ min: -9, max: 9 })),
+  items(z.enum(["s", "m", "l"]), fc.constantFrom("s", "m", "l")),
+  items(z.union([z.string(), z.int(), z.null()]), fc.constantFrom("a", "b", 1, 2, null)),
+  items(
+    z.object({ x: z.int(), note: z.string().optional(), on: z.boolean().default(true) }),
+    fc.record(
+      { x: fc.integer({ min: -9, max: 9 }), note: fc.constantFrom("a", "b"), on: fc.boolean() },
+      { requiredKeys: ["x"] },
+    ),
+  ),
+);
+
+function items(item: z.ZodType, value: fc.Arbitrary<unknown>): fc.Arbitrary<Case> {
+  const values = fc.uniqueArray(value, { minLength: 2, maxLength: 4, comparator: "SameValue" });
+  return values.map((found) => ({ schema: z.array(item), value: found }));
+}
 
 const name = fc.oneof(
   fc.stringMatching(/^[a-z_]{1,6}$/),
@@ -48,6 +72,7 @@ const { object } = fc.letrec<{ any: Case; object: Case }>((tie) => ({
   any: fc.oneof(
     { depthSize: "small", maxDepth: 3, withCrossShrink: true },
     leaf,
+    list,
     tie("object"),
     fc
       .tuple(tie("any"), fc.nat(2))

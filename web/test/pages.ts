@@ -11,6 +11,8 @@ export interface OpenOptions {
   /** Width and height of the window, CSS pixels; default a desk. */
   size?: { width: number; height: number };
   scheme?: "light" | "dark";
+  /** A touch screen; default only where the window is as narrow as a phone. */
+  touch?: boolean;
   /** Behind the `#`. */
   view?: string;
   /** The operator's token, which the address brings. */
@@ -88,15 +90,14 @@ export function usePages(chromiumFound: Component) {
     },
     /** A visitor with cookies and a session of their own, on the page of the server. */
     async open(server: { url: string }, options: OpenOptions = {}) {
-      const { size = DESK, scheme = "light", view = "play", path = "", token } = options;
+      const { size = DESK, touch = size.width < 760, scheme = "light", view = "play", path = "", token } = options;
       if (!browser) throw new Error("there is no browser");
-      const isPhone = size.width < 760;
       const context = await browser.newContext({
         viewport: size,
         colorScheme: scheme,
         reducedMotion: "reduce",
         acceptDownloads: true,
-        ...(isPhone ? { hasTouch: true, isMobile: true } : {}),
+        ...(touch ? { hasTouch: true, isMobile: true } : {}),
       });
       cleanup.push(() => context.close());
       // Of a machine that does much else.

@@ -17,7 +17,7 @@ describe.skipIf(!chromium.available)("on a phone", () => {
     await reset(page, 42);
     for (const [at, word] of ["[crane]", "[slate]", "[pound]"].entries()) {
       await page.getByLabel("Message").fill(word);
-      await page.getByLabel("Message").press("Enter");
+      await page.getByRole("button", { name: /^Send/ }).click();
       await page.getByRole("heading", { name: `Step ${at + 1}` }).waitFor();
       const board = page.locator(".pane--step .view-parts");
       const bottom = () => board.evaluate((element) => innerHeight - element.getBoundingClientRect().bottom);

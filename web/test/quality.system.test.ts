@@ -81,7 +81,7 @@ describe.skipIf(!chromium.available)("the page", () => {
         const page = await open(server, { scheme, size });
         await reset(page);
         await page.getByLabel("Message").fill("[crane]");
-        await page.getByLabel("Message").press("Enter");
+        await page.getByRole("button", { name: /^Send/ }).click();
         await page.getByRole("heading", { name: "Step 1" }).waitFor();
         const recorded = await exported(page);
         await imported(page, recorded);

@@ -1,5 +1,6 @@
 import { type BaseInputTemplateProps, type EnumOptionsType, getInputProps, type WidgetProps } from "@rjsf/utils";
 import type { KeyboardEvent } from "react";
+import { EnterHint, isTouch } from "../parts/enter-hint.js";
 import { Icon } from "../parts/icon.js";
 import { ImageUpload, isImageField } from "./image-upload.js";
 
@@ -68,8 +69,11 @@ function emptyValue({ schema, required, options }: Pick<WidgetProps, "schema" | 
   return required && [schema.type].flat().includes("null") ? null : options.emptyValue;
 }
 
+/** The form library has this widget for numbers too. */
 function Text(props: WidgetProps) {
-  if (ONE_LINE.test(props.schema.format ?? "")) return <Input {...(props as unknown as BaseInputTemplateProps)} />;
+  const { format = "", type } = props.schema;
+  const isNumber = [type].flat().some((one) => one === "number" || one === "integer");
+  if (isNumber || ONE_LINE.test(format)) return <Input {...(props as unknown as BaseInputTemplateProps)} />;
   return <Area {...props} />;
 }
 
@@ -77,10 +81,11 @@ function Text(props: WidgetProps) {
 function Area(props: WidgetProps) {
   const { id, name, label, hideLabel, value, required, disabled, readonly, onChange, onBlur, onFocus, schema } = props;
   const isProgram = PROGRAM.test(name) && schema.pattern === undefined && (schema.maxLength ?? LONG_TEXT) >= LONG_TEXT;
+  const sends = !isProgram && !isTouch;
   const text = String(value ?? "");
   const send = (event: KeyboardEvent<HTMLTextAreaElement>): void => {
     const { key, shiftKey, altKey, ctrlKey, metaKey, nativeEvent, currentTarget } = event;
-    if (isProgram || key !== "Enter" || shiftKey || altKey || ctrlKey || metaKey || nativeEvent.isComposing) return;
+    if (!sends || key !== "Enter" || shiftKey || altKey || ctrlKey || metaKey || nativeEvent.isComposing) return;
     event.preventDefault();
     currentTarget.form?.requestSubmit();
   };
@@ -97,7 +102,7 @@ function Area(props: WidgetProps) {
         disabled={disabled}
         readOnly={readonly}
         spellCheck={false}
-        enterKeyHint={isProgram ? "enter" : "send"}
+        enterKeyHint={sends ? "send" : "enter"}
         placeholder={placeholderOf(schema.default, schema.examples)}
         aria-invalid={props.rawErrors?.length ? true : undefined}
         aria-describedby={`${id}__description ${id}__error ${id}__keys`}
@@ -106,9 +111,7 @@ function Area(props: WidgetProps) {
         onFocus={({ target }) => onFocus(id, target.value)}
         onKeyDown={send}
       />
-      <span className="hint keys keys--typing" id={`${id}__keys`}>
-        {isProgram ? "Enter adds a line, Ctrl+Enter sends" : "Enter sends, Shift+Enter adds a line"}
-      </span>
+      <EnterHint id={`${id}__keys`} sends={sends} />
     </>
   );
 }

@@ -2,6 +2,7 @@ import { useCallback, useLayoutEffect, useRef, useState } from "react";
 import type { SchemaBody } from "../../../../openenv/src/protocol/http.js";
 import type { JsonObject } from "../../../../openenv/src/protocol/messages.js";
 import type { WebInfo } from "../../../../openenv/src/protocol/web.js";
+import { isTouch } from "../../parts/enter-hint.js";
 import { lazily } from "../../parts/lazily.js";
 import { Notice } from "../../parts/notice.js";
 import { Segments } from "../../parts/segments.js";
@@ -46,7 +47,7 @@ export function ActionPane({ info, play, shown, schema, draft }: ActionPaneProps
   useLayoutEffect(() => setInvalid(0), [draft.tool, draft.value, mode]);
   // Where there is a keyboard, the first field is ready to be typed in; by then somebody may be typing elsewhere.
   const takeFocus = useCallback(() => {
-    if (focused.current || matchMedia("(pointer: coarse)").matches) return;
+    if (focused.current || isTouch) return;
     focused.current = true;
     if (document.activeElement === document.body) focusFirstField();
   }, []);

@@ -1,6 +1,7 @@
 import { type KeyboardEvent, type ReactNode, useState } from "react";
 import type { JsonObject } from "../../../../openenv/src/protocol/messages.js";
 import { isObject } from "../../../../openenv/src/util/is-object.js";
+import { EnterHint } from "../../parts/enter-hint.js";
 import { MessageSlot } from "../../parts/message-slot.js";
 
 interface JsonEditorProps {
@@ -70,9 +71,7 @@ export function JsonEditor({ id, value, onChange, onSend, onInvalid, children }:
         <MessageSlot id={`${id}-json`} kind="tall">
           {problem}
         </MessageSlot>
-        <span className="hint keys keys--typing" id={`${id}-json__keys`}>
-          Enter adds a line, Ctrl+Enter sends
-        </span>
+        <EnterHint id={`${id}-json__keys`} />
       </div>
       {children}
     </form>
