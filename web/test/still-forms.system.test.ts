@@ -1,21 +1,22 @@
 import { defineContract, defineEnvironment } from "openenv-ts";
-import type { Page } from "playwright-core";
+import type { Locator, Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
-import { DESK, PHONE, requireChromium, reset, usePages } from "./pages.js";
+import { DESK, PHONE, requireChromium, reset, steps, usePages } from "./pages.js";
 import zoo from "./zoo.js";
 
 const chromium = await requireChromium();
 /** Every place where an error may stand, with a value that does not fit and one that does. */
 const PLACES = ["count", "code", "tags_0", "points_0_x", "extra_a", "shape_radius", "pair_1", "home_x"];
+const SIZES = [
+  ["a desk", DESK],
+  ["a phone", PHONE],
+] as const;
 
 describe.skipIf(!chromium.available)("a form", () => {
   const { start, open } = usePages(chromium);
 
-  for (const [name, size] of [
-    ["a desk", DESK],
-    ["a phone", PHONE],
-  ] as const) {
+  for (const [name, size] of SIZES) {
     test(`moves nothing when an error appears or goes: ${name}`, async () => {
       const page = await open(await start(zoo), { size });
       await reset(page);
@@ -45,10 +46,7 @@ describe.skipIf(!chromium.available)("a form", () => {
       await page.getByLabel("Count").blur();
       await page.getByText("Must be at most 10.").waitFor();
       await page.getByLabel("Count").fill("7");
-      const box = await target.boundingBox();
-      // The bottom edge, which the old place of the button had and a place further up has not.
-      await page.mouse.move((box?.x ?? 0) + 8, (box?.y ?? 0) + (box?.height ?? 0) - 3);
-      await page.mouse.down();
+      await pressBottom(page, target);
       await page.getByText("Must be at most 10.").waitFor({ state: "detached" });
       await page.mouse.up();
     }
@@ -64,10 +62,53 @@ describe.skipIf(!chromium.available)("a form", () => {
     const button = page.getByRole("button", { name: /^Send/ });
     await text.fill("{");
     const box = await button.boundingBox();
-    await text.blur();
+    await pressBottom(page, button);
     await page.getByText(/not valid JSON/).waitFor();
     expect(await button.boundingBox()).toEqual(box);
+    await page.mouse.up();
+    await page.getByText("1 field to correct").waitFor();
+    expect(await button.boundingBox()).toEqual(box);
+    expect(await steps(page).count()).toBe(1);
+    await text.fill('{ "name": "lion", "color": "red" }');
+    await page.getByText(/not valid JSON/).waitFor({ state: "detached" });
+    expect(await button.boundingBox()).toEqual(box);
+    await pressBottom(page, button);
+    await page.mouse.up();
+    await page.getByRole("heading", { name: "Step 1" }).waitFor();
   });
+
+  for (const [name, size] of SIZES) {
+    test(`with reset options moves nothing when an error appears or goes: ${name}`, async () => {
+      const page = await open(await start(zoo), { size });
+      await page.getByText("Connected", { exact: true }).waitFor();
+      await page.getByRole("button", { name: "Reset options", exact: true }).click();
+      const dialog = page.getByRole("dialog");
+      const button = dialog.getByRole("button", { name: /^Reset/ });
+      await dialog.getByLabel("Split").selectOption("train");
+      await dialog.getByText("Tasks 0 to 2.").waitFor();
+      await dialog.getByLabel("Level").fill("99");
+      const before = await dialogPlaces(page);
+      await pressBottom(page, button);
+      await page.locator("#reset-own_level__error", { hasText: "Must be at most 5." }).waitFor();
+      expect(await dialogPlaces(page)).toEqual(before);
+      await page.mouse.up();
+      await dialog.locator("footer").getByText("1 field to correct").waitFor();
+      expect(await dialogPlaces(page)).toEqual(before);
+      await dialog.getByLabel("Level").fill("4");
+      for (const field of ["Seed", "Task"]) await dialog.getByLabel(field, { exact: true }).fill("x");
+      await pressBottom(page, button);
+      await page.locator("#reset-own_level__error").waitFor({ state: "detached" });
+      await page.mouse.up();
+      await page.locator("#f-seed__error", { hasText: "Seed must be an integer." }).waitFor();
+      await page.locator("#f-index__error").waitFor();
+      await dialog.locator("footer").getByText("Keeps the timeline").waitFor();
+      expect(await dialogPlaces(page)).toEqual(before);
+      for (const field of ["Seed", "Task"]) await dialog.getByLabel(field, { exact: true }).fill("1");
+      await pressBottom(page, button);
+      await page.mouse.up();
+      await page.getByText("Episode 1 started").waitFor({ state: "attached" });
+    });
+  }
 });
 
 const GOOD: Record<string, string> = { code: "XYZ", tags_0: "word" };
@@ -86,16 +127,39 @@ async function fillZoo(page: Page): Promise<void> {
   await page.locator("#action_code").fill("x");
 }
 
-/** Where each part of the form is, from the top of the form. */
+/** Presses the mouse at the bottom edge, which the old place of a button had and a place further up has not. */
+async function pressBottom(page: Page, target: Locator): Promise<void> {
+  const box = await target.boundingBox();
+  await page.mouse.move((box?.x ?? 0) + 8, (box?.y ?? 0) + (box?.height ?? 0) - 3);
+  await page.mouse.down();
+}
+
+/** Where each part of the form is, from the top of the form; what stays in the window, from the top of the window. */
 function places(page: Page): Promise<string[]> {
   return page.locator("form#action").evaluate((form) => {
     const { top } = form.getBoundingClientRect();
     const parts = form.querySelectorAll<HTMLElement>("input, textarea, select, button, label, .label-row, .hint");
     return (
       [...parts]
-        // What only a screen reader is told has a place of no account.
-        .filter((part) => !part.closest(".send, .keys--typing") && part.offsetHeight > 1)
-        .map((part) => `${part.id || part.innerText} ${Math.round(part.getBoundingClientRect().top - top)}`)
+        // What only a screen reader is told has a place of no account; the hint beside Send gives way to the message.
+        .filter((part) => !part.matches(".keys--typing, .send .hint") && part.offsetHeight > 1)
+        .map((part) => {
+          const place = part.getBoundingClientRect();
+          const from = part.closest(".send") ? 0 : top;
+          return `${part.id || part.innerText} ${Math.round(place.left)} ${Math.round(place.top - from)}`;
+        })
     );
+  });
+}
+
+/** Where each part of the dialog is in the window, and how high; of what scrolls, before it was scrolled. */
+function dialogPlaces(page: Page): Promise<string[]> {
+  return page.getByRole("dialog").evaluate((dialog) => {
+    const parts = dialog.querySelectorAll("input, select, button, label, .label-row, .hint, footer, footer > span");
+    return [dialog, ...parts].map((part) => {
+      const { left, top, height } = part.getBoundingClientRect();
+      const scrolled = part.closest(".scroll")?.scrollTop ?? 0;
+      return `${part.id || part.tagName} ${[left, top + scrolled, height].map(Math.round).join(" ")}`;
+    });
   });
 }
