@@ -15,13 +15,14 @@ describe.skipIf(!chromium.available)("the timeline", () => {
   const { start, open, expectProblem } = usePages(chromium);
 
   test("says that its plot could not be loaded, goes on without it, and shows it when asked again", async () => {
-    expectProblem(/ERR_FAILED|dynamically imported/);
+    expectProblem(/ERR_FAILED|It could not be loaded from the server\./);
     const page = await open(await start(echo));
     await reset(page);
     await page.route("**/reward-plot*.js", (route) => route.abort());
     await page.getByLabel("Message").fill("hello");
     await page.keyboard.press("Enter");
     await page.getByText("The plot could not be shown").waitFor();
+    await page.getByText("It could not be loaded from the server. The timeline is kept").waitFor();
     await page.getByRole("heading", { name: "Step 1" }).waitFor();
     await page.unroute("**/reward-plot*.js");
     await page.getByRole("button", { name: "Try again" }).click();

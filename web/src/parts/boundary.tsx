@@ -39,8 +39,8 @@ export class Boundary extends Component<BoundaryProps, BoundaryState> {
           </button>
         }
       >
-        <bdi>{problem.message || "It could not be loaded from the server."}</bdi> The timeline is kept: export it before
-        you load the page again.
+        <bdi>{problem.message.replace(/[^.!?]$/, "$&.")}</bdi> The timeline is kept: export it before you load the page
+        again.
       </Notice>
     );
   }

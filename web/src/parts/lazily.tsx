@@ -29,10 +29,13 @@ function Part<Props extends object>({ source, props }: { source: Source<Props>; 
   const [problem, setProblem] = useState<unknown>();
   const [, setLoaded] = useState(Component !== undefined);
   useEffect(() => {
-    source.load().then((module) => {
-      source.Component = module.default;
-      setLoaded(true);
-    }, setProblem);
+    source.load().then(
+      (module) => {
+        source.Component = module.default;
+        setLoaded(true);
+      },
+      (cause) => setProblem(new Error("It could not be loaded from the server.", { cause })),
+    );
   }, [source]);
   if (problem !== undefined) throw problem;
   return Component ? <Component {...props} /> : <Loading what={what.toLowerCase()} />;
