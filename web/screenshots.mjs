@@ -95,7 +95,7 @@ async function play(page, seed, guesses) {
   await page.getByRole("heading", { name: "Reset", exact: true }).waitFor();
   for (const [at, guess] of guesses.entries()) {
     await page.getByRole("textbox", { name: "Message" }).fill(guess);
-    await page.getByRole("textbox", { name: "Message" }).press("Enter");
+    await page.getByRole("textbox", { name: "Message" }).press("Control+Enter");
     await page.getByRole("heading", { name: `Step ${at + 1}` }).waitFor();
   }
 }
@@ -112,7 +112,7 @@ async function callTools(page) {
   ].entries()) {
     await page.getByRole("option", { name: new RegExp(`^${tool}`) }).click();
     await page.getByRole("textbox", { name: "Message" }).fill(message);
-    await page.getByRole("textbox", { name: "Message" }).press("Enter");
+    await page.getByRole("textbox", { name: "Message" }).press("Control+Enter");
     await page.getByRole("heading", { name: `Step ${at + 1}` }).waitFor();
   }
 }
