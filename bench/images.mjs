@@ -2,8 +2,9 @@
  * `npm run bench:images`: how large the image of an environment is, and how long it takes to build and to start.
  * Options: see suite.mjs; --base and --build-base name what it is built from instead of node:24-slim; the second needs npm.
  */
-import * as images from "./experiments/images.mjs";
+
 import { BASES } from "./environment-folder.mjs";
+import * as images from "./experiments/images.mjs";
 import { runSuite } from "./suite.mjs";
 
 await runSuite({

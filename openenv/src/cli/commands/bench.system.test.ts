@@ -11,8 +11,8 @@ import {
   runCommand,
   startCommand,
 } from "../../../test-support/command-line.js";
-import type { SummaryRow } from "../../bench/burst/summary.js";
 import { fetchAsOperator, OPERATOR_VARIABLES } from "../../../test-support/operator.js";
+import type { SummaryRow } from "../../bench/burst/summary.js";
 
 const BENCHMARK = join(import.meta.dirname, "../../../../envs/benchmark");
 const LIMIT = { timeout: 120_000 };
