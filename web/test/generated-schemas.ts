@@ -9,12 +9,13 @@ interface Case {
 
 /** The types of JSON that a schema takes: where those of a union's choices differ, a value says which is meant. */
 function kindsOf(schema: z.ZodType): string[] {
-  const kinds = (json: z.core.JSONSchema._JSONSchema): string[] =>
-    typeof json === "boolean"
-      ? []
-      : json.type
-        ? [json.type].flat().map((type) => type.replace("integer", "number"))
-        : [...(json.anyOf ?? []), ...(json.oneOf ?? [])].flatMap(kinds);
+  const kinds = (json: z.core.JSONSchema._JSONSchema): string[] => {
+    if (typeof json === "boolean") return [];
+    // The only one that is referred to.
+    if (json.$ref !== undefined) return ["object"];
+    if (json.type) return [json.type].flat().map((type) => type.replace("integer", "number"));
+    return [...(json.anyOf ?? []), ...(json.oneOf ?? [])].flatMap(kinds);
+  };
   return kinds(z.toJSONSchema(schema, { io: "input" }));
 }
 
@@ -22,6 +23,14 @@ function differ(a: z.ZodType, b: z.ZodType): boolean {
   const taken = kindsOf(a);
   return !kindsOf(b).some((kind) => taken.includes(kind));
 }
+
+/** Contains itself. */
+const chain = z.object({
+  name: z.string(),
+  get next() {
+    return chain.optional();
+  },
+});
 
 const leaf: fc.Arbitrary<Case> = fc.oneof(
   fc
@@ -36,6 +45,10 @@ const leaf: fc.Arbitrary<Case> = fc.oneof(
   fc.constantFrom("left", "right").map((value) => ({ schema: z.enum(["left", "right"]), value })),
   fc.constantFrom("zoo", 3, true).map((value) => ({ schema: z.literal(value), value })),
   fc.constantFrom(1, 2.5, -3).map((value) => ({ schema: z.literal([1, 2.5, -3]), value })),
+  fc.constantFrom({ name: "a" }, { name: "a", next: { name: "b", next: { name: "c" } } }).map((value) => ({
+    schema: chain,
+    value,
+  })),
   fc.constant({ schema: z.email(), value: "a@example.org" }),
   fc.constantFrom("2024-02-29T08:30:00Z", "1999-12-31T23:59:59.250Z").map((value) => ({
     schema: z.iso.datetime(),

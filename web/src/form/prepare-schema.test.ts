@@ -20,6 +20,16 @@ describe("a schema for a form", () => {
     for (const name of names) expect(properties?.[name]).toMatchObject({ type: ["string", "null"] });
   });
 
+  test("offers a choice once, also where a union that may be null is in one that may be null", () => {
+    const word = { anyOf: [{ type: "string" }, { type: "integer" }] };
+    const orNull = (inner: object) => ({ anyOf: [inner, { type: "null" }] });
+    const twice = { ...orNull(orNull(word)), default: null };
+    const { properties } = prepareSchema({ type: "object", properties: { twice } });
+    expect(properties?.["twice"]).toMatchObject({
+      anyOf: ["string", "integer", "None"].map((title) => ({ title })),
+    });
+  });
+
   test("leaves out the free-form fields that every action has", () => {
     const metadata = { type: "object" };
     expect(prepareSchema({ type: "object", properties: { metadata } }).properties).toEqual({});

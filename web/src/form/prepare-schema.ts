@@ -63,7 +63,7 @@ function simplify(schema: unknown): unknown {
     copy["items"] = copy["prefixItems"].map((item, at) => withTitle(item, `Item ${at}`));
   for (const key of ["anyOf", "oneOf"]) {
     const choices = copy[key];
-    if (Array.isArray(choices)) copy[key] = unique(choices.flatMap(withoutNesting)).map(prepareChoice);
+    if (Array.isArray(choices)) copy[key] = unique(choices.flatMap(withoutNesting).map(prepareChoice));
   }
   return mergeNull(mergeFixed(copy));
 }
