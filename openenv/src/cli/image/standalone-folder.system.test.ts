@@ -5,7 +5,8 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createProject, runCommand } from "../../../test-support/command-line.js";
 import { createNpmImage, docker } from "../../../test-support/npm-image.js";
-import { requireDocker } from "../../../test-support/requirement.js";
+import { requireBubblewrap, requireDocker } from "../../../test-support/requirement.js";
+import { createSandboxImage } from "../../../test-support/sandbox-image.js";
 import { connect } from "../../client/index.js";
 import { readManifest } from "../../manifest/read-manifest.js";
 import { dockerProvider } from "../../providers/index.js";
@@ -18,6 +19,7 @@ const BASE = "node:20-slim";
 /** npm packs and resolves, and other tests run. */
 const LIMIT = { timeout: 600_000 };
 const engine = await requireDocker();
+const bubblewrap = await requireBubblewrap();
 
 interface Lock {
   packages: Record<string, { version?: string; resolved?: string }>;
@@ -68,25 +70,47 @@ test("what openenv push publishes of it can be built on its own", LIMIT, async (
 
 describe.skipIf(!engine.available)("openenv build of an environment of this repository", LIMIT, () => {
   let npm: string;
+  let sandbox: string;
   const tagOf = (name: string): string => `openenv-test-${name}:${process.pid}`;
   beforeAll(async () => {
     npm = await createNpmImage(BASE);
+    if (bubblewrap.available) sandbox = await createSandboxImage(BASE, bubblewrap.path);
   }, LIMIT.timeout);
   afterAll(async () => {
-    await docker("rmi", "--force", tagOf("echo"), tagOf("wordle")).catch(() => {});
+    await docker("rmi", "--force", ...cases.map(({ name }) => tagOf(name))).catch(() => {});
   });
 
-  const cases: [string, string, object][] = [
-    ["echo", "hello", { echoed_message: "hello" }],
-    ["wordle", "[crane]", { current_player_id: 0 }],
+  interface Case {
+    name: string;
+    /** What it takes to start in a container without more rights. */
+    env?: Record<string, string>;
+    steps: [action: object, observation: object][];
+  }
+  const coding: Case = {
+    name: "coding",
+    env: { ALLOW_WEAK_SANDBOX: "1" },
+    // Each interpreter reads its driver from data/.
+    steps: [
+      [{ code: "print(6 * 7)" }, { stdout: "42\n" }],
+      [{ code: "console.log(6 * 7)", language: "javascript" }, { stdout: "42\n" }],
+    ],
+  };
+  const cases: Case[] = [
+    { name: "echo", steps: [[{ message: "hello" }, { echoed_message: "hello" }]] },
+    { name: "wordle", steps: [[{ message: "[crane]" }, { current_player_id: 0 }]] },
+    { name: "benchmark", steps: [[{ wait_seconds: 0 }, { waited_seconds: 0, pid: expect.any(Number) }]] },
+    ...(bubblewrap.available ? [coding] : []),
   ];
-  test.each(cases)("%s: the image answers a reset and a step", LIMIT, async (name, message, observation) => {
-    const bases = ["--build-arg", `BUILD_BASE=${npm}`, "--build-arg", `BASE=${BASE}`];
-    const built = await runCommand(["build", `envs/${name}`, "-t", tagOf(name), ...bases], { cwd: ROOT });
+  test.each(cases)("$name: the image answers a reset and a step", LIMIT, async ({ name, env = {}, steps }) => {
+    const bases = ["--build-arg", `BUILD_BASE=${npm}`, "--build-arg", `BASE=${name === "coding" ? sandbox : BASE}`];
+    const variables = Object.entries(env).flatMap(([key, value]) => ["--env", `${key}=${value}`]);
+    const built = await runCommand(["build", `envs/${name}`, "-t", tagOf(name), ...bases, ...variables], { cwd: ROOT });
     expect(built).toMatchObject({ code: 0, stdout: expect.stringMatching(/^Built .* answers a reset/) });
-    await using server = await dockerProvider({ pull: "never" }).start({ image: tagOf(name) });
-    await using env = await connect(server.url);
-    await env.reset({ seed: 7 });
-    expect(await env.step({ message })).toMatchObject({ done: false, observation });
+    await using server = await dockerProvider({ pull: "never" }).start({ image: tagOf(name), env });
+    await using session = await connect(server.url);
+    await session.reset({ seed: 7 });
+    for (const [action, observation] of steps) {
+      expect(await session.step({ ...action })).toMatchObject({ done: false, observation });
+    }
   });
 });
