@@ -18,7 +18,7 @@ export interface RunningReport {
   criteria: Criterion[];
 }
 
-/** `skipped` and `remediation` are ours. What was skipped is not required, and counts as passed. */
+/** `skipped` and `remediation` are ours. What was skipped has not passed, is not required and is not listed as failed. */
 export interface Criterion {
   id: string;
   description: string;
@@ -44,7 +44,7 @@ export function toRunningReport({ target, passed, checks, standard }: ServerRepo
     summary: {
       passed_count: criteria.filter((criterion) => criterion.passed).length,
       total_count: criteria.length,
-      failed_criteria: criteria.filter((criterion) => !criterion.passed).map(({ id }) => id),
+      failed_criteria: required.filter((criterion) => !criterion.passed).map(({ id }) => id),
       required_passed_count: required.filter((criterion) => criterion.passed).length,
       required_total_count: required.length,
     },
@@ -56,7 +56,7 @@ function toCriterion({ id, description, status, detail, remedy, expected, actual
   return {
     id,
     description,
-    passed: status !== "failed",
+    passed: status === "passed",
     required: status !== "skipped",
     ...(status === "skipped" && { skipped: true }),
     ...(detail !== undefined && { details: detail }),
@@ -68,13 +68,16 @@ function toCriterion({ id, description, status, detail, remedy, expected, actual
 
 export function renderRunningReport(report: RunningReport): string {
   const { target, standard_profile, standard_version, mode, criteria, passed } = report;
-  const lines = criteria.flatMap(({ id, passed, skipped, details, remediation, expected, actual }) => [
-    `  ${skipped ? "SKIP" : passed ? "PASS" : "FAIL"}  ${id}${passed && details ? `: ${details}` : ""}`,
-    ...(passed ? [] : [`        ${details}`]),
-    ...(passed || expected === undefined ? [] : [`        expected: ${JSON.stringify(expected)}`]),
-    ...(passed || actual === undefined ? [] : [`        actual: ${JSON.stringify(actual)}`]),
-    ...(remediation === undefined ? [] : [`        to mend it: ${remediation}`]),
-  ]);
+  const lines = criteria.flatMap(({ id, passed, required, skipped, details, remediation, expected, actual }) => {
+    const failed = required && !passed;
+    return [
+      `  ${skipped ? "SKIP" : passed ? "PASS" : "FAIL"}  ${id}${!failed && details ? `: ${details}` : ""}`,
+      ...(failed ? [`        ${details}`] : []),
+      ...(failed && expected !== undefined ? [`        expected: ${JSON.stringify(expected)}`] : []),
+      ...(failed && actual !== undefined ? [`        actual: ${JSON.stringify(actual)}`] : []),
+      ...(remediation === undefined ? [] : [`        to mend it: ${remediation}`]),
+    ];
+  });
   return [
     `${target} (${standard_profile}, version ${standard_version}, ${mode} mode)`,
     ...lines,
