@@ -62,7 +62,7 @@ describe("openenv validate <folder>", () => {
       not_applicable: true,
       evidence: [expect.stringMatching(need)],
     });
-    expect(of("semantic.oracle_max")).toMatchObject(notApplicable(/needs `validation.capabilities.oracle`/));
+    expect(of("semantic.oracle_max")).toMatchObject(notApplicable(/declaring `.*\.oracle` is not enough/));
     expect(of("runtime.network_policy")).toMatchObject(notApplicable(/needs a block `validation.execution`/));
     expect(of("semantic.verifier_determinism")).toMatchObject({ status: "pass" });
     expect(JSON.parse(await readFile(join(project.dir, "report.json"), "utf8"))).toEqual(report);
@@ -74,7 +74,8 @@ describe("openenv validate <folder>", () => {
     await using project = await createPackage({ "openenv.yaml": manifest, "oracle.json": "[]" });
     const { report, of } = await validate(project, ...FEW);
     const leakage = of("semantic.no_solution_leakage");
-    expect(leakage).toMatchObject({ status: "skip", evidence: [expect.stringMatching(/not define the format/)] });
+    const reason = expect.stringMatching(/declaring `.*\.oracle` is not enough: OpenEnv has to define first how/);
+    expect(leakage).toMatchObject({ status: "skip", evidence: [reason] });
     expect(leakage).not.toHaveProperty("not_applicable");
     expect(report?.verdict).toBe("warn");
   });

@@ -7,12 +7,16 @@ import { counterModule, createProject, type Project, runCommand } from "../../..
 import { startEngineProxy } from "../../../test-support/engine-proxy.js";
 import { requireDocker } from "../../../test-support/requirement.js";
 import { parseManifest } from "../../manifest/parse-manifest.js";
+import { runChecks } from "../../testing/report.js";
 import { startContainer } from "./container.js";
+import { containmentChecks } from "./containment.js";
+import { lookInside } from "./look-inside.js";
 import type { PackageReport } from "./package-report.js";
 
 const docker = await requireDocker();
 const run = promisify(execFile);
 const LIMIT = { timeout: 180_000 };
+const MB = 1024 * 1024;
 
 const MANIFEST = `name: counter_env
 validation:
@@ -57,6 +61,12 @@ const SERVE = `
   await serve(environment, { host: "0.0.0.0", handleSignals: true });
 `;
 
+function readValidation() {
+  const { validation } = parseManifest(MANIFEST, "openenv.yaml");
+  if (!validation) throw new Error("the manifest has the block");
+  return validation;
+}
+
 async function validate({ dir }: Project): Promise<PackageReport> {
   const { stdout } = await runCommand(["validate", "--json", "--sessions", "3"], { cwd: dir });
   return JSON.parse(stdout) as PackageReport;
@@ -79,11 +89,15 @@ describe.skipIf(!docker.available)("a package with an image", () => {
     const { results, verdict } = await validate(project);
     await run("docker", ["image", "rm", own]);
     expect(results.filter(({ status }) => status === "fail" || status === "error")).toEqual([]);
-    expect(results.find(({ check_id }) => check_id === "runtime.network_policy")).toMatchObject({
-      status: "pass",
-      measured: { declared: "no-network" },
-    });
-    expect(verdict).toBe("warn");
+    const of = (id: string) => results.find(({ check_id }) => check_id === id);
+    expect(of("runtime.network_policy")).toMatchObject({ status: "pass", measured: { declared: "no-network" } });
+    // The init of the container, the supervisor and two workers.
+    const measured = { actual: { processes: 4, writable_mounts: [] } };
+    expect(of("runtime.host_containment")).toMatchObject({ status: "pass", measured });
+    const limits = { memory: 256 * MB, swap: 0, cpus: 1, processes: 256, tmp: 64 * MB };
+    expect(of("runtime.resource_bounds")).toMatchObject({ status: "pass", measured: { actual: limits } });
+    expect(of("semantic.resource_envelope")).toMatchObject({ status: "pass", measured: { actual: { oom_kills: 0 } } });
+    expect(verdict).toBe("pass");
     expect(await listOurs()).toBe("");
   });
 
@@ -99,6 +113,58 @@ describe.skipIf(!docker.available)("a package with an image", () => {
     expect(results.filter(({ status }) => status === "fail")).toMatchObject([
       { check_id: "runtime.startup", evidence: [expect.stringMatching(/^in the container: step .* EXECUTION_ERROR/)] },
     ]);
+  });
+
+  test("is read from the kernel: a container with rights and without limits shows them", LIMIT, async () => {
+    const name = `openenv-test-${process.pid}`;
+    await run("docker", [
+      "run",
+      "--detach",
+      "--name",
+      name,
+      "node:20-slim",
+      "node",
+      "-e",
+      "setInterval(() => {}, 1e6)",
+    ]);
+    await using _ = { [Symbol.asyncDispose]: async () => void (await run("docker", ["rm", "--force", name])) };
+    const { signal } = new AbortController();
+    const inside = await lookInside(name, signal);
+    const { checks } = await runChecks("", containmentChecks(name, readValidation(), signal));
+    expect(inside?.processes).toMatchObject([{ uids: [0, 0, 0, 0], noNewPrivileges: false }]);
+    expect(inside?.processes[0]?.capabilities).toEqual(Array.from({ length: 3 }, () => expect.stringMatching(/[^0]/)));
+    expect(inside?.limits).toMatchObject({ memory: Infinity, cpus: Infinity });
+    expect(inside?.writableMounts).toContain("/");
+    const [containment, bounds] = checks;
+    expect(containment).toMatchObject({
+      status: "failed",
+      detail: expect.stringMatching(/^1 of 1 processes .*mount \/ /),
+    });
+    expect(bounds).toMatchObject({
+      status: "skipped",
+      detail: expect.stringMatching(/does not bound memory,.* cpus,/),
+    });
+  });
+
+  test("that declares a volume fails, because that is on a disk of the machine", LIMIT, async () => {
+    const Dockerfile = `FROM node:20-slim\nVOLUME /data\nCOPY server.mjs /\nCMD ["node", "/server.mjs"]\n`;
+    await using project = await createPackage(SERVE, { Dockerfile });
+    const { results } = await validate(project);
+    const evidence = ["in the container: the mount /data is on a disk of the machine and is writable"];
+    const failed = results.filter(({ status }) => status === "fail");
+    expect(failed).toMatchObject([{ check_id: "runtime.host_containment", evidence }]);
+  });
+
+  test("that needs more memory than it declares fails, with what the kernel counted", LIMIT, async () => {
+    const hungry = counterModule("Buffer.alloc(amount * 200 * 1024 * 1024, 1).fill(0, 0, 1).length * 0 + amount");
+    await using project = await createPackage(SERVE, { "server/environment.ts": hungry });
+    const { results } = await validate(project);
+    const [envelope] = results.filter(({ check_id }) => check_id === "semantic.resource_envelope");
+    expect(envelope).toMatchObject({
+      status: "fail",
+      evidence: [expect.stringMatching(/^in the container: the kernel ended \d+ processes because memory ran out$/)],
+      measured: { expected: { memory_mb: 256, oom_kills: 0 } },
+    });
   });
 
   test.each([
@@ -123,9 +189,13 @@ describe.skipIf(!docker.available)("a package with an image", () => {
     await using proxy = await startEngineProxy();
     const held = proxy.hold(/^POST .*\/containers\/create/);
     const controller = new AbortController();
-    const { validation } = parseManifest(MANIFEST, "openenv.yaml");
-    if (!validation) throw new Error("the manifest has the block");
-    const task = { image: "node:20-slim", validation, env: {}, offline: false, signal: controller.signal };
+    const task = {
+      image: "node:20-slim",
+      validation: readValidation(),
+      env: {},
+      offline: false,
+      signal: controller.signal,
+    };
     const starting = startContainer(task);
     const letGo = await held;
     controller.abort();

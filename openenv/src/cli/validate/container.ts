@@ -13,7 +13,8 @@ const BUILD_MS = 600_000;
 const START_MS = 60_000;
 const COMMAND_MS = 30_000;
 const PORT = 8000;
-const MOST_PROCESSES = 256;
+export const MOST_PROCESSES = 256;
+export const USER_ID = 65_532;
 
 /** Builds the image that the package declares, by a name of its own that disposal takes away again. */
 export async function buildImage(
@@ -48,8 +49,8 @@ export interface ContainerTask {
 }
 
 /**
- * Starts the image with as few rights as a validator gives: no root, nothing to write but a /tmp, no capability, the
- * declared share of the machine.
+ * Starts the image with as few rights as a validator gives: no root, nothing to write to but memory (a /tmp, and a
+ * /dev/shm of 64 MB), no capability, the declared share of the machine.
  */
 export async function startContainer({ image, validation, env, offline, signal }: ContainerTask): Promise<Container> {
   const name = randomName();
@@ -111,7 +112,7 @@ async function remove(args: readonly string[]): Promise<void> {
 function renderRights({ resources }: Validation): string[] {
   const { cpu, memory_mb, disk_mb } = resources;
   return [
-    ...["--init", "--read-only", "--user", "65532:65532"],
+    ...["--init", "--read-only", "--user", `${USER_ID}:${USER_ID}`],
     ...["--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--pids-limit", String(MOST_PROCESSES)],
     ...["--cpus", String(cpu), "--memory", `${memory_mb}m`, "--memory-swap", `${memory_mb}m`],
     ...["--tmpfs", `/tmp:rw,nosuid,nodev,size=${disk_mb}m,mode=1777`],

@@ -17,36 +17,41 @@ const withCanaries: IsDeclared = ({ capabilities }) => capabilities.canaries !==
 const withRubrics: IsDeclared = ({ capabilities }) => capabilities.rubric_tree;
 
 const CONTAINER = "needs a block `validation.execution` in openenv.yaml, and a Docker engine";
-const ORACLE = "needs `validation.capabilities.oracle` in openenv.yaml";
-const CANARIES = "needs `validation.capabilities.canaries` in openenv.yaml";
-const RUBRICS = "needs `validation.capabilities.rubric_tree` in openenv.yaml";
-const RECORD = "needs a record of episodes that a package can declare; there is none";
-/** Why it is not made where the package declares what it needs. */
-const LIMITS = "the container runs with the declared limits; this version does not measure whether they hold";
-const FORMAT = "this version does not make it: the policy does not define the format of what is declared";
+const ORACLE =
+  "needs an oracle that validators can play, so declaring `validation.capabilities.oracle` is not enough: OpenEnv " +
+  "has to define first how one is played, and RFC 008 defines its form and its location only";
+const CANARIES =
+  "needs canary episodes that validators can read, so declaring `validation.capabilities.canaries` is not enough: " +
+  "OpenEnv has to define first what the file holds";
+const RUBRICS =
+  "needs rubrics that a server shows, so declaring `validation.capabilities.rubric_tree` is not enough: the protocol " +
+  "of OpenEnv has to get a message for them first";
+const RECORD =
+  "needs a record of the episode that the server keeps: the protocol of OpenEnv has to get a message for it first, " +
+  "and a package has nothing to declare";
 export const LEFT_OUT = "it was left out";
 
-const NEEDS = new Map<string, [need: string, isDeclared: IsDeclared, unmade: string]>([
-  ["runtime.network_policy", [CONTAINER, inContainer, LEFT_OUT]],
-  ["semantic.verifier_portability", [CONTAINER, inContainer, LEFT_OUT]],
-  ["runtime.host_containment", [CONTAINER, inContainer, LIMITS]],
-  ["runtime.resource_bounds", [CONTAINER, inContainer, LIMITS]],
-  ["semantic.resource_envelope", [CONTAINER, inContainer, LIMITS]],
-  ["runtime.oracle_containment", [ORACLE, withOracle, FORMAT]],
-  ["semantic.oracle_max", [ORACLE, withOracle, FORMAT]],
-  ["semantic.floor_gap", [ORACLE, withOracle, FORMAT]],
-  ["semantic.no_solution_leakage", [ORACLE, withOracle, FORMAT]],
-  ["semantic.canary_floor", [CANARIES, withCanaries, FORMAT]],
-  ["runtime.rubric_introspectable", [RUBRICS, withRubrics, FORMAT]],
-  ["runtime.reward_attribution", [RUBRICS, withRubrics, FORMAT]],
-  ["runtime.trajectory_record", [RECORD, () => false, FORMAT]],
+const NEEDS = new Map<string, [need: string, isDeclared: IsDeclared]>([
+  ["runtime.network_policy", [CONTAINER, inContainer]],
+  ["runtime.host_containment", [CONTAINER, inContainer]],
+  ["runtime.resource_bounds", [CONTAINER, inContainer]],
+  ["semantic.verifier_portability", [CONTAINER, inContainer]],
+  ["semantic.resource_envelope", [CONTAINER, inContainer]],
+  ["runtime.oracle_containment", [ORACLE, withOracle]],
+  ["semantic.oracle_max", [ORACLE, withOracle]],
+  ["semantic.floor_gap", [ORACLE, withOracle]],
+  ["semantic.no_solution_leakage", [ORACLE, withOracle]],
+  ["semantic.canary_floor", [CANARIES, withCanaries]],
+  ["runtime.rubric_introspectable", [RUBRICS, withRubrics]],
+  ["runtime.reward_attribution", [RUBRICS, withRubrics]],
+  ["runtime.trajectory_record", [RECORD, () => false]],
 ]);
 
 /** What the check needs beyond a running server; undefined where that is enough. */
 export function findNeed(id: string, validation: Validation): Need | undefined {
   const known = NEEDS.get(id);
   if (known === undefined) return undefined;
-  const [need, isDeclared, unmade] = known;
+  const [need, isDeclared] = known;
   const declared = isDeclared(validation);
-  return { reason: declared ? unmade : need, declared };
+  return { reason: declared && need === CONTAINER ? LEFT_OUT : need, declared };
 }

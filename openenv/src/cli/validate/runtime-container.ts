@@ -2,6 +2,7 @@ import { type CheckServerOptions, checkServer } from "../../testing/index.js";
 import { runChecks } from "../../testing/report.js";
 import { hasEngine } from "../docker.js";
 import { buildImage, type Container, reaches, startContainer } from "./container.js";
+import { containmentChecks, envelopeCheck } from "./containment.js";
 import { type Result, toResult } from "./package-report.js";
 import type { Level } from "./policy.js";
 import { portabilityCheck, type Replay } from "./replay.js";
@@ -21,17 +22,25 @@ export interface ContainerWork {
 }
 
 const NETWORK = "runtime.network_policy";
+/** What is looked at in the container only. */
+const ONLY_HERE = [
+  NETWORK,
+  "runtime.host_containment",
+  "runtime.resource_bounds",
+  "semantic.verifier_portability",
+  "semantic.resource_envelope",
+];
 /** Two workers, as a deployed server has several; together they take as many sessions as the process does. */
 const VARIABLES = { LOG_LEVEL: "warn", WORKERS: "2", MAX_CONCURRENT_ENVS: "2" };
 
-/** Builds the image that the package declares, starts it and makes the same checks; and says what its network allows. */
+/** Builds the image that the package declares, starts it, makes the same checks, and looks at what bounds it. */
 export async function checkContainer(work: ContainerWork): Promise<Result[]> {
-  const { dir, declared, checking, signal, onProgress } = work;
+  const { dir, declared, checking, level, signal, onProgress } = work;
   const { execution, network } = declared.validation;
   // A report lists what is not made, and what it needs.
   if (execution === undefined) return [];
-  const skip = (reason: string): Result[] =>
-    [NETWORK, "semantic.verifier_portability"].map((id) => toResult(id, "skip", [reason]));
+  const asked = ONLY_HERE.filter((id) => level === "semantic" || id.startsWith("runtime."));
+  const skip = (reason: string): Result[] => asked.map((id) => toResult(id, "skip", [reason]));
   if (!(await hasEngine(signal))) return skip("no Docker engine answers here");
   if (network.mode === "allowlist")
     return skip("an allowlist cannot be kept here: validate where the network is enforced");
@@ -46,12 +55,12 @@ export async function checkContainer(work: ContainerWork): Promise<Result[]> {
   onProgress("playing episodes in the container");
   const { checks } = await checkServer(subject.url, checking);
   const replay = portabilityCheck({ ...work.replay, second: subject.url, made: checks });
-  const { checks: replays } = await runChecks(
-    subject.url,
-    work.level === "semantic" ? [replay] : [],
-    checking.leaveOut,
-  );
-  return [...[...checks, ...replays].map(fromCheck).map(inContainer), await checkNetwork(subject, sink, work)];
+  const own = [
+    ...containmentChecks(subject.name, declared.validation, signal),
+    ...(level === "semantic" ? [replay, envelopeCheck(subject.name, declared.validation, signal)] : []),
+  ];
+  const { checks: more } = await runChecks(subject.url, own, checking.leaveOut);
+  return [...[...checks, ...more].map(fromCheck).map(inContainer), await checkNetwork(subject, sink, work)];
 }
 
 function inContainer(result: Result): Result {

@@ -13,13 +13,20 @@ const IDS: Record<string, string> = {
   seed_honoured: "seed_control",
   workers_agree: "episode_determinism",
 };
-const SEMANTIC: readonly string[] = ["verifier_determinism", "verifier_portability", "replayability"];
+const SEMANTIC: readonly string[] = [
+  "verifier_determinism",
+  "verifier_portability",
+  "replayability",
+  "resource_envelope",
+];
 /** The checks that can be left out, as reports without a policy call them. */
 const CHECK_IDS: readonly string[] = [
   ...Object.keys(IDS),
   ...OWN.map((id) => id.replace("runtime.", "")),
   "tool_declaration_accuracy",
   "task_declaration_accuracy",
+  "host_containment",
+  "resource_bounds",
   ...SEMANTIC,
 ];
 
