@@ -32,8 +32,9 @@ describe.skipIf(!python.available)("a client made of a Python server", TIME_LIMI
     expect(await runCommand(args, { cwd: dir })).toMatchObject({ code: 0, stderr: "" });
     const script = `
 import json
-from my_env import MyAction, MyEnv, MyObservation
-with MyEnv(base_url="${server.url}").sync() as env:
+from my_env import MyAction, MyEnv, MyObservation, RemoteError
+client = MyEnv(base_url="${server.url}")
+with client.sync() as env:
     first = env.reset(start=1)
     assert isinstance(first.observation, MyObservation)
     result = env.step(MyAction(amount=3))
@@ -41,9 +42,15 @@ with MyEnv(base_url="${server.url}").sync() as env:
         MyAction(amount=101)
     except ValueError as error:
         refused = error.errors()[0]["loc"]
-    print(json.dumps([result.observation.count, result.reward, result.observation.seen_at.year > 2000, refused]))
+    client._step_payload = lambda action: {"amount": "many"}
+    try:
+        env.step(MyAction(amount=1))
+    except RemoteError as error:
+        code = error.code
+    print(json.dumps([result.observation.count, result.reward, result.observation.seen_at.year > 2000, refused, code]))
 `;
-    expect(await runPython(python.path, script, join(dir, "python"))).toEqual([4, 3, true, ["amount"]]);
+    const told = [4, 3, true, ["amount"], "VALIDATION_ERROR"];
+    expect(await runPython(python.path, script, join(dir, "python"))).toEqual(told);
   });
 
   it("plays a typed episode in TypeScript, and compares the schemas", async () => {

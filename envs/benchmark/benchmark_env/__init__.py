@@ -1,7 +1,7 @@
 # Written by `openenv client python`; a change is lost when it is run again.
 """Benchmark Env, an OpenEnv environment."""
 
-from .client import BenchmarkEnv
+from .client import BenchmarkEnv, RemoteError
 from .models import BenchmarkAction, BenchmarkObservation, BenchmarkState
 
 __all__ = [
@@ -9,4 +9,5 @@ __all__ = [
     "BenchmarkEnv",
     "BenchmarkObservation",
     "BenchmarkState",
+    "RemoteError",
 ]

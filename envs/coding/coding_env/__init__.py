@@ -1,7 +1,7 @@
 # Written by `openenv client python`; a change is lost when it is run again.
 """Coding Env, an OpenEnv environment."""
 
-from .client import CodingEnv
+from .client import CodingEnv, RemoteError
 from .models import CodingAction, CodingObservation, CodingState
 
 __all__ = [
@@ -9,4 +9,5 @@ __all__ = [
     "CodingEnv",
     "CodingObservation",
     "CodingState",
+    "RemoteError",
 ]

@@ -1,7 +1,7 @@
 # Written by `openenv client python`; a change is lost when it is run again.
 """Echo Env, an OpenEnv environment."""
 
-from .client import EchoEnv, SyncEchoEnv
+from .client import EchoEnv, SyncEchoEnv, RemoteError
 from .models import (
     EchoAction,
     EchoEchoMessageArguments,
@@ -25,4 +25,5 @@ __all__ = [
     "SyncEchoTools",
     "ToolCallError",
     "ToolCallResult",
+    "RemoteError",
 ]

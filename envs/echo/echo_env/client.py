@@ -19,6 +19,22 @@ from .models import EchoAction, EchoObservation, EchoState
 from .tools import EchoTools, SyncEchoTools
 
 
+class RemoteError(RuntimeError):
+    """The server answered an error.
+
+    `wire_code` is the code that the server sent, and `code` the same code, except for
+    a step before the first reset: openenv-ts sends EXECUTION_ERROR for it, as for an
+    exception of the environment, and `code` is NO_EPISODE.
+    """
+
+    def __init__(self, data: dict[str, Any]) -> None:
+        self.wire_code = str(data.get("code", "UNKNOWN"))
+        self.code = str(data.get("openenv_code", self.wire_code))
+        self.data = data
+        message = data.get("message", "Unknown error")
+        super().__init__(f"Server error: {message} (code: {self.wire_code})")
+
+
 class EchoEnv(EnvClient[EchoAction | CallToolAction | ListToolsAction, EchoObservation, EchoState]):
     """One session of echo_env.
 
@@ -45,6 +61,12 @@ class EchoEnv(EnvClient[EchoAction | CallToolAction | ListToolsAction, EchoObser
     async def __aenter__(self) -> EchoEnv:
         await super().__aenter__()
         return self
+
+    async def _receive(self) -> dict[str, Any]:
+        answer = await super()._receive()
+        if answer.get("type") == "error":
+            raise RemoteError(answer.get("data") or {})
+        return answer
 
     def _step_payload(self, action: EchoAction | CallToolAction | ListToolsAction) -> dict[str, Any]:
         # What was left out is the server's to fill in.

@@ -1,7 +1,7 @@
 # Written by `openenv client python`; a change is lost when it is run again.
 """Wordle Env, an OpenEnv environment."""
 
-from .client import WordleEnv
+from .client import WordleEnv, RemoteError
 from .models import (
     WordleAction,
     WordleObservation,
@@ -15,4 +15,5 @@ __all__ = [
     "WordleObservation",
     "WordleObservationMessagesItem",
     "WordleState",
+    "RemoteError",
 ]

@@ -9,7 +9,7 @@ const TAKEN = [
   "Action Any Array BaseModel ConfigDict ConnectOptions Date Dict EnvClient False Field Literal Model None Object",
   "Observation Promise Record SchemaContract State StepResult True URL UUID",
   "CallToolAction CallToolObservation Generic ListToolsAction ListToolsObservation SyncEnvClient T",
-  "ToolCallError ToolCallResult TypeAdapter TypeVar UNSET",
+  "RemoteError ToolCallError ToolCallResult TypeAdapter TypeVar UNSET",
 ]
   .join(" ")
   .split(" ");

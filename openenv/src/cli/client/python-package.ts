@@ -53,11 +53,12 @@ function renderInit(types: ClientTypes, { prefix, title }: Names): string {
   const hasTools = types.tools.length > 0;
   const clients = [`${prefix}Env`, ...(hasTools ? [`Sync${prefix}Env`] : [])];
   const tools = hasTools ? [`${prefix}Tools`, `Sync${prefix}Tools`, "ToolCallError", "ToolCallResult"] : [];
-  const all = [...clients, ...models, ...tools].sort();
+  // Last: `openenv init` replaces the prefix in the template, and the order must hold for any.
+  const all = [...[...clients, ...models, ...tools].sort(), "RemoteError"];
   return `${PYTHON_MARK}
 """${docstring(title)}, an OpenEnv environment."""
 
-${renderImport("client", clients)}
+${renderImport("client", [...clients, "RemoteError"])}
 ${renderImport("models", models)}
 ${hasTools ? `${renderImport("tools", tools)}\n` : ""}
 __all__ = [
@@ -69,6 +70,22 @@ function renderImport(module: string, names: readonly string[]): string {
   const line = `from .${module} import ${names.join(", ")}`;
   return line.length <= 88 ? line : `from .${module} import (\n${names.map((name) => `    ${name},\n`).join("")})`;
 }
+
+/** Its text is that of the error that the released client raises. */
+const REMOTE_ERROR = `class RemoteError(RuntimeError):
+    """The server answered an error.
+
+    \`wire_code\` is the code that the server sent, and \`code\` the same code, except for
+    a step before the first reset: openenv-ts sends EXECUTION_ERROR for it, as for an
+    exception of the environment, and \`code\` is NO_EPISODE.
+    """
+
+    def __init__(self, data: dict[str, Any]) -> None:
+        self.wire_code = str(data.get("code", "UNKNOWN"))
+        self.code = str(data.get("openenv_code", self.wire_code))
+        self.data = data
+        message = data.get("message", "Unknown error")
+        super().__init__(f"Server error: {message} (code: {self.wire_code})")`;
 
 function renderClient(types: ClientTypes, { prefix, module }: Names): string {
   const { action, observation, state } = types;
@@ -99,6 +116,9 @@ from typing import Any
 ${imports.join("\n")}
 
 
+${REMOTE_ERROR}
+
+
 class ${prefix}Env(EnvClient${generics}):
     """One session of ${module}.
 
@@ -108,6 +128,12 @@ class ${prefix}Env(EnvClient${generics}):
         ...     print(result.observation)
     """
 ${hasTools ? renderAccess(prefix) : ""}
+    async def _receive(self) -> dict[str, Any]:
+        answer = await super()._receive()
+        if answer.get("type") == "error":
+            raise RemoteError(answer.get("data") or {})
+        return answer
+
     def _step_payload(self, action: ${sent}) -> dict[str, Any]:
         # What was left out is the server's to fill in.
 ${renderPayload(isCall, hasBoth)}

@@ -1,7 +1,7 @@
 # Written by `openenv client python`; a change is lost when it is run again.
 """Counter Game, an OpenEnv environment."""
 
-from .client import CounterGameEnv
+from .client import CounterGameEnv, RemoteError
 from .models import CounterGameAction, CounterGameObservation, CounterGameState
 
 __all__ = [
@@ -9,4 +9,5 @@ __all__ = [
     "CounterGameEnv",
     "CounterGameObservation",
     "CounterGameState",
+    "RemoteError",
 ]
