@@ -1,3 +1,4 @@
+import { compileActionCheck } from "../client/generic.js";
 import { sampleValue } from "../env/sample-value.js";
 import type { JsonObject } from "../protocol/messages.js";
 import type { ServerAbout } from "../server/fleet.js";
@@ -6,17 +7,19 @@ import { printsToTerminal } from "./output.js";
 import { renderPython } from "./python-literal.js";
 
 /** What a server says when it listens: help on a terminal; elsewhere, for programs, one line that ends with the address. */
-export function renderStart(url: string, about: ServerAbout, operatorToken?: string): string {
+export async function renderStart(url: string, about: ServerAbout, operatorToken?: string): Promise<string> {
   return printsToTerminal() ? renderBanner(url, about, operatorToken) : renderAddress(url, about);
 }
 
 /** Where the server is and the lines that use it; `operatorToken` is one that was made for this terminal. */
-export function renderBanner(
+export async function renderBanner(
   url: string,
   { name, version, schemas, webInterface }: ServerAbout,
   operatorToken?: string,
-): string {
-  const action = sampleValue(offeredActions(schemas)) as JsonObject;
+): Promise<string> {
+  const offered = offeredActions(schemas);
+  const action = sampleValue(offered) as JsonObject;
+  const fits = (await compileActionCheck(offered))(action).length === 0;
   return `
 ${renderAddress(url, { name, version })}
 
@@ -27,16 +30,19 @@ ${renderPage(url, webInterface, operatorToken)}  ${url}/docs     HTTP API
 TypeScript (npx openenv run play.ts)
   import { connect } from "openenv-ts/client";
   await using env = await connect("${url}");
-  await env.reset();
+  await env.reset();${fits ? "" : `\n  // ${OTHER_VALUES}`}
   console.log(await env.step(${renderTypeScript(action)}));
 
 Python (pip install openenv)
   from openenv import GenericEnvClient
   with GenericEnvClient(base_url="${url}").sync() as env:
-      env.reset()
+      env.reset()${fits ? "" : `\n      # ${OTHER_VALUES}`}
       print(env.step(${renderPython(action)}))
 `;
 }
+
+/** No value that fits the schema was found. */
+const OTHER_VALUES = "An example: this environment requires other values, see /docs";
 
 function renderAddress(url: string, { name, version }: Pick<ServerAbout, "name" | "version">): string {
   return `${name} ${version} at ${url}`;

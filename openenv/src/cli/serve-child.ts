@@ -55,7 +55,7 @@ try {
     const token = operatorToken ? process.env["OPENENV_OPERATOR_TOKEN"] : undefined;
     const { url, environment, webInterface } = server;
     const { name, version: shown, schemas } = environment.contract;
-    print(renderStart(url, { name, version: shown, schemas: schemas(), webInterface }, token));
+    print(await renderStart(url, { name, version: shown, schemas: schemas(), webInterface }, token));
   }
   if (server.role !== "worker") process.send?.({ port: server.port } satisfies ChildReady);
 } catch (error) {

@@ -3,10 +3,12 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { counterModule, createProject, type Project, startCommand } from "../../../test-support/command-line.js";
+import { connect } from "../../client/index.js";
 
 vi.setConfig({ testTimeout: 90_000 });
 
 const BIN = join(import.meta.dirname, "../../../bin/openenv.js");
+const WORDLE = join(import.meta.dirname, "../../../../envs/wordle");
 /** `script` of util-linux runs a command on a terminal. */
 const hasTerminal = spawnSync("script", ["-qec", "true", "/dev/null"]).status === 0;
 const PAGE = /http:\/\/127\.0\.0\.1:\d+\/web\/#token=([\w-]{32})\s/;
@@ -17,7 +19,8 @@ beforeAll(async () => {
   const hosted = `${counterModule()}
 const isHost = Symbol.for("openenv.host") in globalThis;
 if (isHost) console.log("environment sees operator:", process.env.OPENENV_OPERATOR_TOKEN ?? "nothing");`;
-  project = await createProject({ "environment.ts": counterModule(), "hosted.ts": hosted });
+  const failing = counterModule("(() => { throw new Error('no more') })()");
+  project = await createProject({ "environment.ts": counterModule(), "failing.ts": failing, "hosted.ts": hosted });
 });
 afterAll(() => project[Symbol.asyncDispose]());
 
@@ -55,6 +58,12 @@ describe("what a server logs about access at its start", () => {
     await running.exited;
     const lines = running.stderr.split("\n").filter((line) => /OPENENV_\w+_TOKEN/.test(line));
     expect(lines).toEqual(expected.map((text) => expect.stringContaining(text)));
+    // To a pipe: JSON for programs.
+    const messages = running.stderr
+      .trim()
+      .split("\n")
+      .map((line) => (JSON.parse(line) as { msg: string }).msg);
+    expect(messages).toContain("listening");
     expect(running.stdout).not.toContain("#token=");
   });
 });
@@ -79,14 +88,34 @@ describe.skipIf(!hasTerminal)("serve on a terminal", () => {
     expect(server.stdout).toContain(`${url.replace("http", "ws")}/ws`);
     expect(server.stdout).toContain(`GenericEnvClient(base_url="${url}")`);
     expect(server.stdout).toContain('env.step({"amount": 1})');
-    const text = server.stdout.replaceAll("\r", "");
-    const [, command = "", code = ""] = /TypeScript \(npx openenv (.*)\)\n([\s\S]*?)\n\n/.exec(text) ?? [];
-    expect(code).toContain(`connect("${url}")`);
-    await project.write("play.ts", code);
-    await using playing = startCommand(command.split(" "), { cwd: project.dir });
-    expect([await playing.exited, playing.stderr]).toEqual([0, ""]);
-    expect(playing.stdout).toContain("count: 1");
+    expect(await playExample(server.stdout, url)).toContain("count: 1");
   });
+
+  test("prints a call that Wordle takes as a guess", async () => {
+    await using server = startOnTerminal([], {}, { file: WORDLE });
+    await server.printed(/print\(env\.step/);
+    expect(server.stdout).toContain('env.step({"message": "[crane]"})');
+    // Turns count the valid guesses.
+    expect(await playExample(server.stdout, server.url())).toContain("turn: 1");
+  });
+
+  test.each([["one worker"], ["two workers", "--workers", "2"], ["--watch", "--watch"]])(
+    "logs lines for people with %s, the stack of an error in lines below",
+    async (_, ...args) => {
+      await using server = startOnTerminal(args, {}, { file: "failing.ts" });
+      await server.printed(
+        /^\d\d:\d\d:\d\d INFO {2}listening \(host 127\.0\.0\.1, port \d+, mode simulation, .*\)\r$/m,
+      );
+      await server.printed(/print\(env\.step/);
+      await using env = await connect(server.url());
+      await env.reset();
+      await expect(env.step({ amount: 1 })).rejects.toMatchObject({ code: "EXECUTION_ERROR" });
+      await server.printed(
+        /^\d\d:\d\d:\d\d WARN {2}the environment failed in step \(session [\w-]{8,11}\)\r\n {4}Error: no more\r\n( {4}at .*\r\n)+/m,
+      );
+      expect(server.stdout).not.toContain('"level":');
+    },
+  );
 
   test("prints the token by itself where there is no page", async () => {
     await using server = startOnTerminal(["--mode", "production"]);
@@ -144,6 +173,17 @@ describe.skipIf(!hasTerminal)("serve on a terminal", () => {
     expect(server.stdout.split(token)).toHaveLength(2);
   });
 });
+
+/** Runs the lines of TypeScript that were printed, with the printed command; what they print. */
+async function playExample(printed: string, url: string): Promise<string> {
+  const text = printed.replaceAll("\r", "");
+  const [, command = "", code = ""] = /TypeScript \(npx openenv (.*)\)\n([\s\S]*?)\n\n/.exec(text) ?? [];
+  expect(code).toContain(`connect("${url}")`);
+  await project.write("play.ts", code);
+  await using playing = startCommand(command.split(" "), { cwd: project.dir });
+  expect([await playing.exited, playing.stderr]).toEqual([0, ""]);
+  return playing.stdout;
+}
 
 /** Standard output and standard error are one terminal. */
 function startOnTerminal(

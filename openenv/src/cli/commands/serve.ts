@@ -108,7 +108,7 @@ async function serveTarget(target: string, { watch, reload, ...options }: ServeF
   const operatorToken = makeOperatorToken();
   const { superviseModule } = await import("../supervise-module.js");
   const { url, about } = await superviseModule(file, options, manifest?.version);
-  if (about !== undefined) print(renderStart(url, about, operatorToken));
+  if (about !== undefined) print(await renderStart(url, about, operatorToken));
 }
 
 function parseWorkers(text: string): number | "auto" {
