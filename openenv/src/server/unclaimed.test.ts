@@ -1,6 +1,9 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
+import { INITIALIZE, send } from "../../test-support/mcp.js";
 import { useServers } from "../../test-support/servers.js";
 import type { TestSocket } from "../../test-support/socket.js";
+import { defineDesk } from "../../test-support/tool-environment.js";
+import { sessionCookie } from "../protocol/http.js";
 import type { RunningServer } from "./types.js";
 
 const { start, open } = useServers();
@@ -144,6 +147,10 @@ describe("a session that POST /reset opened and that its client has used", () =>
       code: "SESSION_ERROR",
       detail: `Session "${first}" was idle for 300 s and made room for another client. POST /reset without it opens one.`,
     });
+    const attaching = await open(server, `/ws?session_id=${first}`);
+    const reason = `Session "${first}" was idle for 300 s and made room for another client.`;
+    const refused = { type: "error", data: { code: "SESSION_ERROR", message: reason } };
+    expect(await attaching.receive()).toMatchObject(refused);
     expect((await request(server, "/state", undefined, second)).status).toBe(200);
     expect(await (await open(server)).receive()).toMatchObject(REFUSED);
   });
@@ -182,6 +189,44 @@ describe("a session that POST /reset opened and that its client has used", () =>
     vi.restoreAllMocks();
     pass(2 * IDLE);
     expect(await (await open(server)).ask(RESET)).toMatchObject(OBSERVATION);
+  });
+
+  test("keeps its slot while a page watches it, and gives way again when that has closed", async () => {
+    const server = await start({ maxConcurrentEnvs: 1 });
+    const id = await play(server);
+    const page = await open(server, "/ws/ui", { cookie: `${sessionCookie(new URL(server.url).host)}=${id}` });
+    expect(await page.receive()).toMatchObject({ type: "state_update" });
+    pass(IDLE);
+    expect(server.capacity().is_at_capacity).toBe(true);
+    expect(await (await open(server)).receive()).toMatchObject(REFUSED);
+    page.ws.close();
+    await expect.poll(() => server.capacity().is_at_capacity).toBe(false);
+    expect(await (await open(server)).ask(RESET)).toMatchObject(OBSERVATION);
+    expect((await request(server, "/state", undefined, id)).status).toBe(404);
+  });
+
+  test("keeps its slot while an MCP client listens to it, and gives way again 300 s after that has left", async () => {
+    const server = await start({ maxConcurrentEnvs: 1 }, defineDesk());
+    const id = await play(server);
+    const joined = await send(server.url, INITIALIZE, { "openenv-session": id });
+    await joined.text();
+    expect(joined.headers.get("mcp-session-id")).toBe(id);
+    const headers = { accept: "text/event-stream", "mcp-session-id": id };
+    const leaving = new AbortController();
+    const stream = await fetch(`${server.url}/mcp`, { headers, signal: leaving.signal });
+    expect(stream.status).toBe(200);
+    pass(IDLE);
+    expect(server.capacity().is_at_capacity).toBe(true);
+    expect(await (await open(server)).receive()).toMatchObject(REFUSED);
+    const lastActivity = async () => (await server.sessions())[0]?.last_activity_at;
+    const before = await lastActivity();
+    leaving.abort();
+    await expect.poll(lastActivity).not.toBe(before);
+    expect(server.capacity().is_at_capacity).toBe(true);
+    vi.restoreAllMocks();
+    pass(2 * IDLE);
+    expect(await (await open(server)).ask(RESET)).toMatchObject(OBSERVATION);
+    expect((await request(server, "/state", undefined, id)).status).toBe(404);
   });
 
   test("differs from one of openenv/session/create, which never gives way", async () => {
