@@ -14,8 +14,9 @@ await runSuite({
   experiments: { bursts },
   createBench: ({ quick }) => ({ subjects: ["measured"], quick, close() {} }),
   notes: () => [
-    "One burst of each size, each on a fresh container with one worker: every session connects, resets and steps for 10 s, " +
-      "so that all are open at the same time. Callers are on the same machine.",
+    "Three bursts of each size, each on a fresh container with one worker: every session connects, resets and steps for " +
+      "10 s, so that all are open at the same time. Values are medians, in brackets the smallest and the largest where they " +
+      "differ. Callers are on the same machine.",
     `Where no other number stands, the engine and what it starts may open ${descriptorLimit()} descriptors.`,
     "`docker-proxy` is the process that the engine starts for a published port. It has the engine's descriptor limit, and " +
       "six descriptors for each session: two sockets and two pipes. When it cannot accept a connection, it ends " +
