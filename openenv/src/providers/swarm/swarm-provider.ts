@@ -90,7 +90,13 @@ async function startService(spec: StartSpec, settings: ServiceSettings): Promise
       });
       // Those of the old image too: it may be restored.
       ports = [...new Set([...portCandidates({ containerPort }, found, env), ...ports])];
-      await updateService({ engine, name, image: next, ports, life: renderLife(found, env, api), signal });
+      try {
+        await updateService({ engine, name, image: next, ports, life: renderLife(found, env, api), signal });
+      } catch (error) {
+        // Those that were restored answer before the caller goes on.
+        await replicas.waitFor(count, signal).catch(() => {});
+        throw error;
+      }
       await replicas.waitFor(count, signal);
     };
     return { url: balancer.url, logs };
