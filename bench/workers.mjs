@@ -27,7 +27,7 @@ await runSuite({
     "A burst is measured by `openenv bench`: each request from the start of the burst, so the time that the client takes " +
       "to start all is in it. Every round has a server of its own, which plays the burst twice: its first is reported " +
       "apart, the other rows but `served` (both) are of the second. A share is what the busiest worker served, of an even " +
-      "share. Python is not asked for the burst of 16,384, which takes it minutes a round: results/scaling has it. " +
+      "share. Python is left out of the burst of 16,384, where a round takes minutes: results/scaling has it. " +
       "The limits of p99 were set when each request was counted from its own start and not from that of the burst.",
     "CPU-seconds are those of all processes of the server, the supervisor too, as the operating system counts them.",
     "Isolation: eight sessions that step fifty times a second, each in a host of its own; `looping` is while one more " +

@@ -78,7 +78,7 @@ async function measure({ id, name, descriptors = descriptorLimit(), options, run
     for (const size of plan.sizes) {
       const seen = { success: [], after: [], descriptors: [] };
       for (let round = 0; round < plan.rounds; round++) {
-        // A port that was refused once stays closed, so each burst has a container of its own.
+        // A port that has failed once stays closed, so each burst gets a new container.
         const container = await engine.docker("run", "--detach", ...CAPACITY, ...args, plan.image);
         const url = `http://${address ?? (await findAddress(engine, container))}`;
         await untilServed(engine, url);

@@ -102,7 +102,7 @@ test.skipIf(!promtool.available)(
 );
 
 test.skipIf(!promtool.available).each(["haproxy", "envoy"] as const)(
-  "a balancer (%s) with nine tenths of its connections open wakes somebody",
+  "a balancer (%s) with nine tenths of its connections open raises an alert",
   async (kind) => {
     const [name, label] = CONNECTIONS[kind];
     // Room for 3 servers of 500 sessions, and 64 more each.

@@ -18,7 +18,7 @@ const RESET = { type: "reset", data: {} };
 const STEP = { type: "step", data: { amount: 1 } };
 
 test.skipIf(!envoy.available)(
-  "Envoy that is started as rendered takes no more connections when it is told to end, and ends with its last socket",
+  "a rendered Envoy accepts no more connections after SIGTERM, and exits when its last socket closes",
   { timeout: 60_000 },
   async () => {
     const server = await start();
@@ -85,7 +85,7 @@ async function startEnvoy(serverPort: number, edit = (config: string) => config)
   };
 }
 
-/** Over a connection of its own. */
+/** Over a new connection. */
 async function serves(url: string): Promise<boolean> {
   const answer = await fetch(`${url}/health`, { headers: { connection: "close" } }).catch(() => undefined);
   await answer?.text();

@@ -1,4 +1,4 @@
-/** In a file of its own: a clock that is wrong for a while is wrong for what the whole process measures. */
+/** In a separate file: the mocked clock would disturb every other test of the process. */
 import { expect, test, vi } from "vitest";
 import { fetchAsOperator, WITH_OPERATOR } from "../../../test-support/operator.js";
 import { useServers } from "../../../test-support/servers.js";
