@@ -6,10 +6,12 @@ const run = promisify(execFile);
 /** Of those that have ended, too: until one is reaped, it keeps its name. */
 const COUNT = "grep -l '^Name:.sleep$' /proc/[0-9]*/status | wc -l";
 
-/** Leaves five processes without a parent in a container; resolves when its first process has reaped all of them. */
+/** Leaves five processes without a parent in a container and ends them; resolves when its first process has reaped all of them. */
 export async function leaveBehind(docker: string, container: string): Promise<void> {
-  const shell = async (script: string): Promise<number> =>
-    Number((await run(docker, ["exec", container, "sh", "-c", script])).stdout);
-  expect(await shell(`for i in 1 2 3 4 5; do (/bin/sleep 1 >/dev/null 2>&1 &); done; ${COUNT}`)).toBe(5);
-  await expect.poll(() => shell(COUNT), { timeout: 60_000 }).toBe(0);
+  const shell = async (script: string): Promise<string> =>
+    (await run(docker, ["exec", container, "sh", "-c", script])).stdout.trim();
+  const left = await shell("for i in 1 2 3 4 5; do (/bin/sleep 600 >/dev/null 2>&1 & echo $!); done");
+  expect(await shell(COUNT)).toBe("5");
+  await shell(`kill ${left.split("\n").join(" ")}`);
+  await expect.poll(() => shell(COUNT), { timeout: 60_000 }).toBe("0");
 }
