@@ -4,6 +4,7 @@
  */
 import * as burst from "./experiments/workers/burst.mjs";
 import * as isolation from "./experiments/workers/isolation.mjs";
+import * as isolationCost from "./experiments/workers/isolation-cost.mjs";
 import * as large from "./experiments/workers/large-burst.mjs";
 import * as memory from "./experiments/workers/memory.mjs";
 import * as queue from "./experiments/workers/queue.mjs";
@@ -16,7 +17,7 @@ await runSuite({
   command: "npm run bench:workers",
   report: "WORKERS.md",
   csv: "workers.csv",
-  experiments: { burst, queue, large, rates, memory, isolation },
+  experiments: { burst, queue, large, rates, memory, isolation, "isolation-cost": isolationCost },
   createBench: (options) => new FleetBench(options),
   notes: (bench) => [
     "One run, the subjects in turn, each round, two workers each; values are medians (in brackets the smallest and the " +
@@ -31,7 +32,8 @@ await runSuite({
       "The limits of p99 were set when each request was counted from its own start and not from that of the burst.",
     "CPU-seconds are those of all processes of the server, the supervisor too, as the operating system counts them.",
     "Isolation: eight sessions that step fifty times a second, each in a host of its own; `looping` is while one more " +
-      "session is in an endless loop, for as many cores as there are but one.",
+      "session is in an endless loop, for as many cores as there are but one. Start and memory are of sessions that find " +
+      "nothing ready (`SPARE_HOSTS=0`), each page of memory divided among the processes that share it.",
     "Six times `python async` in steps is more than the bare control reaches: sockets and JSON alone take longer than that.",
     ...bench.remarks,
     ...(bench.quick ? ["A quick run: few rounds."] : []),
