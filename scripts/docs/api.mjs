@@ -12,25 +12,31 @@ const KINDS = {
 };
 
 /**
- * The page of every public export, read from the declarations that the export map names.
- * `problems` has a sentence for each function, class and const that says nothing about itself.
+ * The page of every public export. `problems` has a sentence for each function, class and const without a docstring.
  */
 export function renderApi(packageDir) {
-  const { name, exports } = JSON.parse(readFileSync(join(packageDir, "package.json"), "utf8"));
   const problems = [];
-  const sections = Object.entries(exports)
-    .filter(([, target]) => target.types)
-    .map(([subpath, { types }]) => {
-      const entries = readExports(join(packageDir, types)).sort((a, b) => (a.name < b.name ? -1 : 1));
-      for (const entry of entries) {
-        const silent = !entry.summary && ["function", "class", "const"].includes(entry.kind);
-        if (silent) problems.push(`${join(name, subpath)}: ${entry.kind} ${entry.name} has no docstring`);
-      }
-      return renderSection(join(name, subpath), entries);
-    });
+  const sections = readEntries(packageDir).map(({ entry, exports }) => {
+    for (const { name, kind, summary } of exports) {
+      const silent = !summary && ["function", "class", "const"].includes(kind);
+      if (silent) problems.push(`${entry}: ${kind} ${name} has no docstring`);
+    }
+    return renderSection(entry, exports);
+  });
   const intro =
     "Every public export with what it is, and its signature. Generated from the declarations by `npm run docs`.";
   return { page: `# API\n\n${intro}\n${sections.join("")}`, problems };
+}
+
+/** The entries of a package, each with its exports, read from the declarations that the export map names. */
+export function readEntries(packageDir) {
+  const { name, exports } = JSON.parse(readFileSync(join(packageDir, "package.json"), "utf8"));
+  return Object.entries(exports)
+    .filter(([, target]) => target.types)
+    .map(([subpath, { types }]) => ({
+      entry: join(name, subpath),
+      exports: readExports(join(packageDir, types)).sort((a, b) => (a.name < b.name ? -1 : 1)),
+    }));
 }
 
 function renderSection(title, entries) {

@@ -1,0 +1,117 @@
+/**
+ * `npm run measure`: the size of the packages and the length of the two hot paths, as a Markdown table.
+ * `--install` adds what `npm install openenv-ts` brings, `--start` the time from `npm start` on a fresh clone to a server
+ * that answers; both take minutes and need the registry of npm.
+ */
+import { execFileSync, spawn } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { parseArgs } from "node:util";
+import { readEntries } from "./docs/api.mjs";
+import { ROOT } from "./root.mjs";
+import { setup } from "./setup.mjs";
+
+const PACKAGE = join(ROOT, "openenv");
+/** Rooms that are needed to serve or to use an environment. */
+const CORE =
+  /^openenv\/src\/(?:[^/]+\.ts$|protocol\/|env\/|server\/|cluster\/(?!render\/)|client\/|mcp\/|util\/|testing\/)/;
+const PACKAGES = /^(?:openenv|web)\/src\//;
+const SOURCE = /\.(?:ts|tsx|mjs|css)$/;
+const TEST = /\.test(?:-d)?\.(?:ts|tsx|mjs)$|\/fixtures\//;
+const CROWDED = 14;
+
+const { values: options } = parseArgs({ options: { install: { type: "boolean" }, start: { type: "boolean" } } });
+await setup();
+const { measurePaths } = await import("../bench/call-paths.mjs");
+const files = execFileSync("git", ["ls-files"], { cwd: ROOT, encoding: "utf8" }).trim().split("\n");
+const sources = files.filter((file) => PACKAGES.test(file) && SOURCE.test(file) && !TEST.test(file));
+const { step, reset } = await measurePaths();
+const crowded = countFolders(sources);
+const entries = readEntries(PACKAGE);
+
+const rows = [
+  ["core, lines", countLines(sources.filter((file) => CORE.test(file)))],
+  ["all packages, lines", countLines(sources)],
+  ["exports", `${entries.flatMap(({ exports }) => exports).length} over ${entries.length} entries`],
+  ["one step, files and own functions", `${step.files} / ${step.functions}`],
+  ["POST /reset, files and own functions", `${reset.files} / ${reset.functions}`],
+  [`folders with more than ${CROWDED} files or folders`, crowded.length === 0 ? "none" : crowded.join(", ")],
+  ...(options.install ? [["`npm install openenv-ts`", await measureInstall()]] : []),
+  ...(options.start ? [["`npm start` on a fresh clone", await measureStart()]] : []),
+];
+const cells = rows.map(([measure, value]) => `| ${measure} | ${value.toLocaleString("en")} |\n`);
+process.stdout.write(`| measure | value |\n|---|---|\n${cells.join("")}`);
+
+function countLines(list) {
+  return list.reduce((sum, file) => sum + readFileSync(join(ROOT, file), "utf8").split("\n").length - 1, 0);
+}
+
+/** Folders that hold too much, each with how many sources and folders are directly in it, the fullest first. */
+function countFolders(list) {
+  const held = new Map();
+  for (const file of list) {
+    for (let path = file; dirname(path) !== "."; path = dirname(path)) {
+      const folder = dirname(path);
+      held.set(folder, (held.get(folder) ?? new Set()).add(path));
+    }
+  }
+  return [...held]
+    .filter(([, paths]) => paths.size > CROWDED)
+    .sort(([, a], [, b]) => b.size - a.size)
+    .map(([folder, paths]) => `${folder} ${paths.size}`);
+}
+
+/** Packages and megabytes that a project has after installing the packed package. */
+function measureInstall() {
+  return withFolder((folder) => {
+    const npm = (...args) =>
+      execFileSync("npm", args, { cwd: folder, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] });
+    const [{ filename }] = JSON.parse(npm("pack", PACKAGE, "--json"));
+    writeFileSync(join(folder, "package.json"), '{ "name": "consumer", "private": true, "type": "module" }\n');
+    npm("install", `./${filename}`, "--no-audit", "--no-fund");
+    const lock = JSON.parse(readFileSync(join(folder, "node_modules/.package-lock.json"), "utf8"));
+    const modules = join(folder, "node_modules");
+    const bytes = readdirSync(modules, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .reduce((sum, entry) => sum + readFileSync(join(entry.parentPath, entry.name)).byteLength, 0);
+    return `${Object.keys(lock.packages).length} packages, ${(bytes / 1e6).toFixed(0)} MB`;
+  });
+}
+
+function measureStart() {
+  return withFolder(async (folder) => {
+    execFileSync("git", ["clone", "--quiet", ROOT, folder]);
+    const began = performance.now();
+    const child = spawn("npm", ["start"], { cwd: folder, stdio: ["ignore", "pipe", "inherit"], detached: true });
+    try {
+      const url = await firstAddress(child);
+      const { status } = await fetch(`${url}/health`);
+      return `${((performance.now() - began) / 1000).toFixed(1)} s to status ${status}`;
+    } finally {
+      process.kill(-child.pid);
+    }
+  });
+}
+
+function firstAddress(child) {
+  return new Promise((resolve, reject) => {
+    let text = "";
+    child.stdout.setEncoding("utf8").on("data", (part) => {
+      text += part;
+      const address = / at (http:\/\/[^\s/]+)/.exec(text);
+      if (address) resolve(address[1]);
+    });
+    child.once("exit", (code) => reject(new Error(`npm start ended with ${code}:\n${text}`)));
+  });
+}
+
+/** Runs `work` with a temporary folder. */
+async function withFolder(work) {
+  const folder = mkdtempSync(join(tmpdir(), "openenv-measure-"));
+  try {
+    return await work(folder);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
