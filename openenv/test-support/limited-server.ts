@@ -1,6 +1,8 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { WEB_UI_ROUTES } from "../src/compat/web-ui-routes.js";
+import { WebUiSockets } from "../src/compat/web-ui-sockets.js";
 import type { EnvironmentDefinition } from "../src/env/environment.js";
 import { Backlog } from "../src/server/backlog.js";
 import type { ServerContext } from "../src/server/context.js";
@@ -25,9 +27,10 @@ export async function startLimited(
 ): Promise<LimitedServer> {
   const backlog = new Backlog(limit);
   const context = createContext(createRuntime(environment as EnvironmentDefinition), { backlog, ...own });
-  const sockets = createSocketServer(context);
   const webInterface = context.web !== undefined;
-  const server = createServer(createRouter(context, createRoutes({ mode: "simulation", webInterface })));
+  const sockets = createSocketServer(context, webInterface ? [new WebUiSockets(context)] : []);
+  const routes = createRoutes({ mode: "simulation", webInterface }, webInterface ? WEB_UI_ROUTES : {});
+  const server = createServer(createRouter(context, routes));
   server.on("upgrade", sockets.upgrade).listen(0, "127.0.0.1");
   await once(server, "listening");
   return {

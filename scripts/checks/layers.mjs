@@ -20,6 +20,7 @@ const MAY_IMPORT = {
   protocol: EVERYONE,
   env: ["protocol", ...EVERYONE],
   server: SERVER_SIDE,
+  compat: SERVER_SIDE,
   cluster: SERVER_SIDE,
   client: ["protocol", ...EVERYONE],
   manifest: ["protocol", ...EVERYONE],
@@ -30,6 +31,8 @@ const MAY_IMPORT = {
   testing: ["manifest", "edge", ...ALL_PARTS],
   cli: ["bench", "testing", "mcp", "manifest", "edge", ...ALL_PARTS],
 };
+/** Layers that one file below them mounts. */
+const MOUNTED_BY = { compat: "server/serve.ts" };
 const EDGES = [
   "index.ts",
   "connect.ts",
@@ -86,6 +89,7 @@ function judge(from, to) {
   const unknown = layers.find((layer) => !(layer in MAY_IMPORT));
   if (unknown) return `touches "${unknown}", which has no place in the layer picture.`;
   if (layers[0] === layers[1] || MAY_IMPORT[layers[0]].includes(layers[1])) return "";
+  if (MOUNTED_BY[layers[1]] === from) return "";
   if (layers[1] === "edge" && posix.basename(from) === "index.ts") return "";
   return `is an arrow against the picture: ${layers[0]} -> ${layers[1]}.`;
 }

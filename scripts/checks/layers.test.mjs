@@ -47,6 +47,20 @@ test("a composition edge is for entries and for what stands on both sides, and k
   ]);
 });
 
+test("compat stands on the server, and one file of the server mounts it", () => {
+  const found = problemsOf({
+    "server/dispatch.ts": "export const D = 1;",
+    "compat/routes.ts": 'import { D } from "../server/dispatch.js"; export const R = D;',
+    "server/serve.ts": 'import { R } from "../compat/routes.js"; export const S = R;',
+    "server/session.ts": 'import type { R } from "../compat/routes.js"; export type T = R;',
+    "cli/main.ts": 'import { R } from "../compat/routes.js"; export const M = R;',
+  });
+  expect(found).toEqual([
+    'cli/main.ts:1 "../compat/routes.js" is an arrow against the picture: cli -> compat.',
+    'server/session.ts:1 "../compat/routes.js" is an arrow against the picture: server -> compat.',
+  ]);
+});
+
 test("a folder that the picture does not know is named", () => {
   const found = problemsOf({ "extra/x.ts": 'import "../errors.js";', "errors.ts": "" });
   expect(found).toEqual(['extra/x.ts:1 "../errors.js" touches "extra", which has no place in the layer picture.']);

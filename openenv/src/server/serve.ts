@@ -2,6 +2,8 @@ import { createServer, type IncomingMessage, type Server } from "node:http";
 import { type AddressInfo, Server as NetServer, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
+import { WEB_UI_ROUTES } from "../compat/web-ui-routes.js";
+import { WebUiSockets } from "../compat/web-ui-sockets.js";
 import type { EnvironmentDefinition } from "../env/environment.js";
 import { isEnvironmentDefinition } from "../env/environment.js";
 import { ConfigError } from "../errors.js";
@@ -92,8 +94,9 @@ export async function serveHere(
     prefix: runtime.idPrefix,
     logLevel: config.logLevel,
   });
-  const sockets = createSocketServer(context);
-  const handle = createRouter(context, createRoutes(config));
+  const hasWebUi = config.webInterface && config.mode === "simulation";
+  const sockets = createSocketServer(context, hasWebUi ? [new WebUiSockets(context)] : []);
+  const handle = createRouter(context, createRoutes(config, hasWebUi ? WEB_UI_ROUTES : {}));
   const server = createServer({ noDelay: true }, (request, response) => handle(request, response));
   server.on("connection", (socket: Socket) => context.descriptors.guard(socket));
   server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {

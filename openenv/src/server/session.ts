@@ -6,7 +6,6 @@ import { isThenable } from "../util/thenable.js";
 import type { Call } from "./call.js";
 import { CALL, type CallNumber, enterCall, leaveCall } from "./call-marks.js";
 import { toError } from "./failure.js";
-import type { Visit } from "./http/web/visit.js";
 import type { Runtime } from "./runtime.js";
 
 export type SessionState = "created" | "ready" | "closing" | "closed";
@@ -77,8 +76,6 @@ export class Session {
   closeOnDetach = false;
   /** Talks to it over Streamable HTTP. */
   peer: SessionPeer | undefined;
-  /** What the pages that watch it see. */
-  visit: Visit | undefined;
   /** Ended by the server: tells the socket, if there is one. */
   onEnded: ((reason: string) => void) | undefined;
   #id: string | undefined;

@@ -28,16 +28,25 @@ export interface SessionsOptions {
   fleet?: Fleet | undefined;
 }
 
+/** Has clients that watch sessions and play in none. */
+export interface SessionObserver {
+  /** A session that is watched does not end to make room. */
+  isWatching(session: Session): boolean;
+  /** The session has ended. */
+  ended(session: Session, reason: string): void;
+}
+
 /** Environments made for a single request live beside the capacity, as in the reference, but not without bound. */
 const SPARE_THROWAWAYS = 64;
 
 /** All sessions of one server: capacity as one number, each slot freed exactly once, on every path. */
 export class Sessions {
   readonly named = new NamedSessions();
+  observer: SessionObserver | undefined;
   readonly #runtime: Runtime;
   readonly #options: SessionsOptions;
   readonly #live = new Registry<Session>();
-  readonly #unclaimed = new Unclaimed();
+  readonly #unclaimed = new Unclaimed((session) => this.observer?.isWatching(session) === true);
   readonly #queue: WaitingLine<Session>;
   /** Sessions whose environment is still being made. */
   readonly #making = new Map<Applicant, Session>();
@@ -217,7 +226,7 @@ export class Sessions {
     const closed = session.close(reason);
     session.onEnded?.(reason);
     session.peer?.end();
-    session.visit?.end(reason);
+    this.observer?.ended(session, reason);
     if ((session.state as SessionState) !== "closed") {
       this.#closing.add(closed);
       void closed.then(() => this.#closing.delete(closed));

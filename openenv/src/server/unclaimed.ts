@@ -13,12 +13,17 @@ const IDLE_MS = 300_000;
  * that `POST /reset` opened and that have been idle for long.
  */
 export class Unclaimed {
+  readonly #isWatched: (session: Session) => boolean;
   /** Since when: messages that are not valid change nothing. */
   readonly #sessions = new Map<Session, number>();
   /** Those of them that have a socket. */
   readonly #ofSockets = new Map<Session, number>();
   /** Opened by an HTTP reset and used since; the one whose latest request is oldest comes first. */
   readonly #used = new Set<Session>();
+
+  constructor(isWatched: (session: Session) => boolean) {
+    this.#isWatched = isWatched;
+  }
 
   add(session: Session): void {
     session.touch();
@@ -54,7 +59,7 @@ export class Unclaimed {
     }
     for (const session of this.#used) {
       if (session.lastActivityAt > now - IDLE_MS) break;
-      if (!session.busy && !isHeld(session)) count++;
+      if (!session.busy && !this.#isHeld(session)) count++;
     }
     return count;
   }
@@ -69,7 +74,7 @@ export class Unclaimed {
       if (!session.busy && (!session.attached || since <= now - FIRST_USE_MS)) return session;
     }
     for (const session of this.#used) {
-      if (!session.busy && !isHeld(session) && session.lastActivityAt <= now - IDLE_MS) return session;
+      if (!session.busy && !this.#isHeld(session) && session.lastActivityAt <= now - IDLE_MS) return session;
     }
     return undefined;
   }
@@ -87,8 +92,8 @@ export class Unclaimed {
     for (const [{ attached }, since] of this.#sessions) if (!attached && since < limit) count++;
     return count;
   }
-}
 
-function isHeld({ attached, peer, visit }: Session): boolean {
-  return attached || peer?.connected === true || (visit?.watchers ?? 0) > 0;
+  #isHeld(session: Session): boolean {
+    return session.attached || session.peer?.connected === true || this.#isWatched(session);
+  }
 }

@@ -93,7 +93,12 @@ export function givenUpWith({ response, arrivedAt }: Exchange): DispatchOptions 
   return { arrivedAt, whenGone: (giveUp) => response.once("close", giveUp) };
 }
 
-export function send(exchange: Exchange, session: Session | null, reply: ServerMessage): void {
+export function send(
+  exchange: Exchange,
+  session: Session | null,
+  reply: ServerMessage,
+  toBody: (data: ObservationData) => object = httpObservation,
+): void {
   const { response, context } = exchange;
   markSession(exchange, session);
   if (reply.type === "error") {
@@ -102,8 +107,7 @@ export function send(exchange: Exchange, session: Session | null, reply: ServerM
     const detail = errors.map((issue) => ({ ...issue, loc: bodyPath(exchange, issue.loc) }));
     return sendInvalid(exchange, detail, session ?? undefined);
   }
-  const isPlain = reply.type !== "observation" || exchange.path.startsWith("/web/");
-  const body = isPlain ? reply.data : httpObservation(reply.data);
+  const body = reply.type === "observation" ? toBody(reply.data) : reply.data;
   sendJson(response, 200, body, context.runtime.maxAnswerBytes);
 }
 
@@ -112,7 +116,7 @@ function bodyPath({ path }: Exchange, loc: (string | number)[]): (string | numbe
   return path.endsWith("/step") ? ["body", "action", ...loc] : ["body", ...loc.slice(1)];
 }
 
-/** Over HTTP, but for the web interface, the four keys are always there and the reward is a number or null. */
+/** Over HTTP the four keys are always there, and the reward is a number or null. */
 function httpObservation({ observation, reward, done, metadata }: ObservationData): JsonObject {
   return {
     observation,

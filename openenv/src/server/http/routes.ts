@@ -7,10 +7,13 @@ import { PROBE_ROUTES } from "./probes.js";
 import type { Lookup, Route } from "./router.js";
 import { SESSION_ROUTE, SESSION_ROUTES } from "./session-admin.js";
 import { LIST_ROUTES, TASK_ROUTES } from "./tasks.js";
-import { VISITOR_ROUTES, WEB_ASSET, WEB_FILE, WEB_ROUTES } from "./web/routes.js";
+import { WEB_ASSET, WEB_FILE, WEB_ROUTES } from "./web/routes.js";
 
-/** All routes of a server; production has none that reset, step or tell the state. */
-export function createRoutes({ mode, webInterface }: Pick<Config, "mode" | "webInterface">): Lookup {
+/** All routes of a server, with those that are `mounted`; production has none that reset, step or return the state. */
+export function createRoutes(
+  { mode, webInterface }: Pick<Config, "mode" | "webInterface">,
+  mounted: Readonly<Record<string, Route>> = {},
+): Lookup {
   const fixed = new Map<string, Route>(
     Object.entries({
       ...(mode === "simulation" ? CONTROL_ROUTES : {}),
@@ -21,7 +24,7 @@ export function createRoutes({ mode, webInterface }: Pick<Config, "mode" | "webI
       ...LIST_ROUTES,
       ...DOCS_ROUTES,
       ...(webInterface ? WEB_ROUTES : {}),
-      ...(webInterface && mode === "simulation" ? VISITOR_ROUTES : {}),
+      ...mounted,
     }),
   );
   const tasks = new Map(Object.entries(TASK_ROUTES));

@@ -7,7 +7,6 @@ import { CLOSE_CODES, EXTENSIONS, EXTENSIONS_KEY, type Extension } from "../../p
 import { VIEW_KEY } from "../../protocol/web.js";
 import type { Registry } from "../../util/registry.js";
 import type { ServerContext } from "../context.js";
-import { cookieSession } from "../http/http-session.js";
 import { CLIENTS_ONLY, selectSubprotocol } from "../rights.js";
 import { Connection } from "./connection.js";
 import { createFrameProtocol } from "./frames.js";
@@ -15,7 +14,6 @@ import { Heartbeat } from "./heartbeat.js";
 import type { SocketProtocol } from "./protocol.js";
 import { refuseUpgrade } from "./refuse-upgrade.js";
 import { createRpcProtocol } from "./rpc-frames.js";
-import type { UiSockets } from "./ui-sockets.js";
 import { UnfinishedFrames } from "./unfinished-frames.js";
 
 /** How long a close frame has to get out. */
@@ -52,8 +50,19 @@ export interface SocketServer {
   close(): void;
 }
 
-/** WebSocket `/ws` and `/mcp`. */
-export function createSocketServer(context: ServerContext): SocketServer {
+/** Takes the WebSockets of one more path, which carry no frames of a session. */
+export interface SocketRoute {
+  readonly path: string;
+  /** The id of the session that a request names: another server of the fleet may have it. */
+  sessionId(request: IncomingMessage): string | null;
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
+  readonly open: number;
+  goAway(): void;
+  cut(): void;
+}
+
+/** WebSocket `/ws` and `/mcp`, and what is `mounted`. */
+export function createSocketServer(context: ServerContext, mounted: readonly SocketRoute[] = []): SocketServer {
   const { runtime, sessions } = context;
   const protocols: Record<string, SocketProtocol> = {
     "/ws": createFrameProtocol(runtime, sessions),
@@ -74,34 +83,23 @@ export function createSocketServer(context: ServerContext): SocketServer {
     handleProtocols: selectSubprotocol,
   });
 
-  /** Made for the first page that watches. */
-  let pages: UiSockets | undefined;
-  const loadPages = async (): Promise<UiSockets> => {
-    const { UiSockets: Pages } = await import("./ui-sockets.js");
-    return (pages ??= new Pages(context));
-  };
-  const hasPages = context.web !== undefined && runtime.mode === "simulation";
   const find = (request: IncomingMessage): Target | undefined => {
     const { url = "/" } = request;
-    if (!hasPages || !/^\/ws\/ui(\?|$)/.test(url)) return parseTarget(url, protocols);
-    return { protocol: undefined, sessionId: cookieSession(request) ?? null, extensions: [] };
+    const target = parseTarget(url, protocols);
+    if (target !== undefined) return target;
+    const route = mounted.find(({ path }) => url === path || url.startsWith(`${path}?`));
+    return route && { handler: route, sessionId: route.sessionId(request), extensions: [] };
   };
 
   const open = (target: Target, { request, socket, head }: Upgrade): void => {
     if (context.descriptors.areShort(socket)) {
       return refuseUpgrade(socket, "503 Service Unavailable", NO_DESCRIPTORS);
     }
-    const { protocol } = target;
-    if (protocol === undefined) {
-      // Until somebody else listens.
-      socket.on("error", onError);
-      const letIn = (loaded: UiSockets): void => {
-        socket.removeListener("error", onError);
-        void loaded.upgrade(request, socket, head);
-      };
-      return void loadPages().then(letIn, () => socket.destroy());
-    }
-    server.handleUpgrade(request, socket, head, (ws) => accept(ws, socket as Socket, { request, target, protocol }));
+    const { handler } = target;
+    if ("upgrade" in handler) return handler.upgrade(request, socket, head);
+    server.handleUpgrade(request, socket, head, (ws) =>
+      accept(ws, socket as Socket, { request, target, protocol: handler }),
+    );
   };
 
   const accept = (ws: SessionSocket, socket: Socket, { request, target, protocol }: Accepted): void => {
@@ -148,16 +146,16 @@ export function createSocketServer(context: ServerContext): SocketServer {
     },
     goAway() {
       for (const ws of heartbeat.peers()) ws.connection.goAway();
-      pages?.goAway();
+      for (const route of mounted) route.goAway();
     },
     get open() {
-      return heartbeat.size + (pages?.open ?? 0);
+      return mounted.reduce((sum, route) => sum + route.open, heartbeat.size);
     },
     async cut() {
       for (const ws of heartbeat.peers()) ws.close(CLOSE_CODES.restart, "the server is shutting down");
       await sleep(FAREWELL_MS);
       for (const ws of heartbeat.peers()) ws.terminate();
-      pages?.cut();
+      for (const route of mounted) route.cut();
     },
     close() {
       heartbeat.close();
@@ -179,8 +177,7 @@ interface Accepted {
 }
 
 interface Target {
-  /** Undefined for a page that watches. */
-  protocol: SocketProtocol | undefined;
+  handler: SocketProtocol | SocketRoute;
   sessionId: string | null;
   extensions: Connection["extensions"];
 }
@@ -194,12 +191,12 @@ function parseTarget(url: string, protocols: Record<string, SocketProtocol>): Ta
   const path = mark < 0 ? url : url.slice(0, mark);
   const protocol = Object.hasOwn(protocols, path) ? protocols[path] : undefined;
   if (protocol === undefined) return undefined;
-  if (mark < 0) return { protocol, sessionId: null, extensions: [] };
+  if (mark < 0) return { handler: protocol, sessionId: null, extensions: [] };
   const query = new URLSearchParams(url.slice(mark));
   const extensions = path === "/ws" ? askedFor(query) : [];
   // An empty id counts as absent, as in the reference; only /ws attaches.
   const sessionId = path === "/ws" ? query.get("session_id") || null : null;
-  return { protocol, sessionId, extensions };
+  return { handler: protocol, sessionId, extensions };
 }
 
 function askedFor(query: URLSearchParams): Extension[] {
@@ -229,6 +226,3 @@ function onClose(this: WebSocket, code: number): void {
 function onProtocolError(this: WebSocket): void {
   (this as SessionSocket).connection.stopTracking();
 }
-
-/** A peer that left or broke the protocol; ws closes the socket with the fitting code, and `close` follows. */
-function onError(): void {}

@@ -20,12 +20,6 @@ export function asset({ request, response, path, context }: Exchange): Promise<v
   return assets.send(path.slice("/web/".length), request, response);
 }
 
-/** As `/metadata`, with the README that was found. */
-export async function metadata({ response, context }: Exchange): Promise<void> {
-  const body = await renderMetadata(context.runtime.definition);
-  sendJson(response, 200, { ...body, readme_content: settings(context).readme });
-}
-
 export async function info({ response, context }: Exchange): Promise<void> {
   const { runtime, rights, sessions } = context;
   const { contract, tasks, stepBeforeReset } = runtime.definition;

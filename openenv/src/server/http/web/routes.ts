@@ -14,17 +14,6 @@ export const WEB_ROUTES: Record<string, Route> = {
   "/web/server": { GET: forOperators(lazily(async () => (await page()).server)) },
 };
 
-/**
- * The routes of the reference's web interface, which production does not have; every visitor has a session, known by the
- * cookie of HTTP sessions.
- */
-export const VISITOR_ROUTES: Record<string, Route> = {
-  "/web/metadata": { GET: lazily(async () => (await page()).metadata) },
-  "/web/reset": { POST: lazily(async () => (await visitor()).reset) },
-  "/web/step": { POST: lazily(async () => (await visitor()).step) },
-  "/web/state": { GET: lazily(async () => (await visitor()).state) },
-};
-
 /** Relative, so that it stays below the prefix of a proxy. */
 function toPage({ response }: Exchange): void {
   response.writeHead(307, { location: "web/", "content-length": 0 }).end();
@@ -37,8 +26,4 @@ function lazily(load: () => Promise<Handler>): Handler {
 
 function page(): Promise<typeof import("./page.js")> {
   return import("./page.js");
-}
-
-function visitor(): Promise<typeof import("./visitor.js")> {
-  return import("./visitor.js");
 }

@@ -1,30 +1,35 @@
-import { parseJson } from "../../../protocol/json.js";
-import type { ClientMessage, JsonObject, ServerMessage } from "../../../protocol/messages.js";
-import { isObject } from "../../../util/is-object.js";
-import { dispatch } from "../../dispatch.js";
-import type { Session } from "../../session.js";
-import { atOwner, forwardToRoom, givenUpWith, refusable, send, withThrowaway } from "../control.js";
-import { BodyFields } from "../fields.js";
-import { knownSession } from "../http-session.js";
-import { sendInvalid } from "../respond.js";
-import { type Exchange, withBody } from "../router.js";
-import { Visit } from "./visit.js";
+import { parseJson } from "../protocol/json.js";
+import type { ClientMessage, JsonObject, ServerMessage } from "../protocol/messages.js";
+import { dispatch } from "../server/dispatch.js";
+import { atOwner, forwardToRoom, givenUpWith, refusable, send, withThrowaway } from "../server/http/control.js";
+import { BodyFields } from "../server/http/fields.js";
+import { knownSession } from "../server/http/http-session.js";
+import { sendInvalid, sendJson } from "../server/http/respond.js";
+import { type Exchange, type Route, withBody } from "../server/http/router.js";
+import { renderMetadata } from "../server/metadata.js";
+import type { Session } from "../server/session.js";
+import { isObject } from "../util/is-object.js";
+import { webUiOf } from "./web-ui-session.js";
 
-export const reset = atOwner(refusable(begin));
-export const step = atOwner(refusable(act));
-export const state = atOwner(refusable(tellState));
+/** The routes of the Python package's web interface. The session of a visitor is the one that the cookie names. */
+export const WEB_UI_ROUTES: Readonly<Record<string, Route>> = {
+  "/web/metadata": { GET: metadata },
+  "/web/reset": { POST: atOwner(refusable(reset)) },
+  "/web/step": { POST: atOwner(refusable(step)) },
+  "/web/state": { GET: atOwner(refusable(state)) },
+};
 
-/** What the session's pages see; made when it is first asked for. */
-export function visitOf(session: Session): Visit {
-  session.visit ??= new Visit();
-  return session.visit;
+/** As `/metadata`, with the README that the web interface shows. */
+async function metadata({ response, context }: Exchange): Promise<void> {
+  const body = await renderMetadata(context.runtime.definition);
+  sendJson(response, 200, { ...body, readme_content: context.web?.readme ?? null });
 }
 
-function begin(exchange: Exchange): Promise<void> {
+function reset(exchange: Exchange): Promise<void> {
   return withBody(exchange, (body = {}, text) => play(exchange, text, { type: "reset", data: body }));
 }
 
-function act(exchange: Exchange): Promise<void> {
+function step(exchange: Exchange): Promise<void> {
   return withBody(exchange, async (body = {}, text) => {
     const fields = new BodyFields(asAction(body));
     const { maxMessageItems } = exchange.context.runtime;
@@ -34,7 +39,7 @@ function act(exchange: Exchange): Promise<void> {
   });
 }
 
-async function tellState(exchange: Exchange): Promise<void> {
+async function state(exchange: Exchange): Promise<void> {
   const session = knownSession(exchange);
   if (session === undefined) return withThrowaway(exchange, (own) => dispatch(own, { type: "state" }, {}));
   send(exchange, session, await dispatch(session, { type: "state" }, givenUpWith(exchange)));
@@ -42,7 +47,7 @@ async function tellState(exchange: Exchange): Promise<void> {
 
 type Move = Extract<ClientMessage, { type: "reset" | "step" }>;
 
-/** In the visitor's session; one who has none gets one with the first answer that is no failure. */
+/** Plays in the visitor's session. The first move that succeeds opens one. */
 async function play(exchange: Exchange, body: string, message: Move): Promise<void> {
   const { sessions } = exchange.context;
   const known = knownSession(exchange);
@@ -52,14 +57,14 @@ async function play(exchange: Exchange, body: string, message: Move): Promise<vo
   const isOver = known === undefined && (reply.type === "error" || exchange.response.closed);
   if (isOver) sessions.end(session, "its first request failed");
   else if (known === undefined) sessions.markUnclaimed(session);
-  send(exchange, isOver ? null : session, reply);
-  note(session, message, reply);
+  send(exchange, isOver ? null : session, reply, (data) => data);
+  record(session, message, reply);
 }
 
-function note(session: Session, message: Move, reply: ServerMessage): void {
+function record(session: Session, message: Move, reply: ServerMessage): void {
   if (reply.type !== "observation") return;
-  if (message.type === "step") visitOf(session).stepped(message.data, reply.data);
-  else visitOf(session).began(session.episodeId, reply.data);
+  if (message.type === "step") webUiOf(session).step(message.data, reply.data);
+  else webUiOf(session).reset(session.episodeId, reply.data);
 }
 
 /** Chat pages send the text of the action alone. */
@@ -68,7 +73,7 @@ function asAction(body: JsonObject): JsonObject {
   return { action: { message: body["message"] } };
 }
 
-/** The arguments of a tool may be the text of a form's field. */
+/** A form sends the arguments of a tool as the text of a field. */
 function readCall(action: JsonObject, { issues }: BodyFields, maxItems: number): JsonObject {
   const { type, arguments: given } = action;
   if (type !== "call_tool" || typeof given !== "string") return action;

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
-import { useServers, waitFor } from "../../../../test-support/servers.js";
-import { defineContract, defineEnvironment } from "../../../index.js";
-import type { RunningServer } from "../../types.js";
+import { useServers, waitFor } from "../../test-support/servers.js";
+import { defineContract, defineEnvironment } from "../index.js";
+import type { RunningServer } from "../server/types.js";
 
 const { start, open } = useServers();
 
@@ -31,8 +31,8 @@ function visitor(server: RunningServer) {
   return self;
 }
 
-describe("the routes of the reference's web interface", () => {
-  test("give each visitor a session of their own", async () => {
+describe("the routes of the Python package's web interface", () => {
+  test("give each visitor a separate session", async () => {
     const server = await start();
     const [ada, bob] = [visitor(server), visitor(server)];
     expect(await ada.reset({ seed: 1, episode_id: "a", start: 2, nope: 1 })).toEqual({
@@ -52,7 +52,7 @@ describe("the routes of the reference's web interface", () => {
     expect(ada.cookie).toMatch(/^openenv_session_\d+=/);
   });
 
-  test("answer the state of a new environment to who has not begun, and keep no session", async () => {
+  test("answer a visitor without a session with the state of a new environment, and keep no session", async () => {
     const server = await start();
     expect(await visitor(server).state()).toEqual({
       status: 200,
@@ -71,7 +71,7 @@ describe("the routes of the reference's web interface", () => {
     expect(ada.cookie).not.toBe(cookie);
   });
 
-  test("refuse a visitor when all sessions are in use, and say so", async () => {
+  test("refuse a visitor with 503 when all sessions are in use", async () => {
     const server = await start({ maxConcurrentEnvs: 1 });
     const socket = await open(server);
     await socket.ask({ type: "reset" });
@@ -112,7 +112,7 @@ describe("the routes of the reference's web interface", () => {
     await waitFor(() => server.capacity().active_sessions === 0);
   });
 
-  test("tell of a failure in the environment, and the session goes on", async () => {
+  test("report a failure of the environment, and the session continues", async () => {
     const server = await start();
     const ada = visitor(server);
     await ada.reset();
@@ -123,14 +123,14 @@ describe("the routes of the reference's web interface", () => {
     expect((await ada.step({ amount: 1 })).status).toBe(200);
   });
 
-  test("take a step first where the environment does", async () => {
+  test("take a step before the first reset where the environment does", async () => {
     const strict = await start();
     expect(await visitor(strict).step({ amount: 2 })).toMatchObject({
       status: 500,
       body: { detail: expect.stringContaining("call reset first") },
     });
     await waitFor(() => strict.capacity().active_sessions === 0);
-    const { environment } = (await import("../../../../test-support/counter.js")).defineCounter({
+    const { environment } = (await import("../../test-support/counter.js")).defineCounter({
       stepBeforeReset: "allow",
     });
     const ada = visitor(await start({}, { environment }));
@@ -167,7 +167,7 @@ describe("the routes of the reference's web interface", () => {
     }
   });
 
-  test("are not there in production, and other pages may not use them", async () => {
+  test("are not there in production, and pages of other origins may not use them", async () => {
     const server = await start({ mode: "production", webInterface: true });
     for (const path of ["/web/reset", "/web/step"])
       expect((await visitor(server).ask("POST", path, {})).status).toBe(404);
@@ -190,7 +190,7 @@ describe("the routes of the reference's web interface", () => {
 describe("WebSocket /ws/ui", () => {
   const update = (state: object) => ({ type: "state_update", episode_state: expect.objectContaining(state) });
 
-  test("tells the visitor's own episode, on connect and after each change", async () => {
+  test("sends the visitor's own episode on connect and after each change", async () => {
     const server = await start();
     const [ada, bob] = [visitor(server), visitor(server)];
     await ada.reset({ episode_id: "a" });
@@ -226,7 +226,7 @@ describe("WebSocket /ws/ui", () => {
     expect(await socket.receive()).toEqual(update({ step_count: 1 }));
   });
 
-  test("opens a session for a visitor who comes there first", async () => {
+  test("opens a session for a visitor without one", async () => {
     const server = await start();
     const ada = visitor(server);
     const socket = await open(server, "/ws/ui");
@@ -238,10 +238,10 @@ describe("WebSocket /ws/ui", () => {
     expect(server.capacity().active_sessions).toBe(1);
   });
 
-  test("is closed with its session and with the server, and refuses who finds no room", async () => {
+  test("closes with its session and with the server, and answers 503 when there is no room", async () => {
     const server = await start({ maxConcurrentEnvs: 1 });
     const socket = await open(server, "/ws/ui");
-    // Nobody has used it: it makes room for who plays.
+    // Its visitor has not used it: it makes room for a player.
     const player = await open(server);
     await player.ask({ type: "reset" });
     expect(await socket.closed).toMatchObject({ code: 4000 });
@@ -278,7 +278,7 @@ describe("WebSocket /ws/ui", () => {
     expect(await socket.receive()).toMatchObject({ episode_state: last });
   });
 
-  test("keeps the latest hundred steps, and lets in sixteen pages", async () => {
+  test("keeps the latest hundred steps, and accepts sixteen pages", async () => {
     const server = await start();
     const ada = visitor(server);
     await ada.reset();

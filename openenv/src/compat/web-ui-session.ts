@@ -1,0 +1,82 @@
+import { stringifyJson } from "../protocol/json.js";
+import type { JsonObject, ObservationData } from "../protocol/messages.js";
+import type { Session } from "../server/session.js";
+import type { SessionObserver } from "../server/sessions.js";
+
+/** Steps of an episode that are kept, and characters of all of them together. */
+const MAX_LOGS = 100;
+const MAX_CHARACTERS = 1024 * 1024;
+
+/** A page that shows the episode. */
+export interface Subscriber {
+  send(update: string): void;
+  close(reason: string): void;
+}
+
+/** The episode that `/web/reset` and `/web/step` play in a session, as its pages at `/ws/ui` show it. */
+export class WebUiSession {
+  readonly subscribers = new Set<Subscriber>();
+  #episodeId: string | null = null;
+  /** JSON: an environment may change an object that it has returned. */
+  #observation = "null";
+  #logs: string[] = [];
+  #steps = 0;
+
+  reset(episodeId: string | null, { observation }: ObservationData): void {
+    this.#episodeId = episodeId;
+    this.#observation = stringifyJson(observation);
+    this.#logs = [];
+    this.#steps = 0;
+    this.#publish();
+  }
+
+  step(action: JsonObject, { observation, reward, done }: ObservationData): void {
+    const log = { timestamp: new Date().toISOString(), action, observation, reward, done, step_count: ++this.#steps };
+    this.#observation = stringifyJson(observation);
+    this.#logs.push(stringifyJson(log));
+    while (this.#logs.length > MAX_LOGS || this.#logs.join("").length > MAX_CHARACTERS) this.#logs.shift();
+    this.#publish();
+  }
+
+  /** Sends the episode now and after each change. */
+  subscribe(subscriber: Subscriber): void {
+    this.subscribers.add(subscriber);
+    subscriber.send(this.#renderUpdate());
+  }
+
+  #publish(): void {
+    if (this.subscribers.size === 0) return;
+    const update = this.#renderUpdate();
+    for (const subscriber of this.subscribers) subscriber.send(update);
+  }
+
+  #renderUpdate(): string {
+    const state = [
+      `"episode_id":${JSON.stringify(this.#episodeId)}`,
+      `"step_count":${this.#steps}`,
+      `"current_observation":${this.#observation}`,
+      `"action_logs":[${this.#logs.join()}]`,
+      `"is_reset":${this.#steps === 0}`,
+    ];
+    return `{"type":"state_update","episode_state":{${state.join()}}}`;
+  }
+}
+
+const webUiSessions = new WeakMap<Session, WebUiSession>();
+
+/** Created with the first call for a session. */
+export function webUiOf(session: Session): WebUiSession {
+  const known = webUiSessions.get(session);
+  if (known !== undefined) return known;
+  const created = new WebUiSession();
+  webUiSessions.set(session, created);
+  return created;
+}
+
+/** A session with a page is in use. Its pages close with it. */
+export const webUiObserver: SessionObserver = {
+  isWatching: (session) => (webUiSessions.get(session)?.subscribers.size ?? 0) > 0,
+  ended(session, reason) {
+    for (const subscriber of webUiSessions.get(session)?.subscribers ?? []) subscriber.close(reason);
+  },
+};
