@@ -98,7 +98,7 @@ describe.skipIf(!chromium.available)("the About view", () => {
       .locator("a")
       .evaluateAll((all) => all.map((a) => (a as HTMLAnchorElement).href));
     expect(links.map((href) => href.slice(server.url.length))).toEqual(
-      expect.arrayContaining(["/docs", "/docs/frames", "/schema", "/metadata", "/openapi.json", "/asyncapi.json"]),
+      expect.arrayContaining(["/docs", "/schema", "/metadata", "/openapi.json"]),
     );
     for (const link of links) expect((await fetch(link)).status).toBe(200);
   });

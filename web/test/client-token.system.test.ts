@@ -35,7 +35,6 @@ describe.skipIf(!chromium.available)("the page of a server with a client's token
     await page.getByRole("link", { name: "About" }).click();
     for (const [link, text] of [
       ["/docs", "/reset"],
-      ["/docs/frames", "reset"],
       ["/schema", "observation"],
     ] as const) {
       const opened = page.context().waitForEvent("page");
@@ -47,7 +46,7 @@ describe.skipIf(!chromium.available)("the page of a server with a client's token
     }
   });
 
-  test.each(["/docs", "/redoc", "/docs/frames"])("asks for the token at %s, where no page gave it", async (path) => {
+  test.each(["/docs", "/redoc"])("asks for the token at %s, where no page gave it", async (path) => {
     // The icon that a browser asks for beside any page is not there.
     expectProblem(/status of 40[14]/);
     const server = await start(defineCounter().environment, { clientToken: "letmein", mode: "production" });

@@ -70,10 +70,10 @@ describe.skipIf(!chromium.available)("text of an environment", () => {
     }
   });
 
-  test("that turns the direction of writing leaves the pages of the routes and frames as they are", async () => {
+  test("that turns the direction of writing leaves the pages of the HTTP routes as they are", async () => {
     const server = await start(turned);
     const page = await open(server);
-    for (const path of ["/docs", "/redoc", "/docs/frames"]) {
+    for (const path of ["/docs", "/redoc"]) {
       await page.goto(server.url + path);
       await page.locator("details").evaluateAll((all) => {
         for (const one of all) (one as HTMLDetailsElement).open = true;

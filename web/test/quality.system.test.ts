@@ -100,17 +100,6 @@ describe.skipIf(!chromium.available)("the page", () => {
     }, 240_000);
   }
 
-  test("has a page of the frames beside it, which everybody can read too, also on a phone", async () => {
-    const server = await start(zoo);
-    for (const scheme of ["light", "dark"] as const) {
-      const page = await open(server, { scheme, size: PHONE, view: "about" });
-      await page.goto(`${server.url}/docs/frames`);
-      expect(await faults(page, "OpenEnv Environment WebSocket API")).toEqual([]);
-      expect(await width(page)).toBeLessThanOrEqual(PHONE.width);
-      await page.getByRole("heading", { name: "queued" }).waitFor();
-    }
-  }, 120_000);
-
   test("uses a wide screen, and no line of text grows as wide", async () => {
     const size = { width: 1920, height: 1080 };
     const page = await open(await start(wordle), { size });

@@ -104,7 +104,7 @@ describe("a server with a client's token", () => {
     expect(cookie).toMatch(new RegExp(`^openenv_client_${server.port}=[\\w-]{43}$`));
     const statusOf = async (path: string, sent: string) =>
       (await fetch(server.url + path, { headers: { cookie: sent } })).status;
-    for (const path of ["/docs", "/redoc", "/docs/frames", "/schema", "/openapi.json"]) {
+    for (const path of ["/docs", "/redoc", "/schema", "/openapi.json"]) {
       expect(await statusOf(path, `other=1; ${cookie}`)).toBe(200);
       expect(await statusOf(path, `${cookie}x`)).toBe(401);
       expect(await statusOf(path, cookie.replace(/=.*/, `=${TOKEN}`))).toBe(401);
@@ -127,7 +127,7 @@ describe("a server with a client's token", () => {
 
   test("asks a browser that opens a page of the documentation for the token, and takes none from the address", async () => {
     const { url } = await guarded();
-    for (const path of ["/docs", "/redoc", "/docs/frames", `/docs?token=${TOKEN}`]) {
+    for (const path of ["/docs", "/redoc", `/docs?token=${TOKEN}`]) {
       const page = await fetch(url + path, { headers: { accept: "text/html,*/*;q=0.8" } });
       expect(page.status).toBe(401);
       expect(page.headers.get("content-type")).toContain("text/html");

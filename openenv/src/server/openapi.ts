@@ -25,7 +25,6 @@ export function renderOpenApi({ mode, name, schemas, web }: ApiParts): object {
       version: API_VERSION,
       description: `The environment \`${name}\`. Training talks to the WebSocket \`/ws\`; these routes are for everything else.`,
     },
-    externalDocs: { description: "The frames of the WebSockets", url: "docs/frames" },
     paths: {
       ...(simulation ? controlPaths(String(schemas.state["title"])) : {}),
       "/metadata": { get: operation("Info", "Who this environment is", ref("EnvironmentMetadata")) },
@@ -176,11 +175,11 @@ function taskPaths(): Schema {
 }
 
 /** The schema of an object with these members. */
-export function object(title: string, properties: Schema, required: string[] = []): Schema {
+function object(title: string, properties: Schema, required: string[] = []): Schema {
   return { title, type: "object", properties, ...(required.length > 0 ? { required } : {}) };
 }
 
-export function nullable(schema: Schema): Schema {
+function nullable(schema: Schema): Schema {
   return { anyOf: [schema, { type: "null" }] };
 }
 
@@ -267,6 +266,6 @@ function controlSchemas({ action, observation, state }: SchemaBody): Schema {
 }
 
 /** A schema with definitions of its own becomes a resource of its own, so that its `#/$defs/…` stay right. */
-export function inline(schema: Schema): Schema {
+function inline(schema: Schema): Schema {
   return "$defs" in schema ? { $id: `urn:openenv:${String(schema["title"])}`, ...schema } : schema;
 }

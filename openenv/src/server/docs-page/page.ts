@@ -8,7 +8,6 @@ type Content = Record<string, { schema: Schema }>;
 /** What the page reads of an OpenAPI document. */
 export interface OpenApi {
   info: { title: string; description: string };
-  externalDocs: { url: string };
   paths: Record<string, Record<string, unknown> & { parameters?: Parameter[] }>;
   components: { schemas: Record<string, Schema> };
 }
@@ -49,7 +48,7 @@ ${sends ? '<script src="docs/docs.js" defer></script>\n' : ""}</head>
 <main>
 <h1>${escapeHtml(title)}</h1>
 <p>${renderInline(description)}</p>
-<p class="quiet">As <a href="openapi.json">OpenAPI document</a> · <a href="${escapeHtml(api.externalDocs.url)}">WebSocket frames</a> · <a href="${sends ? "redoc" : "docs"}">${sends ? "To read, unfolded" : "To send requests"}</a></p>
+<p class="quiet">As <a href="openapi.json">OpenAPI document</a> · <a href="${sends ? "redoc" : "docs"}">${sends ? "To read, unfolded" : "To send requests"}</a></p>
 ${[...tags]
   .map((tag) => {
     const own = routes.filter((route) => tagOf(route) === tag);

@@ -1,7 +1,18 @@
-import { FRAMES_CSS } from "../frames-page.js";
-
-/** Of `/docs` and `/redoc`, in the colours of `/docs/frames`. */
-export const DOCS_CSS = `${FRAMES_CSS}
+/**
+ * The style of `/docs` and `/redoc`. Text of an environment may change the direction of writing; isolation limits that to
+ * its own element.
+ */
+export const DOCS_CSS = `
+* { unicode-bidi: isolate; }
+:root { color-scheme: light dark; --line: light-dark(#d5dae1, #3a424d); --quiet: light-dark(#4f5866, #a9b3c0); }
+body { font: 15px/1.55 system-ui, sans-serif; margin: 0 auto; max-width: 60rem; padding: 1.5rem 1rem 4rem; }
+h1 { font-size: 1.5rem; } h2 { border-top: 1px solid var(--line); margin-top: 2.5rem; padding-top: 1.5rem; }
+html { background: light-dark(#fff, #14171c); color: light-dark(#15181d, #e8ebef); }
+a { color: light-dark(#1d4ed8, #8aa9ff); }
+code, pre { font: 13px/1.5 ui-monospace, monospace; }
+pre { border: 1px solid var(--line); border-radius: 4px; margin: 0.5rem 0; overflow-x: auto; padding: 0.75rem; }
+p { max-width: 44rem; } .quiet { color: var(--quiet); }
+details { margin: 0.5rem 0; } summary { cursor: pointer; padding: 0.25rem 0; }
 .route { border: 1px solid var(--line); border-radius: 4px; padding: 0 0.75rem; }
 .route > summary { padding: 0.5rem 0; }
 .route[open] { padding-bottom: 0.75rem; }

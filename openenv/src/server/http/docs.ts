@@ -5,19 +5,12 @@ import type { Exchange, Handler, Route } from "./router.js";
 import { tokenScript } from "./token-page.js";
 import { frameAncestors } from "./web/headers.js";
 
-const SCRIPT = "text/javascript; charset=utf-8";
-const PAGE = "text/html; charset=utf-8";
-const STYLE = "text/css; charset=utf-8";
-
 /** The pages that describe the server's routes. */
 export const DOCS_ROUTES: Record<string, Route> = {
   "/openapi.json": { GET: openApi },
-  "/asyncapi.json": { GET: asyncApi },
   "/docs": { GET: page(true) },
   // The same to read: everything unfolded, nothing to send.
   "/redoc": { GET: page(false) },
-  "/docs/frames": { GET: frames },
-  "/docs/frames.css": { GET: framesStyle },
   "/docs/token.js": { GET: tokenScript },
   "/docs/docs.css": { GET: docsStyle },
   "/docs/docs.js": { GET: docsScript },
@@ -25,24 +18,6 @@ export const DOCS_ROUTES: Record<string, Route> = {
 
 function openApi({ response, context }: Exchange): void {
   sendJson(response, 200, renderOpenApi(partsOf(context)));
-}
-
-async function asyncApi({ response, context }: Exchange): Promise<void> {
-  const { renderAsyncApi } = await import("../asyncapi.js");
-  sendJson(response, 200, renderAsyncApi(partsOf(context)));
-}
-
-async function frames({ response, context }: Exchange): Promise<void> {
-  const [{ renderAsyncApi }, { renderFramesPage }] = await Promise.all([
-    import("../asyncapi.js"),
-    import("../frames-page.js"),
-  ]);
-  sendPage({ response, context }, FRAMES_POLICY, renderFramesPage(renderAsyncApi(partsOf(context))));
-}
-
-async function framesStyle({ response }: Exchange): Promise<void> {
-  const { FRAMES_CSS } = await import("../frames-page.js");
-  sendText(response, 200, { type: STYLE, text: FRAMES_CSS });
 }
 
 function partsOf({ runtime, web }: Exchange["context"]): ApiParts {
@@ -54,29 +29,23 @@ function partsOf({ runtime, web }: Exchange["context"]): ApiParts {
 /** Scripts, styles and data come from this server alone. */
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'";
-/** A page to read, without a script. */
-const FRAMES_POLICY = "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'";
 
 function page(sends: boolean): Handler {
   return async ({ response, context }) => {
     const { renderDocsPage } = await import("../docs-page/page.js");
     const api = renderOpenApi(partsOf(context)) as OpenApi;
-    sendPage({ response, context }, POLICY, renderDocsPage(api, { sends }));
+    const ancestors = frameAncestors(context.web?.spaceId ?? null);
+    response.setHeader("content-security-policy", `${POLICY}; ${ancestors}`);
+    sendText(response, 200, { type: "text/html; charset=utf-8", text: renderDocsPage(api, { sends }) });
   };
 }
 
 async function docsStyle({ response }: Exchange): Promise<void> {
   const { DOCS_CSS } = await import("../docs-page/style.js");
-  sendText(response, 200, { type: STYLE, text: DOCS_CSS });
+  sendText(response, 200, { type: "text/css; charset=utf-8", text: DOCS_CSS });
 }
 
 async function docsScript({ response }: Exchange): Promise<void> {
   const { DOCS_SCRIPT } = await import("../docs-page/script.js");
-  sendText(response, 200, { type: SCRIPT, text: DOCS_SCRIPT });
-}
-
-function sendPage({ response, context }: Pick<Exchange, "response" | "context">, policy: string, text: string): void {
-  const ancestors = frameAncestors(context.web?.spaceId ?? null);
-  response.setHeader("content-security-policy", `${policy}; ${ancestors}`);
-  sendText(response, 200, { type: PAGE, text });
+  sendText(response, 200, { type: "text/javascript; charset=utf-8", text: DOCS_SCRIPT });
 }

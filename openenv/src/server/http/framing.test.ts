@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { useServers } from "../../../test-support/servers.js";
 
 const servers = useServers();
-const PAGES = ["/docs", "/redoc", "/docs/frames", "/web/"];
+const PAGES = ["/docs", "/redoc", "/web/"];
 
 async function policies(url: string): Promise<string[]> {
   const answers = await Promise.all(PAGES.map((path) => fetch(url + path)));

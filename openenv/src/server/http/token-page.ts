@@ -12,7 +12,7 @@ interface Visit {
 }
 
 /** Pages that a browser opens by their address, where it can send no token. */
-const PAGES = /^\/(docs|redoc|docs\/frames)$/;
+const PAGES = /^\/(docs|redoc)$/;
 const POLICY = "default-src 'none'; script-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'";
 
 /** Asks the visitor of a page for the client's token, in place of the page. False when the request is not for one. */
@@ -22,8 +22,7 @@ export function sendTokenPage({ request, response, context, path }: Visit): bool
   response.setHeader("content-security-policy", `${POLICY}; ${ancestors}`);
   response.setHeader("referrer-policy", "no-referrer");
   response.setHeader("cache-control", "no-store");
-  const script = path === "/docs/frames" ? "token.js" : "docs/token.js";
-  sendText(response, 401, { type: "text/html; charset=utf-8", text: renderPage(script) });
+  sendText(response, 401, { type: "text/html; charset=utf-8", text: PAGE });
   return true;
 }
 
@@ -31,8 +30,7 @@ export function tokenScript({ response }: Pick<Visit, "response">): void {
   sendText(response, 200, { type: "text/javascript; charset=utf-8", text: SCRIPT });
 }
 
-function renderPage(script: string): string {
-  return `<!doctype html>
+const PAGE = `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -47,11 +45,10 @@ function renderPage(script: string): string {
 <button>Open</button>
 </form>
 <p role="alert"></p>
-<script src="${script}"></script>
+<script src="docs/token.js"></script>
 </body>
 </html>
 `;
-}
 
 /** The answer to a request with the token sets the cookie that opens the page. */
 const SCRIPT = `const probe = new URL("../openapi.json", document.currentScript.src);

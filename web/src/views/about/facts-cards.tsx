@@ -30,9 +30,7 @@ export function FactsCard({ info }: { info: WebInfo }) {
 
 const PAGES = [
   ["HTTP routes", "/docs"],
-  ["WebSocket frames", "/docs/frames"],
   ["OpenAPI", "/openapi.json"],
-  ["AsyncAPI", "/asyncapi.json"],
   ["Schemas", "/schema"],
   ["Metadata", "/metadata"],
 ] as const;
