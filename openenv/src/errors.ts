@@ -107,7 +107,7 @@ export const ERRORS = {
   CONTRACT_MISMATCH: {
     boundary: "connection",
     meaning: "The server's schema breaks the contract the client was given.",
-    remedy: "Use the server's version of the contract; `openenv schema diff` names the fields.",
+    remedy: "Use the server's version of the contract; `openenv schema diff` lists every change.",
   },
   SYNC_SAME_PROCESS: {
     boundary: "connection",

@@ -1,6 +1,6 @@
 import { ContractMismatchError } from "../errors.js";
 import type { SchemaBody } from "../protocol/http.js";
-import { diffSchemas, type SchemaChange } from "../protocol/schema-diff.js";
+import { type BrokenField, brokenFields } from "../protocol/schema-fits.js";
 import type { ClientContract } from "./contract.js";
 
 /** A server, as it answered. */
@@ -14,33 +14,47 @@ interface KnownServer {
 /** @throws ContractMismatchError naming the fields of `contract` that the server breaks. */
 export function compareSchemas(contract: ClientContract, { url, name, schema }: KnownServer): void {
   const ours = contract.schemas();
-  const theirs = { ...schema, reset_observation: schema.reset_observation ?? schema.observation };
+  const theirs = { ...schema };
   // A Python server publishes the base state when the app was not told the state class, and sends the fields anyway.
   if (isBaseState(theirs.state)) theirs.state = ours.state;
-  const broken = diffSchemas(ours, theirs).filter((change) => change.breaking);
+  const broken = findBroken(ours, theirs);
   if (broken.length === 0) return;
-  const fields = broken.map(({ part, path }) => (path ? `${part}.${path}` : part));
+  const problems = new Set(broken.map(({ place, message }) => `${place}: ${message}`));
+  // What is wrong with an observation mostly is with that of a reset too.
+  for (const problem of problems) problems.delete(`reset_${problem}`);
   throw new ContractMismatchError(
     `The server at ${url}${name === undefined ? "" : ` (${name})`} does not keep the contract "${contract.name}": ` +
-      `${renderChanges(broken)}. Use the server's version of the contract, or pass { check: false }.`,
-    fields,
+      `${[...problems].join("; ")}. Use the server's version of the contract, or pass { check: false }.`,
+    broken.map(({ place, path }) => (path ? `${place}.${path}` : place)),
   );
 }
 
-/** Each once: what is wrong with an observation mostly is with that of a reset too. */
-function renderChanges(changes: readonly SchemaChange[]): string {
-  const told = changes.filter(
-    ({ part, path, message }) =>
-      part !== "reset_observation" ||
-      !changes.some((other) => other.part === "observation" && other.path === path && other.message === message),
-  );
-  return told.map((change) => `${placeOf(change)}: ${change.message}`).join("; ");
+interface Broken extends BrokenField {
+  /** `action`, or a tool: `tools.search`. */
+  place: string;
 }
 
-/** The message has the path below it. */
-function placeOf({ part, path }: SchemaChange): string {
-  const end = path.indexOf(".");
-  return part === "tools" && end > 0 ? `tools.${path.slice(0, end)}` : part;
+function findBroken(ours: SchemaBody, theirs: SchemaBody): Broken[] {
+  const parts = (["action", "observation", "state", "reset_observation"] as const).flatMap((place) => {
+    // A server that shows no schema of its own for resets shows observations.
+    const [old, next] = [ours[place] ?? ours.observation, theirs[place] ?? theirs.observation];
+    return at(place, brokenFields(old, next, place === "action" ? "sent" : "received"));
+  });
+  // A server of another implementation lists no tools here, which does not mean that it has none.
+  if (theirs.tools === undefined) return parts;
+  const tools = (ours.tools ?? []).flatMap(({ name, input_schema, output_schema }) => {
+    const next = theirs.tools?.find((tool) => tool.name === name);
+    if (next === undefined) return at("tools", [{ path: name, message: `"${name}" was removed` }]);
+    const input = brokenFields(input_schema, next.input_schema, "sent");
+    // A result without a schema may be anything; whether it changed is not known.
+    const output = output_schema && next.output_schema && brokenFields(output_schema, next.output_schema, "received");
+    return at(`tools.${name}`, [...input, ...(output ?? [])]);
+  });
+  return [...parts, ...tools];
+}
+
+function at(place: string, fields: BrokenField[]): Broken[] {
+  return fields.map((field) => ({ ...field, place }));
 }
 
 function isBaseState(state: SchemaBody["state"]): boolean {

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
 import { bytes, defineContract, defineTools } from "../index.js";
-import { diffSchemas } from "../protocol/schema-diff.js";
 import { createToolSet } from "./tool-set.js";
 
 const tools = defineTools({
@@ -72,22 +71,6 @@ describe("the schemas of tools", () => {
     expect(bare.schemas()).not.toHaveProperty("tools");
     expect(tooled.schemas().tools?.map(({ name }) => name)).toEqual(["go", "look", "shout"]);
     expect((await bare.fingerprint()).hash).not.toBe((await tooled.fingerprint()).hash);
-  });
-
-  test("are compared: a tool that is gone or asks for more breaks, a new one does not", () => {
-    const schemas = (declared: Parameters<typeof createToolSet>[0]) =>
-      defineContract({ name: "a", tools: declared }).schemas();
-    const input = z.object({ to: z.string(), speed: z.int() });
-    const { look, go } = tools;
-    const changes = diffSchemas(
-      schemas({ look, go: { ...go, input: z.object({ to: z.string() }) } }),
-      schemas({ go: { ...go, input }, more: look }),
-    );
-    expect(changes.map(({ part, path, breaking }) => [part, path, breaking])).toEqual([
-      ["tools", "look", true],
-      ["tools", "go.speed", true],
-      ["tools", "more", false],
-    ]);
   });
 });
 

@@ -1,8 +1,9 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { defineContract } from "../env/contract.js";
-import type { SchemaBody } from "./http.js";
-import { diffSchemas } from "./schema-diff.js";
+import type { Tools } from "../../env/tools.js";
+import { defineContract } from "../../index.js";
+import type { SchemaBody } from "../../protocol/http.js";
+import { diffSchemas } from "./diff.js";
 
 /** What is published of an environment whose one tool returns this. */
 function published(output?: z.ZodType): SchemaBody {
@@ -27,4 +28,19 @@ test("a result that changed breaks clients; one without a schema says nothing", 
   expect(diffSchemas(before, before)).toEqual([]);
   expect(diffSchemas(before, published())).toEqual([]);
   expect(diffSchemas(published(), before)).toEqual([]);
+});
+
+test("a tool that was removed or requires more breaks clients, a new one does not", () => {
+  const look = { description: "Looks.", output: z.string() };
+  const go = (input: z.ZodObject) => ({ description: "Goes.", input });
+  const schemas = (tools: Tools) => defineContract({ name: "a_env", tools }).schemas();
+  const changes = diffSchemas(
+    schemas({ look, go: go(z.object({ to: z.string() })) }),
+    schemas({ go: go(z.object({ to: z.string(), speed: z.int() })), more: look }),
+  );
+  expect(changes.map(({ part, path, breaking }) => [part, path, breaking])).toEqual([
+    ["tools", "look", true],
+    ["tools", "go.speed", true],
+    ["tools", "more", false],
+  ]);
 });

@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { SchemaBody } from "./http.js";
-import { diffSchemas } from "./schema-diff.js";
+import type { SchemaBody } from "../../protocol/http.js";
+import { brokenFields } from "../../protocol/schema-fits.js";
+import { diffSchemas } from "./diff.js";
 
 type Json = Record<string, unknown>;
 const integer = { type: "integer" };
@@ -17,10 +18,12 @@ function body(parts: Partial<SchemaBody>): SchemaBody {
   return { action: empty, observation: empty, state: empty, reset_observation: empty, ...parts };
 }
 
-/** `[path, breaking]` of every change, and the message of the first. */
+/** `[path, breaking]` of every change. A client that connects refuses the second schema exactly when one breaks. */
 function changes(part: keyof SchemaBody, before: Json, after: Json) {
   const found = diffSchemas(body({ [part]: before }), body({ [part]: after }));
   for (const change of found) expect(change.part).toBe(part);
+  const refused = brokenFields(before, after, part === "action" ? "sent" : "received").length > 0;
+  expect(refused, JSON.stringify([before, after])).toBe(found.some(({ breaking }) => breaking));
   return found.map(({ path, breaking }) => [path, breaking]);
 }
 
@@ -224,6 +227,42 @@ test("schemas that are none are compared without an error", () => {
       changes("observation", one as Json, two as Json);
     }),
     { numRuns: 300 },
+  );
+});
+
+test("a client refuses what breaks and nothing else, whatever the schemas are", () => {
+  const limits = fc.record({ minimum: fc.nat(2), maxLength: fc.nat(2), format: fc.constant("uuid") }, { requiredKeys: [] });
+  const scalar = fc
+    .tuple(fc.constantFrom("string", "integer", "number", "null", undefined), limits)
+    .map(([type, more]): Json => (type === undefined ? more : { type, ...more }));
+  const value = fc.constantFrom<unknown>("x", 1, 1.5, null);
+  const { node } = fc.letrec<{ node: Json }>((tie) => ({
+    node: fc.oneof(
+      { maxDepth: 3, withCrossShrink: true },
+      scalar,
+      fc.record({ enum: fc.uniqueArray(value, { maxLength: 3 }) }),
+      fc.record({ const: value }),
+      fc.constant({ $ref: "#" }),
+      fc.record({ anyOf: fc.array(tie("node"), { maxLength: 3 }) }),
+      fc.record({ type: fc.constant("array"), items: tie("node") }),
+      fc.record({ type: fc.constant("array"), prefixItems: fc.array(tie("node"), { maxLength: 2 }) }),
+      fc.record(
+        {
+          type: fc.constant("object"),
+          properties: fc.record({ a: tie("node"), b: tie("node") }, { requiredKeys: [] }),
+          required: fc.subarray(["a", "b"]),
+          additionalProperties: fc.oneof(fc.boolean(), tie("node")),
+        },
+        { requiredKeys: ["type", "properties"] },
+      ),
+    ),
+  }));
+  const pair = fc.tuple(node, node).map(([one, two]) => [object({ f: one }), object({ f: two })] as const);
+  fc.assert(
+    fc.property(pair, ([one, two]) => {
+      for (const part of ["action", "observation"] as const) changes(part, one, two);
+    }),
+    { numRuns: 2_000 },
   );
 });
 

@@ -1,5 +1,17 @@
-import { itemChanges, limitChanges } from "./schema-limits.js";
-import { asList, asNode, dereference, type Node, type Variant, variantsOf } from "./schema-variants.js";
+import type { Direction } from "../../protocol/schema-fits.js";
+import {
+  asList,
+  asNode,
+  covers,
+  dereference,
+  isKin,
+  type Node,
+  openness,
+  othersOf,
+  type Variant,
+  variantsOf,
+} from "../../protocol/schema-variants.js";
+import { itemChanges, limitChanges } from "./limits.js";
 
 export interface Change {
   /** `points[].x`; empty for the whole. */
@@ -8,9 +20,6 @@ export interface Change {
   breaking: boolean;
   message: string;
 }
-
-/** `sent`: the old client sends such values. `received`: it is sent them. */
-export type Direction = "sent" | "received";
 
 /** Lists what changed between two JSON Schemas, with local references followed. */
 export function compareSchema(before: unknown, after: unknown, direction: Direction): Change[] {
@@ -41,7 +50,7 @@ function compare(all: Comparison, path: string, nodes: [unknown, unknown]): void
   // Whoever gives the values: each of its shapes needs one on the other side.
   const [givers, takers] = all.direction === "sent" ? [olds, news] : [news, olds];
   for (const giver of givers) {
-    const partners = takers.filter((taker) => taker.kind === giver.kind || (isNumber(taker) && isNumber(giver)));
+    const partners = takers.filter((taker) => isKin(taker, giver));
     if (partners.length > 0) compareBest(all, path, { giver, partners });
   }
   pairs.delete(after);
@@ -131,24 +140,6 @@ function compareOthers(all: Comparison, path: string, [old, next]: [Node, Node])
   const step = openness(is) - openness(was);
   if (step < 0) add(all, path, { breaking: all.direction === "sent", what: "takes fewer undeclared members" });
   if (step > 0) add(all, path, { breaking: false, what: "takes more undeclared members" });
-}
-
-function othersOf({ additionalProperties: others }: Node): boolean | Node {
-  if (others === false) return false;
-  return Object.keys(asNode(others)).length === 0 ? true : asNode(others);
-}
-
-function openness(others: boolean | object): number {
-  return others === false ? 0 : others === true ? 2 : 1;
-}
-
-function covers(wide: Variant, narrow: Variant): boolean {
-  if (wide.kind === "any" || wide.kind === narrow.kind) return true;
-  return wide.kind === narrow.type || (wide.kind === "number" && narrow.type === "integer");
-}
-
-function isNumber({ kind }: Variant): boolean {
-  return kind === "number" || kind === "integer";
 }
 
 function list(variants: Variant[]): string {

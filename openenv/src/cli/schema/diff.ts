@@ -1,6 +1,6 @@
-import type { SchemaBody } from "./http.js";
-import { type Change, compareSchema } from "./schema-compare.js";
-import type { PublishedTool } from "./tools.js";
+import type { SchemaBody } from "../../protocol/http.js";
+import type { PublishedTool } from "../../protocol/tools.js";
+import { type Change, compareSchema } from "./compare.js";
 
 /** One change between two versions of a contract, seen by a client that was built for the first. */
 export interface SchemaChange extends Change {

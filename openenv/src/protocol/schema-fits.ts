@@ -1,0 +1,85 @@
+import { limitsFit } from "./schema-limits.js";
+import { asList, asNode, covers, dereference, isKin, type Node, openness, othersOf, variantsOf } from "./schema-variants.js";
+
+/** `sent`: clients send such values. `received`: they receive them. */
+export type Direction = "sent" | "received";
+
+/** A field of two versions of a schema that breaks clients of the first. */
+export interface BrokenField {
+  /** Its name; empty for the whole schema. */
+  path: string;
+  message: string;
+}
+
+/** Lists the fields of a schema that break clients of its first version; what is inside of a field is not listed. */
+export function brokenFields(before: unknown, after: unknown, direction: Direction): BrokenField[] {
+  const all: Comparison = { roots: [asNode(before), asNode(after)], direction, open: new Map() };
+  if (fits(all, all.roots)) return [];
+  const [old, next] = [dereference(before, all.roots[0]), dereference(after, all.roots[1])];
+  all.open.set(old, new Set([next]));
+  const fields = fieldNames(old, next).flatMap((path) => {
+    const problem = fieldProblem(all, path, [old, next]);
+    return problem === undefined ? [] : [{ path, message: `"${path}" ${problem}` }];
+  });
+  return fields.length > 0 ? fields : [{ path: "", message: "the whole has other limits, values or members" }];
+}
+
+interface Comparison {
+  roots: [Node, Node];
+  direction: Direction;
+  /** Pairs that are being compared: a recursive schema meets itself. */
+  open: Map<Node, Set<Node>>;
+}
+
+/** Whether nothing between the old and the new schema breaks a client of the old one. */
+function fits(all: Comparison, nodes: [unknown, unknown]): boolean {
+  const [old, next] = [dereference(nodes[0], all.roots[0]), dereference(nodes[1], all.roots[1])];
+  const pairs = all.open.get(old) ?? new Set();
+  if (pairs.has(next)) return true;
+  all.open.set(old, pairs.add(next));
+  const [olds, news] = [variantsOf(old, all.roots[0]), variantsOf(next, all.roots[1])];
+  const [givers, takers] = all.direction === "sent" ? [olds, news] : [news, olds];
+  const fit = givers.every((giver) => {
+    const kin = takers.filter((taker) => isKin(taker, giver));
+    if (kin.length > 0 && !kin.some((taker) => nodesFit(all, giver.node, taker.node))) return false;
+    return takers.some((taker) => covers(taker, giver));
+  });
+  pairs.delete(next);
+  return fit;
+}
+
+function nodesFit(all: Comparison, giver: Node, taker: Node): boolean {
+  if (!limitsFit(giver, taker)) return false;
+  const isSent = all.direction === "sent";
+  const [old, next] = isSent ? [giver, taker] : [taker, giver];
+  if (fieldNames(old, next).some((name) => fieldProblem(all, name, [old, next]) !== undefined)) return false;
+  const [was, is] = [othersOf(old), othersOf(next)];
+  if (isSent && openness(is) < openness(was)) return false;
+  if (typeof was === "object" && typeof is === "object" && !fits(all, [was, is])) return false;
+  if (asNode(old["items"]) !== asNode(next["items"]) && !fits(all, [old["items"], next["items"]])) return false;
+  const items = asList(next["prefixItems"]);
+  return asList(old["prefixItems"]).every((item, i) => fits(all, [item, items[i]]));
+}
+
+function fieldNames(old: Node, next: Node): string[] {
+  return [...new Set([...Object.keys(asNode(old["properties"])), ...Object.keys(asNode(next["properties"]))])];
+}
+
+/** What about a field breaks clients of the old object; undefined when nothing does. */
+function fieldProblem(all: Comparison, name: string, [old, next]: [Node, Node]): string | undefined {
+  const [olds, news] = [asNode(old["properties"]), asNode(next["properties"])];
+  const [wasRequired, isRequired] = [asList(old["required"]).includes(name), asList(next["required"]).includes(name)];
+  const isSent = all.direction === "sent";
+  if (!Object.hasOwn(news, name)) return "was removed";
+  if (!Object.hasOwn(olds, name)) return isSent && isRequired ? "was added and is required" : undefined;
+  if (isSent && isRequired && !wasRequired) return "is required now";
+  // What has a default is always sent.
+  if (!isSent && wasRequired && !isRequired && !("default" in asNode(news[name]))) return "may be missing now";
+  if (fits(all, [olds[name], news[name]])) return undefined;
+  const [was, is] = [typesOf(olds[name], all.roots[0]), typesOf(news[name], all.roots[1])];
+  return was === is ? `(${is}) has other limits, values or members` : `changed from ${was} to ${is}`;
+}
+
+function typesOf(schema: unknown, root: Node): string {
+  return [...new Set(variantsOf(dereference(schema, root), root).map(({ type }) => type))].join(" or ");
+}
