@@ -1,5 +1,5 @@
 import { limitsFit } from "./schema-limits.js";
-import { asList, asNode, covers, dereference, isKin, type Node, openness, othersOf, variantsOf } from "./schema-variants.js";
+import { asList, asNode, covers, dereference, isComparable, type Node, openness, othersOf, variantsOf } from "./schema-variants.js";
 
 /** `sent`: clients send such values. `received`: they receive them. */
 export type Direction = "sent" | "received";
@@ -38,20 +38,20 @@ function fits(all: Comparison, nodes: [unknown, unknown]): boolean {
   if (pairs.has(next)) return true;
   all.open.set(old, pairs.add(next));
   const [olds, news] = [variantsOf(old, all.roots[0]), variantsOf(next, all.roots[1])];
-  const [givers, takers] = all.direction === "sent" ? [olds, news] : [news, olds];
-  const fit = givers.every((giver) => {
-    const kin = takers.filter((taker) => isKin(taker, giver));
-    if (kin.length > 0 && !kin.some((taker) => nodesFit(all, giver.node, taker.node))) return false;
-    return takers.some((taker) => covers(taker, giver));
+  const [senders, receivers] = all.direction === "sent" ? [olds, news] : [news, olds];
+  const fit = senders.every((sender) => {
+    const comparable = receivers.filter((receiver) => isComparable(receiver, sender));
+    if (comparable.length > 0 && !comparable.some((receiver) => nodesFit(all, sender.node, receiver.node))) return false;
+    return receivers.some((receiver) => covers(receiver, sender));
   });
   pairs.delete(next);
   return fit;
 }
 
-function nodesFit(all: Comparison, giver: Node, taker: Node): boolean {
-  if (!limitsFit(giver, taker)) return false;
+function nodesFit(all: Comparison, sender: Node, receiver: Node): boolean {
+  if (!limitsFit(sender, receiver)) return false;
   const isSent = all.direction === "sent";
-  const [old, next] = isSent ? [giver, taker] : [taker, giver];
+  const [old, next] = isSent ? [sender, receiver] : [receiver, sender];
   if (fieldNames(old, next).some((name) => fieldProblem(all, name, [old, next]) !== undefined)) return false;
   const [was, is] = [othersOf(old), othersOf(next)];
   if (isSent && openness(is) < openness(was)) return false;

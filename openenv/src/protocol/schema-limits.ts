@@ -15,11 +15,11 @@ export function boundOf(node: Node, keyword: string): number {
   return /^min[LIP]/.test(keyword) ? 0 : Number.NEGATIVE_INFINITY;
 }
 
-/** Whether the limits of `taker` allow whatever those of `giver` allow. */
-export function limitsFit(giver: Node, taker: Node): boolean {
+/** Whether the limits of the receiver allow each value that the limits of the sender allow. */
+export function limitsFit(sender: Node, receiver: Node): boolean {
   return (
-    BOUNDS.every((keyword) => boundOf(taker, keyword) <= boundOf(giver, keyword)) &&
-    EXACT.every((keyword) => !taker[keyword] || taker[keyword] === giver[keyword]) &&
-    asList(taker["prefixItems"]).length === asList(giver["prefixItems"]).length
+    BOUNDS.every((keyword) => boundOf(receiver, keyword) <= boundOf(sender, keyword)) &&
+    EXACT.every((keyword) => !receiver[keyword] || receiver[keyword] === sender[keyword]) &&
+    asList(receiver["prefixItems"]).length === asList(sender["prefixItems"]).length
   );
 }

@@ -44,7 +44,7 @@ export function covers(wide: Variant, narrow: Variant): boolean {
 }
 
 /** Whether limits and members of two shapes can be compared. */
-export function isKin(one: Variant, other: Variant): boolean {
+export function isComparable(one: Variant, other: Variant): boolean {
   return one.kind === other.kind || (isNumber(one) && isNumber(other));
 }
 

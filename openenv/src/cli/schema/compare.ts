@@ -4,7 +4,7 @@ import {
   asNode,
   covers,
   dereference,
-  isKin,
+  isComparable,
   type Node,
   openness,
   othersOf,
@@ -50,7 +50,7 @@ function compare(all: Comparison, path: string, nodes: [unknown, unknown]): void
   // Whoever gives the values: each of its shapes needs one on the other side.
   const [givers, takers] = all.direction === "sent" ? [olds, news] : [news, olds];
   for (const giver of givers) {
-    const partners = takers.filter((taker) => isKin(taker, giver));
+    const partners = takers.filter((taker) => isComparable(taker, giver));
     if (partners.length > 0) compareBest(all, path, { giver, partners });
   }
   pairs.delete(after);
