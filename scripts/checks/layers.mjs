@@ -33,15 +33,7 @@ const MAY_IMPORT = {
 };
 /** Layers that one file below them mounts. */
 const MOUNTED_BY = { compat: "server/serve.ts" };
-const EDGES = [
-  "index.ts",
-  "connect.ts",
-  "connect-in-process.ts",
-  "connect-tools.ts",
-  "from-docker-image-sync.ts",
-  "from-hub-sync.ts",
-  "serve.ts",
-];
+const EDGES = ["index.ts", "connect.ts", "connect-in-process.ts", "connect-tools.ts", "serve.ts"];
 const PRINTER = "cli/output.ts";
 
 if (process.argv[1] === import.meta.filename) {

@@ -22,7 +22,7 @@ export interface FromOptions<C extends ClientContract = GenericContract> extends
 }
 
 /** The names of all options. */
-export const FROM_OPTIONS = [
+const FROM_OPTIONS = [
   "contract",
   "provider",
   "prewarm",

@@ -38,7 +38,7 @@ const OF_START = [
   "registry",
 ] as const satisfies readonly (keyof HubOptions)[];
 /** The names of all options. */
-export const HUB_OPTIONS = [
+const HUB_OPTIONS = [
   ...OF_START,
   "contract",
   "connect",
@@ -79,15 +79,15 @@ const DEFAULTS = { docker: dockerProvider(), node: processProvider(), python: uv
 const DEFAULT_REGISTRY = "registry.hf.space";
 
 /** Those of {@link HubOptions} that are not about the connection. */
-export type HubStartOptions = Omit<HubOptions, "contract" | "connect">;
+type HubStartOptions = Omit<HubOptions, "contract" | "connect">;
 
-export interface HubStarted extends Started {
+interface HubStarted extends Started {
   /** What a private Space that runs wants to be told. */
   token?: string | undefined;
 }
 
 /** Starts what a `owner/name` or URL names, or finds where it runs. @throws as `fromHub`. */
-export async function startFromHub(repo: string, options: HubStartOptions): Promise<HubStarted> {
+async function startFromHub(repo: string, options: HubStartOptions): Promise<HubStarted> {
   if (/\.git(#.*)?$/.test(repo) && spaceOfPage(repo) === undefined) {
     throw new ConfigError(
       `${repo} is no Space: start the repository with processProvider() or uvProvider() and { git }.`,
@@ -218,7 +218,7 @@ async function useRunning(url: string, options: HubStartOptions): Promise<HubSta
 }
 
 /** For the host of a Space, of which nothing else is known. */
-export function explainConnect(error: unknown, repo: string): unknown {
+function explainConnect(error: unknown, repo: string): unknown {
   const isHost = /^https?:/.test(repo) && spaceOfPage(repo) === undefined;
   if (!isHost || !(error instanceof ConnectionError) || error.code !== "CONNECTION_FAILED") return error;
   const advice = "A Space that is asleep, paused or private does not answer; the URL of its page says which it is.";

@@ -7,7 +7,7 @@ export interface Provider {
   readonly name: string;
   /** True for one that starts several behind one URL; the others refuse `replicas`. */
   readonly hasReplicas?: boolean;
-  /** How another thread or process makes the same one: what blocks (`openenv-ts/sync`) needs it. */
+  /** How another process makes the same provider: `checkProvider` needs it to end a process that has started something. */
   readonly recipe?: Recipe;
   /**
    * Starts an environment and resolves once a reset over its WebSocket was answered.
@@ -17,7 +17,7 @@ export interface Provider {
   start(spec: StartSpec): Promise<Started>;
 }
 
-/** A call that another thread or process can make as well. */
+/** A call that another process can make as well. */
 export interface Recipe {
   /** URL of a module. */
   module: string;

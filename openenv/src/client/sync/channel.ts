@@ -1,8 +1,8 @@
+import { MessageChannel, receiveMessageOnPort, Worker } from "node:worker_threads";
 import { ConnectionError } from "../../errors.js";
 import { DEFAULT_CONNECT_TIMEOUT_MS, DEFAULT_TIMEOUT_MS } from "../options.js";
-import { GRACE_MS, startThread } from "./thread.js";
 import type { SyncConnectOptions } from "./types.js";
-import type { WorkerSetup } from "./wire.js";
+import { type Answer, unpackError, type WorkerSetup } from "./wire.js";
 
 /** The calling thread's side of a client that lives in another thread. */
 export interface Channel {
@@ -12,20 +12,57 @@ export interface Channel {
   end(): void;
 }
 
+/** How long the thread may take to start, and a call beyond its own time limits, before the thread counts as dead. */
+const GRACE_MS = 10_000;
+
 export function startChannel(url: string, options: SyncConnectOptions, typed: boolean): Channel {
-  const setup: WorkerSetup = { url, options: { ...options }, typed };
-  const thread = startThread(new URL("./worker.js", import.meta.url), setup);
+  const { port1: port, port2 } = new MessageChannel();
+  const flag = new Int32Array(new SharedArrayBuffer(4));
+  const setup: WorkerSetup = { port: port2, flag, url, options: { ...options }, typed };
+  const worker = new Worker(new URL("./worker.js", import.meta.url), {
+    workerData: setup,
+    transferList: [port2],
+    // Options of this process, such as --input-type, can keep the thread from starting.
+    execArgv: [],
+  });
+  // A script that forgets to close ends all the same.
+  worker.unref();
+  let ended = false;
+
+  const wait = (limitMs: number): void => {
+    if (Atomics.wait(flag, 0, 0, limitMs) !== "timed-out") return;
+    end();
+    throw new ConnectionError("SESSION_LOST", "The client's thread does not answer; it was ended.");
+  };
+
+  const exchange = (method: string, args: unknown[]): unknown => {
+    Atomics.store(flag, 0, 0);
+    port.postMessage({ method, args });
+    wait(waitLimit(options, args.at(-1)));
+    const answer = receiveMessageOnPort(port)?.message as Answer;
+    if ("error" in answer) throw unpackError(answer.error);
+    return answer.value;
+  };
+
+  const end = (): void => {
+    if (ended) return;
+    ended = true;
+    void worker.terminate();
+    port.close();
+  };
+
+  wait(GRACE_MS);
   return {
     call: (method, ...args) => {
-      if (thread.ended)
+      if (ended)
         throw new ConnectionError("CLIENT_CLOSED", "The client was closed; open a new one with connectSync().");
-      return thread.call(method, args, waitLimit(options, args.at(-1)));
+      return exchange(method, args);
     },
     end: () => {
       try {
-        if (!thread.ended) thread.call("close", [], waitLimit(options, undefined));
+        if (!ended) exchange("close", []);
       } finally {
-        thread.end();
+        end();
       }
     },
   };

@@ -1,25 +1,19 @@
 import type { MessagePort } from "node:worker_threads";
 import {
-  ConfigError,
   ConnectionError,
   ContractMismatchError,
   type ErrorCode,
-  ProviderError,
   RemoteError,
   type ToolErrorType,
 } from "../../errors.js";
 import type { SchemaBody } from "../../protocol/http.js";
 import { ToolCallError } from "../mcp-result.js";
 
-/** What every thread is started with; `flag` is 1 while an answer is there. */
-export interface ThreadData {
-  port: MessagePort;
-  flag: Int32Array;
-  setup: unknown;
-}
-
-/** What the thread of a client is started with. */
+/** What the thread is started with. */
 export interface WorkerSetup {
+  port: MessagePort;
+  /** 1 once an answer is at the port. */
+  flag: Int32Array;
   url: string;
   options: Record<string, unknown>;
   /** The calling thread has a contract and does the checking itself. */
@@ -46,8 +40,6 @@ type PackedError =
   | { kind: "remote"; wireCode: string; message: string; details: Record<string, unknown> }
   | { kind: "connection"; code: ErrorCode; message: string; cause: unknown }
   | { kind: "tool"; toolName: string; errorType: ToolErrorType; message: string; reward: Reward; done: boolean }
-  | { kind: "provider"; code: ErrorCode; message: string; logs: string }
-  | { kind: "config"; message: string }
   | { kind: "other"; error: unknown };
 
 export function packError(error: unknown): PackedError {
@@ -62,10 +54,6 @@ export function packError(error: unknown): PackedError {
     const { toolName, errorType, message, reward, done } = error;
     return { kind: "tool", toolName, errorType, message, reward, done };
   }
-  if (error instanceof ProviderError) {
-    return { kind: "provider", code: error.code, message: error.message, logs: error.logs };
-  }
-  if (error instanceof ConfigError) return { kind: "config", message: error.message };
   return { kind: "other", error: error instanceof Error ? error : new Error(String(error)) };
 }
 
@@ -76,7 +64,5 @@ export function unpackError(packed: PackedError): unknown {
     const { toolName, errorType: error_type, message, reward, done } = packed;
     return new ToolCallError(toolName, { error_type, message }, { reward, done, metadata: {} });
   }
-  if (packed.kind === "provider") return new ProviderError(packed.code, packed.message, { logs: packed.logs });
-  if (packed.kind === "config") return new ConfigError(packed.message);
   return packed.error;
 }

@@ -2,14 +2,29 @@
 import { workerData } from "node:worker_threads";
 import type { McpToolClient, TaskClient } from "../index.js";
 import type { ConnectOptions } from "../options.js";
-import { answerCalls } from "./answer-calls.js";
-import type { ServerAnswer, ThreadData, WorkerSetup } from "./wire.js";
+import { type Answer, type Call, packError, type ServerAnswer, type WorkerSetup } from "./wire.js";
 
-const setup = (workerData as ThreadData).setup as WorkerSetup;
+const setup = workerData as WorkerSetup;
+const { port, flag } = setup;
 const options = setup.options as ConnectOptions;
 let client: McpToolClient | undefined;
 
-answerCalls(perform);
+port.on("message", async ({ method, args }: Call) => {
+  let answer: Answer;
+  try {
+    answer = { value: await perform(method, args) };
+  } catch (error) {
+    answer = { error: packError(error) };
+  }
+  port.postMessage(answer);
+  wake();
+});
+wake();
+
+function wake(): void {
+  Atomics.store(flag, 0, 1);
+  Atomics.notify(flag, 0);
+}
 
 async function perform(method: string, args: unknown[]): Promise<unknown> {
   if (method === "server") return fetchServer();
