@@ -37,12 +37,11 @@ export interface Case {
 export const CASES: Record<string, Case> = {
   haproxy: { target: "haproxy", topology: IMAGE, backends: BACKENDS },
   envoy: { target: "envoy", topology: IMAGE, backends: BACKENDS },
-  nginx: { target: "nginx", topology: IMAGE, backends: BACKENDS },
   compose: { target: "compose", topology: IMAGE },
   "compose-envoy": { target: "compose", topology: { ...IMAGE, ...GPU, balancer: { kind: "envoy" } } },
-  "compose-nginx": {
+  "compose-build": {
     target: "compose",
-    topology: { name: "echo", directory: "./echo", nodes: 2, balancer: { kind: "nginx", port: 9080 } },
+    topology: { name: "echo", directory: "./echo", nodes: 2, balancer: { port: 9080 } },
   },
   swarm: { target: "swarm", topology: { ...IMAGE, ...GPU, nodeSelector: { pool: "gpu" }, runtimeClass: undefined } },
   "swarm-envoy": { target: "swarm", topology: { ...IMAGE, balancer: { kind: "envoy" } } },

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import echo from "../../envs/echo/server/environment.js";
 import { findFreePort } from "../../openenv/src/util/free-port.js";
-import { BALANCERS, run } from "../../openenv/test-support/balancers.js";
+import { NGINX, run } from "../../openenv/test-support/balancers.js";
 import { requireNginx } from "../../openenv/test-support/requirement.js";
 import { ELSEWHERE, requireChromium, reset, usePages } from "./pages.js";
 
@@ -69,7 +69,7 @@ ${location}
   );
   const remove = () => rm(folder, { recursive: true, force: true });
   try {
-    const running = await run(nginx.path, BALANCERS.nginx.args(config), `http://127.0.0.1:${port}${PREFIX}`);
+    const running = await run(nginx.path, NGINX.args(config), `http://127.0.0.1:${port}${PREFIX}`);
     return {
       async [Symbol.asyncDispose]() {
         await running.end();

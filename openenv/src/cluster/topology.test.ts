@@ -15,7 +15,7 @@ test("a node holds the sessions of all its workers", () => {
 test("all that is wrong is said at once, each with its key", () => {
   const given = { nodes: 0, workers: 1.5, balancer: { kind: "apache" }, nodez: 3, resources: { gpus: -1 } };
   const wrong = () => parseTopology(given);
-  for (const part of [/nodes: at least 1/, /workers: /, /balancer\.kind: one of envoy/, /nodez/, /resources\.gpus/]) {
+  for (const part of [/nodes: at least 1/, /workers: /, /balancer\.kind: must be one of envoy/, /nodez/, /resources\.gpus/]) {
     expect(wrong).toThrow(part);
   }
   expect(wrong).toThrow(expect.objectContaining({ code: "INVALID_CONFIG" }));
@@ -35,6 +35,7 @@ test.each([
   [7, /the topology: /],
   [{ node: 4 }, /no key "node" \(did you mean nodes\?\)/],
   [{ resources: { cpu: 4 } }, /resources: no key "cpu" \(did you mean cpus\?\)/],
+  [{ balancer: { kind: "nginx" } }, /balancer\.kind: must be one of envoy, haproxy\.$/],
   [{ balancer: { colour: "red" } }, /balancer: no key "colour" \(the keys are kind, port, host, metricsPort\)/],
 ])("%j is refused", (given, message) => {
   expect(() => parseTopology(given)).toThrow(message);

@@ -3,6 +3,7 @@ import * as z from "zod";
 import { ConfigError } from "../errors.js";
 import { findNearest } from "../util/nearest.js";
 import { isSecretName } from "../util/secret-name.js";
+import { BALANCERS } from "./render/targets.js";
 
 /** How an environment is deployed: every file of `openenv deploy render` is rendered from this one description. */
 export type Topology = z.infer<typeof topologySchema>;
@@ -78,11 +79,11 @@ const resources = group({
 
 const balancer = group({
   /** By default envoy in Kubernetes, else haproxy. */
-  kind: z.enum(["envoy", "haproxy", "nginx"], "one of envoy, haproxy, nginx").optional(),
+  kind: z.enum(BALANCERS, `must be one of ${BALANCERS.join(", ")}`).optional(),
   port: port.default(8080),
   /** The address it listens on. */
   host: z.union([z.ipv4(), z.literal("::")], "an IPv4 address, or :: for every address").default("0.0.0.0"),
-  /** Where it answers `/metrics` to Prometheus, to any caller; without one it has none. HAProxy and Envoy only. */
+  /** Where it answers `/metrics` to Prometheus, to any caller; without one it has none. */
   metricsPort: port.optional(),
 });
 
@@ -145,11 +146,9 @@ const topologySchema = group({
   if (topology.image !== undefined && topology.directory !== undefined) {
     refuse("image", "give an image or a directory, not both");
   }
-  const { kind, metricsPort } = topology.balancer;
-  if (metricsPort !== undefined && kind === "nginx") {
-    refuse("balancer", "nginx has no metrics for Prometheus: leave metricsPort out, or take haproxy or envoy");
+  if (topology.balancer.metricsPort === topology.balancer.port) {
+    refuse("balancer", "metricsPort is another port than port");
   }
-  if (metricsPort === topology.balancer.port) refuse("balancer", "metricsPort is another port than port");
   if (topology.maxNodes !== undefined && topology.maxNodes < topology.nodes + topology.spares) {
     refuse("maxNodes", `at least nodes and spares together, which is ${topology.nodes + topology.spares}`);
   }

@@ -70,12 +70,13 @@ test.each([
   [["--target", "compose", "--topology", "list.yaml"], /list\.yaml is no topology/],
   [["--target", "compose", "--topology", "broken.yaml"], /broken\.yaml cannot be read as a topology: .*line/],
   [["--target", "compose", "--topology", "wrong.yaml"], /nodez/],
-  [["--target", "nginx", "--balancer", "haproxy", "--backend", "10.0.0.5:8000"], /leave --balancer out/],
+  [["--target", "envoy", "--balancer", "haproxy", "--backend", "10.0.0.5:8000"], /leave --balancer out/],
   [
     ["--target", "haproxy", "--nodes", "5", "--backend", "10.0.0.5:8000"],
     /5 servers, --backend names 1: leave --nodes out/,
   ],
-  [["--target", "moon"], /Allowed choices are compose, swarm, kubernetes, slurm, envoy, haproxy, nginx, monitoring/],
+  [["--target", "moon"], /Allowed choices are compose, swarm, kubernetes, slurm, envoy, haproxy, monitoring/],
+  [["--target", "compose", "--topology", "nginx.yaml"], /balancer\.kind: must be one of envoy, haproxy/],
   [[], /--target/],
   [["--target", "kubernetes"], /needs an image/],
 ])("%j ends with 2 and one line that says what to do", async (args, message) => {
@@ -83,6 +84,7 @@ test.each([
     "list.yaml": "- a\n",
     "broken.yaml": "a: [\n",
     "wrong.yaml": "nodez: 3\n",
+    "nginx.yaml": "image: a:1\nbalancer: { kind: nginx }\n",
   });
   const { code, stderr } = await runCommand(["deploy", "render", ...args], { cwd: project.dir });
   expect(stderr).toMatch(message);

@@ -10,7 +10,6 @@ interface BalancerFile {
 
 export function balancerFiles(kind: Balancer, config: string): BalancerFile[] {
   if (kind === "haproxy") return [{ file: "haproxy.cfg", target: "/usr/local/etc/haproxy/haproxy.cfg", text: config }];
-  if (kind === "nginx") return [{ file: "nginx.conf", target: "/etc/nginx/nginx.conf", text: config }];
   return [
     { file: "envoy.yaml", target: ENVOY_CONFIG, text: config },
     { file: "envoy.sh", target: ENVOY_START, text: renderEnvoyStart() },

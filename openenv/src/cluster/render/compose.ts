@@ -15,13 +15,8 @@ import {
 import { renderEnvoy } from "./envoy.js";
 import { renderHaproxy } from "./haproxy.js";
 import { countDescriptors, describeRaise, mostNodes, totalLimit } from "./limits.js";
-import { renderNginx } from "./nginx.js";
-import type { Balancer, RenderedFiles } from "./targets.js";
+import type { RenderedFiles } from "./targets.js";
 import { renderYaml } from "./yaml.js";
-
-/** A network of its own for nginx, which needs to know the servers' addresses; the balancer has the second. */
-const SUBNET = "10.213.0";
-const MOST_ADDRESSES = 200;
 
 /** `compose.yaml` with N servers, and what the balancer before them reads. */
 export function renderCompose(topology: Topology): RenderedFiles {
@@ -39,7 +34,8 @@ export function renderCompose(topology: Topology): RenderedFiles {
   const files = countDescriptors(connections);
   const raise = describeRaise(files);
   const ports = `${balancer.port}:${balancer.port}`;
-  const given = balancerFiles(kind, renderConfig(topology, kind, nodes));
+  const renderConfig = kind === "envoy" ? renderEnvoy : renderHaproxy;
+  const given = balancerFiles(kind, renderConfig(topology, { discovery: { name: "env" } }));
   const compose = {
     name,
     services: {
@@ -58,42 +54,12 @@ export function renderCompose(topology: Topology): RenderedFiles {
         ulimits: { nofile: files },
         "# It ends with the last socket that goes through it, which may take as long as for the servers.": null,
         stop_grace_period: `${stopSeconds(topology)}s`,
-        depends_on: kind === "nginx" ? serverNames(nodes) : ["env"],
-        ...(kind === "nginx" && { networks: { default: { ipv4_address: `${SUBNET}.2` } } }),
+        depends_on: ["env"],
       },
-      ...(kind === "nginx" ? numberedServers(topology, nodes) : { env: { ...server(topology), scale: nodes } }),
+      env: { ...server(topology), scale: nodes },
     },
-    ...(kind === "nginx" && {
-      "# nginx tells the servers of sessions apart by address.": null,
-      networks: { default: { ipam: { config: [{ subnet: `${SUBNET}.0/24` }] } } },
-    }),
   };
   return { "compose.yaml": renderYaml(compose), ...textsOf(given) };
-}
-
-function renderConfig(topology: Topology, kind: Balancer, nodes: number): string {
-  // Inside the container every address is right: which of the machine's it has, Compose says.
-  const inside = { ...topology, balancer: { ...topology.balancer, host: "0.0.0.0" } };
-  if (kind === "haproxy") return renderHaproxy(inside, { discovery: { name: "env" } });
-  if (kind === "envoy") return renderEnvoy(inside, { discovery: { name: "env" } });
-  if (nodes > MOST_ADDRESSES) {
-    throw new ConfigError(
-      `Compose with nginx has at most ${MOST_ADDRESSES} servers: take haproxy or envoy as balancer.`,
-    );
-  }
-  return renderNginx(
-    inside,
-    Array.from({ length: nodes }, (_, index) => ({ host: address(index), port: topology.port })),
-  );
-}
-
-function numberedServers(topology: Topology, nodes: number): Record<string, object> {
-  return Object.fromEntries(
-    serverNames(nodes).map((name, index) => [
-      name,
-      { ...server(topology), networks: { default: { ipv4_address: address(index) } } },
-    ]),
-  );
 }
 
 function server(topology: Topology): object {
@@ -117,12 +83,4 @@ function server(topology: Topology): object {
       },
     },
   };
-}
-
-function serverNames(nodes: number): string[] {
-  return Array.from({ length: nodes }, (_, index) => `env-${index + 1}`);
-}
-
-function address(index: number): string {
-  return `${SUBNET}.${index + 11}`;
 }

@@ -17,11 +17,6 @@ const SHORTEN = {
     text
       .replace("idle_timeout: 900s", "idle_timeout: 3s")
       .replace(/(request_headers_timeout|drain_timeout): \d+s/g, "$1: 3s"),
-  nginx: (text) =>
-    text.replace(
-      "client_max_body_size 512m;",
-      "keepalive_timeout 3s; client_header_timeout 3s; client_body_timeout 3s; send_timeout 3s;",
-    ),
 } as const satisfies Record<keyof typeof BALANCERS, (text: string) => string>;
 
 for (const [name, { require }] of Object.entries(BALANCERS)) {

@@ -7,7 +7,6 @@ import type { Topology } from "../topology.js";
 export const BALANCER_IMAGES = {
   envoy: "envoyproxy/envoy:v1.40.0",
   haproxy: "haproxy:3.0-alpine",
-  nginx: "nginx:1.28-alpine",
 } as const;
 
 /** What tells a server in a container its place in the topology. */

@@ -4,8 +4,8 @@ export const ENVOY_CONFIG = "/etc/envoy/envoy.yaml";
 export const ENVOY_START = "/etc/envoy/envoy.sh";
 
 /**
- * How a container starts Envoy, for bash. HAProxy and nginx finish their requests when their images are told to end;
- * Envoy ends at once, and only its administrator can have it take no more connections.
+ * How a container starts Envoy, for bash. HAProxy finishes its requests when its container is stopped. Envoy ends at
+ * once, and only its administrator can have it take no more connections.
  */
 export function renderEnvoyStart(): string {
   return `# Envoy ends at once when it is told to. Here it then takes no more connections and ends with its last request: a

@@ -19,10 +19,6 @@ type Variables = Record<string, string>;
 const TARGETS: [string, (variables: Variables) => Promise<Check> | Check][] = [
   ["Kubernetes", (variables) => ofProbe(render("kubernetes", variables).spec.template.spec.containers[0])],
   ["Compose", (variables) => ofHealthcheck(render("compose", variables).services.env.healthcheck)],
-  [
-    "Compose with nginx",
-    (variables) => ofHealthcheck(render("compose", variables, "nginx").services["env-1"].healthcheck),
-  ],
   ["a swarm's stack", (variables) => ofHealthcheck(render("swarm", variables).services.env.healthcheck)],
   ["swarmProvider", async (variables) => ofService(renderLife(await image({}), variables, "1.41"))],
   ["swarmProvider of an image", async (variables) => ofService(renderLife(await image(variables), {}, "1.44"))],
@@ -51,8 +47,8 @@ function leastSilence({ seconds, failures }: Check): number {
   return seconds * (failures - 1);
 }
 
-function render(target: "kubernetes" | "compose" | "swarm", variables: Variables, kind?: "nginx") {
-  const topology = parseTopology({ image: "echo:1", nodes: 3, variables, ...(kind && { balancer: { kind } }) });
+function render(target: "kubernetes" | "compose" | "swarm", variables: Variables) {
+  const topology = parseTopology({ image: "echo:1", nodes: 3, variables });
   const [text = ""] = Object.values(renderTarget(target, topology));
   return parseAllDocuments(text)[0]?.toJS();
 }

@@ -15,7 +15,7 @@ import {
 } from "../../../test-support/requirement.js";
 
 const run = promisify(execFile);
-const SUFFIX = { envoy: "envoy.yaml", haproxy: "haproxy.cfg", nginx: "nginx.conf" } as const;
+const SUFFIX = { envoy: "envoy.yaml", haproxy: "haproxy.cfg" } as const;
 
 for (const [kind, { require, check }] of Object.entries(BALANCERS)) {
   const component = await require();
@@ -60,7 +60,7 @@ for (const name of ["slurm-one", "slurm-many", "slurm-envoy"]) {
 }
 
 const compose = await requireCompose();
-test.skipIf(!compose.available).each(["compose", "compose-envoy", "compose-nginx"])(
+test.skipIf(!compose.available).each(["compose", "compose-envoy", "compose-build"])(
   "docker compose takes %s",
   async (name) => {
     const text = render(CASES[name] as Case)["compose.yaml"] ?? "";

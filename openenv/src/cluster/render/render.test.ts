@@ -26,7 +26,7 @@ test.each(["compose", "swarm"] as const)("%s takes up the balancer's new configu
   expect(named(250)).not.toBe(named(251));
 });
 
-test.each(["compose", "compose-nginx", "swarm", "kubernetes", "slurm-one", "slurm-many"])(
+test.each(["compose", "compose-build", "swarm", "kubernetes", "slurm-one", "slurm-many"])(
   "%s kills nothing before its sessions' time and five seconds to close are over",
   (name) => {
     const { target, topology } = CASES[name] as Case;
@@ -41,7 +41,7 @@ test.each(["compose", "compose-nginx", "swarm", "kubernetes", "slurm-one", "slur
   },
 );
 
-test.each(["compose", "compose-envoy", "compose-nginx", "swarm", "swarm-envoy"])(
+test.each(["compose", "compose-envoy", "compose-build", "swarm", "swarm-envoy"])(
   "every service of %s has a first process that reaps and a log that ends",
   (name) => {
     const [text = ""] = Object.values(render(CASES[name] as Case));
@@ -65,7 +65,7 @@ test("a balancer that needs more descriptors than Linux allows says what to rais
   }
 });
 
-test.each(["compose", "compose-envoy", "compose-nginx", "swarm", "swarm-envoy"])(
+test.each(["compose", "compose-envoy", "compose-build", "swarm", "swarm-envoy"])(
   "%s says what Docker's proxy needs for its published port",
   (name) => {
     const [text = ""] = Object.values(render(CASES[name] as Case));
@@ -78,7 +78,6 @@ test.each(["compose", "compose-envoy", "compose-nginx", "swarm", "swarm-envoy"])
 );
 
 test.each([
-  ["nginx", "listen [::]:8080 ipv6only=off"],
   ["envoy", 'address: "::", port_value: 8080, ipv4_compat: true'],
   ["haproxy", "bind :::8080 v4v6"],
 ] as const)("%s listens on :: for IPv4, too", (target, words) => {
@@ -92,7 +91,7 @@ test("the published schema of Compose knows every field of its files, and of a s
   // Ajv knows the draft by its name with http only.
   const { $schema: _, ...schema } = JSON.parse(await readFile(join(file, "../schemas/compose.schema.json"), "utf8"));
   const validate = new Ajv({ strict: false, validateFormats: false }).compile(schema);
-  for (const name of ["compose", "compose-envoy", "compose-nginx", "swarm", "swarm-envoy"]) {
+  for (const name of ["compose", "compose-envoy", "compose-build", "swarm", "swarm-envoy"]) {
     const [text = ""] = Object.values(render(CASES[name] as Case));
     validate(parseDocument(text).toJS());
     expect([name, validate.errors]).toEqual([name, null]);
@@ -139,7 +138,6 @@ test("the autoscaler looks at the load by capacity and starts with the spares", 
 
 test.each<Case>([
   { target: "compose", topology: { ...IMAGE, spares: 1 } },
-  { target: "compose", topology: { ...IMAGE, balancer: { kind: "nginx" } } },
   { target: "swarm", topology: { ...IMAGE, spares: 1 } },
   { target: "slurm", topology: IMAGE },
   { target: "haproxy", topology: IMAGE, backends: BACKENDS },
@@ -148,7 +146,7 @@ test.each<Case>([
   expect(render({ ...given, topology: { ...given.topology, maxNodes: 12 } })).toEqual(render(given));
 });
 
-test.each(["haproxy", "envoy", "nginx"] as const)("%s counts the addresses that it is given, not nodes", (target) => {
+test.each(["haproxy", "envoy"] as const)("%s counts the addresses that it is given, not nodes", (target) => {
   const given = { target, topology: IMAGE, backends: BACKENDS };
   const [text = ""] = Object.values(render(given));
   expect(text).toContain("2 x 2 workers x 250 sessions");
@@ -166,9 +164,8 @@ describe("what does not fit a target is refused before anything is written", () 
       { target: "kubernetes", topology: { directory: "./echo" } },
       /needs an image that its nodes can pull: build and push \.\/echo/,
     ],
-    [{ target: "kubernetes", topology: { image: "a:1", balancer: { kind: "nginx" } } }, /leave balancer\.kind out/],
+    [{ target: "kubernetes", topology: { image: "a:1", balancer: { kind: "haproxy" } } }, /leave balancer\.kind out/],
     [{ target: "swarm", topology: {} }, /needs an image/],
-    [{ target: "swarm", topology: { image: "a:1", balancer: { kind: "nginx" } } }, /take haproxy or envoy/],
     [{ target: "swarm", topology: { image: "a:1", tolerations: [{ key: "x" }] } }, /no tolerations/],
     [{ target: "swarm", topology: { image: "a:1", runtimeClass: "gvisor" } }, /leave runtimeClass out/],
     [{ target: "swarm", topology: { image: "a:1", nodeSelector: { gpu: "" } } }, /give gpu one/],
@@ -179,16 +176,9 @@ describe("what does not fit a target is refused before anything is written", () 
     [{ target: "slurm", topology: { image: "a:1", runtimeClass: "gvisor" } }, /unisolated: leave runtimeClass out/],
     [{ target: "slurm", topology: { image: "a:1", nodeSelector: { constraint: "" } } }, /constraint: "feature"/],
     [{ target: "compose", topology: {} }, /add image or directory/],
-    [{ target: "compose", topology: { image: "a:1", nodes: 201, balancer: { kind: "nginx" } } }, /at most 200 servers/],
-    [
-      { target: "compose", topology: { image: "a:1", balancer: { kind: "nginx", metricsPort: 9902 } } },
-      /leave metricsPort out/,
-    ],
     [{ target: "slurm", topology: {} }, /add one of them/],
-    [{ target: "slurm", topology: { directory: ".", nodes: 2, balancer: { kind: "nginx" } } }, /too late for nginx/],
     [{ target: "slurm", topology: { directory: ".", nodeSelector: { pool: "x" } } }, /constraint/],
     [{ target: "haproxy", topology: {} }, /--backend 10\.0\.0\.5:8000/],
-    [{ target: "nginx", topology: {}, backends: ["env:8000"] }, /give the address of env/],
     [{ target: "envoy", topology: {}, backends: ["env"] }, /A backend is host:port/],
     [{ target: "compose", topology: { image: "a:1" }, backends: BACKENDS }, /compose finds its servers/],
     [{ target: "haproxy", topology: {}, backends: [...BACKENDS, ...BACKENDS] }, /127\.0\.0\.1:8001 is named twice/],

@@ -5,10 +5,9 @@ import { renderEnvoy } from "./envoy.js";
 import { renderHaproxy } from "./haproxy.js";
 import { renderKubernetes } from "./kubernetes.js";
 import { renderMonitoring } from "./monitoring.js";
-import { renderNginx } from "./nginx.js";
 import { renderSlurm } from "./slurm.js";
 import { renderSwarm } from "./swarm.js";
-import { type Balancer, isBalancer, type RenderedFiles, type Target } from "./targets.js";
+import { BALANCERS, type Balancer, isBalancer, type RenderedFiles, type Target } from "./targets.js";
 
 /**
  * Renders the files of a target. `backends` (`host:port`) are the servers that a balancer of its own stands before.
@@ -17,7 +16,7 @@ import { type Balancer, isBalancer, type RenderedFiles, type Target } from "./ta
 export function renderTarget(target: Target, topology: Topology, backends: readonly string[] = []): RenderedFiles {
   if (backends.length > 0 && !isBalancer(target)) {
     throw new ConfigError(
-      `Backends are for a balancer of its own (envoy, haproxy, nginx); ${target} finds its servers.`,
+      `Backends are for a balancer of its own (${BALANCERS.join(", ")}); ${target} finds its servers.`,
     );
   }
   if (target === "kubernetes") return renderKubernetes(topology);
@@ -39,8 +38,7 @@ export function renderTarget(target: Target, topology: Topology, backends: reado
 
 function renderBalancer(kind: Balancer, topology: Topology, backends: readonly Backend[]): RenderedFiles {
   if (kind === "envoy") return { "envoy.yaml": renderEnvoy(topology, { backends }) };
-  if (kind === "haproxy") return { "haproxy.cfg": renderHaproxy(topology, { backends }) };
-  return { "nginx.conf": renderNginx(topology, backends) };
+  return { "haproxy.cfg": renderHaproxy(topology, { backends }) };
 }
 
 function named(backends: readonly string[]): Backend[] {

@@ -106,9 +106,6 @@ function renderReader(onPort: string, onEnd = ""): string {
 function renderManyNodes(topology: Topology, nodes: number): string {
   const { balancer } = topology;
   const kind = balancer.kind ?? "haproxy";
-  if (kind === "nginx") {
-    throw new ConfigError("Which nodes a job gets is known when it runs, too late for nginx: take haproxy or envoy.");
-  }
   const file = kind === "envoy" ? "envoy.yaml" : "haproxy.cfg";
   const config = kind === "envoy" ? renderEnvoy(topology, { isJob: true }) : renderHaproxy(topology, { isJob: true });
   const line =

@@ -191,7 +191,7 @@ for (const [kind, { require }] of Object.entries(BALANCERS)) {
       await expect(client.step(TALLY)).rejects.toMatchObject({ name: "ConnectionError", outcome: "lost" });
       for (const { header } of sessions) {
         const { status, body } = await stepHttp(fleet.url, { "openenv-session": header });
-        // HAProxy keeps in memory where sessions live; for the others the clients do.
+        // HAProxy keeps in memory where sessions live; for Envoy the clients do.
         if (kind === "haproxy" && status === 404) expect(body).toMatchObject({ code: "SESSION_ERROR" });
         else expect(body).toMatchObject({ observation: tallied(1) });
       }

@@ -27,9 +27,6 @@ export function renderSwarm(topology: Topology): RenderedFiles {
       "A swarm needs an image that its nodes can pull: build and push the directory, then name it.",
     );
   }
-  if (kind === "nginx") {
-    throw new ConfigError("nginx needs addresses that stay, which a swarm has none of: take haproxy or envoy.");
-  }
   if (tolerations.length > 0) throw new ConfigError("A swarm has no tolerations: leave them out.");
   if (runtimeClass !== undefined) {
     throw new ConfigError("A swarm has one runtime, that of its nodes: leave runtimeClass out, and set it there.");
@@ -38,12 +35,8 @@ export function renderSwarm(topology: Topology): RenderedFiles {
   if (bare !== undefined) throw new ConfigError(`A swarm compares labels with a value: give ${bare} one.`);
   refuseHost("A swarm", topology);
   const limits = { cpus: String(resources.cpus), memory: `${resources.memoryMb}M` };
-  const inside = { ...topology, balancer: { ...balancer, host: "0.0.0.0" } };
-  const config =
-    kind === "envoy"
-      ? renderEnvoy(inside, { discovery: { name: "tasks.env" } })
-      : renderHaproxy(inside, { discovery: { name: "tasks.env" } });
-  const files = balancerFiles(kind, config);
+  const renderConfig = kind === "envoy" ? renderEnvoy : renderHaproxy;
+  const files = balancerFiles(kind, renderConfig(topology, { discovery: { name: "tasks.env" } }));
   // What a config says cannot be changed: another text needs another name.
   const configs = files.map(({ file, target, text }) => ({ source: `balancer-${fingerprint(text)}`, target, file }));
   const stack = {

@@ -1,5 +1,5 @@
 /** What stands before the servers; each is also a target of its own. */
-export const BALANCERS = ["envoy", "haproxy", "nginx"] as const;
+export const BALANCERS = ["envoy", "haproxy"] as const;
 export type Balancer = (typeof BALANCERS)[number];
 
 /** What `openenv deploy render` renders for. */

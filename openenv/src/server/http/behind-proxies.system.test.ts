@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "vitest";
-import { BALANCERS, run } from "../../../test-support/balancers.js";
+import { BALANCERS, NGINX, run } from "../../../test-support/balancers.js";
 import { useServers } from "../../../test-support/servers.js";
 import { expectNoOperator } from "../../../test-support/stranger.js";
 import { findFreePort } from "../../util/free-port.js";
@@ -38,8 +38,8 @@ backend servers
 `,
 };
 
-for (const kind of ["nginx", "haproxy"] as const) {
-  const component = await BALANCERS[kind].require();
+for (const [kind, { require, args }] of Object.entries({ nginx: NGINX, haproxy: BALANCERS.haproxy })) {
+  const component = await require();
 
   test.skipIf(!component.available)(
     `who comes by way of ${kind} is no operator of a server without a token`,
@@ -47,9 +47,9 @@ for (const kind of ["nginx", "haproxy"] as const) {
       const server = await start();
       const folder = await mkdtemp(join(tmpdir(), "openenv-proxy-"));
       const [config, port] = [join(folder, "config"), await findFreePort()];
-      await writeFile(config, CONFIGS[kind](port, new URL(server.url).host));
+      await writeFile(config, CONFIGS[kind as keyof typeof CONFIGS](port, new URL(server.url).host));
       const url = `http://127.0.0.1:${port}`;
-      const proxy = await run(component.path, BALANCERS[kind].args(config), url);
+      const proxy = await run(component.path, args(config), url);
       try {
         await expectNoOperator(server, url);
       } finally {
