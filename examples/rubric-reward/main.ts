@@ -10,7 +10,6 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import {
   type Action,
-  createShuffledSampler,
   createTasks,
   defineContract,
   defineEnvironment,
@@ -137,10 +136,9 @@ await using server = await serve(environment, { port: 0, logLevel: "silent" });
 async function evaluate(policy: Policy): Promise<number> {
   await using env = await connect(server.url, contract);
   const count = await env.tasks.count("train");
-  const sampler = createShuffledSampler(count, 1);
   const rewards: number[] = [];
-  for (let episode = 0; episode < count; episode++) {
-    let result = await env.reset({ split: "train", index: sampler.next() });
+  for (let index = 0; index < count; index++) {
+    let result = await env.reset({ split: "train", index });
     while (!result.done) {
       const { text, limit, tries } = result.observation;
       result = await env.step({ headline: policy(text, limit, tries) });

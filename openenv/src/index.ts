@@ -49,12 +49,6 @@ export { RubricList } from "./env/rubrics/rubric-list.js";
 export { Sequential } from "./env/rubrics/sequential.js";
 export { type TrajectoryOptions, TrajectoryRubric, type TrajectoryStep } from "./env/rubrics/trajectory.js";
 export { WeightedSum } from "./env/rubrics/weighted-sum.js";
-export {
-  createSeededSampler,
-  createShuffledSampler,
-  createWeightedSampler,
-  type Sampler,
-} from "./env/samplers.js";
 export { createTasks, type ListedTasks, type TaskList } from "./env/task-lists.js";
 export type { Task, TaskProvider, TaskSplit } from "./env/tasks.js";
 export type { CallToolAction, ToolObservation } from "./env/tool-schemas.js";
