@@ -41,6 +41,12 @@ export function refuseReplicas(provider: string, spec: StartOptions): void {
   );
 }
 
+/** For a provider that starts several. @throws ConfigError that says how many it starts. */
+export function checkReplicas(replicas: number, least: number, most: number): void {
+  if (Number.isInteger(replicas) && replicas >= least && replicas <= most) return;
+  throw new ConfigError(`replicas must be an integer from ${least} to ${most}, got ${replicas}.`);
+}
+
 /** For a provider that cannot start this. @throws ConfigError that says what it starts, and `instead`. */
 export function refuseSource(provider: string, takes: string, instead: string): never {
   throw new ConfigError(`The ${provider} provider starts ${takes}; ${instead}.`);

@@ -1,6 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { ConfigError } from "../../errors.js";
-import { refuseSource } from "../check-options.js";
+import { checkReplicas, refuseSource } from "../check-options.js";
 import { guard } from "../guard.js";
 import { makeRemovable } from "../make-removable.js";
 import type { Provider, Started, StartSpec } from "../provider.js";
@@ -42,9 +41,7 @@ const SWEEP = new URL("./sweep.js", import.meta.url).href;
 async function startWorkload(spec: StartSpec, options: KubernetesProviderOptions): Promise<Started> {
   if (!("image" in spec)) refuseSource(NAME, "an image", "build and push one from the folder (`openenv push`)");
   const { image, replicas } = spec;
-  if (replicas !== undefined && !(Number.isInteger(replicas) && replicas >= 1 && replicas <= MAX_REPLICAS)) {
-    throw new ConfigError(`replicas is ${replicas}; give a whole number from 1 to ${MAX_REPLICAS}.`);
-  }
+  if (replicas !== undefined) checkReplicas(replicas, 1, MAX_REPLICAS);
   const { containerPort: port = DEFAULT_PORT, reach: way } = options;
   // A page may use the server under the name that the Ingress publishes.
   const published = typeof way === "object" ? { ALLOWED_HOSTS: hostOf(way) } : {};

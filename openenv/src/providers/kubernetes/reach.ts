@@ -1,9 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { V1Pod } from "@kubernetes/client-node";
-import { httpUrl } from "../../util/http-url.js";
 import type { Acquired, Start } from "../acquired.js";
-import { waitAllReady } from "../ready.js";
-import { type Backend, createBalancer } from "../swarm/balancer.js";
+import { type Backend, balanceReady } from "../balancer.js";
 import type { Cluster } from "./cluster.js";
 import { createForwarder, type Forwarder } from "./forwarder.js";
 import type { Workload } from "./manifests.js";
@@ -21,22 +19,13 @@ export async function reach(cluster: Cluster, workload: Workload, reaching: Reac
   const way = options.reach ?? (process.env["KUBERNETES_SERVICE_HOST"] ? "cluster-dns" : "port-forward");
   if (typeof way === "object") return `${way.tlsSecret ? "https" : "http"}://${way.ingressHost}`;
   if (way === "cluster-dns" && replicas === undefined) return `http://${name}.${cluster.namespace}.svc:${port}`;
-  const balancer = await createBalancer();
-  start.onRelease(() => balancer.close());
   const ways = way === "cluster-dns" ? createDirectWays(port) : createForwardedWays(cluster, port);
   const follower = new AbortController();
   start.onRelease(async () => {
     follower.abort();
     await ways.close();
   });
-  const first = await ways.to(pods);
-  start.progress(`waiting for the answer to a reset of all ${pods.length} Pods`);
-  await waitAllReady(
-    first.map(({ host, port }) => httpUrl(host, port)),
-    reaching,
-    start.signal,
-  );
-  balancer.use(first);
+  const balancer = await balanceReady(start, await ways.to(pods), reaching);
   const use = async (present: readonly V1Pod[]): Promise<void> => balancer.use(await ways.to(present));
   if (replicas !== undefined) void follow(cluster, name, { signal: follower.signal, use, pods });
   return balancer.url;

@@ -3,17 +3,16 @@ import { mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises"
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { ConfigError, ProviderError } from "../../errors.js";
+import { ProviderError } from "../../errors.js";
 import { httpUrl } from "../../util/http-url.js";
 import type { Start } from "../acquired.js";
-import { refuseSource } from "../check-options.js";
+import { balanceReady } from "../balancer.js";
+import { checkReplicas, refuseSource } from "../check-options.js";
 import { renderLabels } from "../docker/labels.js";
 import { guard } from "../guard.js";
 import type { Provider, Started, StartSpec } from "../provider.js";
-import { waitAllReady } from "../ready.js";
 import { startEnvironment } from "../start.js";
 import { stateDir } from "../state-dir.js";
-import { createBalancer } from "../swarm/balancer.js";
 import { runSlurm } from "./command.js";
 import { ASK_EVERY_MS, cancelJobs, describeJob, isOver, readJob, waitForEnd } from "./job.js";
 import { checkOptions, renderArguments, type SlurmProviderOptions } from "./options.js";
@@ -50,9 +49,8 @@ async function startJob(spec: StartSpec, options: SlurmProviderOptions): Promise
   }
   const { nodes = 1, host = "0.0.0.0", cpus, sharedDir = join(stateDir(), "slurm") } = options;
   const { replicas: count = nodes } = spec;
-  if (!Number.isInteger(count) || count < nodes || count > MAX_SERVERS) {
-    throw new ConfigError(`replicas is ${count}; give a whole number from ${nodes} (one a node) to ${MAX_SERVERS}.`);
-  }
+  // At least one on each node.
+  checkReplicas(count, nodes, MAX_SERVERS);
   return startEnvironment(NAME, spec, async (start) => {
     const target = resolve(spec.directory);
     if (!(await stat(target).catch(() => undefined))) {
@@ -72,14 +70,10 @@ async function startJob(spec: StartSpec, options: SlurmProviderOptions): Promise
     const addresses = await waitForServers(start, { id, dir, count });
     const nodes = addresses.map(({ node }) => node);
     const ended = (signal: AbortSignal) => waitForEnd(id as string, nodes, signal);
-    const urls = addresses.map(({ host: at, port }) => httpUrl(at, port));
-    if (count === 1) return { url: urls, logs, ended };
-    start.progress(`waiting for the answer to a reset of all ${count}`);
-    await waitAllReady(urls, { logs, ended }, start.signal);
-    const balancer = await createBalancer();
-    start.onRelease(() => balancer.close());
-    balancer.use(addresses.map(({ host: at, port }, number) => ({ id: String(number), host: at, port })));
-    return { url: balancer.url, logs, ended };
+    if (count === 1) return { url: addresses.map(({ host: at, port }) => httpUrl(at, port)), logs, ended };
+    const backends = addresses.map(({ host: at, port }, number) => ({ id: String(number), host: at, port }));
+    const { url } = await balanceReady(start, backends, { logs, ended });
+    return { url, logs, ended };
   });
 }
 

@@ -5,8 +5,8 @@ import { expect, onTestFinished, test } from "vitest";
 import { counterContract } from "../../../test-support/counter.js";
 import { useServers } from "../../../test-support/servers.js";
 import { defineEnvironment } from "../../env/environment.js";
+import type { Backend } from "../balancer.js";
 import { createEngine } from "../docker/engine.js";
-import type { Backend } from "./balancer.js";
 import { createReplicas } from "./replicas.js";
 
 const servers = useServers();

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { ProviderError } from "../../errors.js";
+import type { Backend } from "../balancer.js";
 import { type Engine, EngineError } from "../docker/engine.js";
 import { waitReady } from "../ready.js";
-import type { Backend } from "./balancer.js";
 
 export interface ReplicasOptions {
   engine: Engine;

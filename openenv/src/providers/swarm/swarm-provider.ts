@@ -1,5 +1,6 @@
-import { ConfigError, OpenEnvError, ProviderError } from "../../errors.js";
-import { refuseSource } from "../check-options.js";
+import { OpenEnvError, ProviderError } from "../../errors.js";
+import { createBalancer } from "../balancer.js";
+import { checkReplicas, refuseSource } from "../check-options.js";
 import { findEngine } from "../docker/connection.js";
 import { containerName, portCandidates } from "../docker/container.js";
 import { createEngine, type Engine, EngineError } from "../docker/engine.js";
@@ -10,7 +11,6 @@ import { guard } from "../guard.js";
 import { makeRemovable } from "../make-removable.js";
 import { DEFAULT_START_TIMEOUT_MS, type Provider, type Started, type StartSpec } from "../provider.js";
 import { startEnvironment } from "../start.js";
-import { createBalancer } from "./balancer.js";
 import { parseOptions, type ServiceSettings, type SwarmProviderOptions } from "./options.js";
 import { createReplicas } from "./replicas.js";
 import { renderLife, renderService } from "./service.js";
@@ -55,7 +55,8 @@ async function startService(spec: StartSpec, settings: ServiceSettings): Promise
   const { env } = spec;
   const image = checkImage(spec.image);
   const { containerPort } = settings;
-  const count = parseReplicas(spec);
+  const { replicas: count = DEFAULT_REPLICAS } = spec;
+  checkReplicas(count, 1, MAX_REPLICAS);
   let exchange: ((image: string, signal: AbortSignal) => Promise<void>) | undefined;
   const started = await startEnvironment(NAME, spec, async (start) => {
     const address = findEngine(process.env);
@@ -77,8 +78,7 @@ async function startService(spec: StartSpec, settings: ServiceSettings): Promise
       () => removeService(engine, name),
     );
     start.running({ logs });
-    const balancer = await createBalancer(settings.port);
-    start.onRelease(() => balancer.close());
+    const balancer = await createBalancer(start, settings.port);
     const replicas = createReplicas({ engine, name, node, ports: () => ports, use: balancer.use });
     start.onRelease(() => replicas.close());
     await replicas.waitFor(count, start.signal, start.progress);
@@ -119,11 +119,6 @@ const SWEEP = new URL("./sweep.js", import.meta.url).href;
 
 const DEFAULT_REPLICAS = 2;
 const MAX_REPLICAS = 1_000;
-
-function parseReplicas({ replicas = DEFAULT_REPLICAS }: StartSpec): number {
-  if (Number.isInteger(replicas) && replicas >= 1 && replicas <= MAX_REPLICAS) return replicas;
-  throw new ConfigError(`replicas is ${replicas}; give a whole number from 1 to ${MAX_REPLICAS}.`);
-}
 
 /** The node of the swarm that the engine is. @throws ProviderError PROVIDER_UNAVAILABLE when it manages none. */
 async function findNode(engine: Engine, signal: AbortSignal): Promise<string> {

@@ -8,7 +8,10 @@ import {
 } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { ProviderError } from "../../errors.js";
+import { ProviderError } from "../errors.js";
+import { httpUrl } from "../util/http-url.js";
+import type { Acquired, Start } from "./acquired.js";
+import { waitAllReady } from "./ready.js";
 import { createSessionOwners, nameOfNew, namesOf } from "./session-owners.js";
 
 /** One of the servers behind the address. */
@@ -20,20 +23,37 @@ export interface Backend {
   isAway?(): boolean;
 }
 
-export interface Balancer extends AsyncDisposable {
+export interface Balancer {
   /** `http://127.0.0.1:port`. */
   readonly url: string;
   /** From now on these take what is new; sockets of one that is not among them go on until it ends them. */
   use(backends: readonly Backend[]): void;
-  close(): Promise<void>;
 }
 
 /**
- * One address on this machine in front of several servers. A socket stays with the server that took it; a request that
- * names a session goes to the server that opened it; everything else goes to the one with the fewest sockets.
- * @throws ProviderError START_FAILED when the port cannot be had.
+ * Waits until each server has answered a reset, then balances over all of them.
+ * @throws ProviderError when one of them ends before that.
  */
-export async function createBalancer(port = 0): Promise<Balancer> {
+export async function balanceReady(
+  start: Start,
+  backends: readonly Backend[],
+  source: Required<Pick<Acquired, "logs" | "ended">>,
+): Promise<Balancer> {
+  start.progress(`waiting for the answer to a reset of all ${backends.length}`);
+  const urls = backends.map(({ host, port }) => httpUrl(host, port));
+  await waitAllReady(urls, source, start.signal);
+  const balancer = await createBalancer(start);
+  balancer.use(backends);
+  return balancer;
+}
+
+/**
+ * One address on this machine in front of several servers, until the start is released. A socket stays with the server
+ * that took it; a request that names a session goes to the server that opened it; everything else goes to the one with
+ * the fewest sockets.
+ * @throws ProviderError START_FAILED when the port is not available.
+ */
+export async function createBalancer(start: Pick<Start, "onRelease">, port = 0): Promise<Balancer> {
   const owners = createSessionOwners();
   const sockets = new Map<string, number>();
   const open = new Set<Duplex>();
@@ -94,22 +114,19 @@ export async function createBalancer(port = 0): Promise<Balancer> {
     const message = `Port ${port} of 127.0.0.1 cannot be had (${error.message}); leave \`port\` out to get a free one.`;
     throw new ProviderError("START_FAILED", message, { cause: error });
   });
-  const close = async (): Promise<void> => {
-    if (!server.listening) return;
+  start.onRelease(async () => {
     const closed = once(server, "close");
     server.close();
     server.closeAllConnections();
     for (const socket of open) socket.destroy();
     await closed;
-  };
+  });
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     use: (next) => {
       backends = [...next];
       owners.keep(next.map(({ id }) => id));
     },
-    close,
-    [Symbol.asyncDispose]: close,
   };
 }
 

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
-import { NO_SESSION, SESSION_HEADER } from "../../protocol/http.js";
-import { isObject } from "../../util/is-object.js";
+import { NO_SESSION, SESSION_HEADER } from "../protocol/http.js";
+import { isObject } from "../util/is-object.js";
 
 /** Which server opened a session that is not bound to a socket: over HTTP, or over MCP. */
 export interface SessionOwners {

@@ -2,9 +2,10 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer } from "node:net";
 import { text } from "node:stream/consumers";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { useServers } from "../../../test-support/servers.js";
-import { openTestSocket, type TestSocket } from "../../../test-support/socket.js";
+import { useServers } from "../../test-support/servers.js";
+import { openTestSocket, type TestSocket } from "../../test-support/socket.js";
 import { type Backend, createBalancer } from "./balancer.js";
+import { createReleases } from "./releases.js";
 
 const servers = useServers();
 
@@ -12,10 +13,11 @@ const servers = useServers();
 async function startBalanced(count: number, options = {}) {
   const running = await Promise.all(Array.from({ length: count }, () => servers.start(options)));
   const backends = running.map(({ url }): Backend => ({ id: url, host: "127.0.0.1", port: Number(new URL(url).port) }));
-  const balancer = await createBalancer();
-  onTestFinished(() => balancer.close());
+  const releases = createReleases();
+  onTestFinished(async () => void (await releases.run()));
+  const balancer = await createBalancer({ onRelease: releases.add });
   balancer.use(backends);
-  return { balancer, running, backends };
+  return { balancer, running, backends, releases };
 }
 
 async function open(url: string, path = "/ws"): Promise<TestSocket> {
@@ -79,17 +81,16 @@ describe("sockets", () => {
 
   test("are not taken at a port that is taken, which is named", async () => {
     const { port } = await servers.start();
-    await expect(createBalancer(port)).rejects.toMatchObject({
+    await expect(createBalancer({ onRelease: onTestFinished }, port)).rejects.toMatchObject({
       code: "START_FAILED",
       message: expect.stringMatching(new RegExp(`Port ${port} .*EADDRINUSE.*leave .port. out`)),
     });
   });
 
   test("end with the balancer", async () => {
-    const { balancer } = await startBalanced(1);
+    const { balancer, releases } = await startBalanced(1);
     const socket = await open(balancer.url);
-    await balancer.close();
-    await balancer.close();
+    expect(await releases.run()).toEqual([]);
     expect((await socket.closed).code).toBe(1006);
   });
 });
