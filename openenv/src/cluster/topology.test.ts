@@ -15,7 +15,13 @@ test("a node holds the sessions of all its workers", () => {
 test("all that is wrong is said at once, each with its key", () => {
   const given = { nodes: 0, workers: 1.5, balancer: { kind: "apache" }, nodez: 3, resources: { gpus: -1 } };
   const wrong = () => parseTopology(given);
-  for (const part of [/nodes: at least 1/, /workers: /, /balancer\.kind: must be one of envoy/, /nodez/, /resources\.gpus/]) {
+  for (const part of [
+    /nodes: at least 1/,
+    /workers: /,
+    /balancer\.kind: must be one of envoy/,
+    /nodez/,
+    /resources\.gpus/,
+  ]) {
     expect(wrong).toThrow(part);
   }
   expect(wrong).toThrow(expect.objectContaining({ code: "INVALID_CONFIG" }));

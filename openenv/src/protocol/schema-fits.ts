@@ -1,5 +1,15 @@
 import { limitsFit } from "./schema-limits.js";
-import { asList, asNode, covers, dereference, isComparable, type Node, openness, othersOf, variantsOf } from "./schema-variants.js";
+import {
+  asList,
+  asNode,
+  covers,
+  dereference,
+  isComparable,
+  type Node,
+  openness,
+  othersOf,
+  variantsOf,
+} from "./schema-variants.js";
 
 /** `sent`: clients send such values. `received`: they receive them. */
 export type Direction = "sent" | "received";
@@ -41,7 +51,8 @@ function fits(all: Comparison, nodes: [unknown, unknown]): boolean {
   const [senders, receivers] = all.direction === "sent" ? [olds, news] : [news, olds];
   const fit = senders.every((sender) => {
     const comparable = receivers.filter((receiver) => isComparable(receiver, sender));
-    if (comparable.length > 0 && !comparable.some((receiver) => nodesFit(all, sender.node, receiver.node))) return false;
+    if (comparable.length > 0 && !comparable.some((receiver) => nodesFit(all, sender.node, receiver.node)))
+      return false;
     return receivers.some((receiver) => covers(receiver, sender));
   });
   pairs.delete(next);

@@ -231,7 +231,10 @@ test("schemas that are none are compared without an error", () => {
 });
 
 test("a client refuses what breaks and nothing else, whatever the schemas are", () => {
-  const limits = fc.record({ minimum: fc.nat(2), maxLength: fc.nat(2), format: fc.constant("uuid") }, { requiredKeys: [] });
+  const limits = fc.record(
+    { minimum: fc.nat(2), maxLength: fc.nat(2), format: fc.constant("uuid") },
+    { requiredKeys: [] },
+  );
   const scalar = fc
     .tuple(fc.constantFrom("string", "integer", "number", "null", undefined), limits)
     .map(([type, more]): Json => (type === undefined ? more : { type, ...more }));
