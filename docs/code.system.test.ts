@@ -16,7 +16,7 @@ describe.skipIf(!python.available)("the Python of every page", () => {
   beforeAll(async () => {
     writeProjects(PROJECTS);
     venv = await createVenv(python.path);
-    for (const name of ENVIRONMENTS) await installClient(venv, name);
+    await installClients(venv);
   }, TIME_LIMIT.timeout);
 
   afterAll(() => venv[Symbol.asyncDispose]());
@@ -26,15 +26,17 @@ describe.skipIf(!python.available)("the Python of every page", () => {
   }
 });
 
-/** From a copy: pip builds in the folder that it installs. */
-async function installClient(venv: Venv, name: string): Promise<void> {
-  const dir = await mkdtemp(join(tmpdir(), "openenv-client-"));
+/** From copies: pip builds in the folder that it installs. */
+async function installClients(venv: Venv): Promise<void> {
+  const home = await mkdtemp(join(tmpdir(), "openenv-clients-"));
   try {
-    for (const path of ["pyproject.toml", `${name}_env`]) {
-      await cp(join(ROOT, "envs", name, path), join(dir, path), { recursive: true });
+    for (const name of ENVIRONMENTS) {
+      for (const path of ["pyproject.toml", `${name}_env`]) {
+        await cp(join(ROOT, "envs", name, path), join(home, name, path), { recursive: true });
+      }
     }
-    await venv.install(dir);
+    await venv.install(...ENVIRONMENTS.map((name) => join(home, name)));
   } finally {
-    await rm(dir, { recursive: true, force: true });
+    await rm(home, { recursive: true, force: true });
   }
 }

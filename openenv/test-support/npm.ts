@@ -1,4 +1,5 @@
-import { execFile } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
 import { promisify } from "node:util";
 
 /** How tests install: quietly, and from the cache where it can be. */
@@ -18,4 +19,33 @@ export async function npm(cwd: string, ...args: string[]): Promise<{ stdout: str
 export function cleanEnv(): NodeJS.ProcessEnv {
   const kept = Object.entries(process.env).filter(([name]) => !/^npm_|^VITEST|^NODE_ENV$|^FORCE_COLOR$/i.test(name));
   return { ...Object.fromEntries(kept), NO_COLOR: "1" };
+}
+
+export interface Started extends AsyncDisposable {
+  /** Resolves with the first match in what was printed; fails when the program ends without it. */
+  printed(pattern: RegExp): Promise<RegExpExecArray>;
+}
+
+/** A program with all that it starts, in its own process group and without the settings of the tests. */
+export function startProgram(cwd: string, command: string[], env: Record<string, string> = {}): Started {
+  const [file = "", ...args] = command;
+  const child = spawn(file, args, { cwd, env: { ...cleanEnv(), ...env }, detached: true });
+  let text = "";
+  for (const stream of [child.stdout, child.stderr]) stream.setEncoding("utf8").on("data", (part) => (text += part));
+  const exited = once(child, "close");
+  return {
+    async printed(pattern) {
+      for (let ended = false; ; ) {
+        const match = pattern.exec(text);
+        if (match) return match;
+        if (ended) throw new Error(`ended without ${pattern}:\n${text}`);
+        const news = [child.stdout, child.stderr].map((stream) => once(stream, "data"));
+        await Promise.race([...news, exited.then(() => (ended = true))]);
+      }
+    },
+    async [Symbol.asyncDispose]() {
+      if (child.exitCode === null && child.pid !== undefined) process.kill(-child.pid, "SIGTERM");
+      await exited;
+    },
+  };
 }

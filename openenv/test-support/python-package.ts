@@ -41,7 +41,7 @@ export async function runPython(python: string, script: string, cwd: string): Pr
 export interface Venv extends AsyncDisposable {
   readonly python: string;
   /** Installs with pip, without what it depends on: that is there already. */
-  install(source: string): Promise<void>;
+  install(...sources: string[]): Promise<void>;
 }
 
 /** A virtual environment that has what another Python has beside its own. */
@@ -55,8 +55,8 @@ export async function createVenv(python: string): Promise<Venv> {
   await writeFile(join(here?.trim() ?? "", "tests.pth"), there ?? "");
   return {
     python: own,
-    async install(source) {
-      await run(own, ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", source]);
+    async install(...sources) {
+      await run(own, ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", ...sources]);
     },
     [Symbol.asyncDispose]: () => rm(dir, { recursive: true, force: true }),
   };

@@ -1,13 +1,12 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, writeFile } from "node:fs/promises";
 import { delimiter, dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
 import { connect } from "../../openenv/src/connect.js";
-import { runCommand } from "../../openenv/test-support/command-line.js";
-import { cleanEnv, INSTALL_FLAGS, npm } from "../../openenv/test-support/npm.js";
+import { createProject, type Project, runCommand } from "../../openenv/test-support/command-line.js";
+import { cleanEnv } from "../../openenv/test-support/npm.js";
 import { createNpmImage } from "../../openenv/test-support/npm-image.js";
 import { requireDocker } from "../../openenv/test-support/requirement.js";
 import { renderSnippets } from "../src/views/about/snippets.js";
@@ -20,8 +19,8 @@ describe.skipIf(!docker.available)("the Docker snippet", () => {
     const port = 21_000 + (process.pid % 10_000);
     const code = renderSnippets({ ...OPTIONS, name, url: `http://localhost:${port}` })[3]?.code ?? "";
     expect(code).toContain(`http://localhost:${port + 1}/web/`);
-    await using folder = await makeFolder();
-    const shell = runShell(code, folder.dir);
+    await using project = await createProject();
+    const shell = runShell(code, await makeFolder(project));
     try {
       await shell.serves(`http://127.0.0.1:${port + 1}/health`);
       await using client = await connect(`http://127.0.0.1:${port + 1}`);
@@ -44,26 +43,21 @@ describe.skipIf(!docker.available)("the Docker snippet", () => {
 
 const OPTIONS = { action: {}, fits: true, reset: {}, mode: "simulation", guarded: false, spaceId: null } as const;
 
-/** As its author has it, but for a base image that surely has npm. */
-async function makeFolder(): Promise<AsyncDisposable & { dir: string }> {
-  const home = await mkdtemp(join(tmpdir(), "openenv-snippet-"));
-  const dir = join(home, "boxed-game");
-  const remove = () => rm(home, { recursive: true, force: true, maxRetries: 5 });
-  try {
-    expect(await runCommand(["init", "boxed-game"], { cwd: home })).toMatchObject({ code: 0, stderr: "" });
-    await npm(dir, "ci", ...INSTALL_FLAGS);
-    const dockerfile = join(dir, "server/Dockerfile");
-    const base = await createNpmImage("node:20-slim");
-    const text = await readFile(dockerfile, "utf8");
-    const local = text
-      .replace(/^ARG BUILD_BASE=.*$/m, `ARG BUILD_BASE=${base}`)
-      .replace(/^ARG BASE=.*$/m, "ARG BASE=node:20-slim");
-    await writeFile(dockerfile, local);
-  } catch (error) {
-    await remove();
-    throw error;
-  }
-  return { dir, [Symbol.asyncDispose]: remove };
+/**
+ * As its author has it, but for a base image that surely has npm, and with openenv-ts of this repository. Its name is
+ * that of build.system.test.ts, so that the engine has the layer of its packages when that has run before.
+ */
+async function makeFolder(project: Project): Promise<string> {
+  expect(await runCommand(["init", "echo-env"], { cwd: project.dir })).toMatchObject({ code: 0, stderr: "" });
+  const dir = join(project.dir, "echo-env");
+  const dockerfile = join(dir, "server/Dockerfile");
+  const base = await createNpmImage("node:20-slim");
+  const text = await readFile(dockerfile, "utf8");
+  const local = text
+    .replace(/^ARG BUILD_BASE=.*$/m, `ARG BUILD_BASE=${base}`)
+    .replace(/^ARG BASE=.*$/m, "ARG BASE=node:20-slim");
+  await writeFile(dockerfile, local);
+  return dir;
 }
 
 /** The text as somebody pastes it into a terminal, with all that it starts. */

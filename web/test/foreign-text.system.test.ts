@@ -3,7 +3,7 @@ import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { OPERATOR_TOKEN, WITH_OPERATOR } from "../../openenv/test-support/operator.js";
-import { faultsInBothThemes } from "./axe.js";
+import { faults } from "./axe.js";
 import { DESK, PHONE, requireChromium, reset, steps, usePages, width } from "./pages.js";
 
 const chromium = await requireChromium();
@@ -111,12 +111,12 @@ describe.skipIf(!chromium.available)("text of an environment", () => {
         expect(box?.x).toBeGreaterThanOrEqual(0);
         expect((box?.x ?? 0) + (box?.width ?? 0)).toBeLessThanOrEqual(size.width);
       }
-      expect(await faultsInBothThemes(page)).toEqual([]);
+      expect(await faults(page)).toEqual([]);
       await page.locator(".pane--act .seg label", { hasText: "JSON" }).click();
       await page.getByRole("link", { name: "About", exact: true }).click();
       await page.getByRole("heading", { name: "Facts" }).waitFor();
       expect(await width(page)).toBeLessThanOrEqual(size.width);
-      expect(await faultsInBothThemes(page)).toEqual([]);
+      expect(await faults(page)).toEqual([]);
       await page.close();
     }
   }, 120_000);

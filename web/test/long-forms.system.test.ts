@@ -1,6 +1,6 @@
 import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
-import { faultsInBothThemes } from "./axe.js";
+import { faults } from "./axe.js";
 import { longForm, longTools } from "./long-forms.js";
 import { DESK, requireChromium, reset, usePages } from "./pages.js";
 
@@ -38,7 +38,7 @@ describe.skipIf(!chromium.available)("a form with 40 fields", () => {
         if (word === "fail") await expect.poll(() => isInWindow(page, ".pane--step .note"), WAIT).toBe(true);
         expect(await isInWindow(page, "form#action .send")).toBe(true);
         expect(await cutOff(page, ".step__head, .pane__head")).toEqual([]);
-        expect(await faultsInBothThemes(page)).toEqual([]);
+        expect(await faults(page)).toEqual([]);
       }
       // Two columns: below the form are the timeline and the state.
       if (size === SIZES["a tablet"]) return;

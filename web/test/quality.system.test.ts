@@ -16,89 +16,81 @@ const FIRST_LOAD = 250_000;
 describe.skipIf(!chromium.available)("the page", () => {
   const { start, open, expectProblem } = usePages(chromium);
 
-  for (const scheme of ["light", "dark"] as const) {
-    for (const [name, size] of [
-      ["a desk", DESK],
-      ["a phone", PHONE],
-    ] as const) {
-      test(`has no serious fault for people with disabilities: ${scheme}, ${name}`, async () => {
-        for (const environment of [wordle, zoo, echo]) {
-          const page = await open(await start(environment), { scheme, size });
-          expect(await faults(page)).toEqual([]);
-          await reset(page);
-          expect(await faults(page)).toEqual([]);
-          await page.getByRole("button", { name: "Reset options", exact: true }).click();
-          expect(await faults(page)).toEqual([]);
-        }
-      }, 240_000);
-    }
-  }
-
-  for (const scheme of ["light", "dark"] as const) {
-    test(`has no serious fault in what can go wrong either: an error, a failed step, the list of keys: ${scheme}`, async () => {
-      const page = await open(await start(zoo), { scheme });
+  test.each([
+    ["a desk", DESK],
+    ["a phone", PHONE],
+  ] as const)("has no serious fault for people with disabilities: %s", async (_, size) => {
+    for (const environment of [wordle, zoo, echo]) {
+      const page = await open(await start(environment), { size });
+      expect(await faults(page)).toEqual([]);
       await reset(page);
-      await page.getByRole("button", { name: /^Send ↵/ }).click();
-      await page.getByText(/fields to correct/).waitFor();
       expect(await faults(page)).toEqual([]);
-      await page.getByLabel("Name").fill("fail");
-      await page.getByLabel("Color").selectOption({ label: "red" });
-      await page.getByRole("button", { name: /^Send ↵/ }).click();
-      await page.getByText("The environment failed in this step").waitFor();
-      for (const tab of ["Diff", "Raw JSON", "Step"]) {
-        await page.getByRole("tab", { name: tab }).click();
-        expect(await faults(page)).toEqual([]);
-      }
-      await page.getByRole("button", { name: "Keyboard shortcuts" }).click();
+      await page.getByRole("button", { name: "Reset options", exact: true }).click();
       expect(await faults(page)).toEqual([]);
-      await page.keyboard.press("Escape");
-    }, 240_000);
+    }
+  }, 240_000);
 
-    test(`has no serious fault where there is no place, with and without a queue: ${scheme}`, async () => {
-      for (const [queueSize, words, status] of [
-        // Whether the refusal comes with the handshake or right after it decides how the page calls that.
-        [0, "The only place is taken.", /^(No connection|Reconnecting)$/],
-        [1, "You are number 1 in the queue.", "In the queue"],
-      ] as const) {
-        const server = await start(echo, { maxConcurrentEnvs: 1, queueSize });
-        const first = await open(server, { scheme });
-        await first.getByText("Connected", { exact: true }).waitFor();
-        for (const size of [DESK, PHONE]) {
-          const page = await open(server, { scheme, size });
-          await page.getByText(words).waitFor();
-          expect(await faults(page, status)).toEqual([]);
-          expect(await width(page)).toBeLessThanOrEqual(size.width);
-          await page.close();
-        }
-      }
-    }, 240_000);
-  }
+  test("has no serious fault in what can go wrong either: an error, a failed step, the list of keys", async () => {
+    const page = await open(await start(zoo));
+    await reset(page);
+    await page.getByRole("button", { name: /^Send ↵/ }).click();
+    await page.getByText(/fields to correct/).waitFor();
+    expect(await faults(page)).toEqual([]);
+    await page.getByLabel("Name").fill("fail");
+    await page.getByLabel("Color").selectOption({ label: "red" });
+    await page.getByRole("button", { name: /^Send ↵/ }).click();
+    await page.getByText("The environment failed in this step").waitFor();
+    for (const tab of ["Diff", "Raw JSON", "Step"]) {
+      await page.getByRole("tab", { name: tab }).click();
+      expect(await faults(page)).toEqual([]);
+    }
+    await page.getByRole("button", { name: "Keyboard shortcuts" }).click();
+    expect(await faults(page)).toEqual([]);
+    await page.keyboard.press("Escape");
+  }, 240_000);
 
-  for (const scheme of ["light", "dark"] as const) {
-    test(`has no serious fault when the server is gone, in a file and in its replay: ${scheme}`, async () => {
+  test("has no serious fault where there is no place, with and without a queue", async () => {
+    for (const [queueSize, words, status] of [
+      // Whether the refusal comes with the handshake or right after it decides how the page calls that.
+      [0, "The only place is taken.", /^(No connection|Reconnecting)$/],
+      [1, "You are number 1 in the queue.", "In the queue"],
+    ] as const) {
+      const server = await start(echo, { maxConcurrentEnvs: 1, queueSize });
+      const first = await open(server);
+      await first.getByText("Connected", { exact: true }).waitFor();
       for (const size of [DESK, PHONE]) {
-        const server = await start(wordle);
-        const page = await open(server, { scheme, size });
-        await reset(page);
-        await page.getByLabel("Message").fill("[crane]");
-        await page.getByRole("button", { name: /^Send/ }).click();
-        await page.getByRole("heading", { name: "Step 1" }).waitFor();
-        const recorded = await exported(page);
-        await imported(page, recorded);
-        await page.getByText("Read-only: 1 episode, 1 step.").waitFor();
-        expect(await faults(page)).toEqual([]);
-        if (size === PHONE) await page.locator("label", { hasText: /^Timeline$/ }).tap();
-        await page.getByRole("button", { name: "Replay" }).click();
-        await page.getByText(/is the first that differs|Every step is the same/).waitFor();
-        expect(await faults(page)).toEqual([]);
-        await page.getByRole("button", { name: "Back to the session" }).click();
-        await server.close();
-        await page.getByText("Connection lost.").waitFor();
-        expect(await faults(page, "Reconnecting")).toEqual([]);
+        const page = await open(server, { size });
+        await page.getByText(words).waitFor();
+        expect(await faults(page, status)).toEqual([]);
         expect(await width(page)).toBeLessThanOrEqual(size.width);
+        await page.close();
       }
-    }, 240_000);
-  }
+    }
+  }, 240_000);
+
+  test("has no serious fault when the server is gone, in a file and in its replay", async () => {
+    for (const size of [DESK, PHONE]) {
+      const server = await start(wordle);
+      const page = await open(server, { size });
+      await reset(page);
+      await page.getByLabel("Message").fill("[crane]");
+      await page.getByRole("button", { name: /^Send/ }).click();
+      await page.getByRole("heading", { name: "Step 1" }).waitFor();
+      const recorded = await exported(page);
+      await imported(page, recorded);
+      await page.getByText("Read-only: 1 episode, 1 step.").waitFor();
+      expect(await faults(page)).toEqual([]);
+      if (size === PHONE) await page.locator("label", { hasText: /^Timeline$/ }).tap();
+      await page.getByRole("button", { name: "Replay" }).click();
+      await page.getByText(/is the first that differs|Every step is the same/).waitFor();
+      expect(await faults(page)).toEqual([]);
+      await page.getByRole("button", { name: "Back to the session" }).click();
+      await server.close();
+      await page.getByText("Connection lost.").waitFor();
+      expect(await faults(page, "Reconnecting")).toEqual([]);
+      expect(await width(page)).toBeLessThanOrEqual(size.width);
+    }
+  }, 240_000);
 
   test("uses a wide screen, and no line of text grows as wide", async () => {
     const size = { width: 1920, height: 1080 };

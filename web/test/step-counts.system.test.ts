@@ -1,6 +1,6 @@
 import type { Page } from "playwright-core";
-import { describe, expect, test } from "vitest";
-import { createProject, startCommand } from "../../openenv/test-support/command-line.js";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createProject, type Project, type Running, startCommand } from "../../openenv/test-support/command-line.js";
 import { requireChromium, reset, steps, usePages } from "./pages.js";
 
 const chromium = await requireChromium();
@@ -36,8 +36,8 @@ interface Case {
   counted: number;
   /** The session ends with it: no third step is sent. */
   ends?: boolean;
-  /** Seconds. */
-  limit?: number;
+  /** By a server that gives a step one second. */
+  isLimited?: boolean;
   giveUp?: boolean;
 }
 
@@ -46,8 +46,8 @@ const CASES: Case[] = [
   { title: "an action that does not fit", mood: "none", told: "The action does not fit", counted: 2 },
   { title: "an exception of the author", mood: "throw", told: "The environment failed in this step", counted: 2 },
   { title: "an invalid result", mood: "invalid", told: "The environment failed in this step", counted: 3 },
-  { title: "a timeout of a step that yields", mood: "yield", told: "took too long", counted: 1, limit: 1, ends: true },
-  { title: "a timeout of a step that hangs", mood: "wait", told: "took too long", counted: 1, limit: 1, ends: true },
+  { title: "a timeout of a step that yields", mood: "yield", told: "took too long", counted: 1, isLimited: true, ends: true },
+  { title: "a timeout of a step that hangs", mood: "wait", told: "took too long", counted: 1, isLimited: true, ends: true },
   { title: "a step that was canceled", mood: "wait", told: "was canceled", counted: 1, ends: true, giveUp: true },
   { title: "a host that was lost", mood: "exit", told: "process ended", counted: 1, ends: true },
 ];
@@ -55,12 +55,23 @@ const CASES: Case[] = [
 describe.skipIf(!chromium.available)("the page counts the steps that the server counts", () => {
   const { open } = usePages(chromium);
 
-  test.for(CASES)("with $title", async ({ mood, told, counted, ends = false, limit, giveUp = false }) => {
-    await using project = await createProject({ "environment.ts": ENVIRONMENT });
-    const timeout = limit === undefined ? [] : ["--step-timeout", String(limit)];
-    const args = ["serve", "--port", "0", "--isolation", "process", ...timeout];
-    await using running = startCommand(args, { cwd: project.dir });
+  let project: Project;
+  let unlimited: Running;
+  let limited: Running;
+  beforeAll(async () => {
+    project = await createProject({ "environment.ts": ENVIRONMENT });
+    const args = ["serve", "--port", "0", "--isolation", "process"];
+    unlimited = startCommand(args, { cwd: project.dir });
+    limited = startCommand([...args, "--step-timeout", "1"], { cwd: project.dir });
+  });
+  afterAll(async () => {
+    for (const part of [limited, unlimited, project]) await part?.[Symbol.asyncDispose]();
+  });
+
+  test.for(CASES)("with $title", async ({ mood, told, counted, ends = false, isLimited = false, giveUp = false }) => {
+    const running = isLimited ? limited : unlimited;
     const [, url = ""] = await running.printed(/at (http:\S+)/);
+    const earlier = running.stderr.length;
     const page = await open({ url });
     await reset(page);
     await page.locator("label", { hasText: /^JSON$/ }).click();
@@ -74,8 +85,8 @@ describe.skipIf(!chromium.available)("the page counts the steps that the server 
     if (!ends) await page.getByRole("heading", { name: `Step ${counted}` }).waitFor();
     await page.close();
     // A page that has lost its session opens another one, which has no steps.
-    const [, logged] = await running.printed(/"steps":([1-9]\d*),"ms":\d+,"reason":.*"session ended"/);
-    expect(Number(logged)).toBe(counted);
+    const logged = () => /"steps":([1-9]\d*),"ms":\d+,"reason":.*"session ended"/.exec(running.stderr.slice(earlier))?.[1];
+    await expect.poll(logged, { timeout: 60_000 }).toBe(String(counted));
   });
 });
 

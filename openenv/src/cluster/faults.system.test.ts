@@ -9,7 +9,7 @@ import { type Fleet, openAll, RESET, startFleet, step, until } from "../../test-
 import { openDescriptors, serverDescriptors } from "../../test-support/processes.js";
 import { openTestSocket, type TestSocket } from "../../test-support/socket.js";
 
-const KILLS = 50;
+const KILLS = 20;
 const WORKERS = 3;
 const LANES = 8;
 const STEPS = 20;

@@ -281,7 +281,6 @@ describe.skipIf(!existsSync("/proc/self/stat"))("a server with workers", { timeo
   });
 
   test.each([
-    { flags: [], env: { WORKERS: "1" } },
     { flags: [], env: { WORKERS: "3" } },
     { flags: [], env: { WORKERS: "2", ISOLATION: "process" } },
     { flags: ["--watch"], env: { WORKERS: "1" } },

@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { sayText, startChatServer } from "../../../test-support/chat-server.js";
 import { counterModule, createProject, runCommand, startCommand } from "../../../test-support/command-line.js";
 import { parseEpisode } from "../../protocol/episode.js";
@@ -55,30 +55,40 @@ export default defineEnvironment(
 
 const read = (file: string) => readFileSync(file, "utf8").trimEnd().split("\n").map(parseEpisode);
 
-async function startCounter(files: Record<string, string> = {}, amount?: string) {
-  const project = await createProject({ "environment.ts": counterModule(amount), ...files });
-  const server = startCommand(["serve", "--port", "0"], { cwd: project.dir });
-  const [, url = ""] = await server.printed(/at (http:\S+)/);
+async function startServer(module: string) {
+  const project = await createProject({ "environment.ts": module });
+  const running = startCommand(["serve", "--port", "0"], { cwd: project.dir });
+  const [, url = ""] = await running.printed(/at (http:\S+)/);
   return {
     url,
-    dir: project.dir,
-    server,
-    file: join(project.dir, "episodes.jsonl"),
-    collect: (...args: string[]) => runCommand(["collect", url, ...args], { cwd: project.dir }),
+    running,
     async [Symbol.asyncDispose]() {
-      await server[Symbol.asyncDispose]();
+      await running[Symbol.asyncDispose]();
       await project[Symbol.asyncDispose]();
     },
   };
 }
 
+/** A folder with these files to collect in from the server. */
+async function createFolder({ url }: { url: string }, files: Record<string, string> = {}) {
+  const { dir, [Symbol.asyncDispose]: dispose } = await createProject(files);
+  const collect = (...args: string[]) => runCommand(["collect", url, ...args], { cwd: dir });
+  return { url, dir, file: join(dir, "episodes.jsonl"), collect, [Symbol.asyncDispose]: dispose };
+}
+
 describe("openenv collect", () => {
+  let counter: Awaited<ReturnType<typeof startServer>>;
+  beforeAll(async () => {
+    counter = await startServer(counterModule());
+  });
+  afterAll(() => counter?.[Symbol.asyncDispose]());
+
   test("writes whole episodes, a line each, played by the policy of a module", async () => {
-    await using counter = await startCounter({ "policy.ts": POLICY });
-    const { code, stdout } = await counter.collect("-n", "5", "--policy", "policy.ts", "--seed", "40", "--json");
+    await using folder = await createFolder(counter, { "policy.ts": POLICY });
+    const { code, stdout } = await folder.collect("-n", "5", "--policy", "policy.ts", "--seed", "40", "--json");
     expect(code).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject({ episodes: 5, failed: 0, steps: 15, mean_total_reward: 3 });
-    const episodes = read(counter.file).toSorted((a, b) => a.episode - b.episode);
+    const episodes = read(folder.file).toSorted((a, b) => a.episode - b.episode);
     expect(episodes.map(({ reset }) => reset["seed"])).toEqual([40, 41, 42, 43, 44]);
     for (const { environment, start, steps, end, total_reward } of episodes) {
       expect({ environment, end, total_reward }).toEqual({ environment: "counter_env", end: "done", total_reward: 3 });
@@ -93,12 +103,13 @@ describe("openenv collect", () => {
   });
 
   test("draws actions that fit the schema, the same for the same seed, and breaks off at the limit of steps", async () => {
-    await using counter = await startCounter({}, "0 * amount");
+    await using still = await startServer(counterModule("0 * amount"));
+    await using folder = await createFolder(still);
     for (const output of ["a.jsonl", "b.jsonl"]) {
-      expect((await counter.collect("-n", "3", "--max-steps", "4", "-o", output)).code).toBe(0);
+      expect((await folder.collect("-n", "3", "--max-steps", "4", "-o", output)).code).toBe(0);
     }
     const [a, b] = ["a.jsonl", "b.jsonl"].map((name) =>
-      read(join(counter.dir, name))
+      read(join(folder.dir, name))
         .toSorted((one, other) => one.episode - other.episode)
         .map(({ steps, end }) => ({ end, actions: steps.map(({ action }) => action) })),
     );
@@ -107,30 +118,30 @@ describe("openenv collect", () => {
   });
 
   test("goes on where an earlier run stopped, also in the middle of a line", async () => {
-    await using counter = await startCounter({ "policy.ts": POLICY });
-    await counter.collect("-n", "4", "--policy", "policy.ts");
-    const kept = read(counter.file).map(({ started_at, episode }) => ({ started_at, episode }));
-    const lines = readFileSync(counter.file, "utf8").split("\n");
-    writeFileSync(counter.file, `${lines.slice(0, 3).join("\n")}\n${lines[3]?.slice(0, 50)}`);
-    const { code } = await counter.collect("-n", "6", "--policy", "policy.ts");
+    await using folder = await createFolder(counter, { "policy.ts": POLICY });
+    await folder.collect("-n", "4", "--policy", "policy.ts");
+    const kept = read(folder.file).map(({ started_at, episode }) => ({ started_at, episode }));
+    const lines = readFileSync(folder.file, "utf8").split("\n");
+    writeFileSync(folder.file, `${lines.slice(0, 3).join("\n")}\n${lines[3]?.slice(0, 50)}`);
+    const { code } = await folder.collect("-n", "6", "--policy", "policy.ts");
     expect(code).toBe(0);
-    const after = read(counter.file);
+    const after = read(folder.file);
     expect(after.map(({ episode }) => episode).toSorted()).toEqual([0, 1, 2, 3, 4, 5]);
     expect(after.slice(0, 3)).toMatchObject(kept.slice(0, 3));
   });
 
   test("does not mix collections: other seeds, or a file that is none, are refused", async () => {
-    await using counter = await startCounter({ "policy.ts": POLICY });
-    await counter.collect("-n", "1", "--policy", "policy.ts");
-    const other = await counter.collect("-n", "2", "--policy", "policy.ts", "--seed", "7");
+    await using folder = await createFolder(counter, { "policy.ts": POLICY });
+    await folder.collect("-n", "1", "--policy", "policy.ts");
+    const other = await folder.collect("-n", "2", "--policy", "policy.ts", "--seed", "7");
     expect(other).toMatchObject({ code: 2, stderr: expect.stringMatching(/has episode 0 of .*give another --output/) });
-    writeFileSync(counter.file, "hello\n");
-    const broken = await counter.collect("-n", "2");
+    writeFileSync(folder.file, "hello\n");
+    const broken = await folder.collect("-n", "2");
     expect(broken).toMatchObject({
       code: 2,
       stderr: expect.stringMatching(/episodes\.jsonl:1 is not a valid episode: it is no/),
     });
-    expect(readFileSync(counter.file, "utf8")).toBe("hello\n");
+    expect(readFileSync(folder.file, "utf8")).toBe("hello\n");
   });
 
   test("writes no record of an episode that failed, says why, and plays it the next time", async () => {
@@ -138,13 +149,13 @@ describe("openenv collect", () => {
       if (episode === 1 && step === 1 && process.env.BROKEN) throw new Error("the policy broke");
       return { amount: 5 };
     };`;
-    await using counter = await startCounter({ "policy.mjs": fails });
-    const args = ["collect", counter.url, "-n", "3", "--policy", "policy.mjs", "--parallel", "1"];
-    const first = await runCommand(args, { cwd: counter.dir, env: { BROKEN: "1" } });
+    await using folder = await createFolder(counter, { "policy.mjs": fails });
+    const args = ["collect", folder.url, "-n", "3", "--policy", "policy.mjs", "--parallel", "1"];
+    const first = await runCommand(args, { cwd: folder.dir, env: { BROKEN: "1" } });
     expect(first).toMatchObject({ code: 1, stderr: expect.stringContaining("episode 1: the policy broke") });
-    expect(read(counter.file).map(({ episode }) => episode)).toEqual([0, 2]);
-    expect((await runCommand(args, { cwd: counter.dir })).code).toBe(0);
-    expect(read(counter.file).map(({ episode }) => episode)).toEqual([0, 2, 1]);
+    expect(read(folder.file).map(({ episode }) => episode)).toEqual([0, 2]);
+    expect((await runCommand(args, { cwd: folder.dir })).code).toBe(0);
+    expect(read(folder.file).map(({ episode }) => episode)).toEqual([0, 2, 1]);
   });
 
   test("keeps what it has when the server goes away, and invents nothing for the rest", async () => {
@@ -156,15 +167,16 @@ describe("openenv collect", () => {
       }
       return { amount: 5 };
     };`;
-    await using counter = await startCounter({ "policy.mjs": slow });
-    const args = ["collect", counter.url, "-n", "4", "--policy", "policy.mjs", "--parallel", "1", "--retries", "0"];
-    await using running = startCommand(args, { cwd: counter.dir });
+    await using doomed = await startServer(counterModule());
+    await using folder = await createFolder(doomed, { "policy.mjs": slow });
+    const args = ["collect", folder.url, "-n", "4", "--policy", "policy.mjs", "--parallel", "1", "--retries", "0"];
+    await using running = startCommand(args, { cwd: folder.dir });
     await running.printed(/waiting/);
-    counter.server.process.kill("SIGKILL");
-    await counter.server.exited;
-    writeFileSync(join(counter.dir, "go"), "");
+    doomed.running.process.kill("SIGKILL");
+    await doomed.running.exited;
+    writeFileSync(join(folder.dir, "go"), "");
     expect(await running.exited).toBe(1);
-    expect(read(counter.file).map(({ episode }) => episode)).toEqual([0, 1]);
+    expect(read(folder.file).map(({ episode }) => episode)).toEqual([0, 1]);
   });
 
   test("stops on Ctrl-C with whole episodes, and goes on with the rest", async () => {
@@ -176,26 +188,25 @@ describe("openenv collect", () => {
       }
       return { amount: 5 };
     };`;
-    await using counter = await startCounter({ "policy.mjs": slow });
-    const args = ["collect", counter.url, "-n", "5", "--policy", "policy.mjs", "--parallel", "1"];
-    await using running = startCommand(args, { cwd: counter.dir, env: { SLOW: "1" } });
+    await using folder = await createFolder(counter, { "policy.mjs": slow });
+    const args = ["collect", folder.url, "-n", "5", "--policy", "policy.mjs", "--parallel", "1"];
+    await using running = startCommand(args, { cwd: folder.dir, env: { SLOW: "1" } });
     await running.printed(/waiting/);
     running.process.kill("SIGINT");
     expect(await running.exited).toBe(130);
-    const kept = read(counter.file).map(({ episode }) => episode);
+    const kept = read(folder.file).map(({ episode }) => episode);
     expect(kept.slice(0, 2)).toEqual([0, 1]);
     expect(kept.length).toBeLessThan(5);
-    expect((await runCommand(args, { cwd: counter.dir })).code).toBe(0);
-    expect(read(counter.file).map(({ episode }) => episode)).toEqual([0, 1, 2, 3, 4]);
+    expect((await runCommand(args, { cwd: folder.dir })).code).toBe(0);
+    expect(read(folder.file).map(({ episode }) => episode)).toEqual([0, 1, 2, 3, 4]);
   });
 
   test("draws calls of the tools that there are, and makes no reward of a tool that breaks", async () => {
-    await using counter = await startCounter({ "desk.ts": DESK });
-    await using server = startCommand(["serve", "desk.ts", "--port", "0"], { cwd: counter.dir });
-    const [, url = ""] = await server.printed(/at (http:\S+)/);
-    const { code } = await runCommand(["collect", url, "-n", "8", "--max-steps", "6"], { cwd: counter.dir });
+    await using desk = await startServer(DESK);
+    await using folder = await createFolder(desk);
+    const { code } = await folder.collect("-n", "8", "--max-steps", "6");
     expect(code).toBe(0);
-    const steps = read(counter.file).flatMap((episode) => episode.steps);
+    const steps = read(folder.file).flatMap((episode) => episode.steps);
     expect(new Set(steps.map(({ action }) => action["tool_name"]))).toEqual(new Set(["add", "burn"]));
     for (const { action, reward, observation } of steps) {
       const added = action["tool_name"] === "add";
@@ -204,21 +215,20 @@ describe("openenv collect", () => {
   });
 
   test("plays the tasks of a split in turn, and none of one that is empty", async () => {
-    await using counter = await startCounter({ "quiz.ts": QUIZ });
-    await using server = startCommand(["serve", "quiz.ts", "--port", "0"], { cwd: counter.dir });
-    const [, url = ""] = await server.printed(/at (http:\S+)/);
-    const collect = (split: string) => runCommand(["collect", url, "-n", "5", "--split", split], { cwd: counter.dir });
+    await using quiz = await startServer(QUIZ);
+    await using folder = await createFolder(quiz);
+    const collect = (split: string) => folder.collect("-n", "5", "--split", split);
     expect(await collect("none")).toMatchObject({ code: 2, stderr: expect.stringContaining("nothing to play") });
     expect(await collect("nope")).toMatchObject({ stderr: expect.stringContaining('there are: "train", "none"') });
     expect((await collect("train")).code).toBe(0);
-    const episodes = read(counter.file).toSorted((a, b) => a.episode - b.episode);
+    const episodes = read(folder.file).toSorted((a, b) => a.episode - b.episode);
     expect(episodes.map(({ start }) => start.observation["n"])).toEqual([5, 6, 5, 6, 5]);
     expect(episodes.map(({ reset }) => [reset["split"], reset["index"]]).at(-1)).toEqual(["train", 0]);
   });
 
   test("tells once what the server says of a reset option that it dropped", async () => {
-    await using counter = await startCounter();
-    const { code, stderr } = await counter.collect("-n", "3", "--reset", '{"difficulty":3}');
+    await using folder = await createFolder(counter);
+    const { code, stderr } = await folder.collect("-n", "3", "--reset", '{"difficulty":3}');
     expect(code).toBe(0);
     expect(stderr).toMatch(/^warning: reset option "difficulty" is not declared and was dropped \(declared: none\)\n$/);
   });
@@ -226,13 +236,13 @@ describe("openenv collect", () => {
   test("has a language model choose, and tells it what does not fit", async () => {
     const answers = ['I think: {"amount": "much"}', "No idea.", 'Well then:\n```json\n{"amount": 10}\n```'];
     await using model = await startChatServer((response, nth) => sayText(response, answers[nth - 1] ?? null));
-    await using counter = await startCounter();
-    const args = ["collect", counter.url, "-n", "1", "--endpoint", model.url, "--model", "small"];
+    await using folder = await createFolder(counter);
+    const args = ["collect", folder.url, "-n", "1", "--endpoint", model.url, "--model", "small"];
     const more = ["--system-prompt", "Prefer large steps.", "--sampling", '{"temperature":0.5,"max_tokens":64}'];
     const env = { OPENAI_API_KEY: "sk-hidden" };
-    const { code, stdout, stderr } = await runCommand([...args, ...more], { cwd: counter.dir, env });
+    const { code, stdout, stderr } = await runCommand([...args, ...more], { cwd: folder.dir, env });
     expect([code, stderr]).toEqual([0, ""]);
-    expect(read(counter.file)[0]?.steps.map(({ action }) => action)).toEqual([{ amount: 10 }]);
+    expect(read(folder.file)[0]?.steps.map(({ action }) => action)).toEqual([{ amount: 10 }]);
     const bodies = model.requests.map(({ body }) => body);
     expect(model.requests.map(({ headers }) => headers.authorization)).toEqual(Array(3).fill("Bearer sk-hidden"));
     expect(bodies[0]).toMatchObject({ model: "small", temperature: 0.5, max_tokens: 64 });
@@ -241,7 +251,7 @@ describe("openenv collect", () => {
     );
     expect(bodies[1]?.messages.at(-1)?.content).toMatch(/does not fit: amount/);
     expect(bodies[2]?.messages.at(-1)?.content).toMatch(/no JSON object/);
-    expect(stdout + readFileSync(counter.file, "utf8")).not.toContain("hidden");
+    expect(stdout + readFileSync(folder.file, "utf8")).not.toContain("hidden");
   });
 
   test.each([
@@ -254,7 +264,7 @@ describe("openenv collect", () => {
     [["--split", "train"], /^error: counter_env has no tasks; leave --split out\.\n$/],
     [["-o", "none/x.jsonl"], /There is no folder none; make it/],
   ])("says what is wrong with %j", async (args, message) => {
-    await using counter = await startCounter();
-    expect(await counter.collect(...args)).toMatchObject({ code: 2, stderr: expect.stringMatching(message) });
+    await using folder = await createFolder(counter);
+    expect(await folder.collect(...args)).toMatchObject({ code: 2, stderr: expect.stringMatching(message) });
   });
 });

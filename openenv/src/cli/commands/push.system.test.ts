@@ -114,13 +114,13 @@ test("every option reaches the Hub; secrets are never shown", async () => {
   expect(Dockerfile).toContain("ARG BUILD_BASE=node:24-slim\n");
 });
 
-test("--namespace chooses the owner, and a second push changes the Space that is there", async () => {
+test("--namespace chooses the owner, and the Space that is there is changed", async () => {
   await using hub = await startHub();
-  expect(await push(hub, ["--namespace", "crew"])).toMatchObject({ code: 0 });
+  const space = await hub.addSpace("crew/counter_env", { "README.md": "old" });
   const { code, stderr } = await push(hub, ["--namespace", "crew", "--private"], { files: { "more.txt": "1" } });
   expect(code).toBe(0);
   expect(stderr).toContain("there already");
-  expect(await hub.space("crew/counter_env")?.files()).toMatchObject({ "more.txt": "1" });
+  expect(await space.files()).toMatchObject({ "README.md": expect.stringContaining("# Counter"), "more.txt": "1" });
 });
 
 test("--create-pr opens a pull request on somebody else's Space and changes nothing else", async () => {
@@ -145,16 +145,17 @@ test("--dry-run says what would be published and asks the Hub for nothing", asyn
   expect(stdout).toContain("server/environment.ts");
   expect(stdout).toContain("secret KEY");
   expect(stdout).not.toContain("hidden");
-  const { stdout: json } = await push(hub, ["--dry-run", "--json", "--namespace", "crew"]);
-  expect(JSON.parse(json)).toMatchObject({ repo_id: "crew/counter_env", variables: { TARGET: "10" } });
   expect(hub.requests).toEqual([]);
 });
 
-test("a Python client that was not written again is told, and published all the same", async () => {
+test("--dry-run --json says it for programs; a Python client that was not written again is a warning", async () => {
   await using hub = await startHub();
   const stale = "# Written by `openenv client python`; a change is lost when it is run again.\n";
-  const { code, stderr } = await push(hub, ["--dry-run"], { files: { "counter_env/models.py": stale } });
+  const args = ["--dry-run", "--json", "--namespace", "crew"];
+  const { code, stdout, stderr } = await push(hub, args, { files: { "counter_env/models.py": stale } });
   expect(code).toBe(0);
+  expect(JSON.parse(stdout)).toMatchObject({ repo_id: "crew/counter_env", variables: { TARGET: "10" } });
+  expect(hub.requests).toEqual([]);
   expect(stderr).toMatch(/^warning: runtime\.python_client: .*counter_env\/models\.py.* npm run client/);
 });
 
@@ -183,18 +184,6 @@ test.skipIf(!python.available)("on a terminal the token is asked for, and not sh
   expect(stdout).toContain("Token that may write");
   expect(stdout).toContain("Published the Space author/counter_env");
   expect(stdout).not.toContain(hub.token);
-});
-
-test("an upload that breaks off says so, and the same command done again succeeds", async () => {
-  await using hub = await startHub();
-  hub.fail(/^POST .*\/commit\//, "drop", 1);
-  const broken = await push(hub);
-  expect(broken).toMatchObject({
-    code: 1,
-    stderr: expect.stringMatching(/^error: .*broke.*run the same command again.*\n$/),
-  });
-  expect(await hub.space("author/counter_env")?.files()).not.toHaveProperty("Dockerfile");
-  expect(await push(hub)).toMatchObject({ code: 0 });
 });
 
 test("a token that may only read cannot create a Space, and nobody pushes to a Space of others", async () => {
@@ -235,15 +224,18 @@ test("an environment that does not work is not published, and it is said what is
   expect(hub.space("author/counter_env")).toBeUndefined();
 });
 
-test("nothing is left in the temporary folder, whether a push succeeds, fails or is interrupted", async () => {
+test("an upload that breaks off says so, and the same command done again succeeds; nothing is left of either, nor when one is interrupted", async () => {
   await using hub = await startHub();
   await using project = await createPublishable();
   const options = { cwd: project.dir, env: { HF_ENDPOINT: hub.url, HF_TOKEN: hub.token, TMPDIR: project.dir } };
   const left = async () => (await readdir(project.dir)).filter((name) => name.startsWith("openenv-push-"));
-  expect(await runCommand(["push"], options)).toMatchObject({ code: 0 });
+  hub.fail(/^POST .*\/commit\//, "drop", 1);
+  const stderr = expect.stringMatching(/^error: .*broke.*run the same command again.*\n$/);
+  expect(await runCommand(["push"], options)).toMatchObject({ code: 1, stderr });
+  expect(await hub.space("author/counter_env")?.files()).not.toHaveProperty("Dockerfile");
   expect(await left()).toEqual([]);
-  hub.fail(/commit/, { status: 500 });
-  expect(await runCommand(["push"], options)).toMatchObject({ code: 1 });
+  expect(await runCommand(["push"], options)).toMatchObject({ code: 0 });
+  expect(await hub.space("author/counter_env")?.files()).toHaveProperty("Dockerfile");
   expect(await left()).toEqual([]);
   hub.fail(/preupload/, "hang");
   const before = hub.requests.length;

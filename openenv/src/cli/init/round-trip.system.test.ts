@@ -2,8 +2,7 @@
  * What `openenv init` makes, in the hands of its author and of those who install it from git; outside of this repository.
  * Its image is built and run by web/test/docker-snippet.system.test.ts.
  */
-import { execFile, spawn } from "node:child_process";
-import { once } from "node:events";
+import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -11,9 +10,10 @@ import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { runCommand } from "../../../test-support/command-line.js";
-import { cleanEnv, INSTALL_FLAGS, npm } from "../../../test-support/npm.js";
+import { INSTALL_FLAGS, npm, type Started, startProgram } from "../../../test-support/npm.js";
 import { createVenv, runPython } from "../../../test-support/python-package.js";
 import { requirePython } from "../../../test-support/requirement.js";
+import { PACKAGE_ROOT } from "./package-source.js";
 
 const python = await requirePython();
 /** npm and pip install for real. */
@@ -46,24 +46,19 @@ describe("an environment as it was made", TIME_LIMIT, () => {
     expect(stdout).toMatch(/Tests\s+3 passed/);
   });
 
-  test.each(["score.test.ts", "test/score.test.ts", "tests/helpers/score.ts"])(
-    "fails npm test for a type error in %s, which the build leaves out",
-    async (path) => {
-      const file = join(dir, path);
-      await mkdir(dirname(file), { recursive: true });
-      await writeFile(file, 'export const score: number = "none";\n');
-      await using _ = { [Symbol.asyncDispose]: async () => void (await git("clean", "-qfd")) };
-      await expect(npm(dir, "test")).rejects.toThrow(`${path}(1,14): error TS2322`);
-      await npm(dir, "run", "build");
-      expect(existsSync(join(dir, "dist", path.replace(/ts$/, "js")))).toBe(false);
-    },
-  );
-
-  test("compiles to what its image runs", async () => {
+  test("fails npm test for a type error in a test, wherever that is, which the build leaves out", async () => {
+    const paths = ["score.test.ts", "test/score.test.ts", "tests/helpers/score.ts"];
+    for (const path of paths) {
+      await mkdir(dirname(join(dir, path)), { recursive: true });
+      await writeFile(join(dir, path), 'export const score: number = "none";\n');
+    }
+    await using _ = { [Symbol.asyncDispose]: async () => void (await git("clean", "-qfd")) };
+    const failure = (await npm(dir, "test").catch((error: unknown) => error)) as Error;
     await npm(dir, "run", "build");
-    await using server = start(dir, process.execPath, ["dist/server/app.js"], { PORT: "0" });
-    const [, url = ""] = await server.printed(/star_map at (http:\S+)/);
-    expect(await (await fetch(`${url}/health`)).json()).toEqual({ status: "healthy" });
+    for (const path of paths) {
+      expect(failure.message).toContain(`${path}(1,14): error TS2322`);
+      expect(existsSync(join(dir, "dist", path.replace(/ts$/, "js")))).toBe(false);
+    }
   });
 
   test("finds its data files in the sources, in dist/ without them, and for openenv validate", async () => {
@@ -78,7 +73,7 @@ describe("an environment as it was made", TIME_LIMIT, () => {
         await git("clean", "-qfd", "data");
       },
     };
-    await using served = start(dir, "npm", ["start", "--", "--port", "0"]);
+    await using served = startProgram(dir, ["npm", "start", "--", "--port", "0"]);
     expect(await countTasks((await served.printed(/star_map \S+ at (http:\S+)/))[1])).toEqual({ num_tasks: 1 });
     const { stdout } = await npm(dir, "exec", "--", "openenv", "validate", "--json");
     const { results } = JSON.parse(stdout) as Validated;
@@ -88,12 +83,12 @@ describe("an environment as it was made", TIME_LIMIT, () => {
     const image = await folder("image", {});
     for (const name of ["dist", "package.json"]) await cp(join(dir, name), join(image, name), { recursive: true });
     await symlink(join(dir, "node_modules"), join(image, "node_modules"));
-    await using server = start(home, process.execPath, [join(image, "dist/server/app.js")], { PORT: "0" });
+    await using server = startProgram(home, [process.execPath, join(image, "dist/server/app.js")], { PORT: "0" });
     expect(await countTasks((await server.printed(/star_map at (http:\S+)/))[1])).toEqual({ num_tasks: 1 });
   });
 
   test("restarts with npm run dev when a file changes", async () => {
-    await using server = start(dir, "npm", ["run", "dev", "--", "--port", "0"]);
+    await using server = startProgram(dir, ["npm", "run", "dev", "--", "--port", "0"]);
     await server.printed(/Watching server\/environment\.ts/);
     const file = join(dir, "server/environment.ts");
     const text = await readFile(file, "utf8");
@@ -119,7 +114,7 @@ describe("npm start serves it", TIME_LIMIT, () => {
   let server: Started;
   let url: string;
   beforeAll(async () => {
-    server = start(dir, "npm", ["start", "--", "--port", "0"]);
+    server = startProgram(dir, ["npm", "start", "--", "--port", "0"]);
     [, url = ""] = await server.printed(/star_map \S+ at (http:\S+)/);
   }, TIME_LIMIT.timeout);
   afterAll(() => server?.[Symbol.asyncDispose]());
@@ -190,6 +185,35 @@ with StarMapEnv(base_url=${JSON.stringify(url)}).sync() as env:
   );
 });
 
+describe("with another zod", TIME_LIMIT, () => {
+  const installZod = (version: string, ...flags: string[]) =>
+    npm(dir, "install", `zod@${version}`, "--ignore-scripts", ...flags, ...INSTALL_FLAGS);
+  let range: string;
+  beforeAll(async () => {
+    range = (await readManifest(PACKAGE_ROOT)).peerDependencies?.["zod"] ?? "";
+  });
+
+  test.each(["lowest", "newest"])("the %s of the range: types, tests and the build pass", async (which) => {
+    const wanted = which === "lowest" ? range.replace("^", "") : range;
+    await installZod(wanted);
+    const { version } = await readManifest(join(dir, "node_modules/zod"));
+    if (which === "lowest") expect(version).toBe(wanted);
+    // One copy: another one would be a type error where schemas meet.
+    await expect(readManifest(join(dir, "node_modules/openenv-ts/node_modules/zod"))).rejects.toThrow("ENOENT");
+    expect((await npm(dir, "test")).stdout).toMatch(/Tests\s+3 passed/);
+    await npm(dir, "run", "build");
+  });
+
+  test("zod 3 is refused with what to do", async () => {
+    await installZod("3.25.76", "--legacy-peer-deps");
+    for (const command of ["validate", "serve"]) {
+      await expect(npm(dir, "exec", "--", "openenv", command)).rejects.toThrow(
+        /error: openenv-ts needs zod \^4\.6\.0 and found zod 3 or older; run: npm install zod@4/,
+      );
+    }
+  });
+});
+
 const READ_TASKS = `import { readJsonl } from "openenv-ts/server";
 const tasks = createTasks({ train: readJsonl(new URL("../data/train.jsonl", import.meta.url)) });`;
 const TASKS = "tasks, seeded";
@@ -209,6 +233,11 @@ interface Lock {
   packages: Record<string, { resolved?: string }>;
 }
 
+async function readManifest(folder: string) {
+  const text = await readFile(join(folder, "package.json"), "utf8");
+  return JSON.parse(text) as { version: string; peerDependencies?: Record<string, string> };
+}
+
 async function folder(name: string, files: Record<string, string>): Promise<string> {
   const path = await mkdtemp(join(home, `${name}-`));
   for (const [file, text] of Object.entries(files)) await writeFile(join(path, file), text);
@@ -217,31 +246,4 @@ async function folder(name: string, files: Record<string, string>): Promise<stri
 
 async function git(...args: string[]): Promise<string> {
   return (await promisify(execFile)("git", args, { cwd: dir })).stdout;
-}
-
-interface Started extends AsyncDisposable {
-  printed(pattern: RegExp): Promise<RegExpExecArray>;
-}
-
-/** A command with all that it starts, in a process group of its own. */
-function start(cwd: string, file: string, args: string[], env: Record<string, string> = {}): Started {
-  const child = spawn(file, args, { cwd, env: { ...cleanEnv(), ...env }, detached: true });
-  let text = "";
-  for (const stream of [child.stdout, child.stderr]) stream.setEncoding("utf8").on("data", (part) => (text += part));
-  const exited = once(child, "close");
-  return {
-    async printed(pattern) {
-      for (let ended = false; ; ) {
-        const match = pattern.exec(text);
-        if (match) return match;
-        if (ended) throw new Error(`ended without ${pattern}:\n${text}`);
-        const news = [child.stdout, child.stderr].map((stream) => once(stream, "data"));
-        await Promise.race([...news, exited.then(() => (ended = true))]);
-      }
-    },
-    async [Symbol.asyncDispose]() {
-      if (child.exitCode === null && child.pid !== undefined) process.kill(-child.pid, "SIGTERM");
-      await exited;
-    },
-  };
 }
