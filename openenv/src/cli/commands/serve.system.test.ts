@@ -21,7 +21,7 @@ describe("an environment", () => {
     const [, url] = await running.printed(URL_LINE);
     const answer = await post(`${url}/step`, { action: { amount: 2 } });
     expect(answer).toMatchObject({ observation: { count: 2 }, reward: 1, done: false });
-    // To a pipe: what a program reads, and no help.
+    // To a pipe: one line, which a program reads, and no help.
     expect(running.stdout).toMatch(/^counter_env \S+ at http:\S+\n$/);
   });
 
@@ -76,14 +76,6 @@ test("the README of an environment's folder is shown by the web interface, unles
     const [, url] = await running.printed(URL_LINE);
     expect(await (await fetch(`${url}/web/info`)).json()).toMatchObject({ readme: shown });
   }
-});
-
-test("a program that starts a server reads one line with its address", async () => {
-  await using project = await createProject({ "environment.ts": counterModule() });
-  await using running = startCommand(["serve", ...FREE], { cwd: project.dir });
-  const [, url = ""] = await running.printed(URL_LINE);
-  expect((await fetch(`${url}/health`)).status).toBe(200);
-  expect(running.stdout.trim().split("\n")).toEqual([expect.stringMatching(/^counter_env \S+ at http:\S+$/)]);
 });
 
 test("options win over environment variables", async () => {

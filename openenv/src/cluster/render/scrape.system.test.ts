@@ -25,14 +25,16 @@ interface Target {
 }
 
 test.skipIf(!prometheus.available)(
-  "Prometheus scrapes a server with the operator's token by the rendered job",
+  "Prometheus scrapes a server with the operator's token by the rendered job; one that it has no token of is down with 401",
   LIMIT,
   async () => {
     const server = await start(WITH_OPERATOR);
-    await using running = await startPrometheus(server.port, OPERATOR_TOKEN);
-    const target = await running.scraped();
+    const other = await start({ operatorToken: "another token" });
+    await using running = await startPrometheus([server.port, other.port]);
+    const [target, refused] = await running.scraped();
     expect(target).toMatchObject({ health: "up", lastError: "", scrapeUrl: `${server.url}/metrics` });
-    expect(target.labels["job"]).toBe(IMAGE.name);
+    expect(target?.labels["job"]).toBe(IMAGE.name);
+    expect(refused).toMatchObject({ health: "down", lastError: expect.stringContaining("401") });
     const { result } = await running.ask<{ result: { value: [number, string] }[] }>("query?query=openenv_sessions_max");
     expect(result.map(({ value }) => Number(value[1]))).toEqual([100]);
     const { groups } = await running.ask<{ groups: { name: string; rules: object[] }[] }>("rules");
@@ -40,26 +42,17 @@ test.skipIf(!prometheus.available)(
   },
 );
 
-test.skipIf(!prometheus.available)(
-  "a server that Prometheus has no token of is down, and the reason is 401",
-  LIMIT,
-  async () => {
-    const server = await start(WITH_OPERATOR);
-    await using running = await startPrometheus(server.port, "another token");
-    expect(await running.scraped()).toMatchObject({ health: "down", lastError: expect.stringContaining("401") });
-  },
-);
-
 /** With what `openenv deploy render` writes, but for the place of the token and the name that only a swarm resolves. */
-async function startPrometheus(serverPort: number, token: string) {
+async function startPrometheus(ports: readonly number[]) {
   const folder = await mkdtemp(join(tmpdir(), "openenv-prometheus-"));
   const files = render(CASES["monitoring"] as Case);
   const config = parseDocument(files["prometheus.yaml"] ?? "").toJS();
   const [{ dns_sd_configs: _, ...job }] = config.scrape_configs;
   const credentials = join(folder, "token");
   job.authorization.credentials_file = credentials;
-  job.static_configs = [{ targets: [`127.0.0.1:${serverPort}`] }];
-  await writeFile(credentials, `${token}\n`);
+  const targets = ports.map((port) => `127.0.0.1:${port}`);
+  job.static_configs = [{ targets }];
+  await writeFile(credentials, `${OPERATOR_TOKEN}\n`);
   await writeFile(join(folder, "alerts.yaml"), files["alerts.yaml"] ?? "");
   await writeFile(join(folder, "prometheus.yaml"), renderYaml({ ...config, scrape_configs: [job] }));
   const port = await findFreePort();
@@ -80,15 +73,16 @@ async function startPrometheus(serverPort: number, token: string) {
   };
   return {
     ask,
-    /** The server, once it was asked. */
-    async scraped(): Promise<Target> {
-      let found: Target | undefined;
-      const health = async () => {
-        [found] = (await ask<{ activeTargets: Target[] }>("targets")).activeTargets;
-        return found?.health ?? "unknown";
+    /** The servers in the order of their ports, once each was asked. */
+    async scraped(): Promise<(Target | undefined)[]> {
+      let found: (Target | undefined)[] = [];
+      const unasked = async () => {
+        const { activeTargets } = await ask<{ activeTargets: Target[] }>("targets");
+        found = targets.map((address) => activeTargets.find(({ scrapeUrl }) => scrapeUrl.includes(address)));
+        return found.filter((target) => (target?.health ?? "unknown") === "unknown").length;
       };
-      await expect.poll(() => health().catch(() => "unknown"), { timeout: 60_000 }).not.toBe("unknown");
-      return found as Target;
+      await expect.poll(() => unasked().catch(() => ports.length), { timeout: 60_000 }).toBe(0);
+      return found;
     },
     async [Symbol.asyncDispose]() {
       await end(child);
