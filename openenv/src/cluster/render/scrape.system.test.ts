@@ -78,7 +78,7 @@ async function startPrometheus(ports: readonly number[]) {
       let found: (Target | undefined)[] = [];
       const unasked = async () => {
         const { activeTargets } = await ask<{ activeTargets: Target[] }>("targets");
-        found = targets.map((address) => activeTargets.find(({ scrapeUrl }) => scrapeUrl.includes(address)));
+        found = targets.map((address) => activeTargets.find(({ scrapeUrl }) => scrapeUrl.includes(`//${address}/`)));
         return found.filter((target) => (target?.health ?? "unknown") === "unknown").length;
       };
       await expect.poll(() => unasked().catch(() => ports.length), { timeout: 60_000 }).toBe(0);
