@@ -19,16 +19,20 @@ describe.skipIf(!chromium.available)("the page", () => {
   test.each([
     ["a desk", DESK],
     ["a phone", PHONE],
-  ] as const)("has no serious fault for people with disabilities: %s", async (_, size) => {
-    for (const environment of [wordle, zoo, echo]) {
-      const page = await open(await start(environment), { size });
-      expect(await faults(page)).toEqual([]);
-      await reset(page);
-      expect(await faults(page)).toEqual([]);
-      await page.getByRole("button", { name: "Reset options", exact: true }).click();
-      expect(await faults(page)).toEqual([]);
-    }
-  }, 240_000);
+  ] as const)(
+    "has no serious fault for people with disabilities: %s",
+    async (_, size) => {
+      for (const environment of [wordle, zoo, echo]) {
+        const page = await open(await start(environment), { size });
+        expect(await faults(page)).toEqual([]);
+        await reset(page);
+        expect(await faults(page)).toEqual([]);
+        await page.getByRole("button", { name: "Reset options", exact: true }).click();
+        expect(await faults(page)).toEqual([]);
+      }
+    },
+    240_000,
+  );
 
   test("has no serious fault in what can go wrong either: an error, a failed step, the list of keys", async () => {
     const page = await open(await start(zoo));

@@ -46,8 +46,22 @@ const CASES: Case[] = [
   { title: "an action that does not fit", mood: "none", told: "The action does not fit", counted: 2 },
   { title: "an exception of the author", mood: "throw", told: "The environment failed in this step", counted: 2 },
   { title: "an invalid result", mood: "invalid", told: "The environment failed in this step", counted: 3 },
-  { title: "a timeout of a step that yields", mood: "yield", told: "took too long", counted: 1, isLimited: true, ends: true },
-  { title: "a timeout of a step that hangs", mood: "wait", told: "took too long", counted: 1, isLimited: true, ends: true },
+  {
+    title: "a timeout of a step that yields",
+    mood: "yield",
+    told: "took too long",
+    counted: 1,
+    isLimited: true,
+    ends: true,
+  },
+  {
+    title: "a timeout of a step that hangs",
+    mood: "wait",
+    told: "took too long",
+    counted: 1,
+    isLimited: true,
+    ends: true,
+  },
   { title: "a step that was canceled", mood: "wait", told: "was canceled", counted: 1, ends: true, giveUp: true },
   { title: "a host that was lost", mood: "exit", told: "process ended", counted: 1, ends: true },
 ];
@@ -85,7 +99,8 @@ describe.skipIf(!chromium.available)("the page counts the steps that the server 
     if (!ends) await page.getByRole("heading", { name: `Step ${counted}` }).waitFor();
     await page.close();
     // A page that has lost its session opens another one, which has no steps.
-    const logged = () => /"steps":([1-9]\d*),"ms":\d+,"reason":.*"session ended"/.exec(running.stderr.slice(earlier))?.[1];
+    const logged = () =>
+      /"steps":([1-9]\d*),"ms":\d+,"reason":.*"session ended"/.exec(running.stderr.slice(earlier))?.[1];
     await expect.poll(logged, { timeout: 60_000 }).toBe(String(counted));
   });
 });
