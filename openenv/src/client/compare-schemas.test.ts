@@ -17,7 +17,7 @@ function maze(parts: Parts = {}) {
   return defineContract({ name: "maze_env", action, observation: z.object({ at: z.int() }), ...parts });
 }
 
-/** What a client with this contract is told of a server with these schemas: the fields, then the sentence about them. */
+/** Why a client with this contract refuses a server with these schemas: the fields, and the text about them. */
 function refusal(contract: ReturnType<typeof maze>, schema: SchemaBody): [readonly string[], string] | undefined {
   try {
     compareSchemas(contract, { url: "http://server", name: undefined, schema });

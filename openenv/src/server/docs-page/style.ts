@@ -1,6 +1,6 @@
 /**
- * The style of `/docs` and `/redoc`. Text of an environment may change the direction of writing; isolation limits that to
- * its own element.
+ * The style of `/docs` and `/redoc`. Text of an environment may change the direction of writing; isolation limits that
+ * to its own element.
  */
 export const DOCS_CSS = `
 * { unicode-bidi: isolate; }
