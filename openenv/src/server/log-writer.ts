@@ -10,7 +10,8 @@ const LAST_TRIES = 50;
 
 /**
  * Writes lines to a file descriptor in blocks. What cannot be written is dropped: a server does not stop, and does not
- * wait, for whoever reads its log.
+ * wait, for the reader of its log. Not pino's own destination: `flushSync` of sonic-boom 4.2.1 retries without end
+ * after EPIPE, so a process whose reader has gone would not exit.
  */
 export class LogWriter {
   readonly #fd: number;
