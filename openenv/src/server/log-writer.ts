@@ -17,6 +17,8 @@ export class LogWriter {
   readonly #fd: number;
   #text = "";
   #writing = false;
+  /** What is left of a block that the reader had no room for. */
+  #rest: Buffer = Buffer.alloc(0);
 
   constructor(fd: number) {
     this.#fd = fd;
@@ -36,7 +38,8 @@ export class LogWriter {
 
   /** For the end of a process. Always returns, also when the reader has gone or takes nothing. */
   flushSync(): void {
-    let block = this.#take();
+    let block = Buffer.concat([this.#rest, this.#take()]);
+    this.#rest = Buffer.alloc(0);
     for (let tries = LAST_TRIES; block.byteLength > 0 && tries > 0; ) {
       try {
         block = block.subarray(writeSync(this.#fd, block));
@@ -51,13 +54,21 @@ export class LogWriter {
   #send(block: Buffer): void {
     write(this.#fd, block, (error, written) => {
       const rest = block.subarray(error === null ? written : 0);
-      if (isBusy(error)) setTimeout(() => this.#send(rest), RETRY_MS).unref();
-      else if (error === null && rest.byteLength > 0) this.#send(rest);
+      if (isBusy(error)) {
+        this.#rest = rest;
+        setTimeout(() => this.#retry(), RETRY_MS).unref();
+      } else if (error === null && rest.byteLength > 0) this.#send(rest);
       else {
         this.#writing = false;
         if (this.#text.length >= BLOCK) this.flush();
       }
     });
+  }
+
+  #retry(): void {
+    const rest = this.#rest;
+    this.#rest = Buffer.alloc(0);
+    this.#send(rest.byteLength > 0 ? rest : this.#take());
   }
 
   #take(): Buffer {

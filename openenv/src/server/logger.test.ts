@@ -23,6 +23,15 @@ test("lines are written in order, also those that come when the process ends", a
   expect(lines.map((line) => JSON.parse(line).i)).toEqual(Array.from({ length: 2_001 }, (_, i) => i));
 });
 
+test("lines that a reader had no room for arrive whole when the process ends", async () => {
+  const child = run(`
+    for (let i = 0; i < 20_000; i++) log.info({ i }, "line");
+    setTimeout(() => process.exit(0), 40);
+  `);
+  const lines = (await text(child.stderr)).trim().split("\n");
+  expect(lines.map((line) => JSON.parse(line).i)).toEqual(Array.from({ length: 20_000 }, (_, i) => i));
+});
+
 test.each(["log.close()", "process.exit(0)", "log.flush(); log.close(); log.close()"])(
   "%s returns when nobody reads the log any more",
   async (end) => {

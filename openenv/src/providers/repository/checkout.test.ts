@@ -34,8 +34,13 @@ const fromGit = (path: string) => checkOut({ git: parseGitUrl(`${hub.url}/spaces
 
 /** What is in the cache besides finished checkouts. */
 async function leftOver(): Promise<string[]> {
-  const all = await readdir(cache, { recursive: true });
-  return all.filter((path) => path.includes("new-"));
+  try {
+    const all = await readdir(cache, { recursive: true });
+    return all.filter((path) => path.includes("new-"));
+  } catch (error) {
+    // A folder was removed while it was read.
+    return [String(error)];
+  }
 }
 
 const run = promisify(execFile);
