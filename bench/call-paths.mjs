@@ -1,5 +1,4 @@
 import { Session } from "node:inspector/promises";
-import { fileURLToPath } from "node:url";
 import { defineContract, defineEnvironment } from "openenv-ts";
 import { serve } from "openenv-ts/server";
 import { WebSocket } from "ws";
@@ -68,16 +67,9 @@ async function traceOnce(call) {
     const { result } = await session.post("Profiler.takePreciseCoverage");
     const called = result
       .filter(({ url }) => url.startsWith(PACKAGE))
-      .map(({ url, functions }) => ({
-        file: fileURLToPath(url),
-        functions: functions.filter(({ ranges }) => ranges.some(({ count }) => count > 0)),
-      }))
-      .filter(({ functions }) => functions.length > 0);
-    return {
-      files: called.length,
-      functions: called.reduce((sum, { functions }) => sum + functions.length, 0),
-      called,
-    };
+      .map(({ functions }) => functions.filter(({ ranges }) => ranges.some(({ count }) => count > 0)).length)
+      .filter((functions) => functions > 0);
+    return { files: called.length, functions: called.reduce((sum, functions) => sum + functions, 0) };
   } finally {
     session.disconnect();
   }

@@ -34,7 +34,7 @@ export class WebUiSession {
     const log = { timestamp: new Date().toISOString(), action, observation, reward, done, step_count: ++this.#steps };
     this.#observation = stringifyJson(observation);
     this.#logs.push(stringifyJson(log));
-    while (this.#logs.length > MAX_LOGS || this.#logs.join("").length > MAX_CHARACTERS) this.#logs.shift();
+    while (this.#logs.length > MAX_LOGS || countCharacters(this.#logs) > MAX_CHARACTERS) this.#logs.shift();
     this.#publish();
   }
 
@@ -60,6 +60,10 @@ export class WebUiSession {
     ];
     return `{"type":"state_update","episode_state":{${state.join()}}}`;
   }
+}
+
+function countCharacters(logs: readonly string[]): number {
+  return logs.reduce((sum, log) => sum + log.length, 0);
 }
 
 const webUiSessions = new WeakMap<Session, WebUiSession>();
