@@ -101,6 +101,7 @@ test("every worker knows of an HTTP session in another that has been idle for lo
   expect(await request("/reset")).toBe("none");
 
   await writeFile(later, "");
+  await untilAllKnow(fleet.url, { available_slots: 2 });
   await request("/state", first);
   const prefix = second.split("-")[0];
   for (let i = 0; i < 4; i++) {
