@@ -5,8 +5,7 @@ import {
   type ConnectionError,
   type ContractMismatchError,
   connect,
-  connectMany,
-  connectPool,
+  connectVector,
   type RemoteError,
 } from "openenv-ts/client";
 import { serve } from "openenv-ts/server";
@@ -52,7 +51,7 @@ describe.skipIf(!python.available)("the client against the released Python serve
     expect(await env.state()).toEqual({ episode_id: "e1", step_count: 3, total: 9 });
   });
 
-  it("is one of the servers of a pool, beside one of this package", async () => {
+  it("is one of the servers of a vector environment, next to one of this package", async () => {
     const ours = defineEnvironment(counter, () => {
       const observe = (count: number) => ({ observation: { count, seen_at: "", ratio: null } });
       return {
@@ -62,16 +61,16 @@ describe.skipIf(!python.available)("the client against the released Python serve
       };
     });
     await using other = await serve(ours, { port: 0, logLevel: "silent" });
-    await using pool = await connectPool([server.url, other.url], counter, { size: 5 });
-    expect((await pool.reset({ start: 2 })).map((result) => result?.observation?.count)).toEqual([2, 2, 2, 2, 2]);
-    expect(pool.places().filter((place) => place === server.url)).toHaveLength(3);
-    const results = await pool.step(Array.from({ length: 5 }, () => ({ amount: 1 })));
-    const python = pool.places().map((place) => place === server.url);
+    await using envs = await connectVector([server.url, other.url], counter, { size: 5 });
+    expect((await envs.reset({ start: 2 })).map((result) => result?.observation?.count)).toEqual([2, 2, 2, 2, 2]);
+    expect(envs.places().filter((place) => place === server.url)).toHaveLength(3);
+    const results = await envs.step(Array.from({ length: 5 }, () => ({ amount: 1 })));
+    const python = envs.places().map((place) => place === server.url);
     expect(results.map((result) => result?.observation?.count)).toEqual(python.map((is) => (is ? 3 : 1)));
   });
 
-  it("plays many episodes, each on a socket of its own; what is refused fails alone", async () => {
-    await using envs = await connectMany(server.url, counter, { size: CAPACITY + 1, binary: true });
+  it("plays many episodes, each on its own socket; a refused session fails alone", async () => {
+    await using envs = await connectVector(server.url, counter, { size: CAPACITY + 1, binary: true });
     const starts = Array.from({ length: CAPACITY + 1 }, (_, start) => ({ start }));
     const first = await envs.reset(starts);
     const refused = first.findIndex((result) => result?.outcome === "env_error");

@@ -3,7 +3,7 @@ import { execFile } from "node:child_process";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { connectMany } from "openenv-ts/client";
+import { connectVector } from "openenv-ts/client";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { runCommand } from "../../openenv/test-support/command-line.js";
 import { runPython } from "../../openenv/test-support/python-package.js";
@@ -77,7 +77,7 @@ with DeskEnv(base_url="${server.url}").sync() as env:
   });
 
   it("calls the tools of many sessions", async () => {
-    await using envs = await connectMany(server.url, { size: 2 });
+    await using envs = await connectVector(server.url, { size: 2 });
     await envs.reset();
     const results = await envs.callTools([{ name: "greet", arguments: { name: "Bo" } }, { name: "nope" }]);
     expect(results).toMatchObject([

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import type { EnvClient } from "./client/env-client.js";
 import type { ConnectOptions } from "./client/options.js";
-import { connectPool } from "./client/pool/connect-pool.js";
+import { connectVector } from "./client/vector/connect-vector.js";
 import { connect } from "./connect.js";
 import { defineContract } from "./env/contract.js";
 import { defineEnvironment, type EnvironmentOptions } from "./env/environment.js";
@@ -370,7 +370,7 @@ describe("the comparison of contracts", () => {
     expect(error.message).toContain('action: "height" was removed');
     expect(error.message.match(/"total" changed/g)).toHaveLength(1);
     expect(error.message).toContain('observation: "total" changed from string to integer');
-    await expect(connectPool([server.url], older, { size: 1 })).rejects.toThrow(error.message);
+    await expect(connectVector([server.url], older, { size: 1 })).rejects.toThrow(error.message);
     expect(server.capacity().active_sessions).toBe(0);
     await using env = await connect(server.url, older, { check: false });
     await expect(env.reset()).rejects.toThrow(/contract "parcel_env": observation\.total/);

@@ -4,7 +4,7 @@ import { startScriptedServer } from "../../test-support/scripted-server.js";
 import { useServers } from "../../test-support/servers.js";
 import { bytes, defineContract, defineEnvironment } from "../index.js";
 import { loadBinary } from "../protocol/binary.js";
-import { connect, connectMany } from "./index.js";
+import { connect, connectVector } from "./index.js";
 
 const { start } = useServers();
 
@@ -94,7 +94,7 @@ describe("a client that asks for binary frames", () => {
 
   test("takes raw bytes in many sessions at once", async () => {
     const server = await startBlobs();
-    await using envs = await connectMany(server.url, blobs, { size: 3, binary: true });
+    await using envs = await connectVector(server.url, blobs, { size: 3, binary: true });
     await envs.reset();
     const results = await envs.step([{ blob: new Uint8Array([1, 2]) }, null, { blob: "AwQ=" }]);
     expect(results.map((result) => (result?.observation ? [...result.observation.blob] : null))).toEqual([

@@ -1,16 +1,10 @@
-import { encodeReset, type ResetOptions } from "../protocol/codec.js";
+import type { ResetOptions } from "../protocol/codec.js";
 import type { MetadataBody } from "../protocol/http.js";
 import type { JsonObject } from "../protocol/messages.js";
 import type { ClientContract, GenericContract, Received, Sent } from "./contract.js";
+import { createOperations, type Operation } from "./operations.js";
 import type { CallOptions, StepOptions } from "./options.js";
-import {
-  type EpisodeState,
-  type FailedResult,
-  parseResult,
-  parseState,
-  type StepResult,
-  toFailedResult,
-} from "./result.js";
+import { type EpisodeState, type FailedResult, type StepResult, toFailedResult } from "./result.js";
 import type { Session } from "./session.js";
 import type { Shape } from "./shape.js";
 import type { TaskClient } from "./tasks.js";
@@ -64,15 +58,13 @@ export interface ClientParts {
 
 export function createEnvClient<C extends ClientContract>(parts: ClientParts): EnvClient<C> {
   const { session, shape } = parts;
-  type Result = StepResult<Received<C["observation"]>>;
+  const operations = createOperations<C>(shape);
 
-  const call = (message: JsonObject, { timeoutMs, signal }: CallOptions): Promise<JsonObject> =>
-    session.call(message, { timeoutMs: timeoutMs ?? parts.timeoutMs, signal });
-
-  type Read = (observation: JsonObject) => JsonObject;
-  const transition = async (message: JsonObject, options: CallOptions, read: Read): Promise<Result> => {
-    const result = parseResult(await call(message, options), session.extensions);
-    return { ...result, observation: read(result.observation) as Received<C["observation"]> };
+  const call = async <V, R>(operation: Operation<V, R>, data: JsonObject, options: CallOptions): Promise<R> => {
+    const { method } = operation;
+    const limits = { timeoutMs: options.timeoutMs ?? parts.timeoutMs, signal: options.signal };
+    const answer = await session.call(method === "state" ? { type: method } : { type: method, data }, limits);
+    return operation.decode(answer, session.extensions, data);
   };
 
   const client: EnvClient<C> = {
@@ -84,21 +76,16 @@ export function createEnvClient<C extends ClientContract>(parts: ClientParts): E
       return session.lost;
     },
     reset: async (options, callOptions = {}) => {
-      const { seed, episodeId, split, index, ...own } = options ?? {};
-      const data = encodeReset({ seed, episodeId, split, index, ...shape.write("reset", own) });
-      return transition({ type: "reset", data }, callOptions, (shown) => shape.read("observation", shown));
+      const given = options ?? ({} as ResetOptions & Sent<C["reset"]>);
+      return call(operations.reset, operations.reset.encode(given), callOptions);
     },
     step: async (action, { metadata, ...callOptions } = {}) => {
-      const fields = shape.write("action", action);
-      const data = metadata ? { ...fields, metadata } : fields;
-      return transition({ type: "step", data }, callOptions, (shown) => shape.readStep(fields, shown));
+      const fields = operations.step.encode(action);
+      return call(operations.step, metadata ? { ...fields, metadata } : fields, callOptions);
     },
     tryReset: (options, callOptions) => client.reset(options, callOptions).catch(toFailedResult),
     tryStep: (action, callOptions) => client.step(action, callOptions).catch(toFailedResult),
-    state: async (callOptions = {}) => {
-      const { episode_id, step_count, ...fields } = parseState(await call({ type: "state" }, callOptions));
-      return { episode_id, step_count, ...shape.read("state", fields) } as EpisodeState & Received<C["state"]>;
-    },
+    state: async (callOptions = {}) => call(operations.state, {}, callOptions),
     close: () => session.close(),
     [Symbol.asyncDispose]: () => session.close(),
   };

@@ -1,4 +1,6 @@
+import type { ResetOptions } from "../protocol/codec.js";
 import type { JsonObject } from "../protocol/messages.js";
+import type { ClientContract, GenericContract, Sent } from "./contract.js";
 
 /** Options of one call. */
 export interface CallOptions {
@@ -34,6 +36,38 @@ export interface ConnectOptions {
   check?: boolean | undefined;
   /** Aborts the connecting; a client that is open is ended with `close()`. */
   signal?: AbortSignal | undefined;
+}
+
+/**
+ * What happens when the episode of a session has ended or was lost. `disabled`: nothing until `reset`. `next-step`: its
+ * next step starts a new episode, and the action is not used. `same-step`: the step that ended it starts a new one, whose
+ * first result is in `next`.
+ */
+export type Autoreset = "disabled" | "next-step" | "same-step";
+
+/** What a reset takes: the options of the protocol, and those of the contract. */
+export type ResetValues<C extends ClientContract> = ResetOptions & Sent<C["reset"]>;
+
+/** Options of `connectVector`. */
+export interface VectorOptions<C extends ClientContract = GenericContract> extends ConnectOptions {
+  /** How many sessions. */
+  size: number;
+  /** Default `disabled`. */
+  autoreset?: Autoreset | undefined;
+  /** The options of a reset by `autoreset`, by the index of the session; default none, so no seed. */
+  resetWith?: ((index: number) => ResetValues<C>) | undefined;
+  /** At most so many sessions are called or opened at the same time; default 1,024. */
+  concurrency?: number | undefined;
+  /** A socket for each session instead of one for many, so that no result waits for another. Default false. */
+  ownSockets?: boolean | undefined;
+}
+
+/** Options of `connectVector` with a provider. */
+export interface VectorStartOptions<S, C extends ClientContract = GenericContract> extends VectorOptions<C> {
+  /** What `provider.start` is given. */
+  start: S;
+  /** How many servers to start; default 1. */
+  servers?: number | undefined;
 }
 
 export const DEFAULT_TIMEOUT_MS = 60_000;

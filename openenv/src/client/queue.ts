@@ -1,4 +1,5 @@
-import { ConnectionError } from "../errors.js";
+import type { ConnectionError } from "../errors.js";
+import { abortedBeforeSent } from "./turns.js";
 
 /** Lets callers in one after the other, in the order in which they came. */
 export interface Queue {
@@ -53,11 +54,4 @@ export function createQueue(): Queue {
       for (const waiter of [...waiting]) waiter.reject(error);
     },
   };
-}
-
-/** For a call that was only taken back. */
-export function abortedBeforeSent(signal: AbortSignal | undefined): ConnectionError {
-  return new ConnectionError("ABORTED", "The call was aborted before it was sent; the session goes on.", {
-    cause: signal?.reason,
-  });
 }

@@ -1,6 +1,7 @@
 import { ConnectionError, RemoteError } from "../errors.js";
 import type { JsonObject } from "../protocol/messages.js";
 import { isObject } from "../util/is-object.js";
+import type { ClientContract, GenericContract, Received } from "./contract.js";
 
 /** What a reset or a step gave. */
 export interface StepResult<O = JsonObject> {
@@ -30,6 +31,24 @@ interface Failure<E extends RemoteError | ConnectionError> {
   readonly done: true | null;
   readonly metadata: JsonObject;
   readonly warnings: readonly string[];
+}
+
+/** What a session of a vector environment gave; `outcome`, `observation` and `reward` are always those of the call itself. */
+export type VectorResult<C extends ClientContract = GenericContract> = TryResult<C> & VectorPosition<C>;
+
+/** What a call that does not reject gave. */
+export type TryResult<C extends ClientContract> = StepResult<Received<C["observation"]>> | FailedResult;
+
+/** Where the result of a session belongs. */
+export interface VectorPosition<C extends ClientContract> {
+  /** Which session, from 0. */
+  readonly index: number;
+  /** True for the first result of an episode: of a reset, or of a step that autoreset replaced with one. */
+  readonly began: boolean;
+  /** True when this or `next` is the first result of a session that replaces a lost one. */
+  readonly reopened: boolean;
+  /** The first result of the next episode, with `same-step`. */
+  readonly next: TryResult<C> | null;
 }
 
 /**

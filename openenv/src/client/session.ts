@@ -4,7 +4,7 @@ import type { JsonObject } from "../protocol/messages.js";
 import { Line } from "./line.js";
 import { type ExplainLoss, limitsLeft } from "./loss.js";
 import type { CallOptions } from "./options.js";
-import { abortedBeforeSent } from "./queue.js";
+import { abortedBeforeSent } from "./turns.js";
 
 /** What a client keeps up over its links: the order of calls, and what happens after a loss. */
 export interface Session {

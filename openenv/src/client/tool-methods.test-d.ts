@@ -7,11 +7,10 @@ import { defineEnvironment } from "../env/environment.js";
 import { datetime } from "../env/fields.js";
 import { defineTools } from "../env/tools.js";
 import type { EnvClient } from "./env-client.js";
-import { connectMany } from "./many/connect-many.js";
 import type { ToolCallResult } from "./mcp-result.js";
-import { connectPool } from "./pool/connect-pool.js";
 import { contractFromSchemas } from "./schema-contract.js";
 import { connectSync } from "./sync/connect-sync.js";
+import { connectVector } from "./vector/connect-vector.js";
 
 const contract = defineContract({
   name: "booth_env",
@@ -99,7 +98,7 @@ export async function withoutTools(): Promise<void> {
 }
 
 export async function ofManySessions(): Promise<void> {
-  const envs = await connectMany("http://localhost:8000", contract, { size: 2 });
+  const envs = await connectVector("http://localhost:8000", contract, { size: 2 });
   const words = ["crane", "moist"];
   const [guess] = await envs.callTools(words.map((word) => ({ name: "guess", arguments: { word } })));
   if (guess?.error === null) same<typeof guess.data, { right: boolean; at: Date }>(true);
@@ -113,11 +112,10 @@ export async function ofManySessions(): Promise<void> {
   await envs.callTools([{ name: "guess" }, null]);
   // @ts-expect-error: an argument of another tool
   await envs.callTools([{ name: "hint", arguments: { word: "crane" } }, null]);
-  const untyped = await connectMany("http://localhost:8000", { size: 2 });
+  const untyped = await connectVector("http://localhost:8000", { size: 2 });
   await untyped.callTools([{ name: "anything", arguments: { at: 1 } }, null]);
 
-  const pool = await connectPool("http://localhost:8000", contract, { size: 2 });
-  const [one] = await pool.callTools([{ name: "guess", arguments: { word: "crane" } }, null]);
+  const [one] = await envs.callTools([{ name: "guess", arguments: { word: "crane" } }, null]);
   if (one?.error === null) same<typeof one.data, { right: boolean; at: Date }>(true);
   if (one?.began && one.error === undefined) same<typeof one.observation, { at: number }>(true);
 }

@@ -1,8 +1,8 @@
 import type { JsonObject } from "../protocol/messages.js";
-import type { ClientContract, ClientSchema, ClientTool } from "./contract.js";
+import type { ClientContract, ClientSchema, ClientTool, GenericContract, Received } from "./contract.js";
 import { type ToolCallError, type ToolCallResult, toToolCallResult } from "./mcp-result.js";
 import type { CallOptions } from "./options.js";
-import { type FailedResult, parseResult, type StepResult } from "./result.js";
+import { type FailedResult, parseResult, type StepResult, type VectorPosition } from "./result.js";
 import type { Session } from "./session.js";
 import type { Shape } from "./shape.js";
 
@@ -59,6 +59,16 @@ export type ToolStepResult<C extends ClientContract, K extends ToolName<C> = Too
   | (K extends ToolName<C> ? Called<K, Data<ToolsOf<C>[K]>, null> : never)
   | Called<K, null, ToolCallError>
   | FailedResult;
+
+/**
+ * What a call gave in a session of a vector environment. Where autoreset began an episode instead it is the result of that
+ * reset, without `error`.
+ */
+export type VectorToolResult<C extends ClientContract = GenericContract, K extends ToolName<C> = ToolName<C>> = (
+  | ToolStepResult<C, K>
+  | (StepResult<Received<C["observation"]>> & { readonly error?: undefined })
+) &
+  VectorPosition<C>;
 
 interface Called<K, D, E> extends Omit<StepResult, "observation"> {
   /** The tool. */

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import * as z from "zod";
 import { datetime, defineContract, defineEnvironment, defineTools } from "../index.js";
 import { serve } from "../serve.js";
-import { connect, connectMany, connectPool } from "./index.js";
+import { connect, connectVector } from "./index.js";
 
 const when = new Date("2026-01-02T03:04:05Z");
 const tools = defineTools({ oil: { description: "Oils.", output: z.object({ oiled: z.boolean() }) } });
@@ -30,12 +30,9 @@ describe("an observation with the fields tools and tool_name", () => {
     expect((await env.tools.oil()).data).toEqual({ oiled: true });
   });
 
-  test.each([
-    ["connectMany", (url: string) => connectMany(url, contract, { size: 2 })],
-    ["connectPool", (url: string) => connectPool(url, contract, { size: 2 })],
-  ])("is that of the contract for %s", async (_, open) => {
+  test("is that of the contract for a vector environment", async () => {
     await using server = await start();
-    await using envs = await open(server.url);
+    await using envs = await connectVector(server.url, contract, { size: 2 });
     expect((await envs.reset()).map((result) => result?.observation)).toEqual([seen, seen]);
     const [own, listed] = await envs.step([{ take: "saw" }, { type: "list_tools" } as never]);
     expect(own?.observation).toEqual(seen);

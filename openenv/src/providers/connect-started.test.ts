@@ -1,4 +1,4 @@
-import { connect, connectPool } from "openenv-ts/client";
+import { connect, connectVector } from "openenv-ts/client";
 import { connectStarted, processProvider, type Started } from "openenv-ts/providers";
 import { beforeAll, expect, test } from "vitest";
 import { counterModule, createProject, type Project } from "../../test-support/command-line.js";
@@ -26,17 +26,17 @@ test("a session whose server has ended says why, and so does the reset that find
   await expect(env.reset()).rejects.toMatchObject({ code: "CONNECTION_FAILED", message });
 }, 60_000);
 
-test("in a pool each lost result has the reason of its own server, and the others go on", async () => {
+test("each lost result of a vector environment has the reason of its own server, and the others continue", async () => {
   const options = { size: 2, servers: 2, start: { directory: project.dir } };
-  await using pool = await connectPool(processProvider(), options);
-  await pool.reset();
-  const [first, second] = await pool.step([{ amount: 9 }, { amount: 1 }]);
+  await using envs = await connectVector(processProvider(), options);
+  await envs.reset();
+  const [first, second] = await envs.step([{ amount: 9 }, { amount: 1 }]);
   expect(first).toMatchObject({
     outcome: "lost",
     error: { code: "SESSION_LOST", message: expect.stringContaining("(process: The process exited with code 7)") },
   });
   expect(second).toMatchObject({ outcome: "ok", observation: { count: 1 } });
-  expect((await pool.reset()).map((result) => result?.outcome)).toEqual(["ok", "ok"]);
+  expect((await envs.reset()).map((result) => result?.outcome)).toEqual(["ok", "ok"]);
 }, 60_000);
 
 test("a client that knows no provider has the typed error, and the log of the server has the rest", async () => {

@@ -4,7 +4,7 @@ import { homedir } from "node:os";
 import { basename, delimiter, dirname, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
-import { connect, connectPool } from "openenv-ts/client";
+import { connect, connectVector } from "openenv-ts/client";
 import { fromHub, kubernetesProvider } from "openenv-ts/providers";
 import { checkProvider, renderCheckReport } from "openenv-ts/testing";
 import { describe, expect, test, vi } from "vitest";
@@ -237,9 +237,9 @@ describe.skipIf(isMissing)("the Kubernetes provider", () => {
     150_000,
   );
 
-  test("a pool over several of them", async () => {
+  test("a vector environment on several of them", async () => {
     const options = { size: 4, servers: 2, start: { image: IMAGE } };
-    await using pool = await connectPool(kubernetesProvider(), options);
-    expect((await pool.reset()).map((result) => result?.outcome)).toEqual(["ok", "ok", "ok", "ok"]);
+    await using envs = await connectVector(kubernetesProvider(), options);
+    expect((await envs.reset()).map((result) => result?.outcome)).toEqual(["ok", "ok", "ok", "ok"]);
   }, 60_000);
 });

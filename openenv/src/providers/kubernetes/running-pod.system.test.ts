@@ -1,4 +1,4 @@
-import { connect, connectPool } from "openenv-ts/client";
+import { connect, connectVector } from "openenv-ts/client";
 import { connectStarted, kubernetesProvider } from "openenv-ts/providers";
 import { describe, expect, test } from "vitest";
 import { askCluster, IMAGE, isMissing, isReal, useCluster } from "../../../test-support/kubernetes/use-cluster.js";
@@ -26,15 +26,15 @@ describe.skipIf(isMissing)("a Pod that runs", { timeout: 120_000 }, () => {
     "%s, of a Deployment: its sessions say so, and go on elsewhere",
     async (blow, message) => {
       const options = { size: 4, ownSockets: true, start: { image: IMAGE, replicas: 2 } };
-      await using pool = await connectPool(kubernetesProvider(), options);
-      await pool.reset();
+      await using envs = await connectVector(kubernetesProvider(), options);
+      await envs.reset();
       await cluster.api?.strike(/^pods/, blow);
-      const results = await pool.step(Array(4).fill({ amount: 1 }));
+      const results = await envs.step(Array(4).fill({ amount: 1 }));
       const lost = results.flatMap((result) => (result && "error" in result ? [result.error] : []));
       expect(lost).toHaveLength(2);
       for (const error of lost) expect(error.message).toMatch(message);
       await expect
-        .poll(async () => (await pool.reset()).map((result) => result?.outcome), { timeout: 30_000 })
+        .poll(async () => (await envs.reset()).map((result) => result?.outcome), { timeout: 30_000 })
         .toEqual(["ok", "ok", "ok", "ok"]);
     },
   );

@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { chmod, readdir, readFile } from "node:fs/promises";
 import { promisify } from "node:util";
-import { connect, connectPool } from "openenv-ts/client";
+import { connect, connectVector } from "openenv-ts/client";
 import { connectStarted, slurmProvider } from "openenv-ts/providers";
 import { checkProvider, renderCheckReport } from "openenv-ts/testing";
 import { afterEach, beforeAll, describe, expect, test, vi } from "vitest";
@@ -64,7 +64,7 @@ describe.skipIf(!slurm.available)("the Slurm provider", () => {
     expect(report.passed, renderCheckReport(report)).toBe(true);
   }, 300_000);
 
-  test("a server on each of several nodes, behind one URL or in a pool", async () => {
+  test("a server on each of several nodes, behind one URL or in a vector environment", async () => {
     await using server = await onLoopback({ nodes: 2 }).start({ ...at(), replicas: 2 });
     expect(await run("squeue", "--noheader", "--format=%D %N")).toBe("2 n[1-2]");
     const sessions = await Promise.all(Array.from({ length: 4 }, () => connect(server.url)));
@@ -74,8 +74,8 @@ describe.skipIf(!slurm.available)("the Slurm provider", () => {
       await env.close();
     }
     await server.close();
-    await using pool = await connectPool(onLoopback(), { size: 3, servers: 2, start: at() });
-    expect((await pool.reset()).map((result) => result?.outcome)).toEqual(["ok", "ok", "ok"]);
+    await using envs = await connectVector(onLoopback(), { size: 3, servers: 2, start: at() });
+    expect((await envs.reset()).map((result) => result?.outcome)).toEqual(["ok", "ok", "ok"]);
   }, 120_000);
 
   test("a job that pends for ever is told with the scheduler's reason, and taken back", async () => {
@@ -201,12 +201,12 @@ describe.skipIf(!slurm.available)("the Slurm provider", () => {
 
     test("one of several: the sessions that it had say so, and the others go on", async () => {
       const options = { size: 2, ownSockets: true, start: { ...at(), replicas: 2 } };
-      await using pool = await connectPool(onLoopback({ nodes: 2 }), options);
-      await pool.reset();
+      await using envs = await connectVector(onLoopback({ nodes: 2 }), options);
+      await envs.reset();
       // The other one runs the script of the job.
       await lose("n2");
       const outcomes = async () => {
-        const results = await pool.step(Array(2).fill({ amount: 1 }));
+        const results = await envs.step(Array(2).fill({ amount: 1 }));
         return results.flatMap((result) => (result && "error" in result ? [result.error] : []));
       };
       await expect.poll(async () => (await outcomes()).length, { timeout: 60_000 }).toBe(1);

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { createProject, startCommand } from "../../../test-support/command-line.js";
-import { connectMany } from "../index.js";
+import { connectVector } from "../index.js";
 
 const WHERE = `
 import { defineContract, defineEnvironment } from "openenv-ts";
@@ -12,13 +12,13 @@ export default defineEnvironment(where, () => ({
 }));
 `;
 
-test("sessions that one worker has no room for go to another, and a worker that dies loses its own only", async () => {
+test("sessions that one worker refuses open on another, and a worker that dies loses only its own", async () => {
   await using project = await createProject({ "environment.mjs": WHERE });
   const env = { WORKERS: "2", MAX_CONCURRENT_ENVS: "3" };
   const command = startCommand(["serve", "environment.mjs", "--port", "0"], { cwd: project.dir, env });
   try {
     const [, url = ""] = await command.printed(/at (http:\S+)/);
-    await using envs = await connectMany(url, { size: 7 });
+    await using envs = await connectVector(url, { size: 7 });
     const first = await envs.reset();
     const pids = first.map((result) => result?.observation?.["pid"]);
     expect(first.filter((result) => result?.outcome === "env_error")).toMatchObject([

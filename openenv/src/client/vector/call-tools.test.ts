@@ -1,4 +1,4 @@
-/** Tools of many sessions at once: `callTools` of `connectMany` and of `connectPool`. */
+/** Tools of many sessions at once. */
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
 import { defineContract } from "../../env/contract.js";
@@ -6,7 +6,7 @@ import { defineEnvironment } from "../../env/environment.js";
 import { bytes, datetime } from "../../env/fields.js";
 import { defineTools } from "../../env/tools.js";
 import { serve } from "../../serve.js";
-import { connectMany, connectPool, type ManyClient, type PoolClient, ToolCallError } from "../index.js";
+import { connectVector, ToolCallError, type VectorEnv } from "../index.js";
 
 const contract = defineContract({
   name: "booth_env",
@@ -46,17 +46,15 @@ const environment = defineEnvironment(contract, () => {
 });
 const startServer = (maxConcurrentEnvs = 10) => serve(environment, { port: 0, logLevel: "silent", maxConcurrentEnvs });
 
-type Client = ManyClient<typeof contract> | PoolClient<typeof contract>;
-type Open = (url: string, size: number) => Promise<Client>;
+type Open = (url: string, size: number) => Promise<VectorEnv<typeof contract>>;
 const clients: [string, Open][] = [
-  ["connectMany", (url, size) => connectMany(url, contract, { size })],
-  ["connectMany with binary frames", (url, size) => connectMany(url, contract, { size, binary: true })],
-  ["connectPool", (url, size) => connectPool(url, contract, { size })],
-  ["connectPool with a socket for each session", (url, size) => connectPool(url, contract, { size, ownSockets: true })],
+  ["batch frames", (url, size) => connectVector(url, contract, { size })],
+  ["binary batch frames", (url, size) => connectVector(url, contract, { size, binary: true })],
+  ["a socket for each session", (url, size) => connectVector(url, contract, { size, ownSockets: true })],
 ];
 
-describe.each(clients)("callTools of %s", (_, open) => {
-  test("calls another tool in each session, and leaves out those with null", async () => {
+describe.each(clients)("callTools with %s", (_, open) => {
+  test("calls a different tool in each session, and leaves out those with null", async () => {
     await using server = await startServer();
     await using envs = await open(server.url, 4);
     await envs.reset();
@@ -80,7 +78,7 @@ describe.each(clients)("callTools of %s", (_, open) => {
     expect(await envs.state()).toMatchObject([2, 2, 1, 0].map((step_count) => ({ step_count })));
   });
 
-  test("has the failure of a tool as a step, and a loss as everywhere", async () => {
+  test("reports the failure of a tool as a step, and a loss as every call does", async () => {
     await using server = await startServer();
     await using envs = await open(server.url, 4);
     const calls = [
@@ -111,31 +109,31 @@ describe.each(clients)("callTools of %s", (_, open) => {
 
 test("an untyped client calls tools by name", async () => {
   await using server = await startServer();
-  await using envs = await connectMany(server.url, { size: 2 });
+  await using envs = await connectVector(server.url, { size: 2 });
   await envs.reset();
   const results = await envs.callTools([{ name: "guess", arguments: { word: "crane" } }, { name: "peek" }]);
   expect(results).toMatchObject([{ data: { right: true } }, { data: 0 }]);
 });
 
-describe("autoreset of a pool", () => {
+describe("autoreset", () => {
   const win = { name: "guess", arguments: { word: "crane" } } as const;
 
-  test("next-step begins the next episode instead of a call", async () => {
+  test("next-step begins the next episode instead of calling", async () => {
     await using server = await startServer();
-    await using pool = await connectPool(server.url, contract, { size: 2, autoreset: "next-step" });
-    await pool.reset();
-    expect(await pool.callTools([win, { name: "peek" }])).toMatchObject([{ outcome: "terminated" }, { data: 0 }]);
-    const [began, called] = await pool.callTools([win, win]);
+    await using envs = await connectVector(server.url, contract, { size: 2, autoreset: "next-step" });
+    await envs.reset();
+    expect(await envs.callTools([win, { name: "peek" }])).toMatchObject([{ outcome: "terminated" }, { data: 0 }]);
+    const [began, called] = await envs.callTools([win, win]);
     expect(began).toMatchObject({ index: 0, began: true, outcome: "ok", observation: { at: 0 }, reward: null });
     expect(began).not.toHaveProperty("error");
     expect(called).toMatchObject({ index: 1, began: false, name: "guess", data: { right: true } });
   });
 
-  test("same-step has the beginning of the next episode beside the call that ended one", async () => {
+  test("same-step gives the beginning of the next episode with the call that ended one", async () => {
     await using server = await startServer();
-    await using pool = await connectPool(server.url, contract, { size: 2, autoreset: "same-step" });
-    await pool.reset();
-    const [won, other] = await pool.callTools([win, { name: "peek" }]);
+    await using envs = await connectVector(server.url, contract, { size: 2, autoreset: "same-step" });
+    await envs.reset();
+    const [won, other] = await envs.callTools([win, { name: "peek" }]);
     expect(won).toMatchObject({ data: { right: true }, reward: 2, next: { outcome: "ok", observation: { at: 0 } } });
     expect(other).toMatchObject({ data: 0, next: null });
   });

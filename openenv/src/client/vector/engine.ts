@@ -1,0 +1,181 @@
+import { ConnectionError, RemoteError } from "../../errors.js";
+import type { JsonObject } from "../../protocol/messages.js";
+import { groupBy } from "../../util/group-by.js";
+import {
+  asFailure,
+  attempt,
+  type CallFailure,
+  isFailure,
+  isServerFailure,
+  isSessionMissing,
+  sessionLost,
+} from "../failures.js";
+import { createLimiter, type Limiter } from "../limiter.js";
+import { limitsLeft } from "../loss.js";
+import type { Method, Operation } from "../operations.js";
+import type { CallOptions } from "../options.js";
+import { type FailedResult, toFailedResult } from "../result.js";
+import { abortedBeforeSent } from "../turns.js";
+import { Placement } from "./placement.js";
+import type { ServerTarget } from "./server-target.js";
+import { type ClosedState, type OpenState, openState, type Slot, targetOf } from "./slot.js";
+
+/** What came of the call of one session. */
+export interface Called<R> {
+  result: R | FailedResult;
+  /** Whether this is the first reset of a session that replaces a lost one. */
+  reopened: boolean;
+}
+
+type Answers = Map<Slot, JsonObject | CallFailure>;
+
+/** Calls many sessions, those that share a socket together. */
+export class VectorEngine {
+  readonly slots: readonly Slot[];
+  readonly #limiter: Limiter;
+  readonly #placement: Placement;
+
+  /** At most `concurrency` sessions are called or opened at the same time. */
+  constructor(targets: readonly ServerTarget[], size: number, given: { concurrency: number; ownSockets: boolean }) {
+    this.slots = Array.from({ length: size }, (_, index): Slot => {
+      return { index, state: { kind: "unopened" }, hasPlayed: false };
+    });
+    this.#limiter = createLimiter(given.concurrency);
+    this.#placement = new Placement(targets, this.#limiter, given.ownSockets ? 1 : given.concurrency);
+  }
+
+  close(): Promise<void> {
+    return this.#placement.close();
+  }
+
+  /** Calls these sessions, which must be in no other call. A value that does not fit fails alone, before anything is sent. */
+  async call<V, R extends object>(
+    operation: Operation<V, R>,
+    values: ReadonlyMap<Slot, V>,
+    limits: CallOptions,
+  ): Promise<Map<Slot, Called<R>>> {
+    const called = new Map<Slot, Called<R>>();
+    const sent = new Map<Slot, JsonObject>();
+    for (const [slot, value] of values) {
+      const data = attempt(() => operation.encode(value));
+      if (isFailure(data)) called.set(slot, { result: toFailedResult(data), reopened: false });
+      else sent.set(slot, data);
+    }
+    for (const [slot, answer] of await this.#perform(operation.method, sent, limits)) {
+      called.set(slot, read(operation, slot, { answer, sent: sent.get(slot) as JsonObject }));
+    }
+    return called;
+  }
+
+  async #perform(method: Method, data: ReadonlyMap<Slot, JsonObject>, limits: CallOptions): Promise<Answers> {
+    const refuse = (error: CallFailure): Answers => new Map(Array.from(data.keys(), (slot) => [slot, error]));
+    if (this.#placement.isClosed) return refuse(clientClosed());
+    if (limits.signal?.aborted) return refuse(abortedBeforeSent(limits.signal));
+    const begunAt = Date.now();
+    const answers = await (method === "reset" ? this.#reset(data, limits) : this.#ask(method, data, limits));
+    if (!this.#placement.isClosed) await explainLosses(answers, limitsLeft(limits, begunAt));
+    // Once the client is closed, that is the cause of every loss.
+    for (const [slot, answer] of this.#placement.isClosed ? answers : []) {
+      if (answer instanceof ConnectionError) answers.set(slot, clientClosed(answer));
+    }
+    return answers;
+  }
+
+  /** Opens the sessions that are missing, and tries other servers for those that have none after that. */
+  async #reset(data: ReadonlyMap<Slot, JsonObject>, limits: CallOptions): Promise<Answers> {
+    const answers: Answers = new Map();
+    const tried = new Map(Array.from(data.keys(), (slot) => [slot, new Set<ServerTarget>()]));
+    for (let left = [...data.keys()]; left.length > 0; ) {
+      const missing = left.filter((slot) => !openState(slot)?.group.up);
+      await this.#placement.open(missing, tried, limits);
+      const open = left.filter((slot) => openState(slot) !== undefined);
+      const placed = new Map(open.map((slot) => [slot, data.get(slot) as JsonObject]));
+      const replies = await this.#ask("reset", placed, limits);
+      left = left.filter((slot) => {
+        const reply = replies.get(slot);
+        const answer = reply ?? (slot.state as ClosedState).error;
+        answers.set(slot, answer);
+        if (!isFailure(answer) || !(reply ? isSessionMissing : isServerFailure)(answer)) return false;
+        this.#placement.release(slot, answer);
+        // A server that lost a session may be back: it is ruled out when it cannot open a new one.
+        return (tried.get(slot)?.size ?? 0) < this.#placement.targets.length;
+      });
+    }
+    return answers;
+  }
+
+  async #ask(method: Method, data: ReadonlyMap<Slot, JsonObject>, limits: CallOptions): Promise<Answers> {
+    const answers: Answers = new Map();
+    for (const slot of data.keys()) {
+      if (slot.state.kind === "unopened") this.#placement.release(slot, noSession());
+      const obstacle = method === "reset" ? undefined : findObstacle(slot);
+      if (obstacle) answers.set(slot, obstacle);
+    }
+    const asked = [...data.keys()].filter((slot) => !answers.has(slot));
+    const members = groupBy(asked, (slot) => (slot.state as OpenState).group);
+    const calls = Array.from(members, async ([group, slots]) => {
+      const items = slots.map((slot) => {
+        const { session } = slot.state as OpenState;
+        return { session, data: data.get(slot) as JsonObject };
+      });
+      // Node warns of more than ten listeners on one signal.
+      const own = { ...limits, signal: limits.signal && AbortSignal.any([limits.signal]) };
+      const call = this.#limiter.run(slots.length, own.signal, () => group.call(method, items, own));
+      const replies = await call.catch((error: unknown) => slots.map(() => asFailure(error)));
+      for (const [nth, slot] of slots.entries()) {
+        const reply = replies[nth] as JsonObject | CallFailure;
+        answers.set(slot, reply);
+        if (isFailure(reply)) this.#recordFailure(method, slot, reply);
+      }
+    });
+    await Promise.all(calls);
+    return answers;
+  }
+
+  #recordFailure(method: Method, slot: Slot, failure: CallFailure): void {
+    const open = slot.state as OpenState;
+    if (!open.group.up || failure.code === "SESSION_LOST") this.#placement.release(slot, failure);
+    else if (method === "reset" && open.kind === "playing") slot.state = { ...open, kind: "over" };
+  }
+}
+
+function read<V, R extends object>(
+  { method, decode }: Operation<V, R>,
+  slot: Slot,
+  { answer, sent }: { answer: JsonObject | CallFailure; sent: JsonObject },
+): Called<R> {
+  if (isFailure(answer)) return { result: toFailedResult(answer), reopened: false };
+  const open = slot.state as OpenState;
+  const decoded = attempt(() => decode(answer, open.group.extensions, sent));
+  const result = isFailure(decoded) ? toFailedResult(decoded) : decoded;
+  if (method === "state") return { result, reopened: false };
+  const reopened = method === "reset" && open.kind === "opened" && slot.hasPlayed;
+  slot.hasPlayed = true;
+  slot.state = { ...open, kind: (result as { outcome?: string }).outcome === "ok" ? "playing" : "over" };
+  return { result, reopened };
+}
+
+/** Why a session can neither step nor show its state; undefined when it can. */
+function findObstacle({ state, hasPlayed }: Slot): CallFailure | undefined {
+  if (state.kind === "closed") return state.error instanceof RemoteError ? state.error : sessionLost(state.error);
+  // A server may allow a step before the first reset: that would continue an episode that nobody began.
+  return state.kind === "opened" && hasPlayed ? noSession() : undefined;
+}
+
+/** Adds to the errors of lost sessions why their servers ended, if that is known in time. */
+async function explainLosses(answers: Answers, limits: CallOptions): Promise<void> {
+  const explaining: Promise<void>[] = [];
+  for (const [slot, answer] of answers) {
+    const explain = isFailure(answer) ? targetOf(slot)?.explainLoss : undefined;
+    if (explain) explaining.push(explain(answer, limits).then((error) => void answers.set(slot, asFailure(error))));
+  }
+  await Promise.all(explaining);
+}
+
+function noSession(): ConnectionError {
+  return new ConnectionError("SESSION_LOST", "The session has no episode. Call reset to start one.");
+}
+
+function clientClosed(cause?: ConnectionError): ConnectionError {
+  return new ConnectionError("CLIENT_CLOSED", "The client was closed; open a new one with connectVector().", { cause });
+}

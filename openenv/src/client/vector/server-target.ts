@@ -1,0 +1,47 @@
+import type { ClientContract } from "../contract.js";
+import { createLimiter } from "../limiter.js";
+import { createLossExplainer, type Ended, type ExplainLoss } from "../loss.js";
+import type { ConnectOptions } from "../options.js";
+import { type Prepared, prepare } from "../prepare.js";
+
+/** Where a server is; one that was started also reports why it ended. */
+export interface ServerPlace {
+  readonly url: string;
+  ended?: Ended | undefined;
+}
+
+/** One server of a vector environment. */
+export class ServerTarget {
+  readonly url: string;
+  /** How many sessions are placed there. */
+  load = 0;
+  /** False once it has answered that it has no batch frames. */
+  hasBatch = true;
+  /** Bounds the sockets that a server without batch frames is asked for at the same time. */
+  readonly handshakes = createLimiter(64);
+  /** Adds to an error why the server ended; only for a server that was started. */
+  readonly explainLoss: ExplainLoss | undefined;
+  readonly #contract: ClientContract | undefined;
+  readonly #options: ConnectOptions;
+  #prepared: Promise<Prepared> | undefined;
+
+  constructor(place: ServerPlace, contract: ClientContract | undefined, options: ConnectOptions) {
+    const { url } = place;
+    this.url = url;
+    this.explainLoss = place.ended && createLossExplainer({ url, ended: place.ended.bind(place) });
+    this.#contract = contract;
+    this.#options = options;
+  }
+
+  /**
+   * Compares the contract, once. Callers share the result, so `signal` must not be that of one call.
+   * @throws ConnectionError, RemoteError, ContractMismatchError; the next caller asks again.
+   */
+  prepare(signal: AbortSignal | undefined): Promise<Prepared> {
+    if (this.#prepared) return this.#prepared;
+    const preparing = prepare(this.url, this.#contract, { ...this.#options, signal });
+    preparing.catch(() => (this.#prepared = undefined));
+    this.#prepared = preparing;
+    return preparing;
+  }
+}

@@ -1,0 +1,101 @@
+import { ConnectionError } from "../../errors.js";
+import type { ReceivedMessage } from "../../protocol/link.js";
+import type { JsonObject } from "../../protocol/messages.js";
+import { findFault, type Item, readAnswer, readItems, readOpened, writeItems } from "../batch-frames.js";
+import { asFailure, type CallFailure, isFailure } from "../failures.js";
+import type { Method } from "../operations.js";
+import type { CallOptions } from "../options.js";
+import type { Prepared } from "../prepare.js";
+import { Transport } from "../transport.js";
+import { type TurnHolder, takeTurn } from "../turns.js";
+import type { ServerTarget } from "./server-target.js";
+
+/** A socket and its sessions: many in batch frames, or one in plain frames where the server has no batch frames. */
+export class SocketGroup implements TurnHolder {
+  readonly target: ServerTarget;
+  turn: Promise<void> | undefined;
+  /** How many sessions it has or is opening. */
+  size = 0;
+  readonly #limit: number;
+  #transport: Transport | undefined;
+  #isBatch = false;
+
+  constructor(target: ServerTarget, limit: number) {
+    this.target = target;
+    this.#limit = limit;
+  }
+
+  get up(): boolean {
+    return this.#transport?.up ?? false;
+  }
+
+  get isFull(): boolean {
+    return this.size >= this.#limit;
+  }
+
+  /** Whether another session can be opened on the socket. */
+  get hasRoom(): boolean {
+    return this.#isBatch && this.up && !this.isFull;
+  }
+
+  get extensions(): readonly string[] {
+    return this.#transport?.extensions ?? [];
+  }
+
+  /**
+   * Opens sessions, and the socket before the first ones: the number of each, or why it was refused. Shorter than `count`
+   * for a server without batch frames, whose sockets have one session each.
+   */
+  async open(count: number, prepared: Prepared, limits: CallOptions): Promise<(number | CallFailure)[]> {
+    const { target } = this;
+    if (!this.#transport) {
+      const { hasBatch } = target;
+      const connect = () => prepared.open(limits.signal, hasBatch ? ["batch"] : []);
+      this.#transport = new Transport(await (hasBatch ? connect() : target.handshakes.run(1, limits.signal, connect)));
+      if (!hasBatch) return [0];
+    }
+    const answer = await this.#request({ type: "open_many", data: { count } }, limits);
+    this.#isBatch = this.extensions.includes("batch");
+    if (this.#isBatch) return this.#itemsOf(answer, count).map(readOpened);
+    target.hasBatch = false;
+    return [this.up ? 0 : readOpened(answer)];
+  }
+
+  /** One answer for each item, in their order; an item that cannot be written fails alone. */
+  async call(method: Method, items: readonly Item[], limits: CallOptions): Promise<(JsonObject | CallFailure)[]> {
+    try {
+      const replies = await this.#send(method, items, limits);
+      return replies.map((reply) => readAnswer(method, reply));
+    } catch (error) {
+      const failure = asFailure(error);
+      const faults = items.map(findFault);
+      const good = items.filter((_, nth) => faults[nth] === undefined);
+      if (good.length === items.length) return items.map(() => failure);
+      // Nothing was sent: the others are sent without those at fault.
+      const answers = good.length === 0 ? [] : await this.call(method, good, limits);
+      return faults.map((fault) => fault ?? (answers.shift() as JsonObject));
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#transport?.close();
+  }
+
+  async #send(method: Method, items: readonly Item[], limits: CallOptions): Promise<unknown[]> {
+    if (this.#isBatch) return this.#itemsOf(await this.#request(writeItems(method, items), limits), items.length);
+    const message = method === "state" ? { type: method } : { type: method, data: items[0]?.data };
+    return [await this.#request(message, limits)];
+  }
+
+  #request(message: JsonObject, limits: CallOptions): Promise<ReceivedMessage> {
+    return takeTurn([this], limits.signal, async () => (this.#transport as Transport).request(message, limits));
+  }
+
+  #itemsOf(answer: ReceivedMessage, count: number): unknown[] {
+    const items = readItems(answer, count);
+    if (!isFailure(items)) return items;
+    // After an answer that is not one the next would be the wrong one, too.
+    if (items instanceof ConnectionError) this.#transport?.drop(items);
+    throw items;
+  }
+}

@@ -1,0 +1,196 @@
+import { Completions } from "../../util/completions.js";
+import type { ClientContract, GenericContract, Received, Sent } from "../contract.js";
+import type { Operation, Operations } from "../operations.js";
+import type { Autoreset, CallOptions, ResetValues } from "../options.js";
+import type { EpisodeState, FailedResult, TryResult, VectorPosition, VectorResult } from "../result.js";
+import type { ToolCallInput, ToolName, ToolStepResult, VectorToolResult } from "../tool-methods.js";
+import { takeTurn } from "../turns.js";
+import type { Called, VectorEngine } from "./engine.js";
+import { openState, type Slot } from "./slot.js";
+
+interface VectorParts<C extends ClientContract> {
+  urls: readonly string[];
+  engine: VectorEngine;
+  operations: Operations<C>;
+  timeoutMs: number;
+  autoreset: Autoreset;
+  resetWith: ((index: number) => ResetValues<C>) | undefined;
+  ownSockets: boolean;
+  closeServers(): Promise<void>;
+}
+
+/**
+ * Many sessions of one environment, on one or several servers, that are called together. Results are in the order of the
+ * sessions, null for a session that was left out. A call does not reject because of a session: a result has `outcome`
+ * `env_error` when the server answered an error or refused the session, `lost` when the episode is gone; mask both. The
+ * next reset of a lost or refused session opens another one, on any server that has room.
+ */
+export class VectorEnv<C extends ClientContract = GenericContract> implements AsyncDisposable {
+  /** How many sessions. */
+  readonly size: number;
+  /** The servers. */
+  readonly urls: readonly string[];
+  readonly #parts: VectorParts<C>;
+  /** What `asCompleted` has sent. */
+  readonly #completions = new Completions<VectorResult<C>>();
+  #closing: Promise<void> | undefined;
+
+  /** Made by `connectVector`. */
+  constructor(parts: VectorParts<C>) {
+    this.size = parts.engine.slots.length;
+    this.urls = parts.urls;
+    this.#parts = parts;
+  }
+
+  /** For each session the URL of its server; null for a session that is not open. */
+  places(): (string | null)[] {
+    return this.#parts.engine.slots.map((slot) => {
+      const group = openState(slot)?.group;
+      return group?.up ? group.target.url : null;
+    });
+  }
+
+  /** Starts an episode in every session, with the same options or an array with one for each; null leaves one alone. */
+  async reset(
+    options: ResetValues<C> | readonly (ResetValues<C> | null)[] = {} as ResetValues<C>,
+    call: CallOptions = {},
+  ): Promise<(VectorResult<C> | null)[]> {
+    const all: unknown[] = Array.isArray(options) ? options : Array(this.size).fill(options);
+    const values = this.#bySlot(all as (ResetValues<C> | null)[]);
+    return this.#inOrder(await takeTurn([...values.keys()], call.signal, () => this.#begin(values, call)));
+  }
+
+  /** One action for each session; null leaves one alone. */
+  async step(
+    actions: readonly (Sent<C["action"]> | null)[],
+    call: CallOptions = {},
+  ): Promise<(VectorResult<C> | null)[]> {
+    return this.#inOrder(await this.#advance(this.#parts.operations.step, this.#bySlot(actions), call));
+  }
+
+  /**
+   * A tool call for each session, which is a step; null leaves one alone. Sessions can call different tools.
+   * @example await envs.callTools([{ name: "search", arguments: { text: "Du" } }, { name: "hint" }, null]);
+   */
+  async callTools<K extends ToolName<C>>(
+    calls: readonly (ToolCallInput<C, K> | null)[],
+    call: CallOptions = {},
+  ): Promise<(VectorToolResult<C, K> | null)[]> {
+    const values = this.#bySlot(calls as readonly ({ name: string; arguments?: unknown } | null)[]);
+    const results = await this.#advance(this.#parts.operations.callTool, values, call);
+    return this.#inOrder(results) as (VectorToolResult<C, K> | null)[];
+  }
+
+  /**
+   * Steps as `step` does, and gives `count` results as they arrive, by default all that are pending. The others come with
+   * the next call; until then their sessions take no other action. Needs `ownSockets`.
+   * @throws TypeError for a session whose result is pending, and without `ownSockets`.
+   */
+  async *asCompleted(
+    actions: readonly (Sent<C["action"]> | null)[],
+    { count, ...call }: CallOptions & { count?: number | undefined } = {},
+  ): AsyncIterable<VectorResult<C>> {
+    const { operations, ownSockets } = this.#parts;
+    if (!ownSockets) throw new TypeError("asCompleted() needs a socket for each session: pass { ownSockets: true }.");
+    for (const [slot, action] of this.#bySlot(actions)) {
+      const stepping = this.#advance(operations.step, new Map([[slot, action]]), call);
+      const result = stepping.then((results) => results.get(slot) as VectorResult<C>);
+      this.#completions.add(slot.index, result);
+    }
+    yield* this.#completions.take(count);
+  }
+
+  /** The state of every session. */
+  async state(call: CallOptions = {}): Promise<((EpisodeState & Received<C["state"]>) | FailedResult)[]> {
+    const { engine, operations } = this.#parts;
+    const values = new Map(engine.slots.map((slot) => [slot, undefined]));
+    const called = await takeTurn(engine.slots, call.signal, () => this.#call(operations.state, values, call));
+    return this.#inOrder(called).map((one) => (one as NonNullable<typeof one>).result);
+  }
+
+  /** Ends all sessions, and the servers that were started for them. Can be called more than once. */
+  close(): Promise<void> {
+    this.#closing ??= this.#parts.engine.close().then(() => this.#parts.closeServers());
+    return this.#closing;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  /** Steps each session, or begins an episode where autoreset asks for one. */
+  #advance<V, R extends TryResult<C> | ToolStepResult<C>>(
+    operation: Operation<V, R>,
+    values: ReadonlyMap<Slot, V>,
+    call: CallOptions,
+  ): Promise<Map<Slot, (R | TryResult<C>) & VectorPosition<C>>> {
+    const { operations, autoreset, resetWith = () => ({}) as ResetValues<C> } = this.#parts;
+    return takeTurn([...values.keys()], call.signal, async () => {
+      const played = new Map(values);
+      const begin = new Map<Slot, ResetValues<C>>();
+      for (const slot of autoreset === "disabled" ? [] : values.keys()) {
+        if (needsReset(slot)) begin.set(slot, resetWith(slot.index));
+        if (begin.has(slot)) played.delete(slot);
+      }
+      const [begun, stepped] = await Promise.all([this.#begin(begin, call), this.#call(operation, played, call)]);
+      const results = new Map<Slot, (R | TryResult<C>) & VectorPosition<C>>(begun);
+      const ended = new Map<Slot, ResetValues<C>>();
+      for (const [slot, { result, reopened }] of stepped) {
+        results.set(slot, { ...result, index: slot.index, began: false, reopened, next: null });
+        if (autoreset !== "same-step" || !needsReset(slot)) continue;
+        try {
+          ended.set(slot, resetWith(slot.index));
+        } catch {
+          // The results of the step are worth more: the next call asks again, and throws before anything is sent.
+        }
+      }
+      for (const [slot, { result: next, reopened }] of await this.#call(operations.reset, ended, call)) {
+        results.set(slot, { ...(results.get(slot) as (R | TryResult<C>) & VectorPosition<C>), reopened, next });
+      }
+      return results;
+    });
+  }
+
+  async #begin(values: ReadonlyMap<Slot, ResetValues<C>>, call: CallOptions): Promise<Map<Slot, VectorResult<C>>> {
+    const results = new Map<Slot, VectorResult<C>>();
+    for (const [slot, { result, reopened }] of await this.#call(this.#parts.operations.reset, values, call)) {
+      results.set(slot, { ...result, index: slot.index, began: true, reopened, next: null });
+    }
+    return results;
+  }
+
+  #call<V, R extends object>(
+    operation: Operation<V, R>,
+    values: ReadonlyMap<Slot, V>,
+    { timeoutMs = this.#parts.timeoutMs, signal }: CallOptions,
+  ): Promise<Map<Slot, Called<R>>> {
+    return this.#parts.engine.call(operation, values, { timeoutMs, signal });
+  }
+
+  /** The values that are not null. @throws TypeError without one for each session, or for a session that is in `asCompleted`. */
+  #bySlot<V>(values: readonly (V | null)[]): Map<Slot, V> {
+    if (values.length !== this.size) {
+      throw new TypeError(`There are ${this.size} sessions, but ${values.length} values: give one for each, or null.`);
+    }
+    const given = new Map<Slot, V>();
+    for (const slot of this.#parts.engine.slots) {
+      const value = values[slot.index] as V | null;
+      if (value === null) continue;
+      if (this.#completions.has(slot.index)) {
+        const remedy = "give null for it, and take its result with asCompleted()";
+        throw new TypeError(`Session ${slot.index} has not answered yet: ${remedy}.`);
+      }
+      given.set(slot, value);
+    }
+    return given;
+  }
+
+  #inOrder<R>(results: ReadonlyMap<Slot, R>): (R | null)[] {
+    return this.#parts.engine.slots.map((slot) => results.get(slot) ?? null);
+  }
+}
+
+/** Whether the next step of a session cannot continue an episode. One that was never opened is reported as lost first. */
+function needsReset({ state }: Slot): boolean {
+  return state.kind !== "playing" && state.kind !== "unopened";
+}

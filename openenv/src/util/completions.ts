@@ -1,0 +1,39 @@
+/** Results in the order in which they arrive, of sessions that are named by their index. */
+export class Completions<R> {
+  readonly #pending = new Set<number>();
+  readonly #arrived: { index: number; take(): R }[] = [];
+  #wake: (() => void)[] = [];
+
+  /** Whether the result of this session was not taken yet. */
+  has(index: number): boolean {
+    return this.#pending.has(index);
+  }
+
+  add(index: number, result: Promise<R>): void {
+    const arrive = (take: () => R): void => {
+      this.#arrived.push({ index, take });
+      for (const wake of this.#wake.splice(0)) wake();
+    };
+    this.#pending.add(index);
+    result.then(
+      (value) => arrive(() => value),
+      (error: unknown) =>
+        arrive(() => {
+          throw error;
+        }),
+    );
+  }
+
+  /** So many results, by default all that are pending. */
+  async *take(count = this.#pending.size): AsyncGenerator<R> {
+    for (let left = count; left > 0; left--) {
+      while (this.#arrived.length === 0 && this.#pending.size > 0) {
+        await new Promise<void>((wake) => this.#wake.push(wake));
+      }
+      const next = this.#arrived.shift();
+      if (!next) return;
+      this.#pending.delete(next.index);
+      yield next.take();
+    }
+  }
+}
