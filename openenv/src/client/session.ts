@@ -1,82 +1,89 @@
-import { ConnectionError, RemoteError } from "../errors.js";
+import { ConnectionError } from "../errors.js";
 import type { Link } from "../protocol/link.js";
 import type { JsonObject } from "../protocol/messages.js";
-import { Line } from "./line.js";
+import { sessionLost, toRemoteError } from "./failures.js";
 import { type ExplainLoss, limitsLeft } from "./loss.js";
 import type { CallOptions } from "./options.js";
-import { abortedBeforeSent } from "./turns.js";
+import { Transport } from "./transport.js";
+import { abortedBeforeSent, type TurnHolder, takeTurn } from "./turns.js";
 
-/** What a client keeps up over its links: the order of calls, and what happens after a loss. */
+/** One session: its calls in their order, and a new transport for the first reset after a loss. */
 export interface Session {
   /** True when the next step would be refused: the episode is gone until a `reset` is answered. */
   readonly lost: boolean;
-  /** The extensions that the server took up on the present link. */
+  /** The extensions that the server confirmed on the present transport. */
   readonly extensions: readonly string[];
   /**
-   * The data of the answer. After a loss only a reset is sent, on a new link.
-   * @throws RemoteError for an error frame, ConnectionError when there is no answer to be had.
+   * The data of the answer. After a loss only a reset is sent, on a new transport.
+   * @throws RemoteError for an error frame, ConnectionError when there is no answer.
    */
   call(message: JsonObject, options: CallOptions): Promise<JsonObject>;
   close(): Promise<void>;
 }
 
-/** `open` makes a link; it is called now and for each reset after a loss, of which `explain` may know more. */
+/** `open` makes a link, now and for each reset after a loss. `explain` may add the cause to a loss. */
 export async function createSession(
   open: (signal: AbortSignal | undefined) => Promise<Link>,
   signal: AbortSignal | undefined,
   explain?: ExplainLoss,
 ): Promise<Session> {
-  const line = new Line({ open, link: await open(signal), opener: "connect" });
-  /** Why the episode is gone, until a reset was answered: a server may let a step pass that no reset came before. */
+  let transport = new Transport(await open(signal));
+  /** Why the episode is gone, until a reset is answered: a server may allow a step before the first reset. */
   let lost: ConnectionError | undefined;
-  const lose = (error: ConnectionError): void => {
-    lost = error;
+  const order: TurnHolder = {};
+  const closing = new AbortController();
+  const orClosing = (given: AbortSignal | undefined): AbortSignal =>
+    given ? AbortSignal.any([given, closing.signal]) : closing.signal;
+
+  const reopen = async (given: AbortSignal | undefined): Promise<void> => {
+    lost ??= transport.dropped ?? noReset();
+    await transport.close();
+    transport = new Transport(await open(orClosing(given)));
+    // close() may have seen the transport before this one only.
+    if (closing.signal.aborted) await transport.close();
   };
 
   const perform = async (message: JsonObject, options: CallOptions): Promise<JsonObject> => {
-    const isReset = message["type"] === "reset";
-    if (isReset && !line.up) {
-      lost ??= new ConnectionError("SESSION_LOST", "its connection ended, and no reset has succeeded since.");
-      await line.reopen(options.signal);
-    }
+    if (closing.signal.aborted) throw clientClosed();
     if (options.signal?.aborted) throw abortedBeforeSent(options.signal);
-    if (lost && !isReset) throw lostError(lost);
-    const answer = await line.request(message, options, lose);
-    if (answer.type === "error") throw remoteError(answer.data);
+    const isReset = message["type"] === "reset";
+    if (isReset && !transport.up) await reopen(options.signal);
+    if (lost && !isReset) throw sessionLost(lost);
+    const answer = await transport.request(message, options);
+    if (answer.type === "error") throw toRemoteError(answer.data);
     if (isReset) lost = undefined;
     return answer.data;
   };
 
-  const take: Session["call"] = (message, options) => line.take(options.signal, () => perform(message, options));
-  const takeWith = (explained: ExplainLoss): Session["call"] => {
-    return async (message, options) => {
-      const begunAt = Date.now();
-      try {
-        return await take(message, options);
-      } catch (error) {
-        throw line.explain(await explained(error, limitsLeft(options, begunAt)));
-      }
-    };
-  };
-
   return {
     get lost() {
-      return lost !== undefined || !line.up;
+      return lost !== undefined || !transport.up;
     },
     get extensions() {
-      return line.extensions;
+      return transport.extensions;
     },
-    call: explain ? takeWith(explain) : take,
-    close: () => line.close(),
+    call: async (message, options) => {
+      const begunAt = Date.now();
+      try {
+        return await takeTurn([order], orClosing(options.signal), () => perform(message, options));
+      } catch (error) {
+        const explained = explain ? await explain(error, limitsLeft(options, begunAt)) : error;
+        // Once the client is closed, that is the cause of every failure.
+        throw closing.signal.aborted ? clientClosed(explained) : explained;
+      }
+    },
+    close: async () => {
+      closing.abort();
+      await transport.close();
+    },
   };
 }
 
-function remoteError(data: JsonObject): RemoteError {
-  const { code, message, ...details } = data;
-  return new RemoteError(String(code), String(message), details);
+function noReset(): ConnectionError {
+  const message = "The session was lost: its connection ended, and no reset has succeeded since. Call reset.";
+  return new ConnectionError("SESSION_LOST", message);
 }
 
-function lostError(cause: ConnectionError): ConnectionError {
-  const message = `The session was lost: ${cause.message} Call reset to start a new episode.`;
-  return new ConnectionError("SESSION_LOST", message, { cause });
+function clientClosed(cause?: unknown): ConnectionError {
+  return new ConnectionError("CLIENT_CLOSED", "The client was closed; open a new one with connect().", { cause });
 }
