@@ -1,9 +1,9 @@
 /** `openenv run attacker.ts <url> <attack>`: one attack on a server of this machine, until this process is ended. */
-import { flood, sendUnfinished } from "../openenv/test-support/attacks.js";
-import { openBinarySocket } from "../openenv/test-support/binary-socket.js";
-import { packCostlyStep, renderCostly } from "../openenv/test-support/costly-messages.js";
-import { pipelineRequests, renderRequest } from "../openenv/test-support/pipelined-requests.js";
-import { openTestSocket } from "../openenv/test-support/socket.js";
+import { flood, sendUnfinished } from "../openenv/test-support/sockets/attacks.js";
+import { openBinarySocket } from "../openenv/test-support/sockets/binary-socket.js";
+import { packCostlyStep, renderCostly } from "../openenv/test-support/sockets/costly-messages.js";
+import { pipelineRequests, renderRequest } from "../openenv/test-support/sockets/pipelined-requests.js";
+import { openTestSocket } from "../openenv/test-support/sockets/socket.js";
 
 /** Bounds of everything below: no attack outlives this, and none sends more frames than this on a connection. */
 const MAX_SECONDS = 30;

@@ -10,8 +10,8 @@ import { expect, test } from "vitest";
 import { BATCH_METHODS, MAX_BATCH_ITEMS } from "../openenv/src/protocol/batch.js";
 import { CLOSE_CODES, EXTENSIONS } from "../openenv/src/protocol/messages.js";
 import { STATUS } from "../openenv/src/server/http/respond.js";
-import { startCommand } from "../openenv/test-support/command-line.js";
-import { openTestSocket, type TestSocket } from "../openenv/test-support/socket.js";
+import { startCommand } from "../openenv/test-support/commands/command-line.js";
+import { openTestSocket, type TestSocket } from "../openenv/test-support/sockets/socket.js";
 import { ROOT } from "./code-blocks.js";
 
 const page = readFileSync(join(ROOT, "docs/reference/frames.md"), "utf8");

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { createProject, runCommand, startCommand } from "../openenv/test-support/command-line.js";
+import { createProject, runCommand, startCommand } from "../openenv/test-support/commands/command-line.js";
 import { requireTextarena } from "../openenv/test-support/requirement.js";
 
 const ROOT = join(import.meta.dirname, "..");

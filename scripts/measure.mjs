@@ -15,7 +15,7 @@ import { setup } from "./setup.mjs";
 const PACKAGE = join(ROOT, "openenv");
 /** Rooms that are needed to serve or to use an environment. */
 const CORE =
-  /^openenv\/src\/(?:[^/]+\.ts$|protocol\/|env\/|server\/|cluster\/(?!render\/)|client\/|mcp\/|util\/|testing\/)/;
+  /^openenv\/src\/(?:[^/]+\.ts$|(?:protocol|contract|validation|environment|session|server|compat|cluster|client|mcp|util|testing)\/)/;
 const PACKAGES = /^(?:openenv|web)\/src\//;
 const SOURCE = /\.(?:ts|tsx|mjs|css)$/;
 const TEST = /\.test(?:-d)?\.(?:ts|tsx|mjs)$|\/fixtures\//;

@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { beforeAll, describe, expect, test, vi } from "vitest";
-import { useMcp } from "../../openenv/test-support/mcp.js";
+import { useMcp } from "../../openenv/test-support/environments/mcp.js";
 import { requirePython } from "../../openenv/test-support/requirement.js";
 
 const python = await requirePython();

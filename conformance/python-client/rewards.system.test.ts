@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
-import { startCommand } from "../../openenv/test-support/command-line.js";
+import { startCommand } from "../../openenv/test-support/commands/command-line.js";
 import { requirePython } from "../../openenv/test-support/requirement.js";
 
 const python = await requirePython();

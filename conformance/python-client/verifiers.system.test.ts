@@ -10,9 +10,9 @@ import { promisify } from "node:util";
 import { beforeAll, describe, expect, test } from "vitest";
 import { connect } from "../../openenv/src/connect.js";
 import { serve } from "../../openenv/src/serve.js";
-import { startCommand } from "../../openenv/test-support/command-line.js";
+import { startCommand } from "../../openenv/test-support/commands/command-line.js";
+import { DESK_TOOLS, defineDesk } from "../../openenv/test-support/environments/tool-environment.js";
 import { requireVerifiers } from "../../openenv/test-support/requirement.js";
-import { DESK_TOOLS, defineDesk } from "../../openenv/test-support/tool-environment.js";
 
 const verifiers = await requireVerifiers();
 const here = import.meta.dirname;

@@ -4,8 +4,8 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { runCommand } from "../../openenv/test-support/command-line.js";
-import { runPython } from "../../openenv/test-support/python-package.js";
+import { runCommand } from "../../openenv/test-support/commands/command-line.js";
+import { runPython } from "../../openenv/test-support/commands/python-package.js";
 import { requirePython } from "../../openenv/test-support/requirement.js";
 import { type PythonServer, startPythonServer } from "./start-server.js";
 

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { ConfigError } from "openenv-ts";
 import { connect } from "openenv-ts/client";
 import { describe, expect, test } from "vitest";
-import { startCommand } from "../../openenv/test-support/command-line.js";
+import { startCommand } from "../../openenv/test-support/commands/command-line.js";
 import { requireBubblewrap } from "../../openenv/test-support/requirement.js";
 import { coding } from "./models.js";
 import { findCgroups } from "./sandbox/cgroup.js";

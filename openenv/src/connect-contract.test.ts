@@ -5,10 +5,10 @@ import type { EnvClient } from "./client/env-client.js";
 import type { ConnectOptions } from "./client/options.js";
 import { connectVector } from "./client/vector/connect-vector.js";
 import { connect } from "./connect.js";
-import { defineContract } from "./env/contract.js";
-import { defineEnvironment, type EnvironmentOptions } from "./env/environment.js";
-import { bytes, datetime, image } from "./env/fields.js";
-import { composeTransforms } from "./env/transform.js";
+import { defineContract } from "./contract/contract.js";
+import { bytes, datetime, image } from "./contract/fields.js";
+import { defineEnvironment, type EnvironmentOptions } from "./environment/environment.js";
+import { composeTransforms } from "./environment/transform.js";
 import { type ContractMismatchError, RemoteError } from "./errors.js";
 import { serve } from "./serve.js";
 

@@ -1,20 +1,20 @@
+import { contractShape } from "./client/contract/shape.js";
 import { type ClientParts, createEnvClient, type EnvClient } from "./client/env-client.js";
-import { withLimits } from "./client/limits.js";
-import { type ConnectToolsOptions, createToolClient, type McpToolClient } from "./client/mcp-client.js";
-import { type AskRpc, toRpcAnswer } from "./client/mcp-production.js";
 import { type ConnectOptions, DEFAULT_CONNECT_TIMEOUT_MS, DEFAULT_TIMEOUT_MS } from "./client/options.js";
-import { createSession } from "./client/session.js";
-import { contractShape } from "./client/shape.js";
 import type { TaskClient, TaskSplitInfo } from "./client/tasks.js";
-import { type EnvironmentDefinition, isEnvironmentDefinition } from "./env/environment.js";
-import type { TaskProvider } from "./env/tasks.js";
+import { type ConnectToolsOptions, createToolClient, type McpToolClient } from "./client/tools/mcp-client.js";
+import { type AskRpc, toRpcAnswer } from "./client/tools/mcp-production.js";
+import { withLimits } from "./client/transport/limits.js";
+import { createSession } from "./client/transport/session.js";
+import { type EnvironmentDefinition, isEnvironmentDefinition } from "./environment/environment.js";
+import type { TaskProvider } from "./environment/tasks/tasks.js";
 import { ConnectionError, RemoteError } from "./errors.js";
 import type { Link } from "./protocol/link.js";
 import type { JsonObject } from "./protocol/messages.js";
-import { askTasks } from "./server/ask-tasks.js";
-import { createInProcessLink } from "./server/in-process.js";
-import { silentLog } from "./server/log.js";
-import { renderMetadata } from "./server/metadata.js";
+import { renderMetadata } from "./server/routes/metadata.js";
+import { askTasks } from "./session/calls/ask-tasks.js";
+import { createInProcessLink } from "./session/messages/in-process.js";
+import { silentLog } from "./util/log.js";
 
 /** A client of an environment in this process: the same dispatch as behind a socket, and no socket. */
 export async function connectInProcess(

@@ -1,7 +1,7 @@
-import type { ClientContract } from "./client/contract.js";
-import { type ConnectToolsOptions, connectToolsTo, type McpToolClient } from "./client/mcp-client.js";
-import type { Contract } from "./env/contract.js";
-import type { EnvironmentDefinition } from "./env/environment.js";
+import type { ClientContract } from "./client/contract/contract.js";
+import { type ConnectToolsOptions, connectToolsTo, type McpToolClient } from "./client/tools/mcp-client.js";
+import type { Contract } from "./contract/contract.js";
+import type { EnvironmentDefinition } from "./environment/environment.js";
 
 /**
  * Opens one session of an environment with tools: of a server of this package or of the Python package, or in this

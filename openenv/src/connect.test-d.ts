@@ -4,8 +4,8 @@ import type { EnvClient } from "./client/env-client.js";
 import type { StepResult } from "./client/result.js";
 import { connectSync } from "./client/sync/connect-sync.js";
 import { connect } from "./connect.js";
-import { defineContract } from "./env/contract.js";
-import { defineEnvironment } from "./env/environment.js";
+import { defineContract } from "./contract/contract.js";
+import { defineEnvironment } from "./environment/environment.js";
 
 const counter = defineContract({
   name: "counter_env",

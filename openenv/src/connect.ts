@@ -1,9 +1,9 @@
 import { connectTo } from "./client/connect-to.js";
-import type { ClientContract } from "./client/contract.js";
+import type { ClientContract } from "./client/contract/contract.js";
 import type { EnvClient } from "./client/env-client.js";
 import type { ConnectOptions } from "./client/options.js";
-import type { Contract } from "./env/contract.js";
-import type { EnvironmentDefinition } from "./env/environment.js";
+import type { Contract } from "./contract/contract.js";
+import type { EnvironmentDefinition } from "./environment/environment.js";
 
 /**
  * Opens one session of an environment: of a server, typed by a contract or generic from its `/schema`,

@@ -1,6 +1,5 @@
 import "./util/require-zod.js";
 
-export { type AskChat, type ChatEndpointOptions, type ChatMessage, createChatEndpoint } from "./env/chat-endpoint.js";
 export {
   type Action,
   type ActionInput,
@@ -14,7 +13,26 @@ export {
   type State,
   type StateInput,
   type ToolContractOptions,
-} from "./env/contract.js";
+} from "./contract/contract.js";
+export { type Bytes, bytes, datetime, image } from "./contract/fields.js";
+export type { CallToolAction, ToolObservation } from "./contract/tools/tool-schemas.js";
+export {
+  defineTools,
+  type ToolCall,
+  type ToolContext,
+  type ToolDeclaration,
+  type ToolHandlers,
+  type ToolInput,
+  type ToolOutput,
+  type Tools,
+  type ToolTransition,
+} from "./contract/tools/tools.js";
+export {
+  type AskChat,
+  type ChatEndpointOptions,
+  type ChatMessage,
+  createChatEndpoint,
+} from "./environment/chat-endpoint.js";
 export {
   type ActionChoice,
   type CallContext,
@@ -28,11 +46,11 @@ export {
   type ScoredObservation,
   type StepContext,
   type Transition,
-} from "./env/environment.js";
-export { type Bytes, bytes, datetime, image } from "./env/fields.js";
-export { parseJsonl } from "./env/jsonl.js";
-export type { Policy, Turn } from "./env/policy.js";
-export { type Rng, rng } from "./env/rng.js";
+} from "./environment/environment.js";
+export type { Policy, Turn } from "./environment/policy.js";
+export { type DiscountingOptions, ExponentialDiscounting } from "./environment/rubrics/discounting.js";
+export { Gate } from "./environment/rubrics/gate.js";
+export { LLMJudge, type LLMJudgeOptions } from "./environment/rubrics/llm-judge.js";
 export {
   type NamedRubric,
   type PostHook,
@@ -40,30 +58,16 @@ export {
   Rubric,
   type RubricState,
   type ScoreContext,
-} from "./env/rubric.js";
-export { type DiscountingOptions, ExponentialDiscounting } from "./env/rubrics/discounting.js";
-export { Gate } from "./env/rubrics/gate.js";
-export { LLMJudge, type LLMJudgeOptions } from "./env/rubrics/llm-judge.js";
-export { RubricDict } from "./env/rubrics/rubric-dict.js";
-export { RubricList } from "./env/rubrics/rubric-list.js";
-export { Sequential } from "./env/rubrics/sequential.js";
-export { type TrajectoryOptions, TrajectoryRubric, type TrajectoryStep } from "./env/rubrics/trajectory.js";
-export { WeightedSum } from "./env/rubrics/weighted-sum.js";
-export { createTasks, type ListedTasks, type TaskList } from "./env/task-lists.js";
-export type { Task, TaskProvider, TaskSplit } from "./env/tasks.js";
-export type { CallToolAction, ToolObservation } from "./env/tool-schemas.js";
-export {
-  defineTools,
-  type ToolCall,
-  type ToolContext,
-  type ToolDeclaration,
-  type ToolHandlers,
-  type ToolInput,
-  type ToolOutput,
-  type Tools,
-  type ToolTransition,
-} from "./env/tools.js";
-export { composeTransforms, type Transform } from "./env/transform.js";
+} from "./environment/rubrics/rubric.js";
+export { RubricDict } from "./environment/rubrics/rubric-dict.js";
+export { RubricList } from "./environment/rubrics/rubric-list.js";
+export { Sequential } from "./environment/rubrics/sequential.js";
+export { type TrajectoryOptions, TrajectoryRubric, type TrajectoryStep } from "./environment/rubrics/trajectory.js";
+export { WeightedSum } from "./environment/rubrics/weighted-sum.js";
+export { parseJsonl } from "./environment/tasks/jsonl.js";
+export { createTasks, type ListedTasks, type TaskList } from "./environment/tasks/task-lists.js";
+export type { Task, TaskProvider, TaskSplit } from "./environment/tasks/tasks.js";
+export { composeTransforms, type Transform } from "./environment/transform.js";
 export {
   ConfigError,
   ConnectionError,
@@ -81,3 +85,4 @@ export {
 } from "./errors.js";
 export { EPISODE_FORMAT, type EpisodeRecord, parseEpisode, type RecordedStep } from "./protocol/episode.js";
 export type { TextRun, Tone, ViewPart } from "./protocol/web.js";
+export { type Rng, rng } from "./util/rng.js";

@@ -1,10 +1,10 @@
-import type { EnvironmentDefinition } from "./env/environment.js";
+import type { EnvironmentDefinition } from "./environment/environment.js";
 import { ConfigError } from "./errors.js";
 import { readConfig } from "./server/config.js";
-import { HOST_MARK } from "./server/isolation/host-mark.js";
+import { startInterruptibly } from "./server/lifecycle/signals.js";
 import { serveHere } from "./server/serve.js";
-import { startInterruptibly } from "./server/signals.js";
 import type { RunningServer, ServeOptions } from "./server/types.js";
+import { HOST_MARK } from "./session/isolation/host-mark.js";
 
 /**
  * Serves an environment: WebSocket `/ws` and `/mcp`, and the HTTP routes. Resolves when it listens. With more than one

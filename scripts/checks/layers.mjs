@@ -8,8 +8,9 @@ import { ROOT } from "../root.mjs";
 import { readModule } from "./imports.mjs";
 
 const EVERYONE = ["errors", "util"];
-const SERVER_SIDE = ["server", "env", "protocol", ...EVERYONE];
-const ALL_PARTS = ["cluster", "providers", "client", ...SERVER_SIDE];
+const ENVIRONMENT_SIDE = ["environment", "validation", "contract", "protocol", ...EVERYONE];
+const SERVER_SIDE = ["server", "session", ...ENVIRONMENT_SIDE];
+const ALL_PARTS = ["cluster", "deploy", "providers", "client", ...SERVER_SIDE];
 /**
  * What a layer may import beside itself. An edge is a root file that puts both sides together: below the layers that
  * stand on both sides, and passed on by entries (index.ts).
@@ -18,14 +19,18 @@ const MAY_IMPORT = {
   errors: ["util"],
   util: ["errors"],
   protocol: EVERYONE,
-  env: ["protocol", ...EVERYONE],
+  contract: ["protocol", ...EVERYONE],
+  validation: ["contract", "protocol", ...EVERYONE],
+  environment: ["validation", "contract", "protocol", ...EVERYONE],
+  session: ENVIRONMENT_SIDE,
   server: SERVER_SIDE,
   compat: SERVER_SIDE,
   cluster: SERVER_SIDE,
+  deploy: SERVER_SIDE,
   client: ["protocol", ...EVERYONE],
   manifest: ["protocol", ...EVERYONE],
-  providers: ["client", "manifest", "protocol", ...EVERYONE],
-  mcp: ["client", "env", "protocol", ...EVERYONE],
+  providers: ["deploy", "client", "manifest", "protocol", ...EVERYONE],
+  mcp: ["client", ...ENVIRONMENT_SIDE],
   edge: ALL_PARTS,
   bench: ["edge", ...ALL_PARTS],
   testing: ["manifest", "edge", ...ALL_PARTS],
@@ -34,7 +39,7 @@ const MAY_IMPORT = {
 /** Layers that one file below them mounts. */
 const MOUNTED_BY = { compat: "server/serve.ts" };
 const EDGES = ["index.ts", "connect.ts", "connect-in-process.ts", "connect-tools.ts", "serve.ts"];
-const PRINTER = "cli/output.ts";
+const PRINTER = "cli/terminal/output.ts";
 
 if (process.argv[1] === import.meta.filename) {
   const problems = findProblems(join(ROOT, "openenv/src"));

@@ -68,22 +68,22 @@ test("a folder that the picture does not know is named", () => {
 
 test("cycles are found, of types too", () => {
   const found = problemsOf({
-    "env/a.ts": 'import type { B } from "./b.js"; export type A = B;',
-    "env/b.ts": 'import type { A } from "./a.js"; export type B = A;',
+    "contract/a.ts": 'import type { B } from "./b.js"; export type A = B;',
+    "contract/b.ts": 'import type { A } from "./a.js"; export type B = A;',
   });
-  expect(found).toEqual(["import cycle: env/a.ts -> env/b.ts -> env/a.ts"]);
+  expect(found).toEqual(["import cycle: contract/a.ts -> contract/b.ts -> contract/a.ts"]);
 });
 
 test("printing is left to the output file of the command line, and to tests", () => {
   const found = problemsOf({
-    "cli/output.ts": 'process.stdout.write("x");',
+    "cli/terminal/output.ts": 'process.stdout.write("x");',
     "cli/main.ts": '\nconsole.log("x");',
     "server/x.ts": "const { stderr } = process; process.stderr.write(String(stderr));",
     "server/x.test.ts": 'console.log("x");',
   });
   expect(found).toEqual([
-    "cli/main.ts:2 prints; only cli/output.ts does.",
-    "server/x.ts:1 prints; only cli/output.ts does.",
+    "cli/main.ts:2 prints; only cli/terminal/output.ts does.",
+    "server/x.ts:1 prints; only cli/terminal/output.ts does.",
   ]);
 });
 

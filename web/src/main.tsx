@@ -1,7 +1,7 @@
 import { createRoot } from "react-dom/client";
-import { App } from "./app.js";
+import { App } from "./app/app.js";
+import { applyTheme } from "./app/theme.js";
 import { takeTokenFromAddress } from "./server/token.js";
-import { applyTheme } from "./theme.js";
 
 applyTheme();
 takeTokenFromAddress();

@@ -1,7 +1,7 @@
 import type { ComponentType } from "react";
 import type { SchemaBody } from "../../openenv/src/protocol/http.js";
 import type { WebInfo } from "../../openenv/src/protocol/web.js";
-import { lazily } from "./parts/lazily.js";
+import { lazily } from "./parts/loading/lazily.js";
 import type { Play } from "./play/play.js";
 import type { Told } from "./use-told.js";
 import { PlayView } from "./views/play/play-view.js";

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import * as z from "zod";
 import echo from "../../envs/echo/server/environment.js";
 import wordle from "../../envs/wordle/server/environment.js";
-import { defineDesk } from "../../openenv/test-support/tool-environment.js";
+import { defineDesk } from "../../openenv/test-support/environments/tool-environment.js";
 import { faults } from "./axe.js";
 import { DESK, PHONE, requireChromium, reset, usePages, width } from "./pages.js";
 import { startProxy } from "./proxy.js";

@@ -5,9 +5,9 @@ import { delimiter, dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
 import { connect } from "../../openenv/src/connect.js";
-import { createProject, type Project, runCommand } from "../../openenv/test-support/command-line.js";
-import { cleanEnv } from "../../openenv/test-support/npm.js";
-import { createNpmImage } from "../../openenv/test-support/npm-image.js";
+import { createProject, type Project, runCommand } from "../../openenv/test-support/commands/command-line.js";
+import { cleanEnv } from "../../openenv/test-support/commands/npm.js";
+import { createNpmImage } from "../../openenv/test-support/commands/npm-image.js";
 import { requireDocker } from "../../openenv/test-support/requirement.js";
 import { renderSnippets } from "../src/views/about/snippets.js";
 

@@ -4,7 +4,7 @@ import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import wordle from "../../envs/wordle/server/environment.js";
 import { openEpisodeFile } from "../../openenv/src/cli/collect/episode-file.js";
-import { createProject, runCommand } from "../../openenv/test-support/command-line.js";
+import { createProject, runCommand } from "../../openenv/test-support/commands/command-line.js";
 import { exported, imported, requireChromium, steps, usePages } from "./pages.js";
 
 const chromium = await requireChromium();

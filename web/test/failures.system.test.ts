@@ -3,7 +3,7 @@ import { defineContract, defineEnvironment } from "openenv-ts";
 import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { createProject, startCommand } from "../../openenv/test-support/command-line.js";
+import { createProject, startCommand } from "../../openenv/test-support/commands/command-line.js";
 import { exported, imported, requireChromium, reset, steps, usePages } from "./pages.js";
 
 const chromium = await requireChromium();

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { defineCounter } from "../../openenv/test-support/counter.js";
+import { defineCounter } from "../../openenv/test-support/environments/counter.js";
 import { requireChromium, reset, steps, usePages } from "./pages.js";
 
 const chromium = await requireChromium();

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import echo from "../../envs/echo/server/environment.js";
 import { findFreePort } from "../../openenv/src/util/free-port.js";
-import { NGINX, run } from "../../openenv/test-support/balancers.js";
+import { NGINX, run } from "../../openenv/test-support/deploy/balancers.js";
 import { requireNginx } from "../../openenv/test-support/requirement.js";
 import { ELSEWHERE, requireChromium, reset, usePages } from "./pages.js";
 

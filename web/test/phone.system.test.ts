@@ -2,7 +2,7 @@ import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import wordle from "../../envs/wordle/server/environment.js";
-import { startCommand } from "../../openenv/test-support/command-line.js";
+import { startCommand } from "../../openenv/test-support/commands/command-line.js";
 import { PHONE, requireChromium, reset, usePages } from "./pages.js";
 import zoo from "./zoo.js";
 

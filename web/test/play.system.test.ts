@@ -6,8 +6,8 @@ import * as z from "zod";
 import benchmark from "../../envs/benchmark/server/environment.js";
 import echo from "../../envs/echo/server/environment.js";
 import wordle from "../../envs/wordle/server/environment.js";
-import { defineCounter } from "../../openenv/test-support/counter.js";
-import { defineDesk } from "../../openenv/test-support/tool-environment.js";
+import { defineCounter } from "../../openenv/test-support/environments/counter.js";
+import { defineDesk } from "../../openenv/test-support/environments/tool-environment.js";
 import { exported, requireChromium, reset, stateRead, steps, usePages } from "./pages.js";
 
 const chromium = await requireChromium();

@@ -1,6 +1,6 @@
 import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
-import { defineCounter } from "../../openenv/test-support/counter.js";
+import { defineCounter } from "../../openenv/test-support/environments/counter.js";
 import { ELSEWHERE, requireChromium, usePages } from "./pages.js";
 
 const chromium = await requireChromium();

@@ -3,10 +3,10 @@ import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { connect } from "../../openenv/src/connect.js";
-import { defineCounter } from "../../openenv/test-support/counter.js";
-import { openAll, startFleet } from "../../openenv/test-support/fleet.js";
+import { defineCounter } from "../../openenv/test-support/environments/counter.js";
 import { fetchAsOperator, OPERATOR_TOKEN, WITH_OPERATOR } from "../../openenv/test-support/operator.js";
-import { openTestSocket } from "../../openenv/test-support/socket.js";
+import { openAll, startFleet } from "../../openenv/test-support/servers/fleet.js";
+import { openTestSocket } from "../../openenv/test-support/sockets/socket.js";
 import { faults } from "./axe.js";
 import { DESK, PHONE, requireChromium, usePages, width } from "./pages.js";
 

@@ -1,6 +1,11 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createProject, type Project, type Running, startCommand } from "../../openenv/test-support/command-line.js";
+import {
+  createProject,
+  type Project,
+  type Running,
+  startCommand,
+} from "../../openenv/test-support/commands/command-line.js";
 import { requireChromium, reset, steps, usePages } from "./pages.js";
 
 const chromium = await requireChromium();

@@ -6,7 +6,7 @@ import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import echo from "../../envs/echo/server/environment.js";
 import wordle from "../../envs/wordle/server/environment.js";
-import { defineCounter } from "../../openenv/test-support/counter.js";
+import { defineCounter } from "../../openenv/test-support/environments/counter.js";
 import { exported, imported, PHONE, requireChromium, reset, steps, usePages } from "./pages.js";
 
 const chromium = await requireChromium();

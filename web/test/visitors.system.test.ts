@@ -4,8 +4,8 @@ import { describe, expect, test } from "vitest";
 import * as z from "zod";
 import echo from "../../envs/echo/server/environment.js";
 import wordle from "../../envs/wordle/server/environment.js";
-import { defineCounter } from "../../openenv/test-support/counter.js";
-import { defineDesk } from "../../openenv/test-support/tool-environment.js";
+import { defineCounter } from "../../openenv/test-support/environments/counter.js";
+import { defineDesk } from "../../openenv/test-support/environments/tool-environment.js";
 import { PHONE, requireChromium, reset, steps, usePages, width } from "./pages.js";
 import { startProxy } from "./proxy.js";
 

@@ -1,7 +1,7 @@
 export { descriptorLimit } from "../util/descriptor-limit.js";
 export { findServerProcesses, readServerUse } from "./burst/local-server.js";
-export { findMaxBatches, type MaxBatch, type NamedRow } from "./burst/max-batch.js";
-export { repetitionsOf, type Spread, spreadOf } from "./burst/repetitions.js";
+export { findMaxBatches, type MaxBatch, type NamedRow } from "./burst/results/max-batch.js";
+export { repetitionsOf, type Spread, spreadOf } from "./burst/results/repetitions.js";
 export { createLoad, type Load, type LoadOptions, type LoadResult, runSessions, type Workload } from "./load.js";
 export { interleave, medianOf, ratioOf, type Samples } from "./matrix.js";
 export { cpuSeconds, type Measured, measureCpu, residentBytes } from "./measure.js";

@@ -2,8 +2,8 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, it } from "vitest";
-import { defineCounter } from "../../test-support/counter.js";
-import { type Peer, startScriptedServer } from "../../test-support/scripted-server.js";
+import { defineCounter } from "../../test-support/environments/counter.js";
+import { type Peer, startScriptedServer } from "../../test-support/servers/scripted-server.js";
 import { serve } from "../server/index.js";
 import { createLoad, runSessions, type Workload } from "./load.js";
 

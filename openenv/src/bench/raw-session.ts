@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import { connect, isIP, type Socket } from "node:net";
 import { connect as connectSecurely } from "node:tls";
-import { parseAddress } from "../client/address.js";
+import { parseAddress } from "../client/transport/address.js";
 import { readAnswer } from "./answer.js";
 import { LoadFailure } from "./failure.js";
 import { createFrameReader, encodeFrame, OPCODE } from "./frames.js";

@@ -1,4 +1,4 @@
-import { spreadOf } from "./burst/repetitions.js";
+import { spreadOf } from "./burst/results/repetitions.js";
 import { medianOf, ratioOf, type Samples } from "./matrix.js";
 
 /** What the first subject is to reach: an absolute value, or a ratio to the subject named by `of`. */

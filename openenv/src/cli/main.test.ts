@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { runCommand } from "../../test-support/command-line.js";
+import { runCommand } from "../../test-support/commands/command-line.js";
 
 const cwd = import.meta.dirname;
 

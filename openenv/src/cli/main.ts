@@ -1,6 +1,6 @@
 import { Command, CommanderError } from "commander";
 import { packageVersion } from "../util/package-version.js";
-import { exit, print, printError, printNote, reportError } from "./output.js";
+import { exit, print, printError, printNote, reportError } from "./terminal/output.js";
 
 interface CommandEntry {
   name: string;

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { createProject, runCommand } from "../../test-support/command-line.js";
-import { useServers } from "../../test-support/servers.js";
+import { createProject, runCommand } from "../../test-support/commands/command-line.js";
+import { useServers } from "../../test-support/servers/servers.js";
 
 const { start } = useServers();
 

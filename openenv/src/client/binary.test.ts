@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
-import { startScriptedServer } from "../../test-support/scripted-server.js";
-import { useServers } from "../../test-support/servers.js";
+import { startScriptedServer } from "../../test-support/servers/scripted-server.js";
+import { useServers } from "../../test-support/servers/servers.js";
 import { bytes, defineContract, defineEnvironment } from "../index.js";
-import { loadBinary } from "../protocol/binary.js";
+import { loadBinary } from "../protocol/codec/binary.js";
 import { connect, connectVector } from "./index.js";
 
 const { start } = useServers();

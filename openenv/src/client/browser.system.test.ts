@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { build } from "esbuild";
 import { describe, expect, test } from "vitest";
-import { counterModule, createProject, type Project, startCommand } from "../../test-support/command-line.js";
+import { counterModule, createProject, type Project, startCommand } from "../../test-support/commands/command-line.js";
 import { requireChromium } from "../../test-support/requirement.js";
 
 const chromium = await requireChromium();

@@ -1,11 +1,11 @@
 import type { MetadataBody } from "../protocol/http.js";
-import type { ClientContract } from "./contract.js";
+import type { ClientContract } from "./contract/contract.js";
 import { createEnvClient, type EnvClient } from "./env-client.js";
-import type { ExplainLoss } from "./loss.js";
 import type { ConnectOptions } from "./options.js";
 import { prepare } from "./prepare.js";
-import { createSession } from "./session.js";
 import { createTaskClient } from "./tasks.js";
+import type { ExplainLoss } from "./transport/loss.js";
+import { createSession } from "./transport/session.js";
 
 /**
  * Opens one session of a server, typed by a contract or generic from its `/schema`. Who has started the server may know

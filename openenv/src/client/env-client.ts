@@ -1,14 +1,14 @@
-import type { ResetOptions } from "../protocol/codec.js";
+import type { ResetOptions } from "../protocol/codec/codec.js";
 import type { MetadataBody } from "../protocol/http.js";
 import type { JsonObject } from "../protocol/messages.js";
-import type { ClientContract, GenericContract, Received, Sent } from "./contract.js";
+import type { ClientContract, GenericContract, Received, Sent } from "./contract/contract.js";
+import type { Shape } from "./contract/shape.js";
 import { createOperations, type Operation } from "./operations.js";
 import type { CallOptions, StepOptions } from "./options.js";
 import { type EpisodeState, type FailedResult, type StepResult, toFailedResult } from "./result.js";
-import type { Session } from "./session.js";
-import type { Shape } from "./shape.js";
 import type { TaskClient } from "./tasks.js";
-import { type CallTool, callByStep, createToolMethods, type ToolMethods } from "./tool-methods.js";
+import { type CallTool, callByStep, createToolMethods, type ToolMethods } from "./tools/tool-methods.js";
+import type { Session } from "./transport/session.js";
 
 /**
  * One session of an environment. Calls are answered in the order in which they were made.

@@ -9,12 +9,11 @@ export {
   RemoteError,
   type ValidationIssue,
 } from "../errors.js";
-export type { ResetOptions } from "../protocol/codec.js";
+export type { ResetOptions } from "../protocol/codec/codec.js";
 export type { MetadataBody } from "../protocol/http.js";
-export type { ClientContract, ClientSchema, GenericContract } from "./contract.js";
+export type { ClientContract, ClientSchema, GenericContract } from "./contract/contract.js";
+export { contractFromSchemas, type SchemaContract, type SchemaTypes } from "./contract/schema-contract.js";
 export type { EnvClient } from "./env-client.js";
-export type { ConnectToolsOptions, McpToolClient } from "./mcp-client.js";
-export { ToolCallError, type ToolCallResult, type ToolInfo } from "./mcp-result.js";
 export type {
   Autoreset,
   CallOptions,
@@ -24,8 +23,9 @@ export type {
   VectorStartOptions,
 } from "./options.js";
 export type { EpisodeState, FailedResult, StepResult, VectorPosition, VectorResult } from "./result.js";
-export { contractFromSchemas, type SchemaContract, type SchemaTypes } from "./schema-contract.js";
 export type { TaskClient, TaskSplitInfo } from "./tasks.js";
-export type { ToolCallInput, ToolMethods, ToolStepResult, VectorToolResult } from "./tool-methods.js";
+export type { ConnectToolsOptions, McpToolClient } from "./tools/mcp-client.js";
+export { ToolCallError, type ToolCallResult, type ToolInfo } from "./tools/mcp-result.js";
+export type { ToolCallInput, ToolMethods, ToolStepResult, VectorToolResult } from "./tools/tool-methods.js";
 export { connectVector, type VectorProvider } from "./vector/connect-vector.js";
 export type { VectorEnv } from "./vector/vector-env.js";

@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, test, vi } from "vitest";
-import { counterModule, createProject, startCommand } from "../../test-support/command-line.js";
+import { counterModule, createProject, startCommand } from "../../test-support/commands/command-line.js";
 import { requireNode24 } from "../../test-support/requirement.js";
 
 vi.setConfig({ testTimeout: 60_000 });

@@ -1,11 +1,11 @@
-import { encodeReset } from "../protocol/codec.js";
+import { encodeReset } from "../protocol/codec/codec.js";
 import type { JsonObject } from "../protocol/messages.js";
-import type { ClientContract, Received, Sent } from "./contract.js";
-import { ToolCallError, toToolCallResult } from "./mcp-result.js";
+import type { ClientContract, Received, Sent } from "./contract/contract.js";
+import type { Shape } from "./contract/shape.js";
 import type { ResetValues } from "./options.js";
 import { type EpisodeState, parseResult, parseState, type StepResult } from "./result.js";
-import type { Shape } from "./shape.js";
-import { callAction, type ToolStepResult } from "./tool-methods.js";
+import { ToolCallError, toToolCallResult } from "./tools/mcp-result.js";
+import { callAction, type ToolStepResult } from "./tools/tool-methods.js";
 
 export type Method = "reset" | "step" | "state";
 

@@ -1,6 +1,6 @@
-import type { ResetOptions } from "../protocol/codec.js";
+import type { ResetOptions } from "../protocol/codec/codec.js";
 import type { JsonObject } from "../protocol/messages.js";
-import type { ClientContract, GenericContract, Sent } from "./contract.js";
+import type { ClientContract, GenericContract, Sent } from "./contract/contract.js";
 
 /** Options of one call. */
 export interface CallOptions {

@@ -1,14 +1,14 @@
 import { SESSION_HEADER } from "../protocol/http.js";
 import type { Link } from "../protocol/link.js";
 import { EXTENSIONS_KEY, type Extension } from "../protocol/messages.js";
-import { parseAddress } from "./address.js";
-import { checkContract, fetchSchema } from "./check.js";
-import { openConnection } from "./connection.js";
-import type { ClientContract } from "./contract.js";
-import { compileActionCheck } from "./generic.js";
-import { createHttpClient, type HttpClient } from "./http.js";
+import { checkContract, fetchSchema } from "./contract/check.js";
+import type { ClientContract } from "./contract/contract.js";
+import { compileActionCheck } from "./contract/generic.js";
+import { contractShape, genericShape, type Shape } from "./contract/shape.js";
 import { type ConnectOptions, DEFAULT_CONNECT_TIMEOUT_MS, DEFAULT_TIMEOUT_MS, requestHeaders } from "./options.js";
-import { contractShape, genericShape, type Shape } from "./shape.js";
+import { parseAddress } from "./transport/address.js";
+import { openConnection } from "./transport/connection.js";
+import { createHttpClient, type HttpClient } from "./transport/http.js";
 
 /** What a client of one server works with. */
 export interface Prepared {

@@ -1,7 +1,7 @@
 import { ConnectionError, RemoteError } from "../errors.js";
 import type { JsonObject } from "../protocol/messages.js";
 import { isObject } from "../util/is-object.js";
-import type { ClientContract, GenericContract, Received } from "./contract.js";
+import type { ClientContract, GenericContract, Received } from "./contract/contract.js";
 
 /** What a reset or a step gave. */
 export interface StepResult<O = JsonObject> {

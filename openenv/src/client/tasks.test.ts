@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { startScriptedServer } from "../../test-support/scripted-server.js";
-import { parseAddress } from "./address.js";
-import { createHttpClient } from "./http.js";
+import { startScriptedServer } from "../../test-support/servers/scripted-server.js";
 import { createTaskClient } from "./tasks.js";
+import { parseAddress } from "./transport/address.js";
+import { createHttpClient } from "./transport/http.js";
 
 const silent = (): void => {};
 const clientOf = (url: string) =>

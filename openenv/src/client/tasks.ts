@@ -1,6 +1,6 @@
 import { ConnectionError } from "../errors.js";
 import type { JsonObject } from "../protocol/messages.js";
-import type { HttpClient } from "./http.js";
+import type { HttpClient } from "./transport/http.js";
 
 /** A part of the tasks, as `splits()` tells it. */
 export interface TaskSplitInfo extends JsonObject {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { openHttp, stepHttp } from "../../test-support/balanced-sessions.js";
-import { createProject, startCommand } from "../../test-support/command-line.js";
-import { openAll, RESET, startFleet, step, until, untilAllKnow, WHERE } from "../../test-support/fleet.js";
-import { openTestSocket } from "../../test-support/socket.js";
+import { createProject, startCommand } from "../../test-support/commands/command-line.js";
+import { openHttp, stepHttp } from "../../test-support/deploy/balanced-sessions.js";
+import { openAll, RESET, startFleet, step, until, untilAllKnow, WHERE } from "../../test-support/servers/fleet.js";
+import { openTestSocket } from "../../test-support/sockets/socket.js";
 
 describe("several workers behind one address", { timeout: 180_000 }, () => {
   test("take every socket while one of them has room, and refuse the next with the counts of all", async () => {

@@ -2,11 +2,11 @@ import { existsSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import { cpuSeconds } from "../../src/bench/measure.js";
-import { openAll, RESET, startFleet, step, until, untilAllKnow } from "../../test-support/fleet.js";
+import { serverDescriptors } from "../../test-support/commands/processes.js";
 import { fetchAsOperator } from "../../test-support/operator.js";
-import { serverDescriptors } from "../../test-support/processes.js";
-import { openTestSocket, type TestSocket } from "../../test-support/socket.js";
+import { openAll, RESET, startFleet, step, until, untilAllKnow } from "../../test-support/servers/fleet.js";
+import { openTestSocket, type TestSocket } from "../../test-support/sockets/socket.js";
+import { cpuSeconds } from "../bench/measure.js";
 
 const LIMIT = 256;
 /** More than a worker keeps for itself, fewer than sessions leave to requests. */

@@ -4,10 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import { openHttp, stepHttp } from "../../test-support/balanced-sessions.js";
-import { type Fleet, openAll, RESET, startFleet, step, until } from "../../test-support/fleet.js";
-import { openDescriptors, serverDescriptors } from "../../test-support/processes.js";
-import { openTestSocket, type TestSocket } from "../../test-support/socket.js";
+import { openDescriptors, serverDescriptors } from "../../test-support/commands/processes.js";
+import { openHttp, stepHttp } from "../../test-support/deploy/balanced-sessions.js";
+import { type Fleet, openAll, RESET, startFleet, step, until } from "../../test-support/servers/fleet.js";
+import { openTestSocket, type TestSocket } from "../../test-support/sockets/socket.js";
 
 const KILLS = 20;
 const WORKERS = 3;

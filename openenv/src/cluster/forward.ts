@@ -1,5 +1,5 @@
 import { request as httpRequest, type IncomingMessage, type ServerResponse } from "node:http";
-import type { ForwardedExchange } from "../server/fleet.js";
+import type { ForwardedExchange } from "../session/registry/fleet.js";
 
 /** What a connection to a server that has ended fails with. */
 const GONE = ["ENOENT", "ECONNREFUSED", "ECONNRESET", "EPIPE"];

@@ -5,12 +5,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import { openHttp, stepHttp } from "../../test-support/balanced-sessions.js";
-import { createProject, type Running, startCommand } from "../../test-support/command-line.js";
-import { openAll, RESET, startFleet, step, until, WHERE } from "../../test-support/fleet.js";
+import { createProject, type Running, startCommand } from "../../test-support/commands/command-line.js";
+import { processesOfGroup } from "../../test-support/commands/processes.js";
+import { openHttp, stepHttp } from "../../test-support/deploy/balanced-sessions.js";
 import { fetchAsOperator } from "../../test-support/operator.js";
-import { processesOfGroup } from "../../test-support/processes.js";
-import { openTestSocket, type TestSocket } from "../../test-support/socket.js";
+import { openAll, RESET, startFleet, step, until, WHERE } from "../../test-support/servers/fleet.js";
+import { openTestSocket, type TestSocket } from "../../test-support/sockets/socket.js";
 import { connect } from "../connect.js";
 
 /** The actions of a step that ends its process, and of one that never returns. */

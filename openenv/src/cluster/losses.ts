@@ -1,5 +1,5 @@
 import { MAX_TOLD_ERRORS } from "../protocol/web.js";
-import type { LostWorker } from "../server/statistics/worker-report.js";
+import type { LostWorker } from "../session/statistics/worker-report.js";
 import type { WorkerProcess } from "./worker-process.js";
 
 /** A worker that lived shorter than this, or never served, has failed to start: the next one waits longer. */

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { createProject, startCommand } from "../../test-support/command-line.js";
-import { until, untilAllKnow } from "../../test-support/fleet.js";
-import { openAndCutStream, useMcp } from "../../test-support/mcp.js";
+import { createProject, startCommand } from "../../test-support/commands/command-line.js";
+import { openAndCutStream, useMcp } from "../../test-support/environments/mcp.js";
 import { OPERATOR_VARIABLES } from "../../test-support/operator.js";
+import { until, untilAllKnow } from "../../test-support/servers/fleet.js";
 
 const { open } = useMcp();
 

@@ -6,10 +6,10 @@ import type { Duplex } from "node:stream";
 import { ConfigError } from "../errors.js";
 import type { SessionInfo } from "../protocol/http.js";
 import type { SessionQuery } from "../protocol/session-query.js";
-import type { Fleet, FleetServer, ForwardedExchange, Load } from "../server/fleet.js";
-import { LISTEN_BACKLOG, listenProblem } from "../server/listen-problem.js";
-import type { FleetReport } from "../server/statistics/worker-report.js";
-import { watchParent } from "../server/watchdog.js";
+import { LISTEN_BACKLOG, listenProblem } from "../server/lifecycle/listen-problem.js";
+import type { Fleet, FleetServer, ForwardedExchange, Load } from "../session/registry/fleet.js";
+import type { FleetReport } from "../session/statistics/worker-report.js";
+import { watchParent } from "../session/watchdog.js";
 import { forwardRequest } from "./forward.js";
 import {
   type Member,

@@ -1,5 +1,5 @@
 import type { SessionQuery } from "../protocol/session-query.js";
-import type { Load, ServerAbout } from "../server/fleet.js";
+import type { Load, ServerAbout } from "../session/registry/fleet.js";
 
 /** What is left of an upgrade request when its socket goes to another process. */
 export interface UpgradeEnvelope {

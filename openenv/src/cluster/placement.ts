@@ -1,4 +1,4 @@
-import type { Load } from "../server/fleet.js";
+import type { Load } from "../session/registry/fleet.js";
 import type { Member } from "./messages.js";
 
 /** Sessions, and share of the average, by which a worker may be ahead of the others before it passes new ones on. */

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { connect } from "node:net";
 import { expect, test } from "vitest";
-import { openAll, startFleet, step, until } from "../../test-support/fleet.js";
+import { openAll, startFleet, step, until } from "../../test-support/servers/fleet.js";
 
 const isAlive = async (url: string): Promise<boolean> => {
   const answer = await fetch(`${url}/livez`, { headers: { connection: "close" }, signal: AbortSignal.timeout(1_000) });

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { startFleet } from "../../test-support/fleet.js";
-import { rpc, useMcp } from "../../test-support/mcp.js";
-import { openTestSocket } from "../../test-support/socket.js";
+import { rpc, useMcp } from "../../test-support/environments/mcp.js";
+import { startFleet } from "../../test-support/servers/fleet.js";
+import { openTestSocket } from "../../test-support/sockets/socket.js";
 
 const { open } = useMcp();
 

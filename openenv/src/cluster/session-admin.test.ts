@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { openAll, RESET, startFleet, step, until } from "../../test-support/fleet.js";
 import { fetchAsOperator, OPERATOR_TOKEN, OPERATOR_VARIABLES } from "../../test-support/operator.js";
-import { openTestSocket } from "../../test-support/socket.js";
+import { openAll, RESET, startFleet, step, until } from "../../test-support/servers/fleet.js";
+import { openTestSocket } from "../../test-support/sockets/socket.js";
 
 const headers = { connection: "close", authorization: `Bearer ${OPERATOR_TOKEN}` };
 /** Enough requests, each on a connection of its own, that every worker is asked. */

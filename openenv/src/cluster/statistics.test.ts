@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from "vitest";
-import { openAll, startFleet, step, until } from "../../test-support/fleet.js";
 import { fetchAsOperator } from "../../test-support/operator.js";
+import { openAll, startFleet, step, until } from "../../test-support/servers/fleet.js";
 import type { ServerView } from "../protocol/web.js";
 
 /** A worker that does not answer within a second is silent in a view. */

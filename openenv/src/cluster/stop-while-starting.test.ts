@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { createProject, startCommand } from "../../test-support/command-line.js";
-import { RESET, until, WHERE } from "../../test-support/fleet.js";
-import { openTestSocket } from "../../test-support/socket.js";
+import { createProject, startCommand } from "../../test-support/commands/command-line.js";
+import { RESET, until, WHERE } from "../../test-support/servers/fleet.js";
+import { openTestSocket } from "../../test-support/sockets/socket.js";
 import { findFreePort } from "../util/free-port.js";
 
 const SECOND_HANGS = `

@@ -1,12 +1,12 @@
 import { createServer } from "node:net";
 import { ConfigError } from "../errors.js";
 import { readSupervisorConfig } from "../server/config.js";
-import type { ServerAbout } from "../server/fleet.js";
-import { listenProblem } from "../server/listen-problem.js";
-import { createLogger } from "../server/logger.js";
-import { onSignals } from "../server/signals.js";
+import { listenProblem } from "../server/lifecycle/listen-problem.js";
+import { onSignals } from "../server/lifecycle/signals.js";
+import { createLogger } from "../server/logging/logger.js";
 import type { RunningServer, ServeOptions } from "../server/types.js";
-import { serverUrl } from "../util/http-url.js";
+import type { ServerAbout } from "../session/registry/fleet.js";
+import { serverUrl } from "../util/text/http-url.js";
 import { Supervisor, type WorkerProgram } from "./supervisor.js";
 
 /** What a supervisor offers: it has not loaded the environment, and knows what a worker says about it. */

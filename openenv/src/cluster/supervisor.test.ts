@@ -5,8 +5,8 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { openTestSocket } from "../../test-support/socket.js";
-import { type Log, silentLog } from "../server/log.js";
+import { openTestSocket } from "../../test-support/sockets/socket.js";
+import { type Log, silentLog } from "../util/log.js";
 import { superviseWorkers } from "./supervise.js";
 import { Supervisor } from "./supervisor.js";
 

@@ -1,10 +1,10 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { createProject } from "../../test-support/command-line.js";
-import { openAll, RESET, startFleet, until, untilAllKnow } from "../../test-support/fleet.js";
+import { createProject } from "../../test-support/commands/command-line.js";
 import { fetchAsOperator } from "../../test-support/operator.js";
-import { openTestSocket } from "../../test-support/socket.js";
+import { openAll, RESET, startFleet, until, untilAllKnow } from "../../test-support/servers/fleet.js";
+import { openTestSocket } from "../../test-support/sockets/socket.js";
 
 test("workers close sockets that stay silent for clients that need their slots, and only then", {
   timeout: 120_000,

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { startFleet, untilAllKnow } from "../../test-support/fleet.js";
-import { openTestSocket } from "../../test-support/socket.js";
+import { startFleet, untilAllKnow } from "../../test-support/servers/fleet.js";
+import { openTestSocket } from "../../test-support/sockets/socket.js";
 
 test("visitors of the web interface find their session, and its changes, whichever worker they come to", async () => {
   await using fleet = await startFleet({ WORKERS: "2", MAX_CONCURRENT_ENVS: "4" });

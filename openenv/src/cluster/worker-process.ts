@@ -1,7 +1,7 @@
 import cluster, { type Worker } from "node:cluster";
 import type { Socket } from "node:net";
 import type { ServerViewSilentWorker } from "../protocol/web.js";
-import type { Load } from "../server/fleet.js";
+import type { Load } from "../session/registry/fleet.js";
 import {
   opensSession,
   type Question,

@@ -1,13 +1,13 @@
-import { parseJson } from "../protocol/json.js";
+import { parseJson } from "../protocol/codec/json.js";
 import type { ClientMessage, JsonObject, ServerMessage } from "../protocol/messages.js";
-import { dispatch } from "../server/dispatch.js";
-import { atOwner, forwardToRoom, givenUpWith, refusable, send, withThrowaway } from "../server/http/control.js";
 import { BodyFields } from "../server/http/fields.js";
 import { knownSession } from "../server/http/http-session.js";
 import { sendInvalid, sendJson } from "../server/http/respond.js";
 import { type Exchange, type Route, withBody } from "../server/http/router.js";
-import { renderMetadata } from "../server/metadata.js";
-import type { Session } from "../server/session.js";
+import { atOwner, forwardToRoom, givenUpWith, refusable, send, withThrowaway } from "../server/routes/control.js";
+import { renderMetadata } from "../server/routes/metadata.js";
+import { dispatch } from "../session/messages/dispatch.js";
+import type { Session } from "../session/session.js";
 import { isObject } from "../util/is-object.js";
 import { webUiOf } from "./web-ui-session.js";
 

@@ -1,7 +1,7 @@
-import { stringifyJson } from "../protocol/json.js";
+import { stringifyJson } from "../protocol/codec/json.js";
 import type { JsonObject, ObservationData } from "../protocol/messages.js";
-import type { Session } from "../server/session.js";
-import type { SessionObserver } from "../server/sessions.js";
+import type { SessionObserver } from "../session/registry/sessions.js";
+import type { Session } from "../session/session.js";
 
 /** Steps of an episode that are kept, and characters of all of them together. */
 const MAX_LOGS = 100;

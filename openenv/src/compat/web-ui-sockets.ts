@@ -2,14 +2,14 @@ import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { type WebSocket, WebSocketServer } from "ws";
 import { CLOSE_CODES } from "../protocol/messages.js";
-import type { Backlog, Holder } from "../server/backlog.js";
+import { selectSubprotocol } from "../server/access/rights.js";
 import type { ServerContext } from "../server/context.js";
 import { cookieSession, sessionCookieHeader } from "../server/http/http-session.js";
-import type { Refusal } from "../server/refusal.js";
-import { selectSubprotocol } from "../server/rights.js";
-import type { Session } from "../server/session.js";
-import { refuseUpgrade } from "../server/ws/refuse-upgrade.js";
-import type { SocketRoute } from "../server/ws/socket-server.js";
+import type { Backlog, Holder } from "../server/limits/backlog.js";
+import { refuseUpgrade } from "../server/websocket/refuse-upgrade.js";
+import type { SocketRoute } from "../server/websocket/socket-server.js";
+import type { Refusal } from "../session/refusal.js";
+import type { Session } from "../session/session.js";
 import { type Subscriber, webUiObserver, webUiOf } from "./web-ui-session.js";
 
 /** Pages that may subscribe to one session. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
-import { useServers, waitFor } from "../../test-support/servers.js";
+import { useServers, waitFor } from "../../test-support/servers/servers.js";
 import { defineContract, defineEnvironment } from "../index.js";
 import type { RunningServer } from "../server/types.js";
 
@@ -130,7 +130,7 @@ describe("the routes of the Python package's web interface", () => {
       body: { detail: expect.stringContaining("call reset first") },
     });
     await waitFor(() => strict.capacity().active_sessions === 0);
-    const { environment } = (await import("../../test-support/counter.js")).defineCounter({
+    const { environment } = (await import("../../test-support/environments/counter.js")).defineCounter({
       stepBeforeReset: "allow",
     });
     const ada = visitor(await start({}, { environment }));

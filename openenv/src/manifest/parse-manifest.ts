@@ -1,7 +1,7 @@
 import { type Document, isMap, isNode, isScalar, LineCounter, parseDocument } from "yaml";
 import * as z from "zod";
 import { ConfigError } from "../errors.js";
-import { clip } from "../util/clip.js";
+import { clip } from "../util/text/clip.js";
 import { type Manifest, manifestSchema } from "./schema.js";
 
 /** Far above any real manifest. */

@@ -1,4 +1,4 @@
-import { isSecretName } from "../util/secret-name.js";
+import { isSecretName } from "../util/text/secret-name.js";
 
 /** The settings of the server that concern size and behavior; all others belong to the operator. */
 export const SETTABLE_SETTINGS: ReadonlySet<string> = new Set(

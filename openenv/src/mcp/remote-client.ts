@@ -1,7 +1,7 @@
 import type { CallToolResult, Tool } from "@modelcontextprotocol/server";
 import { ConfigError, ToolError } from "../errors.js";
 import type { JsonObject } from "../protocol/messages.js";
-import { MAX_TIMER_MS } from "../util/timer.js";
+import { MAX_TIMER_MS } from "../util/async/timer.js";
 
 /** Where a server of MCP is: at a URL, or a command that speaks MCP over its standard streams. */
 export type McpSource =

@@ -1,6 +1,6 @@
 import type { CallToolResult, Server, Tool } from "@modelcontextprotocol/server";
-import type { McpToolClient } from "../client/mcp-client.js";
-import { ToolCallError, type ToolCallResult } from "../client/mcp-result.js";
+import type { McpToolClient } from "../client/tools/mcp-client.js";
+import { ToolCallError, type ToolCallResult } from "../client/tools/mcp-result.js";
 import type { JsonObject } from "../protocol/messages.js";
 import { isObject } from "../util/is-object.js";
 

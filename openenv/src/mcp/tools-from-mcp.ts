@@ -1,6 +1,6 @@
 import type { CallToolResult, Tool } from "@modelcontextprotocol/server";
 import * as z from "zod";
-import { defineTools, type ToolContext, type ToolDeclaration, type Tools } from "../env/tools.js";
+import { defineTools, type ToolContext, type ToolDeclaration, type Tools } from "../contract/tools/tools.js";
 import { TOOL_ERROR_TYPES, ToolError } from "../errors.js";
 import type { JsonObject } from "../protocol/messages.js";
 import { ERROR_TYPE_META } from "../protocol/tools.js";

@@ -1,5 +1,5 @@
 import { isObject } from "../util/is-object.js";
-import { parseJson, TooDeepError } from "./json.js";
+import { parseJson, TooDeepError } from "./codec/json.js";
 import type { JsonObject } from "./messages.js";
 
 /** One line of a file of episodes; the page and `openenv collect` write it, and read it again. */

@@ -1,4 +1,4 @@
-import { clip } from "../util/clip.js";
+import { clip } from "../util/text/clip.js";
 import type { JsonObject } from "./messages.js";
 
 /** JSON-RPC 2.0 as the reference speaks it: `data` is always there, null when unused. */

@@ -2,10 +2,10 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer } from "node:net";
 import { text } from "node:stream/consumers";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { useServers } from "../../test-support/servers.js";
-import { openTestSocket, type TestSocket } from "../../test-support/socket.js";
+import { useServers } from "../../test-support/servers/servers.js";
+import { openTestSocket, type TestSocket } from "../../test-support/sockets/socket.js";
 import { type Backend, createBalancer } from "./balancer.js";
-import { createReleases } from "./releases.js";
+import { createReleases } from "./lifecycle/releases.js";
 
 const servers = useServers();
 

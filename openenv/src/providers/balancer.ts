@@ -9,9 +9,9 @@ import {
 import { type AddressInfo, connect, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { ProviderError } from "../errors.js";
-import { httpUrl } from "../util/http-url.js";
-import type { Acquired, Start } from "./acquired.js";
-import { waitAllReady } from "./ready.js";
+import { httpUrl } from "../util/text/http-url.js";
+import type { Acquired, Start } from "./lifecycle/acquired.js";
+import { waitAllReady } from "./lifecycle/ready.js";
 import { createSessionOwners, nameOfNew, namesOf } from "./session-owners.js";
 
 /** One of the servers behind the address. */

@@ -1,8 +1,8 @@
 import { connect, connectVector } from "openenv-ts/client";
 import { connectStarted, processProvider, type Started } from "openenv-ts/providers";
 import { beforeAll, expect, test } from "vitest";
-import { counterModule, createProject, type Project } from "../../test-support/command-line.js";
-import { useServers } from "../../test-support/servers.js";
+import { counterModule, createProject, type Project } from "../../test-support/commands/command-line.js";
+import { useServers } from "../../test-support/servers/servers.js";
 
 /** An action of 9 ends the process. */
 const ENDS = counterModule("(amount === 9 ? process.exit(7) : amount)");

@@ -1,8 +1,8 @@
 import { connectTo } from "../client/connect-to.js";
-import type { ClientContract, GenericContract } from "../client/contract.js";
+import type { ClientContract, GenericContract } from "../client/contract/contract.js";
 import type { EnvClient } from "../client/env-client.js";
-import { createLossExplainer } from "../client/loss.js";
 import type { ConnectOptions } from "../client/options.js";
+import { createLossExplainer } from "../client/transport/loss.js";
 import type { Started } from "./provider.js";
 
 /** A client of an environment that was started for it: its `close()` ends both. */

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test, vi } from "vitest";
 import * as z from "zod";
-import { useServers, waitFor } from "../../test-support/servers.js";
-import { openTestSocket } from "../../test-support/socket.js";
+import { useServers, waitFor } from "../../test-support/servers/servers.js";
+import { openTestSocket } from "../../test-support/sockets/socket.js";
 import { defineContract, defineEnvironment, type Environment } from "../index.js";
 import { serve } from "../serve.js";
 

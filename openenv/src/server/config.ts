@@ -1,12 +1,14 @@
 import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
-import type { EnvironmentDefinition } from "../env/environment.js";
+import type { EnvironmentDefinition } from "../environment/environment.js";
 import { ConfigError } from "../errors.js";
-import type { IsolationConfig } from "./isolation/isolate.js";
-import { parseHosts, parseOrigins } from "./origins.js";
-import { MAX_MESSAGE_ITEMS } from "./runtime.js";
-import { readTokens, type Tokens } from "./tokens.js";
-import type { LogLevel, Mode, ServeOptions } from "./types.js";
+import type { IsolationConfig } from "../session/isolation/isolate.js";
+import type { Mode } from "../session/runtime.js";
+import { MAX_MESSAGE_ITEMS } from "../session/runtime.js";
+import type { LogLevel } from "../util/log.js";
+import { parseHosts, parseOrigins } from "./access/origins.js";
+import { readTokens, type Tokens } from "./access/tokens.js";
+import type { ServeOptions } from "./types.js";
 
 /** Everything a server is started with, decided: options first, then environment variables, then defaults. */
 export interface Config extends Tokens {

@@ -1,15 +1,15 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { ServerView } from "../protocol/web.js";
-import type { Backlog } from "./backlog.js";
-import type { ByteBudget } from "./byte-budget.js";
-import type { Descriptors } from "./descriptors.js";
-import type { Fleet } from "./fleet.js";
-import type { Origins } from "./origins.js";
-import type { Rights } from "./rights.js";
-import type { RunQueue } from "./run-queue.js";
-import type { Runtime } from "./runtime.js";
-import type { Sessions } from "./sessions.js";
-import type { Gauge } from "./statistics/gauge.js";
+import type { Fleet } from "../session/registry/fleet.js";
+import type { Sessions } from "../session/registry/sessions.js";
+import type { Runtime } from "../session/runtime.js";
+import type { Origins } from "./access/origins.js";
+import type { Rights } from "./access/rights.js";
+import type { Backlog } from "./limits/backlog.js";
+import type { ByteBudget } from "./limits/byte-budget.js";
+import type { Descriptors } from "./limits/descriptors.js";
+import type { RunQueue } from "./limits/run-queue.js";
+import type { Gauge } from "./metrics/gauge.js";
 
 /** A request of a client of real MCP. */
 export interface McpRequest {

@@ -1,8 +1,8 @@
 import { expect, test, vi } from "vitest";
 import * as z from "zod";
-import { openBinarySocket } from "../../test-support/binary-socket.js";
-import { COSTLY_SHAPES, packCostlyStep, renderCostly } from "../../test-support/costly-messages.js";
-import { useServers } from "../../test-support/servers.js";
+import { useServers } from "../../test-support/servers/servers.js";
+import { openBinarySocket } from "../../test-support/sockets/binary-socket.js";
+import { COSTLY_SHAPES, packCostlyStep, renderCostly } from "../../test-support/sockets/costly-messages.js";
 import { ConfigError } from "../errors.js";
 import { defineContract, defineEnvironment } from "../index.js";
 

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { defineCounter } from "../../test-support/counter.js";
-import { waitFor } from "../../test-support/servers.js";
-import { openTestSocket } from "../../test-support/socket.js";
-import { defineDesk } from "../../test-support/tool-environment.js";
+import { defineCounter } from "../../test-support/environments/counter.js";
+import { defineDesk } from "../../test-support/environments/tool-environment.js";
+import { waitFor } from "../../test-support/servers/servers.js";
+import { openTestSocket } from "../../test-support/sockets/socket.js";
 import { ERRORS } from "../errors.js";
 import { serve } from "../serve.js";
 import type { RunningServer } from "./types.js";

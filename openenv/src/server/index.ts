@@ -1,6 +1,8 @@
 import "../util/require-zod.js";
 
+export { readJsonl } from "../environment/tasks/read-jsonl.js";
 export type { ServerCapacityStatus, SessionInfo } from "../protocol/http.js";
 export { serve } from "../serve.js";
-export { readJsonl } from "./read-jsonl.js";
-export type { ConcurrencyConfig, LogLevel, Mode, RunningServer, ServeOptions } from "./types.js";
+export type { Mode } from "../session/runtime.js";
+export type { LogLevel } from "../util/log.js";
+export type { ConcurrencyConfig, RunningServer, ServeOptions } from "./types.js";

@@ -2,8 +2,8 @@
 import { connect } from "openenv-ts/client";
 import type { ServeOptions } from "openenv-ts/server";
 import { describe, expect, test } from "vitest";
-import { createProject, startCommand } from "../../test-support/command-line.js";
-import { startIsolated } from "../../test-support/isolation.js";
+import { createProject, startCommand } from "../../test-support/commands/command-line.js";
+import { startIsolated } from "../../test-support/environments/isolation.js";
 
 const TASKS = { "train.jsonl": '{"answer":1}\n\n{"answer":2}\n', "test.jsonl": '{"answer":3}\nbroken\n' };
 const MODULE = `

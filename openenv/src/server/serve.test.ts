@@ -1,8 +1,8 @@
 import { createHook } from "node:async_hooks";
 import { afterEach, describe, expect, test } from "vitest";
 import * as z from "zod";
-import { defineCounter } from "../../test-support/counter.js";
-import { openTestSocket } from "../../test-support/socket.js";
+import { defineCounter } from "../../test-support/environments/counter.js";
+import { openTestSocket } from "../../test-support/sockets/socket.js";
 import { defineContract, defineEnvironment } from "../index.js";
 import { serve } from "../serve.js";
 import type { RunningServer, ServeOptions } from "./types.js";

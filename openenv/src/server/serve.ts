@@ -4,37 +4,37 @@ import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { WEB_UI_ROUTES } from "../compat/web-ui-routes.js";
 import { WebUiSockets } from "../compat/web-ui-sockets.js";
-import type { EnvironmentDefinition } from "../env/environment.js";
-import { isEnvironmentDefinition } from "../env/environment.js";
+import type { EnvironmentDefinition } from "../environment/environment.js";
+import { isEnvironmentDefinition } from "../environment/environment.js";
 import { ConfigError } from "../errors.js";
 import type { ServerView } from "../protocol/web.js";
-import { serverUrl } from "../util/http-url.js";
-import { noteAccess } from "./access-notes.js";
-import { BACKLOG_BYTES, Backlog, BODIES_BYTES } from "./backlog.js";
-import { ByteBudget } from "./byte-budget.js";
+import { isolate } from "../session/isolation/isolate.js";
+import type { Fleet, ServerAbout } from "../session/registry/fleet.js";
+import { Sessions } from "../session/registry/sessions.js";
+import { createRuntime } from "../session/runtime.js";
+import { watchLoop } from "../session/watchdog.js";
+import { serverUrl } from "../util/text/http-url.js";
+import { createOrigins } from "./access/origins.js";
+import { createRights } from "./access/rights.js";
+import { readTokens } from "./access/tokens.js";
 import { type Config, readConfig } from "./config.js";
 import type { ServerContext } from "./context.js";
-import { Descriptors } from "./descriptors.js";
-import { DRAIN_POLL_MS, drainSessions } from "./drain.js";
-import type { Fleet, ServerAbout } from "./fleet.js";
-import { guardProcess } from "./guard-process.js";
 import { ignoreUpgrade, wantsWebSocket } from "./http/other-upgrade.js";
 import { createRouter } from "./http/router.js";
-import { createRoutes } from "./http/routes.js";
-import { isolate } from "./isolation/isolate.js";
-import { LISTEN_BACKLOG, listenProblem } from "./listen-problem.js";
-import { createLogger } from "./logger.js";
-import { createOrigins } from "./origins.js";
-import { createRights } from "./rights.js";
-import { RunQueue } from "./run-queue.js";
-import { createRuntime } from "./runtime.js";
-import { Sessions } from "./sessions.js";
-import { onSignals } from "./signals.js";
-import { Gauge } from "./statistics/gauge.js";
-import { readTokens } from "./tokens.js";
+import { DRAIN_POLL_MS, drainSessions } from "./lifecycle/drain.js";
+import { guardProcess } from "./lifecycle/guard-process.js";
+import { LISTEN_BACKLOG, listenProblem } from "./lifecycle/listen-problem.js";
+import { onSignals } from "./lifecycle/signals.js";
+import { BACKLOG_BYTES, Backlog, BODIES_BYTES } from "./limits/backlog.js";
+import { ByteBudget } from "./limits/byte-budget.js";
+import { Descriptors } from "./limits/descriptors.js";
+import { RunQueue } from "./limits/run-queue.js";
+import { noteAccess } from "./logging/access-notes.js";
+import { createLogger } from "./logging/logger.js";
+import { Gauge } from "./metrics/gauge.js";
+import { createRoutes } from "./routes/routes.js";
 import type { RunningServer, ServeOptions } from "./types.js";
-import { watchLoop } from "./watchdog.js";
-import { createSocketServer } from "./ws/socket-server.js";
+import { createSocketServer } from "./websocket/socket-server.js";
 
 /** What a connection that was just made has to send its request. */
 const SETTLE_MS = 100;
@@ -181,7 +181,7 @@ export async function serveHere(
     about: describeServer(environment, config),
     load: () => context.sessions.load(),
     list: () => context.sessions.list(),
-    report: async (query) => (await import("./statistics/report.js")).makeReport(context, query),
+    report: async (query) => (await import("./metrics/report.js")).makeReport(context, query),
     upgrade: sockets.take,
     handle: (request, response) => handle(request, response, true),
     inUse: () => context.sessions.inUse,

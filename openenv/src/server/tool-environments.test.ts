@@ -1,7 +1,7 @@
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
-import { useServers } from "../../test-support/servers.js";
+import { useServers } from "../../test-support/servers/servers.js";
 import type { EnvClient } from "../client/env-client.js";
 import { connect } from "../connect.js";
 import { defineContract, defineEnvironment, defineTools } from "../index.js";

@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from "vitest";
-import { useServers, waitFor } from "../../test-support/servers.js";
-import type { TestSocket } from "../../test-support/socket.js";
-import { defineDesk } from "../../test-support/tool-environment.js";
+import { defineDesk } from "../../test-support/environments/tool-environment.js";
+import { useServers, waitFor } from "../../test-support/servers/servers.js";
+import type { TestSocket } from "../../test-support/sockets/socket.js";
 import { connect } from "../connect.js";
 import { defineContract, defineEnvironment, defineTools } from "../index.js";
 

@@ -1,5 +1,5 @@
 /** Compiled by the type check, never run: the types that a user of openenv-ts/server names. */
-import { defineCounter } from "../../test-support/counter.js";
+import { defineCounter } from "../../test-support/environments/counter.js";
 import { type ConcurrencyConfig, type ServerCapacityStatus, type SessionInfo, serve } from "./index.js";
 
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;

@@ -1,8 +1,7 @@
-import type { EnvironmentDefinition } from "../env/environment.js";
+import type { EnvironmentDefinition } from "../environment/environment.js";
 import type { ServerCapacityStatus, SessionInfo } from "../protocol/http.js";
-
-export type Mode = "simulation" | "production";
-export type LogLevel = "trace" | "debug" | "info" | "warn" | "error" | "fatal" | "silent";
+import type { Mode } from "../session/runtime.js";
+import type { LogLevel } from "../util/log.js";
 
 /** How many sessions may live at once, and for how long without a socket. */
 export interface ConcurrencyConfig {

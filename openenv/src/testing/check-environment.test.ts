@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
-import { defineCounter } from "../../test-support/counter.js";
+import { defineCounter } from "../../test-support/environments/counter.js";
 import { defineContract, defineEnvironment, rng } from "../index.js";
 import { checkEnvironment } from "./check-environment.js";
 

@@ -1,11 +1,11 @@
 import { Ajv2020 } from "ajv/dist/2020.js";
 import type { EnvClient } from "../client/env-client.js";
 import { connect } from "../connect.js";
-import type { ActionInput, Contract, ResetInput } from "../env/contract.js";
-import type { Environment, EnvironmentDefinition } from "../env/environment.js";
-import { rng } from "../env/rng.js";
+import type { ActionInput, Contract, ResetInput } from "../contract/contract.js";
+import type { Environment, EnvironmentDefinition } from "../environment/environment.js";
 import type { JsonObject } from "../protocol/messages.js";
 import type { ToolErrorBody, ToolSummary } from "../protocol/tools.js";
+import { rng } from "../util/rng.js";
 import {
   ADVICE,
   DEFAULT_SEED,

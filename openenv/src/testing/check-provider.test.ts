@@ -1,7 +1,7 @@
 import { type Provider, processProvider, type StartSpec } from "openenv-ts/providers";
 import { checkProvider } from "openenv-ts/testing";
 import { expect, test } from "vitest";
-import { counterModule, createProject } from "../../test-support/command-line.js";
+import { counterModule, createProject } from "../../test-support/commands/command-line.js";
 
 /** Drops what it does not know, and says of every failure that it had no time. */
 function sloppyProvider(): Provider {

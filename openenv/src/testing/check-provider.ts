@@ -1,7 +1,7 @@
 import { connect } from "../connect.js";
 import { ConfigError, OpenEnvError, ProviderError } from "../errors.js";
 import type { JsonObject } from "../protocol/messages.js";
-import { findLeftovers } from "../providers/find-leftovers.js";
+import { findLeftovers } from "../providers/orphans/find-leftovers.js";
 import type { Provider, Started, StartSpec } from "../providers/provider.js";
 import { playEpisode } from "./checks/episode.js";
 import { endCaller, startCaller } from "./provider-caller.js";

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { parseAddress } from "../client/address.js";
 import type { EnvClient } from "../client/env-client.js";
 import { type ConnectOptions, DEFAULT_TIMEOUT_MS, requestHeaders } from "../client/options.js";
+import { parseAddress } from "../client/transport/address.js";
 import { connect } from "../connect.js";
 import { ConnectionError, RemoteError } from "../errors.js";
 import type { JsonObject } from "../protocol/messages.js";

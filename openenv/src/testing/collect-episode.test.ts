@@ -1,8 +1,8 @@
 import { once } from "node:events";
 import { createServer, type Socket } from "node:net";
 import { describe, expect, test } from "vitest";
-import { type Peer, startScriptedServer } from "../../test-support/scripted-server.js";
-import { parseAddress } from "../client/address.js";
+import { type Peer, startScriptedServer } from "../../test-support/servers/scripted-server.js";
+import { parseAddress } from "../client/transport/address.js";
 import { collectEpisode } from "./collect-episode.js";
 
 const PLAN = { reset: { seed: 1 }, actions: [{ amount: 1 }, { amount: 2 }] };

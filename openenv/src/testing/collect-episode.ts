@@ -1,7 +1,7 @@
 import { WebSocket } from "ws";
-import type { ServerAddress } from "../client/address.js";
 import type { EnvClient } from "../client/env-client.js";
-import { encodeReset } from "../protocol/codec.js";
+import type { ServerAddress } from "../client/transport/address.js";
+import { encodeReset } from "../protocol/codec/codec.js";
 import type { JsonObject } from "../protocol/messages.js";
 import { isObject } from "../util/is-object.js";
 import { demand, show } from "./report.js";

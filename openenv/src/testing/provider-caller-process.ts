@@ -1,6 +1,7 @@
 /** Starts what it is told and waits to be ended, as a program would be in the middle of its work. */
+
+import { runRecipe } from "../providers/lifecycle/run-recipe.js";
 import type { Provider } from "../providers/provider.js";
-import { runRecipe } from "../providers/run-recipe.js";
 import type { CallerAnswer, CallerTask } from "./provider-caller.js";
 
 process.once("message", async ({ recipe, spec }: CallerTask) => {

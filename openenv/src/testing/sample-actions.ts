@@ -1,9 +1,9 @@
-import type { Rng } from "../env/rng.js";
-import { rng } from "../env/rng.js";
-import { sampleValue } from "../env/sample-value.js";
+import { sampleValue } from "../contract/json-schema/sample-value.js";
 import type { JsonObject } from "../protocol/messages.js";
 import type { ToolSummary } from "../protocol/tools.js";
 import { isObject } from "../util/is-object.js";
+import type { Rng } from "../util/rng.js";
+import { rng } from "../util/rng.js";
 
 const SEED = 7;
 

@@ -4,8 +4,8 @@ import { networkInterfaces } from "node:os";
 import type { V1ContainerStatus, V1Deployment, V1Pod, V1Secret } from "@kubernetes/client-node";
 import { serve } from "../../src/serve.js";
 import type { RunningServer } from "../../src/server/types.js";
-import { settled } from "../../src/util/settled.js";
-import { defineCounter } from "../counter.js";
+import { settled } from "../../src/util/async/settled.js";
+import { defineCounter } from "../environments/counter.js";
 import { afterBlow, type Blow, findFate, running, waiting } from "./fates.js";
 
 /** The container of a Pod. */

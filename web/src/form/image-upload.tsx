@@ -1,7 +1,7 @@
 import type { WidgetProps } from "@rjsf/utils";
 import type { ReactNode } from "react";
-import { pictureOf } from "../parts/picture.js";
-import { Picture } from "../parts/picture-view.js";
+import { pictureOf } from "../parts/value/picture.js";
+import { Picture } from "../parts/value/picture-view.js";
 
 /** Whether a field holds a picture as a data URL. */
 export function isImageField({ contentMediaType }: WidgetProps["schema"]): boolean {

@@ -1,7 +1,7 @@
 import type { ValidationIssue } from "../../../openenv/src/errors.js";
 import type { JsonObject } from "../../../openenv/src/protocol/messages.js";
 import { isObject } from "../../../openenv/src/util/is-object.js";
-import { inWords } from "../parts/format.js";
+import { inWords } from "../parts/text/format.js";
 import type { Exchange } from "../server/link.js";
 import type { Failure, NewStep } from "./timeline.js";
 

@@ -1,9 +1,9 @@
 import type { JsonObject } from "../../../openenv/src/protocol/messages.js";
 import { isToolAction } from "../../../openenv/src/protocol/tools.js";
 import { isObject } from "../../../openenv/src/util/is-object.js";
-import { firstEntries } from "../parts/entries.js";
-import { inWords } from "../parts/format.js";
-import { pictureOf } from "../parts/picture.js";
+import { inWords } from "../parts/text/format.js";
+import { firstEntries } from "../parts/value/entries.js";
+import { pictureOf } from "../parts/value/picture.js";
 import { toolErrorOf } from "./answer.js";
 import type { Step } from "./timeline.js";
 

@@ -1,6 +1,6 @@
-import { describeClose } from "../../../openenv/src/client/close-codes.js";
-import { openSocket, type Socket } from "../../../openenv/src/client/socket.js";
-import { parseJson } from "../../../openenv/src/protocol/json.js";
+import { describeClose } from "../../../openenv/src/client/transport/close-codes.js";
+import { openSocket, type Socket } from "../../../openenv/src/client/transport/socket.js";
+import { parseJson } from "../../../openenv/src/protocol/codec/json.js";
 import type { ReceivedMessage } from "../../../openenv/src/protocol/link.js";
 import type { JsonObject } from "../../../openenv/src/protocol/messages.js";
 import type { View } from "../../../openenv/src/protocol/web.js";

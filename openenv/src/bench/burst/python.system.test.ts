@@ -3,8 +3,8 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { requirePython } from "../../../test-support/requirement.js";
-import { createGenerator } from "./generator.js";
-import { measureThroughput } from "./throughput.js";
+import { createGenerator } from "./generator/generator.js";
+import { measureThroughput } from "./results/throughput.js";
 
 const CONTROLS = join(import.meta.dirname, "../../../../bench/controls");
 /** Loading the Python package alone takes seconds. */

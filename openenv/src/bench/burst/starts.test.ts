@@ -2,8 +2,8 @@ import { expect, test } from "vitest";
 import * as z from "zod";
 import { defineContract, defineEnvironment } from "../../index.js";
 import { serve } from "../../server/index.js";
-import { runBurst } from "./burst.js";
-import { summarise } from "./summary.js";
+import { runBurst } from "./generator/burst.js";
+import { summarise } from "./results/summary.js";
 
 const REQUESTS = 64;
 const LATE_MS = 250;

@@ -8,8 +8,8 @@ import { defineContract, defineEnvironment } from "../../index.js";
 import { serve } from "../../server/index.js";
 import { readResults } from "../report/read-results.js";
 import { renderBursts } from "../report/tables.js";
-import { createGenerator } from "./generator.js";
-import { openResultFiles } from "./result-files.js";
+import { createGenerator } from "./generator/generator.js";
+import { openResultFiles } from "./results/result-files.js";
 import { runSweep, type Sweep } from "./sweep.js";
 
 const FIRST = 8;

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { JsonObject } from "../../protocol/messages.js";
 import type { Located } from "../locate.js";
-import type { LoadGenerator } from "./generator.js";
-import type { ResultFiles } from "./result-files.js";
-import { type Burst, type Subject, type SummaryRow, summarise } from "./summary.js";
+import type { LoadGenerator } from "./generator/generator.js";
+import type { ResultFiles } from "./results/result-files.js";
+import { type Burst, type Subject, type SummaryRow, summarise } from "./results/summary.js";
 import type { BurstJob, BurstProgress, BurstResult, Mode } from "./types.js";
 
 /** A server gets this long to let go of the sessions of one burst before the next. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { burstRow, repeated } from "../../../test-support/burst-rows.js";
+import { burstRow, repeated } from "../../../test-support/deploy/burst-rows.js";
 import { type Drawing, findCollisions, readDrawing } from "../../../test-support/svg.js";
-import type { NamedRow } from "../burst/max-batch.js";
+import type { NamedRow } from "../burst/results/max-batch.js";
 import { createFigures } from "./figures.js";
 import { drawSvg } from "./plot.js";
 

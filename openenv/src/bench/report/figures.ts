@@ -1,5 +1,5 @@
-import { findMaxBatches, type NamedRow } from "../burst/max-batch.js";
-import { repetitionsOf } from "../burst/repetitions.js";
+import { findMaxBatches, type NamedRow } from "../burst/results/max-batch.js";
+import { repetitionsOf } from "../burst/results/repetitions.js";
 import { drawBreakdown } from "./figures/breakdown.js";
 import type { Figure, Omitted, Setting } from "./figures/figure.js";
 import { drawLatencies } from "./figures/latency.js";

@@ -1,5 +1,5 @@
-import type { MaxBatch, NamedRow } from "../burst/max-batch.js";
-import { repetitionsOf, spreadOf } from "../burst/repetitions.js";
+import type { MaxBatch, NamedRow } from "../burst/results/max-batch.js";
+import { repetitionsOf, spreadOf } from "../burst/results/repetitions.js";
 import { renderLargest, renderStop } from "./stops.js";
 import { renderMarkdown, seconds, whole } from "./tables.js";
 

@@ -3,9 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { ConfigError } from "../../errors.js";
-import { openResultFiles } from "../burst/result-files.js";
-import { summarise } from "../burst/summary.js";
-import type { ThroughputRow } from "../burst/throughput.js";
+import { openResultFiles } from "../burst/results/result-files.js";
+import { summarise } from "../burst/results/summary.js";
+import type { ThroughputRow } from "../burst/results/throughput.js";
 import type { RequestRow } from "../burst/types.js";
 import { readResults } from "./read-results.js";
 

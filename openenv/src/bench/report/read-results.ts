@@ -2,10 +2,10 @@ import { existsSync, readFileSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import type * as z from "zod";
 import { ConfigError } from "../../errors.js";
-import { clip } from "../../util/clip.js";
-import { type Cell, parseTable } from "../burst/csv.js";
-import type { NamedRow } from "../burst/max-batch.js";
-import { SUMMARY_FILE, THROUGHPUT_FILE } from "../burst/result-files.js";
+import { clip } from "../../util/text/clip.js";
+import { type Cell, parseTable } from "../burst/results/csv.js";
+import type { NamedRow } from "../burst/results/max-batch.js";
+import { SUMMARY_FILE, THROUGHPUT_FILE } from "../burst/results/result-files.js";
 import { burstRow, throughputRow } from "./row-schemas.js";
 import type { NamedThroughput } from "./tables.js";
 

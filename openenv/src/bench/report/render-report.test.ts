@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { burstRow, repeated } from "../../../test-support/burst-rows.js";
-import type { NamedRow } from "../burst/max-batch.js";
+import { burstRow, repeated } from "../../../test-support/deploy/burst-rows.js";
+import type { NamedRow } from "../burst/results/max-batch.js";
 import { createFigures } from "./figures.js";
 import { renderScalingReport } from "./render-report.js";
 

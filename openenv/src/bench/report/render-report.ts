@@ -1,4 +1,4 @@
-import { findMaxBatches } from "../burst/max-batch.js";
+import { findMaxBatches } from "../burst/results/max-batch.js";
 import type { Figures } from "./figures.js";
 import { renderAtLargest, renderMaxBatches } from "./largest.js";
 import type { Results } from "./read-results.js";

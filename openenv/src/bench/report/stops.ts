@@ -1,4 +1,4 @@
-import type { MaxBatch } from "../burst/max-batch.js";
+import type { MaxBatch } from "../burst/results/max-batch.js";
 import { whole } from "./tables.js";
 
 /** What the failures of most requests say about a server. */

@@ -1,6 +1,6 @@
-import type { NamedRow } from "../burst/max-batch.js";
-import { groupBy, repetitionsOf, spreadOf } from "../burst/repetitions.js";
-import type { ThroughputRow } from "../burst/throughput.js";
+import type { NamedRow } from "../burst/results/max-batch.js";
+import { groupBy, repetitionsOf, spreadOf } from "../burst/results/repetitions.js";
+import type { ThroughputRow } from "../burst/results/throughput.js";
 import { medianOf } from "../matrix.js";
 
 export type NamedThroughput = ThroughputRow & { subject: string };

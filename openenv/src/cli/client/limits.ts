@@ -1,4 +1,4 @@
-import { asList, asNode, type Node } from "../../protocol/schema-variants.js";
+import { asList, asNode, type Node } from "../../protocol/schema/schema-variants.js";
 import type { Limits, Type } from "./types.js";
 
 /** The limits of a schema that a class of this type can have; others are the server's to check. */

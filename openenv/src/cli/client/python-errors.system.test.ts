@@ -1,13 +1,13 @@
 /** The errors of a generated Python package, as the released Python client raises them, against a server of ours. */
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { createPythonFolder } from "../../../test-support/python-package.js";
+import { createPythonFolder } from "../../../test-support/commands/python-package.js";
 import { requirePython } from "../../../test-support/requirement.js";
-import { defineContract } from "../../env/contract.js";
-import { defineEnvironment } from "../../env/environment.js";
+import { defineContract } from "../../contract/contract.js";
+import { defineEnvironment } from "../../environment/environment.js";
 import { serve } from "../../serve.js";
-import { parseName } from "../names.js";
-import { renderPythonPackage } from "./python-package.js";
+import { parseName } from "../project/names.js";
+import { renderPythonPackage } from "./python/python-package.js";
 import { readTypes } from "./read-types.js";
 
 const python = await requirePython();

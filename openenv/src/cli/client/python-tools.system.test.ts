@@ -1,15 +1,15 @@
 /** The tools of a generated Python package, called through the released Python client against a server of ours. */
 import { beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod";
-import { createPythonFolder } from "../../../test-support/python-package.js";
+import { createPythonFolder } from "../../../test-support/commands/python-package.js";
 import { requirePython } from "../../../test-support/requirement.js";
-import { defineContract } from "../../env/contract.js";
-import { defineEnvironment } from "../../env/environment.js";
-import { datetime } from "../../env/fields.js";
-import { defineTools } from "../../env/tools.js";
+import { defineContract } from "../../contract/contract.js";
+import { datetime } from "../../contract/fields.js";
+import { defineTools } from "../../contract/tools/tools.js";
+import { defineEnvironment } from "../../environment/environment.js";
 import { serve } from "../../serve.js";
-import { parseName } from "../names.js";
-import { renderPythonPackage } from "./python-package.js";
+import { parseName } from "../project/names.js";
+import { renderPythonPackage } from "./python/python-package.js";
 import { readTypes } from "./read-types.js";
 
 const python = await requirePython();

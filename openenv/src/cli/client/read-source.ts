@@ -4,11 +4,11 @@ import { ConfigError } from "../../errors.js";
 import { findManifest } from "../../manifest/read-manifest.js";
 import { MANIFEST_FILE } from "../../manifest/schema.js";
 import type { MetadataBody, SchemaBody } from "../../protocol/http.js";
-import { download, isUrl } from "../download.js";
-import { findEnvironment } from "../find-environment.js";
-import { loadEnvironment } from "../load-environment.js";
-import { type Names, parseName, suggestName } from "../names.js";
-import { readSchemas } from "../read-schemas.js";
+import { download, isUrl } from "../project/download.js";
+import { findEnvironment } from "../project/find-environment.js";
+import { loadEnvironment } from "../project/load-environment.js";
+import { type Names, parseName, suggestName } from "../project/names.js";
+import { readSchemas } from "../project/read-schemas.js";
 
 /** What a client is made from. */
 export interface ClientSource {

@@ -1,7 +1,7 @@
 import type { SchemaBody } from "../../protocol/http.js";
-import { canonicalSchema } from "../../protocol/json-schema.js";
-import { asList, asNode } from "../../protocol/schema-variants.js";
-import { clip } from "../../util/clip.js";
+import { canonicalSchema } from "../../protocol/schema/json-schema.js";
+import { asList, asNode } from "../../protocol/schema/schema-variants.js";
+import { clip } from "../../util/text/clip.js";
 import { createModelNames, type ModelNames, pascal } from "./model-names.js";
 import { createReader, describe, unionOf } from "./schema-reader.js";
 import type { ClientTypes, Field, Model, ToolType } from "./types.js";

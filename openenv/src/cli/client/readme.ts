@@ -1,4 +1,4 @@
-import type { Names } from "../names.js";
+import type { Names } from "../project/names.js";
 
 export function renderPythonReadme({ kebab, module, prefix, title }: Names): string {
   return `# ${title}: client for Python

@@ -1,6 +1,6 @@
-import { canonicalSchema } from "../../protocol/json-schema.js";
-import { asList, asNode, dereference, type Node } from "../../protocol/schema-variants.js";
-import { clip } from "../../util/clip.js";
+import { canonicalSchema } from "../../protocol/schema/json-schema.js";
+import { asList, asNode, dereference, type Node } from "../../protocol/schema/schema-variants.js";
+import { clip } from "../../util/text/clip.js";
 import { limitsOf } from "./limits.js";
 import { type ModelNames, pascal } from "./model-names.js";
 import type { Field, Model, Scalar, Type } from "./types.js";

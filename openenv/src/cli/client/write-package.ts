@@ -1,7 +1,7 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { ConfigError } from "../../errors.js";
-import { describePath } from "../bundle.js";
+import { describePath } from "../project/bundle.js";
 
 export interface PackageFiles {
   /** Written each time; their first line says so. */

@@ -1,6 +1,6 @@
 import type { EnvClient } from "../../client/env-client.js";
 import { connect } from "../../connect.js";
-import type { Policy } from "../../env/policy.js";
+import type { Policy } from "../../environment/policy.js";
 import { ConfigError, OpenEnvError } from "../../errors.js";
 import type { EpisodeRecord } from "../../protocol/episode.js";
 import type { JsonObject } from "../../protocol/messages.js";

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { sayText, startChatServer } from "../../../test-support/chat-server.js";
-import { rng } from "../../env/rng.js";
+import { sayText, startChatServer } from "../../../test-support/servers/chat-server.js";
 import { defineContract, defineTools } from "../../index.js";
-import { offeredActions } from "../offered-actions.js";
+import { rng } from "../../util/rng.js";
+import { offeredActions } from "../project/offered-actions.js";
 import { createModelPolicy } from "./model-policy.js";
 
 const tools = defineTools({

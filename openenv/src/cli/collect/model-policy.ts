@@ -1,6 +1,6 @@
-import { compileActionCheck } from "../../client/generic.js";
-import { type ChatEndpointOptions, type ChatMessage, createChatEndpoint } from "../../env/chat-endpoint.js";
-import type { Policy, Turn } from "../../env/policy.js";
+import { compileActionCheck } from "../../client/contract/generic.js";
+import { type ChatEndpointOptions, type ChatMessage, createChatEndpoint } from "../../environment/chat-endpoint.js";
+import type { Policy, Turn } from "../../environment/policy.js";
 import { EnvError, type ValidationIssue } from "../../errors.js";
 import type { JsonObject } from "../../protocol/messages.js";
 import { isObject } from "../../util/is-object.js";

@@ -1,9 +1,9 @@
 import type { EnvClient } from "../../client/env-client.js";
 import type { StepResult } from "../../client/result.js";
-import type { Policy, Turn } from "../../env/policy.js";
-import { rng } from "../../env/rng.js";
+import type { Policy, Turn } from "../../environment/policy.js";
 import { EPISODE_FORMAT, type EpisodeRecord, type RecordedStep } from "../../protocol/episode.js";
 import type { JsonObject } from "../../protocol/messages.js";
+import { rng } from "../../util/rng.js";
 
 export interface EpisodePlan {
   episode: number;

@@ -1,9 +1,9 @@
 import { resolve } from "node:path";
-import type { Policy } from "../../env/policy.js";
-import { sampleValue } from "../../env/sample-value.js";
+import { sampleValue } from "../../contract/json-schema/sample-value.js";
+import type { Policy } from "../../environment/policy.js";
 import { ConfigError } from "../../errors.js";
 import type { JsonObject } from "../../protocol/messages.js";
-import { importModule } from "../load-environment.js";
+import { importModule } from "../project/load-environment.js";
 
 /** Actions drawn from the schema. */
 export const randomPolicy: Policy = ({ actionSchema, random }) => sampleValue(actionSchema, random) as JsonObject;

@@ -10,9 +10,9 @@ import {
   type Running,
   runCommand,
   startCommand,
-} from "../../../test-support/command-line.js";
+} from "../../../test-support/commands/command-line.js";
 import { fetchAsOperator, OPERATOR_VARIABLES } from "../../../test-support/operator.js";
-import type { SummaryRow } from "../../bench/burst/summary.js";
+import type { SummaryRow } from "../../bench/burst/results/summary.js";
 
 const BENCHMARK = join(import.meta.dirname, "../../../../envs/benchmark");
 const LIMIT = { timeout: 120_000 };

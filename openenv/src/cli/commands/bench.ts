@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { ConfigError } from "../../errors.js";
-import type { BenchFlags } from "../bench-flags.js";
-import { jsonObject, secondsBetween, wholeNumber } from "../option-values.js";
+import type { BenchFlags } from "../bench/bench-flags.js";
+import { jsonObject, secondsBetween, wholeNumber } from "../terminal/option-values.js";
 
 const EXAMPLES = `
 Bursts need a server whose action has wait_seconds, such as envs/benchmark. A server takes as many sessions as
@@ -72,12 +72,12 @@ export function configureBench(command: Command): void {
 async function bench(args: string[], flags: BenchFlags): Promise<void> {
   const urls = [...new Set([...args, ...(flags.url === undefined ? [] : [flags.url]), ...(flags.urls ?? [])])];
   if (urls.length === 0) throw new ConfigError("Name the URL of a server to measure; see `openenv bench --help`.");
-  const { runBench } = await import("../bench-run.js");
+  const { runBench } = await import("../bench/bench-run.js");
   await runBench(urls, flags);
 }
 
 async function report(dirs: string[], options: { outputDir: string; figures: boolean }): Promise<void> {
-  const { writeReport } = await import("../bench-report.js");
+  const { writeReport } = await import("../bench/bench-report.js");
   await writeReport(dirs, options);
 }
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { createProject, runCommand } from "../../../test-support/command-line.js";
-import { createPublishable } from "../../../test-support/publishable.js";
+import { createProject, runCommand } from "../../../test-support/commands/command-line.js";
+import { createPublishable } from "../../../test-support/commands/publishable.js";
 
 test.each([
   ["no docker command", { PATH: "/nowhere" }, [], 1, "There is no docker command"],

@@ -7,10 +7,10 @@ import { type BuiltImage, buildImage, DOCKERFILES, findDockerfile, type ImageOpt
 import { imageName } from "../image/image-name.js";
 import { measureStart } from "../image/measure-start.js";
 import { standaloneFolder } from "../image/standalone-folder.js";
-import { abortOnSignals } from "../interrupt.js";
-import { repeatable } from "../option-values.js";
-import { exit, print, printProgress } from "../output.js";
 import { parseSettings } from "../push/settings.js";
+import { abortOnSignals } from "../terminal/interrupt.js";
+import { repeatable } from "../terminal/option-values.js";
+import { exit, print, printProgress } from "../terminal/output.js";
 
 const EXAMPLES = `
 Runs docker build on the folder, then starts the image once, to say how long it takes until a reset is answered. The

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, test, vi } from "vitest";
-import { counterModule, createProject, runCommand, startCommand } from "../../../test-support/command-line.js";
+import { counterModule, createProject, runCommand, startCommand } from "../../../test-support/commands/command-line.js";
 
 /** Each starts several processes, one after the other. */
 vi.setConfig({ testTimeout: 90_000 });

@@ -3,16 +3,16 @@ import { tmpdir } from "node:os";
 import { join, relative, resolve, sep } from "node:path";
 import type { Command } from "commander";
 import { ConfigError } from "../../errors.js";
-import { describePath } from "../bundle.js";
-import { bundleClient } from "../client/bundle-client.js";
-import { renderPyproject, renderPythonPackage } from "../client/python-package.js";
+import { renderPyproject, renderPythonPackage } from "../client/python/python-package.js";
 import { type ClientSource, readSource } from "../client/read-source.js";
 import { readTypes } from "../client/read-types.js";
 import { renderPythonReadme, renderTypeScriptReadme } from "../client/readme.js";
-import { renderPackageJson, renderTypeScriptPackage } from "../client/typescript-package.js";
+import { bundleClient } from "../client/typescript/bundle-client.js";
+import { renderPackageJson, renderTypeScriptPackage } from "../client/typescript/typescript-package.js";
 import { writePackage } from "../client/write-package.js";
 import { PACKAGE_ROOT } from "../init/package-source.js";
-import { exit, print } from "../output.js";
+import { describePath } from "../project/bundle.js";
+import { exit, print } from "../terminal/output.js";
 
 const EXAMPLES = `
 Works with every OpenEnv server, whatever it is written in. Files that this command wrote are replaced when it is run

@@ -1,8 +1,8 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { sayText, startChatServer } from "../../../test-support/chat-server.js";
-import { counterModule, createProject, runCommand, startCommand } from "../../../test-support/command-line.js";
+import { counterModule, createProject, runCommand, startCommand } from "../../../test-support/commands/command-line.js";
+import { sayText, startChatServer } from "../../../test-support/servers/chat-server.js";
 import { parseEpisode } from "../../protocol/episode.js";
 
 /** Each starts several processes, one after the other. */

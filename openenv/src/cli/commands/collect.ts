@@ -1,16 +1,16 @@
 import type { Command } from "commander";
 import { connect } from "../../connect.js";
-import type { Policy } from "../../env/policy.js";
+import type { Policy } from "../../environment/policy.js";
 import { ConfigError, RemoteError } from "../../errors.js";
 import type { JsonObject } from "../../protocol/messages.js";
 import { collect } from "../collect/collect.js";
 import { createModelPolicy, type ModelPolicyOptions } from "../collect/model-policy.js";
 import { loadPolicy, randomPolicy } from "../collect/policy.js";
-import { offeredActions } from "../offered-actions.js";
-import { jsonObject, wholeNumber } from "../option-values.js";
-import { exit, print, printError, printNote, printProgress } from "../output.js";
-import { readSchemas } from "../read-schemas.js";
+import { offeredActions } from "../project/offered-actions.js";
+import { readSchemas } from "../project/read-schemas.js";
 import { serverToken } from "../server-token.js";
+import { jsonObject, wholeNumber } from "../terminal/option-values.js";
+import { exit, print, printError, printNote, printProgress } from "../terminal/output.js";
 
 const INTERRUPTED = 130;
 

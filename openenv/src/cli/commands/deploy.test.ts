@@ -1,8 +1,8 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { createProject, runCommand } from "../../../test-support/command-line.js";
-import { TARGETS } from "../../cluster/render/targets.js";
+import { createProject, runCommand } from "../../../test-support/commands/command-line.js";
+import { TARGETS } from "../../deploy/targets.js";
 
 const TOPOLOGY = "name: echo\nimage: echo:1\nnodes: 3\nworkers: 2\nbalancer: { kind: envoy }\n";
 

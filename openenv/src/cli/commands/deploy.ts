@@ -1,7 +1,7 @@
 import { type Command, Option } from "commander";
-import { BALANCERS, TARGETS } from "../../cluster/render/targets.js";
-import { secondsBetween, wholeNumber } from "../option-values.js";
-import type { DeployFlags } from "../render-deployment.js";
+import { BALANCERS, TARGETS } from "../../deploy/targets.js";
+import { secondsBetween, wholeNumber } from "../terminal/option-values.js";
+import type { DeployFlags } from "../terminal/render-deployment.js";
 
 const EXAMPLES = `
 A topology file (YAML or JSON) says what is deployed; an option wins over what it says. Its keys: name, image, directory,
@@ -40,7 +40,7 @@ export function configureDeploy(command: Command): void {
     .option("--json", "print the files, or their paths, as JSON")
     .addHelpText("after", EXAMPLES)
     .action(async (flags: DeployFlags) => {
-      const { renderDeployment } = await import("../render-deployment.js");
+      const { renderDeployment } = await import("../terminal/render-deployment.js");
       await renderDeployment(flags);
     });
 }

@@ -1,11 +1,11 @@
 import { join } from "node:path";
 import type { Command } from "commander";
 import { ConfigError } from "../../errors.js";
-import { describePath } from "../bundle.js";
 import { createEnvironment } from "../init/create-environment.js";
-import { abortOnSignals } from "../interrupt.js";
-import { type Names, parseName } from "../names.js";
-import { exit, isInteractive, print } from "../output.js";
+import { describePath } from "../project/bundle.js";
+import { type Names, parseName } from "../project/names.js";
+import { abortOnSignals } from "../terminal/interrupt.js";
+import { exit, isInteractive, print } from "../terminal/output.js";
 
 const INTERRUPTED = 130;
 

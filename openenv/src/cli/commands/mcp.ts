@@ -1,10 +1,10 @@
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
 import { type Command, Option } from "commander";
-import type { McpToolClient } from "../../client/mcp-client.js";
+import type { McpToolClient } from "../../client/tools/mcp-client.js";
 import { connectTools } from "../../connect-tools.js";
 import { toMcpServer } from "../../mcp/to-mcp-server.js";
-import { exit, printNote } from "../output.js";
 import { serverToken } from "../server-token.js";
+import { exit, printNote } from "../terminal/output.js";
 
 const EXAMPLES = `
 The session lasts as long as standard input is open. OPENENV_TOKEN is sent as bearer token, if it is set.

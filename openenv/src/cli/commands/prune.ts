@@ -1,8 +1,8 @@
 import type { Command } from "commander";
-import { findLeftovers } from "../../providers/find-leftovers.js";
-import { isAlive } from "../../providers/owner.js";
-import { exit, print, printError, printNote } from "../output.js";
-import { renderJson, renderLeftovers } from "../render-leftovers.js";
+import { findLeftovers } from "../../providers/orphans/find-leftovers.js";
+import { isAlive } from "../../providers/orphans/owner.js";
+import { exit, print, printError, printNote } from "../terminal/output.js";
+import { renderJson, renderLeftovers } from "../terminal/render-leftovers.js";
 
 const EXAMPLES = `
 Removed is what \`openenv ps\` shows with an owner that is gone. With --all also what is in use, by whomever: their

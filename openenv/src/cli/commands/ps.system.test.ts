@@ -8,10 +8,10 @@ import { join, relative } from "node:path";
 import { promisify } from "node:util";
 import { processProvider } from "openenv-ts/providers";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { counterModule, createProject, type Project, runCommand } from "../../../test-support/command-line.js";
-import { until } from "../../../test-support/fleet.js";
-import { buildImage, SERVERS } from "../../../test-support/images.js";
+import { counterModule, createProject, type Project, runCommand } from "../../../test-support/commands/command-line.js";
+import { buildImage, SERVERS } from "../../../test-support/commands/images.js";
 import { requireDocker } from "../../../test-support/requirement.js";
+import { until } from "../../../test-support/servers/fleet.js";
 import { renderLabels } from "../../providers/docker/labels.js";
 
 /** Each starts several processes, one after the other. */

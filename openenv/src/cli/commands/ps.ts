@@ -1,7 +1,7 @@
 import type { Command } from "commander";
-import { findLeftovers } from "../../providers/find-leftovers.js";
-import { exit, print, printNote } from "../output.js";
-import { renderJson, renderLeftovers } from "../render-leftovers.js";
+import { findLeftovers } from "../../providers/orphans/find-leftovers.js";
+import { exit, print, printNote } from "../terminal/output.js";
+import { renderJson, renderLeftovers } from "../terminal/render-leftovers.js";
 
 const EXAMPLES = `
 Shown is what fromDockerImage(), fromHub() and the providers of openenv-ts/providers have started and not yet ended:

@@ -4,9 +4,9 @@ import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test, vi } from "vitest";
-import { counterModule, runCommand, startCommand } from "../../../test-support/command-line.js";
+import { counterModule, runCommand, startCommand } from "../../../test-support/commands/command-line.js";
+import { createPublishable } from "../../../test-support/commands/publishable.js";
 import { type Hub, startHub } from "../../../test-support/hub/hub-server.js";
-import { createPublishable } from "../../../test-support/publishable.js";
 import { requirePython } from "../../../test-support/requirement.js";
 
 const URLS = (hub: Hub, id: string, app: string) => ({

@@ -3,17 +3,17 @@ import { resolve } from "node:path";
 import type { Command } from "commander";
 import { ConfigError } from "../../errors.js";
 import { readManifest } from "../../manifest/read-manifest.js";
+import { hubEndpoint } from "../../providers/hub/hub-account.js";
 import { spaceSubdomain } from "../../providers/hub/space-id.js";
-import { hubEndpoint } from "../../util/hub-account.js";
-import { abortOnSignals } from "../interrupt.js";
-import { repeatable } from "../option-values.js";
-import { exit, print, printError, printNote, printProgress } from "../output.js";
 import { findToken } from "../push/find-token.js";
 import { createHubSpace, readLogin } from "../push/hub-space.js";
 import { fillIn, parseSettings } from "../push/settings.js";
 import { chooseSpace } from "../push/space-name.js";
 import { type StagedSpace, stageSpace } from "../push/stage-space.js";
 import { validateForPush } from "../push/validate.js";
+import { abortOnSignals } from "../terminal/interrupt.js";
+import { repeatable } from "../terminal/option-values.js";
+import { exit, print, printError, printNote, printProgress } from "../terminal/output.js";
 
 const EXAMPLES = `
 Validates the environment, prepares a Docker Space with its web interface, and uploads it in one commit. The variables of

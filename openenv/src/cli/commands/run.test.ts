@@ -1,5 +1,5 @@
 import { expect, test, vi } from "vitest";
-import { createProject, runCommand, startCommand } from "../../../test-support/command-line.js";
+import { createProject, runCommand, startCommand } from "../../../test-support/commands/command-line.js";
 
 /** Each starts several processes, one after the other. */
 vi.setConfig({ testTimeout: 90_000 });

@@ -4,8 +4,8 @@ import Module from "node:module";
 import { resolve } from "node:path";
 import type { Command } from "commander";
 import { ConfigError } from "../../errors.js";
-import { bundle } from "../bundle.js";
-import { isTypeScript } from "../load-environment.js";
+import { bundle } from "../project/bundle.js";
+import { isTypeScript } from "../project/load-environment.js";
 
 const EXAMPLES = `
 Examples:

@@ -1,7 +1,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, test, vi } from "vitest";
-import { counterModule, createProject, runCommand, startCommand } from "../../../test-support/command-line.js";
+import { counterModule, createProject, runCommand, startCommand } from "../../../test-support/commands/command-line.js";
 
 /** Each starts several processes, one after the other. */
 vi.setConfig({ testTimeout: 90_000 });

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
-import { exit, print } from "../output.js";
-import { readSchemas } from "../read-schemas.js";
+import { readSchemas } from "../project/read-schemas.js";
 import { diffSchemas, type SchemaChange } from "../schema/diff.js";
+import { exit, print } from "../terminal/output.js";
 
 const SOURCE = "URL of a server, JSON file with the answer of GET /schema, or module of an environment";
 

@@ -2,7 +2,12 @@ import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { counterModule, createProject, type Project, startCommand } from "../../../test-support/command-line.js";
+import {
+  counterModule,
+  createProject,
+  type Project,
+  startCommand,
+} from "../../../test-support/commands/command-line.js";
 import { connect } from "../../client/index.js";
 
 vi.setConfig({ testTimeout: 90_000 });

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { counterModule, createProject, startCommand } from "../../../test-support/command-line.js";
-import { openTestSocket } from "../../../test-support/socket.js";
+import { counterModule, createProject, startCommand } from "../../../test-support/commands/command-line.js";
+import { openTestSocket } from "../../../test-support/sockets/socket.js";
 
 const URL_LINE = /at (http:\/\/127\.0\.0\.1:\d+)/;
 const FREE = ["--port", "0", "--log-level", "error"];

@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from "vitest";
-import { counterModule, createProject, runCommand, startCommand } from "../../../test-support/command-line.js";
+import { counterModule, createProject, runCommand, startCommand } from "../../../test-support/commands/command-line.js";
 import { findFreePort } from "../../util/free-port.js";
 
 /** Each starts several processes, one after the other. */

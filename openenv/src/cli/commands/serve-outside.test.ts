@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect } from "openenv-ts/client";
 import { expect, test } from "vitest";
-import { counterModule, startCommand } from "../../../test-support/command-line.js";
+import { counterModule, startCommand } from "../../../test-support/commands/command-line.js";
 
 test.each(["environment.ts", "environment.mjs"])(
   "a file %s outside of every installation gets openenv-ts and zod from the command",

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { describe, expect, test, vi } from "vitest";
-import { counterModule, createProject, runCommand, startCommand } from "../../../test-support/command-line.js";
+import { counterModule, createProject, runCommand, startCommand } from "../../../test-support/commands/command-line.js";
 import { fetchAsOperator, OPERATOR_VARIABLES } from "../../../test-support/operator.js";
 
 /** Each starts several processes, one after the other. */

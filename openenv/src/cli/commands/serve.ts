@@ -1,13 +1,13 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import type { ServeOptions } from "../../server/types.js";
-import { applyPort, applyVariables } from "../apply-manifest.js";
-import { renderStart } from "../banner.js";
-import { endWithParent } from "../end-with-parent.js";
-import { fetchTarget } from "../fetch-target.js";
-import { ENVIRONMENT_PLACES, locateEnvironment } from "../find-environment.js";
-import { makeOperatorToken } from "../operator-token.js";
-import { secondsAboveZero, wholeNumber } from "../option-values.js";
-import { print } from "../output.js";
+import { ENVIRONMENT_PLACES, locateEnvironment } from "../project/find-environment.js";
+import { applyPort, applyVariables } from "../serve/apply-manifest.js";
+import { renderStart } from "../serve/banner.js";
+import { endWithParent } from "../serve/end-with-parent.js";
+import { fetchTarget } from "../serve/fetch-target.js";
+import { makeOperatorToken } from "../serve/operator-token.js";
+import { secondsAboveZero, wholeNumber } from "../terminal/option-values.js";
+import { print } from "../terminal/output.js";
 
 const EXAMPLES = `
 A folder's environment is the one that its openenv.yaml names, else the first of
@@ -101,12 +101,12 @@ async function serveTarget(target: string, { watch, reload, ...options }: ServeF
   }
   if (options.sessionTimeout === Number.POSITIVE_INFINITY) options.sessionTimeout = null;
   if (watch || reload) {
-    const { serveAndWatch } = await import("../watch.js");
+    const { serveAndWatch } = await import("../serve/watch.js");
     await serveAndWatch(file, options, manifest?.version);
     return;
   }
   const operatorToken = makeOperatorToken();
-  const { superviseModule } = await import("../supervise-module.js");
+  const { superviseModule } = await import("../serve/supervise-module.js");
   const { url, about } = await superviseModule(file, options, manifest?.version);
   if (about !== undefined) print(await renderStart(url, about, operatorToken));
 }

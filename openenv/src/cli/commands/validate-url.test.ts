@@ -2,9 +2,9 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { createProject, runCommand } from "../../../test-support/command-line.js";
-import { useServers } from "../../../test-support/servers.js";
-import type { RunningReport } from "../validate/running-report.js";
+import { createProject, runCommand } from "../../../test-support/commands/command-line.js";
+import { useServers } from "../../../test-support/servers/servers.js";
+import type { RunningReport } from "../validate/report/running-report.js";
 import { parseCheckId } from "../validate/runtime-results.js";
 
 const LIMIT = { timeout: 240_000 };

@@ -8,12 +8,12 @@ import {
   type Project,
   runCommand,
   startCommand,
-} from "../../../test-support/command-line.js";
-import { createPackage, MANIFEST, PLAN } from "../../../test-support/counter-package.js";
-import { until } from "../../../test-support/fleet.js";
+} from "../../../test-support/commands/command-line.js";
+import { createPackage, MANIFEST, PLAN } from "../../../test-support/environments/counter-package.js";
+import { until } from "../../../test-support/servers/fleet.js";
 import { runChecks } from "../../testing/report.js";
-import type { PackageReport, Result } from "../validate/package-report.js";
 import { pythonClientCheck } from "../validate/python-client.js";
+import type { PackageReport, Result } from "../validate/report/package-report.js";
 
 const ENVS = join(import.meta.dirname, "../../../../envs");
 const LIMIT = { timeout: 240_000 };

@@ -1,8 +1,8 @@
 import { existsSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { ConfigError } from "../../errors.js";
-import { describePath } from "../bundle.js";
-import { runDocker } from "../docker.js";
+import { describePath } from "../project/bundle.js";
+import { runDocker } from "./docker.js";
 
 export interface ImageOptions {
   /** Folder of the environment, which is the context of the build. */

@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { dirname, join, relative, sep } from "node:path";
 import { promisify } from "node:util";
 import { ConfigError } from "../../errors.js";
-import { describePath } from "../bundle.js";
 import { addPackage, dependOn, type PackageManifest } from "../init/package-source.js";
+import { describePath } from "../project/bundle.js";
 import { findFiles } from "../push/find-files.js";
 
 export interface StandaloneFolder extends AsyncDisposable {

@@ -1,5 +1,5 @@
 import { isCancel, text } from "@clack/prompts";
-import { parseName } from "../names.js";
+import { parseName } from "../project/names.js";
 
 /** What the terminal was asked; undefined when the user broke off. */
 export async function askName(): Promise<string | undefined> {

@@ -2,8 +2,8 @@ import { randomUUID } from "node:crypto";
 import { mkdir, readdir, readFile, rename, rm, rmdir, writeFile } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { ConfigError } from "../../errors.js";
-import { describePath } from "../bundle.js";
-import type { Names } from "../names.js";
+import { describePath } from "../project/bundle.js";
+import type { Names } from "../project/names.js";
 import { addPackage, dependOn, PACKAGE_ROOT, type PackageManifest, type PackageSource } from "./package-source.js";
 
 /** The environment that is copied, an ordinary one; its names are replaced. */

@@ -3,7 +3,7 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
-import { createProject, type Project, runCommand } from "../../../test-support/command-line.js";
+import { createProject, type Project, runCommand } from "../../../test-support/commands/command-line.js";
 import { addPackage, PACKAGE_ROOT } from "./package-source.js";
 
 const run = promisify(execFile);

@@ -9,9 +9,9 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { runCommand } from "../../../test-support/command-line.js";
-import { INSTALL_FLAGS, npm, type Started, startProgram } from "../../../test-support/npm.js";
-import { createVenv, runPython } from "../../../test-support/python-package.js";
+import { runCommand } from "../../../test-support/commands/command-line.js";
+import { INSTALL_FLAGS, npm, type Started, startProgram } from "../../../test-support/commands/npm.js";
+import { createVenv, runPython } from "../../../test-support/commands/python-package.js";
 import { requirePython } from "../../../test-support/requirement.js";
 import { PACKAGE_ROOT } from "./package-source.js";
 

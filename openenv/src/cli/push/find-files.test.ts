@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createProject } from "../../../test-support/command-line.js";
+import { createProject } from "../../../test-support/commands/command-line.js";
 import { findFiles } from "./find-files.js";
 
 test("every .gitignore counts from its folder on, and the nearest one over those above", async () => {

@@ -1,6 +1,6 @@
 import { ConfigError } from "../../errors.js";
-import { hubEndpoint, hubTokenFile, readHubToken } from "../../util/hub-account.js";
-import { isInteractive, printNote } from "../output.js";
+import { hubEndpoint, hubTokenFile, readHubToken } from "../../providers/hub/hub-account.js";
+import { isInteractive, printNote } from "../terminal/output.js";
 
 /**
  * The user's token for the Hub: `HF_TOKEN`, else that of a login, else what is typed on a terminal.

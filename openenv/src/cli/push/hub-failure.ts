@@ -1,5 +1,5 @@
 import { OpenEnvError } from "../../errors.js";
-import { hubEndpoint } from "../../util/hub-account.js";
+import { hubEndpoint } from "../../providers/hub/hub-account.js";
 
 /** The Hub refused a request, or broke it off. `status` is what it answered, undefined without an answer. */
 class HubError extends OpenEnvError {

@@ -1,7 +1,7 @@
 /** The real library against a Hub of the tests' own: the public one cannot be asked to keep what tests publish. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { createPublishable } from "../../../test-support/commands/publishable.js";
 import { type Hub, startHub } from "../../../test-support/hub/hub-server.js";
-import { createPublishable } from "../../../test-support/publishable.js";
 import { OpenEnvError } from "../../errors.js";
 import { readManifest } from "../../manifest/read-manifest.js";
 import { createHubSpace, readLogin } from "./hub-space.js";

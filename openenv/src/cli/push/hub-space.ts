@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { hubEndpoint } from "../../util/hub-account.js";
+import { hubEndpoint } from "../../providers/hub/hub-account.js";
 import { isObject } from "../../util/is-object.js";
 import { explainFailure } from "./hub-failure.js";
 import type { StagedSpace } from "./stage-space.js";

@@ -1,8 +1,8 @@
 import { mkdir, readFile, symlink, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import type { Project } from "../../../test-support/command-line.js";
-import { createPublishable } from "../../../test-support/publishable.js";
+import type { Project } from "../../../test-support/commands/command-line.js";
+import { createPublishable } from "../../../test-support/commands/publishable.js";
 import { readManifest } from "../../manifest/read-manifest.js";
 import { stageSpace } from "./stage-space.js";
 

@@ -1,4 +1,4 @@
-import type { Direction } from "../../protocol/schema-fits.js";
+import type { Direction } from "../../protocol/schema/schema-fits.js";
 import {
   asList,
   asNode,
@@ -10,7 +10,7 @@ import {
   othersOf,
   type Variant,
   variantsOf,
-} from "../../protocol/schema-variants.js";
+} from "../../protocol/schema/schema-variants.js";
 import { itemChanges, limitChanges } from "./limits.js";
 
 export interface Change {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
-import type { Tools } from "../../env/tools.js";
+import type { Tools } from "../../contract/tools/tools.js";
 import { defineContract } from "../../index.js";
 import type { SchemaBody } from "../../protocol/http.js";
 import { diffSchemas } from "./diff.js";

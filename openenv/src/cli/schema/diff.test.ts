@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { SchemaBody } from "../../protocol/http.js";
-import { brokenFields } from "../../protocol/schema-fits.js";
+import { brokenFields } from "../../protocol/schema/schema-fits.js";
 import { diffSchemas } from "./diff.js";
 
 type Json = Record<string, unknown>;

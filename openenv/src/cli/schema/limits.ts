@@ -1,5 +1,5 @@
-import { BOUNDS, boundOf, EXACT } from "../../protocol/schema-limits.js";
-import { asList, type Node } from "../../protocol/schema-variants.js";
+import { BOUNDS, boundOf, EXACT } from "../../protocol/schema/schema-limits.js";
+import { asList, type Node } from "../../protocol/schema/schema-variants.js";
 
 /** `narrowed`: fewer values fit than before (true), more (false), or others (`both`). */
 export interface LimitChange {

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { createProject } from "../../../test-support/command-line.js";
+import { createProject } from "../../../test-support/commands/command-line.js";
 import { type Check, runChecks } from "../../testing/report.js";
 import { dataFilesCheck } from "./data-files.js";
 

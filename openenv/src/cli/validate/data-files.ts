@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { type CheckDefinition, demand } from "../../testing/report.js";
-import { bundle } from "../bundle.js";
+import { bundle } from "../project/bundle.js";
 
 /**
  * The files that the modules name relative to themselves, and those that were `read` when the environment was loaded: the

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { MANIFEST } from "../../../test-support/counter-package.js";
+import { MANIFEST } from "../../../test-support/environments/counter-package.js";
 import { parseManifest } from "../../manifest/parse-manifest.js";
 import { findNeed } from "./needs.js";
 

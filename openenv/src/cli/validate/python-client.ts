@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type CheckDefinition, demand, NotApplicable } from "../../testing/report.js";
-import { PYTHON_MARK, renderPythonPackage } from "../client/python-package.js";
+import { PYTHON_MARK, renderPythonPackage } from "../client/python/python-package.js";
 import { readSource } from "../client/read-source.js";
 import { readTypes } from "../client/read-types.js";
 

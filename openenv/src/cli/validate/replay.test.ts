@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
-import { useServers } from "../../../test-support/servers.js";
-import { defineContract } from "../../env/contract.js";
-import { defineEnvironment } from "../../env/environment.js";
+import { useServers } from "../../../test-support/servers/servers.js";
+import { defineContract } from "../../contract/contract.js";
+import { defineEnvironment } from "../../environment/environment.js";
 import { runChecks } from "../../testing/report.js";
 import { portabilityCheck, replayChecks } from "./replay.js";
 

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import * as z from "zod";
 import { ConfigError } from "../../errors.js";
 import { isObject } from "../../util/is-object.js";
-import { findInside } from "./find-inside.js";
+import { findInside } from "./container/find-inside.js";
 
 const MAX_BYTES = 65_536;
 const MAX_DEPTH = 32;

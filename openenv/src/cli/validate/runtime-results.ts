@@ -1,7 +1,7 @@
 import { InvalidArgumentError } from "commander";
 import type { Check } from "../../testing/index.js";
-import { type Result, toResult } from "./package-report.js";
-import { OWN } from "./policy.js";
+import { type Result, toResult } from "./report/package-report.js";
+import { OWN } from "./report/policy.js";
 
 /** Ids of the policy for checks that have another name where there is no policy. */
 const IDS: Record<string, string> = {

@@ -1,5 +1,5 @@
 import type { Manifest } from "../../manifest/schema.js";
-import type { Level } from "./policy.js";
+import type { Level } from "./report/policy.js";
 
 export interface ValidateOptions {
   level: Level;

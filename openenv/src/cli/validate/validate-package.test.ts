@@ -1,10 +1,10 @@
 import { symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import type { Project } from "../../../test-support/command-line.js";
-import { createPackage, MANIFEST, PLAN } from "../../../test-support/counter-package.js";
-import { type Result, renderPackageReport } from "./package-report.js";
-import type { Level } from "./policy.js";
+import type { Project } from "../../../test-support/commands/command-line.js";
+import { createPackage, MANIFEST, PLAN } from "../../../test-support/environments/counter-package.js";
+import { type Result, renderPackageReport } from "./report/package-report.js";
+import type { Level } from "./report/policy.js";
 import { validatePackage } from "./validate-package.js";
 
 async function validate(project: Project, level: Level = "runtime") {

@@ -4,9 +4,9 @@ import { ConfigError } from "../../errors.js";
 import { readManifest } from "../../manifest/read-manifest.js";
 import type { Manifest } from "../../manifest/schema.js";
 import { findNeed, LEFT_OUT } from "./needs.js";
-import { judge, LEVEL_NUMBERS, normalise, type PackageReport, type Result, toResult } from "./package-report.js";
 import { digestPackage, recognisePackage } from "./package-source.js";
-import { type Bounds, findPolicy, LEVELS, type Level, type Policy } from "./policy.js";
+import { judge, LEVEL_NUMBERS, normalise, type PackageReport, type Result, toResult } from "./report/package-report.js";
+import { type Bounds, findPolicy, LEVELS, type Level, type Policy } from "./report/policy.js";
 import { checkRuntime } from "./runtime.js";
 import type { ValidateOptions } from "./validate-options.js";
 

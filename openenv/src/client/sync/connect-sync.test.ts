@@ -3,8 +3,8 @@ import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
-import { type Peer, startScriptedServer } from "../../../test-support/scripted-server.js";
-import { DESK_TOOLS, defineDesk } from "../../../test-support/tool-environment.js";
+import { DESK_TOOLS, defineDesk } from "../../../test-support/environments/tool-environment.js";
+import { type Peer, startScriptedServer } from "../../../test-support/servers/scripted-server.js";
 import { serve } from "../../serve.js";
 
 const PACKAGE = join(import.meta.dirname, "../../..");

@@ -1,11 +1,11 @@
 import type { MetadataBody } from "../../protocol/http.js";
 import type { JsonObject } from "../../protocol/messages.js";
-import { parseAddress } from "../address.js";
-import { compareSchemas } from "../compare-schemas.js";
-import type { ClientContract } from "../contract.js";
-import type { ToolCallResult } from "../mcp-result.js";
+import { compareSchemas } from "../contract/compare-schemas.js";
+import type { ClientContract } from "../contract/contract.js";
+import { contractShape, genericShape, type Shape } from "../contract/shape.js";
 import { type EpisodeState, type StepResult, toFailedResult } from "../result.js";
-import { contractShape, genericShape, type Shape } from "../shape.js";
+import type { ToolCallResult } from "../tools/mcp-result.js";
+import { parseAddress } from "../transport/address.js";
 import { type Channel, startChannel } from "./channel.js";
 import { refuseSameProcess } from "./same-process.js";
 import type { SyncCallOptions, SyncConnectOptions, SyncEnvClient, SyncTaskClient } from "./types.js";

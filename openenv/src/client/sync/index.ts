@@ -6,9 +6,9 @@ export {
   RemoteError,
   type ValidationIssue,
 } from "../../errors.js";
-export type { ResetOptions } from "../../protocol/codec.js";
+export type { ResetOptions } from "../../protocol/codec/codec.js";
 export type { MetadataBody } from "../../protocol/http.js";
-export type { ClientContract, ClientSchema, GenericContract } from "../contract.js";
+export type { ClientContract, ClientSchema, GenericContract } from "../contract/contract.js";
 export type { EpisodeState, FailedResult, StepResult } from "../result.js";
 export type { TaskSplitInfo } from "../tasks.js";
 export { connectSync } from "./connect-sync.js";

@@ -1,10 +1,10 @@
-import type { ResetOptions } from "../../protocol/codec.js";
+import type { ResetOptions } from "../../protocol/codec/codec.js";
 import type { MetadataBody } from "../../protocol/http.js";
-import type { ClientContract, GenericContract, Received, Sent } from "../contract.js";
+import type { ClientContract, GenericContract, Received, Sent } from "../contract/contract.js";
 import type { CallOptions, ConnectOptions, StepOptions } from "../options.js";
 import type { EpisodeState, FailedResult, StepResult } from "../result.js";
 import type { TaskClient } from "../tasks.js";
-import type { ToolMethods } from "../tool-methods.js";
+import type { ToolMethods } from "../tools/tool-methods.js";
 
 /** As those of `connect`; a thread that waits cannot be aborted. */
 export type SyncConnectOptions = Omit<ConnectOptions, "signal">;

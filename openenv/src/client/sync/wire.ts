@@ -7,7 +7,7 @@ import {
   type ToolErrorType,
 } from "../../errors.js";
 import type { SchemaBody } from "../../protocol/http.js";
-import { ToolCallError } from "../mcp-result.js";
+import { ToolCallError } from "../tools/mcp-result.js";
 
 /** What the thread is started with. */
 export interface WorkerSetup {

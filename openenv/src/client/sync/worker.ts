@@ -50,7 +50,12 @@ async function open(): Promise<McpToolClient> {
 
 async function fetchServer(): Promise<ServerAnswer> {
   const [{ parseAddress }, check, { createHttpClient }, { DEFAULT_CONNECT_TIMEOUT_MS, requestHeaders }] =
-    await Promise.all([import("../address.js"), import("../check.js"), import("../http.js"), import("../options.js")]);
+    await Promise.all([
+      import("../transport/address.js"),
+      import("../contract/check.js"),
+      import("../transport/http.js"),
+      import("../options.js"),
+    ]);
   const timeoutMs = options.connectTimeoutMs ?? DEFAULT_CONNECT_TIMEOUT_MS;
   const http = createHttpClient(parseAddress(setup.url), { headers: requestHeaders(options), timeoutMs });
   return { name: (await check.fetchMetadata(http))?.name, schema: await check.fetchSchema(http) };

@@ -1,10 +1,10 @@
 /** Tools of many sessions at once. */
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
-import { defineContract } from "../../env/contract.js";
-import { defineEnvironment } from "../../env/environment.js";
-import { bytes, datetime } from "../../env/fields.js";
-import { defineTools } from "../../env/tools.js";
+import { defineContract } from "../../contract/contract.js";
+import { bytes, datetime } from "../../contract/fields.js";
+import { defineTools } from "../../contract/tools/tools.js";
+import { defineEnvironment } from "../../environment/environment.js";
 import { serve } from "../../serve.js";
 import { connectVector, ToolCallError, type VectorEnv } from "../index.js";
 

@@ -1,5 +1,5 @@
 import { ConfigError } from "../../errors.js";
-import type { ClientContract, GenericContract } from "../contract.js";
+import type { ClientContract, GenericContract } from "../contract/contract.js";
 import { mayRecover } from "../failures.js";
 import { createOperations } from "../operations.js";
 import type { VectorOptions, VectorStartOptions } from "../options.js";

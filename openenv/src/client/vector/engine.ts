@@ -10,12 +10,12 @@ import {
   isSessionMissing,
   sessionLost,
 } from "../failures.js";
-import { createLimiter, type Limiter } from "../limiter.js";
-import { limitsLeft } from "../loss.js";
 import type { Method, Operation } from "../operations.js";
 import type { CallOptions } from "../options.js";
 import { type FailedResult, toFailedResult } from "../result.js";
-import { abortedBeforeSent } from "../turns.js";
+import { limitsLeft } from "../transport/loss.js";
+import { abortedBeforeSent } from "../transport/turns.js";
+import { createLimiter, type Limiter } from "./limiter.js";
 import { Placement } from "./placement.js";
 import type { ServerTarget } from "./server-target.js";
 import { type ClosedState, type OpenState, openState, type Slot, targetOf } from "./slot.js";

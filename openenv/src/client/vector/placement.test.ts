@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { counterContract, defineCounter } from "../../../test-support/counter.js";
-import { startGateway } from "../../../test-support/gateway.js";
-import { type Peer, startScriptedServer } from "../../../test-support/scripted-server.js";
-import { useServers } from "../../../test-support/servers.js";
-import { defineEnvironment } from "../../env/environment.js";
+import { counterContract, defineCounter } from "../../../test-support/environments/counter.js";
+import { startGateway } from "../../../test-support/servers/gateway.js";
+import { type Peer, startScriptedServer } from "../../../test-support/servers/scripted-server.js";
+import { useServers } from "../../../test-support/servers/servers.js";
+import { defineEnvironment } from "../../environment/environment.js";
 import { connectVector, type VectorResult } from "../index.js";
 
 const { start } = useServers();

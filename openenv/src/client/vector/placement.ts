@@ -1,10 +1,10 @@
 import { MAX_BATCH_ITEMS } from "../../protocol/batch.js";
 import { groupBy } from "../../util/group-by.js";
 import { asFailure, type CallFailure, isFailure } from "../failures.js";
-import type { Limiter } from "../limiter.js";
-import { withLimits } from "../limits.js";
 import type { CallOptions } from "../options.js";
-import { abortedBeforeSent } from "../turns.js";
+import { withLimits } from "../transport/limits.js";
+import { abortedBeforeSent } from "../transport/turns.js";
+import type { Limiter } from "./limiter.js";
 import type { ServerTarget } from "./server-target.js";
 import { groupOf, type Slot, type SlotState, targetOf } from "./slot.js";
 import { SocketGroup } from "./socket-group.js";

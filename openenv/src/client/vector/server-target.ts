@@ -1,8 +1,8 @@
-import type { ClientContract } from "../contract.js";
-import { createLimiter } from "../limiter.js";
-import { createLossExplainer, type Ended, type ExplainLoss } from "../loss.js";
+import type { ClientContract } from "../contract/contract.js";
 import type { ConnectOptions } from "../options.js";
 import { type Prepared, prepare } from "../prepare.js";
+import { createLossExplainer, type Ended, type ExplainLoss } from "../transport/loss.js";
+import { createLimiter } from "./limiter.js";
 
 /** Where a server is; one that was started also reports why it ended. */
 export interface ServerPlace {

@@ -1,5 +1,5 @@
 import type { CallFailure } from "../failures.js";
-import type { TurnHolder } from "../turns.js";
+import type { TurnHolder } from "../transport/turns.js";
 import type { ServerTarget } from "./server-target.js";
 import type { SocketGroup } from "./socket-group.js";
 

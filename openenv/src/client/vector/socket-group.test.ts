@@ -3,10 +3,10 @@ import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 import { describe, expect, test } from "vitest";
 import { WebSocketServer } from "ws";
-import { counterContract, defineCounter } from "../../../test-support/counter.js";
-import { startGateway } from "../../../test-support/gateway.js";
-import { startScriptedServer } from "../../../test-support/scripted-server.js";
-import { useServers, waitFor } from "../../../test-support/servers.js";
+import { counterContract, defineCounter } from "../../../test-support/environments/counter.js";
+import { startGateway } from "../../../test-support/servers/gateway.js";
+import { startScriptedServer } from "../../../test-support/servers/scripted-server.js";
+import { useServers, waitFor } from "../../../test-support/servers/servers.js";
 import { serve } from "../../serve.js";
 import { connect, connectVector, type FailedResult, type StepResult } from "../index.js";
 

@@ -1,13 +1,13 @@
 import { ConnectionError } from "../../errors.js";
 import type { ReceivedMessage } from "../../protocol/link.js";
 import type { JsonObject } from "../../protocol/messages.js";
-import { findFault, type Item, readAnswer, readItems, readOpened, writeItems } from "../batch-frames.js";
 import { asFailure, type CallFailure, isFailure } from "../failures.js";
 import type { Method } from "../operations.js";
 import type { CallOptions } from "../options.js";
 import type { Prepared } from "../prepare.js";
-import { Transport } from "../transport.js";
-import { type TurnHolder, takeTurn } from "../turns.js";
+import { Transport } from "../transport/transport.js";
+import { type TurnHolder, takeTurn } from "../transport/turns.js";
+import { findFault, type Item, readAnswer, readItems, readOpened, writeItems } from "./batch-frames.js";
 import type { ServerTarget } from "./server-target.js";
 
 /** A socket and its sessions: many in batch frames, or one in plain frames where the server has no batch frames. */

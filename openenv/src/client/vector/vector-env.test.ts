@@ -1,8 +1,8 @@
 import { processProvider } from "openenv-ts/providers";
 import { describe, expect, test } from "vitest";
-import { counterModule, createProject, startCommand } from "../../../test-support/command-line.js";
-import { counterContract } from "../../../test-support/counter.js";
-import { useServers } from "../../../test-support/servers.js";
+import { counterModule, createProject, startCommand } from "../../../test-support/commands/command-line.js";
+import { counterContract } from "../../../test-support/environments/counter.js";
+import { useServers } from "../../../test-support/servers/servers.js";
 import { connectVector, type VectorResult } from "../index.js";
 
 const { start } = useServers();

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createProject, startCommand } from "../../../test-support/command-line.js";
+import { createProject, startCommand } from "../../../test-support/commands/command-line.js";
 import { connectVector } from "../index.js";
 
 const WHERE = `

@@ -16,11 +16,11 @@ import {
 } from "openenv-ts/providers";
 import { checkProvider, renderCheckReport } from "openenv-ts/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { startEngineProxy } from "../../../test-support/engine-proxy.js";
-import { buildImage, listContainers, SERVERS, type TestImage } from "../../../test-support/images.js";
-import { leaveBehind } from "../../../test-support/leave-behind.js";
+import { buildImage, listContainers, SERVERS, type TestImage } from "../../../test-support/commands/images.js";
+import { leaveBehind } from "../../../test-support/commands/leave-behind.js";
 import { requireDocker, requireRegistry } from "../../../test-support/requirement.js";
-import { openTestSocket } from "../../../test-support/socket.js";
+import { startEngineProxy } from "../../../test-support/servers/engine-proxy.js";
+import { openTestSocket } from "../../../test-support/sockets/socket.js";
 import { findFreePort } from "../../util/free-port.js";
 
 const docker = await requireDocker();

@@ -1,6 +1,6 @@
 import { ConfigError, ProviderError } from "../../errors.js";
 import { isObject } from "../../util/is-object.js";
-import type { Start } from "../acquired.js";
+import type { Start } from "../lifecycle/acquired.js";
 import { type Engine, EngineError } from "./engine.js";
 import { registryAuth } from "./registry-auth.js";
 

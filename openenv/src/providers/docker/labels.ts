@@ -1,4 +1,4 @@
-import { OWNER, type Owner } from "../owner.js";
+import { OWNER, type Owner } from "../orphans/owner.js";
 
 /** By these everything is found that was started here, and nothing else. */
 const PREFIX = "openenv.";

@@ -1,6 +1,6 @@
 import { isAbsolute, resolve } from "node:path";
 import { ConfigError } from "../../errors.js";
-import { refuseUnknown } from "../check-options.js";
+import { refuseUnknown } from "../lifecycle/check-options.js";
 
 /** How a container is started; what is left out is as with `docker run`. */
 export interface DockerProviderOptions {

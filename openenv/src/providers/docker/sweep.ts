@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Leftover, Sweeper } from "../leftover.js";
+import type { Leftover, Sweeper } from "../orphans/leftover.js";
 import type { EngineAddress } from "./connection.js";
 import { createEngine, type Engine, EngineError } from "./engine.js";
 import { MARK, readLabels } from "./labels.js";

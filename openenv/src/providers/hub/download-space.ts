@@ -5,9 +5,9 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { ReadableStream } from "node:stream/web";
 import { ProviderError } from "../../errors.js";
-import { hubEndpoint } from "../../util/hub-account.js";
 import { placeInside } from "../repository/place-inside.js";
 import type { HubAccess, Space } from "./find-space.js";
+import { hubEndpoint } from "./hub-account.js";
 import { explainHubError } from "./hub-error.js";
 
 const MAX_FILES = 10_000;

@@ -1,6 +1,6 @@
 import { ProviderError } from "../../errors.js";
-import { hubEndpoint } from "../../util/hub-account.js";
 import { isObject } from "../../util/is-object.js";
+import { hubEndpoint } from "./hub-account.js";
 import { explainHubError } from "./hub-error.js";
 import { spaceSubdomain } from "./space-id.js";
 

@@ -1,5 +1,5 @@
 import { OpenEnvError, ProviderError } from "../../errors.js";
-import { hubEndpoint } from "../../util/hub-account.js";
+import { hubEndpoint } from "./hub-account.js";
 
 interface Asked {
   /** What it was about: `the Space owner/name`. */

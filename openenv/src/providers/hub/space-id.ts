@@ -1,5 +1,5 @@
 import { ConfigError } from "../../errors.js";
-import { hubEndpoint } from "../../util/hub-account.js";
+import { hubEndpoint } from "./hub-account.js";
 
 const PART = "[A-Za-z0-9][A-Za-z0-9._-]{0,95}";
 const ID = new RegExp(`^${PART}/${PART}$`);

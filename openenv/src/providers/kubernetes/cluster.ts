@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { V1Pod } from "@kubernetes/client-node";
 import { ProviderError } from "../../errors.js";
 import { isObject } from "../../util/is-object.js";
-import { createLimit } from "../limit.js";
+import { createLimit } from "../lifecycle/limit.js";
 import { NAME_LABEL } from "./manifests.js";
 import { pollPause } from "./pod-state.js";
 

@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
-import { checkReplicas, refuseSource } from "../check-options.js";
-import { guard } from "../guard.js";
-import { makeRemovable } from "../make-removable.js";
+import { checkReplicas, refuseSource } from "../lifecycle/check-options.js";
+import { makeRemovable } from "../lifecycle/make-removable.js";
+import { startEnvironment } from "../lifecycle/start.js";
+import { guard } from "../orphans/guard.js";
 import type { Provider, Started, StartSpec } from "../provider.js";
-import { startEnvironment } from "../start.js";
 import { ask, type Cluster, findCluster } from "./cluster.js";
 import {
   hostOf,

@@ -7,10 +7,10 @@ import type {
   V1Secret,
   V1Service,
 } from "@kubernetes/client-node";
+import { SERVER_USER, unprivileged, WITHOUT_RIGHTS } from "../../deploy/pod-security.js";
 import { IMAGE_STOP_VARIABLES, stopSeconds } from "../../protocol/server-times.js";
-import { SERVER_USER, unprivileged, WITHOUT_RIGHTS } from "../../util/pod-security.js";
 import { MARK, renderLabels } from "../docker/labels.js";
-import { OWNER } from "../owner.js";
+import { OWNER } from "../orphans/owner.js";
 import type { StartOptions } from "../provider.js";
 import type { IngressOptions, KubernetesProviderOptions } from "./options.js";
 

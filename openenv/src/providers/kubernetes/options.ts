@@ -1,5 +1,5 @@
 import { ConfigError } from "../../errors.js";
-import { refuseUnknown } from "../check-options.js";
+import { refuseUnknown } from "../lifecycle/check-options.js";
 
 /** How Pods are started; what is left out is as the cluster has it. */
 export interface KubernetesProviderOptions {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { V1Pod } from "@kubernetes/client-node";
-import type { Start } from "../acquired.js";
+import type { Start } from "../lifecycle/acquired.js";
 import { ask, type Cluster } from "./cluster.js";
 import { CONTAINER, NAME_LABEL, type Workload } from "./manifests.js";
 import { describePod, findEnd, findFailure, isRunning, pollPause } from "./pod-state.js";

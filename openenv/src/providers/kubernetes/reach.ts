@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { V1Pod } from "@kubernetes/client-node";
-import type { Acquired, Start } from "../acquired.js";
 import { type Backend, balanceReady } from "../balancer.js";
+import type { Acquired, Start } from "../lifecycle/acquired.js";
 import type { Cluster } from "./cluster.js";
 import { createForwarder, type Forwarder } from "./forwarder.js";
 import type { Workload } from "./manifests.js";

@@ -1,5 +1,5 @@
 import { MARK, readLabels } from "../docker/labels.js";
-import type { Sweeper } from "../leftover.js";
+import type { Sweeper } from "../orphans/leftover.js";
 import { ask, type ClusterOptions, canAsk, findCluster } from "./cluster.js";
 
 /** Who only looks what is left does not wait for a cluster that is gone. */

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { processStart } from "../owner.js";
+import { processStart } from "../orphans/owner.js";
 
 const POLL_MS = 25;
 

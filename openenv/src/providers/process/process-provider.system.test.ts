@@ -7,9 +7,9 @@ import { connect } from "openenv-ts/client";
 import { processProvider } from "openenv-ts/providers";
 import { checkProvider, renderCheckReport } from "openenv-ts/testing";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { counterModule, createProject } from "../../../test-support/command-line.js";
-import { until } from "../../../test-support/fleet.js";
+import { counterModule, createProject } from "../../../test-support/commands/command-line.js";
 import { startHub } from "../../../test-support/hub/hub-server.js";
+import { until } from "../../../test-support/servers/fleet.js";
 
 /** Each starts several processes, one after the other. */
 vi.setConfig({ testTimeout: 90_000 });

@@ -2,12 +2,12 @@ import { stat } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { ConfigError, ProviderError } from "../../errors.js";
-import type { Start } from "../acquired.js";
-import { refuseReplicas, refuseSource, refuseUnknown } from "../check-options.js";
+import type { Start } from "../lifecycle/acquired.js";
+import { refuseReplicas, refuseSource, refuseUnknown } from "../lifecycle/check-options.js";
+import { startEnvironment } from "../lifecycle/start.js";
 import type { Provider, Started, StartSpec } from "../provider.js";
 import { checkOut } from "../repository/checkout.js";
 import { type GitSource, parseGitUrl } from "../repository/git-source.js";
-import { startEnvironment } from "../start.js";
 import { launch } from "./launch.js";
 
 export interface ProcessProviderOptions {
@@ -37,7 +37,7 @@ export function processProvider(options: ProcessProviderOptions = {}): Provider 
 const NAME = "process";
 /** Where a server of the caller's own is placed, which is not where this one goes. */
 const OF_CALLER = ["HOST", "PORT", "WORKERS", "OPENENV_WORKER_NUMBER", "npm_command"];
-const SCRIPT = fileURLToPath(new URL("../../cli/serve-child.js", import.meta.url));
+const SCRIPT = fileURLToPath(new URL("../../cli/serve/serve-child.js", import.meta.url));
 
 async function startProcess(spec: StartSpec, port: number): Promise<Started> {
   refuseReplicas(NAME, spec);

@@ -4,8 +4,8 @@ import { readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { ProviderError } from "../../errors.js";
 import { isObject } from "../../util/is-object.js";
-import { OWNER, type Owner, processStart } from "../owner.js";
-import { stateDir } from "../state-dir.js";
+import { OWNER, type Owner, processStart } from "../orphans/owner.js";
+import { stateDir } from "../orphans/state-dir.js";
 
 /** A process group that was started, written down where a later process finds it. */
 export interface ProcessRecord {

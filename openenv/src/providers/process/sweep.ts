@@ -1,5 +1,5 @@
-import type { Leftover, Sweeper } from "../leftover.js";
-import { processStart } from "../owner.js";
+import type { Leftover, Sweeper } from "../orphans/leftover.js";
+import { processStart } from "../orphans/owner.js";
 import { endGroup } from "./group.js";
 import { type ProcessRecord, readRecords, removeRecord } from "./records.js";
 

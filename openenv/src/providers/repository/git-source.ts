@@ -1,5 +1,5 @@
 import { ConfigError } from "../../errors.js";
-import { hubEndpoint } from "../../util/hub-account.js";
+import { hubEndpoint } from "../hub/hub-account.js";
 
 export interface GitSource {
   url: string;

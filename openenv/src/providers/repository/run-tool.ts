@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { ProviderError } from "../../errors.js";
-import { guard } from "../guard.js";
+import { guard } from "../orphans/guard.js";
 import { signalGroup } from "../process/group.js";
 import { PROCESS_SWEEPER } from "../process/launch.js";
 import { createRecord, removeRecord, writeRecord } from "../process/records.js";

@@ -2,8 +2,8 @@ import { randomUUID } from "node:crypto";
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { isObject } from "../../util/is-object.js";
-import type { Leftover, Sweeper } from "../leftover.js";
-import { OWNER, type Owner } from "../owner.js";
+import type { Leftover, Sweeper } from "../orphans/leftover.js";
+import { OWNER, type Owner } from "../orphans/owner.js";
 import { repositoryCache } from "./cache.js";
 
 const PREFIX = "new-";

@@ -1,5 +1,5 @@
 import { ConfigError } from "../../errors.js";
-import { refuseUnknown } from "../check-options.js";
+import { refuseUnknown } from "../lifecycle/check-options.js";
 
 /** How a job is submitted; what is left out is as with `sbatch`. */
 export interface SlurmProviderOptions {

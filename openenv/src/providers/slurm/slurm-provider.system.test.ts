@@ -5,10 +5,10 @@ import { connect, connectVector } from "openenv-ts/client";
 import { connectStarted, slurmProvider } from "openenv-ts/providers";
 import { checkProvider, renderCheckReport } from "openenv-ts/testing";
 import { afterEach, beforeAll, describe, expect, test, vi } from "vitest";
-import { counterModule, createProject, type Project } from "../../../test-support/command-line.js";
+import { counterModule, createProject, type Project } from "../../../test-support/commands/command-line.js";
+import { startSlurmQueue } from "../../../test-support/deploy/slurm-queue.js";
+import { takeTurn } from "../../../test-support/environments/take-turn.js";
 import { requireSlurm } from "../../../test-support/requirement.js";
-import { startSlurmQueue } from "../../../test-support/slurm-queue.js";
-import { takeTurn } from "../../../test-support/take-turn.js";
 
 const slurm = await requireSlurm();
 const onLoopback = (options: object = {}) => slurmProvider({ host: "127.0.0.1", ...options });

@@ -1,6 +1,6 @@
 import { ProviderError } from "../../errors.js";
 import { MARK, readLabels } from "../docker/labels.js";
-import type { Leftover, Sweeper } from "../leftover.js";
+import type { Leftover, Sweeper } from "../orphans/leftover.js";
 import { runSlurm } from "./command.js";
 import { cancelJobs } from "./job.js";
 

@@ -16,7 +16,7 @@ export interface TaskAddress {
 const [, , dir = "", target = "", host = ""] = process.argv;
 const number = process.env["SLURM_PROCID"] ?? "0";
 const task = { target, options: { host, port: 0 }, announce: false };
-const script = fileURLToPath(new URL("../../cli/serve-child.js", import.meta.url));
+const script = fileURLToPath(new URL("../../cli/serve/serve-child.js", import.meta.url));
 const child = fork(script, [JSON.stringify(task)], { stdio: ["ignore", "inherit", "inherit", "ipc"] });
 const end = (): void => {
   if (child.connected) child.disconnect();

@@ -1,6 +1,6 @@
-import { refuseUnknown } from "../check-options.js";
 import type { DockerProviderOptions } from "../docker/options.js";
 import { type ContainerSettings, parseOptions as parseDockerOptions } from "../docker/options.js";
+import { refuseUnknown } from "../lifecycle/check-options.js";
 
 /** How a service is started; memory and cores are those of one replica. */
 export interface SwarmProviderOptions

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { ProviderError } from "../../errors.js";
 import type { Backend } from "../balancer.js";
 import { type Engine, EngineError } from "../docker/engine.js";
-import { waitReady } from "../ready.js";
+import { waitReady } from "../lifecycle/ready.js";
 
 export interface ReplicasOptions {
   engine: Engine;

@@ -4,12 +4,12 @@ import { connect } from "openenv-ts/client";
 import { fromDockerImage, type Provider, type StartSpec, swarmProvider } from "openenv-ts/providers";
 import { checkProvider, renderCheckReport } from "openenv-ts/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { startEngineProxy } from "../../../test-support/engine-proxy.js";
-import { buildImage, SERVERS, type TestImage } from "../../../test-support/images.js";
-import { leaveBehind } from "../../../test-support/leave-behind.js";
+import { buildImage, SERVERS, type TestImage } from "../../../test-support/commands/images.js";
+import { leaveBehind } from "../../../test-support/commands/leave-behind.js";
 import { requireSwarm } from "../../../test-support/requirement.js";
-import { waitFor } from "../../../test-support/servers.js";
-import { openTestSocket } from "../../../test-support/socket.js";
+import { startEngineProxy } from "../../../test-support/servers/engine-proxy.js";
+import { waitFor } from "../../../test-support/servers/servers.js";
+import { openTestSocket } from "../../../test-support/sockets/socket.js";
 
 const swarm = await requireSwarm();
 const run = promisify(execFile);

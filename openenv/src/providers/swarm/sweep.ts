@@ -3,7 +3,7 @@ import type { EngineAddress } from "../docker/connection.js";
 import { createEngine, type Engine, EngineError } from "../docker/engine.js";
 import { MARK, readLabels } from "../docker/labels.js";
 import { LOOK_MS, removeContainer } from "../docker/sweep.js";
-import type { Leftover, Sweeper } from "../leftover.js";
+import type { Leftover, Sweeper } from "../orphans/leftover.js";
 
 /** Finds the services of a swarm that carry our label, whoever started them; none where there is no swarm. */
 export function createSwarmSweeper(address: EngineAddress): Sweeper {

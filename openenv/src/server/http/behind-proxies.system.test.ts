@@ -3,9 +3,9 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "vitest";
-import { BALANCERS, NGINX, run } from "../../../test-support/balancers.js";
-import { useServers } from "../../../test-support/servers.js";
-import { expectNoOperator } from "../../../test-support/stranger.js";
+import { BALANCERS, NGINX, run } from "../../../test-support/deploy/balancers.js";
+import { useServers } from "../../../test-support/servers/servers.js";
+import { expectNoOperator } from "../../../test-support/servers/stranger.js";
 import { findFreePort } from "../../util/free-port.js";
 
 const { start } = useServers();

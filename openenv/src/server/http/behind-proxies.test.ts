@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { startGateway } from "../../../test-support/gateway.js";
-import { useServers } from "../../../test-support/servers.js";
-import { expectNoOperator } from "../../../test-support/stranger.js";
+import { startGateway } from "../../../test-support/servers/gateway.js";
+import { useServers } from "../../../test-support/servers/servers.js";
+import { expectNoOperator } from "../../../test-support/servers/stranger.js";
 
 const { start } = useServers();
 

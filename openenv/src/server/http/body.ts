@@ -1,11 +1,11 @@
 import type { IncomingMessage } from "node:http";
-import { briefInput } from "../../env/brief-input.js";
 import type { ValidationIssue } from "../../errors.js";
-import { parseJson, TooManyItemsError } from "../../protocol/json.js";
+import { parseJson, TooManyItemsError } from "../../protocol/codec/json.js";
 import type { JsonObject } from "../../protocol/messages.js";
+import { TOO_MANY_ITEMS } from "../../session/messages/frame.js";
 import { isObject } from "../../util/is-object.js";
-import type { ByteBudget } from "../byte-budget.js";
-import { TOO_MANY_ITEMS } from "../frame.js";
+import { briefInput } from "../../validation/errors/brief-input.js";
+import type { ByteBudget } from "../limits/byte-budget.js";
 
 export class BodyTooLargeError extends Error {}
 /** The bodies of all requests together are too large. */

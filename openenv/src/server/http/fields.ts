@@ -1,7 +1,7 @@
-import { briefInput } from "../../env/brief-input.js";
-import { extraField, MAX_ISSUES, missingField } from "../../env/issues.js";
 import type { ValidationIssue } from "../../errors.js";
 import type { JsonObject } from "../../protocol/messages.js";
+import { briefInput } from "../../validation/errors/brief-input.js";
+import { extraField, MAX_ISSUES, missingField } from "../../validation/errors/issues.js";
 
 /** Collects what is wrong with the members of a body, in the reference's words. */
 export class BodyFields {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { useServers } from "../../../test-support/servers.js";
+import { useServers } from "../../../test-support/servers/servers.js";
 
 const servers = useServers();
 const PAGES = ["/docs", "/redoc", "/web/"];

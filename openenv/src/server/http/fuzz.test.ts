@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { useServers } from "../../../test-support/servers.js";
+import { useServers } from "../../../test-support/servers/servers.js";
 
 const { start } = useServers();
 const RUNS = 1_500;

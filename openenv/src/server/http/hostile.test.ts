@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod";
-import { MAX_ISSUES } from "../../env/issues.js";
 import { defineContract, defineEnvironment } from "../../index.js";
 import { serve } from "../../serve.js";
+import { MAX_ISSUES } from "../../validation/errors/issues.js";
 import type { RunningServer } from "../types.js";
 
 const LONE = "\ud800";

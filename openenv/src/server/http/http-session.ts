@@ -1,8 +1,8 @@
 import type { IncomingMessage } from "node:http";
 import { NO_SESSION, SESSION_HEADER, sessionCookie } from "../../protocol/http.js";
-import { readCookie } from "../../util/read-cookie.js";
-import { Refusal } from "../refusal.js";
-import type { Session } from "../session.js";
+import { Refusal } from "../../session/refusal.js";
+import type { Session } from "../../session/session.js";
+import { readCookie } from "../access/read-cookie.js";
 import type { Exchange } from "./router.js";
 
 /** The session a request names by header or cookie. */

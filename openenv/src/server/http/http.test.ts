@@ -2,8 +2,8 @@ import { request as httpRequest } from "node:http";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { defineCounter } from "../../../test-support/counter.js";
-import { useServers } from "../../../test-support/servers.js";
+import { defineCounter } from "../../../test-support/environments/counter.js";
+import { useServers } from "../../../test-support/servers/servers.js";
 import type { RunningServer } from "../types.js";
 
 const { start } = useServers();

@@ -3,13 +3,13 @@ import { createServer, request as httpRequest } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import * as z from "zod";
-import { createContext } from "../../../test-support/context.js";
-import { waitFor } from "../../../test-support/servers.js";
+import { createContext } from "../../../test-support/environments/context.js";
+import { waitFor } from "../../../test-support/servers/servers.js";
 import { createTasks, defineContract, defineEnvironment } from "../../index.js";
-import { ByteBudget } from "../byte-budget.js";
-import { createRuntime } from "../runtime.js";
+import { createRuntime } from "../../session/runtime.js";
+import { ByteBudget } from "../limits/byte-budget.js";
+import { createRoutes } from "../routes/routes.js";
 import { createRouter } from "./router.js";
-import { createRoutes } from "./routes.js";
 
 const BUDGET = 100_000;
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { rpc, useMcp } from "../../../test-support/mcp.js";
+import { rpc, useMcp } from "../../../test-support/environments/mcp.js";
 
 const { start } = useMcp();
 

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { connect } from "node:net";
 import { expect, test } from "vitest";
-import { useServers } from "../../../test-support/servers.js";
+import { useServers } from "../../../test-support/servers/servers.js";
 import type { RunningServer } from "../types.js";
 
 const { start } = useServers();

@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import type { Backlog, Holder } from "../backlog.js";
+import type { Backlog, Holder } from "../limits/backlog.js";
 
 /** Requests of one connection that may wait for the answers before theirs; with more, the connection is not read. */
 const MAX_WAITING = 16;

@@ -1,10 +1,10 @@
 import type { ServerResponse } from "node:http";
 import type { ValidationIssue } from "../../errors.js";
 import type { ErrorData, WireCode } from "../../protocol/messages.js";
+import { invalidMessage } from "../../session/messages/frame.js";
+import { writeReply } from "../../session/messages/reply.js";
+import type { Session } from "../../session/session.js";
 import type { ServerContext } from "../context.js";
-import { invalidMessage } from "../frame.js";
-import { writeReply } from "../reply.js";
-import type { Session } from "../session.js";
 
 /** Node sends an answer of this size together with its headers, bytes. */
 const SMALL = 4 * 1024;

@@ -2,8 +2,8 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import { defineCounter } from "../../../test-support/counter.js";
-import { useServers, waitFor } from "../../../test-support/servers.js";
+import { defineCounter } from "../../../test-support/environments/counter.js";
+import { useServers, waitFor } from "../../../test-support/servers/servers.js";
 
 const { start } = useServers();
 

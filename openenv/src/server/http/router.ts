@@ -1,12 +1,12 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { tellUnsendable, UnsendableError } from "../../session/messages/reply.js";
+import { CLIENTS_ONLY } from "../access/rights.js";
 import type { ServerContext } from "../context.js";
-import { readArrival } from "../loop-clock.js";
-import { tellUnsendable, UnsendableError } from "../reply.js";
-import { CLIENTS_ONLY } from "../rights.js";
+import { readArrival } from "../limits/loop-clock.js";
+import { sendTokenPage } from "../routes/web/token-page.js";
 import { BodiesTooLargeError, BodyTooLargeError, parseBody, readBody } from "./body.js";
 import { findPipeline, Pipeline } from "./pipeline.js";
 import { sendFailure, sendInvalid, sendJson, sendStatus } from "./respond.js";
-import { sendTokenPage } from "./token-page.js";
 import { inTurn, takeTurn } from "./turn.js";
 
 /** How long a refused body may go on. */

@@ -1,5 +1,5 @@
 import type { ServerResponse } from "node:http";
-import { LARGE_MESSAGE, type Runnable, type RunQueue } from "../run-queue.js";
+import { LARGE_MESSAGE, type Runnable, type RunQueue } from "../limits/run-queue.js";
 
 /** What it looks at of an exchange. */
 interface Waiting {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { INITIALIZE, initialize, MCP_ACCEPT, useMcp } from "../../../test-support/mcp.js";
+import { INITIALIZE, initialize, MCP_ACCEPT, useMcp } from "../../../test-support/environments/mcp.js";
 
 const { start, open } = useMcp();
 const RUNS = 400;

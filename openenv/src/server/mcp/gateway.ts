@@ -6,17 +6,17 @@ import {
   type McpHttpHandler,
   type Server,
 } from "@modelcontextprotocol/server";
-import { parseJson } from "../../protocol/json.js";
+import { parseJson } from "../../protocol/codec/json.js";
 import { RPC_ERRORS, RpcError, rpcFailure, rpcIdOf } from "../../protocol/jsonrpc.js";
+import { OF_ORCHESTRATOR, refusalToRpc } from "../../session/messages/rpc.js";
+import { Refusal } from "../../session/refusal.js";
+import type { Session, SessionPeer } from "../../session/session.js";
 import { isObject } from "../../util/is-object.js";
 import type { McpDoor, McpRequest, ServerContext } from "../context.js";
-import { forwardToRoom } from "../http/control.js";
 import { findSession, markSession, namedSession } from "../http/http-session.js";
 import { sendJson } from "../http/respond.js";
 import type { Exchange } from "../http/router.js";
-import { Refusal } from "../refusal.js";
-import { OF_ORCHESTRATOR, refusalToRpc } from "../rpc.js";
-import type { Session, SessionPeer } from "../session.js";
+import { forwardToRoom } from "../routes/control.js";
 import { McpPeer } from "./peer.js";
 import { renderServer } from "./render-server.js";
 import { answerWith } from "./web-exchange.js";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { INITIALIZE, initialize, rpc, send, useMcp } from "../../../test-support/mcp.js";
-import { waitFor } from "../../../test-support/servers.js";
-import { DESK_TOOLS } from "../../../test-support/tool-environment.js";
+import { INITIALIZE, initialize, rpc, send, useMcp } from "../../../test-support/environments/mcp.js";
+import { DESK_TOOLS } from "../../../test-support/environments/tool-environment.js";
+import { waitFor } from "../../../test-support/servers/servers.js";
 
 const { start, open } = useMcp();
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { rpc, useMcp } from "../../../test-support/mcp.js";
-import { openTestSocket } from "../../../test-support/socket.js";
+import { rpc, useMcp } from "../../../test-support/environments/mcp.js";
+import { openTestSocket } from "../../../test-support/sockets/socket.js";
 
 const { start, open } = useMcp();
 

@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { type Server, WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server";
-import type { Session, SessionPeer } from "../session.js";
+import type { Session, SessionPeer } from "../../session/session.js";
 import { answerWith, type Incoming } from "./web-exchange.js";
 
 export interface McpPeerParts {

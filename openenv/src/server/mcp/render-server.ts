@@ -2,12 +2,12 @@ import type { CallToolResult, Server } from "@modelcontextprotocol/server";
 import type { JsonObject } from "../../protocol/messages.js";
 import { createToolServer, toCallToolResult, toMcpTool } from "../../protocol/tool-server.js";
 import type { ToolOutcome } from "../../protocol/tools.js";
-import { tellUnsendable, writeReply } from "../reply.js";
-import type { Runtime } from "../runtime.js";
-import type { Session } from "../session.js";
-import type { Sessions } from "../sessions.js";
-import { prepareCall } from "../tool-call.js";
-import { callAlone, callInTurn } from "../tool-session.js";
+import { prepareCall } from "../../session/calls/tool-call.js";
+import { callAlone, callInTurn } from "../../session/calls/tool-session.js";
+import { tellUnsendable, writeReply } from "../../session/messages/reply.js";
+import type { Sessions } from "../../session/registry/sessions.js";
+import type { Runtime } from "../../session/runtime.js";
+import type { Session } from "../../session/session.js";
 
 /** Where tools are called: in a session, or each in an environment of its own. */
 export type CallPlace = { session: Session } | { sessions: Sessions };

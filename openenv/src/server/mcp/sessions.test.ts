@@ -1,8 +1,16 @@
 import { describe, expect, test, vi } from "vitest";
-import { INITIALIZE, initialize, MCP_ACCEPT, openAndCutStream, rpc, send, useMcp } from "../../../test-support/mcp.js";
+import {
+  INITIALIZE,
+  initialize,
+  MCP_ACCEPT,
+  openAndCutStream,
+  rpc,
+  send,
+  useMcp,
+} from "../../../test-support/environments/mcp.js";
 import { WITH_OPERATOR } from "../../../test-support/operator.js";
-import { countWaiting, waitFor } from "../../../test-support/servers.js";
-import { openTestSocket } from "../../../test-support/socket.js";
+import { countWaiting, waitFor } from "../../../test-support/servers/servers.js";
+import { openTestSocket } from "../../../test-support/sockets/socket.js";
 
 const { start, open } = useMcp();
 

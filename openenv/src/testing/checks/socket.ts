@@ -1,5 +1,5 @@
-import type { ServerAddress } from "../../client/address.js";
 import type { EnvClient } from "../../client/env-client.js";
+import type { ServerAddress } from "../../client/transport/address.js";
 import { RemoteError } from "../../errors.js";
 import type { JsonObject } from "../../protocol/messages.js";
 import { collectEpisode, type EpisodePlan, type Exchange } from "../collect-episode.js";

@@ -1,5 +1,5 @@
 import { useSyncExternalStore } from "react";
-import { lazily } from "../../parts/lazily.js";
+import { lazily } from "../../parts/loading/lazily.js";
 import { Notice } from "../../parts/notice.js";
 import type { ViewProps } from "../../views.js";
 import { FactsCard, ReferenceCard } from "./facts-cards.js";

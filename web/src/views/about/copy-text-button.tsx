@@ -1,6 +1,6 @@
 import { useState } from "react";
-import { copyText } from "../../parts/copy-text.js";
 import { Icon } from "../../parts/icon.js";
+import { copyText } from "../../parts/text/copy-text.js";
 
 /** How long the button says what came of it, milliseconds. */
 const SHOWN_MS = 2000;

@@ -1,5 +1,5 @@
 import type { JsonObject } from "../../../../openenv/src/protocol/messages.js";
-import { count } from "../../parts/format.js";
+import { count } from "../../parts/text/format.js";
 import { fieldsOf } from "./schema-rows.js";
 
 /** The fields of one schema. */

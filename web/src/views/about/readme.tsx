@@ -1,7 +1,7 @@
 import type { ComponentProps } from "react";
 import Markdown, { type Components, defaultUrlTransform, type ExtraProps } from "react-markdown";
 import remarkGfm from "remark-gfm";
-import { pictureOf } from "../../parts/picture.js";
+import { pictureOf } from "../../parts/value/picture.js";
 import { Outside } from "./facts-cards.js";
 import { anchorId, dropComments, textOf, withoutFrontMatter } from "./readme-text.js";
 

@@ -1,4 +1,4 @@
-import { sampleValue } from "../../../../openenv/src/env/sample-value.js";
+import { sampleValue } from "../../../../openenv/src/contract/json-schema/sample-value.js";
 import type { SchemaBody } from "../../../../openenv/src/protocol/http.js";
 import type { JsonObject } from "../../../../openenv/src/protocol/messages.js";
 import { isToolAction } from "../../../../openenv/src/protocol/tools.js";

@@ -1,7 +1,7 @@
 import { useId, useState } from "react";
 import type { SchemaBody } from "../../../../openenv/src/protocol/http.js";
-import { Json } from "../../parts/json.js";
 import { type Tab, Tabs } from "../../parts/tabs.js";
+import { Json } from "../../parts/value/json.js";
 import { CopyText } from "./copy-text-button.js";
 import { FieldTable } from "./field-table.js";
 import { ToolTable } from "./tool-table.js";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { counterContract } from "../../../../openenv/test-support/counter.js";
+import { counterContract } from "../../../../openenv/test-support/environments/counter.js";
 import { fieldsOf, typeOf } from "./schema-rows.js";
 
 describe("the fields of a schema", () => {

@@ -1,5 +1,5 @@
+import { renderPython } from "../../../../openenv/src/cli/client/python/python-literal.js";
 import { imageName } from "../../../../openenv/src/cli/image/image-name.js";
-import { renderPython } from "../../../../openenv/src/cli/python-literal.js";
 import type { JsonObject } from "../../../../openenv/src/protocol/messages.js";
 import { isToolAction } from "../../../../openenv/src/protocol/tools.js";
 import { isObject } from "../../../../openenv/src/util/is-object.js";

@@ -1,4 +1,4 @@
-import { formatReward } from "../../parts/format.js";
+import { formatReward } from "../../parts/text/format.js";
 import type { PlaySnapshot } from "../../play/play.js";
 
 /** Tells a screen reader what came back; errors are told where they are shown. */

@@ -3,19 +3,19 @@ import { Segments } from "../../parts/segments.js";
 import type { Imported } from "../../play/play.js";
 import type { Step } from "../../play/timeline.js";
 import type { ViewProps } from "../../views.js";
-import { ActionPane } from "./action-pane.js";
+import { ActionPane } from "./action/action-pane.js";
+import { ToolList } from "./action/tool-list.js";
+import { useDraft } from "./action/use-draft.js";
 import { Announcer } from "./announcer.js";
-import { ConnectionNotice } from "./connection-notice.js";
-import { EpisodeBar } from "./episode-bar.js";
-import { ImportedNotice } from "./imported-notice.js";
-import { ReplayPane } from "./replay-pane.js";
+import { ConnectionNotice } from "./episode/connection-notice.js";
+import { EpisodeBar } from "./episode/episode-bar.js";
+import { ImportedNotice } from "./episode/imported-notice.js";
+import { ReplayPane } from "./episode/replay-pane.js";
+import { useFiles } from "./episode/use-files.js";
 import { useShortcuts } from "./shortcuts.js";
 import { StatePane } from "./state-pane.js";
-import { StepPane } from "./step-pane.js";
+import { StepPane } from "./step/step-pane.js";
 import { TimelinePane } from "./timeline-pane.js";
-import { ToolList } from "./tool-list.js";
-import { useDraft } from "./use-draft.js";
-import { useFiles } from "./use-files.js";
 
 type Part = "step" | "timeline" | "state";
 

@@ -1,9 +1,9 @@
 import { useEffect, useRef } from "react";
-import { copyText } from "../../parts/copy-text.js";
+import { copyText } from "../../parts/text/copy-text.js";
 import { isFree, type Play } from "../../play/play.js";
 import { recall, remember } from "../../remember.js";
-import { focusFirstField } from "./action-pane.js";
-import type { Files } from "./use-files.js";
+import { focusFirstField } from "./action/action-pane.js";
+import type { Files } from "./episode/use-files.js";
 
 export type StepTab = "step" | "diff" | "raw";
 

@@ -1,5 +1,5 @@
-import { Json } from "../../parts/json.js";
 import { Notice } from "../../parts/notice.js";
+import { Json } from "../../parts/value/json.js";
 import type { Play, PlaySnapshot } from "../../play/play.js";
 
 /** The state of the environment, asked for on demand and dated by step. */

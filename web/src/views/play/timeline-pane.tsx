@@ -1,9 +1,9 @@
-import { count } from "../../parts/format.js";
-import { lazily } from "../../parts/lazily.js";
+import { lazily } from "../../parts/loading/lazily.js";
+import { count } from "../../parts/text/format.js";
 import type { Play, PlaySnapshot } from "../../play/play.js";
-import { StepList } from "./step-list.js";
+import { StepList } from "./step/step-list.js";
 
-const RewardPlot = lazily("The plot", () => import("./reward-plot.js"));
+const RewardPlot = lazily("The plot", () => import("./reward/reward-plot.js"));
 
 interface TimelinePaneProps {
   play: Play;

@@ -1,5 +1,5 @@
 import { useEffect, useId } from "react";
-import { focusContent } from "../../focus-content.js";
+import { focusContent } from "../../app/focus-content.js";
 import { TokenForm } from "../../parts/token-form.js";
 
 interface AccessProps {

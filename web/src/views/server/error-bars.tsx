@@ -1,5 +1,5 @@
 import { MAX_TOLD_ERRORS, type ServerView } from "../../../../openenv/src/protocol/web.js";
-import { count, formatCount } from "../../parts/format.js";
+import { count, formatCount } from "../../parts/text/format.js";
 
 const MINUTES = 60;
 const HOUR_S = 3600;

@@ -1,6 +1,6 @@
 import type { ServerView, ServerViewError } from "../../../../openenv/src/protocol/web.js";
-import { CopyButton } from "../../parts/copy-button.js";
-import { count, formatTime } from "../../parts/format.js";
+import { CopyButton } from "../../parts/text/copy-button.js";
+import { count, formatTime } from "../../parts/text/format.js";
 import { errorKeys } from "./error-keys.js";
 import { shortId } from "./session-rows.js";
 

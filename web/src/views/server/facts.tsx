@@ -1,6 +1,6 @@
 import type { ServerView } from "../../../../openenv/src/protocol/web.js";
-import { count, formatDuration } from "../../parts/format.js";
 import { Icon } from "../../parts/icon.js";
+import { count, formatDuration } from "../../parts/text/format.js";
 import { BASE } from "../../server/base.js";
 
 interface FactsProps {

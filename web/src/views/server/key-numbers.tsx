@@ -1,5 +1,5 @@
 import type { ServerView } from "../../../../openenv/src/protocol/web.js";
-import { formatMs, formatRate } from "../../parts/format.js";
+import { formatMs, formatRate } from "../../parts/text/format.js";
 import { ErrorBars } from "./error-bars.js";
 import { type Sample, windowOf } from "./samples.js";
 import { countUnlisted } from "./session-rows.js";

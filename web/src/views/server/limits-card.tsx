@@ -1,5 +1,5 @@
 import type { ServerView } from "../../../../openenv/src/protocol/web.js";
-import { count, formatBytes, formatDuration } from "../../parts/format.js";
+import { count, formatBytes, formatDuration } from "../../parts/text/format.js";
 
 /** The limits that the server was started with. */
 export function LimitsCard({ view: { limits, queue_size, restarts, workers } }: { view: ServerView }) {

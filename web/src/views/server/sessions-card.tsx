@@ -5,8 +5,8 @@ import {
   type SessionQuery,
 } from "../../../../openenv/src/protocol/session-query.js";
 import type { ServerView, ServerViewSession } from "../../../../openenv/src/protocol/web.js";
-import { count, formatDuration, formatRate } from "../../parts/format.js";
 import { Icon } from "../../parts/icon.js";
+import { count, formatDuration, formatRate } from "../../parts/text/format.js";
 import type { Play } from "../../play/play.js";
 import type { WatchState } from "./server-watch.js";
 import { COLUMNS, countUnlisted, type Row, rowOf, searchFor, shortId } from "./session-rows.js";

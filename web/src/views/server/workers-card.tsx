@@ -1,5 +1,5 @@
 import type { ServerView } from "../../../../openenv/src/protocol/web.js";
-import { count, formatBytes, formatDuration, formatMs, formatRate } from "../../parts/format.js";
+import { count, formatBytes, formatDuration, formatMs, formatRate } from "../../parts/text/format.js";
 
 /** What each process does; one that does not answer has the number of its sessions and the time. */
 export function WorkersCard({ view: { workers, silent_workers: silent } }: { view: ServerView }) {

@@ -1,5 +1,5 @@
-import { findMaxBatches, type NamedRow } from "../../burst/max-batch.js";
-import { repetitionsOf, spreadOf } from "../../burst/repetitions.js";
+import { findMaxBatches, type NamedRow } from "../../burst/results/max-batch.js";
+import { repetitionsOf, spreadOf } from "../../burst/results/repetitions.js";
 import { seconds, whole } from "../tables.js";
 import { type Bar, drawBars } from "./bars.js";
 import { createFigure, type Figure, type Omitted, type Setting } from "./figure.js";

@@ -1,4 +1,4 @@
-import { ENOUGH_SUCCESS, type NamedRow } from "../../burst/max-batch.js";
+import { ENOUGH_SUCCESS, type NamedRow } from "../../burst/results/max-batch.js";
 
 /** A picture as a Vega-Lite specification with its data inside. */
 export interface Figure {

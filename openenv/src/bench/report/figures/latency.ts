@@ -1,5 +1,5 @@
-import type { NamedRow } from "../../burst/max-batch.js";
-import { repetitionsOf, spreadOf } from "../../burst/repetitions.js";
+import type { NamedRow } from "../../burst/results/max-batch.js";
+import { repetitionsOf, spreadOf } from "../../burst/results/repetitions.js";
 import { createFigure, drawPanels, type Figure, hasSucceeded, type Omitted, type Setting } from "./figure.js";
 
 /** The part of the logarithmic scale from which black is hard to read. */

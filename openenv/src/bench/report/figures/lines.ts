@@ -1,5 +1,5 @@
-import type { NamedRow } from "../../burst/max-batch.js";
-import { repetitionsOf, spreadOf } from "../../burst/repetitions.js";
+import type { NamedRow } from "../../burst/results/max-batch.js";
+import { repetitionsOf, spreadOf } from "../../burst/results/repetitions.js";
 import { colourOf, createFigure, drawPanels, type Figure, type Setting, shapeOf, widthOf } from "./figure.js";
 
 interface Lines {

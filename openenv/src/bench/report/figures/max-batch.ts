@@ -1,4 +1,4 @@
-import type { MaxBatch } from "../../burst/max-batch.js";
+import type { MaxBatch } from "../../burst/results/max-batch.js";
 import { renderLargest } from "../stops.js";
 import { type Bar, drawBars } from "./bars.js";
 import { createFigure, type Figure, type Omitted, type Setting } from "./figure.js";

@@ -1,0 +1,44 @@
+import type { LoadGenerator } from "../../bench/burst/generator/generator.js";
+import type { ResultFiles } from "../../bench/burst/results/result-files.js";
+import type { Mode } from "../../bench/burst/types.js";
+import type { Located } from "../../bench/locate.js";
+import type { JsonObject } from "../../protocol/messages.js";
+
+/** What the command line of `openenv bench` gives; times are seconds. */
+export interface BenchFlags {
+  url?: string;
+  urls?: string[];
+  requests?: number;
+  wait?: number;
+  requestsGrid: number[];
+  waitGrid: number[];
+  reps: number;
+  mode: Mode;
+  compare?: boolean;
+  throughput?: boolean;
+  connectionsGrid: number[];
+  seconds: number;
+  action?: JsonObject;
+  timeout: number;
+  processes?: number;
+  expectedHosts?: number;
+  requireHosts?: boolean;
+  hardware?: string;
+  outputDir?: string;
+  json?: boolean;
+  verbose?: boolean;
+}
+
+/** What bursts and closed loops share. */
+export interface BenchRun {
+  servers: Located[];
+  modes: Mode[];
+  hardware: string;
+  cores: number | null;
+  generator: LoadGenerator;
+  files: ResultFiles;
+  /** Aborted by Ctrl-C. */
+  signal: AbortSignal;
+  /** Makes a single request. @throws Error when the server refuses it, with what to do. */
+  checkSubject(server: Located, mode: Mode): Promise<void>;
+}

@@ -1,0 +1,45 @@
+import { existsSync } from "node:fs";
+import { refusePython } from "../project/python-folder.js";
+import { printNote } from "../terminal/output.js";
+
+const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+
+/**
+ * The folder to serve: for a Space (`owner/name`, or the URL of its page) or a git URL the one in the cache that its
+ * repository was fetched into, anything else as it is.
+ * @throws ConfigError for a Python environment, with the command that serves it; ProviderError when it cannot be fetched.
+ */
+export async function fetchTarget(target: string): Promise<string> {
+  if (!mayBeRemote(target) || existsSync(target)) return target;
+  const { isGitUrl, parseGitUrl } = await import("../../providers/repository/git-source.js");
+  const { isSpaceId, spaceOfPage } = await import("../../providers/hub/space-id.js");
+  const id = isGitUrl(target) ? spaceOfPage(target) : isSpaceId(target) ? target : undefined;
+  if (id === undefined && !isGitUrl(target)) return target;
+  const git = id === undefined ? parseGitUrl(target) : undefined;
+  const stop = new AbortController();
+  const onSignal = (signal: NodeJS.Signals): void => stop.abort(new Error(`stopped by ${signal}`));
+  // What it runs is in groups of their own, which the terminal's Ctrl-C does not reach.
+  for (const signal of SIGNALS) process.once(signal, onSignal);
+  try {
+    const { checkOut } = await import("../../providers/repository/checkout.js");
+    const source = git ? { git } : await findSource(id as string, stop.signal);
+    const { findManifest } = await import("../../manifest/read-manifest.js");
+    const { dir, runtime } = await checkOut(source, { signal: stop.signal, progress: printNote });
+    if (runtime === "python") throw refusePython(dir, (await findManifest(dir))?.app);
+    return dir;
+  } finally {
+    for (const signal of SIGNALS) process.off(signal, onSignal);
+  }
+}
+
+/** Without loading anything: a plain path has no need of it. */
+function mayBeRemote(target: string): boolean {
+  return target.includes("://") || target.startsWith("git@") || /^[^./\\][^/\\]*\/[^/\\]+$/.test(target);
+}
+
+async function findSource(id: string, signal: AbortSignal) {
+  const { findSpace } = await import("../../providers/hub/find-space.js");
+  const { readHubToken } = await import("../../providers/hub/hub-account.js");
+  const token = readHubToken();
+  return { space: await findSpace(id, { token, signal }), token };
+}

@@ -1,0 +1,131 @@
+import { describe, expect, test } from "vitest";
+import * as z from "zod";
+import type { Tools } from "../../contract/tools/tools.js";
+import { type ContractMismatchError, defineContract } from "../../index.js";
+import type { SchemaBody } from "../../protocol/http.js";
+import { compareSchemas } from "./compare-schemas.js";
+
+interface Parts {
+  action?: z.ZodObject;
+  observation?: z.ZodObject;
+  state?: z.ZodObject;
+  tools?: Tools;
+}
+
+function maze(parts: Parts = {}) {
+  const action = z.object({ to: z.string() });
+  return defineContract({ name: "maze_env", action, observation: z.object({ at: z.int() }), ...parts });
+}
+
+/** Why a client with this contract refuses a server with these schemas: the fields, and the text about them. */
+function refusal(contract: ReturnType<typeof maze>, schema: SchemaBody): [readonly string[], string] | undefined {
+  try {
+    compareSchemas(contract, { url: "http://server", name: undefined, schema });
+  } catch (error) {
+    const { fields, message } = error as ContractMismatchError;
+    return [fields, /does not keep the contract "maze_env": (.*)\. Use the server's/.exec(message)?.[1] ?? message];
+  }
+  return undefined;
+}
+
+describe("the client names the fields that break it:", () => {
+  test.each<[string, Parts, Parts, string[], string]>([
+    [
+      "one that was removed",
+      { action: z.object({ to: z.string(), speed: z.int() }) },
+      { action: z.object({ to: z.string() }) },
+      ["action.speed"],
+      'action: "speed" was removed',
+    ],
+    [
+      "one that was added and is required",
+      { action: z.object({ to: z.string() }) },
+      { action: z.object({ to: z.string(), speed: z.int() }) },
+      ["action.speed"],
+      'action: "speed" was added and is required',
+    ],
+    [
+      "one that is required now",
+      { action: z.object({ to: z.string().optional() }) },
+      { action: z.object({ to: z.string() }) },
+      ["action.to"],
+      'action: "to" is required now',
+    ],
+    [
+      "one of another type, once for steps and resets",
+      { observation: z.object({ at: z.string() }) },
+      { observation: z.object({ at: z.int().nullable() }) },
+      ["observation.at", "reset_observation.at"],
+      'observation: "at" changed from string to integer or null',
+    ],
+    [
+      "one with another limit",
+      { action: z.object({ steps: z.int().max(9) }) },
+      { action: z.object({ steps: z.int().max(8) }) },
+      ["action.steps"],
+      'action: "steps" (integer) has other limits, values or members',
+    ],
+    [
+      "one that differs inside, by its own name",
+      { state: z.object({ rooms: z.array(z.object({ doors: z.object({ open: z.int() }) })) }) },
+      { state: z.object({ rooms: z.array(z.object({ doors: z.object({ open: z.string() }) })) }) },
+      ["state.rooms"],
+      'state: "rooms" (array) has other limits, values or members',
+    ],
+    [
+      "several",
+      { action: z.object({ to: z.string(), speed: z.int() }), state: z.object({ room: z.int() }) },
+      { action: z.object({ to: z.enum(["north"]) }), state: z.object({ room: z.string() }) },
+      ["action.to", "action.speed", "state.room"],
+      'action: "to" (string) has other limits, values or members; action: "speed" was removed; ' +
+        'state: "room" changed from integer to string',
+    ],
+  ])("%s", (_what, ours, theirs, fields, problems) => {
+    expect(refusal(maze(ours), maze(theirs).schemas())).toEqual([fields, problems]);
+  });
+
+  test("arguments and results of tools, and tools that were removed", () => {
+    const tool = (input: z.ZodObject, output: z.ZodObject) => ({ description: "Looks.", input, output });
+    const ours = { look: tool(z.object({}), z.object({ seen: z.string() })), go: { description: "Goes." } };
+    const theirs = { look: tool(z.object({ at: z.string() }), z.object({ seen: z.int() })) };
+    expect(refusal(maze({ tools: ours }), maze({ tools: theirs }).schemas())).toEqual([
+      ["tools.look.at", "tools.look.seen", "tools.go"],
+      'tools.look: "at" was added and is required; tools.look: "seen" changed from string to integer; ' +
+        'tools: "go" was removed',
+    ]);
+  });
+
+  test("the part, when no field of it differs", () => {
+    const open = maze().schemas();
+    const [closed, theirs] = [maze().schemas(), maze().schemas()];
+    open.action = { ...closed.action, additionalProperties: true };
+    const contract = { ...maze(), schemas: () => open };
+    expect(refusal(contract, theirs)).toEqual([["action"], "action: the whole has other limits, values or members"]);
+  });
+});
+
+describe("the client accepts", () => {
+  test.each<[string, Parts, Parts]>([
+    ["an optional field of the action", {}, { action: z.object({ to: z.string(), speed: z.int().optional() }) }],
+    ["a field of the observation", {}, { observation: z.object({ at: z.int(), hint: z.string() }) }],
+    [
+      "an action that may be more",
+      { action: z.object({ to: z.enum(["north"]), steps: z.array(z.int().max(8)) }) },
+      { action: z.object({ to: z.string(), steps: z.array(z.number().max(9)) }) },
+    ],
+    [
+      "an observation that is always less",
+      { observation: z.object({ at: z.int().nullable(), way: z.enum(["a", "b"]) }) },
+      { observation: z.object({ at: z.int(), way: z.literal("a") }) },
+    ],
+    ["a new tool", {}, { tools: { look: { description: "Looks." } } }],
+  ])("%s", (_what, ours, theirs) => {
+    expect(refusal(maze(ours), maze(theirs).schemas())).toBeUndefined();
+  });
+
+  test("a server that publishes neither tools nor resets, nor the fields of its state", () => {
+    const contract = maze({ tools: { look: { description: "Looks." } }, state: z.object({ room: z.int() }) });
+    const { tools: _tools, reset_observation: _reset, ...schema } = contract.schemas();
+    expect(refusal(contract, { ...schema, state: maze().schemas().state } as SchemaBody)).toBeUndefined();
+  });
+});

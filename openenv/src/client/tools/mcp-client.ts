@@ -1,0 +1,86 @@
+import type { MetadataBody } from "../../protocol/http.js";
+import type { JsonObject } from "../../protocol/messages.js";
+import type { ClientContract, GenericContract } from "../contract/contract.js";
+import { type ClientParts, createEnvClient, type EnvClient } from "../env-client.js";
+import type { CallOptions, ConnectOptions } from "../options.js";
+import { prepare } from "../prepare.js";
+import { parseResult } from "../result.js";
+import { createTaskClient } from "../tasks.js";
+import { createSession } from "../transport/session.js";
+import { type AskRpc, callInProduction, listInProduction, RpcDoor } from "./mcp-production.js";
+import { type ToolCallResult, type ToolInfo, toToolInfos } from "./mcp-result.js";
+import { callByStep } from "./tool-methods.js";
+
+export interface ConnectToolsOptions extends ConnectOptions {
+  /**
+   * `simulation`: a call is a step, which may earn a reward and end the episode. `production`: calls go beside the
+   * episode, which somebody else drives, perhaps. Default `simulation`.
+   */
+  mode?: "simulation" | "production" | undefined;
+}
+
+/** One session of an environment with tools. */
+export interface McpToolClient<C extends ClientContract = GenericContract> extends EnvClient<C> {
+  readonly mode: "simulation" | "production";
+  /**
+   * What the environment offers. In simulation this is a step.
+   * @throws RemoteError also when the environment has no tools: an empty list is never a failure.
+   */
+  listTools(call?: CallOptions): Promise<ToolInfo[]>;
+  /**
+   * Calls a tool with its arguments by name.
+   * @throws ToolCallError when the tool gave no result, RemoteError or ConnectionError when it was not called.
+   * @example const { data } = await client.callTool("greet", { name: "Ada" });
+   */
+  callTool(name: string, given?: JsonObject, call?: CallOptions): Promise<ToolCallResult>;
+}
+
+/** Opens one session of a server, and makes its tools callable by name. */
+export async function connectToolsTo(
+  url: string | URL,
+  contract: ClientContract | undefined,
+  options: ConnectToolsOptions,
+): Promise<McpToolClient> {
+  const { base, http, open, shape, timeoutMs } = await prepare(url, contract, options);
+  const { mode = "simulation" } = options;
+  const door = new RpcDoor(http);
+  const link = mode === "simulation" ? open : (signal?: AbortSignal) => door.attach((id) => open(signal, [], id));
+  const session = await createSession(link, options.signal).catch(async (error: unknown) => {
+    await door.close();
+    throw error;
+  });
+  const metadata = async () => (await http.get("/metadata")) as MetadataBody;
+  const parts = { url: base, session, shape, tasks: createTaskClient(http), metadata, timeoutMs };
+  return createToolClient(parts, { mode, ask: (...request) => door.ask(...request), close: () => door.close() });
+}
+
+/** How tools are called outside of the episode, and what is to be closed with the client. */
+interface ToolAccess {
+  mode: "simulation" | "production";
+  ask: AskRpc;
+  close?(): Promise<void>;
+}
+
+export function createToolClient(parts: ClientParts, { mode, ask, close: closeAccess }: ToolAccess): McpToolClient {
+  const { session, timeoutMs } = parts;
+  const callTool =
+    mode === "simulation"
+      ? callByStep(session, timeoutMs)
+      : (name: string, given: JsonObject, call: CallOptions) => callInProduction(ask, { name, given }, call);
+  const listByStep = async (call: CallOptions): Promise<ToolInfo[]> => {
+    const limits = { timeoutMs: call.timeoutMs ?? timeoutMs, signal: call.signal };
+    const answer = await session.call({ type: "step", data: { type: "list_tools" } }, limits);
+    return toToolInfos(parseResult(answer, session.extensions).observation["tools"]);
+  };
+  const close = async (): Promise<void> => {
+    await session.close();
+    await closeAccess?.();
+  };
+  return Object.assign(createEnvClient<GenericContract>({ ...parts, callTool }), {
+    mode,
+    listTools: (call: CallOptions = {}) => (mode === "simulation" ? listByStep(call) : listInProduction(ask, call)),
+    callTool: (name: string, given: JsonObject = {}, call: CallOptions = {}) => callTool(name, given, call),
+    close,
+    [Symbol.asyncDispose]: close,
+  });
+}

@@ -1,0 +1,134 @@
+import { ConnectionError } from "../../errors.js";
+import { type BinaryCodec, loadBinary } from "../../protocol/codec/binary.js";
+import { renderRequest } from "../../protocol/codec/codec.js";
+import { parseJson } from "../../protocol/codec/json.js";
+import type { Link, ReceivedMessage } from "../../protocol/link.js";
+import type { JsonObject } from "../../protocol/messages.js";
+import { isObject } from "../../util/is-object.js";
+import { describeClose } from "./close-codes.js";
+import { type OpenOptions, openSocket, type Socket } from "./socket.js";
+
+/** What type the answer to a request has when it is no error. */
+const ANSWER_TYPES: Record<string, string> = {
+  reset: "observation",
+  step: "observation",
+  state: "state",
+  mcp: "mcp",
+  open_many: "many",
+  reset_many: "many",
+  step_many: "many",
+  state_many: "many",
+};
+/** After these the server closes the socket; nothing more can be asked on it. */
+const ENDING_CODES = ["CAPACITY_REACHED", "FACTORY_ERROR", "SESSION_ERROR"];
+
+interface Pending {
+  answerType: string | undefined;
+  resolve(message: ReceivedMessage): void;
+  reject(error: ConnectionError): void;
+}
+
+/**
+ * One socket as a {@link Link}: one request at a time, answers paired by position. A frame that is no answer ends it;
+ * so does `close` while an answer is due, because the next answer would be the wrong one.
+ */
+export async function openConnection(url: string, options: OpenOptions): Promise<Link> {
+  let socket: Socket | undefined;
+  let pending: Pending | undefined;
+  /** What came without being asked for: the next request gets it. */
+  let kept: ReceivedMessage | ConnectionError | undefined;
+  /** Why the socket is of no use any more. */
+  let ended: string | undefined;
+  /** Once the server has confirmed binary frames, and their codec is loaded. */
+  let codec: BinaryCodec | undefined;
+  let loading: Promise<void> | undefined;
+
+  const end = (reason: string, error?: ConnectionError): void => {
+    if (ended !== undefined) return;
+    ended = reason;
+    socket?.drop();
+    pending?.reject(error ?? lost(reason));
+    pending = undefined;
+  };
+
+  const violate = (what: string): void => {
+    const error = new ConnectionError("PROTOCOL_ERROR", `The server broke the OpenEnv protocol: it sent ${what}.`);
+    if (!pending) kept = error;
+    end(`the server sent ${what}`, error);
+  };
+
+  /** Where the codec cannot be loaded, frames stay text. */
+  const goBinary = async (): Promise<void> => {
+    codec = await loadBinary().catch(() => undefined);
+    loading = undefined;
+  };
+
+  const deliver = (message: ReceivedMessage): void => {
+    if (options.binary && message.openenv?.extensions?.includes("binary")) loading = goBinary();
+    const code = message.type === "error" ? String(message.data["code"]) : "";
+    const isLast = !pending || ENDING_CODES.includes(code);
+    if (pending) pending.resolve(message);
+    else kept = message;
+    pending = undefined;
+    if (isLast) end(`the server ended it with ${code}`);
+  };
+
+  const receive = (data: unknown): void => {
+    if (ended !== undefined) return;
+    const message = parseMessage(data, codec);
+    if (typeof message === "string") violate(message);
+    else if (message.type === "error" || message.type === pending?.answerType) deliver(message);
+    else violate(`a frame "${message.type}" where ${pending ? `"${pending.answerType}"` : "nothing"} was due`);
+  };
+
+  const ask = (message: JsonObject): Promise<ReceivedMessage> =>
+    new Promise((resolve, reject) => {
+      if (kept) {
+        const first = kept;
+        kept = undefined;
+        return first instanceof Error ? reject(first) : resolve(first);
+      }
+      if (ended !== undefined) return reject(lost(ended));
+      if (pending) return reject(new TypeError("a connection takes one request at a time"));
+      const frame = codec ? renderRequest(message, codec.encode) : renderRequest(message);
+      pending = { answerType: ANSWER_TYPES[String(message["type"])], resolve, reject };
+      socket?.send(frame);
+    });
+
+  const close = async (): Promise<void> => {
+    if (pending) return end("the client dropped it");
+    if (ended !== undefined) return;
+    ended = "the client closed it";
+    socket?.send('{"type":"close"}');
+    await socket?.close();
+  };
+
+  socket = await openSocket(url, { message: receive, close: (code, why) => end(describeClose(code, why)) }, options);
+  if (ended !== undefined) socket.drop();
+  return {
+    get open() {
+      return ended === undefined || kept !== undefined;
+    },
+    request: (message) => (loading ? loading.then(() => ask(message)) : ask(message)),
+    close,
+  };
+}
+
+/** The frame, or what is wrong with it. */
+function parseMessage(data: unknown, codec: BinaryCodec | undefined): ReceivedMessage | string {
+  let message: unknown;
+  try {
+    if (typeof data === "string") message = parseJson(data);
+    else if (codec === undefined) return "a binary frame";
+    else message = codec.decode(data instanceof ArrayBuffer ? new Uint8Array(data) : (data as Uint8Array)).value;
+  } catch (error) {
+    return `a frame that cannot be read (${(error as Error).message})`;
+  }
+  if (!isObject(message) || typeof message["type"] !== "string") return "a frame without a type";
+  if (!isObject(message["data"])) return `a frame "${message["type"]}" without data`;
+  return message as unknown as ReceivedMessage;
+}
+
+function lost(reason: string): ConnectionError {
+  return new ConnectionError("SESSION_LOST", `The session was lost: ${reason}. Call reset to start a new episode.`);
+}

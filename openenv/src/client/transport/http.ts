@@ -1,0 +1,106 @@
+import { ConnectionError, RemoteError } from "../../errors.js";
+import { NO_SESSION, SESSION_HEADER } from "../../protocol/http.js";
+import { MAX_TIMER_MS } from "../../util/async/timer.js";
+import type { CallOptions } from "../options.js";
+import type { ServerAddress } from "./address.js";
+import { noAnswer } from "./no-answer.js";
+import type { OpenOptions } from "./socket.js";
+
+/** The HTTP routes of one server. Bodies are JSON; what comes back is not yet trusted. */
+export interface HttpClient {
+  get(path: string): Promise<unknown>;
+  post(path: string, body: unknown, call?: CallOptions): Promise<unknown>;
+  /** The session that the server named last, as it or a balancer before it wrote that. It is sent with every post. */
+  readonly session: string | undefined;
+}
+
+/**
+ * @throws RemoteError (its `details.status` is the HTTP status) when the server refuses,
+ * ConnectionError when there is no answer or one that is no JSON.
+ */
+export function createHttpClient(address: ServerAddress, { headers, ...limits }: OpenOptions): HttpClient {
+  let session: string | undefined;
+  const send = async (path: string, init: RequestInit, call: CallOptions): Promise<unknown> => {
+    const { timeoutMs = limits.timeoutMs, signal = limits.signal } = call;
+    const url = address.base + path;
+    const timeout = AbortSignal.timeout(Math.min(timeoutMs, MAX_TIMER_MS));
+    const ended = signal ? AbortSignal.any([signal, timeout]) : timeout;
+    const ask = async (): Promise<{ response: Response; text: string }> => {
+      const response = await fetch(address.http(path), { ...init, signal: ended });
+      return { response, text: await response.text() };
+    };
+    // What changes nothing may be sent again.
+    const askAgain = (error: unknown): ReturnType<typeof ask> => {
+      if (init.method === "GET" && wasClosed(error)) return ask();
+      throw error;
+    };
+    let response: Response;
+    let text: string;
+    try {
+      ({ response, text } = await ask().catch(askAgain));
+    } catch (cause) {
+      if (signal?.aborted) throw new ConnectionError("ABORTED", `${url}: the request was aborted.`, { cause });
+      if (!timeout.aborted) throw noAnswer(url, describe(cause), cause);
+      throw new ConnectionError("CLIENT_TIMEOUT", `No answer from ${url} within ${timeoutMs} ms.`, { cause });
+    }
+    const named = response.headers.get(SESSION_HEADER);
+    if (named !== null && named !== NO_SESSION) session = named;
+    const body = parse(text);
+    if (!response.ok) throw refusal(url, response.status, body ?? readText(text));
+    if (body === undefined) throw new ConnectionError("PROTOCOL_ERROR", `${url} answered something that is no JSON.`);
+    return body;
+  };
+
+  return {
+    get: (path) => send(path, { method: "GET", headers }, {}),
+    post: (path, body, call = {}) => {
+      const own = session === undefined ? {} : { [SESSION_HEADER]: session };
+      const asJson = { ...headers, ...own, "content-type": "application/json" };
+      return send(path, { method: "POST", headers: asJson, body: JSON.stringify(body) }, call);
+    },
+    get session() {
+      return session;
+    },
+  };
+}
+
+function refusal(url: string, status: number, body: unknown): RemoteError {
+  const detail = typeof body === "object" && body !== null && "detail" in body ? body.detail : body;
+  const code = status === 422 ? "VALIDATION_ERROR" : status === 501 ? "TASKS_NOT_SUPPORTED" : "REQUEST_FAILED";
+  const words = typeof detail === "string" ? detail.slice(0, 200) : JSON.stringify(detail);
+  const errors = Array.isArray(detail) ? { errors: detail } : {};
+  return new RemoteError(code, `${url} answered ${status}${words && `: ${words}`}`, { status, ...errors });
+}
+
+/** Of a page longer than that only the beginning is read, characters. */
+const MOST_TEXT = 4_000;
+
+/** What a page of a balancer says, in one line. */
+function readText(text: string): string {
+  const shown = text.slice(0, MOST_TEXT).replace(/<(script|style)\b[\s\S]*?<\/\1>|<[^<>]*>/gi, " ");
+  return shown.replace(/\s+/g, " ").trim();
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Whether the connection ended without an answer: one that `fetch` had kept may be closed at the moment it is used again,
+ * and a balancer closes it when the server that was to answer ends.
+ */
+function wasClosed(error: unknown): boolean {
+  return CLOSED.includes((error as { cause?: NodeJS.ErrnoException }).cause?.code ?? "");
+}
+
+const CLOSED = ["UND_ERR_SOCKET", "ECONNRESET", "EPIPE"];
+
+/** `fetch` hides the reason in the cause. */
+function describe(error: unknown): string {
+  const inner = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+  return inner instanceof Error ? inner.message || inner.name : String(inner);
+}

@@ -1,0 +1,89 @@
+import { ConnectionError } from "../../errors.js";
+import type { Link } from "../../protocol/link.js";
+import type { JsonObject } from "../../protocol/messages.js";
+import { sessionLost, toRemoteError } from "../failures.js";
+import type { CallOptions } from "../options.js";
+import { type ExplainLoss, limitsLeft } from "./loss.js";
+import { Transport } from "./transport.js";
+import { abortedBeforeSent, type TurnHolder, takeTurn } from "./turns.js";
+
+/** One session: its calls in their order, and a new transport for the first reset after a loss. */
+export interface Session {
+  /** True when the next step would be refused: the episode is gone until a `reset` is answered. */
+  readonly lost: boolean;
+  /** The extensions that the server confirmed on the present transport. */
+  readonly extensions: readonly string[];
+  /**
+   * The data of the answer. After a loss only a reset is sent, on a new transport.
+   * @throws RemoteError for an error frame, ConnectionError when there is no answer.
+   */
+  call(message: JsonObject, options: CallOptions): Promise<JsonObject>;
+  close(): Promise<void>;
+}
+
+/** `open` makes a link, now and for each reset after a loss. `explain` may add the cause to a loss. */
+export async function createSession(
+  open: (signal: AbortSignal | undefined) => Promise<Link>,
+  signal: AbortSignal | undefined,
+  explain?: ExplainLoss,
+): Promise<Session> {
+  let transport = new Transport(await open(signal));
+  /** Why the episode is gone, until a reset is answered: a server may allow a step before the first reset. */
+  let lost: ConnectionError | undefined;
+  const order: TurnHolder = {};
+  const closing = new AbortController();
+  const orClosing = (given: AbortSignal | undefined): AbortSignal =>
+    given ? AbortSignal.any([given, closing.signal]) : closing.signal;
+
+  const reopen = async (given: AbortSignal | undefined): Promise<void> => {
+    lost ??= transport.dropped ?? noReset();
+    await transport.close();
+    transport = new Transport(await open(orClosing(given)));
+    // close() may have seen the transport before this one only.
+    if (closing.signal.aborted) await transport.close();
+  };
+
+  const perform = async (message: JsonObject, options: CallOptions): Promise<JsonObject> => {
+    if (closing.signal.aborted) throw clientClosed();
+    if (options.signal?.aborted) throw abortedBeforeSent(options.signal);
+    const isReset = message["type"] === "reset";
+    if (isReset && !transport.up) await reopen(options.signal);
+    if (lost && !isReset) throw sessionLost(lost);
+    const answer = await transport.request(message, options);
+    if (answer.type === "error") throw toRemoteError(answer.data);
+    if (isReset) lost = undefined;
+    return answer.data;
+  };
+
+  return {
+    get lost() {
+      return lost !== undefined || !transport.up;
+    },
+    get extensions() {
+      return transport.extensions;
+    },
+    call: async (message, options) => {
+      const begunAt = Date.now();
+      try {
+        return await takeTurn([order], orClosing(options.signal), () => perform(message, options));
+      } catch (error) {
+        const explained = explain ? await explain(error, limitsLeft(options, begunAt)) : error;
+        // Once the client is closed, that is the cause of every failure.
+        throw closing.signal.aborted ? clientClosed(explained) : explained;
+      }
+    },
+    close: async () => {
+      closing.abort();
+      await transport.close();
+    },
+  };
+}
+
+function noReset(): ConnectionError {
+  const message = "The session was lost: its connection ended, and no reset has succeeded since. Call reset.";
+  return new ConnectionError("SESSION_LOST", message);
+}
+
+function clientClosed(cause?: unknown): ConnectionError {
+  return new ConnectionError("CLIENT_CLOSED", "The client was closed; open a new one with connect().", { cause });
+}

@@ -1,0 +1,180 @@
+import { ConnectionError } from "../../errors.js";
+import { SUBPROTOCOL, TOKEN_SUBPROTOCOL } from "../../protocol/messages.js";
+import { noAnswer } from "./no-answer.js";
+
+/** An open WebSocket, the same whatever the runtime brings. */
+export interface Socket {
+  send(frame: string | Uint8Array): void;
+  /** Resolves once the socket is closed; a peer that does not answer the closing is dropped after a second. */
+  close(): Promise<void>;
+  /** Ends it at once; nothing is heard of it afterwards. */
+  drop(): void;
+}
+
+export interface SocketHandlers {
+  /** `data` is a string for a text frame, an ArrayBuffer or a Uint8Array for a binary one. */
+  message(data: unknown): void;
+  close(code: number, reason: string): void;
+}
+
+/** What every way to a server needs. */
+export interface OpenOptions {
+  headers: Record<string, string>;
+  /** Headers that a platform which can send none may leave out. */
+  hints?: Record<string, string>;
+  timeoutMs: number;
+  signal?: AbortSignal | undefined;
+  /** Send and take MessagePack once the server has confirmed it. */
+  binary?: boolean | undefined;
+}
+
+/** Largest message taken from a server, bytes. */
+const MAX_MESSAGE_BYTES = 100 * 1024 * 1024;
+const CLOSE_WAIT_MS = 1000;
+const BEARER = "Bearer ";
+
+/**
+ * Opens a WebSocket. Handlers may be called before the promise resolves: a refusal follows the handshake at once.
+ * @throws ConnectionError CONNECTION_FAILED or ABORTED.
+ */
+export async function openSocket(url: string, handlers: SocketHandlers, options: OpenOptions): Promise<Socket> {
+  const { signal, timeoutMs } = options;
+  if (signal?.aborted) throw aborted(signal);
+  const raw = await createRawSocket(url, options);
+  const place = withoutQuery(url);
+  await new Promise<void>((resolve, reject) => {
+    const fail = (error: ConnectionError): void => {
+      detach(raw);
+      terminate(raw);
+      settle();
+      reject(error);
+    };
+    const onAbort = (): void => fail(aborted(signal));
+    const timer = setTimeout(() => fail(noAnswer(place, `none within ${timeoutMs} ms`)), timeoutMs);
+    const settle = (): void => {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", onAbort);
+    };
+    signal?.addEventListener("abort", onAbort);
+    raw.onmessage = (event) => handlers.message(event.data);
+    raw.onerror = ({ error }) => fail(noAnswer(place, refusalOf(error) || "refused, or nobody is there", error));
+    raw.onclose = ({ code }) => fail(noAnswer(place, `closed before it was open (${code})`));
+    raw.onopen = () => {
+      settle();
+      let cause: unknown;
+      raw.onerror = (event) => {
+        cause = event.error;
+      };
+      raw.onclose = (event) => handlers.close(event.code, event.reason || messageOf(cause));
+      resolve();
+    };
+    // Between the first look at the signal and its listener the socket's module was loaded.
+    if (signal?.aborted) onAbort();
+  });
+  return {
+    send: (frame) => raw.send(frame),
+    close: () => closeRaw(raw),
+    drop: () => {
+      detach(raw);
+      terminate(raw);
+    },
+  };
+}
+
+/** What `ws` and the WebSocket of the platform have in common. */
+interface RawSocket {
+  onopen: (() => void) | null;
+  onmessage: ((event: { data: unknown }) => void) | null;
+  onerror: ((event: { error?: unknown }) => void) | null;
+  onclose: ((event: { code: number; reason: string }) => void) | null;
+  readonly readyState: number;
+  send(frame: string | Uint8Array): void;
+  close(code?: number): void;
+  terminate?(): void;
+}
+
+async function createRawSocket(url: string, options: OpenOptions): Promise<RawSocket> {
+  if (isNode()) {
+    const { WebSocket } = await import("ws");
+    return new WebSocket(url, {
+      headers: { ...options.headers, ...options.hints },
+      maxPayload: MAX_MESSAGE_BYTES,
+      perMessageDeflate: false,
+    }) as unknown as RawSocket;
+  }
+  const { authorization, ...rest } = options.headers;
+  const token = authorization?.startsWith(BEARER) ? authorization.slice(BEARER.length) : undefined;
+  if (Object.keys(rest).length > 0 || (authorization !== undefined && token === undefined)) {
+    throw new ConnectionError(
+      "CONNECTION_FAILED",
+      "The WebSocket of this platform cannot send headers, so `headers` does not work here: use `token`, or let a " +
+        "cookie of the same origin carry what the server needs.",
+    );
+  }
+  const socket = new globalThis.WebSocket(
+    url,
+    token === undefined ? [] : [SUBPROTOCOL, TOKEN_SUBPROTOCOL + encode(token)],
+  );
+  socket.binaryType = "arraybuffer";
+  return socket as unknown as RawSocket;
+}
+
+/** As base64url: a subprotocol is a token of HTTP. */
+function encode(text: string): string {
+  const bytes = String.fromCharCode(...new TextEncoder().encode(text));
+  return btoa(bytes).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+}
+
+function isNode(): boolean {
+  const foreign = "Bun" in globalThis || "Deno" in globalThis;
+  return typeof process === "object" && typeof process.versions?.node === "string" && !foreign;
+}
+
+function detach(raw: RawSocket): void {
+  raw.onopen = raw.onmessage = raw.onclose = null;
+  // `ws` throws the error of a socket that is ended before it is open when nobody listens.
+  raw.onerror = () => {};
+}
+
+function terminate(raw: RawSocket): void {
+  if (raw.terminate) raw.terminate();
+  else raw.close();
+}
+
+function closeRaw(raw: RawSocket): Promise<void> {
+  detach(raw);
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => {
+      raw.onclose = null;
+      terminate(raw);
+      resolve();
+    }, CLOSE_WAIT_MS);
+    raw.onclose = () => {
+      clearTimeout(timer);
+      resolve();
+    };
+    raw.close(1000);
+  });
+}
+
+function messageOf(cause: unknown): string {
+  return cause instanceof Error ? cause.message : "";
+}
+
+/** An HTTP answer is none for a WebSocket. */
+function refusalOf(cause: unknown): string {
+  const reason = messageOf(cause).replace(/^Unexpected server response: /, "no WebSocket, but the HTTP status ");
+  return reason.endsWith(" 401")
+    ? `${reason}: the server wants the value of OPENENV_CLIENT_TOKEN as \`token\``
+    : reason;
+}
+
+/** The query may hold a secret. */
+function withoutQuery(url: string): string {
+  const { origin, pathname } = new URL(url);
+  return origin + pathname;
+}
+
+function aborted(signal: AbortSignal | undefined): ConnectionError {
+  return new ConnectionError("ABORTED", "Connecting was aborted.", { cause: signal?.reason });
+}

@@ -1,0 +1,191 @@
+import * as z from "zod";
+import { RESET_KEYS } from "../protocol/codec/codec.js";
+import type { ContractFingerprint, SchemaBody } from "../protocol/http.js";
+import { hashSchemas } from "../protocol/schema/json-schema.js";
+import type { Members } from "../util/types.js";
+import { renderSchemas } from "./json-schema/schema.js";
+import { CALL_TOOL_ACTION, type CallToolAction, type ToolObservation, toolObservation } from "./tools/tool-schemas.js";
+import { defineTools, type NoTools, type Tools } from "./tools/tools.js";
+
+/** Any object schema of an author. */
+export type ObjectSchema = z.ZodObject;
+type NoFields = z.ZodObject<Record<never, never>>;
+
+export interface ContractOptions<
+  A extends ObjectSchema,
+  O extends ObjectSchema,
+  S extends ObjectSchema,
+  R extends ObjectSchema,
+  T extends Tools = NoTools,
+> {
+  /** The environment's name, in snake case by custom: `counter_env`. */
+  name: string;
+  /** The environment's version; default `1.0.0`, instead of which `openenv serve` tells that of openenv.yaml. */
+  version?: string;
+  description?: string;
+  /** What an agent sends in a step. Unknown fields are refused. */
+  action: A;
+  /** What reset and step show. Unknown fields are refused. `reward`, `done` and `metadata` are beside it. */
+  observation: O;
+  /** What `state` tells beyond `episode_id` and `step_count`, which the server adds. */
+  state?: S;
+  /** The environment's own reset options, beside `seed`, `episode_id`, `split` and `index`. */
+  reset?: R;
+  /** What an agent can call beside or instead of the action: see {@link defineTools}. */
+  tools?: T;
+}
+
+/** A contract without an action of its own: what an agent does is to call tools. */
+export interface ToolContractOptions<
+  T extends Tools,
+  O extends ObjectSchema,
+  S extends ObjectSchema,
+  R extends ObjectSchema,
+> extends Omit<ContractOptions<ObjectSchema, O, S, R, T>, "action" | "observation"> {
+  action?: undefined;
+  /** What reset shows; default nothing. */
+  observation?: O;
+  tools: T;
+}
+
+/** The single source of types, validation, JSON Schema and typed clients of one environment. */
+export interface Contract<
+  A extends ObjectSchema = ObjectSchema,
+  O extends ObjectSchema = ObjectSchema,
+  S extends ObjectSchema = ObjectSchema,
+  R extends ObjectSchema = ObjectSchema,
+  T extends Tools = Tools,
+> {
+  readonly name: string;
+  readonly version: string;
+  readonly description: string;
+  readonly action: A;
+  readonly observation: O;
+  readonly state: S;
+  readonly reset: R;
+  readonly tools: T;
+  /** The observation of reset, where that is not the one of steps. */
+  readonly resetObservation: ObjectSchema;
+  /** There is no action but to call a tool. */
+  readonly toolsOnly: boolean;
+  /** The four JSON Schemas of `GET /schema`, built on first use. */
+  schemas(): SchemaBody;
+  /** Version and schema hash, as `GET /metadata` tells them. */
+  fingerprint(): Promise<ContractFingerprint>;
+}
+
+/** What a client sends as action; fields with defaults may be left out. */
+export type ActionInput<C extends Contract> = z.input<C["action"]>;
+/** What the environment's step receives. */
+export type Action<C extends Contract> = z.output<C["action"]>;
+/** What the environment returns as observation; fields with defaults may be left out. */
+export type ObservationInput<C extends Contract> = z.input<C["observation"]>;
+/** What a client receives as observation. */
+export type Observation<C extends Contract> = z.output<C["observation"]>;
+export type StateInput<C extends Contract> = Members<z.input<C["state"]>>;
+export type State<C extends Contract> = Members<z.output<C["state"]>>;
+export type ResetInput<C extends Contract> = Members<z.input<C["reset"]>>;
+export type ResetFields<C extends Contract> = Members<z.output<C["reset"]>>;
+
+export const DEFAULT_VERSION = "1.0.0";
+
+const RESERVED = {
+  action: ["metadata"],
+  observation: ["reward", "done", "metadata"],
+  state: ["episode_id", "step_count"],
+  reset: [...RESET_KEYS, "episodeId", "timeoutMs", "signal"],
+} as const;
+
+/**
+ * Declares what an environment takes and gives. The result is used by the server, the clients and the tools alike.
+ * With `tools` the action may be left out.
+ * @throws TypeError when a part is not an object schema, or declares a field that the protocol itself has;
+ * OpenEnvError INVALID_TOOL as {@link defineTools}.
+ */
+export function defineContract<
+  const T extends Tools,
+  O extends ObjectSchema = NoFields,
+  S extends ObjectSchema = NoFields,
+  R extends ObjectSchema = NoFields,
+>(options: ToolContractOptions<T, O, S, R>): Contract<CallToolAction, ToolObservation<O>, S, R, T>;
+export function defineContract<
+  A extends ObjectSchema,
+  O extends ObjectSchema,
+  S extends ObjectSchema = NoFields,
+  R extends ObjectSchema = NoFields,
+  const T extends Tools = NoTools,
+>(options: ContractOptions<A, O, S, R, T>): Contract<A, O, S, R, T>;
+export function defineContract(options: AnyOptions): Contract {
+  const { name, version = DEFAULT_VERSION, description = "" } = options;
+  if (!name) throw new TypeError('A contract needs a name: defineContract({ name: "counter_env", … }).');
+  const tools = defineTools(options.tools ?? {});
+  const toolsOnly = options.action === undefined && options.tools !== undefined;
+  const parts = {
+    action: toolsOnly ? CALL_TOOL_ACTION : options.action,
+    observation: toolsOnly ? (options.observation ?? z.object({})) : options.observation,
+    state: options.state ?? z.object({}),
+    reset: options.reset ?? z.object({}),
+  } as Record<Part, ObjectSchema>;
+  for (const part of ["action", "observation", "state", "reset"] as const) checkPart(part, parts[part]);
+  const shown = parts.observation;
+  if (toolsOnly) parts.observation = toolObservation(shown);
+  else if (options.tools !== undefined) checkOwnAction(parts.action);
+
+  let schemas: SchemaBody | undefined;
+  let hash: Promise<string> | undefined;
+  const contract: Contract = {
+    name,
+    version,
+    description,
+    ...parts,
+    tools,
+    resetObservation: shown,
+    toolsOnly,
+    schemas: () => (schemas ??= renderSchemas(contract)),
+    fingerprint: async () => ({
+      version: contract.version,
+      hash: await (hash ??= hashSchemas(contract.schemas())),
+    }),
+  };
+  return contract;
+}
+
+type Part = keyof typeof RESERVED;
+interface AnyOptions {
+  name: string;
+  version?: string;
+  description?: string;
+  action?: ObjectSchema | undefined;
+  observation?: ObjectSchema;
+  state?: ObjectSchema;
+  reset?: ObjectSchema;
+  tools?: Tools;
+}
+
+/** By its `type` a call of a tool is told from the action. */
+function checkOwnAction(action: ObjectSchema): void {
+  if (!("type" in action.shape)) return;
+  throw new TypeError(
+    'The action of a contract with tools must not declare "type": it says whether a step is list_tools or call_tool.',
+  );
+}
+
+function isZod3(schema: unknown): boolean {
+  return typeof schema === "object" && schema !== null && "_def" in schema && !("_zod" in schema);
+}
+
+function checkPart(part: Part, schema: unknown): void {
+  if (!(schema instanceof z.ZodObject)) {
+    if (isZod3(schema)) {
+      throw new TypeError(`The ${part} of a contract is a schema of zod 3; openenv-ts needs zod 4: npm install zod@4.`);
+    }
+    throw new TypeError(
+      `The ${part} of a contract must be a z.object({ … }). Wrap another shape in a field: z.object({ move: yourUnion }).`,
+    );
+  }
+  for (const key of RESERVED[part]) {
+    if (key in schema.shape) {
+      throw new TypeError(`The ${part} must not declare "${key}": the protocol has a field of that name.`);
+    }
+  }
+}

@@ -1,0 +1,78 @@
+import * as z from "zod";
+import type { JsonObject } from "../../protocol/messages.js";
+import { type AnySchema, type KnownSchema, unwrap } from "../zod-tree.js";
+
+/** Marks a place whose type has no JSON form, until it is known whether the author gave one through `.meta()`. */
+export const UNREPRESENTABLE = "x-unrepresentable";
+
+/** zod's JSON Schema of an object, corrected where zod describes its own parser instead of what is on the wire. */
+export function toJsonSchema(schema: z.ZodObject, io: "input" | "output"): JsonObject {
+  // A copy is not registered: an `id` of the root would hide it behind a reference.
+  const root = schema.clone({ ...schema._zod.def });
+  return z.toJSONSchema(root, {
+    io,
+    target: "draft-2020-12",
+    unrepresentable: "any",
+    override: ({ zodSchema, jsonSchema }) => correct(zodSchema as KnownSchema, jsonSchema as JsonObject),
+  }) as JsonObject;
+}
+
+function correct(schema: KnownSchema, json: JsonObject): void {
+  const { def } = schema._zod;
+  switch (def.type) {
+    case "object":
+      correctObject(def, json);
+      break;
+    case "string":
+      correctString(schema, json);
+      break;
+    case "default":
+    case "prefault":
+    case "catch":
+      correctDefault(def, json);
+      break;
+    case "readonly":
+      delete json["readOnly"];
+      break;
+    case "literal":
+      if (def.values.some((value) => typeof value === "bigint" || value === undefined)) mark(json, "literal");
+      break;
+    default:
+      if (NO_JSON.has(def.type)) mark(json, def.type);
+  }
+  // Keys of its own mean that the author said what it is.
+  if (SAYS_TYPE.some((key) => key in json)) delete json[UNREPRESENTABLE];
+}
+
+const NO_JSON = new Set(
+  "bigint symbol undefined void date map set transform nan custom function promise file success".split(" "),
+);
+const SAYS_TYPE = ["type", "anyOf", "oneOf", "allOf", "$ref", "enum", "const"];
+
+function mark(json: JsonObject, type: string): void {
+  json[UNREPRESENTABLE] = type;
+}
+
+/** Fields with a default may be left out, also of an observation; unknown members are open unless refused. */
+function correctObject(def: z.core.$ZodObjectDef, json: JsonObject): void {
+  const required = Object.keys(def.shape).filter((key) => (def.shape[key] as AnySchema)._zod.optin === undefined);
+  if (required.length > 0) json["required"] = required;
+  else delete json["required"];
+  if (def.catchall === undefined) delete json["additionalProperties"];
+}
+
+/** Python makes a new list or object for each value and publishes no default for it. */
+function correctDefault(def: { innerType: AnySchema; defaultValue?: unknown }, json: JsonObject): void {
+  // zod leaves out every default of what a function parses, also null.
+  if (def.defaultValue === null) json["default"] = null;
+  const isTuple = unwrap(def.innerType)._zod.def.type === "tuple";
+  if (typeof json["default"] === "object" && json["default"] !== null && !isTuple) delete json["default"];
+}
+
+/** A format says it all; zod's pattern for it is an implementation. */
+function correctString(schema: KnownSchema, json: JsonObject): void {
+  const { format, pattern } = schema._zod.def as { format?: string; pattern?: RegExp };
+  if (format !== undefined && format !== "regex" && "format" in json && json["pattern"] === pattern?.source) {
+    delete json["pattern"];
+  }
+}

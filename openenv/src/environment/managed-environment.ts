@@ -1,0 +1,167 @@
+import { isAgentsDoing, type ToolCall, type ToolTransition } from "../contract/tools/tools.js";
+import { isThenable } from "../util/async/thenable.js";
+import { isObject } from "../util/is-object.js";
+import type { MaybePromise } from "../util/types.js";
+import { type EpisodeLimitOptions, EpisodeLimits } from "./episode-limits.js";
+import type { Rubric, ScoreContext } from "./rubrics/rubric.js";
+import { findTask } from "./tasks/find-task.js";
+import type { TaskProvider } from "./tasks/tasks.js";
+
+export interface ManageOptions extends EpisodeLimitOptions {
+  tasks?: TaskProvider;
+  rubricScores?: boolean;
+}
+
+interface Result {
+  observation: object;
+  reward?: number | boolean | null;
+  done?: boolean;
+  truncated?: boolean;
+  metadata?: Record<string, unknown>;
+}
+
+interface Request {
+  readonly split: string | undefined;
+  readonly index: number | undefined;
+}
+
+/** An environment, of whatever contract. */
+interface Managed {
+  rubric?: Rubric | undefined;
+  reset(request: Request): MaybePromise<Result>;
+  /** Missing where the contract has tools only. */
+  step?(action: unknown, context: ScoreContext): MaybePromise<Result>;
+  state?(): MaybePromise<object>;
+  close?(): MaybePromise<void>;
+  tools?: object;
+  afterTool?(call: ToolCall, context: ScoreContext): MaybePromise<ToolTransition>;
+  render?(observation: object): MaybePromise<unknown[]>;
+  actions?(observation: object): MaybePromise<unknown[]>;
+}
+
+/** The factory of environments whose tasks are looked up and whose steps are limited and scored, where that is asked for. */
+export function manage(factory: () => MaybePromise<Managed>, options: ManageOptions): () => MaybePromise<Managed> {
+  const isLimited = options.maxSteps !== undefined || options.maxSeconds !== undefined;
+  const wrap = (made: Managed): Managed => {
+    if (options.tasks === undefined && made?.rubric === undefined && !isLimited) return made;
+    // What is no environment is told to the author by whoever uses it.
+    if (typeof made?.reset !== "function") return made;
+    return new ManagedEnvironment(made, options);
+  };
+  return () => {
+    const made = factory();
+    return isThenable(made) ? made.then(wrap) : wrap(made);
+  };
+}
+
+class ManagedEnvironment implements Managed {
+  readonly #inner: Managed;
+  readonly #tasks: TaskProvider | undefined;
+  readonly #showScores: boolean;
+  readonly #limits: EpisodeLimits | undefined;
+  readonly step?: NonNullable<Managed["step"]>;
+  readonly tools?: object;
+  readonly afterTool?: NonNullable<Managed["afterTool"]>;
+  readonly render?: NonNullable<Managed["render"]>;
+  readonly actions?: NonNullable<Managed["actions"]>;
+
+  constructor(inner: Managed, { tasks, rubricScores = false, ...limits }: ManageOptions) {
+    this.#inner = inner;
+    this.#tasks = tasks;
+    this.#showScores = rubricScores;
+    if (limits.maxSteps !== undefined || limits.maxSeconds !== undefined) this.#limits = new EpisodeLimits(limits);
+    // What is missing is told to the author by whoever uses it.
+    if (typeof inner.step === "function") this.step = (action, context) => this.#step(action, context);
+    if (inner.tools !== undefined) this.tools = inner.tools;
+    if (inner.afterTool ?? inner.rubric ?? this.#limits)
+      this.afterTool = (call, context) => this.#afterTool(call, context);
+    if (inner.render !== undefined) this.render = inner.render.bind(inner);
+    if (inner.actions !== undefined) this.actions = inner.actions.bind(inner);
+  }
+
+  reset(request: Request): MaybePromise<Result> {
+    const begin = (task: unknown): MaybePromise<Result> => {
+      this.#inner.rubric?.reset();
+      this.#limits?.begin();
+      return this.#inner.reset(task === undefined ? request : Object.assign(request, { task }));
+    };
+    if (this.#tasks === undefined || (request.split === undefined && request.index === undefined)) {
+      return begin(undefined);
+    }
+    const task = findTask(this.#tasks, request);
+    return isThenable(task) ? task.then(begin) : begin(task);
+  }
+
+  #step(action: unknown, context: ScoreContext): MaybePromise<Result> {
+    const result = this.#inner.step?.(action, context) as MaybePromise<Result>;
+    const { rubric } = this.#inner;
+    const finish = (value: Result): MaybePromise<Result> => {
+      const limited = this.#limit(value);
+      return rubric === undefined ? limited : this.#score(rubric, { action, result: limited, context });
+    };
+    return isThenable(result) ? result.then(finish) : finish(result);
+  }
+
+  state(): MaybePromise<object> {
+    return this.#inner.state?.() ?? {};
+  }
+
+  close(): MaybePromise<void> {
+    return this.#inner.close?.();
+  }
+
+  /** A step that called a tool is scored like any other, unless it failed by no fault of the agent. */
+  #afterTool(call: ToolCall, context: ScoreContext): MaybePromise<ToolTransition> {
+    const told = this.#inner.afterTool?.(call, context) ?? {};
+    const { rubric } = this.#inner;
+    const { name, arguments: given, result = null, error = null } = call;
+    const action = { type: "call_tool", tool_name: name, arguments: given };
+    const finish = (outcome: ToolTransition): MaybePromise<ToolTransition> => {
+      const more = this.#limit(outcome);
+      if (rubric === undefined || !isAgentsDoing(call)) return more;
+      const scored = { ...more, observation: { tool_name: name, result, error } };
+      const rewarded = this.#score(rubric, { action, result: scored, context });
+      return isThenable(rewarded) ? rewarded.then(withoutObservation) : withoutObservation(rewarded);
+    };
+    return isThenable(told) ? told.then(finish) : finish(told);
+  }
+
+  /** What is no result is told to the author by the check that comes after. */
+  #limit<R>(result: R): R {
+    return this.#limits !== undefined && isObject(result) ? this.#limits.apply(result) : result;
+  }
+
+  #score(rubric: Rubric, { action, result, context }: Step): MaybePromise<Result> {
+    // What is no result is told to the author by the check that comes after.
+    if (!isObject(result) || !isObject(result.observation)) return result;
+    const reward = rubric.score(action, seen(result), context);
+    const show = (value: number): Result => this.#rewarded(result, value, rubric);
+    return isThenable(reward) ? reward.then(show) : show(reward);
+  }
+
+  #rewarded(result: Result, reward: number, rubric: Rubric): Result {
+    if (!this.#showScores) return { ...result, reward };
+    const scores = Object.fromEntries(rubric.namedRubrics().map(([path, { lastScore }]) => [path, lastScore]));
+    return { ...result, reward, metadata: { ...result.metadata, rubric_scores: scores } };
+  }
+}
+
+function withoutObservation({ observation: _toolsOwn, ...more }: Result): ToolTransition {
+  return more;
+}
+
+interface Step {
+  action: unknown;
+  result: Result;
+  context: ScoreContext;
+}
+
+/** The observation with what goes with it, as a rubric sees it. */
+function seen({ observation, reward = null, done, truncated, metadata }: Result): object {
+  return {
+    ...observation,
+    reward,
+    done: done === true || truncated === true,
+    metadata: truncated === true ? { ...metadata, truncated } : { ...metadata },
+  };
+}

@@ -1,0 +1,97 @@
+import { EnvError } from "../../errors.js";
+import { parseJson, TooDeepError } from "../../protocol/codec/json.js";
+import { isObject } from "../../util/is-object.js";
+import type { TaskList } from "./task-lists.js";
+import type { Task } from "./tasks.js";
+
+/**
+ * Tasks as JSON Lines: one object a line; blank lines do not count. Nothing is read before the first use, and a task is
+ * parsed each time it is asked for: the memory holds the bytes once, and where each line begins. A line that is no JSON
+ * object is an EnvError with its number. `name` is what errors call the text.
+ */
+export function parseJsonl(source: string | Uint8Array | (() => Uint8Array), name = "the tasks"): TaskList {
+  return new JsonlTasks(source, name);
+}
+
+const NEWLINE = 0x0a;
+const MAX_BYTES = 2 ** 32 - 1;
+
+class JsonlTasks implements TaskList {
+  #source: string | Uint8Array | (() => Uint8Array) | undefined;
+  #bytes: Uint8Array = new Uint8Array();
+  #starts = new Uint32Array();
+  readonly #name: string;
+
+  constructor(source: string | Uint8Array | (() => Uint8Array), name: string) {
+    this.#source = source;
+    this.#name = name;
+  }
+
+  get length(): number {
+    this.#load();
+    return this.#starts.length;
+  }
+
+  at(index: number): Task | undefined {
+    this.#load();
+    const start = this.#starts.at(index);
+    return start === undefined ? undefined : this.#parse(start);
+  }
+
+  #load(): void {
+    const source = this.#source;
+    if (source === undefined) return;
+    const bytes = typeof source === "string" ? new TextEncoder().encode(source) : source;
+    this.#bytes = typeof bytes === "function" ? bytes() : bytes;
+    if (this.#bytes.length > MAX_BYTES) throw new EnvError(`${this.#name}: more than ${MAX_BYTES} bytes; split it up`);
+    this.#starts = findLines(this.#bytes);
+    // A text is not kept beside its bytes.
+    this.#source = undefined;
+  }
+
+  #parse(start: number): Task {
+    const end = this.#bytes.indexOf(NEWLINE, start);
+    const line = this.#bytes.subarray(start, end < 0 ? undefined : end);
+    let value: unknown;
+    try {
+      value = parseJson(new TextDecoder("utf-8", { fatal: true }).decode(line));
+    } catch (cause) {
+      if (cause instanceof TooDeepError) throw this.#wrong(start, cause.message);
+      throw this.#wrong(start, cause instanceof SyntaxError ? "no JSON" : "no UTF-8", cause);
+    }
+    if (isObject(value)) return value;
+    throw this.#wrong(start, "no JSON object");
+  }
+
+  #wrong(start: number, reason: string, cause?: unknown): EnvError {
+    let line = 1;
+    for (let at = this.#bytes.indexOf(NEWLINE); at >= 0 && at < start; at = this.#bytes.indexOf(NEWLINE, at + 1))
+      line++;
+    return new EnvError(`${this.#name}, line ${line}: ${reason}`, { cause });
+  }
+}
+
+/** Where each line that is not blank begins. */
+function findLines(bytes: Uint8Array): Uint32Array<ArrayBuffer> {
+  let starts = new Uint32Array(1024);
+  let count = 0;
+  for (let start = 0; start < bytes.length; ) {
+    const found = bytes.indexOf(NEWLINE, start);
+    const end = found < 0 ? bytes.length : found;
+    if (!isBlank(bytes, start, end)) {
+      if (count === starts.length) {
+        const more = new Uint32Array(count * 2);
+        more.set(starts);
+        starts = more;
+      }
+      starts[count++] = start;
+    }
+    start = end + 1;
+  }
+  return starts.slice(0, count);
+}
+
+function isBlank(bytes: Uint8Array, start: number, end: number): boolean {
+  for (let at = start; at < end; at++) if ((bytes[at] as number) > 0x20) return false;
+  return true;
+}

@@ -1,0 +1,54 @@
+import { snapshot } from "../../util/snapshot.js";
+import { noSuchIndex, noSuchSplit, type Task, type TaskProvider } from "./tasks.js";
+
+/** The tasks of one split: an array, or what reads them when they are asked for. `at` counts as `Array.prototype.at` does. */
+export interface TaskList {
+  readonly length: number;
+  at(index: number): Task | undefined;
+}
+
+/** A provider that has every method, and answers at once. */
+export interface ListedTasks extends TaskProvider {
+  splits(): readonly string[];
+  list(split: string): Task[];
+  count(split: string): number;
+  get(split: string, index: number): Task;
+  range(split: string, start?: number, stop?: number): Task[];
+}
+
+/**
+ * A task provider over one list a split. Splits are asked for by name; one called `train` or `test` is of that type, all
+ * others are for validation.
+ * @throws TypeError when there is no split.
+ * @example createTasks({ train: [{ question: "1+1", answer: 2 }], test: parseJsonl(text) })
+ */
+export function createTasks(splits: Readonly<Record<string, TaskList>>): ListedTasks {
+  const lists = new Map(Object.entries(splits));
+  const names = [...lists.keys()];
+  if (names.length === 0) throw new TypeError("createTasks needs at least one split: createTasks({ train: [ … ] }).");
+  const listOf = (split: string): TaskList => {
+    const list = lists.get(split);
+    if (list === undefined) throw noSuchSplit(split, names);
+    return list;
+  };
+  const get = (split: string, index: number): Task => {
+    const list = listOf(split);
+    const task = index >= 0 ? list.at(index) : undefined;
+    if (task === undefined) throw noSuchIndex(split, index, list.length);
+    // An array gives the same object to every session, and one may write into it.
+    return snapshot(task);
+  };
+  const range = (split: string, start = 0, stop?: number): Task[] => {
+    const { length } = listOf(split);
+    const place = (at: number): number => (at < 0 ? Math.max(0, length + at) : Math.min(at, length));
+    const [from, to] = [place(start), place(stop ?? length)];
+    return Array.from({ length: Math.max(0, to - from) }, (_, i) => get(split, from + i));
+  };
+  return {
+    splits: () => names,
+    list: (split) => range(split),
+    count: (split) => listOf(split).length,
+    get,
+    range,
+  };
+}

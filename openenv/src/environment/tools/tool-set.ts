@@ -1,0 +1,81 @@
+import * as z from "zod";
+import type { ObjectSchema } from "../../contract/contract.js";
+import { renderTool, wrapsResult } from "../../contract/tools/tool-render.js";
+import { CALL_TOOL_ACTION, LIST_TOOLS_ACTION } from "../../contract/tools/tool-schemas.js";
+import type { ToolDeclaration, Tools } from "../../contract/tools/tools.js";
+import type { JsonObject } from "../../protocol/messages.js";
+import type { ToolEntry, ToolResult, ToolSummary } from "../../protocol/tools.js";
+import { createOutputCheck } from "../../validation/output.js";
+import { type Checked, parseInput, withFields } from "../../validation/parse-input.js";
+import type { Plain } from "../../validation/plain.js";
+import { type CheckedAction, createActionCheck } from "../../validation/validate.js";
+import { renderResult } from "./tool-result.js";
+
+/** The tools that are offered in one mode, ready to be called. Stateless; one serves all sessions. */
+export interface ToolSet {
+  /** For `tools/list`. */
+  readonly entries: readonly ToolEntry[];
+  /** For a `list_tools` step. */
+  readonly summaries: readonly ToolSummary[];
+  find(name: string): Tool | undefined;
+  /** Holds a `list_tools` or a `call_tool` action against its form. */
+  checkAction(action: JsonObject): Checked<CheckedAction>;
+}
+
+export interface Tool {
+  readonly name: string;
+  /** Milliseconds a call may take, if the author said so. */
+  readonly timeoutMs: number | undefined;
+  /** The arguments as the handler gets them. */
+  parse(given: JsonObject): Checked<JsonObject>;
+  /** What a client is told of what the handler returned. @throws InvalidOutputError when it is not what was declared. */
+  render(returned: unknown): Plain<ToolResult>;
+}
+
+/** Undefined for a contract without tools. */
+export function createToolSet(tools: Tools, mode: "simulation" | "production"): ToolSet | undefined {
+  const declared = Object.entries(tools);
+  if (declared.length === 0) return undefined;
+  const offered = declared.filter(([, tool]) => tool.mode === undefined || tool.mode === mode);
+  const checkList = createActionCheck(LIST_TOOLS_ACTION);
+  const checkCall = createActionCheck(CALL_TOOL_ACTION);
+  const rendered = offered.map(([name, tool]) => renderTool(name, tool));
+  const byName = new Map(offered.map(([name, tool]) => [name, createTool(name, tool)]));
+  return {
+    entries: rendered.map(({ entry }) => entry),
+    summaries: rendered.map(({ summary }) => summary),
+    find: (name) => byName.get(name),
+    checkAction: (action) => (action["type"] === "list_tools" ? checkList(action) : checkCall(action)),
+  };
+}
+
+const NO_INPUT = z.object({});
+
+function createTool(name: string, { input = NO_INPUT, output, timeoutMs }: ToolDeclaration): Tool {
+  const schema = z.compile(withFields(input, {}, z.never()));
+  const check = createCheck(name, output);
+  const wraps = output !== undefined && wrapsResult(output);
+  return {
+    name,
+    timeoutMs,
+    parse: (given) => parseInput(schema, given),
+    render(returned) {
+      const { value, nonFinite } = check(returned);
+      return { value: renderResult(value, { returned, nonFinite, wraps }), nonFinite };
+    },
+  };
+}
+
+/** Nothing returned is null. */
+function createCheck(name: string, output: z.ZodType | undefined): (returned: unknown) => Plain {
+  if (output instanceof z.ZodObject) {
+    const { catchall } = output.def;
+    const open = catchall !== undefined && catchall._zod.def.type !== "never";
+    return createOutputCheck(output as ObjectSchema, { name, open });
+  }
+  const wrapped = createOutputCheck(z.object({ result: output ?? z.unknown() }), { name, open: false });
+  return (returned) => {
+    const { value, nonFinite } = wrapped({ result: output === undefined ? (returned ?? null) : returned });
+    return { value: value["result"] ?? null, nonFinite };
+  };
+}

@@ -1,0 +1,53 @@
+import { isObject } from "../../util/is-object.js";
+import type { SchemaBody } from "../http.js";
+
+/**
+ * One text for all schemas that mean the same: keys sorted, sets (`required`, `enum`, `type`) sorted,
+ * titles, descriptions and examples left out because no client can break on them.
+ */
+export function canonicalSchemas(body: SchemaBody): string {
+  const parts = ["action", "observation", "reset_observation", "state", "tools"] as const;
+  const present = parts.filter((part) => body[part] !== undefined);
+  return `{${present.map((part) => `${JSON.stringify(part)}:${canonicalSchema(body[part])}`).join(",")}}`;
+}
+
+/** SHA-256 (hex) of {@link canonicalSchemas}. */
+export async function hashSchemas(body: SchemaBody): Promise<string> {
+  const bytes = new TextEncoder().encode(canonicalSchemas(body));
+  const digest = new Uint8Array(await globalThis.crypto.subtle.digest("SHA-256", bytes));
+  return Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+const COSMETIC = new Set(["title", "description", "examples", "$schema", "$comment", "deprecated"]);
+/** Their members are schemas by name: a field called `title` is no title. */
+const NAMED = new Set(["properties", "$defs", "definitions", "patternProperties", "dependentSchemas"]);
+/** Their values are data. */
+const DATA = new Set(["const", "default"]);
+const SETS = new Set(["required", "enum", "type"]);
+
+/** As {@link canonicalSchemas}, of one schema. */
+export function canonicalSchema(schema: unknown): string {
+  if (Array.isArray(schema)) return `[${schema.map(canonicalSchema).join(",")}]`;
+  if (typeof schema !== "object" || schema === null) return JSON.stringify(schema) ?? "null";
+  return sortedObject(schema, (key, value) => {
+    if (COSMETIC.has(key)) return undefined;
+    if (NAMED.has(key) && isObject(value)) return sortedObject(value, (_name, member) => canonicalSchema(member));
+    if (SETS.has(key) && Array.isArray(value)) return `[${value.map(canonicalData).sort().join(",")}]`;
+    return DATA.has(key) || SETS.has(key) ? canonicalData(value) : canonicalSchema(value);
+  });
+}
+
+function canonicalData(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonicalData).join(",")}]`;
+  if (isObject(value)) return sortedObject(value, (_key, member) => canonicalData(member));
+  return JSON.stringify(value) ?? "null";
+}
+
+function sortedObject(object: object, render: (key: string, value: unknown) => string | undefined): string {
+  const members: string[] = [];
+  for (const key of Object.keys(object).sort()) {
+    const text = render(key, (object as Record<string, unknown>)[key]);
+    if (text !== undefined) members.push(`${JSON.stringify(key)}:${text}`);
+  }
+  return `{${members.join(",")}}`;
+}

@@ -1,0 +1,56 @@
+import type { ClientContract, GenericContract } from "../../client/contract/contract.js";
+import type { ConnectOptions } from "../../client/options.js";
+import { connectStarted, type StartedClient } from "../connect-started.js";
+import { refuseUnknown } from "../lifecycle/check-options.js";
+import { startSpared } from "../lifecycle/prewarm.js";
+import type { Provider, StartOptions } from "../provider.js";
+import { dockerProvider } from "./docker-provider.js";
+
+/** Options of everything that starts an environment and connects to it. */
+export interface FromOptions<C extends ClientContract = GenericContract> extends StartOptions {
+  /** Types the client; without one it is generic, from the server's `/schema`. */
+  contract?: C | undefined;
+  /** How it is started. */
+  provider?: Provider | undefined;
+  /**
+   * Keeps so many more started, so that the next call with the same arguments and the same `provider` object has one at
+   * once. They end with this process or `closeSpares()`. Default 0.
+   */
+  prewarm?: number | undefined;
+  /** Options of the connection. */
+  connect?: Omit<ConnectOptions, "signal"> | undefined;
+}
+
+/** The names of all options. */
+const FROM_OPTIONS = [
+  "contract",
+  "provider",
+  "prewarm",
+  "connect",
+  "env",
+  "timeoutMs",
+  "signal",
+  "replicas",
+  "onProgress",
+] as const satisfies readonly (keyof FromOptions)[];
+
+/**
+ * Starts an image and opens one session of it. `close()` ends the session, stops the container and removes it. The
+ * provider is `dockerProvider()` unless told.
+ * @throws ConfigError for a wrong option, ProviderError when the start fails, and whatever `connect` throws; then nothing is left.
+ * @example
+ * await using env = await fromDockerImage("echo-env", { contract: echo });
+ * await env.reset();
+ */
+export async function fromDockerImage<C extends ClientContract = GenericContract>(
+  image: string,
+  options: FromOptions<C> = {},
+): Promise<StartedClient<C>> {
+  refuseUnknown("fromDockerImage()", options, FROM_OPTIONS);
+  const { contract, provider = DEFAULT, prewarm = 0, connect = {}, ...start } = options;
+  const started = await startSpared(provider, { image, ...start }, prewarm);
+  return connectStarted(started, contract, { ...connect, signal: start.signal });
+}
+
+/** One for all calls, so that they share their spares. */
+const DEFAULT = dockerProvider();

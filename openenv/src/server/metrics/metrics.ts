@@ -1,0 +1,165 @@
+import type { WireCode } from "../../protocol/messages.js";
+import { boundary } from "../../session/statistics/histogram.js";
+import { REFUSAL_REASONS } from "../../session/statistics/statistics.js";
+import type { FleetReport, HistogramReport, WorkerReport } from "../../session/statistics/worker-report.js";
+import { packageVersion } from "../../util/package-version.js";
+import type { ServerContext } from "../context.js";
+
+type Labels = Record<string, string>;
+
+/** Exactly one of the three members says what one worker has; none for what is not of a worker. */
+interface Metric {
+  type: "counter" | "gauge" | "histogram";
+  help: string;
+  /** Null where it is not known. */
+  value?: (report: WorkerReport) => number | null;
+  /** By further labels; every combination is there from the start, so that the first increase counts. */
+  series?: (report: WorkerReport) => [Labels, number][];
+  histogram?: (report: WorkerReport) => HistogramReport;
+}
+
+/** Whose an error is: `client` for a mistake in a message, `server` for what fails here, `capacity` for want of room. */
+const FAULTS: Readonly<Record<WireCode, "client" | "server" | "capacity">> = {
+  INVALID_JSON: "client",
+  UNKNOWN_TYPE: "client",
+  VALIDATION_ERROR: "client",
+  SESSION_ERROR: "client",
+  UNAUTHORIZED: "client",
+  FORBIDDEN: "client",
+  EXECUTION_ERROR: "server",
+  TIMEOUT: "server",
+  HOST_LOST: "server",
+  FACTORY_ERROR: "server",
+  CAPACITY_REACHED: "capacity",
+};
+
+/** The names of `GET /metrics`; but for the first three all have the label `worker`. */
+export const METRICS = {
+  openenv_info: { type: "gauge", help: "Always 1; the labels say what is served by which version." },
+  openenv_workers: { type: "gauge", help: "Processes that serve and answered." },
+  openenv_worker_restarts_total: { type: "counter", help: "Workers that were lost and replaced." },
+  openenv_sessions: { type: "gauge", help: "Open sessions.", value: ({ worker }) => worker.sessions },
+  openenv_sessions_unclaimed: {
+    type: "gauge",
+    help: "Open sessions that end when another client needs room: their clients have not used them, or left an HTTP session idle.",
+    value: ({ worker }) => worker.unclaimed,
+  },
+  openenv_sessions_max: { type: "gauge", help: "Capacity, in sessions.", value: ({ worker }) => worker.max_sessions },
+  openenv_sessions_opened_total: { type: "counter", help: "Sessions that were opened.", value: ({ opened }) => opened },
+  openenv_sessions_waiting: { type: "gauge", help: "Peers that wait for one.", value: ({ worker }) => worker.waiting },
+  openenv_session_wait_seconds: {
+    type: "histogram",
+    help: "How long peers that got a session had waited for it in the queue.",
+    histogram: ({ session_wait }) => session_wait,
+  },
+  openenv_queue_size: { type: "gauge", help: "Peers that may wait.", value: ({ queue_size }) => queue_size },
+  openenv_refusals_total: {
+    type: "counter",
+    help: "Sessions and connections that were refused, by reason.",
+    series: ({ refusals }) => REFUSAL_REASONS.map((reason) => [{ reason }, refusals[reason] ?? 0]),
+  },
+  openenv_draining: {
+    type: "gauge",
+    help: "1 while the server drains or stops.",
+    value: ({ draining }) => Number(draining),
+  },
+  openenv_paused: { type: "gauge", help: "1 while an operator has paused it.", value: ({ paused }) => Number(paused) },
+  openenv_steps_total: { type: "counter", help: "Steps that were answered.", value: ({ worker }) => worker.steps },
+  openenv_step_duration_seconds: {
+    type: "histogram",
+    help: "From a step's arrival to its answer, without the wire.",
+    histogram: ({ latency }) => latency,
+  },
+  openenv_step_wait_seconds: {
+    type: "histogram",
+    help: "The part of it from the arrival to the start; before the first scrape without the time in the kernel.",
+    histogram: ({ step_wait }) => step_wait,
+  },
+  openenv_reset_duration_seconds: {
+    type: "histogram",
+    help: "From a reset's arrival to its answer, without the wire.",
+    histogram: ({ resets }) => resets,
+  },
+  openenv_errors_total: {
+    type: "counter",
+    help: "Errors that clients were told, by code and by whose fault it is.",
+    series: ({ errors }) => WIRE_CODES.map((code) => [{ code, fault: FAULTS[code] }, errors[code] ?? 0]),
+  },
+  openenv_values_not_finite_total: {
+    type: "counter",
+    help: "NaN and infinities of environments that were sent as null.",
+    value: ({ non_finite }) => non_finite,
+  },
+  openenv_websockets: { type: "gauge", help: "Open WebSockets.", value: ({ worker }) => worker.sockets },
+  openenv_event_loop_lag_seconds: {
+    type: "histogram",
+    help: "How late the event loop was at most in each second, from the first scrape on.",
+    histogram: ({ loop_lag }) => loop_lag,
+  },
+  process_cpu_seconds_total: { type: "counter", help: "CPU seconds used.", value: ({ worker }) => worker.cpu_s },
+  process_resident_memory_bytes: { type: "gauge", help: "Resident memory.", value: ({ worker }) => worker.rss_bytes },
+  process_open_fds: { type: "gauge", help: "Open file descriptors.", value: ({ worker }) => worker.descriptors },
+  process_max_fds: { type: "gauge", help: "Limit of them.", value: ({ worker }) => worker.max_descriptors },
+  process_start_time_seconds: {
+    type: "gauge",
+    help: "When the process began, in Unix seconds.",
+    value: ({ worker }) => Math.round(Date.now() / 1000 - worker.uptime_s),
+  },
+} as const satisfies Record<string, Metric>;
+
+const WIRE_CODES = Object.keys(FAULTS) as (keyof typeof FAULTS)[];
+
+/** Of the buckets that are kept, what a scrape gets: an octave each, from 16 µs to 524 s. */
+const FIRST_LE_MS = 2 ** -6;
+const LAST_LE_MS = 2 ** 19;
+
+/** The text format 0.0.4 of Prometheus. */
+export function renderMetrics({ reports, restarts }: FleetReport, { runtime }: Pick<ServerContext, "runtime">): string {
+  const { contract } = runtime.definition;
+  const ofAll: Record<string, string> = {
+    openenv_info: sample(
+      "openenv_info",
+      { environment: contract.name, version: packageVersion(), mode: runtime.mode },
+      1,
+    ),
+    openenv_workers: sample("openenv_workers", {}, reports.length),
+    openenv_worker_restarts_total: sample("openenv_worker_restarts_total", {}, restarts),
+  };
+  const lines = Object.entries(METRICS).flatMap(([name, metric]: [string, Metric]) => {
+    const samples = ofAll[name] ?? reports.flatMap((report) => renderWorker(name, metric, report));
+    return samples.length === 0
+      ? []
+      : [`# HELP ${name} ${metric.help}`, `# TYPE ${name} ${metric.type}`, samples].flat();
+  });
+  return `${lines.join("\n")}\n`;
+}
+
+function renderWorker(name: string, { value, series, histogram }: Metric, report: WorkerReport): string[] {
+  const labels = { worker: String(report.worker.worker) };
+  if (histogram !== undefined) return renderHistogram(name, labels, histogram(report));
+  if (series !== undefined) return series(report).map(([more, count]) => sample(name, { ...labels, ...more }, count));
+  const found = value?.(report) ?? null;
+  return found === null ? [] : [sample(name, labels, found)];
+}
+
+function renderHistogram(name: string, labels: Labels, { counts, sum_ms }: HistogramReport): string[] {
+  const lines: string[] = [];
+  let below = 0;
+  for (const [bucket, count] of counts.entries()) {
+    below += count;
+    const le = boundary(bucket);
+    const isShown = Number.isInteger(Math.log2(le)) && le >= FIRST_LE_MS && le <= LAST_LE_MS;
+    if (isShown) lines.push(sample(`${name}_bucket`, { ...labels, le: String(le / 1000) }, below));
+  }
+  lines.push(sample(`${name}_bucket`, { ...labels, le: "+Inf" }, below));
+  return [...lines, sample(`${name}_sum`, labels, sum_ms / 1000), sample(`${name}_count`, labels, below)];
+}
+
+function sample(name: string, labels: Labels, value: number): string {
+  const pairs = Object.entries(labels).map(([key, text]) => `${key}="${escapeLabel(text)}"`);
+  return `${name}${pairs.length === 0 ? "" : `{${pairs.join(",")}}`} ${value}`;
+}
+
+function escapeLabel(text: string): string {
+  return text.replaceAll("\\", "\\\\").replaceAll("\n", "\\n").replaceAll('"', '\\"');
+}

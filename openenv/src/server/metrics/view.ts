@@ -1,0 +1,66 @@
+import type { ErrorData } from "../../protocol/messages.js";
+import type { SessionQuery } from "../../protocol/session-query.js";
+import { MAX_TOLD_ERRORS, type ServerView } from "../../protocol/web.js";
+import { totalCapacity } from "../../session/registry/capacity.js";
+import { addCounts, percentile } from "../../session/statistics/histogram.js";
+import { sortSessions } from "../../session/statistics/pick-sessions.js";
+import type { FleetReport, WorkerReport } from "../../session/statistics/worker-report.js";
+import { packageVersion } from "../../util/package-version.js";
+import type { ServerContext } from "../context.js";
+import { makeReport } from "./report.js";
+
+/** Asks every worker; one that does not answer is among the silent ones. */
+export async function askAll(context: ServerContext, query: SessionQuery): Promise<FleetReport> {
+  if (context.fleet !== undefined) return context.fleet.reports(query);
+  return { reports: [await makeReport(context, query)], silent: [], restarts: 0, lost: [] };
+}
+
+/** The body of `GET /web/server`. */
+export function renderView(
+  { reports, silent, restarts, lost }: FleetReport,
+  context: ServerContext,
+  query: SessionQuery,
+): ServerView {
+  const workers = reports.map(({ worker }) => worker).sort((a, b) => a.worker - b.worker);
+  // Which sessions of a silent one could end to make room is not known.
+  const all = [...workers, ...silent.map((one) => ({ ...one, unclaimed: 0 }))];
+  const sum = (value: (report: WorkerReport) => number): number =>
+    reports.reduce((total, one) => total + value(one), 0);
+  const latency = addCounts(reports.map(({ recent_latency }) => recent_latency));
+  const [p50, p99] = [percentile(latency, 0.5), percentile(latency, 0.99)];
+  // The newest first, also of those of one moment.
+  const recent = [...reports.flatMap(({ recent_errors }) => recent_errors), ...lost].reverse();
+  const sessions = reports.flatMap((report) => report.sessions);
+  const at = Date.now() / 1000;
+  return {
+    at,
+    server_version: packageVersion(),
+    mode: context.runtime.mode,
+    uptime_s: Math.max(0, ...workers.map(({ uptime_s }) => uptime_s)),
+    capacity: totalCapacity(all.map((one) => ({ ...one, active: one.sessions, max: one.max_sessions }))),
+    stepping: sum(({ stepping }) => stepping),
+    waiting: sum(({ worker }) => worker.waiting),
+    queue_size: sum(({ queue_size }) => queue_size),
+    steps: sum(({ worker }) => worker.steps),
+    steps_per_second: sum(({ worker }) => worker.steps_per_second),
+    latency_ms: p50 === null || p99 === null ? null : { p50, p99 },
+    errors: sumErrors(reports),
+    recent_errors: recent.sort((a, b) => b.at - a.at).slice(0, MAX_TOLD_ERRORS),
+    workers,
+    silent_workers: silent.sort((a, b) => a.worker - b.worker),
+    restarts,
+    sessions: sortSessions(sessions, query, at).slice(0, query.limit),
+    found_sessions: sum(({ found }) => found),
+    limits: context.limits,
+  };
+}
+
+function sumErrors(reports: readonly WorkerReport[]): ServerView["errors"] {
+  const sums: Partial<Record<ErrorData["code"], number>> = {};
+  for (const { errors } of reports) {
+    for (const [code, count] of Object.entries(errors) as [ErrorData["code"], number][]) {
+      sums[code] = (sums[code] ?? 0) + count;
+    }
+  }
+  return sums;
+}

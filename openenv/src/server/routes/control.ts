@@ -1,0 +1,159 @@
+import type { JsonObject, ObservationData, ServerMessage } from "../../protocol/messages.js";
+import { type DispatchOptions, dispatch } from "../../session/messages/dispatch.js";
+import { Refusal } from "../../session/refusal.js";
+import type { Session } from "../../session/session.js";
+import { readBody } from "../http/body.js";
+import { BodyFields } from "../http/fields.js";
+import { findSession, knownSession, markSession, namedSession } from "../http/http-session.js";
+import { sendFailure, sendInvalid, sendJson } from "../http/respond.js";
+import { type Exchange, type Handler, type Route, withBody } from "../http/router.js";
+
+/** `/reset`, `/step` and `/state`: stateful when a session is named, else each with an environment of its own. */
+export const CONTROL_ROUTES: Record<string, Route> = {
+  "/reset": { POST: atOwner(refusable(reset)) },
+  "/step": { POST: atOwner(refusable(step)) },
+  "/state": { GET: atOwner(refusable(state)) },
+};
+
+function reset(exchange: Exchange): Promise<void> {
+  return withBody(exchange, async (body = {}, text) => {
+    const { sessions } = exchange.context;
+    const message = { type: "reset", data: body } as const;
+    const known = knownSession(exchange);
+    if (known !== undefined) return send(exchange, known, await dispatch(known, message, givenUpWith(exchange)));
+    // What is wrong with the request is said before another session is ended to make room.
+    const checked = exchange.context.runtime.validator.reset(body);
+    if (!checked.ok)
+      return sendInvalid(
+        exchange,
+        checked.issues.map((issue) => ({ ...issue, loc: ["body", ...issue.loc] })),
+      );
+    if (forwardToRoom(exchange, text)) return;
+    const session = await sessions.openIfRoom();
+    if (session === null) {
+      return withThrowaway(exchange, (own) => {
+        exchange.context.runtime.statistics.countRefusal("http_reset");
+        return dispatch(own, message, {});
+      });
+    }
+    const reply = await dispatch(session, message, givenUpWith(exchange));
+    if (reply.type === "error" || exchange.response.closed) sessions.end(session, "its first reset failed");
+    else sessions.markUnclaimed(session);
+    send(exchange, reply.type === "error" ? null : session, reply);
+  });
+}
+
+function step(exchange: Exchange): Promise<void> {
+  return withBody(exchange, async (body) => {
+    if (body === undefined) {
+      return sendInvalid(exchange, [{ type: "missing", loc: ["body"], msg: "Field required", input: null }]);
+    }
+    const fields = new BodyFields(body);
+    const message = { type: "step", data: fields.object("action") } as const;
+    const timeout = fields.optionalPositive("timeout_s");
+    const timeoutMs = timeout === undefined ? undefined : timeout * 1000;
+    const options = { timeoutMs, requestId: fields.optionalString("request_id", 255) };
+    if (fields.issues.length > 0) return sendInvalid(exchange, fields.issues);
+    const named = namedSession(exchange);
+    if (named !== undefined) {
+      const session = findSession(exchange, named);
+      return send(exchange, session, await dispatch(session, message, { ...options, ...givenUpWith(exchange) }));
+    }
+    await withThrowaway(exchange, async (own) => {
+      const begun = await dispatch(own, { type: "reset", data: {} }, options);
+      return begun.type === "error" ? begun : dispatch(own, message, options);
+    });
+  });
+}
+
+async function state(exchange: Exchange): Promise<void> {
+  const named = namedSession(exchange);
+  if (named === undefined) return withThrowaway(exchange, (own) => dispatch(own, { type: "state" }, {}));
+  const session = findSession(exchange, named);
+  send(exchange, session, await dispatch(session, { type: "state" }, givenUpWith(exchange)));
+}
+
+type MaybePromise<T> = T | Promise<T>;
+
+/** Uses an environment for this request alone; it ends with the answer, or when the client leaves before. */
+export async function withThrowaway(
+  exchange: Exchange,
+  use: (session: Session) => MaybePromise<ServerMessage>,
+): Promise<void> {
+  const { sessions } = exchange.context;
+  const session = await sessions.openThrowaway();
+  const end = (): void => sessions.end(session, "the request has ended");
+  if (exchange.response.closed) return end();
+  exchange.response.once("close", end);
+  send(exchange, null, await use(session));
+}
+
+/** A client that leaves gives its call up; the session stays. */
+export function givenUpWith({ response, arrivedAt }: Exchange): DispatchOptions {
+  return { arrivedAt, whenGone: (giveUp) => response.once("close", giveUp) };
+}
+
+export function send(
+  exchange: Exchange,
+  session: Session | null,
+  reply: ServerMessage,
+  toBody: (data: ObservationData) => object = httpObservation,
+): void {
+  const { response, context } = exchange;
+  markSession(exchange, session);
+  if (reply.type === "error") {
+    const { errors } = reply.data;
+    if (errors === undefined) return sendFailure(exchange, reply.data, session ?? undefined);
+    const detail = errors.map((issue) => ({ ...issue, loc: bodyPath(exchange, issue.loc) }));
+    return sendInvalid(exchange, detail, session ?? undefined);
+  }
+  const body = reply.type === "observation" ? toBody(reply.data) : reply.data;
+  sendJson(response, 200, body, context.runtime.maxAnswerBytes);
+}
+
+/** Paths lead from the body on, for both stages alike: `["body", "action", "amount"]`, `["body", "seed"]`. */
+function bodyPath({ path }: Exchange, loc: (string | number)[]): (string | number)[] {
+  return path.endsWith("/step") ? ["body", "action", ...loc] : ["body", ...loc.slice(1)];
+}
+
+/** Over HTTP the four keys are always there, and the reward is a number or null. */
+function httpObservation({ observation, reward, done, metadata }: ObservationData): JsonObject {
+  return {
+    observation,
+    reward: typeof reward === "boolean" ? Number(reward) : reward,
+    done,
+    metadata: metadata ?? null,
+  };
+}
+
+/** A session lives where it was opened: a request that names another server's is answered there. */
+export function atOwner(handler: Handler): Handler {
+  return async (exchange) => {
+    const { request, response, context } = exchange;
+    const named = context.fleet && namedSession(exchange);
+    const owner = named && context.fleet?.ownerOf(named.id);
+    if (owner === undefined) return handler(exchange);
+    const body = await readBody(exchange);
+    context.fleet?.forward(owner, { request, response, body: body.toString(), named: true });
+  };
+}
+
+/** True when another server of the fleet, which has room for a session, answers instead; `body` is what the client sent. */
+export function forwardToRoom({ request, response, context, forwarded }: Exchange, body: string): boolean {
+  const roomier = forwarded ? undefined : context.fleet?.withRoom();
+  if (roomier === undefined) return false;
+  context.fleet?.forward(roomier, { request, response, body, named: false });
+  return true;
+}
+
+export function refusable(handler: (exchange: Exchange) => Promise<void>): Handler {
+  return async (exchange) => {
+    try {
+      await handler(exchange);
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      markSession(exchange, null);
+      sendFailure(exchange, error.data);
+    }
+  };
+}

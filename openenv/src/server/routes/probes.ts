@@ -1,0 +1,24 @@
+import type { LivenessBody, NotReadyReason, ReadinessBody } from "../../protocol/http.js";
+import { sendJson } from "../http/respond.js";
+import type { Exchange, Route } from "../http/router.js";
+
+/** What an orchestrator asks: whether to restart the server, and whether to send it new sessions. */
+export const PROBE_ROUTES: Record<string, Route> = {
+  "/livez": { GET: live },
+  "/readyz": { GET: ready },
+};
+
+/** Every process that serves answers this in its event loop: when none does, no session of the server is served. */
+function live({ response }: Exchange): void {
+  sendJson(response, 200, { status: "alive" } satisfies LivenessBody);
+}
+
+/** `?exclude=full` leaves a reason out: a full server that loses its address also loses the HTTP sessions it has. */
+function ready({ request, response, context }: Exchange): void {
+  const excluded = new URL(request.url ?? "/", "http://localhost").searchParams.getAll("exclude");
+  const { draining, sessions } = context;
+  const state: Record<NotReadyReason, boolean> = { draining, paused: sessions.paused, full: sessions.isFull };
+  const reasons = (Object.keys(state) as NotReadyReason[]).filter((name) => state[name] && !excluded.includes(name));
+  const body: ReadinessBody = { status: reasons.length === 0 ? "ready" : "not ready", reasons };
+  sendJson(response, reasons.length === 0 ? 200 : 503, body);
+}

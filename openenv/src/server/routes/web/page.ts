@@ -1,0 +1,57 @@
+import { fileURLToPath } from "node:url";
+import { renderResetOptions } from "../../../contract/json-schema/schema.js";
+import { parseSessionQuery } from "../../../protocol/session-query.js";
+import type { WebInfo } from "../../../protocol/web.js";
+import { packageVersion } from "../../../util/package-version.js";
+import type { WebSettings } from "../../context.js";
+import { sendJson } from "../../http/respond.js";
+import type { Exchange } from "../../http/router.js";
+import { askAll, renderView } from "../../metrics/view.js";
+import { renderMetadata } from "../metadata.js";
+import { Assets } from "./assets.js";
+import { secureHeaders } from "./headers.js";
+
+/** Built with the package. */
+const assets = new Assets(fileURLToPath(new URL("../../../web-assets/", import.meta.url)));
+
+/** A file of the page, or the page itself. */
+export function asset({ request, response, path, context }: Exchange): Promise<void> {
+  secureHeaders(response, settings(context).spaceId);
+  return assets.send(path.slice("/web/".length), request, response);
+}
+
+export async function info({ response, context }: Exchange): Promise<void> {
+  const { runtime, rights, sessions } = context;
+  const { contract, tasks, stepBeforeReset } = runtime.definition;
+  const { readme, spaceId } = settings(context);
+  const { contract: _fingerprint, readme_content: _shown, ...metadata } = await renderMetadata(runtime.definition);
+  const body: WebInfo = {
+    server_version: packageVersion(),
+    mode: runtime.mode,
+    guarded: runtime.guarded,
+    ...metadata,
+    readme,
+    tools: runtime.tools !== undefined,
+    tools_only: contract.toolsOnly,
+    tasks: tasks !== undefined,
+    reset_options: renderResetOptions(contract.reset),
+    step_before_reset: stepBeforeReset === "allow",
+    capacity: sessions.capacity(),
+    max_message_bytes: context.maxMessageBytes,
+    has_operator: rights.hasOperator,
+    space_id: spaceId,
+  };
+  response.setHeader("cache-control", "no-store");
+  sendJson(response, 200, body);
+}
+
+export async function server({ request, response, context }: Exchange): Promise<void> {
+  const query = parseSessionQuery(new URL(request.url ?? "/", "http://localhost").searchParams);
+  response.setHeader("cache-control", "no-store");
+  sendJson(response, 200, renderView(await askAll(context, query), context, query));
+}
+
+/** The routes are there only with it. */
+function settings({ web }: Exchange["context"]): WebSettings {
+  return web ?? { readme: null, spaceId: null };
+}

@@ -1,0 +1,29 @@
+import { forOperators } from "../../http/operator.js";
+import type { Exchange, Handler, Route } from "../../http/router.js";
+
+/** What the page is made of: all that has a suffix. */
+export const WEB_FILE = /^\/web\/.+\.\w+$/;
+export const WEB_ASSET: Route = { GET: lazily(async () => (await page()).asset) };
+
+/** The page and what it asks at its start. */
+export const WEB_ROUTES: Record<string, Route> = {
+  "/": { GET: toPage },
+  "/web": { GET: toPage },
+  "/web/": WEB_ASSET,
+  "/web/info": { GET: lazily(async () => (await page()).info) },
+  "/web/server": { GET: forOperators(lazily(async () => (await page()).server)) },
+};
+
+/** Relative, so that it stays below the prefix of a proxy. */
+function toPage({ response }: Exchange): void {
+  response.writeHead(307, { location: "web/", "content-length": 0 }).end();
+}
+
+/** A server that nobody looks at does not load what it would be shown with. */
+function lazily(load: () => Promise<Handler>): Handler {
+  return async (exchange) => (await load())(exchange);
+}
+
+function page(): Promise<typeof import("./page.js")> {
+  return import("./page.js");
+}

@@ -1,0 +1,161 @@
+import { CLOSE_CODES, type Extension } from "../../protocol/messages.js";
+import type { Refusal } from "../../session/refusal.js";
+import type { Sessions } from "../../session/registry/sessions.js";
+import type { Session } from "../../session/session.js";
+import { isThenable } from "../../util/async/thenable.js";
+import { Batch } from "./batch.js";
+import { Inflow, type InflowParts } from "./flow/inflow.js";
+import type { Answer } from "./format.js";
+import type { Conversation, SocketProtocol } from "./protocol.js";
+
+const SHUTTING_DOWN = "the server is shutting down";
+
+export interface ConnectionParts extends InflowParts {
+  protocol: SocketProtocol;
+  sessions: Sessions;
+  /** The upgrade carried the orchestrator's token. */
+  orchestrator: boolean;
+}
+
+/**
+ * One socket: its frames are answered one at a time, in order. It has a session of its own, is attached to a named one,
+ * or carries a batch of sessions.
+ */
+export class Connection extends Inflow implements Conversation {
+  /** Set from {@link start} on, while frames are answered. */
+  session!: Session;
+  batch: Batch | undefined;
+  extensions: readonly Extension[] = [];
+  /** The first answer has been sent. */
+  answered = false;
+  missedPings = 0;
+  /** Tells the peer its place in the queue; only one that asked for views is told. */
+  queued: ((place: number) => void) | undefined;
+  /** The upgrade carried the orchestrator's token. */
+  readonly orchestrator: boolean;
+  readonly #protocol: SocketProtocol;
+  readonly #sessions: Sessions;
+  #owns = true;
+  #goingAway = false;
+
+  constructor(parts: ConnectionParts) {
+    super(parts);
+    this.#protocol = parts.protocol;
+    this.#sessions = parts.sessions;
+    this.orchestrator = parts.orchestrator;
+  }
+
+  /** Opens the session, or attaches to the named one, then handles what has come in meanwhile. */
+  start(sessionId: string | null): void {
+    const { ws } = this;
+    const sessions = this.#sessions;
+    this.#owns = sessionId === null;
+    const { queued } = this.#protocol;
+    if (queued && this.extensions.includes("view")) this.queued = (place) => ws.send(queued(place));
+    if (this.extensions.includes("batch")) {
+      if (sessionId === null) {
+        this.batch = new Batch(sessions);
+        return this.unblock();
+      }
+      this.extensions = this.extensions.filter((name) => name !== "batch");
+    }
+    try {
+      const opened = sessionId === null ? sessions.open(this) : sessions.named.attach(sessionId);
+      if (!isThenable(opened)) return this.#adopt(opened);
+      const refuse = (error: Refusal): void => this.#refuse(error);
+      opened.then((session) => this.#adopt(session), refuse);
+    } catch (error) {
+      this.#refuse(error as Refusal);
+    }
+  }
+
+  /** The socket has closed. */
+  gone(reason: string): void {
+    this.closed(reason);
+    this.release();
+  }
+
+  /** The slot is freed now, also when a step is still running. */
+  closed(reason: string): void {
+    this.forget();
+    if (this.ended) return;
+    this.ended = true;
+    const why = this.#goingAway ? SHUTTING_DOWN : reason;
+    if (this.batch !== undefined) this.batch.end(why);
+    else if (this.session === undefined) this.#sessions.leave(this);
+    else if (this.#owns) this.#sessions.end(this.session, why);
+    else this.#sessions.detach(this.session);
+  }
+
+  /** The server stops: closes as soon as the answer in flight is out. */
+  goAway(): void {
+    this.#goingAway = true;
+    // One that waits for its session has nothing in flight.
+    const isIdle = (!this.blocked && !this.scheduled) || (this.session === undefined && this.batch === undefined);
+    if (isIdle) this.ws.close(CLOSE_CODES.restart, SHUTTING_DOWN);
+  }
+
+  #refuse(refusal: Refusal): void {
+    this.ended = true;
+    this.answered = true;
+    this.send(this.#protocol.refuse(refusal));
+    this.ws.close(CLOSE_CODES.normal);
+  }
+
+  #adopt(session: Session): void {
+    this.session = session;
+    if (this.ended) {
+      this.#sessions.end(session, "disconnected");
+      return;
+    }
+    if (session.state !== "ready") return this.#sessionEnded("the session was ended while it was opened");
+    session.attached = true;
+    if (this.#owns) {
+      session.client = this.#protocol.client;
+      session.ofOrchestrator = this.orchestrator;
+      this.#sessions.markUnclaimed(session);
+    }
+    session.onEnded = (reason) => this.#sessionEnded(reason);
+    this.unblock();
+  }
+
+  /** Something else than this socket ended the session: no frame may say so, the close code does. */
+  #sessionEnded(reason: string): void {
+    if (this.ended) return;
+    this.ended = true;
+    this.ws.close(CLOSE_CODES.sessionEnded, reason);
+  }
+
+  protected handle(data: Buffer | string, isBinary: boolean): void {
+    const protocol = this.#protocol;
+    const answer =
+      isBinary && typeof data !== "string" ? protocol.binary(this, data) : protocol.answer(this, data.toString());
+    if (isThenable(answer)) {
+      this.blocked = true;
+      void answer.then((late) => {
+        this.#deliver(late);
+        if (!this.waitForDrain()) this.unblock();
+      });
+    } else {
+      this.#deliver(answer);
+      this.waitForDrain();
+    }
+  }
+
+  protected idle(): void {
+    if (this.#goingAway) this.goAway();
+  }
+
+  protected override isHeavy(bytes: number): boolean {
+    return this.batch !== undefined || super.isHeavy(bytes);
+  }
+
+  #deliver(answer: Answer | null): void {
+    if (answer !== null) {
+      this.answered = true;
+      return this.send(answer);
+    }
+    this.ws.close(CLOSE_CODES.normal);
+    this.closed("closed by the client");
+  }
+}

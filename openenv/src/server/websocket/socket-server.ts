@@ -1,0 +1,228 @@
+import type { IncomingMessage } from "node:http";
+import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
+import { WebSocket, WebSocketServer } from "ws";
+import { CLOSE_CODES, EXTENSIONS, EXTENSIONS_KEY, type Extension } from "../../protocol/messages.js";
+import { VIEW_KEY } from "../../protocol/web.js";
+import type { Registry } from "../../session/registry/registry.js";
+import { CLIENTS_ONLY, selectSubprotocol } from "../access/rights.js";
+import type { ServerContext } from "../context.js";
+import { Connection } from "./connection.js";
+import { Heartbeat } from "./flow/heartbeat.js";
+import { UnfinishedFrames } from "./flow/unfinished-frames.js";
+import { createFrameProtocol } from "./frames.js";
+import type { SocketProtocol } from "./protocol.js";
+import { refuseUpgrade } from "./refuse-upgrade.js";
+import { createRpcProtocol } from "./rpc-frames.js";
+
+/** How long a close frame has to get out. */
+const FAREWELL_MS = 100;
+/** A peer that takes none of its answers has as many ping intervals as this. */
+const STALLED_PINGS = 3;
+/**
+ * A message may arrive in pieces of this size on average, and in a few that are smaller: each piece that is kept costs
+ * some 400 bytes besides its content. Packets of an ordinary network bring more.
+ */
+const LEAST_PIECE = 1024;
+const MIN_PIECES = 1024;
+
+const NO_DESCRIPTORS = "the server can hold no more connections: try again later";
+
+/** Its connection sits on the socket: no closure and no map entry a session. */
+class SessionSocket extends WebSocket {
+  connection!: Connection;
+  group!: Registry<SessionSocket>;
+  slot = -1;
+}
+
+export interface SocketServer {
+  /** Takes an upgrade request, or refuses it with an HTTP status. */
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
+  /** Takes an upgrade that another server of the fleet has checked and passed on. */
+  take(request: IncomingMessage, socket: Duplex, head: Buffer): void;
+  /** Tells every peer that the server stops, each when its answer in flight is out. */
+  goAway(): void;
+  /** Sockets that are still open. */
+  readonly open: number;
+  /** Closes what is left with a code, whatever is in flight; resolves when it is gone. */
+  cut(): Promise<void>;
+  close(): void;
+}
+
+/** Takes the WebSockets of one more path, which carry no frames of a session. */
+export interface SocketRoute {
+  readonly path: string;
+  /** The id of the session that a request names: another server of the fleet may have it. */
+  sessionId(request: IncomingMessage): string | null;
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
+  readonly open: number;
+  goAway(): void;
+  cut(): void;
+}
+
+/** WebSocket `/ws` and `/mcp`, and what is `mounted`. */
+export function createSocketServer(context: ServerContext, mounted: readonly SocketRoute[] = []): SocketServer {
+  const { runtime, sessions } = context;
+  const protocols: Record<string, SocketProtocol> = {
+    "/ws": createFrameProtocol(runtime, sessions),
+    "/mcp": createRpcProtocol(runtime, sessions),
+  };
+  const heartbeat = new Heartbeat<SessionSocket>(context.pingIntervalMs);
+  const { backlog, maxMessageBytes, runQueue } = context;
+  const limits = { backlog, stallMs: STALLED_PINGS * context.pingIntervalMs, runQueue };
+  const unfinished = new UnfinishedFrames(backlog, heartbeat);
+  const server = new WebSocketServer<typeof SessionSocket>({
+    noServer: true,
+    clientTracking: false,
+    perMessageDeflate: false,
+    maxPayload: maxMessageBytes,
+    maxBufferedChunks: Math.max(MIN_PIECES, Math.ceil(maxMessageBytes / LEAST_PIECE)),
+    autoPong: false,
+    WebSocket: SessionSocket,
+    handleProtocols: selectSubprotocol,
+  });
+
+  const find = (request: IncomingMessage): Target | undefined => {
+    const { url = "/" } = request;
+    const target = parseTarget(url, protocols);
+    if (target !== undefined) return target;
+    const route = mounted.find(({ path }) => url === path || url.startsWith(`${path}?`));
+    return route && { handler: route, sessionId: route.sessionId(request), extensions: [] };
+  };
+
+  const open = (target: Target, { request, socket, head }: Upgrade): void => {
+    if (context.descriptors.areShort(socket)) {
+      return refuseUpgrade(socket, "503 Service Unavailable", NO_DESCRIPTORS);
+    }
+    const { handler } = target;
+    if ("upgrade" in handler) return handler.upgrade(request, socket, head);
+    server.handleUpgrade(request, socket, head, (ws) =>
+      accept(ws, socket as Socket, { request, target, protocol: handler }),
+    );
+  };
+
+  const accept = (ws: SessionSocket, socket: Socket, { request, target, protocol }: Accepted): void => {
+    const orchestrator = context.rights.isOrchestrator(request.headers);
+    const connection = new Connection({ ws, socket, protocol, sessions, orchestrator, limits });
+    connection.extensions = target.extensions;
+    ws.connection = connection;
+    ws.group = heartbeat.watch(ws);
+    ws.on("message", onMessage);
+    ws.on("ping", onPing);
+    ws.on("pong", onPong);
+    ws.on("error", onProtocolError);
+    ws.on("close", onClose);
+    connection.start(target.sessionId);
+  };
+
+  return {
+    upgrade(request, socket, head) {
+      const target = find(request);
+      if (target === undefined) return refuseUpgrade(socket, "403 Forbidden", "no WebSocket here: use /ws or /mcp");
+      const objection = context.origins.objection(request.headers);
+      if (objection !== undefined) return refuseUpgrade(socket, "403 Forbidden", objection);
+      if (!context.rights.isClient(request.headers)) return refuseUpgrade(socket, "401 Unauthorized", CLIENTS_ONLY);
+      if (context.closing || (sessions.refusesNew && target.sessionId === null)) {
+        runtime.statistics.countRefusal("draining");
+        return refuseLate(socket);
+      }
+      const { fleet } = context;
+      if (fleet !== undefined) {
+        const owner = target.sessionId === null ? undefined : fleet.ownerOf(target.sessionId);
+        const elsewhere = owner !== undefined || (target.sessionId === null && fleet.shouldPassOn());
+        if (elsewhere) return fleet.passOn({ request, socket, head }, owner);
+      }
+      open(target, { request, socket, head });
+    },
+    take(request, socket, head) {
+      const target = find(request);
+      if (target === undefined) return refuseUpgrade(socket, "403 Forbidden", "no WebSocket here: use /ws or /mcp");
+      if (context.closing) {
+        runtime.statistics.countRefusal("draining");
+        return refuseLate(socket);
+      }
+      open(target, { request, socket, head });
+    },
+    goAway() {
+      for (const ws of heartbeat.peers()) ws.connection.goAway();
+      for (const route of mounted) route.goAway();
+    },
+    get open() {
+      return mounted.reduce((sum, route) => sum + route.open, heartbeat.size);
+    },
+    async cut() {
+      for (const ws of heartbeat.peers()) ws.close(CLOSE_CODES.restart, "the server is shutting down");
+      await sleep(FAREWELL_MS);
+      for (const ws of heartbeat.peers()) ws.terminate();
+      for (const route of mounted) route.cut();
+    },
+    close() {
+      heartbeat.close();
+      unfinished.close();
+    },
+  };
+}
+
+interface Upgrade {
+  request: IncomingMessage;
+  socket: Duplex;
+  head: Buffer;
+}
+
+interface Accepted {
+  request: IncomingMessage;
+  target: Target;
+  protocol: SocketProtocol;
+}
+
+interface Target {
+  handler: SocketProtocol | SocketRoute;
+  sessionId: string | null;
+  extensions: Connection["extensions"];
+}
+
+function refuseLate(socket: Duplex): void {
+  refuseUpgrade(socket, "503 Service Unavailable", "the server is shutting down");
+}
+
+function parseTarget(url: string, protocols: Record<string, SocketProtocol>): Target | undefined {
+  const mark = url.indexOf("?");
+  const path = mark < 0 ? url : url.slice(0, mark);
+  const protocol = Object.hasOwn(protocols, path) ? protocols[path] : undefined;
+  if (protocol === undefined) return undefined;
+  if (mark < 0) return { handler: protocol, sessionId: null, extensions: [] };
+  const query = new URLSearchParams(url.slice(mark));
+  const extensions = path === "/ws" ? askedFor(query) : [];
+  // An empty id counts as absent, as in the reference; only /ws attaches.
+  const sessionId = path === "/ws" ? query.get("session_id") || null : null;
+  return { handler: protocol, sessionId, extensions };
+}
+
+function askedFor(query: URLSearchParams): Extension[] {
+  const asked = (query.get(EXTENSIONS_KEY) ?? "").split(",");
+  const extensions: Extension[] = EXTENSIONS.filter((name) => asked.includes(name));
+  return query.get(VIEW_KEY) === "1" ? [...extensions, "view"] : extensions;
+}
+
+function onMessage(this: WebSocket, data: unknown, isBinary: boolean): void {
+  (this as SessionSocket).connection.receive(data as Buffer, isBinary);
+}
+
+function onPing(this: WebSocket, payload: Buffer): void {
+  (this as SessionSocket).connection.pinged(payload);
+}
+
+function onPong(this: WebSocket, payload: Buffer): void {
+  (this as SessionSocket).connection.ponged(payload);
+}
+
+function onClose(this: WebSocket, code: number): void {
+  const ws = this as SessionSocket;
+  ws.group.remove(ws);
+  ws.connection.gone(code === CLOSE_CODES.tooLarge ? "a frame was too large" : "disconnected");
+}
+
+function onProtocolError(this: WebSocket): void {
+  (this as SessionSocket).connection.stopTracking();
+}

@@ -1,0 +1,45 @@
+import { NoSuchTaskError, normaliseSplit, type TaskProvider, type TaskSplit } from "../../environment/tasks/tasks.js";
+import { stringifyJson } from "../../protocol/codec/json.js";
+import { describeError, toError } from "../failure.js";
+import type { Runtime } from "../runtime.js";
+import { CALL, markCall, NO_SESSION } from "./call-marks.js";
+
+type Method<K extends keyof TaskProvider> = NonNullable<TaskProvider[K]>;
+
+/** What the Task API answers, as plain JSON, or why it has no answer; `status` is that of HTTP. */
+export type TaskAnswer = { value: unknown } | { status: 400 | 500 | 501; message: string };
+
+const NO_SUCH_TASK = { status: 400, message: "Invalid task index" } as const;
+
+/** Calls a method of the environment's task provider. Never rejects. */
+export async function askTasks<K extends keyof TaskProvider>(
+  { number, definition, mode, log }: Pick<Runtime, "number" | "definition" | "mode" | "log">,
+  method: K,
+  args: Parameters<Method<K>>,
+): Promise<TaskAnswer> {
+  const call = definition.tasks?.[method] as ((...args: unknown[]) => unknown) | undefined;
+  if (call === undefined) {
+    const message = `'${definition.contract.name}' has no tasks: its task provider has no ${method}()`;
+    return { status: 501, message };
+  }
+  const fail = (error: unknown): TaskAnswer => {
+    if (error instanceof NoSuchTaskError) return { status: 400, message: error.message };
+    log.warn({ err: toError(error) }, `the task provider failed in ${method}`);
+    return { status: 500, message: describeError(error, mode) };
+  };
+  let found: unknown;
+  try {
+    const of = { server: number, session: NO_SESSION };
+    found = await markCall(of, CALL.tasks, () => call.apply(definition.tasks, args));
+  } catch (error) {
+    return error instanceof RangeError ? NO_SUCH_TASK : fail(error);
+  }
+  if (found === undefined) return NO_SUCH_TASK;
+  try {
+    const value = method === "splits" ? (found as (string | TaskSplit)[]).map(normaliseSplit) : found;
+    return { value: JSON.parse(stringifyJson(value)) as unknown };
+  } catch (error) {
+    // What cannot be written may be a RangeError, too.
+    return fail(error);
+  }
+}

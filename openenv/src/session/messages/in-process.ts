@@ -1,0 +1,54 @@
+import type { Environment, EnvironmentDefinition } from "../../environment/environment.js";
+import { ConnectionError, RemoteError } from "../../errors.js";
+import { renderRequest } from "../../protocol/codec/codec.js";
+import type { Link, ReceivedMessage } from "../../protocol/link.js";
+import type { JsonObject } from "../../protocol/messages.js";
+import { makeEnvironment } from "../make-environment.js";
+import { Refusal } from "../refusal.js";
+import { createRuntime, type Runtime } from "../runtime.js";
+import { Session } from "../session.js";
+import { dispatch } from "./dispatch.js";
+import { readFrame } from "./frame.js";
+import { renderReply } from "./reply.js";
+
+export interface InProcessOptions {
+  timing?: boolean | undefined;
+}
+
+/**
+ * A session without a socket, through the same reading, dispatch and writing as one with: what passes here passes there.
+ * @throws RemoteError FACTORY_ERROR, with what the factory threw as its cause.
+ */
+export async function createInProcessLink(
+  definition: EnvironmentDefinition,
+  options: InProcessOptions = {},
+): Promise<Link> {
+  const runtime = createRuntime(definition);
+  const session = new Session(runtime);
+  session.adopt(await make(runtime));
+  const timing = options.timing === true;
+  return {
+    get open() {
+      return session.state === "ready";
+    },
+    async request(message: JsonObject): Promise<ReceivedMessage> {
+      if (session.state !== "ready") throw new ConnectionError("SESSION_LOST", "the session has ended; call reset");
+      const frame = readFrame(renderRequest(message));
+      if (frame.type === "close") throw new ConnectionError("PROTOCOL_ERROR", "close() ends a session in process");
+      const reply = frame.type === "error" ? frame : await dispatch(session, frame, { timing, warnings: true });
+      const received = JSON.parse(renderReply(reply, runtime.maxAnswerBytes)) as ReceivedMessage;
+      return { ...received, openenv: { extensions: timing ? ["warnings", "timing"] : ["warnings"] } };
+    },
+    close: () => session.close("closed by the client"),
+  };
+}
+
+async function make(runtime: Runtime): Promise<Environment> {
+  try {
+    return await makeEnvironment(runtime);
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    const { code, message, ...details } = error.data;
+    throw Object.assign(new RemoteError(code, message, details), { cause: error.cause });
+  }
+}

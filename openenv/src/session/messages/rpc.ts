@@ -1,0 +1,176 @@
+import type { ToolSet } from "../../environment/tools/tool-set.js";
+import {
+  parseRpcRequest,
+  RPC_ERRORS,
+  RpcError,
+  type RpcResponse,
+  rpcFailure,
+  rpcIdOf,
+} from "../../protocol/jsonrpc.js";
+import type { JsonObject } from "../../protocol/messages.js";
+import type { ToolErrorBody, ToolOutcome, ToolResult } from "../../protocol/tools.js";
+import { isObject } from "../../util/is-object.js";
+import { clip } from "../../util/text/clip.js";
+import { briefInput } from "../../validation/errors/brief-input.js";
+import { prepareCall } from "../calls/tool-call.js";
+import { callAlone, callInTurn, type WhenGone } from "../calls/tool-session.js";
+import { Refusal } from "../refusal.js";
+import type { Sessions } from "../registry/sessions.js";
+import type { Runtime } from "../runtime.js";
+import type { Session } from "../session.js";
+import { tellUnsendable, writeReply } from "./reply.js";
+
+const MAX_ECHO = 100;
+/** The answer to a peer without the token that would end what an orchestrator has opened. */
+export const OF_ORCHESTRATOR =
+  "This session is the orchestrator's: only a request with OPENENV_ORCHESTRATOR_TOKEN as bearer token may end it";
+
+/** Where a request came in. `own` is the session of the socket; over HTTP a session is named in `params`. */
+export interface RpcContext {
+  runtime: Runtime;
+  sessions: Sessions | undefined;
+  own?: Session;
+  /** The peer that sent the request carries the orchestrator's token. */
+  orchestrator?: boolean | undefined;
+  /** Registers what is to be done when nobody waits for the answer any more. */
+  whenGone?: WhenGone | undefined;
+}
+
+/** Answers one JSON-RPC request of `/mcp` or of an `mcp` frame. Never rejects. */
+export async function answerRpc(value: unknown, context: RpcContext): Promise<RpcResponse> {
+  try {
+    if (!isObject(value)) throw new RpcError(RPC_ERRORS.parse, "Parse error: a request is one JSON object");
+    const request = parseRpcRequest(value);
+    const call = METHODS.get(request.method);
+    if (call === undefined) {
+      throw new RpcError(RPC_ERRORS.methodNotFound, `Method not found: ${clip(request.method, MAX_ECHO)}`);
+    }
+    context.own?.claim();
+    return { jsonrpc: "2.0", id: request.id, result: await call(request.params, context) };
+  } catch (error) {
+    return rpcFailure(rpcIdOf(value), asRpcError(error, context.runtime));
+  }
+}
+
+/** The text of a response; a result that cannot be written is an internal error of the same request. */
+export function renderRpc(response: RpcResponse, maxBytes: number): string {
+  try {
+    return writeReply(response, maxBytes);
+  } catch (error) {
+    return JSON.stringify(rpcFailure(response.id, new RpcError(RPC_ERRORS.internal, tellUnsendable(error))));
+  }
+}
+
+/** What a refused session means in JSON-RPC. */
+export function refusalToRpc(refusal: Refusal): RpcError {
+  const { active_sessions, max_sessions, factory_name, code } = refusal.data;
+  const data = code === "FACTORY_ERROR" ? { factory_name } : { active_sessions, max_sessions };
+  return new RpcError(RPC_ERRORS.server, refusal.message, data);
+}
+
+type Method = (params: JsonObject, context: RpcContext) => unknown;
+
+const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>(
+  Object.entries({
+    "openenv/session/create": async (_params, context) => ({ session_id: await createSession(context) }),
+    "openenv/session/close": (params, context) => closeSession(params["session_id"], context),
+    "tools/list"(params, context) {
+      namedSession(params, context);
+      return { tools: toolsOf(context).entries };
+    },
+    "tools/call": callNamedTool,
+  } satisfies Record<string, Method>),
+);
+
+function toolsOf({ runtime }: RpcContext): ToolSet {
+  if (runtime.tools === undefined) throw new RpcError(RPC_ERRORS.internal, "Environment does not support MCP");
+  return runtime.tools;
+}
+
+/** In the session of the socket or the named one; without either in an environment of this call alone. */
+async function callNamedTool(params: JsonObject, context: RpcContext): Promise<ToolResult> {
+  const named = namedSession(params, context);
+  const tools = toolsOf(context);
+  const { name, arguments: given } = params;
+  if (typeof name !== "string") throw new RpcError(RPC_ERRORS.invalidParams, 'Invalid params: "name" must be a text');
+  if (given !== undefined && given !== null && !isObject(given)) {
+    throw toolFailure({ error_type: "invalid_args", message: 'Invalid params: "arguments" must be an object' });
+  }
+  const prepared = prepareCall(tools, { name, given: given ?? {} });
+  if (!("tool" in prepared)) return resultOf(prepared);
+  // Nobody but a socket is without sessions, and a socket has one of its own.
+  const sessions = context.sessions as Sessions;
+  const { whenGone } = context;
+  return resultOf(await (named ? callInTurn(named, prepared, whenGone) : callAlone(sessions, prepared, whenGone)));
+}
+
+function resultOf({ result, error }: ToolOutcome): ToolResult {
+  if (result !== null) return result;
+  throw toolFailure(error);
+}
+
+/** The code is the reference's for all of them; `data` says which it was. */
+function toolFailure({ error_type, message }: ToolErrorBody): RpcError {
+  return new RpcError(RPC_ERRORS.internal, message, { error_type });
+}
+
+/** The session of the socket, or the one that the request names. */
+function namedSession(params: JsonObject, context: RpcContext): Session | undefined {
+  if (context.own !== undefined) return context.own;
+  return params["session_id"] === undefined ? undefined : findSession(params["session_id"], context);
+}
+
+async function createSession({ own, sessions, orchestrator = false }: RpcContext): Promise<string> {
+  if (own !== undefined) {
+    sessions?.named.add(own);
+    return own.id;
+  }
+  if (sessions === undefined) throw new RpcError(RPC_ERRORS.methodNotFound, "Sessions cannot be created here");
+  const session = await sessions.openNamed();
+  session.client = "mcp";
+  session.ofOrchestrator = orchestrator;
+  return session.id;
+}
+
+function closeSession(id: unknown, context: RpcContext): object {
+  if (id === undefined) throw new RpcError(RPC_ERRORS.invalidParams, "Invalid params: session_id is required");
+  if (context.own !== undefined && id === context.own.id) {
+    throw new RpcError(
+      RPC_ERRORS.invalidRequest,
+      "The session of this socket ends with the socket: close that instead",
+    );
+  }
+  const session = findSession(id, context);
+  if (session.ofOrchestrator && context.orchestrator !== true) {
+    throw new RpcError(RPC_ERRORS.server, OF_ORCHESTRATOR, { code: "FORBIDDEN" });
+  }
+  if (session.attached) {
+    session.closeOnDetach = true;
+    return { session_id: id, closed: false, closing: true };
+  }
+  context.sessions?.end(session, "closed by its holder");
+  return { session_id: id, closed: true };
+}
+
+function findSession(id: unknown, { sessions }: RpcContext): Session {
+  const session = typeof id === "string" ? sessions?.named.find(id) : undefined;
+  if (session === undefined) throw new RpcError(RPC_ERRORS.invalidParams, `Unknown session_id: ${show(id)}`);
+  return session;
+}
+
+/** Never by String(): an object can bring a toString of its own. */
+function show(id: unknown): string {
+  return clip(JSON.stringify(briefInput(id)), MAX_ECHO);
+}
+
+function asRpcError(error: unknown, runtime: Runtime): RpcError {
+  if (error instanceof RpcError) return error;
+  if (error instanceof Refusal) {
+    runtime.statistics.countError(error.data);
+    return refusalToRpc(error);
+  }
+  const message = "Internal error";
+  runtime.log.error({ err: error }, "a JSON-RPC method failed");
+  runtime.statistics.countError({ code: "EXECUTION_ERROR", message });
+  return new RpcError(RPC_ERRORS.internal, message);
+}

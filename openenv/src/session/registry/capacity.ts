@@ -1,0 +1,12 @@
+import type { ServerCapacityStatus } from "../../protocol/http.js";
+import type { Load } from "./fleet.js";
+
+/** What one server, or several behind one address, can hold together. A session that may end to make room takes none. */
+export function totalCapacity(loads: readonly Pick<Load, "active" | "unclaimed" | "max">[]): ServerCapacityStatus {
+  const sum = (value: (load: (typeof loads)[number]) => number): number =>
+    loads.reduce((all, one) => all + value(one), 0);
+  const active = sum((load) => load.active);
+  const max = sum((load) => load.max);
+  const available = max - active + sum((load) => load.unclaimed);
+  return { active_sessions: active, max_sessions: max, available_slots: available, is_at_capacity: available <= 0 };
+}

@@ -1,0 +1,71 @@
+import { Refusal } from "../refusal.js";
+import type { Session } from "../session.js";
+import { FIRST_USE_MS } from "./unclaimed.js";
+
+/** Ids of sessions that made room, for which the reason is kept. */
+const MOST_REASONS = 1000;
+
+/** The sessions that can be named from outside; a socket's own session is known to its socket alone. */
+export class NamedSessions {
+  readonly #byId = new Map<string, Session>();
+  readonly #reasons = new Map<string, string>();
+
+  /** Lets requests name the session by its id; one that has ended already is not named any more. */
+  add(session: Session): void {
+    if (session.slot < 0) return;
+    session.named = true;
+    this.#byId.set(session.id, session);
+  }
+
+  /** Why a session is about to end, for a request that names it afterwards. */
+  remember({ id, named }: Session, reason: string): void {
+    if (!named) return;
+    this.#reasons.set(id, reason);
+    const [first] = this.#reasons.keys();
+    if (this.#reasons.size > MOST_REASONS && first !== undefined) this.#reasons.delete(first);
+  }
+
+  /** What to say of an id that names no session. */
+  describeMissing(id: string): string {
+    const reason = this.#reasons.get(id);
+    const shown = `"${id.slice(0, 100)}"`;
+    return reason === undefined
+      ? `No session ${shown} is open here; it may have timed out.`
+      : `Session ${shown} ${reason}.`;
+  }
+
+  delete(session: Session): void {
+    if (session.named) this.#byId.delete(session.id);
+  }
+
+  /** From now on it counts as in use. */
+  find(id: string): Session | undefined {
+    const session = this.#byId.get(id);
+    if (session === undefined) return undefined;
+    session.claim();
+    session.touch();
+    return session;
+  }
+
+  /** @throws Refusal (SESSION_ERROR) for an unknown session, one not ready, or one that has a socket. */
+  attach(id: string): Session {
+    const session = this.find(id);
+    if (session === undefined) throw refuse(this.describeMissing(id));
+    if (session.attached) throw refuse(`Session "${id}" is attached to another socket.`);
+    if (session.state !== "ready") throw refuse(`Session "${id}" is not ready.`);
+    session.attached = true;
+    return session;
+  }
+
+  /** Those without a socket whose time is up. Work in flight and connected peers are never among them. */
+  overdue(now: number, timeoutMs: number): Session[] {
+    return [...this.#byId.values()].filter(({ attached, peer, busy, lastActivityAt }) => {
+      const limit = peer?.silent ? Math.min(timeoutMs, FIRST_USE_MS) : timeoutMs;
+      return !attached && !peer?.connected && !busy && now - lastActivityAt >= limit;
+    });
+  }
+}
+
+function refuse(message: string): Refusal {
+  return new Refusal({ message, code: "SESSION_ERROR" });
+}

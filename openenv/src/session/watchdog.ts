@@ -1,0 +1,142 @@
+import { once } from "node:events";
+import { Worker } from "node:worker_threads";
+import type { LogLevel } from "../util/log.js";
+import { CALL, marks, NO_SESSION, RUNNING } from "./calls/call-marks.js";
+
+/** A server whose calls the watchdog names in the log. */
+export interface WatchedServer {
+  /** Of its runtime; calls are noted with it. */
+  number: number;
+  environment: string;
+  /** Stands before the ids of its sessions. */
+  prefix: string;
+  logLevel: LogLevel;
+}
+
+/** What the watchdog ends this process for. */
+export interface Watched {
+  /** The process without which this one must not run. */
+  parent: number;
+  /** Megabytes of memory that this process may use; 0 for no limit. */
+  memoryMb?: number;
+  /** Folder that is removed when the parent is gone. */
+  folder?: string | undefined;
+}
+
+const TURN_MS = 250;
+/** Blocking that is worth a line; the next one follows when the time has doubled. */
+const BLOCKED_MS = 2_000;
+const ALONE_MS = 3_000;
+const LEVELS = { trace: 10, debug: 20, info: 30, warn: 40, error: 50, fatal: 60, silent: Infinity } as const;
+
+/**
+ * What only another thread can do while the event loop of this process is blocked: say so in the log, and look whether
+ * the parent still lives. It measures in its own turns, so that a pause of the whole process does not count.
+ */
+const THREAD = `
+const { parentPort, workerData: { marks, calls } } = require("node:worker_threads");
+const { rmSync, writeSync } = require("node:fs");
+const servers = new Map();
+let watched = { parent: 0, memoryMb: 0 };
+let named, alone = 0, beat = -1, blocked = 0, next = ${BLOCKED_MS};
+parentPort.on("message", ({ watch, add, remove }) => {
+  if (watch !== undefined) watched = watch;
+  if (add !== undefined) servers.set(add.number, add);
+  servers.delete(remove);
+});
+setInterval(() => {
+  const { parent, memoryMb = 0, folder } = watched;
+  const latest = Atomics.load(marks, 0);
+  // A process that is not blocked exits when its channel to the parent breaks.
+  alone = parent !== 0 && process.ppid !== parent && latest === beat ? alone + 1 : 0;
+  if (alone * ${TURN_MS} >= ${ALONE_MS}) {
+    try {
+      if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
+    } finally {
+      process.kill(process.pid, "SIGKILL");
+    }
+  }
+  if (memoryMb > 0 && process.memoryUsage.rss() > memoryMb * 1048576) process.kill(process.pid, "SIGKILL");
+  if (latest === beat && servers.size > 0) {
+    if (++blocked * ${TURN_MS} < next) return;
+    next *= 2;
+    named = latestCall();
+    say(50, (marks[3] & ${RUNNING}) !== 0 ? "a call blocks the event loop: no session of this process is served"
+      : "code outside of a call blocks the event loop: no session of this process is served, and the latest call is named");
+    return;
+  }
+  if (next > ${BLOCKED_MS}) say(40, "the event loop runs again");
+  beat = latest;
+  blocked = 0;
+  next = ${BLOCKED_MS};
+}, ${TURN_MS});
+function latestCall() {
+  const server = servers.get(marks[1]);
+  const call = calls[(marks[3] & ~${RUNNING}) - 1];
+  const isOfSession = server !== undefined && marks[2] !== ${NO_SESSION};
+  const session = !isOfSession ? undefined : server.prefix + (marks[2] >>> 0).toString(16).padStart(8, "0");
+  return { session, environment: server?.environment, call, logs: server?.level ?? Math.min(...[...servers.values()].map((one) => one.level)) };
+}
+function say(level, msg) {
+  const { logs, ...call } = named;
+  if (level < logs) return;
+  try {
+    writeSync(2, JSON.stringify({ level, time: Date.now(), ...call, blockedMs: blocked * ${TURN_MS}, msg }) + "\\n");
+  } catch {
+    // A reader that has gone, or is slow, does not stop the watch.
+  }
+}
+`;
+
+let users = 0;
+let running: { thread: Worker; beat: NodeJS.Timeout } | undefined;
+
+/** Has the log name the call that blocks the event loop for 2 s. The result ends that. */
+export function watchLoop({ number, environment, prefix, logLevel }: WatchedServer): () => void {
+  const { thread } = start();
+  users++;
+  thread.postMessage({ add: { number, environment, prefix, level: LEVELS[logLevel] } });
+  return () => {
+    thread.postMessage({ remove: number });
+    if (--users === 0) stop();
+  };
+}
+
+/**
+ * Kills this process when its parent is gone and it has been blocked for 3 s since, or when it uses too much memory.
+ * Resolves when the watchdog runs, or cannot be started.
+ */
+export async function watchParent(watched: Watched): Promise<void> {
+  const isNew = running === undefined;
+  const { thread } = start();
+  users++;
+  thread.postMessage({ watch: watched });
+  if (isNew) await once(thread, "online").catch(() => {});
+}
+
+function start(): NonNullable<typeof running> {
+  if (running !== undefined) return running;
+  const thread = new Worker(THREAD, {
+    eval: true,
+    // Options and variables of this process could keep it from starting.
+    execArgv: [],
+    env: {},
+    workerData: { marks, calls: Object.keys(CALL) },
+    resourceLimits: { maxOldGenerationSizeMb: 8, maxYoungGenerationSizeMb: 1 },
+  });
+  // If the thread fails, the server runs without a watchdog.
+  thread.on("error", () => {});
+  thread.unref();
+  const beat = setInterval(() => {
+    marks[0] = (marks[0] as number) + 1;
+  }, TURN_MS);
+  beat.unref();
+  running = { thread, beat };
+  return running;
+}
+
+function stop(): void {
+  clearInterval(running?.beat);
+  void running?.thread.terminate();
+  running = undefined;
+}

@@ -1,0 +1,166 @@
+import * as z from "zod";
+import {
+  type AnySchema,
+  discriminatorOf,
+  has,
+  type KnownSchema,
+  membersOf,
+  type UnionSchema,
+} from "../../contract/zod-tree.js";
+import type { ValidationIssue } from "../../errors.js";
+import { MAX_UNION_DEPTH, type MendRules, mend } from "../coercion/coerce.js";
+import { type Located, locate } from "../locate.js";
+import { briefInput } from "./brief-input.js";
+import { issueKind } from "./issue-kind.js";
+import { memberName } from "./member-name.js";
+
+/** Longest list of errors that one answer carries. */
+export const MAX_ISSUES = 100;
+
+export interface FailedParse {
+  schema: AnySchema;
+  /** What the caller gave, before anything was mended. */
+  value: unknown;
+  issues: readonly z.core.$ZodIssue[];
+  rules: MendRules;
+  /** Says of a union only that nothing fits, without trying each of its members. Default false. */
+  shallow?: boolean;
+}
+
+/**
+ * Turns zod's issues into the errors of the wire, in the reference's vocabulary: `type` and `loc` as Python clients
+ * know them, `msg` in plain words, `input` as it was given. At most {@link MAX_ISSUES}.
+ */
+export function describeIssues(failed: FailedParse): ValidationIssue[] {
+  const found: ValidationIssue[] = [];
+  collect(failed, { found, prefix: [], depth: failed.shallow === true ? MAX_UNION_DEPTH : 0 });
+  return found.slice(0, MAX_ISSUES);
+}
+
+interface Target {
+  found: ValidationIssue[];
+  prefix: (string | number)[];
+  depth: number;
+}
+
+function collect({ schema, value, issues, rules }: FailedParse, target: Target): void {
+  const unions = new Set<string>();
+  for (const issue of issues) {
+    if (target.found.length >= MAX_ISSUES) return;
+    const at = locate(schema, value, issue.path);
+    at.loc = [...target.prefix, ...at.loc];
+    if (at.union && isChoice(issue, at)) {
+      // Several issues can lie inside one union, whose members are all told at once.
+      const key = JSON.stringify(at.loc);
+      if (unions.has(key)) continue;
+      unions.add(key);
+      collectUnion(at, at.union, { rules, target });
+    } else if (issue.code === "invalid_union" && !at.union && at.schema && target.depth < MAX_UNION_DEPTH) {
+      // `X | null`: told as X is.
+      const { error } = z.safeParse(at.schema, at.value);
+      const inner = { schema: at.schema, value: at.value, issues: error?.issues ?? [], rules };
+      collect(inner, { ...target, prefix: at.loc, depth: target.depth + 1 });
+    } else {
+      target.found.push(...describe(issue, at));
+    }
+  }
+}
+
+function isChoice(issue: z.core.$ZodIssue, at: Located): boolean {
+  if (at.union === undefined || isMissing(at)) return false;
+  if (discriminatorOf(at.union) !== undefined) return false;
+  return issue.code !== "custom" || issue.path.length > at.path.length;
+}
+
+function collectUnion(at: Located, union: UnionSchema, { rules, target }: { rules: MendRules; target: Target }): void {
+  const before = target.found.length;
+  if (target.depth < MAX_UNION_DEPTH) {
+    for (const member of membersOf(union)) {
+      let parsed = z.safeParse(member, at.value);
+      if (parsed.success) continue;
+      const mended = mend(member, at.value, { issues: parsed.error.issues, rules, depth: target.depth + 1 });
+      if (mended) parsed = z.safeParse(member, mended.value);
+      if (parsed.success) continue;
+      const failed = { schema: member, value: at.value, issues: parsed.error.issues, rules };
+      collect(failed, { found: target.found, prefix: [...at.loc, memberName(member)], depth: target.depth + 1 });
+    }
+  }
+  if (target.found.length > before) return;
+  target.found.push(entry("value_error", "Must fit one of the allowed shapes", at));
+}
+
+function describe(issue: z.core.$ZodIssue, at: Located): ValidationIssue[] {
+  if (issue.code === "unrecognized_keys") return issue.keys.slice(0, MAX_ISSUES).map((key) => unknownKey(key, at));
+  if (issue.code === "invalid_union" && at.union) return [wrongTag(at.union, at)];
+  if (isMissing(at)) return [missingField(at.loc, at.parent)];
+  if (issue.code === "too_small" && at.schema?._zod.def.type === "tuple" && Array.isArray(at.value)) {
+    const given = at.value.length;
+    const absent = Array.from({ length: Number(issue.minimum) - given }, (_, i) => given + i);
+    return absent.map((index) => missingField([...at.loc, index], at.value));
+  }
+  const { type, msg, ctx } = issueKind(issue, at);
+  const loc = issue.code === "invalid_key" ? [...at.loc, "[key]"] : at.loc;
+  return [entry(type, msg, { loc, value: at.value }, ctx)];
+}
+
+/** A key that an object does not declare, or one that a record's key schema refuses. */
+function unknownKey(key: string, at: Located): ValidationIssue {
+  const loc = [...at.loc, key];
+  const { def } = (at.schema ?? ({ _zod: { def: {} } } as KnownSchema))._zod;
+  if (def.type !== "record") return extraField(loc, (at.value as Record<string, unknown>)[key]);
+  return entry("literal_error", "Not one of the allowed keys", { loc: [...loc, "[key]"], value: key });
+}
+
+function wrongTag(union: UnionSchema, at: Located): ValidationIssue {
+  const key = discriminatorOf(union);
+  // zod's path ends at the tag, the error is about the object that carries it.
+  const inside = at.path.at(-1) === key && typeof at.value !== "object";
+  const owner = inside ? { loc: at.loc.slice(0, -1), value: at.parent } : at;
+  const discriminator = `'${key}'`;
+  if (key === undefined || !has(owner.value, key)) {
+    return entry("union_tag_not_found", `The field ${discriminator} says which shape is meant and is missing`, owner, {
+      discriminator,
+    });
+  }
+  const tag = briefInput((owner.value as Record<string, unknown>)[key]);
+  const expected_tags = union._zod.def.options
+    .flatMap((option) => [...(option._zod.propValues?.[key] ?? [])].map((value) => `'${String(value)}'`))
+    .join(", ");
+  return entry("union_tag_invalid", `The field ${discriminator} must be one of ${expected_tags}`, owner, {
+    discriminator,
+    tag,
+    expected_tags,
+  });
+}
+
+function isMissing(at: Located): boolean {
+  if (at.value !== undefined || at.path.length === 0) return false;
+  return typeof at.parent === "object" && at.parent !== null;
+}
+
+/** A field that must be there and is not. `parent` is the object that lacks it. */
+export function missingField(loc: readonly (string | number)[], parent: unknown): ValidationIssue {
+  return entry("missing", "Field required", { loc, value: parent });
+}
+
+/** A field that nothing declares. */
+export function extraField(loc: readonly (string | number)[], input: unknown): ValidationIssue {
+  return entry("extra_forbidden", "Unknown field", { loc, value: input });
+}
+
+/** Something that had to be an object. */
+export function notAnObject(loc: readonly (string | number)[], input: unknown): ValidationIssue {
+  return entry("dict_type", "Must be an object", { loc, value: input });
+}
+
+function entry(
+  type: string,
+  msg: string,
+  at: { loc: readonly (string | number)[]; value: unknown },
+  ctx?: Record<string, unknown>,
+): ValidationIssue {
+  const loc = at.loc.map((step) => (typeof step === "string" ? (briefInput(step) as string) : step));
+  const issue: ValidationIssue = { type, loc, msg, input: briefInput(at.value) };
+  if (ctx) issue.ctx = ctx;
+  return issue;
+}

@@ -1,0 +1,55 @@
+import {
+  type AnySchema,
+  childOf,
+  type KnownSchema,
+  membersOf,
+  read,
+  taggedMember,
+  type UnionSchema,
+  unwrap,
+} from "../contract/zod-tree.js";
+
+/** Where an issue of zod is: the schema and the value there, and the path as errors tell it. */
+export interface Located {
+  /** Undefined where the schema says nothing. */
+  schema: KnownSchema | undefined;
+  value: unknown;
+  parent: unknown;
+  loc: (string | number)[];
+  /** Path of the value itself: `loc` without the names of union members. */
+  path: PropertyKey[];
+  /** The union whose members all refused the value; then the rest of the path is not followed. */
+  union?: UnionSchema;
+}
+
+/** Follows the path of an issue through schema and value alike, up to its end or to the first union in between. */
+export function locate(root: AnySchema, value: unknown, path: readonly PropertyKey[]): Located {
+  const at: Located = { schema: unwrap(root), value, parent: undefined, loc: [], path: [] };
+  const union = enterUnion(at);
+  if (union) return { ...at, union };
+  for (const key of path) {
+    const child: AnySchema | undefined = at.schema && childOf(at.schema, key);
+    at.schema = child && unwrap(child);
+    at.parent = at.value;
+    at.value = read(at.value, key);
+    at.loc.push(typeof key === "symbol" ? String(key) : key);
+    at.path.push(key);
+    const found = enterUnion(at);
+    if (found) return { ...at, union: found };
+  }
+  return at;
+}
+
+/** Goes into a union as far as it is clear which member is meant: by its tag, or because there is only one. */
+function enterUnion(at: Located): UnionSchema | undefined {
+  while (at.schema?._zod.def.type === "union") {
+    const union = at.schema as UnionSchema;
+    const members = membersOf(union);
+    const tagged = taggedMember(union, at.value);
+    if (tagged) at.loc.push(tagged.tag);
+    const member = tagged?.schema ?? (members.length === 1 ? members[0] : undefined);
+    if (member === undefined) return union;
+    at.schema = unwrap(member);
+  }
+  return undefined;
+}

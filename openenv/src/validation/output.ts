@@ -1,0 +1,103 @@
+import * as z from "zod";
+import type { ObjectSchema } from "../contract/contract.js";
+import type { JsonObject } from "../protocol/messages.js";
+import { type MendRules, mend } from "./coercion/coerce.js";
+import { describeIssues } from "./errors/issues.js";
+import { numberLists } from "./number-lists.js";
+import { openFields } from "./open-parts.js";
+import { putBack } from "./parse-input.js";
+import { checkPlain, InvalidOutputError, joinPath, type Plain, setOwn } from "./plain.js";
+
+/** Checks what an environment returned. @throws InvalidOutputError naming the paths. */
+export type OutputCheck = (value: unknown) => Plain<JsonObject>;
+
+/** Environments are held to their types; only NaN and infinities, which JSON lacks, turn into null. */
+const OUTPUT_RULES: MendRules = { scalars: false, nonFinite: "any" };
+
+export interface OutputOptions {
+  /** What errors call it: `observation`. */
+  name: string;
+  /** Undeclared members are kept instead of refused. */
+  open: boolean;
+}
+
+export function createOutputCheck(own: ObjectSchema, { name, open }: OutputOptions): OutputCheck {
+  const compile = (shape: ObjectSchema["shape"]): ObjectSchema =>
+    z.compile(own.clone({ ...own.def, shape, catchall: open ? z.unknown() : z.never() }) as ObjectSchema);
+  const schema = compile(own.shape);
+  const unseen = openFields(own);
+  const parseLists = createListParse(own, compile);
+
+  const parse = (value: unknown): Plain<JsonObject> => {
+    const quick = parseLists?.(value);
+    if (quick !== undefined) return { value: quick, nonFinite: 0 };
+    const parsed = schema.safeParse(value);
+    if (parsed.success) return { value: parsed.data, nonFinite: 0 };
+    const mended = mend(schema, value, { issues: parsed.error.issues, rules: OUTPUT_RULES });
+    const second = mended ? schema.safeParse(mended.value) : parsed;
+    if (second.success && mended) {
+      return { value: putBack(second.data, mended.nonFinite, () => null), nonFinite: mended.nonFinite.length };
+    }
+    throw invalid(name, describeIssues({ schema, value, issues: second.error?.issues ?? [], rules: OUTPUT_RULES }));
+  };
+
+  return (value) => {
+    let result: Plain<JsonObject>;
+    try {
+      result = parse(value);
+    } catch (error) {
+      if (error instanceof RangeError) throw new InvalidOutputError(`${name}: nested too deep, or it contains itself`);
+      throw error;
+    }
+    if (open) return checkPlainObject(result, name);
+    for (const key of unseen) checkMember(result, key, name);
+    return result;
+  };
+}
+
+/**
+ * Passes an object on whose lists of numbers are as declared, without a copy of the lists. Undefined for all else.
+ * An author's refinement may change what it is given: with one, everything is copied.
+ */
+function createListParse(
+  own: ObjectSchema,
+  compile: (shape: ObjectSchema["shape"]) => ObjectSchema,
+): ((value: unknown) => JsonObject | undefined) | undefined {
+  const lists = own.def.checks?.length ? [] : numberLists(own.shape);
+  if (lists.length === 0) return undefined;
+  const rest = compile({ ...own.shape, ...Object.fromEntries(lists.map(({ key }) => [key, z.unknown()])) });
+  return (value) => {
+    if (typeof value !== "object" || value === null) return undefined;
+    for (const { key, accepts } of lists) {
+      if (!accepts((value as Record<string, unknown>)[key])) return undefined;
+    }
+    const parsed = rest.safeParse(value);
+    return parsed.success ? parsed.data : undefined;
+  };
+}
+
+function checkPlainObject(result: Plain<JsonObject>, name: string): Plain<JsonObject> {
+  const { value, nonFinite } = checkPlain(result.value, name);
+  return { value: value as JsonObject, nonFinite: nonFinite + result.nonFinite };
+}
+
+/** The result is zod's own copy of the object: it may be changed. */
+function checkMember(result: Plain<JsonObject>, key: string, name: string): void {
+  const member = result.value[key];
+  if (member === undefined) return;
+  const { value, nonFinite } = checkPlain(member, joinPath(name, [key]));
+  if (value === member) return;
+  setOwn(result.value, key, value);
+  result.nonFinite += nonFinite;
+}
+
+const SHOWN = 5;
+
+function invalid(name: string, issues: ReturnType<typeof describeIssues>): InvalidOutputError {
+  const lines = issues.slice(0, SHOWN).map(({ loc, msg, input, type }) => {
+    const found = type === "missing" ? "" : `, found ${JSON.stringify(input)?.slice(0, 100) ?? typeof input}`;
+    return `${joinPath(name, loc)}: ${msg}${found}`;
+  });
+  if (issues.length > SHOWN) lines.push(`and ${issues.length - SHOWN} more`);
+  return new InvalidOutputError(`the environment broke its contract: ${lines.join("; ")}`, issues);
+}

@@ -1,0 +1,85 @@
+import type * as z from "zod";
+import type { ObjectSchema } from "../contract/contract.js";
+import type { ValidationIssue } from "../errors.js";
+import type { JsonObject } from "../protocol/messages.js";
+import { type MendRules, mend, type NonFinite } from "./coercion/coerce.js";
+import { Draft } from "./coercion/draft.js";
+import { describeIssues } from "./errors/issues.js";
+
+export type Checked<T> = { ok: true; value: T } | { ok: false; issues: ValidationIssue[] };
+
+const INPUT_RULES: MendRules = { scalars: true, nonFinite: "free" };
+
+/**
+ * What may come from a client. More values than these are held to the schema strictly and told their first faults only,
+ * so that nobody can keep the server busy with a million of them.
+ */
+const MAX_LENIENT_VALUES = 10_000;
+/** Ends zod's parse at the first fault; costs nothing when there is none. */
+const FIRST_FAULT = { abortEarly: true } as z.core.ParseContext<z.core.$ZodIssue>;
+
+/** Parses what a client sent: strictly; when that fails, with one pass of leniency for scalars; then come the errors. */
+export function parseInput(schema: ObjectSchema, value: unknown): Checked<JsonObject> {
+  const parsed = schema.safeParse(value, FIRST_FAULT);
+  if (parsed.success) return { ok: true, value: parsed.data };
+  const { issues } = parsed.error;
+  if (!hasMoreThan(value, MAX_LENIENT_VALUES)) return parseAgain(schema, value);
+  return { ok: false, issues: describeIssues({ schema, value, issues, rules: INPUT_RULES, shallow: true }) };
+}
+
+function parseAgain(schema: ObjectSchema, value: unknown): Checked<JsonObject> {
+  const { error } = schema.safeParse(value);
+  const issues = error?.issues ?? [];
+  const mended = mend(schema, value, { issues, rules: INPUT_RULES });
+  if (mended === undefined) return { ok: false, issues: describeIssues({ schema, value, issues, rules: INPUT_RULES }) };
+  const second = schema.safeParse(mended.value);
+  if (second.success) return { ok: true, value: putBack(second.data, mended.nonFinite, ({ original }) => original) };
+  return { ok: false, issues: describeIssues({ schema, value, issues: second.error.issues, rules: INPUT_RULES }) };
+}
+
+/** Counts the values inside a value, itself too, and stops once there are more than `limit`. */
+function hasMoreThan(value: unknown, limit: number): boolean {
+  const waiting = [value];
+  let count = 1;
+  while (waiting.length > 0) {
+    const item = waiting.pop();
+    // A byte array is one value: to list its keys would cost more than all the rest.
+    if (typeof item !== "object" || item === null || ArrayBuffer.isView(item)) continue;
+    // Not `for…in` over a list, which would first make a string of each index.
+    if (Array.isArray(item)) {
+      count += item.length;
+      if (count > limit) return true;
+      for (const member of item) waiting.push(member);
+      continue;
+    }
+    // Not `Object.values`, which would first collect all of a million members.
+    for (const key in item) {
+      if (++count > limit) return true;
+      waiting.push((item as JsonObject)[key]);
+    }
+  }
+  return false;
+}
+
+/** Puts something in the place of the stand-ins that made a value with NaN or infinities pass. */
+export function putBack(
+  value: JsonObject,
+  places: readonly NonFinite[],
+  choose: (place: NonFinite) => number | null,
+): JsonObject {
+  if (places.length === 0) return value;
+  const draft = new Draft(value);
+  for (const place of places) draft.set(place.path, choose(place));
+  return draft.value as JsonObject;
+}
+
+/** The author's object schema with the protocol's own fields before it. Refinements stay. */
+export function withFields<S extends ObjectSchema>(
+  schema: S,
+  fields: z.core.$ZodShape,
+  catchall: z.core.$ZodType | undefined,
+): ObjectSchema {
+  const { catchall: _own, ...def } = schema._zod.def;
+  const extended = { ...def, shape: { ...fields, ...schema.shape }, ...(catchall && { catchall }) };
+  return schema.clone(extended as typeof schema._zod.def);
+}

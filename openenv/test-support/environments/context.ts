@@ -1,0 +1,38 @@
+import { createOrigins } from "../../src/server/access/origins.js";
+import { createRights } from "../../src/server/access/rights.js";
+import { readTokens } from "../../src/server/access/tokens.js";
+import type { ServerContext } from "../../src/server/context.js";
+import { Backlog } from "../../src/server/limits/backlog.js";
+import { ByteBudget } from "../../src/server/limits/byte-budget.js";
+import { Descriptors } from "../../src/server/limits/descriptors.js";
+import { RunQueue } from "../../src/server/limits/run-queue.js";
+import { Gauge } from "../../src/server/metrics/gauge.js";
+import { Sessions } from "../../src/session/registry/sessions.js";
+import type { Runtime } from "../../src/session/runtime.js";
+
+const MB = 1024 * 1024;
+
+/** What the transports of a server on this machine work with, for tests that set limits which no option sets. */
+export function createContext(runtime: Runtime, own: Partial<ServerContext>): ServerContext {
+  return {
+    runtime,
+    sessions: new Sessions(runtime, { maxConcurrentEnvs: 50, sessionTimeoutMs: null }),
+    fleet: undefined,
+    origins: createOrigins({ host: "127.0.0.1", allowedOrigins: [], allowedHosts: [] }),
+    rights: createRights(readTokens({}, {})),
+    maxMessageBytes: MB,
+    pingIntervalMs: 60_000,
+    bodies: new ByteBudget(MB),
+    backlog: new Backlog(MB),
+    runQueue: new RunQueue(),
+    descriptors: new Descriptors(runtime),
+    web: undefined,
+    limits: { session_timeout_s: null, step_timeout_s: null, max_message_bytes: MB, queue_timeout_s: 30 },
+    gauge: new Gauge(runtime.statistics),
+    openSockets: () => 0,
+    requests: 0,
+    draining: false,
+    closing: false,
+    ...own,
+  };
+}

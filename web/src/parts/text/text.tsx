@@ -1,0 +1,38 @@
+import { useState } from "react";
+import { Icon } from "../icon.js";
+import { count } from "./format.js";
+
+/** Longer texts are folded. */
+const FOLD_LENGTH = 480;
+const FOLD_LINES = 12;
+/** Longer ones are never shown whole: a file is read better elsewhere. */
+const MOST_LENGTH = 200_000;
+
+/** What an environment said, as text: markup in it is text too. */
+export function Text({ text }: { text: string }) {
+  const [open, setOpen] = useState(false);
+  if (text === "") return <span className="muted">empty text</span>;
+  const isOneLine = text.length <= 60 && !text.includes("\n");
+  const long = text.length > FOLD_LENGTH || text.split("\n", FOLD_LINES + 1).length > FOLD_LINES;
+  const folded = long && !open;
+  const shown = folded ? text.slice(0, FOLD_LENGTH) : text.slice(0, MOST_LENGTH);
+  return (
+    <>
+      <div className={`text ${folded ? "text--fold" : ""} ${isOneLine ? "text--line" : ""}`}>
+        <span>{shown}</span>
+      </div>
+      {long ? (
+        <button type="button" className="more" aria-expanded={open} onClick={() => setOpen(!open)}>
+          {open ? "Show less" : `Show all ${count(text.length, "character")}`}
+          <Icon name={open ? "up" : "down"} />
+        </button>
+      ) : null}
+      {open && text.length > MOST_LENGTH ? (
+        <p className="hint">
+          Only the first {MOST_LENGTH.toLocaleString("en")} characters are shown. Export the timeline to have all of
+          them.
+        </p>
+      ) : null}
+    </>
+  );
+}

@@ -1,0 +1,75 @@
+import { useEffect, useState } from "react";
+import { isFree, type Play, type PlaySnapshot } from "../../../play/play.js";
+
+/** Nothing is shown before; a local server never flashes. */
+const COUNT_AFTER_MS = 400;
+const OFFER_AFTER_MS = 5000;
+
+interface SendButtonProps {
+  form: string;
+  verb: string;
+  play: Play;
+  shown: PlaySnapshot;
+  /** Fields to correct. */
+  invalid: number;
+  /** The environment answers no step before a reset, and there was none. */
+  needsReset: boolean;
+}
+
+/** Sends the form; counts the seconds of a long step, and then offers a way out. */
+export function SendButton({ form, verb, play, shown, invalid, needsReset }: SendButtonProps) {
+  const { pending, connection, timeline } = shown;
+  const waited = useElapsed(pending?.since);
+  const connected = connection.status === "connected";
+  const done = timeline.episodes.at(-1)?.status === "done";
+  const counts = pending && waited >= COUNT_AFTER_MS;
+  const primary = !counts && !done && !needsReset;
+  return (
+    <div className="send-area">
+      <div className="send">
+        <button
+          type="submit"
+          form={form}
+          className={`btn ${primary ? "btn--primary" : ""}`}
+          aria-disabled={!isFree(shown) || needsReset ? true : undefined}
+          aria-describedby={`${form}-hint`}
+        >
+          {counts ? `Waiting ${(waited / 1000).toFixed(1)} s` : verb}
+          {counts ? null : <kbd>↵</kbd>}
+        </button>
+        <span
+          id={`${form}-hint`}
+          className={invalid > 0 ? "err" : "hint keys"}
+          role={invalid > 0 ? "alert" : undefined}
+        >
+          {invalid > 0
+            ? `${invalid} ${invalid === 1 ? "field" : "fields"} to correct`
+            : !connected
+              ? "Kept until connected"
+              : needsReset
+                ? "Reset starts an episode"
+                : done
+                  ? "The episode is over"
+                  : "Esc leaves the field"}
+        </span>
+      </div>
+      {counts && waited >= OFFER_AFTER_MS ? (
+        <button type="button" className="btn btn--ghost btn--sm flush" onClick={() => play.leave()}>
+          Cancel and open a new session
+        </button>
+      ) : null}
+    </div>
+  );
+}
+
+/** Milliseconds since then, told ten times a second; 0 without a start. */
+function useElapsed(since: number | undefined): number {
+  const [now, setNow] = useState(0);
+  useEffect(() => {
+    if (since === undefined) return;
+    setNow(Date.now());
+    const timer = setInterval(() => setNow(Date.now()), 100);
+    return () => clearInterval(timer);
+  }, [since]);
+  return since === undefined ? 0 : Math.max(0, now - since);
+}
