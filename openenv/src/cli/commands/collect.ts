@@ -1,11 +1,13 @@
+import { resolve } from "node:path";
 import type { Command } from "commander";
 import { connect } from "../../connect.js";
+import { sampleValue } from "../../contract/json-schema/sample-value.js";
 import type { Policy } from "../../environment/policy.js";
 import { ConfigError, RemoteError } from "../../errors.js";
 import type { JsonObject } from "../../protocol/messages.js";
 import { collect } from "../collect/collect.js";
 import { createModelPolicy, type ModelPolicyOptions } from "../collect/model-policy.js";
-import { loadPolicy, randomPolicy } from "../collect/policy.js";
+import { importModule } from "../project/load-environment.js";
 import { offeredActions } from "../project/offered-actions.js";
 import { readSchemas } from "../project/read-schemas.js";
 import { serverToken } from "../server-token.js";
@@ -140,4 +142,17 @@ async function ask(
 function noTasks(name: string, error: unknown): never {
   if (!(error instanceof RemoteError) || error.code !== "TASKS_NOT_SUPPORTED") throw error;
   throw new ConfigError(`${name} has no tasks; leave --split out.`, { cause: error });
+}
+
+/** Actions drawn from the schema. */
+const randomPolicy: Policy = ({ actionSchema, random }) => sampleValue(actionSchema, random) as JsonObject;
+
+/** The default export of a module. @throws ConfigError when it does not load or exports no function. */
+async function loadPolicy(file: string): Promise<Policy> {
+  const { exports } = await importModule(resolve(file));
+  const policy = exports["default"];
+  if (typeof policy !== "function") {
+    throw new ConfigError(`${file} has no policy: export default a function (turn) => action.`);
+  }
+  return policy as Policy;
 }

@@ -3,7 +3,6 @@ import type { ServeOptions } from "../../server/types.js";
 import { ENVIRONMENT_PLACES, locateEnvironment } from "../project/find-environment.js";
 import { applyPort, applyVariables } from "../serve/apply-manifest.js";
 import { renderStart } from "../serve/banner.js";
-import { endWithParent } from "../serve/end-with-parent.js";
 import { fetchTarget } from "../serve/fetch-target.js";
 import { makeOperatorToken } from "../serve/operator-token.js";
 import { secondsAboveZero, wholeNumber } from "../terminal/option-values.js";
@@ -125,4 +124,21 @@ function parseTimeout(text: string): number {
   const value = Number(text);
   if (text.trim() !== "" && Number.isFinite(value) && value > 0) return value;
   throw new InvalidArgumentError('Give a number of seconds above 0, or "none".');
+}
+
+const POLL_MS = 250;
+
+/**
+ * npm and npx hand a signal to their shell, which ends and passes nothing on: what they started notices that it was
+ * left alone, and ends as it would by the signal. Started by anything else, a server outlives whoever started it.
+ */
+function endWithParent(): void {
+  if (process.env["npm_command"] === undefined) return;
+  const parent = process.ppid;
+  const timer = setInterval(() => {
+    if (process.ppid === parent) return;
+    clearInterval(timer);
+    process.kill(process.pid, "SIGTERM");
+  }, POLL_MS);
+  timer.unref();
 }

@@ -2,7 +2,6 @@ import { ConnectionError, RemoteError, type ValidationIssue } from "../../errors
 import type { JsonObject } from "../../protocol/messages.js";
 import { isToolAction, lacksToolType, MISSING_TOOL_TYPE } from "../../protocol/tools.js";
 import type { ClientContract, SchemaIssue } from "./contract.js";
-import { encodeBytes } from "./encode.js";
 
 /** What a client knows about the values of its environment. */
 export interface Shape {
@@ -102,4 +101,27 @@ function describeIssues(value: unknown, issues: readonly SchemaIssue[]): Validat
 
 function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
   return path.reduce<unknown>((inner, key) => (inner as Record<PropertyKey, unknown> | undefined)?.[key], value);
+}
+
+/**
+ * `sent` with every array of bytes in it as its field writes it (base64, a data URL), or with `raw` as its field has it:
+ * bytes that JSON writes as base64. Only the field knows, so the form is taken from `parsed`, what the schema made of
+ * `sent`. The rest stays as it is: the server parses it itself.
+ */
+function encodeBytes(sent: unknown, parsed: unknown, raw = false): unknown {
+  if (typeof sent !== "object" || sent === null) return sent;
+  if (ArrayBuffer.isView(sent)) return (raw ? parsed : jsonForm(parsed)) ?? sent;
+  let copy: Record<string, unknown> | undefined;
+  for (const [key, value] of Object.entries(sent)) {
+    const encoded = encodeBytes(value, (parsed as Record<string, unknown> | undefined)?.[key], raw);
+    if (encoded === value) continue;
+    copy ??= (Array.isArray(sent) ? [...sent] : { ...sent }) as Record<string, unknown>;
+    copy[key] = encoded;
+  }
+  return copy ?? sent;
+}
+
+function jsonForm(value: unknown): unknown {
+  const { toJSON } = (value ?? {}) as { toJSON?: () => unknown };
+  return typeof toJSON === "function" ? toJSON.call(value) : value;
 }

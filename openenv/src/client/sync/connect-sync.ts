@@ -1,3 +1,4 @@
+import { ConnectionError } from "../../errors.js";
 import type { MetadataBody } from "../../protocol/http.js";
 import type { JsonObject } from "../../protocol/messages.js";
 import { compareSchemas } from "../contract/compare-schemas.js";
@@ -7,7 +8,6 @@ import { type EpisodeState, type StepResult, toFailedResult } from "../result.js
 import type { ToolCallResult } from "../tools/mcp-result.js";
 import { parseAddress } from "../transport/address.js";
 import { type Channel, startChannel } from "./channel.js";
-import { refuseSameProcess } from "./same-process.js";
 import type { SyncCallOptions, SyncConnectOptions, SyncEnvClient, SyncTaskClient } from "./types.js";
 import type { ServerAnswer } from "./wire.js";
 
@@ -103,4 +103,23 @@ function createClient(url: string, channel: Channel, shape: Shape): SyncEnvClien
     [Symbol.dispose]: () => channel.end(),
   };
   return client;
+}
+
+/** Servers enter their ports here while they listen. */
+const LISTENING = Symbol.for("openenv.listening");
+
+/** @throws ConnectionError SYNC_SAME_PROCESS when a server of this process listens there: it could never answer. */
+function refuseSameProcess(base: string): void {
+  const { hostname, port, protocol } = new URL(base);
+  const ports = (globalThis as { [LISTENING]?: Set<number> })[LISTENING];
+  if (!isLocal(hostname) || !ports?.has(Number(port || (protocol === "https:" ? 443 : 80)))) return;
+  throw new ConnectionError(
+    "SYNC_SAME_PROCESS",
+    `The server at ${base} runs in this process, which a blocking call holds up: the server could never answer. ` +
+      "Use connect() of openenv-ts/client, or run the server in another process.",
+  );
+}
+
+function isLocal(hostname: string): boolean {
+  return ["localhost", "[::1]", "[::]", "0.0.0.0"].includes(hostname) || hostname.startsWith("127.");
 }

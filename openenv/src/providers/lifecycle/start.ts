@@ -3,7 +3,6 @@ import { settled } from "../../util/async/settled.js";
 import { DEFAULT_START_TIMEOUT_MS, type Started, type StartSpec } from "../provider.js";
 import type { Acquired, Start } from "./acquired.js";
 import { checkSpec } from "./check-options.js";
-import { hideSecrets } from "./hide-secrets.js";
 import { createLimit, type Limit } from "./limit.js";
 import { waitReady } from "./ready.js";
 import { createReleases, type Releases } from "./releases.js";
@@ -156,4 +155,18 @@ function explain(error: unknown, { provider, limit, stage }: Attempt): Pick<Prov
 /** What was last seen of a server that never became ready. */
 function because(error: unknown): string {
   return error instanceof ProviderError ? ` (${error.message})` : "";
+}
+
+/** More than is a secret for sure (isSecretName): a word too many that is hidden costs nothing, a key that is shown does. */
+const MAY_BE_SECRET = /token|secret|passw|passphrase|credential|key|auth/i;
+/** Shorter values (`1`, `true`) would take ordinary words out of a log. */
+const LEAST_LENGTH = 6;
+
+/** The text without the values of variables that are secrets by their name. */
+function hideSecrets(text: string, env: Readonly<Record<string, string>> = {}): string {
+  let hidden = text;
+  for (const [name, value] of Object.entries(env)) {
+    if (MAY_BE_SECRET.test(name) && value.length >= LEAST_LENGTH) hidden = hidden.replaceAll(value, `<${name}>`);
+  }
+  return hidden;
 }

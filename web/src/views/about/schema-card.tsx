@@ -4,7 +4,6 @@ import { type Tab, Tabs } from "../../parts/tabs.js";
 import { Json } from "../../parts/value/json.js";
 import { CopyText } from "./copy-text-button.js";
 import { FieldTable } from "./field-table.js";
-import { ToolTable } from "./tool-table.js";
 
 type Part = "action" | "observation" | "state" | "tools" | "json";
 
@@ -41,5 +40,20 @@ export function SchemaCard({ schema }: { schema: SchemaBody }) {
         )}
       </div>
     </section>
+  );
+}
+
+/** The tools that the environment declares, and what each takes. */
+function ToolTable({ tools }: { tools: NonNullable<SchemaBody["tools"]> }) {
+  return (
+    <ul className="tool-list">
+      {tools.map(({ name, description, input_schema }) => (
+        <li key={name}>
+          <h3 className="mono">{name}</h3>
+          {description ? <p>{description}</p> : null}
+          <FieldTable schema={input_schema} empty="This tool takes no arguments." />
+        </li>
+      ))}
+    </ul>
   );
 }

@@ -1,12 +1,12 @@
 import { useEffect, useState, useSyncExternalStore } from "react";
 import { Segments } from "../../parts/segments.js";
-import type { Imported } from "../../play/play.js";
+import { formatReward } from "../../parts/text/format.js";
+import type { Imported, PlaySnapshot } from "../../play/play.js";
 import type { Step } from "../../play/timeline.js";
 import type { ViewProps } from "../../views.js";
 import { ActionPane } from "./action/action-pane.js";
 import { ToolList } from "./action/tool-list.js";
 import { useDraft } from "./action/use-draft.js";
-import { Announcer } from "./announcer.js";
 import { ConnectionNotice } from "./episode/connection-notice.js";
 import { EpisodeBar } from "./episode/episode-bar.js";
 import { ImportedNotice } from "./episode/imported-notice.js";
@@ -104,4 +104,23 @@ async function showAnswer(): Promise<void> {
   // A picture has no height before.
   await Promise.allSettled([...answer.querySelectorAll("img")].map((picture) => picture.decode()));
   answer.scrollIntoView({ block: "nearest" });
+}
+
+/** Tells a screen reader what came back; errors are told where they are shown. */
+function Announcer({ shown }: { shown: PlaySnapshot }) {
+  const last = shown.timeline.steps.at(-1);
+  const words = !last
+    ? ""
+    : last.failure
+      ? last.kind === "reset"
+        ? "The reset failed"
+        : `Step ${last.number} failed`
+      : last.kind === "reset"
+        ? `Episode ${last.episode + 1} started`
+        : `Step ${last.number}, reward ${formatReward(last.reward)}, ${last.done ? "done" : "not done"}`;
+  return (
+    <p className="sr" role="status" id="announcer">
+      {words}
+    </p>
+  );
 }

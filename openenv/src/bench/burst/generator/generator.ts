@@ -4,7 +4,6 @@ import { createLoad, type Load } from "../../load.js";
 import type { BurstJob, BurstProgress, BurstResult, ClientUse } from "../types.js";
 import { runBurst } from "./burst.js";
 import { watchClient } from "./client-use.js";
-import { createSources } from "./sources.js";
 
 /** Sessions that step as fast as they are answered. */
 export interface LoadJob {
@@ -79,4 +78,17 @@ export function createGenerator(number = 0): LoadGenerator {
 
 function judge(observation: unknown): string | undefined {
   return typeof observation === "object" && observation !== null ? undefined : "no observation";
+}
+
+/** Addresses of this machine that one generator connects from in turn. */
+const ADDRESSES = 16;
+
+/**
+ * Gives the source address of one connection after the other. The ports of one address run out near 28,000, ended
+ * connections included, so a load on this machine comes from many; elsewhere the system chooses.
+ */
+function createSources(address: string, generator: number): () => string | undefined {
+  if (process.platform !== "linux" || !address.startsWith("127.")) return () => undefined;
+  let next = 0;
+  return () => `127.0.${generator}.${(next++ % ADDRESSES) + 1}`;
 }

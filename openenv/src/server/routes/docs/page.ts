@@ -1,6 +1,5 @@
 import { sampleValue } from "../../../contract/json-schema/sample-value.js";
 import { isObject } from "../../../util/is-object.js";
-import { escapeHtml } from "../../../util/text/escape-html.js";
 
 type Schema = Record<string, unknown>;
 type Content = Record<string, { schema: Schema }>;
@@ -158,4 +157,9 @@ function renderSchema(title: string, schema: Schema, open: boolean, anchor?: str
 /** Words between backticks are code. */
 function renderInline(text: string): string {
   return escapeHtml(text).replace(/`([^`]+)`/g, "<code>$1</code>");
+}
+
+/** A text as it stands in HTML, also between double quotes. */
+function escapeHtml(text: string): string {
+  return text.replace(/[&<>"]/g, (character) => `&#${character.charCodeAt(0)};`);
 }

@@ -1,6 +1,5 @@
 import { useEffect, useState } from "react";
 import type { WebInfo } from "../../../../../openenv/src/protocol/web.js";
-import { saveFile } from "../../../parts/save-file.js";
 import { parseJsonl, renderJsonl } from "../../../play/jsonl.js";
 import type { Play, PlaySnapshot } from "../../../play/play.js";
 import type { Timeline } from "../../../play/timeline.js";
@@ -63,4 +62,14 @@ export function useFiles(info: WebInfo, play: Play, shown: PlaySnapshot): Files 
     },
     forget: () => setProblem(undefined),
   };
+}
+
+/** Hands a text to the browser as a file. */
+function saveFile(name: string, text: string): void {
+  const url = URL.createObjectURL(new Blob([text], { type: "application/jsonl" }));
+  const link = document.createElement("a");
+  link.href = url;
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }
