@@ -1,8 +1,10 @@
+import { once } from "node:events";
 import { processProvider } from "openenv-ts/providers";
 import { describe, expect, test } from "vitest";
 import { counterModule, createProject, startCommand } from "../../../test-support/commands/command-line.js";
 import { counterContract } from "../../../test-support/environments/counter.js";
 import { useServers } from "../../../test-support/servers/servers.js";
+import { defineEnvironment } from "../../index.js";
 import { connectVector, type VectorResult } from "../index.js";
 
 const { start } = useServers();
@@ -126,7 +128,19 @@ describe("autoreset", () => {
 
 describe("asCompleted", () => {
   test("gives the first results that arrive; the others come with the next call", async () => {
-    const server = await start();
+    let release = () => {};
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const environment = defineEnvironment(counterContract, () => ({
+      reset: () => ({ observation: {} }),
+      step: async ({ amount }, { signal }) => {
+        if (amount === 50) await released;
+        if (amount === 60) await once(signal, "abort");
+        return { observation: {}, reward: 0, done: false };
+      },
+    }));
+    const server = await start({}, { environment });
     await using envs = await connectVector(server.url, counterContract, { size: 4, ownSockets: true });
     await envs.reset();
     const first: number[] = [];
@@ -134,6 +148,7 @@ describe("asCompleted", () => {
     for await (const result of envs.asCompleted(actions, { count: 2 })) first.push(result.index);
     expect(first.sort()).toEqual([1, 3]);
     await expect(envs.step([{ amount: 1 }, null, null, null])).rejects.toThrow("Session 0 has not answered yet");
+    release();
     const second: number[] = [];
     for await (const result of envs.asCompleted([null, { amount: 1 }, null, null], { count: 2 })) {
       second.push(result.index);
