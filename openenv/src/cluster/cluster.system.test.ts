@@ -12,14 +12,14 @@ describe("several workers behind one address", { timeout: 180_000 }, () => {
       sessions.filter((one) => one.pid === pid),
     );
     expect(perWorker.map((list) => list.length)).toEqual([4, 4, 4]);
+    await untilAllKnow(fleet.url, { active_sessions: 12, max_sessions: 12 });
     const refused = await openTestSocket(`${fleet.url}/ws`);
     expect(await refused.receive()).toMatchObject({
       data: { code: "CAPACITY_REACHED", active_sessions: 12, max_sessions: 12 },
     });
     expect((await refused.closed).code).toBe(1000);
-    await untilAllKnow(fleet.url, { active_sessions: 12, max_sessions: 12 });
     await sessions[0]?.socket[Symbol.asyncDispose]();
-    await until(async () => (await fleet.capacity()).active_sessions === 11);
+    await untilAllKnow(fleet.url, { active_sessions: 11 });
     expect(await openAll(fleet.url, 1)).toHaveLength(1);
   });
 
@@ -119,7 +119,7 @@ describe("several workers behind one address", { timeout: 180_000 }, () => {
       if (pid === victim) await socket.closed;
       else expect(await socket.ask(step(1))).toMatchObject({ data: { observation: { count: 1 } } });
     }
-    await until(async () => (await fleet.capacity()).max_sessions === 10);
+    await untilAllKnow(fleet.url, { active_sessions: 5, max_sessions: 10 });
     expect(await openAll(fleet.url, 5)).toHaveLength(5);
   });
 

@@ -29,6 +29,8 @@ interface Line {
 const linesOf = ({ stderr }: Running): Line[] =>
   stderr
     .split("\n")
+    // The last part has no end yet.
+    .slice(0, -1)
     .filter((line) => line.startsWith("{"))
     .map((line) => JSON.parse(line));
 

@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from "vitest";
 import { fetchAsOperator, OPERATOR_TOKEN } from "../../test-support/operator.js";
-import { openAll, startFleet, step, until } from "../../test-support/servers/fleet.js";
+import { openAll, startFleet, step, until, untilAllKnow } from "../../test-support/servers/fleet.js";
 import type { ServerView } from "../protocol/web.js";
 
 /** A worker that does not answer within a second is silent in a view. */
@@ -64,6 +64,8 @@ describe("workers behind one address", () => {
     const { pid, socket } = players[0] as (typeof players)[number];
     const own = players.filter((player) => player.pid === pid).length;
     expect(own).toBeLessThan(6);
+    // A worker that is blocked does not report the sessions that it has just opened.
+    await untilAllKnow(fleet.url, { active_sessions: 6 });
     socket.send(step(14));
     await until(async () => (await look()) === "1 1");
     expect(seen).toMatchObject({

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { connect } from "node:net";
 import { expect, test } from "vitest";
-import { openAll, startFleet, step, until } from "../../test-support/servers/fleet.js";
+import { openAll, startFleet, step, until, untilAllKnow } from "../../test-support/servers/fleet.js";
 
 const isAlive = async (url: string): Promise<boolean> => {
   const answer = await fetch(`${url}/livez`, { headers: { connection: "close" }, signal: AbortSignal.timeout(1_000) });
@@ -47,7 +47,7 @@ test("/readyz of a worker without room is ready as long as another has some", as
     return new Set((await Promise.all(Array.from({ length: 12 }, ask))).map(({ status }) => status));
   };
   await openAll(fleet.url, 3);
-  await until(async () => (await ready()).size === 1);
+  await untilAllKnow(fleet.url, { active_sessions: 3 });
   expect(await ready()).toEqual(new Set([200]));
   await openAll(fleet.url, 1);
   await until(async () => (await ready()).size === 1 && (await ready()).has(503));

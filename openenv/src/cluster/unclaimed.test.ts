@@ -47,26 +47,29 @@ test("workers count no session of POST /reset as load until it is used, and one 
     await answer.text();
     return answer.headers.get("openenv-session") ?? "";
   };
-  const gauge = async (name: string): Promise<number> => {
+  /** Sessions and how many of them are in use; undefined while a worker does not answer in time. */
+  const count = async (): Promise<[sessions: number, inUse: number] | undefined> => {
     const text = await (await fetchAsOperator(`${fleet.url}/metrics`)).text();
-    const values = [...text.matchAll(new RegExp(`^${name}\\{worker="\\d+"\\} (\\d+)$`, "gm"))];
-    return values.reduce((sum, [, value]) => sum + Number(value), 0);
+    const gauge = (name: string): number[] =>
+      [...text.matchAll(new RegExp(`^${name}\\{worker="\\d+"\\} (\\d+)$`, "gm"))].map(([, value]) => Number(value));
+    const [all, unclaimed] = [gauge("openenv_sessions"), gauge("openenv_sessions_unclaimed")].map((values) =>
+      values.reduce((sum, value) => sum + value, 0),
+    ) as [number, number];
+    return gauge("openenv_sessions").length === 2 ? [all, all - unclaimed] : undefined;
   };
-  const inUse = async () => (await gauge("openenv_sessions")) - (await gauge("openenv_sessions_unclaimed"));
 
   let last = "";
   for (let i = 0; i < 8; i++) last = await post("/reset", {});
   await untilAllKnow(fleet.url, { available_slots: 4, is_at_capacity: false });
-  expect(await gauge("openenv_sessions")).toBeGreaterThan(1);
-  expect(await inUse()).toBe(0);
+  await expect.poll(count).toEqual([expect.toSatisfy((sessions: number) => sessions > 1), 0]);
   await post("/step", { action: { amount: 1 } }, last);
   await untilAllKnow(fleet.url, { available_slots: 3, is_at_capacity: false });
-  expect(await inUse()).toBe(1);
+  await expect.poll(count).toEqual([expect.any(Number), 1]);
 
   const create = { jsonrpc: "2.0", id: 1, method: "openenv/session/create", params: {} };
   await until(async () => {
     await post("/mcp", create);
-    return (await inUse()) === 4;
+    return (await count())?.[1] === 4;
   });
   await untilAllKnow(fleet.url, { available_slots: 0, is_at_capacity: true });
 });

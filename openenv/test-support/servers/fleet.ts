@@ -1,7 +1,11 @@
 /** Servers of the built command line, alone or with workers, whose environment says which process it lives in. */
+import { once } from "node:events";
+import { type IncomingMessage, request } from "node:http";
+import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type CommandOptions, createProject, type Running, startCommand } from "../commands/command-line.js";
-import { fetchAsOperator, OPERATOR_VARIABLES } from "../operator.js";
+import { workerSockets } from "../commands/processes.js";
+import { AS_OPERATOR, fetchAsOperator, OPERATOR_VARIABLES } from "../operator.js";
 import { openTestSocket, type TestSocket } from "../sockets/socket.js";
 
 /**
@@ -111,16 +115,43 @@ async function capacityAt(url: string): Promise<Counts> {
   return ((await response.json()) as { capacity: Counts }).capacity;
 }
 
-/** Enough at once that each of a few workers accepts some. */
-const ASKED_AT_ONCE = 16;
-
 /** Polls until every worker at this address knows these counts: what one has heard of the others may be old. */
 export async function untilAllKnow(url: string, counts: Partial<Counts>): Promise<void> {
   const names = Object.keys(counts) as (keyof Counts)[];
   await until(async () => {
-    const known = await Promise.all(Array.from({ length: ASKED_AT_ONCE }, () => capacityAt(url)));
-    return known.every((each) => names.every((name) => each[name] === counts[name]));
+    const answers = await askEachWorker(url, "/sessions", AS_OPERATOR);
+    return answers.every(({ status, body }) => {
+      if (status !== 200) return false;
+      const { capacity } = JSON.parse(body) as { capacity: Counts };
+      return names.every((name) => capacity[name] === counts[name]);
+    });
   });
+}
+
+/**
+ * What each worker at this address answers to a GET; status 0 where one starts or ends and does not answer. Each is asked
+ * at its own socket, because one worker may accept all connections to the address. Where there is no /proc to find these
+ * sockets, many connections are made at once.
+ */
+export function askEachWorker(
+  url: string,
+  path: string,
+  headers: Record<string, string>,
+): Promise<{ status: number; body: string }[]> {
+  const found = workerSockets(url).map((socketPath) => ({ socketPath }));
+  const { hostname: host, port } = new URL(url);
+  const places = found.length > 0 ? found : Array.from({ length: 16 }, () => ({ host, port }));
+  return Promise.all(
+    places.map(async (place) => {
+      try {
+        const asked = request({ ...place, path, headers, agent: false }).end();
+        const [answer] = (await once(asked, "response")) as [IncomingMessage];
+        return { status: answer.statusCode ?? 0, body: await text(answer) };
+      } catch {
+        return { status: 0, body: "" };
+      }
+    }),
+  );
 }
 
 /** Polls; fails after a minute: workers start one after the other, on a machine that may be busy. */

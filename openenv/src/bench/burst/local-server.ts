@@ -9,17 +9,17 @@ const LISTENING = "0A";
  * /proc, for a server of another user, and for one in this very process.
  */
 export function findServerProcesses(port: number): number[] {
-  const inodes = listeningInodes(port);
-  if (inodes.size === 0) return [];
-  const parents = new Map<number, number>();
-  const found = new Set<number>();
-  for (const pid of processes()) {
-    parents.set(pid, parentOf(pid));
-    if (holds(pid, inodes)) found.add(pid);
-  }
-  if (found.has(process.pid)) return [];
+  const found = new Set(findListeners(port));
+  if (found.size === 0 || found.has(process.pid)) return [];
+  const parents = new Map(processes().map((pid) => [pid, parentOf(pid)]));
   for (const pid of [...found]) for (const child of descendants(pid, parents)) found.add(child);
   return [...found];
+}
+
+/** The processes that hold the listening socket of a port of this machine; empty where there is no /proc. */
+export function findListeners(port: number): number[] {
+  const inodes = listeningInodes(port);
+  return inodes.size === 0 ? [] : processes().filter((pid) => holds(pid, inodes));
 }
 
 /** What the server has used so far; its processes are looked for again, as workers come and go. */

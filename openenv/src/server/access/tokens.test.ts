@@ -2,7 +2,7 @@ import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { createProject, startCommand } from "../../../test-support/commands/command-line.js";
-import { until, WHERE } from "../../../test-support/servers/fleet.js";
+import { askEachWorker, until, WHERE } from "../../../test-support/servers/fleet.js";
 import { openTestSocket } from "../../../test-support/sockets/socket.js";
 import { readTokens } from "./tokens.js";
 
@@ -85,7 +85,10 @@ test.each(["1", "2"])(
     await writeFile(path("operator"), "op-new\n");
     await writeFile(path("driver"), "dr-new\n");
     command.process.kill("SIGHUP");
-    await until(async () => (await statuses("old")).has(200) === false);
+    await until(async () => {
+      const answers = await askEachWorker(url, "/schema", bearer("old"));
+      return answers.every((answer) => answer.status === 401);
+    });
     expect(await statuses("new")).toEqual(only(200));
     expect(await statuses("op-new", "/sessions")).toEqual(only(200));
     expect(await statuses("op-old", "/sessions")).toEqual(only(401));
