@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import echo from "../../envs/echo/server/environment.js";
-import { findFreePort } from "../../openenv/src/util/free-port.js";
 import { NGINX, run } from "../../openenv/test-support/deploy/balancers.js";
+import { findFreePort } from "../../openenv/test-support/free-port.js";
 import { requireNginx } from "../../openenv/test-support/requirement.js";
 import { ELSEWHERE, requireChromium, reset, usePages } from "./pages.js";
 

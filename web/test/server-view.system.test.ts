@@ -4,6 +4,7 @@ import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { connect } from "../../openenv/src/connect.js";
 import { defineCounter } from "../../openenv/test-support/environments/counter.js";
+import { findFreePort } from "../../openenv/test-support/free-port.js";
 import { fetchAsOperator, OPERATOR_TOKEN, WITH_OPERATOR } from "../../openenv/test-support/operator.js";
 import { openAll, startFleet } from "../../openenv/test-support/servers/fleet.js";
 import { openTestSocket } from "../../openenv/test-support/sockets/socket.js";
@@ -270,13 +271,15 @@ describe.skipIf(!chromium.available)("the Server view", () => {
   });
 
   test("keeps the last numbers when the server is gone, says so, and goes on with the next one", async () => {
-    const server = await start(defineCounter().environment, { maxConcurrentEnvs: 5 });
+    // Nobody else takes this port between the two servers.
+    const port = await findFreePort();
+    const server = await start(defineCounter().environment, { maxConcurrentEnvs: 5, port });
     const page = await open(server, { view: "server" });
     await sessions(page).first().waitFor();
     await server.close();
     await page.getByText("The numbers are out of date.").waitFor();
     expect(await page.getByText("of 5", { exact: true }).count()).toBe(1);
-    await start(defineCounter().environment, { maxConcurrentEnvs: 9, port: Number(new URL(server.url).port) });
+    await start(defineCounter().environment, { maxConcurrentEnvs: 9, port });
     await page.getByText("of 9", { exact: true }).waitFor();
     await page.getByText("Live, every second").waitFor();
   });

@@ -5,6 +5,7 @@ import * as z from "zod";
 import echo from "../../envs/echo/server/environment.js";
 import wordle from "../../envs/wordle/server/environment.js";
 import { defineCounter } from "../../openenv/test-support/environments/counter.js";
+import { findFreePort } from "../../openenv/test-support/free-port.js";
 import { defineDesk } from "../../openenv/test-support/environments/tool-environment.js";
 import { PHONE, requireChromium, reset, steps, usePages, width } from "./pages.js";
 import { startProxy } from "./proxy.js";
@@ -29,7 +30,7 @@ describe.skipIf(!chromium.available)("visitors", () => {
   });
 
   test("a server that restarts while the page is open loses nothing of the timeline", async () => {
-    const first = await start(defineCounter().environment);
+    const first = await start(defineCounter().environment, await anywhere());
     const port = Number(new URL(first.url).port);
     const page = await open(first);
     await reset(page);
@@ -65,7 +66,7 @@ describe.skipIf(!chromium.available)("visitors", () => {
       },
       actions: () => [{ label: "Open the left door", action: { door: "left" } }],
     }));
-    const first = await start(environment);
+    const first = await start(environment, await anywhere());
     const page = await open(first);
     await reset(page);
     await page.getByLabel("Door").fill("none");
@@ -99,7 +100,7 @@ describe.skipIf(!chromium.available)("visitors", () => {
         defineContract({ name: "changing_env", action: z.object(fields), observation: z.object({}) }),
         () => ({ reset: () => ({ observation: {} }), step: () => ({ observation: {} }) }),
       );
-    const first = await start(define({ word: z.string() }));
+    const first = await start(define({ word: z.string() }), await anywhere());
     const page = await open(first);
     await page.getByLabel("Word").fill("kept");
     await page.getByText("Connected", { exact: true }).waitFor();
@@ -112,7 +113,7 @@ describe.skipIf(!chromium.available)("visitors", () => {
   });
 
   test("a tool that the server has no more gives way to what it has, and its steps are not used again", async () => {
-    const first = await start(defineDesk().environment);
+    const first = await start(defineDesk().environment, await anywhere());
     const page = await open(first);
     await reset(page);
     await page.getByRole("option", { name: /^greet/ }).click();
@@ -137,7 +138,7 @@ describe.skipIf(!chromium.available)("visitors", () => {
   });
 
   test("the page reconnects by itself", async () => {
-    const first = await start(echo);
+    const first = await start(echo, await anywhere());
     const port = Number(new URL(first.url).port);
     const page = await open(first);
     await page.getByText("Connected", { exact: true }).waitFor();
@@ -181,7 +182,7 @@ describe.skipIf(!chromium.available)("visitors", () => {
   });
 
   test("the timeline tells a loss once, however often a server refuses to take the visitor back", async () => {
-    const first = await start(defineCounter().environment);
+    const first = await start(defineCounter().environment, await anywhere());
     const port = Number(new URL(first.url).port);
     const page = await open(first);
     await reset(page);
@@ -251,6 +252,11 @@ describe.skipIf(!chromium.available)("visitors", () => {
     expect(small).toEqual([]);
   });
 });
+
+/** At a port that is still free when the server has ended and another takes its place. */
+async function anywhere(): Promise<{ port: number }> {
+  return { port: await findFreePort() };
+}
 
 /** Has the page connect again, which it may have begun by itself. */
 async function reconnect(page: Page): Promise<void> {

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { createProject, startCommand } from "../../test-support/commands/command-line.js";
+import { findFreePort } from "../../test-support/free-port.js";
 import { RESET, until, WHERE } from "../../test-support/servers/fleet.js";
 import { openTestSocket } from "../../test-support/sockets/socket.js";
-import { findFreePort } from "../util/free-port.js";
 
 const SECOND_HANGS = `
   if (process.env.OPENENV_WORKER_NUMBER === "1") await new Promise(() => setInterval(() => {}, 60_000));

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { BALANCERS, startBalancer } from "../../test-support/deploy/balancers.js";
+import { findFreePort } from "../../test-support/free-port.js";
 import { useServers } from "../../test-support/servers/servers.js";
 import { openTestSocket } from "../../test-support/sockets/socket.js";
-import { findFreePort } from "../util/free-port.js";
 import { CONNECTIONS } from "./monitoring/metric.js";
 
 const { start } = useServers();

@@ -4,10 +4,10 @@ import { createProject, type Project, startCommand } from "../../test-support/co
 import { MANY, openHttp, openOnBoth, stepHttp, TALLY, tallied } from "../../test-support/deploy/balanced-sessions.js";
 import { BALANCERS, startBalancer } from "../../test-support/deploy/balancers.js";
 import { useMcp } from "../../test-support/environments/mcp.js";
+import { findFreePort } from "../../test-support/free-port.js";
 import { fetchAsOperator, OPERATOR_VARIABLES } from "../../test-support/operator.js";
 import { until, WHERE } from "../../test-support/servers/fleet.js";
 import { connect } from "../connect.js";
-import { findFreePort } from "../util/free-port.js";
 
 const { start } = useMcp();
 const STEPS = 10;

@@ -6,10 +6,10 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { BALANCERS } from "../../test-support/deploy/balancers.js";
 import { render } from "../../test-support/deploy/render-cases.js";
+import { findFreePort } from "../../test-support/free-port.js";
 import { requireEnvoy } from "../../test-support/requirement.js";
 import { useServers } from "../../test-support/servers/servers.js";
 import { openTestSocket } from "../../test-support/sockets/socket.js";
-import { findFreePort } from "../util/free-port.js";
 import { ADMIN, ENVOY_CONFIG } from "./balancers/envoy-start.js";
 
 const envoy = await requireEnvoy();

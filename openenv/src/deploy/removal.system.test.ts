@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { MANY, openHttp, openOnBoth, stepHttp, TALLY, tallied } from "../../test-support/deploy/balanced-sessions.js";
 import { startBalancer } from "../../test-support/deploy/balancers.js";
 import { useMcp } from "../../test-support/environments/mcp.js";
+import { findFreePort } from "../../test-support/free-port.js";
 import { requireEnvoy } from "../../test-support/requirement.js";
 import { startDnsServer } from "../../test-support/servers/dns-server.js";
 import { connect } from "../connect.js";
@@ -14,8 +15,9 @@ test.skipIf(!envoy.available)(
   { timeout: 60_000 },
   async () => {
     // One name has one port: the servers differ by their address.
-    const one = await start({ host: "127.0.0.2", maxConcurrentEnvs: 200 });
-    const two = await start({ host: "127.0.0.3", port: one.server.port, maxConcurrentEnvs: 200 });
+    const port = await findFreePort();
+    const one = await start({ host: "127.0.0.2", port, maxConcurrentEnvs: 200 });
+    const two = await start({ host: "127.0.0.3", port, maxConcurrentEnvs: 200 });
     await using dns = await startDnsServer(["127.0.0.2", "127.0.0.3"]);
     await using balancer = await startBalancer("envoy", envoy.path, {
       backends: [`env.test:${one.server.port}`],

@@ -6,10 +6,10 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { parseDocument } from "yaml";
 import { CASES, type Case, IMAGE, render } from "../../test-support/deploy/render-cases.js";
+import { findFreePort } from "../../test-support/free-port.js";
 import { OPERATOR_TOKEN, WITH_OPERATOR } from "../../test-support/operator.js";
 import { requirePrometheus } from "../../test-support/requirement.js";
 import { useServers } from "../../test-support/servers/servers.js";
-import { findFreePort } from "../util/free-port.js";
 import { renderYaml } from "./yaml.js";
 
 const prometheus = await requirePrometheus();

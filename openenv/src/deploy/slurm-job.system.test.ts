@@ -5,10 +5,10 @@ import { promisify } from "node:util";
 import { beforeAll, describe, expect, test } from "vitest";
 import { counterModule, createProject } from "../../test-support/commands/command-line.js";
 import { takeTurn } from "../../test-support/environments/take-turn.js";
+import { findFreePort } from "../../test-support/free-port.js";
 import { fetchAsOperator, OPERATOR_VARIABLES } from "../../test-support/operator.js";
 import { requireEnvoy, requireHaproxy, requireSlurm } from "../../test-support/requirement.js";
 import { connect } from "../connect.js";
-import { findFreePort } from "../util/free-port.js";
 import { renderTarget } from "./render.js";
 import { parseTopology } from "./topology.js";
 

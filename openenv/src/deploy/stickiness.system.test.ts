@@ -3,10 +3,10 @@ import { describe, expect, test } from "vitest";
 import { MANY, openHttp, openOnBoth, stepHttp, TALLY, tallied } from "../../test-support/deploy/balanced-sessions.js";
 import { BALANCERS, startBalancer } from "../../test-support/deploy/balancers.js";
 import { useMcp } from "../../test-support/environments/mcp.js";
+import { findFreePort } from "../../test-support/free-port.js";
 import { connect } from "../connect.js";
 import { connectTools } from "../connect-tools.js";
 import type { RunningServer } from "../server/types.js";
-import { findFreePort } from "../util/free-port.js";
 
 const { start, open } = useMcp();
 

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { renderTarget } from "../../src/deploy/render.js";
 import { parseTopology } from "../../src/deploy/topology.js";
-import { findFreePort } from "../../src/util/free-port.js";
+import { findFreePort } from "../free-port.js";
 import { type Component, requireEnvoy, requireHaproxy, requireNginx } from "../requirement.js";
 
 export interface Balancer extends AsyncDisposable {

@@ -4,7 +4,8 @@ import { once } from "node:events";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { findFreePort, isTaken } from "../../src/util/free-port.js";
+import { isTaken } from "../../src/util/free-port.js";
+import { findFreePort } from "../free-port.js";
 
 export interface SlurmQueue extends AsyncDisposable {
   /** Its `slurm.conf`. */

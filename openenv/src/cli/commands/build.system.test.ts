@@ -8,12 +8,12 @@ import { createProject, type Project, runCommand, startCommand } from "../../../
 import { leaveBehind } from "../../../test-support/commands/leave-behind.js";
 import { createNpmImage, docker, inspectImage } from "../../../test-support/commands/npm-image.js";
 import { createPublishable } from "../../../test-support/commands/publishable.js";
+import { findFreePort } from "../../../test-support/free-port.js";
 import { requireDocker } from "../../../test-support/requirement.js";
 import { openTestSocket } from "../../../test-support/sockets/socket.js";
 import { connect } from "../../client/index.js";
 import { readManifest } from "../../manifest/read-manifest.js";
 import { dockerProvider } from "../../providers/index.js";
-import { findFreePort } from "../../util/free-port.js";
 import { stageSpace } from "../push/stage-space.js";
 
 const ECHO = join(import.meta.dirname, "../../../../envs/echo");

@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from "vitest";
 import { counterModule, createProject, runCommand, startCommand } from "../../../test-support/commands/command-line.js";
-import { findFreePort } from "../../util/free-port.js";
+import { findFreePort } from "../../../test-support/free-port.js";
 
 /** Each starts several processes, one after the other. */
 vi.setConfig({ testTimeout: 90_000 });

@@ -8,10 +8,10 @@ import { connect, connectVector } from "openenv-ts/client";
 import { fromHub, kubernetesProvider } from "openenv-ts/providers";
 import { checkProvider, renderCheckReport } from "openenv-ts/testing";
 import { describe, expect, test, vi } from "vitest";
+import { findFreePort } from "../../../test-support/free-port.js";
 import { startHub } from "../../../test-support/hub/hub-server.js";
 import { NOWHERE } from "../../../test-support/kubernetes/fates.js";
 import { askCluster, IMAGE, isMissing, isReal, own, useCluster } from "../../../test-support/kubernetes/use-cluster.js";
-import { findFreePort } from "../../util/free-port.js";
 import { isRunning } from "./pod-state.js";
 import { createKubernetesSweeper } from "./sweep.js";
 

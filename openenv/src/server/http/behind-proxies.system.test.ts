@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "vitest";
 import { BALANCERS, NGINX, run } from "../../../test-support/deploy/balancers.js";
+import { findFreePort } from "../../../test-support/free-port.js";
 import { useServers } from "../../../test-support/servers/servers.js";
 import { expectNoOperator } from "../../../test-support/servers/stranger.js";
-import { findFreePort } from "../../util/free-port.js";
 
 const { start } = useServers();
 
