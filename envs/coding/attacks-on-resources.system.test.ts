@@ -111,7 +111,10 @@ for folder in ("/tmp", "/dev/shm"):
   });
 });
 
-/** Forks processes that take 64 MB each and keep them for some seconds; prints how many got theirs. */
+/**
+ * Forks processes that take 64 MB each, waits until each has its own or has ended, and keeps them for some seconds; prints
+ * how many got theirs.
+ */
 const HOLD = `import os, signal, time
 read, write = os.pipe()
 children = []
@@ -124,10 +127,18 @@ for _ in range(3):
     os._exit(0)
   children.append(child)
 os.close(write)
+os.set_blocking(read, False)
+got = ended = 0
+while got + ended < 3:
+  try: got += len(os.read(read, 10))
+  except BlockingIOError: pass
+  if os.waitpid(-1, os.WNOHANG)[0]: ended += 1
+  time.sleep(0.05)
 time.sleep(4)
 for child in children:
-  os.kill(child, signal.SIGKILL)
-print(len(os.read(read, 10)))`;
+  try: os.kill(child, signal.SIGKILL)
+  except ProcessLookupError: pass
+print(got)`;
 
 /** Prints how many processes it could start that stay. */
 const COUNT_FORKS = `import os, time

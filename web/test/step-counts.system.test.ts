@@ -41,7 +41,7 @@ interface Case {
   counted: number;
   /** The session ends with it: no third step is sent. */
   ends?: boolean;
-  /** By a server that gives a step one second. */
+  /** By a server that gives a reset and a step three seconds. */
   isLimited?: boolean;
   giveUp?: boolean;
 }
@@ -81,7 +81,7 @@ describe.skipIf(!chromium.available)("the page counts the steps that the server 
     project = await createProject({ "environment.ts": ENVIRONMENT });
     const args = ["serve", "--port", "0", "--isolation", "process"];
     unlimited = startCommand(args, { cwd: project.dir });
-    limited = startCommand([...args, "--step-timeout", "1"], { cwd: project.dir });
+    limited = startCommand([...args, "--step-timeout", "3"], { cwd: project.dir });
   });
   afterAll(async () => {
     for (const part of [limited, unlimited, project]) await part?.[Symbol.asyncDispose]();

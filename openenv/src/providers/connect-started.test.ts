@@ -78,6 +78,7 @@ test("a session that is lost while its server runs on says so within the limit o
   const { server, env, watched } = await startWatched();
   await env.reset();
   await server.close();
+  await expect.poll(() => env.sessionLost).toBe(true);
   const lost = { code: "SESSION_LOST", message: expect.not.stringContaining("Its server has ended") };
   const calls = [1, 2, 3].map((amount) => env.step({ amount }, { timeoutMs: 300 }));
   await Promise.all(calls.map((call) => expect(call).rejects.toMatchObject(lost)));

@@ -1,7 +1,8 @@
 /** The built command line, run as a user runs it: in a process of its own, in a folder of its own. */
 import { type ChildProcess, spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
 const BIN = join(import.meta.dirname, "../../bin/openenv.js");
@@ -10,6 +11,7 @@ const SCRATCH = join(import.meta.dirname, "../../../.cache/cli");
 
 export interface Project extends AsyncDisposable {
   readonly dir: string;
+  /** The file appears, or changes, with all of its text at once: who watches it never reads a part. */
   write(path: string, text: string): Promise<string>;
 }
 
@@ -22,7 +24,9 @@ export async function createProject(files: Record<string, string> = {}): Promise
     async write(path, text) {
       const file = join(dir, path);
       await mkdir(dirname(file), { recursive: true });
-      await writeFile(file, text);
+      const complete = join(SCRATCH, randomUUID());
+      await writeFile(complete, text);
+      await rename(complete, file);
       return file;
     },
     [Symbol.asyncDispose]: () => rm(dir, { recursive: true, force: true, maxRetries: 5 }),

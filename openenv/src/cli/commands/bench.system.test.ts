@@ -13,6 +13,7 @@ import {
 } from "../../../test-support/commands/command-line.js";
 import { fetchAsOperator, OPERATOR_VARIABLES } from "../../../test-support/operator.js";
 import type { SummaryRow } from "../../bench/burst/results/summary.js";
+import type { ServerView } from "../../protocol/web.js";
 
 const BENCHMARK = join(import.meta.dirname, "../../../../envs/benchmark");
 const LIMIT = { timeout: 120_000 };
@@ -43,14 +44,10 @@ function bench(...args: string[]) {
   return runCommand(["bench", ...args], { cwd: project.dir });
 }
 
-/** Resolves when the server holds this many sessions. */
-async function sessionsOf(server: string, count: number): Promise<void> {
-  for (const deadline = Date.now() + 20_000; ; ) {
-    const { sessions } = (await (await fetchAsOperator(`${server}/sessions`)).json()) as { sessions: unknown[] };
-    if (sessions.length === count) return;
-    if (Date.now() > deadline) throw new Error(`${sessions.length} sessions instead of ${count}`);
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
+/** The sessions that the server holds, and how many of them are in a call. */
+async function sessionsOf(server: string): Promise<[all: number, inCall: number]> {
+  const { sessions } = (await (await fetchAsOperator(`${server}/web/server`)).json()) as ServerView;
+  return [sessions.length, sessions.filter(({ busy_s }) => busy_s !== null).length];
 }
 
 /** What a request took, in milliseconds from the start of its burst. */
@@ -117,7 +114,7 @@ describe("openenv bench", () => {
       expect(sumOfParts(row)).toBeCloseTo(row["total_ms"] as number, 1);
     }
     // Nothing of a burst is left on the server: it still takes as many as it may hold.
-    await sessionsOf(url, 0);
+    await expect.poll(() => sessionsOf(url), { timeout: 20_000 }).toEqual([0, 0]);
     const after = await bench(url, "-n", "300", "-w", "0", "--reps", "1", "--output-dir", "after");
     expect(after.stderr).toMatch(/300 at 0 ms, 1\/1: 100\.0 %/);
   });
@@ -155,7 +152,8 @@ describe("openenv bench", () => {
     const args = ["bench", url, "-n", "8", "--wait-grid", "0.01,120", "--reps", "1", "--output-dir", "broken-off"];
     await using running = startCommand(args, { cwd: project.dir });
     await running.printed(/8 at 10 ms, 1\/1: 100\.0 %/);
-    await sessionsOf(url, 8);
+    // Not those of the burst before, which may not have ended yet.
+    await expect.poll(() => sessionsOf(url), { timeout: 20_000 }).toEqual([8, 8]);
     running.process.kill("SIGINT");
     expect(await running.exited).toBe(130);
     expect(running.stderr).toContain("Interrupted; what was measured is in broken-off");

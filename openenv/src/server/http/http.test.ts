@@ -1,9 +1,8 @@
 import { request as httpRequest } from "node:http";
 import { text } from "node:stream/consumers";
-import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { defineCounter } from "../../../test-support/environments/counter.js";
-import { useServers } from "../../../test-support/servers/servers.js";
+import { useServers, waitFor } from "../../../test-support/servers/servers.js";
 import type { RunningServer } from "../types.js";
 
 const { start } = useServers();
@@ -104,7 +103,7 @@ describe("HTTP sessions", () => {
   test("a session that is gone is SESSION_ERROR, never a fresh environment", async () => {
     const server = await start({ sessionTimeout: 0.05 });
     const id = (await post(server, "/reset")).headers.get("openenv-session") ?? "";
-    await sleep(200);
+    await waitFor(() => server.capacity().active_sessions === 0);
     const answer = await post(server, "/step", step(1), { "openenv-session": id });
     expect(answer).toMatchObject({ status: 404, body: { code: "SESSION_ERROR" } });
     const cookie = `other=1; openenv_session_${server.port}=${id}`;
@@ -161,11 +160,10 @@ describe("time limits", () => {
       body: JSON.stringify(step(60)),
       signal: controller.signal,
     });
-    while (counter.log.created === 0) await sleep(5);
-    await sleep(20);
+    await waitFor(() => counter.log.begun === 1);
     controller.abort();
     await expect(call).rejects.toThrow();
-    while (counter.log.closed === 0) await sleep(5);
+    await waitFor(() => counter.log.closed === 1);
     expect(counter.log).toMatchObject({ created: 1, aborted: 1, closed: 1 });
   });
 });

@@ -144,10 +144,11 @@ describe("the time of a step", () => {
     const server = await start(WITH_OPERATOR);
     const socket = await open(server);
     await socket.ask(RESET);
-    for (let i = 0; i < 3; i++) await socket.ask(step(50));
+    // As many that other work of the machine, which delays some of them, is little beside all of them.
+    for (let i = 0; i < 20; i++) await socket.ask(step(50));
     const series = await scrape(server);
     const duration = series.get("openenv_step_duration_seconds_sum") ?? 0;
-    expect(duration).toBeGreaterThan(0.14);
+    expect(duration).toBeGreaterThan(0.95);
     expect(series.get("openenv_step_wait_seconds_sum")).toBeLessThan(duration / 2);
   });
 });

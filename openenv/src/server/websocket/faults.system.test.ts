@@ -16,7 +16,9 @@ async function counts({ url }: Fleet): Promise<Record<string, number>> {
 }
 
 function linesOf(server: Fleet): Record<string, unknown>[] {
-  const lines = server.command.stderr.split("\n").filter((line) => line.startsWith("{"));
+  // The last part has no end yet.
+  const whole = server.command.stderr.split("\n").slice(0, -1);
+  const lines = whole.filter((line) => line.startsWith("{"));
   return lines.map((line) => JSON.parse(line) as Record<string, unknown>);
 }
 

@@ -95,7 +95,7 @@ for (const [kind, options] of Object.entries(KINDS)) {
     socket.ws.terminate();
     await waitFor(() => isolated.log().length === 3);
     expect(isolated.log()).toEqual(["waiting", expect.stringContaining("aborted: the session has ended"), "closed"]);
-    expect(isolated.server.capacity().active_sessions).toBe(0);
+    await waitFor(() => isolated.server.capacity().active_sessions === 0);
   });
 
   test(`${kind}: an HTTP session continues, and a time limit aborts the signal`, async () => {

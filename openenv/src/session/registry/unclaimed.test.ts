@@ -188,6 +188,7 @@ describe("a session that POST /reset opened and that its client has used", () =>
     await socket.closed;
     vi.restoreAllMocks();
     pass(2 * IDLE);
+    await expect.poll(() => server.capacity().is_at_capacity).toBe(false);
     expect(await (await open(server)).ask(RESET)).toMatchObject(OBSERVATION);
   });
 
