@@ -5,8 +5,8 @@ import * as z from "zod";
 import echo from "../../envs/echo/server/environment.js";
 import wordle from "../../envs/wordle/server/environment.js";
 import { defineCounter } from "../../openenv/test-support/environments/counter.js";
-import { findFreePort } from "../../openenv/test-support/free-port.js";
 import { defineDesk } from "../../openenv/test-support/environments/tool-environment.js";
+import { findFreePort } from "../../openenv/test-support/free-port.js";
 import { PHONE, requireChromium, reset, steps, usePages, width } from "./pages.js";
 import { startProxy } from "./proxy.js";
 
