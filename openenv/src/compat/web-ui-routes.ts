@@ -4,9 +4,8 @@ import { BodyFields } from "../server/http/fields.js";
 import { knownSession } from "../server/http/http-session.js";
 import { sendInvalid, sendJson } from "../server/http/respond.js";
 import { type Exchange, type Route, withBody } from "../server/http/router.js";
-import { atOwner, forwardToRoom, givenUpWith, refusable, send, withThrowaway } from "../server/routes/control.js";
+import { atOwner, cancelledWith, forwardToRoom, refusable, send, withThrowaway } from "../server/routes/control.js";
 import { renderMetadata } from "../server/routes/metadata.js";
-import { dispatch } from "../session/messages/dispatch.js";
 import type { Session } from "../session/session.js";
 import { isObject } from "../util/is-object.js";
 import { webUiOf } from "./web-ui-session.js";
@@ -41,8 +40,8 @@ function step(exchange: Exchange): Promise<void> {
 
 async function state(exchange: Exchange): Promise<void> {
   const session = knownSession(exchange);
-  if (session === undefined) return withThrowaway(exchange, (own) => dispatch(own, { type: "state" }, {}));
-  send(exchange, session, await dispatch(session, { type: "state" }, givenUpWith(exchange)));
+  if (session === undefined) return withThrowaway(exchange, (own) => own.call({ type: "state" }));
+  send(exchange, session, await session.call({ type: "state" }, cancelledWith(exchange)));
 }
 
 type Move = Extract<ClientMessage, { type: "reset" | "step" }>;
@@ -53,7 +52,7 @@ async function play(exchange: Exchange, body: string, message: Move): Promise<vo
   const known = knownSession(exchange);
   if (known === undefined && forwardToRoom(exchange, body)) return;
   const session = known ?? (await sessions.openNamed());
-  const reply = await dispatch(session, message, givenUpWith(exchange));
+  const reply = await session.call(message, cancelledWith(exchange));
   const isOver = known === undefined && (reply.type === "error" || exchange.response.closed);
   if (isOver) sessions.end(session, "its first request failed");
   else if (known === undefined) sessions.markUnclaimed(session);

@@ -1,94 +1,76 @@
-import type { Environment } from "../environment/environment.js";
+import type { Environment, Transition } from "../environment/environment.js";
 import type { SessionInfo } from "../protocol/http.js";
+import type { ClientMessage, JsonObject, ServerMessage, WireCode } from "../protocol/messages.js";
+import { isToolAction, type ToolOutcome } from "../protocol/tools.js";
 import type { ServerViewSession } from "../protocol/web.js";
+import { Fifo } from "../util/async/fifo.js";
 import { settled } from "../util/async/settled.js";
 import { isThenable } from "../util/async/thenable.js";
-import type { Call } from "./calls/call.js";
-import { CALL, type CallNumber, enterCall, leaveCall } from "./calls/call-marks.js";
-import { toError } from "./failure.js";
+import { InvalidOutputError, type ResetInput } from "../validation/validate.js";
+import { Call, type CallOptions, ORPHAN_GRACE_MS } from "./calls/call.js";
+import { CALL, enterCall, leaveCall } from "./calls/call-marks.js";
+import { type CallPlace, observe, reportDropped, reportNonFinite } from "./calls/observation.js";
+import {
+  callTool,
+  explainAction,
+  failedCall,
+  listTools,
+  type PreparedCall,
+  prepareCall,
+  type ToolRequest,
+  toToolCall,
+  toTransition,
+} from "./calls/tool-call.js";
+import { describeError, toError } from "./failure.js";
+import { HeldSession, type Opener } from "./held-session.js";
+import { errorMessage, invalidMessage } from "./messages/frame.js";
 import type { Runtime } from "./runtime.js";
+import { SessionKilledError } from "./session-killed.js";
 
 export type SessionState = "created" | "ready" | "closing" | "closed";
 
-/** How long a call may go on after it was given up before the next is made, or `close` called, all the same. */
-export const ORPHAN_GRACE_MS = 5_000;
-
-/** Something to be done with the session's environment. It never throws or rejects. */
-export interface Task<T> {
-  /** What the watchdog calls it. */
-  readonly number: CallNumber;
-  execute(): T | Promise<T>;
-}
-
-/** A client of real MCP that talks to a session. */
-export interface SessionPeer {
-  /** It holds a stream open, so the session is not reaped. */
-  readonly connected: boolean;
-  /** It has asked for a session of its own, and for nothing since. */
-  readonly silent: boolean;
-  /** The session has ended. */
-  end(): void;
-}
-
-/** Where sessions are listed that their clients have not used. */
-interface UnclaimedList {
-  claim(session: Session): void;
-}
+/** The data of a reset may have been checked already, as `input`. */
+type ResetMessage = Extract<ClientMessage, { type: "reset" }> | { type: "reset"; input: ResetInput };
+/** A message to the environment. */
+export type EnvironmentMessage = Extract<ClientMessage, { type: "step" | "state" }> | ResetMessage;
+type Eventual<T> = T | Promise<T>;
+type Reply = Eventual<ServerMessage>;
+type Request = EnvironmentMessage | PreparedCall;
+type Answer = ServerMessage | ToolOutcome;
 
 interface Waiting {
-  task: Task<unknown>;
-  resolve(value: unknown): void;
-  reject(error: unknown): void;
+  request: Request;
+  call: Call;
+  resolve(answer: Eventual<Answer>): void;
 }
 
-/** Rejects what waited in the queue of a session that ended. */
-class SessionClosedError extends Error {}
-
 /**
- * One isolated instance of an environment and what happens to it: `created → ready → closing → closed`.
- * Calls run one at a time, in the order they came. It knows no transport.
+ * One isolated instance of an environment: `created → ready → closing → closed`. It performs resets, steps, states and
+ * calls of tools, one at a time and in the order in which they came. It knows no transport.
  */
-export class Session {
+export class Session extends HeldSession {
   readonly runtime: Runtime;
   readonly createdAt = Date.now();
-  /** By the clock of `performance.now()`, which nobody sets. */
-  lastActivityAt = performance.now();
-  /** When the latest call began, by the same clock. */
-  startedAt = this.lastActivityAt;
-  state: SessionState = "created";
-  stepCount = 0;
-  /** Null until the first reset. */
-  episodeId: string | null = null;
-  episodes = 0;
-  /** How its client came in. */
-  client: ServerViewSession["client"] = "http";
-  /** Requests can name it by its id. */
-  named = false;
-  /** A socket serves this session; it is not reaped. */
-  attached = false;
-  /** Where the session is listed while its client has not used it; it may end there to make room for another. */
-  unclaimed: UnclaimedList | undefined;
-  /** Where the registry of live sessions has it. */
-  slot = -1;
-  /** Opened with the orchestrator's token: an agent that knows the id may not end it. It gives no right to drive. */
-  ofOrchestrator = false;
-  /** Close when the socket detaches. */
-  closeOnDetach = false;
-  /** Talks to it over Streamable HTTP. */
-  peer: SessionPeer | undefined;
-  /** Ended by the server: tells the socket, if there is one. */
-  onEnded: ((reason: string) => void) | undefined;
+  #state: SessionState = "created";
   #id: string | undefined;
   #tag: number | undefined;
-  #instance: Environment | undefined;
+  /** From the environment's arrival on. */
+  #place: CallPlace | undefined;
+  #episodeId: string | null = null;
+  #episodes = 0;
+  #stepCount = 0;
   #earlierSteps = 0;
+  /** By the clock of `performance.now()`, which nobody sets. */
+  #lastActivityAt = performance.now();
+  /** The call in flight, until it has been answered. */
   #call: Call | undefined;
-  #running: PromiseLike<unknown> | undefined;
-  #rest: PromiseLike<unknown> | undefined;
-  #waiting: Waiting[] | undefined;
+  /** Resolves when the next call may begin; undefined while nothing runs. */
+  #running: Promise<unknown> | undefined;
+  #waiting: Fifo<Waiting> | undefined;
   #closed: Promise<void> | undefined;
 
-  constructor(runtime: Runtime) {
+  constructor(runtime: Runtime, opener?: Opener) {
+    super(opener);
     this.runtime = runtime;
   }
 
@@ -101,156 +83,295 @@ export class Session {
     return (this.#tag ??= Number.parseInt(this.id.slice(this.runtime.idPrefix.length).slice(0, 8), 16) | 0);
   }
 
-  /** A call is in flight that somebody waits for; one that was given up does not count. */
+  get state(): SessionState {
+    return this.#state;
+  }
+
+  get ended(): boolean {
+    return this.#state === "closing" || this.#state === "closed";
+  }
+
+  /** Null until the first reset. */
+  get episodeId(): string | null {
+    return this.#episodeId;
+  }
+
+  get stepCount(): number {
+    return this.#stepCount;
+  }
+
+  get lastActivityAt(): number {
+    return this.#lastActivityAt;
+  }
+
+  /** A call is in flight whose answer is still wanted. */
   get busy(): boolean {
     return this.#running !== undefined && this.#call !== undefined && this.#call.aborted === undefined;
   }
 
-  /** The environment; only to be asked for from within {@link run}. */
-  get instance(): Environment {
-    if (this.#instance === undefined) throw new SessionClosedError("the session has no environment");
-    return this.#instance;
+  touch(): void {
+    this.#lastActivityAt = performance.now();
   }
 
   /** Gives the session its environment. One that comes after the session has ended is closed at once. */
-  adopt(instance: Environment): void {
-    this.#instance = instance;
-    if (this.state === "created") this.state = "ready";
-    else void this.#closeInstance();
+  adopt(environment: Environment): void {
+    this.#place = { environment, session: this };
+    if (this.#state === "created") this.#state = "ready";
+    else void this.#closeEnvironment();
   }
 
   /**
-   * Runs the task now when nothing else runs, else in its turn. What is sync stays sync.
-   * @throws SessionClosedError, or rejects with it, when the session ends first.
+   * Performs the request now when nothing else runs, otherwise in its turn. Never throws or rejects: failures are answers.
+   * A session that is idle and an environment that is sync answer in the same turn of the event loop.
    */
-  run<T>(task: Task<T>): T | Promise<T> {
-    if (this.state === "closing" || this.state === "closed") {
-      throw new SessionClosedError("the session has ended");
-    }
-    if (this.#running !== undefined) {
-      return new Promise<T>((resolve, reject) => {
-        this.#waiting ??= [];
-        this.#waiting.push({ task, resolve: resolve as Waiting["resolve"], reject });
-      });
-    }
-    return this.#start(task);
+  call(request: EnvironmentMessage, options?: CallOptions): Reply;
+  call(request: PreparedCall, options?: CallOptions): Eventual<ToolOutcome>;
+  call(request: Request, options: CallOptions = {}): Eventual<Answer> {
+    const { type } = request;
+    if (this.runtime.guarded && options.orchestrator !== true && type !== "tool") return forbidden(type);
+    if (this.#state !== "ready") return refuse(request, "SESSION_ERROR", "the session has ended");
+    const call = new Call(options, type);
+    const answer = this.#running === undefined ? this.#run(request, call) : this.#enqueue(request, call);
+    if (!isThenable(answer)) return answer;
+    options.whenGone?.(() => call.abort(new Error("the client has left")));
+    return call.inTime(answer, (message) => refuse(request, "TIMEOUT", message));
   }
 
-  /** Its client uses it: it is not ended to make room any more. */
-  claim(): void {
-    this.unclaimed?.claim(this);
+  /** Calls a tool outside of the steps, in its turn. Never throws or rejects. */
+  callTool(request: ToolRequest, options?: CallOptions): Eventual<ToolOutcome> {
+    const prepared = prepareCall(this.runtime.tools, request);
+    return "tool" in prepared ? this.call(prepared, options) : prepared;
   }
 
-  /** Somebody uses it. */
-  touch(): void {
-    this.lastActivityAt = performance.now();
-  }
-
-  /** Names the call in flight, so that the end of the session can abort it. */
-  begin(call: Call): Call {
-    this.touch();
-    this.startedAt = this.lastActivityAt;
-    this.#call = call;
-    return call;
-  }
-
-  beginEpisode(id: string): void {
-    this.#earlierSteps += this.stepCount;
-    this.stepCount = 0;
-    this.episodes++;
-    this.episodeId = id;
-  }
-
-  /** Has the next call wait for what one that was given up still does, but not for ever. */
-  linger(rest: PromiseLike<unknown>): void {
-    this.#rest = rest;
-  }
-
-  /** Ends the session: aborts the call in flight, rejects what waits, closes the environment once. */
+  /** Ends the session: aborts the call in flight, answers what waits, closes the environment once. */
   close(reason: string): Promise<void> {
-    return (this.#closed ??= this.#close(reason));
+    if (this.#closed === undefined) {
+      this.#closed = this.#close(reason);
+      this.notifyEnded(reason);
+    }
+    return this.#closed;
   }
 
   info(): SessionInfo {
     return {
       session_id: this.id,
       created_at: this.createdAt / 1000,
-      last_activity_at: (performance.timeOrigin + this.lastActivityAt) / 1000,
-      step_count: this.stepCount,
+      last_activity_at: (performance.timeOrigin + this.#lastActivityAt) / 1000,
+      step_count: this.#stepCount,
       environment_type: this.runtime.definition.contract.name,
-      episode_id: this.episodeId,
+      episode_id: this.#episodeId,
       attached: this.attached,
     };
   }
 
   /** As {@link info}, with what operators watch. */
   view(worker: number): ServerViewSession {
-    const { client, episodes } = this;
-    const busyFor = (performance.now() - this.startedAt) / 1000;
-    const steps = this.#earlierSteps + this.stepCount;
-    return { ...this.info(), client, busy_s: this.busy ? busyFor : null, episodes, steps, worker };
+    const busyFor = (performance.now() - (this.#call?.startedAt ?? 0)) / 1000;
+    return {
+      ...this.info(),
+      client: this.client,
+      busy_s: this.busy ? busyFor : null,
+      episodes: this.#episodes,
+      steps: this.#earlierSteps + this.#stepCount,
+      worker,
+    };
   }
 
-  #start<T>(task: Task<T>): T | Promise<T> {
-    enterCall(this.runtime.number, this.tag, task.number);
-    let result: T | Promise<T>;
+  #enqueue(request: Request, call: Call): Promise<Answer> {
+    return new Promise((resolve) => {
+      this.#waiting ??= new Fifo();
+      this.#waiting.push({ request, call, resolve });
+    });
+  }
+
+  /** Performs a request while nothing else runs. */
+  #run(request: Request, call: Call): Eventual<Answer> {
+    if (call.aborted !== undefined) return refuse(request, "TIMEOUT", call.aborted.message);
+    this.#call = call;
+    this.#lastActivityAt = call.startedAt = performance.now();
+    enterCall(this.runtime.number, this.#tag ?? this.tag, CALL[request.type]);
+    let answer: Eventual<Answer>;
     try {
-      result = task.execute();
+      const place = this.#place as CallPlace;
+      if (request.type === "step") answer = this.#step(request.data, call, place);
+      else if (request.type === "reset") answer = this.#reset(request, call, place);
+      else answer = request.type === "state" ? this.#readState(place) : callTool(request, call, place);
+    } catch (error) {
+      answer = this.#fail(request, call, error);
     } finally {
       leaveCall();
     }
-    if (!isThenable(result)) {
+    if (!isThenable(answer)) {
       this.#call = undefined;
-      return result;
+      return answer;
     }
-    this.#running = result;
-    const next = (): void => this.#next();
-    result.then(next, next);
-    return result;
+    const running = answer.then(undefined, (error: unknown) => this.#fail(request, call, error));
+    this.#running = running;
+    void running.then(() => this.#next());
+    return running;
   }
 
-  /** What waits is started until one of them takes its time. */
+  /** Performs what waits, until one of the calls takes its time. */
   #next(): void {
-    if (this.#rest !== undefined) {
-      this.#call = undefined;
-      this.#running = settled(this.#rest, ORPHAN_GRACE_MS).then(() => this.#next());
-      this.#rest = undefined;
+    const orphan = this.#call?.orphan;
+    this.#call = undefined;
+    if (orphan !== undefined) {
+      this.#running = settled(orphan, ORPHAN_GRACE_MS).then(() => this.#next());
       return;
     }
     this.#running = undefined;
-    this.#call = undefined;
     this.touch();
     while (this.#running === undefined) {
       const waiting = this.#waiting?.shift();
       if (waiting === undefined) return;
-      try {
-        waiting.resolve(this.#start(waiting.task));
-      } catch (error) {
-        waiting.reject(error);
-      }
+      waiting.resolve(this.#run(waiting.request, waiting.call));
     }
   }
 
-  #close(reason: string): Promise<void> {
-    this.state = "closing";
-    const running = this.#running;
-    if (running === undefined) return this.#closeInstance();
-    const ended = new SessionClosedError(`the session has ended: ${reason}`);
-    for (const waiting of this.#waiting?.splice(0) ?? []) waiting.reject(ended);
-    this.#call?.abort(ended);
-    return settled(running, ORPHAN_GRACE_MS).then(() => this.#closeInstance());
+  #step(data: JsonObject, call: Call, place: CallPlace): Reply {
+    const { validator, tools, definition } = this.runtime;
+    const usesTools = tools !== undefined && (definition.contract.toolsOnly || isToolAction(data));
+    const checked = usesTools ? tools.checkAction(data) : validator.action(data);
+    if (!checked.ok) return invalidMessage(explainAction(data, checked.issues, this.runtime));
+    if (this.unclaimed !== undefined) this.claim();
+    const { action, metadata } = checked.value;
+    call.metadata = metadata;
+    if (usesTools && action["type"] === "list_tools") {
+      call.kind = "tool";
+      return this.#stepped(listTools(tools), call, place);
+    }
+    if (this.#episodeId === null && definition.stepBeforeReset === "error") {
+      const message = "call reset first: this session has no episode to step in";
+      return errorMessage("EXECUTION_ERROR", message, { openenv_code: "NO_EPISODE" });
+    }
+    if (usesTools) return this.#stepTool(action, call, place);
+    const returned = place.environment.step(action, call);
+    return isThenable(returned) ? this.#stepLater(returned, call, place) : this.#stepped(returned, call, place);
   }
 
-  async #closeInstance(): Promise<void> {
+  async #stepLater(returned: PromiseLike<Transition>, call: Call, place: CallPlace): Promise<ServerMessage> {
+    return this.#stepped(await returned, call, place);
+  }
+
+  /** A call of a tool as a step. What is sync stays sync. */
+  #stepTool(action: JsonObject, call: Call, place: CallPlace): Reply {
+    const request = { name: action["tool_name"] as string, given: action["arguments"] as JsonObject };
+    const finish = (outcome: ToolOutcome): Reply => {
+      call.limitedByTool = false;
+      const more = place.environment.afterTool?.(toToolCall(request, outcome), call) ?? {};
+      return after(more, (told) => this.#stepped(toTransition(request, outcome, told), call, place));
+    };
+    call.kind = "tool";
+    const prepared = prepareCall(this.runtime.tools, request);
+    if (!("tool" in prepared)) return finish(prepared);
+    call.limitedByTool = true;
+    return after(callTool(prepared, call, place), finish);
+  }
+
+  #stepped(transition: Transition, call: Call, place: CallPlace): Reply {
+    // Its client was answered with TIMEOUT, or has left.
+    if (call.aborted !== undefined) throw call.aborted;
+    this.#stepCount++;
+    const reply = observe(transition, call, place);
+    this.runtime.statistics.endStep(call.arrivedAt, call.startedAt);
+    return reply;
+  }
+
+  #reset(message: ResetMessage, call: Call, place: CallPlace): Reply {
+    const { validator, statistics } = this.runtime;
+    const checked =
+      "input" in message ? ({ ok: true, value: message.input } as const) : validator.reset(message.data ?? {});
+    if (!checked.ok) return invalidMessage(checked.issues.map((issue) => ({ ...issue, loc: ["data", ...issue.loc] })));
+    this.claim();
+    const { fields, dropped, seed, split, index, episodeId = crypto.randomUUID() } = checked.value;
+    if (dropped.length > 0) call.warnings = reportDropped(this, dropped);
+    // Until this reset has succeeded there is no episode to step in, neither the old one nor a new one.
+    this.#episodeId = null;
+    const request = {
+      ...fields,
+      seed,
+      episodeId,
+      split,
+      index,
+      timeoutMs: call.timeoutMs,
+      get signal() {
+        return call.signal;
+      },
+    };
+    return after(place.environment.reset(request), (transition) => {
+      this.#earlierSteps += this.#stepCount;
+      this.#stepCount = 0;
+      this.#episodes++;
+      this.#episodeId = episodeId;
+      const reply = observe(transition, call, place);
+      statistics.resets.record(performance.now() - call.arrivedAt);
+      return reply;
+    });
+  }
+
+  #readState({ environment }: CallPlace): Reply {
+    this.claim();
+    return after(environment.state?.() ?? {}, (own) => {
+      const { value, nonFinite } = this.runtime.validator.state(own);
+      if (nonFinite > 0) reportNonFinite(this, "state", nonFinite);
+      return { type: "state", data: { ...value, episode_id: this.#episodeId, step_count: this.#stepCount } };
+    });
+  }
+
+  #fail({ type }: Request, call: Call, error: unknown): Answer {
+    const { log, mode } = this.runtime;
+    const cause = toError(error);
+    const isKilled = cause instanceof SessionKilledError;
+    if (type === "tool") {
+      return failedCall(isKilled && cause.code === "TIMEOUT" ? "timeout" : "transport_error", cause.message);
+    }
+    if (call.aborted === undefined) {
+      log.warn({ err: cause, session: this.id }, `the environment failed in ${type}`);
+    } else {
+      log.debug({ session: this.id, reason: call.aborted.message }, `${type} was cancelled`);
+    }
+    if (isKilled) return errorMessage(cause.code, cause.message);
+    const text = cause instanceof InvalidOutputError ? cause.message : describeError(error, mode);
+    return errorMessage("EXECUTION_ERROR", text);
+  }
+
+  #close(reason: string): Promise<void> {
+    this.#state = "closing";
+    const running = this.#running;
+    if (running === undefined) return this.#closeEnvironment();
+    const message = `the session has ended: ${reason}`;
+    for (let next = this.#waiting?.shift(); next !== undefined; next = this.#waiting?.shift()) {
+      next.resolve(refuse(next.request, "SESSION_ERROR", message));
+    }
+    this.#call?.abort(new Error(message));
+    return settled(running, ORPHAN_GRACE_MS).then(() => this.#closeEnvironment());
+  }
+
+  async #closeEnvironment(): Promise<void> {
     try {
       enterCall(this.runtime.number, this.tag, CALL.close);
-      const closed = this.#instance?.close?.();
+      const closed = this.#place?.environment.close?.();
       leaveCall();
       if (isThenable(closed)) await closed;
     } catch (error) {
       leaveCall();
       this.runtime.log.error({ err: toError(error), session: this.id }, "the environment failed in close");
     }
-    this.state = "closed";
+    this.#state = "closed";
   }
+}
+
+/** Continues at once with what is there, otherwise when it has come. */
+function after<T, R>(value: T | PromiseLike<T>, next: (value: T) => R | Promise<R>): R | Promise<R> {
+  return isThenable(value) ? Promise.resolve(value).then(next) : next(value);
+}
+
+/** The answer to a request that the environment did not answer. */
+function refuse({ type }: Request, code: WireCode, message: string): Answer {
+  return type === "tool" ? failedCall("transport_error", message) : errorMessage(code, message);
+}
+
+function forbidden(method: string): ServerMessage {
+  const message = `${method} is for the orchestrator: connect with OPENENV_ORCHESTRATOR_TOKEN as bearer token`;
+  return errorMessage("FORBIDDEN", message);
 }

@@ -2,8 +2,8 @@ import * as z from "zod";
 import { TONES, type View, type ViewAction, type ViewPart } from "../protocol/web.js";
 import { checkPlain } from "../validation/plain.js";
 import { CALL, markCall } from "./calls/call-marks.js";
+import type { CallPlace } from "./calls/observation.js";
 import { describeError, toError } from "./failure.js";
-import type { Session } from "./session.js";
 
 /** How long `render` and `actions` may take, each: the step waits for them. */
 const LIMIT_MS = 5_000;
@@ -33,11 +33,11 @@ const actions = z
 
 /** What the author's `render` and `actions` make of an observation. Never throws or rejects: a failure is a `problem`. */
 export async function makeView(
-  { instance: environment, runtime, tag }: Session,
   observation: Record<string, unknown>,
+  { environment, session }: CallPlace,
 ): Promise<View> {
-  const { log, mode } = runtime;
-  const of = { server: runtime.number, session: tag };
+  const { log, mode, number } = session.runtime;
+  const of = { server: number, session: session.tag };
   const problems: string[] = [];
   const ask = async (method: "render" | "actions", schema: z.ZodType): Promise<unknown[]> => {
     if (environment[method] === undefined) return [];

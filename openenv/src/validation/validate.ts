@@ -64,9 +64,9 @@ export function createValidator(contract: Contract): Validator {
     state: createOutputCheck(contract.state, { name: "state", open: true }),
     reward: checkReward,
     metadata: checkMetadata,
-    transition: (value) => checkTransition(value, observation),
-    resetTransition: (value) => checkTransition(value, first),
-    toolTransition: (value) => checkTransition(value, asItIs),
+    transition: createTransitionCheck(observation),
+    resetTransition: createTransitionCheck(first),
+    toolTransition: createTransitionCheck(asItIs),
   };
 }
 
@@ -75,7 +75,10 @@ export function createActionCheck(schema: ObjectSchema): (value: unknown) => Che
   const compiled = z.compile(withFields(schema, ACTION_FIELDS, z.never()));
   return (value) => {
     const checked = parseInput(compiled, value);
-    return checked.ok ? splitMetadata(checked.value) : checked;
+    if (!checked.ok) return checked;
+    if (!("metadata" in checked.value)) return { ok: true, value: { action: checked.value, metadata: NO_METADATA } };
+    const { metadata, ...action } = checked.value;
+    return { ok: true, value: { action, metadata: (metadata ?? NO_METADATA) as JsonObject } };
   };
 }
 
@@ -83,32 +86,29 @@ function asItIs(value: unknown): Plain<JsonObject> {
   return { value: value as JsonObject, nonFinite: 0 };
 }
 
-function splitMetadata(data: JsonObject): Checked<CheckedAction> {
-  if (!("metadata" in data)) return { ok: true, value: { action: data, metadata: NO_METADATA } };
-  const { metadata, ...action } = data;
-  return { ok: true, value: { action, metadata: (metadata ?? NO_METADATA) as JsonObject } };
-}
-
-function checkTransition(value: unknown, observation: (value: unknown) => Plain<JsonObject>): CheckedTransition {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    throw new InvalidOutputError(
-      `reset and step return { observation, reward?, done?, metadata? }, not ${describe(value)}`,
-    );
-  }
-  const { reward, done, truncated, metadata, observation: shown } = value as Record<string, unknown>;
-  for (const key in value) if (!Object.hasOwn(MEMBERS, key)) throw unknownMember(key, shown);
-  if (shown === undefined) throw unknownMember("", shown);
-  checkFlag("done", done);
-  checkFlag("truncated", truncated);
-  const seen = observation(shown);
-  const given = checkReward(reward);
-  const more = metadata === undefined || metadata === null ? NOTHING_MORE : checkMetadata(metadata);
-  return {
-    observation: seen.value,
-    reward: given,
-    done: done === true || truncated === true,
-    metadata: more.value,
-    nonFinite: seen.nonFinite + more.nonFinite + (given === null && typeof reward === "number" ? 1 : 0),
+/** Makes the check of what reset or step returned, with observations of one kind. */
+function createTransitionCheck(observe: (value: unknown) => Plain<JsonObject>): (value: unknown) => CheckedTransition {
+  return (value) => {
+    if (typeof value !== "object" || value === null || Array.isArray(value)) {
+      throw new InvalidOutputError(
+        `reset and step return { observation, reward?, done?, metadata? }, not ${describe(value)}`,
+      );
+    }
+    const { reward, done, truncated, metadata, observation } = value as Record<string, unknown>;
+    for (const key in value) if (!Object.hasOwn(MEMBERS, key)) throw unknownMember(key, observation);
+    if (observation === undefined) throw unknownMember("", observation);
+    if (done !== undefined && typeof done !== "boolean") throw wrongFlag("done", done);
+    if (truncated !== undefined && typeof truncated !== "boolean") throw wrongFlag("truncated", truncated);
+    const seen = observe(observation);
+    const given = checkReward(reward);
+    const more = metadata === undefined || metadata === null ? NOTHING_MORE : checkMetadata(metadata);
+    return {
+      observation: seen.value,
+      reward: given,
+      done: done === true || truncated === true,
+      metadata: more.value,
+      nonFinite: seen.nonFinite + more.nonFinite + (given === null && typeof reward === "number" ? 1 : 0),
+    };
   };
 }
 
@@ -129,9 +129,8 @@ function checkReward(reward: unknown): number | boolean | null {
   throw new InvalidOutputError(`reward: must be a number, a boolean or null, not ${describe(reward)}`);
 }
 
-function checkFlag(name: string, value: unknown): void {
-  if (value === undefined || typeof value === "boolean") return;
-  throw new InvalidOutputError(`${name}: must be true or false, not ${describe(value)}`);
+function wrongFlag(name: string, value: unknown): InvalidOutputError {
+  return new InvalidOutputError(`${name}: must be true or false, not ${describe(value)}`);
 }
 
 function checkMetadata(metadata: unknown): Plain<JsonObject> {

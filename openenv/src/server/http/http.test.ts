@@ -1,8 +1,11 @@
 import { request as httpRequest } from "node:http";
 import { text } from "node:stream/consumers";
 import { afterEach, describe, expect, test, vi } from "vitest";
+import * as z from "zod";
 import { defineCounter } from "../../../test-support/environments/counter.js";
 import { useServers, waitFor } from "../../../test-support/servers/servers.js";
+import { defineContract } from "../../contract/contract.js";
+import { defineEnvironment } from "../../environment/environment.js";
 import type { RunningServer } from "../types.js";
 
 const { start } = useServers();
@@ -72,6 +75,27 @@ describe("HTTP sessions", () => {
     expect(second.headers.get("openenv-session")).toBe(id);
     expect((await get(server, "/state", headers)).body).toMatchObject({ step_count: 2, total: 2 });
     expect(server.capacity().active_sessions).toBe(1);
+  });
+
+  test("a reset's body is checked once, and what is wrong with it is named by its path from the body", async () => {
+    let checks = 0;
+    const contract = defineContract({
+      name: "checked_env",
+      action: z.object({}),
+      observation: z.object({}),
+      reset: z.object({ level: z.int().refine((level) => ++checks > 0 && level > 0, "must be positive") }),
+    });
+    const reset = () => ({ observation: {} });
+    const server = await start({}, { environment: defineEnvironment(contract, () => ({ reset, step: reset })) });
+    checks = 0;
+    const first = await post(server, "/reset", { level: 1 });
+    expect([first.status, checks]).toEqual([200, 1]);
+    const headers = { "openenv-session": first.headers.get("openenv-session") ?? "" };
+    expect([(await post(server, "/reset", { level: 2 }, headers)).status, checks]).toEqual([200, 2]);
+    for (const named of [{}, headers]) {
+      const wrong = await post(server, "/reset", { level: -1 }, named);
+      expect(wrong).toMatchObject({ status: 422, body: { detail: [{ loc: ["body", "level"] }] } });
+    }
   });
 
   test("the cookie does the same", async () => {

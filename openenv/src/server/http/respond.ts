@@ -1,8 +1,7 @@
 import type { ServerResponse } from "node:http";
 import type { ValidationIssue } from "../../errors.js";
 import type { ErrorData, WireCode } from "../../protocol/messages.js";
-import { invalidMessage } from "../../session/messages/frame.js";
-import { writeReply } from "../../session/messages/reply.js";
+import { invalidMessage, writeReply } from "../../session/messages/frame.js";
 import type { Session } from "../../session/session.js";
 import type { ServerContext } from "../context.js";
 

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { tellUnsendable, UnsendableError } from "../../session/messages/reply.js";
+import { tellUnsendable, UnsendableError } from "../../session/messages/frame.js";
 import { CLIENTS_ONLY } from "../access/rights.js";
 import type { ServerContext } from "../context.js";
 import { readArrival } from "../limits/loop-clock.js";

@@ -8,9 +8,10 @@ import {
 } from "@modelcontextprotocol/server";
 import { parseJson } from "../../protocol/codec/json.js";
 import { RPC_ERRORS, RpcError, rpcFailure, rpcIdOf } from "../../protocol/jsonrpc.js";
+import type { SessionPeer } from "../../session/held-session.js";
 import { OF_ORCHESTRATOR, refusalToRpc } from "../../session/messages/rpc.js";
 import { Refusal } from "../../session/refusal.js";
-import type { Session, SessionPeer } from "../../session/session.js";
+import type { Session } from "../../session/session.js";
 import { isObject } from "../../util/is-object.js";
 import type { McpDoor, McpRequest, ServerContext } from "../context.js";
 import { findSession, markSession, namedSession } from "../http/http-session.js";
@@ -68,7 +69,7 @@ export class McpGateway implements McpDoor {
         throw new RpcError(RPC_ERRORS.internal, "Environment does not support MCP: it declares no tools");
       }
       if (isNew && isSessionless(exchange.request, value)) return await this.#answerAlone({ ...exchange, value });
-      if (isNew && isInitializeRequest(value)) return await this.#open({ ...exchange, value });
+      if (isNew && isInitializeRequest(value)) return await this.#open({ ...exchange, value }, body);
       await this.#find(exchange, value).handle({ ...exchange, value });
     } catch (error) {
       refuse({ ...exchange, value }, error);
@@ -81,32 +82,25 @@ export class McpGateway implements McpDoor {
   }
 
   /** One MCP session is one environment session: a new one, or the one that the header names. */
-  async #open(exchange: Parsed): Promise<void> {
-    const { request, response, context, value } = exchange;
+  async #open(exchange: Parsed, body = ""): Promise<void> {
+    const { request, response, context } = exchange;
     const { sessions } = context;
     const ofOrchestrator = context.rights.isOrchestrator(request.headers);
     const named = namedSession(exchange);
     const joined = named?.explicit ? findSession(exchange, named) : undefined;
-    if (joined === undefined && forwardToRoom(exchange, JSON.stringify(value))) return;
+    if (joined === undefined && forwardToRoom(exchange, body)) return;
     if (!ofOrchestrator) keepOrchestrator(joined?.peer);
-    const session = joined ?? (await this.#openSession(exchange));
+    const session = joined ?? (await this.#openSession(exchange, ofOrchestrator));
     const owned = joined === undefined;
     const leave = (): void => {
       this.#peers.delete(peer);
-      if (session.peer !== peer) return;
-      session.peer = undefined;
-      if (!owned) return;
-      if (session.attached) session.closeOnDetach = true;
-      else sessions.end(session, "closed by its MCP client");
+      if (session.leave(peer) && owned) sessions.release(session, "closed by its MCP client");
     };
-    const server = renderServer(session.runtime, { session });
+    const server = renderServer(session.runtime, session);
     const peer = new McpPeer({ session, owned, ofOrchestrator, server, onClosed: leave });
     // Who joins a session that has a client takes over: that one may have gone without a word.
-    const before = session.peer;
-    session.peer = peer;
-    before?.end();
+    session.join(peer)?.end();
     this.#peers.add(peer);
-    if (owned) session.ofOrchestrator = ofOrchestrator;
     let isIn = false;
     try {
       await peer.connect();
@@ -117,13 +111,12 @@ export class McpGateway implements McpDoor {
     }
   }
 
-  async #openSession({ response, context: { sessions } }: Exchange): Promise<Session> {
+  async #openSession({ response, context: { sessions } }: Exchange, orchestrator: boolean): Promise<Session> {
     const leave = (): void => sessions.leave(response);
     response.once("close", leave);
-    const session = await sessions.open(response);
+    const session = await sessions.open(response, { client: "mcp", orchestrator });
     response.removeListener("close", leave);
     sessions.named.add(session);
-    session.client = "mcp";
     return session;
   }
 
@@ -169,7 +162,7 @@ export class McpGateway implements McpDoor {
     const exchange = this.#exchanges.get(asked) as Exchange;
     const named = namedSession(exchange);
     const { sessions, runtime } = this.#context;
-    return renderServer(runtime, named === undefined ? { sessions } : { session: findSession(exchange, named) });
+    return renderServer(runtime, named === undefined ? sessions : findSession(exchange, named));
   }
 }
 

@@ -1,6 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { type Server, WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server";
-import type { Session, SessionPeer } from "../../session/session.js";
+import type { SessionPeer } from "../../session/held-session.js";
+import type { Session } from "../../session/session.js";
 import { answerWith, type Incoming } from "./web-exchange.js";
 
 export interface McpPeerParts {

@@ -1,5 +1,5 @@
 import type { JsonObject, ObservationData, ServerMessage } from "../../protocol/messages.js";
-import { type DispatchOptions, dispatch } from "../../session/messages/dispatch.js";
+import type { CallOptions } from "../../session/calls/call.js";
 import { Refusal } from "../../session/refusal.js";
 import type { Session } from "../../session/session.js";
 import { readBody } from "../http/body.js";
@@ -17,26 +17,26 @@ export const CONTROL_ROUTES: Record<string, Route> = {
 
 function reset(exchange: Exchange): Promise<void> {
   return withBody(exchange, async (body = {}, text) => {
-    const { sessions } = exchange.context;
-    const message = { type: "reset", data: body } as const;
+    const { sessions, runtime } = exchange.context;
     const known = knownSession(exchange);
-    if (known !== undefined) return send(exchange, known, await dispatch(known, message, givenUpWith(exchange)));
-    // What is wrong with the request is said before another session is ended to make room.
-    const checked = exchange.context.runtime.validator.reset(body);
-    if (!checked.ok)
-      return sendInvalid(
-        exchange,
-        checked.issues.map((issue) => ({ ...issue, loc: ["body", ...issue.loc] })),
-      );
+    // What is wrong with the request is reported before another session is ended to make room.
+    const checked = runtime.validator.reset(body);
+    if (!checked.ok) {
+      if (known !== undefined) markSession(exchange, known);
+      const issues = checked.issues.map((issue) => ({ ...issue, loc: ["body", ...issue.loc] }));
+      return sendInvalid(exchange, issues, known);
+    }
+    const message = { type: "reset", input: checked.value } as const;
+    if (known !== undefined) return send(exchange, known, await known.call(message, cancelledWith(exchange)));
     if (forwardToRoom(exchange, text)) return;
     const session = await sessions.openIfRoom();
     if (session === null) {
       return withThrowaway(exchange, (own) => {
-        exchange.context.runtime.statistics.countRefusal("http_reset");
-        return dispatch(own, message, {});
+        runtime.statistics.countRefusal("http_reset");
+        return own.call(message);
       });
     }
-    const reply = await dispatch(session, message, givenUpWith(exchange));
+    const reply = await session.call(message, cancelledWith(exchange));
     if (reply.type === "error" || exchange.response.closed) sessions.end(session, "its first reset failed");
     else sessions.markUnclaimed(session);
     send(exchange, reply.type === "error" ? null : session, reply);
@@ -57,20 +57,20 @@ function step(exchange: Exchange): Promise<void> {
     const named = namedSession(exchange);
     if (named !== undefined) {
       const session = findSession(exchange, named);
-      return send(exchange, session, await dispatch(session, message, { ...options, ...givenUpWith(exchange) }));
+      return send(exchange, session, await session.call(message, { ...options, ...cancelledWith(exchange) }));
     }
     await withThrowaway(exchange, async (own) => {
-      const begun = await dispatch(own, { type: "reset", data: {} }, options);
-      return begun.type === "error" ? begun : dispatch(own, message, options);
+      const begun = await own.call({ type: "reset", data: {} }, options);
+      return begun.type === "error" ? begun : own.call(message, options);
     });
   });
 }
 
 async function state(exchange: Exchange): Promise<void> {
   const named = namedSession(exchange);
-  if (named === undefined) return withThrowaway(exchange, (own) => dispatch(own, { type: "state" }, {}));
+  if (named === undefined) return withThrowaway(exchange, (own) => own.call({ type: "state" }));
   const session = findSession(exchange, named);
-  send(exchange, session, await dispatch(session, { type: "state" }, givenUpWith(exchange)));
+  send(exchange, session, await session.call({ type: "state" }, cancelledWith(exchange)));
 }
 
 type MaybePromise<T> = T | Promise<T>;
@@ -88,9 +88,9 @@ export async function withThrowaway(
   send(exchange, null, await use(session));
 }
 
-/** A client that leaves gives its call up; the session stays. */
-export function givenUpWith({ response, arrivedAt }: Exchange): DispatchOptions {
-  return { arrivedAt, whenGone: (giveUp) => response.once("close", giveUp) };
+/** A client that leaves cancels its call; the session stays. */
+export function cancelledWith({ response, arrivedAt }: Exchange): CallOptions {
+  return { arrivedAt, whenGone: (cancel) => response.once("close", cancel) };
 }
 
 export function send(
@@ -111,7 +111,7 @@ export function send(
   sendJson(response, 200, body, context.runtime.maxAnswerBytes);
 }
 
-/** Paths lead from the body on, for both stages alike: `["body", "action", "amount"]`, `["body", "seed"]`. */
+/** Paths lead from the body on: `["body", "action", "amount"]`; a session names the data of a reset `data`. */
 function bodyPath({ path }: Exchange, loc: (string | number)[]): (string | number)[] {
   return path.endsWith("/step") ? ["body", "action", ...loc] : ["body", ...loc.slice(1)];
 }

@@ -8,8 +8,9 @@ import {
   type ManyMessage,
 } from "../../protocol/batch.js";
 import type { ClientMessage, JsonObject } from "../../protocol/messages.js";
-import { type DispatchOptions, dispatch } from "../../session/messages/dispatch.js";
+import type { CallOptions } from "../../session/calls/call.js";
 import { checkFrame, type ErrorMessage, errorMessage, invalidMessage } from "../../session/messages/frame.js";
+import type { EnvironmentMessage } from "../../session/session.js";
 import { isThenable } from "../../util/async/thenable.js";
 import { isObject } from "../../util/is-object.js";
 import { snapshot } from "../../util/snapshot.js";
@@ -19,7 +20,8 @@ import type { Batch } from "./batch.js";
 type Reply = BatchReply | Promise<BatchReply>;
 
 /** Holds a frame of a socket with `batch` against its form; what is wrong with single items is told in their answers. */
-export function checkBatchFrame(frame: JsonObject): ClientMessage | BatchMessage | ErrorMessage {
+export function checkBatchFrame(frame: unknown): ClientMessage | BatchMessage | ErrorMessage {
+  if (!isObject(frame)) return checkFrame(frame);
   const { type } = frame;
   if (type === "open_many") return checkData(frame, "count", checkCount);
   if (typeof type === "string" && Object.hasOwn(BATCH_METHODS, type)) return checkData(frame, "items", checkItems);
@@ -34,7 +36,7 @@ export function isBatchMessage(message: ClientMessage | BatchMessage): message i
 export function answerBatch(
   batch: Batch,
   message: BatchMessage,
-  options: DispatchOptions,
+  options: CallOptions,
 ): ManyMessage | Promise<ManyMessage> {
   const replies: Reply[] = [];
   let waits = false;
@@ -54,7 +56,7 @@ function many(items: BatchReply[]): ManyMessage {
 
 type ItemMessage = Exclude<BatchMessage, { type: "open_many" }>;
 
-function answerItem(batch: Batch, message: ItemMessage, at: { nth: number; options: DispatchOptions }): Reply {
+function answerItem(batch: Batch, message: ItemMessage, at: { nth: number; options: CallOptions }): Reply {
   const method = BATCH_METHODS[message.type];
   const item = message.data.items[at.nth];
   const issues = itemIssues(item, method);
@@ -71,7 +73,7 @@ function answerItem(batch: Batch, message: ItemMessage, at: { nth: number; optio
     batch.close(number);
     return { type: "closed", data: {} };
   }
-  const reply = dispatch(session, itemMessage(method, data), at.options);
+  const reply = session.call(itemMessage(method, data), at.options);
   return isThenable(reply) ? reply.then(hold) : hold(reply);
 }
 
@@ -80,7 +82,7 @@ function hold<R extends BatchReply>(reply: R): R {
   return reply.type === "error" ? reply : { ...reply, data: snapshot(reply.data) };
 }
 
-function itemMessage(method: "reset" | "step" | "state", data: JsonObject | undefined): Parameters<typeof dispatch>[1] {
+function itemMessage(method: "reset" | "step" | "state", data: JsonObject | undefined): EnvironmentMessage {
   if (method === "step") return { type: "step", data: data as JsonObject };
   if (method === "state") return { type: "state" };
   return data === undefined ? { type: "reset" } : { type: "reset", data };

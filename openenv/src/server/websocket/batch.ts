@@ -1,9 +1,13 @@
 import type { BatchReply } from "../../protocol/batch.js";
+import type { Opener } from "../../session/held-session.js";
 import type { Refusal } from "../../session/refusal.js";
 import type { Sessions } from "../../session/registry/sessions.js";
 import type { Applicant } from "../../session/registry/waiting-line.js";
 import type { Session } from "../../session/session.js";
 import { isThenable } from "../../util/async/thenable.js";
+
+/** None of them can be named: nobody else may end them anyway. */
+const OPENER: Opener = { client: "batch", orchestrator: false };
 
 /** The sessions of one socket with the extension `batch`: each has a slot, and all end with the socket. */
 export class Batch {
@@ -30,7 +34,7 @@ export class Batch {
       return { type: "error", data: refusal.data };
     };
     try {
-      const opened = this.#sessions.open(applicant);
+      const opened = this.#sessions.open(applicant, OPENER);
       if (!isThenable(opened)) return this.#adopt(opened);
       this.#waiting.add(applicant);
       return opened.then((session) => {
@@ -58,9 +62,7 @@ export class Batch {
   #adopt(session: Session): BatchReply {
     const number = this.#next++;
     this.#open.set(number, session);
-    session.attached = true;
-    session.client = "batch";
-    session.onEnded = () => this.#open.delete(number);
+    session.attach(() => this.#open.delete(number));
     if (this.#ended) this.#sessions.end(session, "disconnected");
     return { type: "opened", data: { session: number } };
   }

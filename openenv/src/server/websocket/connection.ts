@@ -1,11 +1,12 @@
+import { WebSocket } from "ws";
 import { CLOSE_CODES, type Extension } from "../../protocol/messages.js";
 import type { Refusal } from "../../session/refusal.js";
+import type { Registry } from "../../session/registry/registry.js";
 import type { Sessions } from "../../session/registry/sessions.js";
 import type { Session } from "../../session/session.js";
 import { isThenable } from "../../util/async/thenable.js";
 import { Batch } from "./batch.js";
 import { Inflow, type InflowParts } from "./flow/inflow.js";
-import type { Answer } from "./format.js";
 import type { Conversation, SocketProtocol } from "./protocol.js";
 
 const SHUTTING_DOWN = "the server is shutting down";
@@ -55,12 +56,17 @@ export class Connection extends Inflow implements Conversation {
     if (this.extensions.includes("batch")) {
       if (sessionId === null) {
         this.batch = new Batch(sessions);
+        this.heavyBytes = 0;
         return this.unblock();
       }
       this.extensions = this.extensions.filter((name) => name !== "batch");
     }
     try {
-      const opened = sessionId === null ? sessions.open(this) : sessions.named.attach(sessionId);
+      const { client } = this.#protocol;
+      const opened =
+        sessionId === null
+          ? sessions.open(this, { client, orchestrator: this.orchestrator })
+          : sessions.named.findUnattached(sessionId);
       if (!isThenable(opened)) return this.#adopt(opened);
       const refuse = (error: Refusal): void => this.#refuse(error);
       opened.then((session) => this.#adopt(session), refuse);
@@ -109,13 +115,8 @@ export class Connection extends Inflow implements Conversation {
       return;
     }
     if (session.state !== "ready") return this.#sessionEnded("the session was ended while it was opened");
-    session.attached = true;
-    if (this.#owns) {
-      session.client = this.#protocol.client;
-      session.ofOrchestrator = this.orchestrator;
-      this.#sessions.markUnclaimed(session);
-    }
-    session.onEnded = (reason) => this.#sessionEnded(reason);
+    session.attach((reason) => this.#sessionEnded(reason));
+    if (this.#owns) this.#sessions.markUnclaimed(session);
     this.unblock();
   }
 
@@ -133,11 +134,15 @@ export class Connection extends Inflow implements Conversation {
     if (isThenable(answer)) {
       this.blocked = true;
       void answer.then((late) => {
-        this.#deliver(late);
+        this.answered = true;
+        if (late === null) this.#endByPeer();
+        else this.send(late);
         if (!this.waitForDrain()) this.unblock();
       });
-    } else {
-      this.#deliver(answer);
+    } else if (answer === null) this.#endByPeer();
+    else {
+      this.answered = true;
+      this.send(answer);
       this.waitForDrain();
     }
   }
@@ -146,16 +151,45 @@ export class Connection extends Inflow implements Conversation {
     if (this.#goingAway) this.goAway();
   }
 
-  protected override isHeavy(bytes: number): boolean {
-    return this.batch !== undefined || super.isHeavy(bytes);
-  }
-
-  #deliver(answer: Answer | null): void {
-    if (answer !== null) {
-      this.answered = true;
-      return this.send(answer);
-    }
+  #endByPeer(): void {
     this.ws.close(CLOSE_CODES.normal);
     this.closed("closed by the client");
   }
+}
+
+/** Its connection sits on the socket: no closure and no map entry a session. */
+export class SessionSocket extends WebSocket {
+  connection!: Connection;
+  group!: Registry<SessionSocket>;
+  slot = -1;
+
+  listen(): void {
+    this.on("message", onMessage);
+    this.on("ping", onPing);
+    this.on("pong", onPong);
+    this.on("error", onProtocolError);
+    this.on("close", onClose);
+  }
+}
+
+function onMessage(this: WebSocket, data: unknown, isBinary: boolean): void {
+  (this as SessionSocket).connection.receive(data as Buffer, isBinary);
+}
+
+function onPing(this: WebSocket, payload: Buffer): void {
+  (this as SessionSocket).connection.pinged(payload);
+}
+
+function onPong(this: WebSocket, payload: Buffer): void {
+  (this as SessionSocket).connection.ponged(payload);
+}
+
+function onClose(this: WebSocket, code: number): void {
+  const ws = this as SessionSocket;
+  ws.group.remove(ws);
+  ws.connection.gone(code === CLOSE_CODES.tooLarge ? "a frame was too large" : "disconnected");
+}
+
+function onProtocolError(this: WebSocket): void {
+  (this as SessionSocket).connection.stopTracking();
 }

@@ -1,8 +1,7 @@
 import type { BatchReply, ManyMessage } from "../../protocol/batch.js";
 import type { BinaryCodec } from "../../protocol/codec/binary.js";
 import type { ServerMessage } from "../../protocol/messages.js";
-import { errorMessage } from "../../session/messages/frame.js";
-import { tellUnsendable, UnsendableError, writeReply } from "../../session/messages/reply.js";
+import { errorMessage, tellUnsendable, UnsendableError, writeReply } from "../../session/messages/frame.js";
 
 /** A text frame or a binary one. */
 export type Answer = string | Uint8Array;

@@ -2,9 +2,15 @@ import type { ManyMessage } from "../../protocol/batch.js";
 import { type BinaryCodec, loadBinary } from "../../protocol/codec/binary.js";
 import { parseJson } from "../../protocol/codec/json.js";
 import type { Extension, ServerMessage } from "../../protocol/messages.js";
-import type { ExchangeOptions } from "../../session/exchange.js";
-import { type DispatchOptions, dispatch } from "../../session/messages/dispatch.js";
-import { checkFrame, errorMessage, invalidMessage, readWith } from "../../session/messages/frame.js";
+import type { CallOptions } from "../../session/calls/call.js";
+import {
+  checkFrame,
+  type ErrorMessage,
+  errorMessage,
+  explainUnreadable,
+  invalidMessage,
+} from "../../session/messages/frame.js";
+import { answerMcp } from "../../session/messages/rpc.js";
 import type { Sessions } from "../../session/registry/sessions.js";
 import type { Runtime } from "../../session/runtime.js";
 import { isThenable } from "../../util/async/thenable.js";
@@ -15,68 +21,62 @@ import type { Conversation, SocketProtocol } from "./protocol.js";
 
 type Reply = ServerMessage | ManyMessage;
 type MaybePromise<T> = T | Promise<T>;
-type Parse = () => unknown;
 
 /** The frames of `/ws`. */
 export function createFrameProtocol(runtime: Runtime, sessions: Sessions): SocketProtocol {
-  const forAgents: DispatchOptions = { sessions };
-  const forOrchestrators: DispatchOptions = { sessions, orchestrator: true };
+  const plain: CallOptions = { orchestrator: false, arrivedAt: 0 };
   let codec: BinaryCodec | undefined;
   let readBytes: ReturnType<typeof createByteReader> | undefined;
 
-  const render = (conversation: Conversation, reply: Reply, write: Write): Answer => {
-    const { extensions } = conversation;
-    const confirmed = extensions.length === 0 || conversation.answered ? reply : { ...reply, openenv: { extensions } };
-    const maxBytes = runtime.maxAnswerBytes;
-    try {
-      const answer = write(confirmed, maxBytes);
-      countErrors(conversation, confirmed);
-      return answer;
-    } catch (error) {
-      const mended = mendReply(confirmed, error, { write, maxBytes });
-      countErrors(conversation, mended);
-      return write(mended, Number.POSITIVE_INFINITY);
-    }
-  };
-
-  const countErrors = ({ batch, session }: Conversation, reply: Reply): void => {
-    if (reply.type === "error") runtime.statistics.countError(reply.data, batch ? undefined : session);
-    if (reply.type !== "many") return;
-    for (const item of reply.data.items) if (item.type === "error") runtime.statistics.countError(item.data);
-  };
-
-  /** Null when the peer asked to close. */
-  const respond = (conversation: Conversation, parse: Parse, format: string): MaybePromise<Reply> | null => {
-    const { extensions, batch, session } = conversation;
-    const plain = conversation.orchestrator ? forOrchestrators : forAgents;
+  /** The answer to a frame that has been parsed; null when the peer asked to close. */
+  const answer = (conversation: Conversation, frame: unknown, write: Write): MaybePromise<Answer> | null => {
+    const { session, batch, extensions, orchestrator, arrivedAt } = conversation;
     // It is read before this returns, so that a frame without extensions costs no object.
-    plain.arrivedAt = conversation.arrivedAt;
+    plain.orchestrator = orchestrator;
+    plain.arrivedAt = arrivedAt;
     const options = extensions.length === 0 ? plain : { ...plain, ...optionsOf(extensions) };
-    if (batch === undefined) {
-      const message = readWith(parse, { format, check: checkFrame });
-      if (message.type === "close") return null;
-      return message.type === "error" ? message : dispatch(session, message, options);
-    }
-    const message = readWith(parse, { format, check: checkBatchFrame });
-    if (message.type === "close") return null;
-    if (message.type === "error") return message;
-    return isBatchMessage(message) ? answerBatch(batch, message, options) : noOwnSession();
-  };
-
-  const answer = (
-    conversation: Conversation,
-    parse: Parse,
-    { format, write }: { format: string; write: Write },
-  ): MaybePromise<Answer> | null => {
     try {
-      const reply = respond(conversation, parse, format);
-      if (reply === null) return null;
+      let reply: MaybePromise<Reply>;
+      if (batch === undefined) {
+        const message = checkFrame(frame);
+        if (message.type === "close") return null;
+        if (message.type === "error") reply = message;
+        else if (message.type !== "mcp") reply = session.call(message, options);
+        else reply = answerMcp(message.data, { own: session, runtime, sessions, orchestrator });
+      } else {
+        const message = checkBatchFrame(frame);
+        if (message.type === "close") return null;
+        if (message.type === "error") reply = message;
+        else reply = isBatchMessage(message) ? answerBatch(batch, message, options) : noSession();
+      }
       return isThenable(reply)
         ? reply.then((value) => render(conversation, value, write))
         : render(conversation, reply, write);
     } catch (error) {
       return failed(conversation, error);
     }
+  };
+
+  const render = (conversation: Conversation, reply: Reply, write: Write): Answer => {
+    const { extensions } = conversation;
+    const confirmed = extensions.length === 0 || conversation.answered ? reply : { ...reply, openenv: { extensions } };
+    const maxBytes = runtime.maxAnswerBytes;
+    let sent: Reply = confirmed;
+    let answer: Answer;
+    try {
+      answer = write(confirmed, maxBytes);
+    } catch (error) {
+      sent = mendReply(confirmed, error, { write, maxBytes });
+      answer = write(sent, Number.POSITIVE_INFINITY);
+    }
+    if (sent.type === "error" || sent.type === "many") countErrors(conversation, sent);
+    return answer;
+  };
+
+  const countErrors = ({ batch, session }: Conversation, reply: ErrorMessage | ManyMessage): void => {
+    const { statistics } = runtime;
+    if (reply.type === "error") return statistics.countError(reply.data, batch ? undefined : session);
+    for (const item of reply.data.items) if (item.type === "error") statistics.countError(item.data);
   };
 
   /** A mistake of this package, which must not take the other sessions along. */
@@ -86,18 +86,28 @@ export function createFrameProtocol(runtime: Runtime, sessions: Sessions): Socke
   };
 
   const answerBinary = (conversation: Conversation, data: Uint8Array, loaded: BinaryCodec) => {
-    const parse = (): unknown => {
+    const write = binaryWriter(loaded);
+    let frame: unknown;
+    try {
       const { value, hasBytes } = loaded.decode(data, runtime.maxMessageItems);
-      if (!hasBytes) return value;
-      readBytes ??= createByteReader(runtime.definition.contract);
-      return readBytes(value);
-    };
-    return answer(conversation, parse, { format: "MessagePack", write: binaryWriter(loaded) });
+      frame = hasBytes ? (readBytes ??= createByteReader(runtime.definition.contract))(value) : value;
+    } catch (error) {
+      return render(conversation, explainUnreadable(error, "MessagePack"), write);
+    }
+    return answer(conversation, frame, write);
   };
 
   return {
     client: "websocket",
-    answer: (conversation, text) => answer(conversation, () => parseJson(text, runtime.maxMessageItems), JSON_FRAMES),
+    answer(conversation, text) {
+      let frame: unknown;
+      try {
+        frame = parseJson(text, runtime.maxMessageItems);
+      } catch (error) {
+        return render(conversation, explainUnreadable(error, "JSON"), writeText);
+      }
+      return answer(conversation, frame, writeText);
+    },
     binary(conversation, data) {
       if (!conversation.answered || !conversation.extensions.includes("binary")) {
         const issue = { type: "string_type", loc: [], msg: "frames are JSON text, not binary", input: null };
@@ -120,16 +130,14 @@ export function createFrameProtocol(runtime: Runtime, sessions: Sessions): Socke
   };
 }
 
-function optionsOf(extensions: Conversation["extensions"]): ExchangeOptions {
+function optionsOf(extensions: readonly Extension[]): CallOptions {
   const has = (name: Extension): boolean => extensions.includes(name);
   return { timing: has("timing"), warnings: has("warnings"), view: has("view") };
 }
 
-function noOwnSession(): Reply {
+function noSession(): Reply {
   return errorMessage(
     "SESSION_ERROR",
     "This socket has no session of its own: open some with open_many, use the _many frames.",
   );
 }
-
-const JSON_FRAMES = { format: "JSON", write: writeText };

@@ -2,13 +2,12 @@ import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
-import { WebSocket, WebSocketServer } from "ws";
+import { WebSocketServer } from "ws";
 import { CLOSE_CODES, EXTENSIONS, EXTENSIONS_KEY, type Extension } from "../../protocol/messages.js";
 import { VIEW_KEY } from "../../protocol/web.js";
-import type { Registry } from "../../session/registry/registry.js";
 import { CLIENTS_ONLY, selectSubprotocol } from "../access/rights.js";
 import type { ServerContext } from "../context.js";
-import { Connection } from "./connection.js";
+import { Connection, SessionSocket } from "./connection.js";
 import { Heartbeat } from "./flow/heartbeat.js";
 import { UnfinishedFrames } from "./flow/unfinished-frames.js";
 import { createFrameProtocol } from "./frames.js";
@@ -28,13 +27,6 @@ const LEAST_PIECE = 1024;
 const MIN_PIECES = 1024;
 
 const NO_DESCRIPTORS = "the server can hold no more connections: try again later";
-
-/** Its connection sits on the socket: no closure and no map entry a session. */
-class SessionSocket extends WebSocket {
-  connection!: Connection;
-  group!: Registry<SessionSocket>;
-  slot = -1;
-}
 
 export interface SocketServer {
   /** Takes an upgrade request, or refuses it with an HTTP status. */
@@ -108,11 +100,7 @@ export function createSocketServer(context: ServerContext, mounted: readonly Soc
     connection.extensions = target.extensions;
     ws.connection = connection;
     ws.group = heartbeat.watch(ws);
-    ws.on("message", onMessage);
-    ws.on("ping", onPing);
-    ws.on("pong", onPong);
-    ws.on("error", onProtocolError);
-    ws.on("close", onClose);
+    ws.listen();
     connection.start(target.sessionId);
   };
 
@@ -203,26 +191,4 @@ function askedFor(query: URLSearchParams): Extension[] {
   const asked = (query.get(EXTENSIONS_KEY) ?? "").split(",");
   const extensions: Extension[] = EXTENSIONS.filter((name) => asked.includes(name));
   return query.get(VIEW_KEY) === "1" ? [...extensions, "view"] : extensions;
-}
-
-function onMessage(this: WebSocket, data: unknown, isBinary: boolean): void {
-  (this as SessionSocket).connection.receive(data as Buffer, isBinary);
-}
-
-function onPing(this: WebSocket, payload: Buffer): void {
-  (this as SessionSocket).connection.pinged(payload);
-}
-
-function onPong(this: WebSocket, payload: Buffer): void {
-  (this as SessionSocket).connection.ponged(payload);
-}
-
-function onClose(this: WebSocket, code: number): void {
-  const ws = this as SessionSocket;
-  ws.group.remove(ws);
-  ws.connection.gone(code === CLOSE_CODES.tooLarge ? "a frame was too large" : "disconnected");
-}
-
-function onProtocolError(this: WebSocket): void {
-  (this as SessionSocket).connection.stopTracking();
 }

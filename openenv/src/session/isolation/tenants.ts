@@ -60,7 +60,7 @@ export class Tenants {
     if (environment === undefined) throw new Error(`session ${session} has no environment here`);
     if (method === "state") return crossable((await environment.state?.()) ?? {});
     if (method === "render" || method === "actions") return crossable(await environment[method]?.(input as never));
-    const call = new Call(context ?? (input as ResetRequest));
+    const call = new Call(context ?? (input as ResetRequest), method === "afterTool" ? "tool" : method);
     this.#calls.set(id, call);
     if (method === "afterTool") return crossable(await environment.afterTool?.(input as ToolCall, call));
     if (method === "tool") {

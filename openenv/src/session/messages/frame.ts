@@ -1,6 +1,6 @@
 import type { ValidationIssue } from "../../errors.js";
-import { parseJson, TooDeepError, TooManyItemsError } from "../../protocol/codec/json.js";
-import type { ClientMessage, ErrorData, JsonObject, ServerMessage, WireCode } from "../../protocol/messages.js";
+import { parseJson, stringifyJson, TooDeepError, TooManyItemsError } from "../../protocol/codec/json.js";
+import type { ClientMessage, ErrorData, ServerMessage, WireCode } from "../../protocol/messages.js";
 import { isObject } from "../../util/is-object.js";
 import { briefInput } from "../../validation/errors/brief-input.js";
 import { extraField, MAX_ISSUES, missingField, notAnObject } from "../../validation/errors/issues.js";
@@ -12,33 +12,23 @@ export type ErrorMessage = Extract<ServerMessage, { type: "error" }>;
 
 /** Reads one text frame of `/ws`: the message, or the error that answers it. Never throws. */
 export function readFrame(text: string): ClientMessage | ErrorMessage {
-  return readWith(() => parseJson(text), JSON_FRAMES);
-}
-
-export interface ReadOptions<M> {
-  /** What errors call it. */
-  format: string;
-  check(frame: JsonObject): M | ErrorMessage;
-}
-
-/** Reads one frame in whatever format: what `check` makes of its object, or the error that answers it. Never throws. */
-export function readWith<M>(parse: () => unknown, { format, check }: ReadOptions<M>): M | ErrorMessage {
-  let value: unknown;
   try {
-    value = parse();
+    return checkFrame(parseJson(text));
   } catch (error) {
-    if (error instanceof TooDeepError) {
-      return invalidMessage([{ type: "recursion_limit", loc: [], msg: error.message, input: null }]);
-    }
-    if (error instanceof TooManyItemsError) {
-      return invalidMessage([{ type: TOO_MANY_ITEMS, loc: [], msg: error.message, input: null }]);
-    }
-    return errorMessage("INVALID_JSON", `Invalid ${format}: ${(error as Error).message}`);
+    return explainUnreadable(error, "JSON");
   }
-  if (!isObject(value)) {
-    return invalidMessage([notAnObject([], value)]);
+}
+
+/** The answer to a frame that could not be parsed. */
+export function explainUnreadable(error: unknown, format: "JSON" | "MessagePack"): ErrorMessage {
+  const { message } = error as Error;
+  if (error instanceof TooDeepError) {
+    return invalidMessage([{ type: "recursion_limit", loc: [], msg: message, input: null }]);
   }
-  return check(value);
+  if (error instanceof TooManyItemsError) {
+    return invalidMessage([{ type: TOO_MANY_ITEMS, loc: [], msg: message, input: null }]);
+  }
+  return errorMessage("INVALID_JSON", `Invalid ${format}: ${message}`);
 }
 
 export function errorMessage(code: WireCode, message: string, more: Partial<ErrorData> = {}): ErrorMessage {
@@ -54,12 +44,12 @@ export function invalidMessage(errors: ValidationIssue[]): ErrorMessage {
   return errorMessage("VALIDATION_ERROR", message, { errors });
 }
 
-const JSON_FRAMES: ReadOptions<ClientMessage> = { format: "JSON", check: checkFrame };
-
 /** Which types have `data`, and whether it must be there. */
 const DATA_RULES = { reset: "optional", step: "required", mcp: "required", state: "none", close: "none" } as const;
 
-export function checkFrame(frame: JsonObject): ClientMessage | ErrorMessage {
+/** The message of a frame that has been parsed, or the error that answers it. */
+export function checkFrame(frame: unknown): ClientMessage | ErrorMessage {
+  if (!isObject(frame)) return invalidMessage([notAnObject([], frame)]);
   const { type, data } = frame;
   if (typeof type !== "string" || !Object.hasOwn(DATA_RULES, type)) {
     const known = Object.keys(DATA_RULES).join(", ");
@@ -86,4 +76,40 @@ export function checkFrame(frame: JsonObject): ClientMessage | ErrorMessage {
 /** Never by String(): an object can bring a toString of its own. */
 function show(value: unknown): string {
   return value === undefined ? "none" : JSON.stringify(briefInput(value));
+}
+
+/** An answer that cannot be written: it is too large, or holds what JSON or UTF-8 has no form for. */
+export class UnsendableError extends Error {}
+
+/** The text of an answer; one that cannot be written is answered with the reason, and the session goes on. */
+export function renderReply(reply: ServerMessage | object, maxBytes: number): string {
+  try {
+    return writeReply(reply, maxBytes);
+  } catch (error) {
+    return JSON.stringify(errorMessage("EXECUTION_ERROR", tellUnsendable(error)));
+  }
+}
+
+/** What a peer is told instead. */
+export function tellUnsendable(error: unknown): string {
+  return `the answer cannot be sent: ${(error as Error).message}`;
+}
+
+/** @throws UnsendableError with the reason; each transport has its own way to tell. */
+export function writeReply(reply: object, maxBytes: number): string {
+  let text: string;
+  try {
+    text = stringifyJson(reply);
+  } catch (error) {
+    throw new UnsendableError((error as Error).message, { cause: error });
+  }
+  // UTF-8 takes at most three bytes for each UTF-16 unit: short texts need no count.
+  if (text.length * 3 > maxBytes && byteLength(text) > maxBytes) {
+    throw new UnsendableError(`the answer is larger than ${maxBytes} bytes`);
+  }
+  return text;
+}
+
+function byteLength(text: string): number {
+  return new TextEncoder().encode(text).byteLength;
 }

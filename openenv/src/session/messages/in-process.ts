@@ -7,9 +7,8 @@ import { makeEnvironment } from "../make-environment.js";
 import { Refusal } from "../refusal.js";
 import { createRuntime, type Runtime } from "../runtime.js";
 import { Session } from "../session.js";
-import { dispatch } from "./dispatch.js";
-import { readFrame } from "./frame.js";
-import { renderReply } from "./reply.js";
+import { readFrame, renderReply } from "./frame.js";
+import { answerMcp } from "./rpc.js";
 
 export interface InProcessOptions {
   timing?: boolean | undefined;
@@ -27,6 +26,11 @@ export async function createInProcessLink(
   const session = new Session(runtime);
   session.adopt(await make(runtime));
   const timing = options.timing === true;
+  const answer = (frame: Exclude<ReturnType<typeof readFrame>, { type: "close" }>) => {
+    if (frame.type === "error") return frame;
+    if (frame.type === "mcp") return answerMcp(frame.data, { own: session, runtime, sessions: undefined });
+    return session.call(frame, { timing, warnings: true });
+  };
   return {
     get open() {
       return session.state === "ready";
@@ -35,7 +39,7 @@ export async function createInProcessLink(
       if (session.state !== "ready") throw new ConnectionError("SESSION_LOST", "the session has ended; call reset");
       const frame = readFrame(renderRequest(message));
       if (frame.type === "close") throw new ConnectionError("PROTOCOL_ERROR", "close() ends a session in process");
-      const reply = frame.type === "error" ? frame : await dispatch(session, frame, { timing, warnings: true });
+      const reply = await answer(frame);
       const received = JSON.parse(renderReply(reply, runtime.maxAnswerBytes)) as ReceivedMessage;
       return { ...received, openenv: { extensions: timing ? ["warnings", "timing"] : ["warnings"] } };
     },

@@ -7,18 +7,17 @@ import {
   rpcFailure,
   rpcIdOf,
 } from "../../protocol/jsonrpc.js";
-import type { JsonObject } from "../../protocol/messages.js";
-import type { ToolErrorBody, ToolOutcome, ToolResult } from "../../protocol/tools.js";
+import type { JsonObject, ServerMessage } from "../../protocol/messages.js";
+import type { ToolErrorBody, ToolResult } from "../../protocol/tools.js";
 import { isObject } from "../../util/is-object.js";
 import { clip } from "../../util/text/clip.js";
 import { briefInput } from "../../validation/errors/brief-input.js";
-import { prepareCall } from "../calls/tool-call.js";
-import { callAlone, callInTurn, type WhenGone } from "../calls/tool-session.js";
+import type { CallOptions } from "../calls/call.js";
 import { Refusal } from "../refusal.js";
 import type { Sessions } from "../registry/sessions.js";
 import type { Runtime } from "../runtime.js";
 import type { Session } from "../session.js";
-import { tellUnsendable, writeReply } from "./reply.js";
+import { tellUnsendable, writeReply } from "./frame.js";
 
 const MAX_ECHO = 100;
 /** The answer to a peer without the token that would end what an orchestrator has opened. */
@@ -32,8 +31,8 @@ export interface RpcContext {
   own?: Session;
   /** The peer that sent the request carries the orchestrator's token. */
   orchestrator?: boolean | undefined;
-  /** Registers what is to be done when nobody waits for the answer any more. */
-  whenGone?: WhenGone | undefined;
+  /** Registers how a call is cancelled when its client leaves. */
+  whenGone?: CallOptions["whenGone"];
 }
 
 /** Answers one JSON-RPC request of `/mcp` or of an `mcp` frame. Never rejects. */
@@ -50,6 +49,11 @@ export async function answerRpc(value: unknown, context: RpcContext): Promise<Rp
   } catch (error) {
     return rpcFailure(rpcIdOf(value), asRpcError(error, context.runtime));
   }
+}
+
+/** Answers an `mcp` frame. Never rejects. */
+export async function answerMcp(request: unknown, context: RpcContext): Promise<ServerMessage> {
+  return { type: "mcp", data: { ...(await answerRpc(request, context)) } };
 }
 
 /** The text of a response; a result that cannot be written is an internal error of the same request. */
@@ -76,13 +80,14 @@ const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>(
     "openenv/session/close": (params, context) => closeSession(params["session_id"], context),
     "tools/list"(params, context) {
       namedSession(params, context);
-      return { tools: toolsOf(context).entries };
+      return { tools: requireTools(context).entries };
     },
     "tools/call": callNamedTool,
   } satisfies Record<string, Method>),
 );
 
-function toolsOf({ runtime }: RpcContext): ToolSet {
+/** @throws RpcError for an environment without tools. */
+function requireTools({ runtime }: RpcContext): ToolSet {
   if (runtime.tools === undefined) throw new RpcError(RPC_ERRORS.internal, "Environment does not support MCP");
   return runtime.tools;
 }
@@ -90,21 +95,15 @@ function toolsOf({ runtime }: RpcContext): ToolSet {
 /** In the session of the socket or the named one; without either in an environment of this call alone. */
 async function callNamedTool(params: JsonObject, context: RpcContext): Promise<ToolResult> {
   const named = namedSession(params, context);
-  const tools = toolsOf(context);
+  requireTools(context);
   const { name, arguments: given } = params;
   if (typeof name !== "string") throw new RpcError(RPC_ERRORS.invalidParams, 'Invalid params: "name" must be a text');
   if (given !== undefined && given !== null && !isObject(given)) {
     throw toolFailure({ error_type: "invalid_args", message: 'Invalid params: "arguments" must be an object' });
   }
-  const prepared = prepareCall(tools, { name, given: given ?? {} });
-  if (!("tool" in prepared)) return resultOf(prepared);
-  // Nobody but a socket is without sessions, and a socket has one of its own.
-  const sessions = context.sessions as Sessions;
-  const { whenGone } = context;
-  return resultOf(await (named ? callInTurn(named, prepared, whenGone) : callAlone(sessions, prepared, whenGone)));
-}
-
-function resultOf({ result, error }: ToolOutcome): ToolResult {
+  // Only a client in the same process has no sessions, and it has one of its own.
+  const place = named ?? (context.sessions as Sessions);
+  const { result, error } = await place.callTool({ name, given: given ?? {} }, { whenGone: context.whenGone });
   if (result !== null) return result;
   throw toolFailure(error);
 }
@@ -126,9 +125,7 @@ async function createSession({ own, sessions, orchestrator = false }: RpcContext
     return own.id;
   }
   if (sessions === undefined) throw new RpcError(RPC_ERRORS.methodNotFound, "Sessions cannot be created here");
-  const session = await sessions.openNamed();
-  session.client = "mcp";
-  session.ofOrchestrator = orchestrator;
+  const session = await sessions.openNamed({ client: "mcp", orchestrator });
   return session.id;
 }
 
@@ -144,12 +141,8 @@ function closeSession(id: unknown, context: RpcContext): object {
   if (session.ofOrchestrator && context.orchestrator !== true) {
     throw new RpcError(RPC_ERRORS.server, OF_ORCHESTRATOR, { code: "FORBIDDEN" });
   }
-  if (session.attached) {
-    session.closeOnDetach = true;
-    return { session_id: id, closed: false, closing: true };
-  }
-  context.sessions?.end(session, "closed by its holder");
-  return { session_id: id, closed: true };
+  const closed = context.sessions?.release(session, "closed by its holder");
+  return closed ? { session_id: id, closed } : { session_id: id, closed: false, closing: true };
 }
 
 function findSession(id: unknown, { sessions }: RpcContext): Session {

@@ -12,14 +12,12 @@ export class NamedSessions {
 
   /** Lets requests name the session by its id; one that has ended already is not named any more. */
   add(session: Session): void {
-    if (session.slot < 0) return;
-    session.named = true;
-    this.#byId.set(session.id, session);
+    if (!session.ended) this.#byId.set(session.id, session);
   }
 
   /** Why a session is about to end, for a request that names it afterwards. */
-  remember({ id, named }: Session, reason: string): void {
-    if (!named) return;
+  remember({ id }: Session, reason: string): void {
+    if (!this.#byId.has(id)) return;
     this.#reasons.set(id, reason);
     const [first] = this.#reasons.keys();
     if (this.#reasons.size > MOST_REASONS && first !== undefined) this.#reasons.delete(first);
@@ -35,7 +33,7 @@ export class NamedSessions {
   }
 
   delete(session: Session): void {
-    if (session.named) this.#byId.delete(session.id);
+    this.#byId.delete(session.id);
   }
 
   /** From now on it counts as in use. */
@@ -47,13 +45,12 @@ export class NamedSessions {
     return session;
   }
 
-  /** @throws Refusal (SESSION_ERROR) for an unknown session, one not ready, or one that has a socket. */
-  attach(id: string): Session {
+  /** The session that a socket names. @throws Refusal (SESSION_ERROR) when it is not open or has a socket already. */
+  findUnattached(id: string): Session {
     const session = this.find(id);
     if (session === undefined) throw refuse(this.describeMissing(id));
     if (session.attached) throw refuse(`Session "${id}" is attached to another socket.`);
     if (session.state !== "ready") throw refuse(`Session "${id}" is not ready.`);
-    session.attached = true;
     return session;
   }
 

@@ -1,14 +1,18 @@
 import type { Environment } from "../../environment/environment.js";
 import type { ServerCapacityStatus, SessionInfo } from "../../protocol/http.js";
+import type { ToolOutcome } from "../../protocol/tools.js";
 import type { ServerViewSession } from "../../protocol/web.js";
 import { settled } from "../../util/async/settled.js";
 import { isThenable } from "../../util/async/thenable.js";
+import type { CallOptions } from "../calls/call.js";
 import { CALL, markCall } from "../calls/call-marks.js";
+import { prepareCall, type ToolRequest } from "../calls/tool-call.js";
+import type { Opener } from "../held-session.js";
 import { RemoteEnvironment } from "../isolation/remote-environment.js";
 import { makeEnvironment } from "../make-environment.js";
 import { Refusal } from "../refusal.js";
 import type { Runtime } from "../runtime.js";
-import { Session, type SessionState } from "../session.js";
+import { Session } from "../session.js";
 import { totalCapacity } from "./capacity.js";
 import type { Fleet, Load } from "./fleet.js";
 import { NamedSessions } from "./named-sessions.js";
@@ -52,7 +56,8 @@ export class Sessions {
   readonly #making = new Map<Applicant, Session>();
   /** Environments that take their time to close. */
   readonly #closing = new Set<Promise<void>>();
-  #throwaways = 0;
+  /** Those of one request each. */
+  readonly #throwaways = new Set<Session>();
   #refusesNew = false;
   #paused = false;
   #admitting = false;
@@ -133,9 +138,9 @@ export class Sessions {
    * Takes a slot, then makes the environment. When all are taken, an applicant waits where a queue is kept.
    * @throws Refusal (CAPACITY_REACHED, FACTORY_ERROR).
    */
-  open(applicant?: Applicant): Session | Promise<Session> {
+  open(applicant?: Applicant, opener?: Opener): Session | Promise<Session> {
     this.#objectToNew();
-    if (this.#makeRoom()) return this.#openNow(applicant);
+    if (this.#makeRoom()) return this.#openNow(applicant, opener);
     const refusal = this.#atCapacity();
     const { statistics } = this.#runtime;
     if (applicant === undefined || this.#queue.isFull) {
@@ -145,7 +150,7 @@ export class Sessions {
     const since = performance.now();
     const admit = (): Session | Promise<Session> => {
       statistics.sessionWait.record(performance.now() - since);
-      return this.#openNow(applicant);
+      return this.#openNow(applicant, opener);
     };
     const turn = this.#queue.join(applicant, admit, refusal);
     turn.catch((error: unknown) => error === refusal && statistics.countRefusal("queue_timeout"));
@@ -160,8 +165,8 @@ export class Sessions {
     if (session !== undefined) this.end(session, "disconnected");
   }
 
-  #openNow(applicant?: Applicant): Session | Promise<Session> {
-    const session = new Session(this.#runtime);
+  #openNow(applicant?: Applicant, opener?: Opener): Session | Promise<Session> {
+    const session = new Session(this.#runtime, opener);
     this.#live.add(session);
     this.#options.fleet?.changed();
     this.#runtime.statistics.sessions++;
@@ -172,21 +177,24 @@ export class Sessions {
   }
 
   /** Like {@link open}, for a session that requests will name by its id. */
-  async openNamed(): Promise<Session> {
-    const session = await this.open();
-    this.named.add(session);
-    return session;
+  async openNamed(opener?: Opener): Promise<Session> {
+    return this.#name(await this.open(undefined, opener));
   }
 
   /** Like {@link openNamed}; null when there is no room without ending one that is in use. */
   async openIfRoom(): Promise<Session | null> {
     this.#objectToNew();
-    return this.#makeRoom() ? await this.openNamed() : null;
+    return this.#makeRoom() ? this.#name(await this.#openNow()) : null;
+  }
+
+  #name(session: Session): Session {
+    this.named.add(session);
+    return session;
   }
 
   /** The session's client has not used it yet: until it does, the session may be ended to make room. */
   markUnclaimed(session: Session): void {
-    if (session.slot < 0) return;
+    if (session.ended) return;
     this.#unclaimed.add(session);
     this.#options.fleet?.changed();
     // For those that came during its first reset; in the turn after the one in which that is answered.
@@ -200,21 +208,41 @@ export class Sessions {
   async openThrowaway(): Promise<Session> {
     if (this.#paused) this.#objectToNew();
     if (!this.#runtime.definition.supportsConcurrentSessions) return this.open();
-    if (this.#throwaways >= this.#options.maxConcurrentEnvs + SPARE_THROWAWAYS) {
+    if (this.#throwaways.size >= this.#options.maxConcurrentEnvs + SPARE_THROWAWAYS) {
       this.#runtime.statistics.countRefusal("full");
       throw this.#atCapacity();
     }
-    this.#throwaways++;
     const session = new Session(this.#runtime);
-    session.onEnded = () => this.#throwaways--;
+    this.#throwaways.add(session);
     return this.#fill(session);
   }
 
+  /**
+   * Calls a tool in an environment of this call alone; a call that cannot be made creates none.
+   * @throws Refusal (CAPACITY_REACHED, FACTORY_ERROR).
+   */
+  async callTool(request: ToolRequest, options?: CallOptions): Promise<ToolOutcome> {
+    const prepared = prepareCall(this.#runtime.tools, request);
+    if (!("tool" in prepared)) return prepared;
+    const session = await this.openThrowaway();
+    try {
+      return await session.call(prepared, options);
+    } finally {
+      this.end(session, "its call was answered");
+    }
+  }
+
+  /** The socket of the session has closed. */
   detach(session: Session): void {
-    session.attached = false;
-    session.onEnded = undefined;
     session.touch();
-    if (session.closeOnDetach) this.end(session, "closed by its holder");
+    if (session.detach()) this.end(session, "closed by its holder");
+  }
+
+  /** Ends the session when its client closes it; one with a socket ends when that closes. True when it has ended. */
+  release(session: Session, reason: string): boolean {
+    if (session.attached) session.endOnDetach();
+    else this.end(session, reason);
+    return session.ended;
   }
 
   /** Frees the slot at once and ends the session. Safe to call twice. */
@@ -222,12 +250,11 @@ export class Sessions {
     const counted = this.#live.remove(session);
     this.named.delete(session);
     this.#unclaimed.delete(session);
-    if (session.state === "closing" || session.state === "closed") return;
+    this.#throwaways.delete(session);
+    if (session.ended) return;
     const closed = session.close(reason);
-    session.onEnded?.(reason);
-    session.peer?.end();
     this.observer?.ended(session, reason);
-    if ((session.state as SessionState) !== "closed") {
+    if (session.state !== "closed") {
       this.#closing.add(closed);
       void closed.then(() => this.#closing.delete(closed));
     }

@@ -27,7 +27,7 @@ export class Unclaimed {
 
   add(session: Session): void {
     session.touch();
-    session.unclaimed = this;
+    session.listIn(this);
     this.#sessions.set(session, session.lastActivityAt);
     if (session.attached) this.#ofSockets.set(session, session.lastActivityAt);
   }
@@ -38,12 +38,12 @@ export class Unclaimed {
     this.delete(session);
     if (!isOfHttp) return;
     this.#used.add(session);
-    session.unclaimed = this;
+    session.listIn(this);
   }
 
   /** It has ended. */
   delete(session: Session): void {
-    session.unclaimed = undefined;
+    session.listIn(undefined);
     this.#sessions.delete(session);
     this.#ofSockets.delete(session);
     this.#used.delete(session);

@@ -25,12 +25,13 @@ export interface InflowParts {
 export abstract class Inflow extends Outflow implements Runnable, Holder {
   scheduled = false;
   readonly endsTurn = false;
+  /** Frames of this size take long enough to look at the clock after each. */
+  protected heavyBytes = LARGE_MESSAGE;
   /** When the frame that is handled arrived, by the clock of `performance.now()`. */
   arrivedAt = 0;
   /** Its unfinished message is read further although the backlog is full. */
   mayGrow = false;
-  readonly #tracker = new MessageTracker();
-  readonly #track: (chunk: Buffer) => void;
+  readonly #tracker: MessageTracker;
   /** What is charged for what came in and is not a frame yet. */
   #unfinished = 0;
   #heardBytes = -1;
@@ -41,11 +42,10 @@ export abstract class Inflow extends Outflow implements Runnable, Holder {
 
   constructor({ ws, socket, limits }: InflowParts) {
     super(ws, socket, limits);
-    this.#track = (chunk) => {
-      this.#tracker.read(chunk);
-      if (this.#tracker.heldBytes - this.#unfinished >= CHARGED_AT) this.#chargeLarge();
-    };
-    socket.on("data", this.#track);
+    this.#tracker = new MessageTracker((kept) => {
+      if (kept - this.#unfinished >= CHARGED_AT) this.#chargeLarge();
+    });
+    socket.on("data", this.#tracker.read);
   }
 
   /** Answers one frame by {@link send}; leaves {@link blocked} set when the answer comes later. */
@@ -53,10 +53,11 @@ export abstract class Inflow extends Outflow implements Runnable, Holder {
   /** Everything that came in has been answered. */
   protected abstract idle(): void;
 
+  /** The first small frame of a turn is always handled: a peer that waits for each answer costs no look at the clock. */
   receive(data: Buffer, isBinary: boolean): void {
     if (this.blocked || this.scheduled) this.#enqueue(data, isBinary);
     else if (this.ended) return;
-    else if (this.#isTurnSpent(data.byteLength)) {
+    else if ((this.corked || data.byteLength >= this.heavyBytes) && this.#isTurnSpent(data.byteLength)) {
       this.#enqueue(data, isBinary);
       this.limits.runQueue.add(this);
     } else {
@@ -72,7 +73,9 @@ export abstract class Inflow extends Outflow implements Runnable, Holder {
 
   /** Control frames cannot wait for their turn: what is paused is reading. */
   ponged(payload: Buffer): void {
-    if (this.ended || this.#paused || !this.#isTurnSpent(payload.byteLength)) return;
+    const { byteLength } = payload;
+    if (this.ended || this.#paused || !(this.corked || byteLength >= this.heavyBytes)) return;
+    if (!this.#isTurnSpent(byteLength)) return;
     this.pause();
     this.limits.runQueue.add(this);
   }
@@ -83,7 +86,7 @@ export abstract class Inflow extends Outflow implements Runnable, Holder {
       if (next === undefined) break;
       this.arrivedAt = next.arrivedAt;
       this.handle(next.data, next.isBinary);
-      work += this.isHeavy(next.bytes) ? FRAMES_PER_LOOK : 1;
+      work += next.bytes >= this.heavyBytes ? FRAMES_PER_LOOK : 1;
       if (work < FRAMES_PER_LOOK) continue;
       work = 0;
       if (this.limits.runQueue.isSpent()) break;
@@ -134,7 +137,7 @@ export abstract class Inflow extends Outflow implements Runnable, Holder {
 
   /** `ws` reads no further: what it keeps stays until the socket closes, and what comes is dropped. */
   stopTracking(): void {
-    this.socket.off("data", this.#track);
+    this.socket.off("data", this.#tracker.read);
   }
 
   /** What is missing of an unfinished message is up to the peer: the server reads, or would if it were not suspended. */
@@ -163,11 +166,6 @@ export abstract class Inflow extends Outflow implements Runnable, Holder {
     if (this.ended) return this.ws.terminate();
     this.closed(reason);
     this.ws.close(code, reason);
-  }
-
-  /** Frames of this size take long enough to look at the clock after each. */
-  protected isHeavy(bytes: number): boolean {
-    return bytes >= LARGE_MESSAGE;
   }
 
   protected unblock(): void {
@@ -203,11 +201,8 @@ export abstract class Inflow extends Outflow implements Runnable, Holder {
     return this.#queue !== undefined && this.#queue.size > 0;
   }
 
-  /** The first small frame of a turn is always handled: a peer that waits for each answer costs no look at the clock. */
   #isTurnSpent(bytes: number): boolean {
-    const isHeavy = this.isHeavy(bytes);
-    if (!this.corked && !isHeavy) return false;
-    this.#work += isHeavy ? FRAMES_PER_LOOK : 1;
+    this.#work += bytes >= this.heavyBytes ? FRAMES_PER_LOOK : 1;
     if (this.#work < FRAMES_PER_LOOK) return false;
     this.#work = 0;
     return this.limits.runQueue.isSpent();

@@ -20,18 +20,29 @@ export class MessageTracker {
   #isControl = false;
   /** A header that did not come in one piece. */
   #header: Buffer | undefined;
+  readonly #onKept: (bytes: number) => void;
+
+  /** @param onKept is called with the bytes that are kept, after each chunk that is not a whole short message. */
+  constructor(onKept: (bytes: number) => void) {
+    this.#onKept = onKept;
+  }
 
   /** What is kept. */
   get heldBytes(): number {
     return this.#bytes + this.#overhead;
   }
 
-  /** Takes what the socket brings, in this order and all of it. */
-  read(chunk: Buffer): void {
+  /** Takes what the socket brings, in this order and all of it: a listener of its event `data`. */
+  readonly read = (chunk: Buffer): void => {
     // A short message that came alone and in one piece: nothing was kept before it, and nothing is after it.
     if (this.#bytes === 0 && chunk[1] === 0x80 + chunk.length - MASKED_HEADER && chunk.length < SHORT) {
       if ((chunk[0] as number) >= 0x80) return;
     }
+    this.#follow(chunk);
+    this.#onKept(this.heldBytes);
+  };
+
+  #follow(chunk: Buffer): void {
     this.#bytes += chunk.length;
     this.#overhead += READ_BYTES;
     let data = chunk;

@@ -60,26 +60,24 @@ export abstract class Outflow {
   protected abstract unblock(): void;
 
   protected send(answer: Answer): void {
-    this.#cork();
-    if (answer.length < SMALL && this.socket.writableLength < SMALL) return this.#sendSmall(answer);
-    // What waits as a string is held twice: the system call has its own copy.
-    const isText = typeof answer === "string";
-    this.#answers++;
-    this.ws.send(isText ? Buffer.from(answer) : answer, { binary: !isText }, this.#onTaken);
-  }
-
-  /** Most answers are short ASCII texts. `ws` would write header and text of their frame apart, as two buffers. */
-  #sendSmall(answer: Answer): void {
     const { ws, socket } = this;
     const { length } = answer;
-    if (typeof answer !== "string" || Buffer.byteLength(answer) !== length) return ws.send(answer);
-    if (ws.readyState === ws.OPEN) socket.write(textFrameHeader(length) + answer, "latin1");
+    const isText = typeof answer === "string";
+    if (!this.corked) this.#cork();
+    if (length >= SMALL || socket.writableLength >= SMALL) {
+      this.#answers++;
+      // What waits as a string is held twice: the system call has its own copy.
+      ws.send(isText ? Buffer.from(answer) : answer, { binary: !isText }, this.#onTaken);
+    } else if (isText && Buffer.byteLength(answer) === length) {
+      // Most answers are short ASCII texts. `ws` would write header and text of their frame apart, as two buffers.
+      if (ws.readyState === ws.OPEN) socket.write(textFrameHeader(length) + answer, "latin1");
+    } else ws.send(answer);
   }
 
   /** Pings that come in one go are answered by one pong, to the latest (RFC 6455, section 5.5.3). */
   protected pong(payload: Buffer): void {
     this.#ping = payload;
-    this.#cork();
+    if (!this.corked) this.#cork();
   }
 
   /** True when the peer takes its answers too slowly: nothing more is read or handled until it has. */
@@ -121,7 +119,6 @@ export abstract class Outflow {
 
   /** Answers of one turn leave in one write. */
   #cork(): void {
-    if (this.corked) return;
     this.corked = true;
     this.socket.cork();
     process.nextTick(uncork, this);
@@ -149,10 +146,11 @@ export abstract class Outflow {
   }
 
   static uncork(outflow: Outflow): void {
+    const { socket } = outflow;
     outflow.corked = false;
-    outflow.#sendPong();
-    outflow.socket.uncork();
-    outflow.chargeUntaken();
+    if (outflow.#ping !== undefined) outflow.#sendPong();
+    socket.uncork();
+    if (socket.writableLength > 0 || outflow.#untaken > 0) outflow.chargeUntaken();
   }
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { renderReply, UnsendableError, writeReply } from "./reply.js";
+import { renderReply, UnsendableError, writeReply } from "./frame.js";
 import { renderRpc } from "./rpc.js";
 
 const CYCLE: { self?: unknown } = {};

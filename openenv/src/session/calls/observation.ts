@@ -1,0 +1,125 @@
+import type { Environment, Transition } from "../../environment/environment.js";
+import type { JsonObject, ObservationData, ServerMessage } from "../../protocol/messages.js";
+import { clip } from "../../util/text/clip.js";
+import type { Runtime } from "../runtime.js";
+import type { Call } from "./call.js";
+
+/** How many dropped reset options are reported, and how much of each name. */
+const MAX_DROPPED = 20;
+const MAX_NAME = 100;
+
+/** Where a call is performed. */
+export interface CallPlace {
+  readonly environment: Environment;
+  readonly session: CallSession;
+}
+
+export interface CallSession {
+  readonly runtime: Runtime;
+  readonly id: string;
+  /** The same in eight digits. */
+  readonly tag: number;
+  readonly stepCount: number;
+}
+
+type ObservationMessage = Extract<ServerMessage, { type: "observation" }>;
+
+/** The answer to what reset or step returned. @throws InvalidOutputError when it is not what the contract declares. */
+export function observe(
+  returned: Transition,
+  call: Call,
+  { environment, session }: CallPlace,
+): ServerMessage | Promise<ServerMessage> {
+  const { validator, definition } = session.runtime;
+  // Transforms and views are made for what the contract declares, which a tool's observation is where it has tools only.
+  const isDeclared = call.kind !== "tool" || definition.contract.toolsOnly;
+  const transforms = isDeclared ? definition.transforms : undefined;
+  const transition = transforms === undefined ? returned : transforms.reduce((value, apply) => apply(value), returned);
+  const checked =
+    call.kind === "reset"
+      ? validator.resetTransition(transition)
+      : call.kind === "tool" && transforms === undefined
+        ? validator.toolTransition(transition)
+        : validator.transition(transition);
+  const { observation, reward, done, nonFinite } = checked;
+  if (nonFinite > 0) reportNonFinite(session, call.kind === "reset" ? "reset" : "step", nonFinite);
+  let { metadata } = checked;
+  const { timing, warnings, view } = call.options;
+  const hasWarnings = warnings === true && (nonFinite > 0 || call.warnings !== undefined);
+  if (transition.truncated === true || timing === true || hasWarnings) {
+    metadata = annotate(metadata, call, { transition, nonFinite, session });
+  }
+  observation["metadata"] = metadata;
+  const data: ObservationData = { observation, reward, done };
+  for (const _any in metadata) {
+    data.metadata = metadata;
+    break;
+  }
+  const message: ObservationMessage = { type: "observation", data };
+  if (view !== true) return message;
+  return addView(message, isDeclared ? transition.observation : undefined, { environment, session });
+}
+
+/** Counts and logs NaN and infinities, which JSON lacks. */
+export function reportNonFinite({ runtime, id }: CallSession, method: "reset" | "step" | "state", count: number): void {
+  runtime.statistics.nonFinite += count;
+  runtime.log.warn({ session: id, count }, `${method} returned NaN or infinities; they were sent as null`);
+}
+
+/** Logs which options of a reset were dropped. Returns the warnings for a peer that asked for them. */
+export function reportDropped({ runtime, id }: CallSession, names: readonly string[]): string[] {
+  const { log, definition } = runtime;
+  const declared = Object.keys(definition.contract.reset.shape).join(", ") || "none";
+  const dropped = names.slice(0, MAX_DROPPED).map((name) => clip(name, MAX_NAME));
+  const more = names.length - dropped.length;
+  log.warn({ session: id, dropped, more, declared }, "undeclared reset options were dropped");
+  const options = ` (declared: ${declared})`;
+  const warnings = dropped.map(
+    (name, i) => `reset option "${name}" is not declared and was dropped${i > 0 ? "" : options}`,
+  );
+  return more === 0 ? warnings : [...warnings, `${more} more reset options are not declared and were dropped`];
+}
+
+async function addView(
+  message: ObservationMessage,
+  observation: JsonObject | undefined,
+  place: CallPlace,
+): Promise<ServerMessage> {
+  if (observation === undefined) return Object.assign(message, { view: { parts: [], actions: [] } });
+  // Only pages ask, and most servers have none.
+  const { makeView } = await import("../view.js");
+  return Object.assign(message, { view: await makeView(observation, place) });
+}
+
+interface Noted {
+  transition: Transition;
+  nonFinite: number;
+  session: CallSession;
+}
+
+/** The metadata with `truncated`, and with what the peer asked for under `openenv`. */
+function annotate(metadata: JsonObject, call: Call, { transition, nonFinite, session }: Noted): JsonObject {
+  const annotated: JsonObject = { ...metadata };
+  if (transition.truncated === true) annotated["truncated"] = true;
+  const ours: JsonObject = {};
+  if (call.options.timing === true) {
+    ours["session"] = session.id;
+    ours["step"] = session.stepCount;
+    ours["env_ms"] = performance.now() - call.startedAt;
+    ours["queue_ms"] = call.startedAt - call.arrivedAt;
+  }
+  if (call.options.warnings === true) Object.assign(ours, describeWarnings(call, transition.reward, nonFinite));
+  if (Object.keys(ours).length > 0) annotated["openenv"] = ours;
+  return annotated;
+}
+
+/** `warnings`, and the `reward` that JSON has no number for. */
+function describeWarnings({ warnings = [] }: Call, reward: unknown, nonFinite: number): JsonObject {
+  const all = [...warnings];
+  const isReward = typeof reward === "number" && !Number.isFinite(reward);
+  const others = isReward ? nonFinite - 1 : nonFinite;
+  if (isReward) all.push(`the reward is ${reward} and was sent as null`);
+  if (others > 0) all.push(`NaN or infinities of the result were sent as null: ${others}`);
+  if (all.length === 0) return {};
+  return isReward ? { warnings: all, reward: String(reward) } : { warnings: all };
+}
