@@ -4,7 +4,7 @@ import { BodyFields } from "../server/http/fields.js";
 import { knownSession } from "../server/http/http-session.js";
 import { sendInvalid, sendJson } from "../server/http/respond.js";
 import { type Exchange, type Route, withBody } from "../server/http/router.js";
-import { atOwner, cancelledWith, forwardToRoom, refusable, send, withThrowaway } from "../server/routes/control.js";
+import { atOwner, cancelledWith, forwardToRoom, send, withThrowaway } from "../server/routes/control.js";
 import { renderMetadata } from "../server/routes/metadata.js";
 import type { Session } from "../session/session.js";
 import { isObject } from "../util/is-object.js";
@@ -13,9 +13,9 @@ import { webUiOf } from "./web-ui-session.js";
 /** The routes of the Python package's web interface. The session of a visitor is the one that the cookie names. */
 export const WEB_UI_ROUTES: Readonly<Record<string, Route>> = {
   "/web/metadata": { GET: metadata },
-  "/web/reset": { POST: atOwner(refusable(reset)) },
-  "/web/step": { POST: atOwner(refusable(step)) },
-  "/web/state": { GET: atOwner(refusable(state)) },
+  "/web/reset": { POST: atOwner(reset) },
+  "/web/step": { POST: atOwner(step) },
+  "/web/state": { GET: atOwner(state) },
 };
 
 /** As `/metadata`, with the README that the web interface shows. */

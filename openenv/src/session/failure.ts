@@ -1,5 +1,38 @@
-import type { ErrorCode } from "../errors.js";
+import type { ErrorCode, ToolErrorType } from "../errors.js";
+import type { ServerMessage, WireCode } from "../protocol/messages.js";
+import type { ToolOutcome } from "../protocol/tools.js";
+import { InvalidOutputError } from "../validation/plain.js";
+import type { CallKind } from "./calls/call.js";
+import { errorMessage } from "./messages/frame.js";
 import type { Mode } from "./runtime.js";
+import { SessionKilledError } from "./session-killed.js";
+
+/** The answer to a request that the environment did not answer. */
+export function refuse(kind: CallKind, code: WireCode, message: string): ServerMessage | ToolOutcome {
+  return kind === "tool" ? failedCall("transport_error", message) : errorMessage(code, message);
+}
+
+/** The answer to a request that only the orchestrator may make. */
+export function forbid(kind: CallKind): ServerMessage {
+  const message = `${kind} is for the orchestrator: connect with OPENENV_ORCHESTRATOR_TOKEN as bearer token`;
+  return errorMessage("FORBIDDEN", message);
+}
+
+/** The answer to a request in which the environment failed. Never throws. */
+export function answerFailure(kind: CallKind, error: unknown, mode: Mode): ServerMessage | ToolOutcome {
+  const cause = toError(error);
+  const isKilled = cause instanceof SessionKilledError;
+  if (kind === "tool") {
+    return failedCall(isKilled && cause.code === "TIMEOUT" ? "timeout" : "transport_error", cause.message);
+  }
+  if (isKilled) return errorMessage(cause.code, cause.message);
+  const text = cause instanceof InvalidOutputError ? cause.message : describeError(error, mode);
+  return errorMessage("EXECUTION_ERROR", text);
+}
+
+export function failedCall(error_type: ToolErrorType, message: string): ToolOutcome {
+  return { result: null, error: { error_type, message } };
+}
 
 /**
  * What a client is told of an exception in author code: the author's own message. In production only an

@@ -26,8 +26,8 @@ export function makeEnvironment(runtime: Runtime): Environment | Promise<Environ
 /** Calls the factory and looks whether what it made can be played. @throws TypeError, or what the factory threw. */
 export function createChecked(definition: EnvironmentDefinition): Environment | Promise<Environment> {
   const made = definition.create();
-  const check = (environment: Environment): Environment => checkMembers(environment, definition);
-  return isThenable(made) ? Promise.resolve(made).then(check) : check(made);
+  if (!isThenable(made)) return checkMembers(made, definition);
+  return Promise.resolve(made).then((late) => checkMembers(late, definition));
 }
 
 function checkMembers(made: Environment, { contract }: EnvironmentDefinition): Environment {

@@ -1,19 +1,18 @@
 import type { Environment, Transition } from "../environment/environment.js";
 import type { SessionInfo } from "../protocol/http.js";
-import type { ClientMessage, JsonObject, ServerMessage, WireCode } from "../protocol/messages.js";
+import type { ClientMessage, JsonObject, ServerMessage } from "../protocol/messages.js";
 import { isToolAction, type ToolOutcome } from "../protocol/tools.js";
 import type { ServerViewSession } from "../protocol/web.js";
 import { Fifo } from "../util/async/fifo.js";
 import { settled } from "../util/async/settled.js";
 import { isThenable } from "../util/async/thenable.js";
-import { InvalidOutputError, type ResetInput } from "../validation/validate.js";
+import type { ResetInput } from "../validation/parse-input.js";
 import { Call, type CallOptions, ORPHAN_GRACE_MS } from "./calls/call.js";
 import { CALL, enterCall, leaveCall } from "./calls/call-marks.js";
 import { type CallPlace, observe, reportDropped, reportNonFinite } from "./calls/observation.js";
 import {
   callTool,
   explainAction,
-  failedCall,
   listTools,
   type PreparedCall,
   prepareCall,
@@ -21,11 +20,10 @@ import {
   toToolCall,
   toTransition,
 } from "./calls/tool-call.js";
-import { describeError, toError } from "./failure.js";
+import { answerFailure, forbid, refuse, toError } from "./failure.js";
 import { HeldSession, type Opener } from "./held-session.js";
 import { errorMessage, invalidMessage } from "./messages/frame.js";
 import type { Runtime } from "./runtime.js";
-import { SessionKilledError } from "./session-killed.js";
 
 export type SessionState = "created" | "ready" | "closing" | "closed";
 
@@ -128,13 +126,13 @@ export class Session extends HeldSession {
   call(request: PreparedCall, options?: CallOptions): Eventual<ToolOutcome>;
   call(request: Request, options: CallOptions = {}): Eventual<Answer> {
     const { type } = request;
-    if (this.runtime.guarded && options.orchestrator !== true && type !== "tool") return forbidden(type);
-    if (this.#state !== "ready") return refuse(request, "SESSION_ERROR", "the session has ended");
+    if (this.runtime.guarded && options.orchestrator !== true && type !== "tool") return forbid(type);
+    if (this.#state !== "ready") return refuse(type, "SESSION_ERROR", "the session has ended");
     const call = new Call(options, type);
     const answer = this.#running === undefined ? this.#run(request, call) : this.#enqueue(request, call);
     if (!isThenable(answer)) return answer;
     options.whenGone?.(() => call.abort(new Error("the client has left")));
-    return call.inTime(answer, (message) => refuse(request, "TIMEOUT", message));
+    return call.inTime(answer, (message) => refuse(type, "TIMEOUT", message));
   }
 
   /** Calls a tool outside of the steps, in its turn. Never throws or rejects. */
@@ -186,7 +184,7 @@ export class Session extends HeldSession {
 
   /** Performs a request while nothing else runs. */
   #run(request: Request, call: Call): Eventual<Answer> {
-    if (call.aborted !== undefined) return refuse(request, "TIMEOUT", call.aborted.message);
+    if (call.aborted !== undefined) return refuse(request.type, "TIMEOUT", call.aborted.message);
     this.#call = call;
     this.#lastActivityAt = call.startedAt = performance.now();
     enterCall(this.runtime.number, this.#tag ?? this.tag, CALL[request.type]);
@@ -320,19 +318,12 @@ export class Session extends HeldSession {
 
   #fail({ type }: Request, call: Call, error: unknown): Answer {
     const { log, mode } = this.runtime;
-    const cause = toError(error);
-    const isKilled = cause instanceof SessionKilledError;
-    if (type === "tool") {
-      return failedCall(isKilled && cause.code === "TIMEOUT" ? "timeout" : "transport_error", cause.message);
+    if (type !== "tool" && call.aborted === undefined) {
+      log.warn({ err: toError(error), session: this.id }, `the environment failed in ${type}`);
+    } else if (type !== "tool") {
+      log.debug({ session: this.id, reason: call.aborted?.message }, `${type} was cancelled`);
     }
-    if (call.aborted === undefined) {
-      log.warn({ err: cause, session: this.id }, `the environment failed in ${type}`);
-    } else {
-      log.debug({ session: this.id, reason: call.aborted.message }, `${type} was cancelled`);
-    }
-    if (isKilled) return errorMessage(cause.code, cause.message);
-    const text = cause instanceof InvalidOutputError ? cause.message : describeError(error, mode);
-    return errorMessage("EXECUTION_ERROR", text);
+    return answerFailure(type, error, mode);
   }
 
   #close(reason: string): Promise<void> {
@@ -341,7 +332,7 @@ export class Session extends HeldSession {
     if (running === undefined) return this.#closeEnvironment();
     const message = `the session has ended: ${reason}`;
     for (let next = this.#waiting?.shift(); next !== undefined; next = this.#waiting?.shift()) {
-      next.resolve(refuse(next.request, "SESSION_ERROR", message));
+      next.resolve(refuse(next.request.type, "SESSION_ERROR", message));
     }
     this.#call?.abort(new Error(message));
     return settled(running, ORPHAN_GRACE_MS).then(() => this.#closeEnvironment());
@@ -364,14 +355,4 @@ export class Session extends HeldSession {
 /** Continues at once with what is there, otherwise when it has come. */
 function after<T, R>(value: T | PromiseLike<T>, next: (value: T) => R | Promise<R>): R | Promise<R> {
   return isThenable(value) ? Promise.resolve(value).then(next) : next(value);
-}
-
-/** The answer to a request that the environment did not answer. */
-function refuse({ type }: Request, code: WireCode, message: string): Answer {
-  return type === "tool" ? failedCall("transport_error", message) : errorMessage(code, message);
-}
-
-function forbidden(method: string): ServerMessage {
-  const message = `${method} is for the orchestrator: connect with OPENENV_ORCHESTRATOR_TOKEN as bearer token`;
-  return errorMessage("FORBIDDEN", message);
 }

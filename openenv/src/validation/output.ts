@@ -11,6 +11,16 @@ import { checkPlain, InvalidOutputError, joinPath, type Plain, setOwn } from "./
 /** Checks what an environment returned. @throws InvalidOutputError naming the paths. */
 export type OutputCheck = (value: unknown) => Plain<JsonObject>;
 
+/** What reset and step returned, ready to be sent. */
+export interface CheckedTransition {
+  /** An object of its own; lists of numbers in it are still the environment's. */
+  observation: JsonObject;
+  reward: number | boolean | null;
+  done: boolean;
+  metadata: JsonObject;
+  nonFinite: number;
+}
+
 /** Environments are held to their types; only NaN and infinities, which JSON lacks, turn into null. */
 const OUTPUT_RULES: MendRules = { scalars: false, nonFinite: "any" };
 
@@ -100,4 +110,70 @@ function invalid(name: string, issues: ReturnType<typeof describeIssues>): Inval
   });
   if (issues.length > SHOWN) lines.push(`and ${issues.length - SHOWN} more`);
   return new InvalidOutputError(`the environment broke its contract: ${lines.join("; ")}`, issues);
+}
+
+const NOTHING_MORE: Plain<JsonObject> = Object.freeze({ value: Object.freeze({}), nonFinite: 0 });
+
+/** Makes the check of what reset or step returned, with observations of one kind. */
+export function createTransitionCheck(
+  observe: (value: unknown) => Plain<JsonObject>,
+): (value: unknown) => CheckedTransition {
+  return (value) => {
+    if (typeof value !== "object" || value === null || Array.isArray(value)) {
+      throw new InvalidOutputError(
+        `reset and step return { observation, reward?, done?, metadata? }, not ${describe(value)}`,
+      );
+    }
+    const { reward, done, truncated, metadata, observation } = value as Record<string, unknown>;
+    for (const key in value) if (!Object.hasOwn(MEMBERS, key)) throw unknownMember(key, observation);
+    if (observation === undefined) throw unknownMember("", observation);
+    if (done !== undefined && typeof done !== "boolean") throw wrongFlag("done", done);
+    if (truncated !== undefined && typeof truncated !== "boolean") throw wrongFlag("truncated", truncated);
+    const seen = observe(observation);
+    const given = checkReward(reward);
+    const more = metadata === undefined || metadata === null ? NOTHING_MORE : checkMetadata(metadata);
+    return {
+      observation: seen.value,
+      reward: given,
+      done: done === true || truncated === true,
+      metadata: more.value,
+      nonFinite: seen.nonFinite + more.nonFinite + (given === null && typeof reward === "number" ? 1 : 0),
+    };
+  };
+}
+
+const MEMBERS = { observation: 0, reward: 0, done: 0, truncated: 0, metadata: 0 };
+
+/** A misspelled member would be a reward that is silently lost. */
+function unknownMember(key: string, shown: unknown): InvalidOutputError {
+  const what = shown === undefined ? "there is no observation" : `"${key}" is none of its members`;
+  return new InvalidOutputError(
+    `reset and step return { observation, reward?, done?, truncated?, metadata? }: ${what}`,
+  );
+}
+
+function checkReward(reward: unknown): number | boolean | null {
+  if (typeof reward === "number") return Number.isFinite(reward) ? reward : null;
+  if (reward === undefined || reward === null) return null;
+  if (typeof reward === "boolean") return reward;
+  throw new InvalidOutputError(`reward: must be a number, a boolean or null, not ${describe(reward)}`);
+}
+
+function wrongFlag(name: string, value: unknown): InvalidOutputError {
+  return new InvalidOutputError(`${name}: must be true or false, not ${describe(value)}`);
+}
+
+function checkMetadata(metadata: unknown): Plain<JsonObject> {
+  if (metadata === undefined || metadata === null) return NOTHING_MORE;
+  const checked = checkPlain(metadata, "metadata");
+  if (typeof checked.value === "object" && checked.value !== null && !Array.isArray(checked.value)) {
+    return checked as Plain<JsonObject>;
+  }
+  throw new InvalidOutputError(`metadata: must be an object, not ${describe(metadata)}`);
+}
+
+function describe(value: unknown): string {
+  if (value === null || value === undefined) return String(value);
+  if (Array.isArray(value)) return "a list";
+  return typeof value === "object" ? (value.constructor?.name ?? "an object") : `a ${typeof value}`;
 }

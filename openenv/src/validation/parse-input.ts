@@ -1,12 +1,30 @@
-import type * as z from "zod";
+import * as z from "zod";
 import type { ObjectSchema } from "../contract/contract.js";
 import type { ValidationIssue } from "../errors.js";
+import type { RESET_KEYS } from "../protocol/codec/codec.js";
 import type { JsonObject } from "../protocol/messages.js";
 import { type MendRules, mend, type NonFinite } from "./coercion/coerce.js";
 import { Draft } from "./coercion/draft.js";
 import { describeIssues } from "./errors/issues.js";
 
 export type Checked<T> = { ok: true; value: T } | { ok: false; issues: ValidationIssue[] };
+
+export interface CheckedAction {
+  action: JsonObject;
+  metadata: Readonly<JsonObject>;
+}
+
+/** What a reset asks for. Options that were absent or null are undefined. */
+export interface ResetInput {
+  seed: number | undefined;
+  episodeId: string | undefined;
+  split: string | undefined;
+  index: number | undefined;
+  /** The contract's own options. */
+  fields: JsonObject;
+  /** Keys that nobody declared; they were left out. */
+  dropped: string[];
+}
 
 const INPUT_RULES: MendRules = { scalars: true, nonFinite: "free" };
 
@@ -17,6 +35,52 @@ const INPUT_RULES: MendRules = { scalars: true, nonFinite: "free" };
 const MAX_LENIENT_VALUES = 10_000;
 /** Ends zod's parse at the first fault; costs nothing when there is none. */
 const FIRST_FAULT = { abortEarly: true } as z.core.ParseContext<z.core.$ZodIssue>;
+
+const NO_METADATA: Readonly<JsonObject> = Object.freeze({});
+const ACTION_FIELDS = { metadata: z.record(z.string(), z.unknown()).optional() };
+const BASE_FIELDS = {
+  seed: z.int().min(0).nullish(),
+  episode_id: z.string().max(255).nullish(),
+  split: z.string().nullish(),
+  index: z.int().nullish(),
+} satisfies Record<(typeof RESET_KEYS)[number], z.ZodType>;
+
+/** Makes the check of one kind of action. */
+export function createActionCheck(schema: ObjectSchema): (value: unknown) => Checked<CheckedAction> {
+  const compiled = z.compile(withFields(schema, ACTION_FIELDS, z.never()));
+  return (value) => {
+    const checked = parseInput(compiled, value);
+    if (!checked.ok) return checked;
+    if (!("metadata" in checked.value)) return { ok: true, value: { action: checked.value, metadata: NO_METADATA } };
+    const { metadata, ...action } = checked.value;
+    return { ok: true, value: { action, metadata: (metadata ?? NO_METADATA) as JsonObject } };
+  };
+}
+
+/** Makes the check of a reset's data. Undeclared keys are dropped, as in the reference, but named. */
+export function createResetCheck(own: ObjectSchema): (data: JsonObject) => Checked<ResetInput> {
+  const open = own.def.catchall;
+  // A strict schema would refuse what the protocol drops.
+  const keepsOthers = open !== undefined && open._zod.def.type !== "never";
+  const schema = z.compile(withFields(own, BASE_FIELDS, keepsOthers ? open : undefined));
+  return (data) => {
+    const checked = parseInput(schema, data);
+    if (!checked.ok) return checked;
+    const { seed, episode_id, split, index, ...fields } = checked.value as z.output<z.ZodObject<typeof BASE_FIELDS>>;
+    const dropped = keepsOthers ? [] : Object.keys(data).filter((key) => !Object.hasOwn(schema.shape, key));
+    return {
+      ok: true,
+      value: {
+        seed: seed ?? undefined,
+        episodeId: episode_id ?? undefined,
+        split: split ?? undefined,
+        index: index ?? undefined,
+        fields,
+        dropped,
+      },
+    };
+  };
+}
 
 /** Parses what a client sent: strictly; when that fails, with one pass of leniency for scalars; then come the errors. */
 export function parseInput(schema: ObjectSchema, value: unknown): Checked<JsonObject> {

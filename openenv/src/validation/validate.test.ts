@@ -4,13 +4,19 @@ import * as z from "zod";
 import { type ContractOptions, defineContract } from "../contract/contract.js";
 import { bytes, datetime } from "../contract/fields.js";
 import { MAX_ISSUES } from "./errors/issues.js";
-import { createValidator, InvalidOutputError } from "./validate.js";
+import { createOutputCheck } from "./output.js";
+import { InvalidOutputError } from "./plain.js";
+import { createValidator } from "./validate.js";
 
 const none = z.object({});
 type Parts = Partial<ContractOptions<z.ZodObject, z.ZodObject, z.ZodObject, z.ZodObject>>;
 
 function validator(parts: Parts) {
   return createValidator(defineContract({ name: "a", action: none, observation: none, ...parts }));
+}
+
+function observationCheck(schema: z.ZodObject) {
+  return createOutputCheck(schema, { name: "observation", open: false });
 }
 
 describe("an action", () => {
@@ -179,15 +185,15 @@ describe("a reset", () => {
 });
 
 describe("an observation", () => {
-  const { observation } = validator({
-    observation: z.object({
+  const observation = observationCheck(
+    z.object({
       count: z.int(),
       ratio: z.number().min(3).default(5),
       any: z.unknown().optional(),
       frame: bytes().optional(),
       when: datetime().optional(),
     }),
-  });
+  );
 
   test("is completed with defaults and leaves the environment's object alone", () => {
     const given = Object.freeze({ count: 1 });
@@ -225,13 +231,13 @@ describe("an observation", () => {
   });
 
   test("with NaN in a list, a map, a union and a nested object keeps its place", () => {
-    const { observation } = validator({
-      observation: z.object({
+    const observation = observationCheck(
+      z.object({
         list: z.array(z.number()),
         map: z.record(z.string(), z.int()),
         either: z.union([z.string(), z.object({ n: z.number(), d: z.int().default(1) })]),
       }),
-    });
+    );
     const given = { list: [1, Number.NaN], map: { a: Infinity }, either: { n: Number.NaN, junk: 1 } };
     expect(observation(given)).toEqual({
       value: { list: [1, null], map: { a: null }, either: { n: null, d: 1 } },
@@ -245,7 +251,7 @@ describe("an observation", () => {
         return Tree.optional();
       },
     });
-    const { observation } = validator({ observation: z.object({ tree: Tree }) });
+    const observation = observationCheck(z.object({ tree: Tree }));
     const loop: { kid?: object } = {};
     loop.kid = loop;
     expect(() => observation({ tree: loop })).toThrow(/nested too deep|nested deeper/);
@@ -265,13 +271,13 @@ describe("an observation", () => {
         return this.given;
       }
     }
-    const { observation } = validator({ observation: z.object({ seen: z.object({ count: z.int() }) }) });
+    const observation = observationCheck(z.object({ seen: z.object({ count: z.int() }) }));
     expect(observation({ seen: new Seen(1) }).value).toEqual({ seen: { count: 1 } });
     expect(() => observation({ seen: new Seen("1") })).toThrow(/observation\.seen\.count: Must be a whole number/);
   });
 
   test("with undefined inside a list is an error, although the schema lets it", () => {
-    const { observation } = validator({ observation: z.object({ list: z.array(z.int().optional()) }) });
+    const observation = observationCheck(z.object({ list: z.array(z.int().optional()) }));
     expect(() => observation({ list: [1, undefined] })).toThrow(/observation\.list\[1\]: undefined/);
   });
 });

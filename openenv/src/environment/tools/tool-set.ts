@@ -6,9 +6,14 @@ import type { ToolDeclaration, Tools } from "../../contract/tools/tools.js";
 import type { JsonObject } from "../../protocol/messages.js";
 import type { ToolEntry, ToolResult, ToolSummary } from "../../protocol/tools.js";
 import { createOutputCheck } from "../../validation/output.js";
-import { type Checked, parseInput, withFields } from "../../validation/parse-input.js";
+import {
+  type Checked,
+  type CheckedAction,
+  createActionCheck,
+  parseInput,
+  withFields,
+} from "../../validation/parse-input.js";
 import type { Plain } from "../../validation/plain.js";
-import { type CheckedAction, createActionCheck } from "../../validation/validate.js";
 import { renderResult } from "./tool-result.js";
 
 /** The tools that are offered in one mode, ready to be called. Stateless; one serves all sessions. */

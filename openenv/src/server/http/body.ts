@@ -5,7 +5,7 @@ import type { JsonObject } from "../../protocol/messages.js";
 import { TOO_MANY_ITEMS } from "../../session/messages/frame.js";
 import { isObject } from "../../util/is-object.js";
 import { briefInput } from "../../validation/errors/brief-input.js";
-import type { ByteBudget } from "../limits/byte-budget.js";
+import type { ByteBudget } from "../limits/backlog.js";
 
 export class BodyTooLargeError extends Error {}
 /** The bodies of all requests together are too large. */

@@ -7,7 +7,7 @@ import { createContext } from "../../../test-support/environments/context.js";
 import { waitFor } from "../../../test-support/servers/servers.js";
 import { createTasks, defineContract, defineEnvironment } from "../../index.js";
 import { createRuntime } from "../../session/runtime.js";
-import { ByteBudget } from "../limits/byte-budget.js";
+import { ByteBudget } from "../limits/backlog.js";
 import { createRoutes } from "../routes/routes.js";
 import { createRouter } from "./router.js";
 

@@ -1,13 +1,14 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { NO_SESSION, SESSION_HEADER } from "../../protocol/http.js";
 import { tellUnsendable, UnsendableError } from "../../session/messages/frame.js";
+import { Refusal } from "../../session/refusal.js";
 import { CLIENTS_ONLY } from "../access/rights.js";
 import type { ServerContext } from "../context.js";
 import { readArrival } from "../limits/loop-clock.js";
 import { sendTokenPage } from "../routes/web/token-page.js";
 import { BodiesTooLargeError, BodyTooLargeError, parseBody, readBody } from "./body.js";
-import { findPipeline, Pipeline } from "./pipeline.js";
+import { findPipeline, inTurn, Pipeline, takeTurn } from "./pipeline.js";
 import { sendFailure, sendInvalid, sendJson, sendStatus } from "./respond.js";
-import { inTurn, takeTurn } from "./turn.js";
 
 /** How long a refused body may go on. */
 const DROP_REST_MS = 2_000;
@@ -65,8 +66,8 @@ export function createRouter(context: ServerContext, lookup: Lookup) {
     Pipeline.of(request.socket, context.backlog).enter(response, (isPipelined) => {
       exchange.isPipelined = isPipelined;
       // One with a body takes its turn when that has been read.
-      if (isPipelined && !hasBody(request)) void takeTurn(exchange, async () => begin(exchange, lookup));
-      else begin(exchange, lookup);
+      if (isPipelined && !hasBody(request)) void takeTurn(exchange, () => handle(exchange, lookup));
+      else void handle(exchange, lookup);
     });
   };
 }
@@ -75,16 +76,18 @@ function hasBody({ headers }: IncomingMessage): boolean {
   return "content-length" in headers || "transfer-encoding" in headers;
 }
 
-function begin(exchange: Exchange, lookup: Lookup): void {
+async function handle(exchange: Exchange, lookup: Lookup): Promise<void> {
   const { request, response, context } = exchange;
   context.requests++;
   response.once("close", () => context.requests--);
-  void answer(exchange, lookup)
-    .catch((error: unknown) => fail(exchange, error))
-    .finally(() => {
-      context.bodies.give(exchange.bodyBytes);
-      findPipeline(request.socket)?.answered(response);
-    });
+  try {
+    await answer(exchange, lookup);
+  } catch (error) {
+    fail(exchange, error);
+  } finally {
+    context.bodies.give(exchange.bodyBytes);
+    findPipeline(request.socket)?.answered(response);
+  }
 }
 
 async function answer(exchange: Exchange, lookup: Lookup): Promise<void> {
@@ -172,6 +175,10 @@ function fail(exchange: Exchange, error: unknown): void {
   if (response.headersSent || response.destroyed) {
     response.destroy();
     return;
+  }
+  if (error instanceof Refusal) {
+    response.setHeader(SESSION_HEADER, NO_SESSION);
+    return sendFailure(exchange, error.data);
   }
   if (error instanceof UnsendableError) {
     return sendFailure(exchange, { code: "EXECUTION_ERROR", message: tellUnsendable(error) });

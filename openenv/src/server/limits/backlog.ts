@@ -1,5 +1,3 @@
-import { ByteBudget } from "./byte-budget.js";
-
 const MB = 1024 * 1024;
 /** What all connections of a process may have waiting before each gets little. */
 export const BACKLOG_BYTES = 256 * MB;
@@ -15,6 +13,32 @@ const RELIEVED = 1.2;
 const PROCESS_BYTES = 448 * MB;
 /** The most memory that peers can make a process use with default settings, without its sessions and environments. */
 export const MEMORY_CEILING_BYTES = HARD_STOP * BACKLOG_BYTES + BODIES_BYTES + PROCESS_BYTES;
+
+/** A number of bytes that many takers share: what all of them hold together stays below it. */
+export class ByteBudget {
+  protected readonly limit: number;
+  #used = 0;
+
+  constructor(limit: number) {
+    this.limit = limit;
+  }
+
+  /** Bytes that are held. */
+  get used(): number {
+    return this.#used;
+  }
+
+  /** False, and nothing taken, when so many are not left. */
+  take(bytes: number): boolean {
+    if (this.#used + bytes > this.limit) return false;
+    this.#used += bytes;
+    return true;
+  }
+
+  give(bytes: number): void {
+    this.#used -= bytes;
+  }
+}
 
 /** A connection that is charged. */
 export interface Holder {

@@ -1,6 +1,5 @@
 import type { JsonObject, ObservationData, ServerMessage } from "../../protocol/messages.js";
 import type { CallOptions } from "../../session/calls/call.js";
-import { Refusal } from "../../session/refusal.js";
 import type { Session } from "../../session/session.js";
 import { readBody } from "../http/body.js";
 import { BodyFields } from "../http/fields.js";
@@ -10,9 +9,9 @@ import { type Exchange, type Handler, type Route, withBody } from "../http/route
 
 /** `/reset`, `/step` and `/state`: stateful when a session is named, else each with an environment of its own. */
 export const CONTROL_ROUTES: Record<string, Route> = {
-  "/reset": { POST: atOwner(refusable(reset)) },
-  "/step": { POST: atOwner(refusable(step)) },
-  "/state": { GET: atOwner(refusable(state)) },
+  "/reset": { POST: atOwner(reset) },
+  "/step": { POST: atOwner(step) },
+  "/state": { GET: atOwner(state) },
 };
 
 function reset(exchange: Exchange): Promise<void> {
@@ -144,16 +143,4 @@ export function forwardToRoom({ request, response, context, forwarded }: Exchang
   if (roomier === undefined) return false;
   context.fleet?.forward(roomier, { request, response, body, named: false });
   return true;
-}
-
-export function refusable(handler: (exchange: Exchange) => Promise<void>): Handler {
-  return async (exchange) => {
-    try {
-      await handler(exchange);
-    } catch (error) {
-      if (!(error instanceof Refusal)) throw error;
-      markSession(exchange, null);
-      sendFailure(exchange, error.data);
-    }
-  };
 }

@@ -7,9 +7,9 @@ import { isObject } from "../../util/is-object.js";
 import type { McpDoor, ServerContext } from "../context.js";
 import { readBody } from "../http/body.js";
 import { namedSession } from "../http/http-session.js";
+import { inTurn } from "../http/pipeline.js";
 import { sendStatus, sendText } from "../http/respond.js";
 import type { Exchange, Route } from "../http/router.js";
-import { inTurn } from "../http/turn.js";
 import { forwardToRoom } from "./control.js";
 
 /**

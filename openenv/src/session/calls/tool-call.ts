@@ -9,7 +9,7 @@ import { MAX_TIMER_MS } from "../../util/async/timer.js";
 import { clip } from "../../util/text/clip.js";
 import { missingField } from "../../validation/errors/issues.js";
 import { InvalidOutputError } from "../../validation/plain.js";
-import { describeError, toError } from "../failure.js";
+import { describeError, failedCall, toError } from "../failure.js";
 import type { Runtime } from "../runtime.js";
 import { SessionKilledError } from "../session-killed.js";
 import { type Call, ORPHAN_GRACE_MS } from "./call.js";
@@ -59,10 +59,6 @@ export function callTool(
   } catch (error) {
     return explain(error, running);
   }
-}
-
-export function failedCall(error_type: ToolErrorType, message: string): ToolOutcome {
-  return { result: null, error: { error_type, message } };
 }
 
 /** What a `list_tools` step returns. */

@@ -305,7 +305,8 @@ export class Sessions {
       throw error;
     };
     try {
-      const made = this.#make(session);
+      const of = { server: this.#runtime.number, session: session.tag };
+      const made = markCall(of, CALL.create, () => makeEnvironment(this.#runtime));
       return isThenable(made) ? made.then(adopt, fail) : adopt(made);
     } catch (error) {
       return fail(error);
@@ -321,11 +322,6 @@ export class Sessions {
     this.named.remember(oldest, reason);
     this.end(oldest, reason);
     return this.#live.size < this.#options.maxConcurrentEnvs;
-  }
-
-  #make(session: Session): ReturnType<typeof makeEnvironment> {
-    const of = { server: this.#runtime.number, session: session.tag };
-    return markCall(of, CALL.create, () => makeEnvironment(this.#runtime));
   }
 
   #objectToNew(): void {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { ByteBudget } from "./byte-budget.js";
+import { ByteBudget } from "./backlog.js";
 
 test("gives out no more than its limit, and again what came back", () => {
   const budget = new ByteBudget(10);
