@@ -1,24 +1,25 @@
-import { write, writeSync } from "node:fs";
+import { writeSync } from "node:fs";
 
-/** Text that makes a block worth writing. */
+/** Length of text that is worth a write. */
 const BLOCK = 15_000;
-/** Text that waits for a slow reader beyond which lines are dropped. */
+/** Length of waiting text beyond which lines are dropped, because the reader is slow. */
 const MAX_WAITING = 4 * 1024 * 1024;
 const RETRY_MS = 100;
-/** Tries at the end, when nobody can wait for the reader. */
-const LAST_TRIES = 50;
+/** At the end of the process, how long the reader may take nothing: tries of 10 ms each. */
+const LAST_TRIES = 100;
 
 /**
- * Writes lines to a file descriptor in blocks. What cannot be written is dropped: a server does not stop, and does not
- * wait, for the reader of its log. Not pino's own destination: `flushSync` of sonic-boom 4.2.1 retries without end
- * after EPIPE, so a process whose reader has gone would not exit.
+ * Writes lines to a file descriptor in blocks. A server does not wait for the reader of its log: a pipe must be
+ * non-blocking, and lines that cannot be written are kept up to a limit and dropped beyond it. Not pino's own
+ * destination: `flushSync` of sonic-boom 4.2.1 retries without end after EPIPE, so a process whose reader has gone would
+ * not exit.
  */
 export class LogWriter {
   readonly #fd: number;
   #text = "";
-  #writing = false;
   /** What is left of a block that the reader had no room for. */
   #rest: Buffer = Buffer.alloc(0);
+  #retry: NodeJS.Timeout | undefined;
 
   constructor(fd: number) {
     this.#fd = fd;
@@ -31,50 +32,35 @@ export class LogWriter {
   }
 
   flush(): void {
-    if (this.#writing || this.#text === "") return;
-    this.#writing = true;
-    this.#send(this.#take());
+    if (this.#retry || this.#writeBlock()) return;
+    this.#retry = setTimeout(() => {
+      this.#retry = undefined;
+      this.flush();
+    }, RETRY_MS);
+    this.#retry.unref();
   }
 
   /** For the end of a process. Always returns, also when the reader has gone or takes nothing. */
   flushSync(): void {
-    let block = Buffer.concat([this.#rest, this.#take()]);
-    this.#rest = Buffer.alloc(0);
-    for (let tries = LAST_TRIES; block.byteLength > 0 && tries > 0; ) {
-      try {
-        block = block.subarray(writeSync(this.#fd, block));
-      } catch (error) {
-        if (!isBusy(error)) return;
-        tries--;
-        Atomics.wait(SLEEP, 0, 0, 10);
-      }
+    let left = Infinity;
+    for (let tries = LAST_TRIES; tries > 0 && !this.#writeBlock(); tries--) {
+      if (this.#rest.byteLength < left) tries = LAST_TRIES;
+      left = this.#rest.byteLength;
+      Atomics.wait(SLEEP, 0, 0, 10);
     }
   }
 
-  #send(block: Buffer): void {
-    write(this.#fd, block, (error, written) => {
-      const rest = block.subarray(error === null ? written : 0);
-      if (isBusy(error)) {
-        this.#rest = rest;
-        setTimeout(() => this.#retry(), RETRY_MS).unref();
-      } else if (error === null && rest.byteLength > 0) this.#send(rest);
-      else {
-        this.#writing = false;
-        if (this.#text.length >= BLOCK) this.flush();
-      }
-    });
-  }
-
-  #retry(): void {
-    const rest = this.#rest;
-    this.#rest = Buffer.alloc(0);
-    this.#send(rest.byteLength > 0 ? rest : this.#take());
-  }
-
-  #take(): Buffer {
-    const block = Buffer.from(this.#text);
+  /** Writes what waits. Returns false when the reader had no room for all of it. */
+  #writeBlock(): boolean {
+    let block = Buffer.concat([this.#rest, Buffer.from(this.#text)]);
     this.#text = "";
-    return block;
+    try {
+      while (block.byteLength > 0) block = block.subarray(writeSync(this.#fd, block));
+    } catch (error) {
+      if (!isBusy(error)) block = Buffer.alloc(0);
+    }
+    this.#rest = block;
+    return block.byteLength === 0;
   }
 }
 

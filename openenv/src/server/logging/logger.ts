@@ -18,6 +18,8 @@ export interface Logger extends Log {
  * session stays cheap.
  */
 export function createLogger(level: LogLevel): Logger {
+  // Reading the property makes a pipe non-blocking, which nothing else in Node does for a descriptor.
+  void process.stderr;
   const blocks = new LogWriter(STDERR);
   const writer = isatty(STDERR) ? readableLines(blocks) : blocks;
   const logger = pino({ level, base: null, serializers: { session: shortenSessionId } }, writer);
