@@ -3,13 +3,13 @@
  * deployments (docs/design/scale.md) follows from it. Options: see suite.mjs; OPENENV_ENVOY names an Envoy.
  */
 import { interleave } from "openenv-ts/bench";
+import { startCluster } from "./clusters.mjs";
 import { hasBalancer, startBalancer } from "./deployments/balancer.mjs";
 import * as checks from "./experiments/balancer/checks.mjs";
 import * as drain from "./experiments/balancer/drain.mjs";
 import * as held from "./experiments/balancer/held.mjs";
 import * as model from "./experiments/balancer/model.mjs";
 import * as rates from "./experiments/balancer/rates.mjs";
-import { startFleet } from "./fleets.mjs";
 import { runSuite } from "./suite.mjs";
 
 const CAPACITY = 9_000;
@@ -27,7 +27,7 @@ class BalancerBench {
     const running = [];
     try {
       for (let number = 0; number < servers; number++) {
-        running.push(await startFleet("node", { env: { MAX_CONCURRENT_ENVS: String(CAPACITY) } }));
+        running.push(await startCluster("node", { env: { MAX_CONCURRENT_ENVS: String(CAPACITY) } }));
       }
       // A balancer does not know that several of its servers are one.
       const named = Array.from({ length: servers * addresses }, (_, index) => running[index % servers]);

@@ -3,7 +3,7 @@ import { execFile } from "node:child_process";
 import { appendFile, cp, readFile, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { promisify } from "node:util";
-import { CLI } from "./fleets.mjs";
+import { CLI } from "./clusters.mjs";
 
 const ENVIRONMENTS = join(import.meta.dirname, "../envs");
 const execute = promisify(execFile);

@@ -7,7 +7,7 @@ import { WebSocket } from "ws";
  * answer to `frame`; every other one must be equal to it, byte by byte.
  */
 export async function createFrameLoad({ url, extensions, connections, hello, frame, check }) {
-  const lanes = await Promise.all(
+  const peers = await Promise.all(
     Array.from({ length: connections }, async () => {
       const ws = new WebSocket(`${url.replace(/^http/, "ws")}/ws?openenv=${extensions}`, { perMessageDeflate: false });
       await once(ws, "open");
@@ -24,10 +24,10 @@ export async function createFrameLoad({ url, extensions, connections, hello, fra
   );
   return {
     /** Asks for this many seconds and waits for the last answers; `done` are frames. */
-    ask: (seconds) => ask(lanes, frame, seconds),
+    ask: (seconds) => ask(peers, frame, seconds),
     async close() {
       await Promise.all(
-        lanes.map(async ({ ws }) => {
+        peers.map(async ({ ws }) => {
           ws.close();
           await once(ws, "close");
         }),
@@ -36,12 +36,12 @@ export async function createFrameLoad({ url, extensions, connections, hello, fra
   };
 }
 
-function ask(lanes, frame, seconds) {
+function ask(peers, frame, seconds) {
   return new Promise((resolve, reject) => {
     const until = performance.now() + seconds * 1000;
     let done = 0;
-    let busy = lanes.length;
-    for (const { ws, accepted } of lanes) {
+    let busy = peers.length;
+    for (const { ws, accepted } of peers) {
       const onMessage = (answer) => {
         if (!accepted.equals(answer)) return reject(new Error(`another answer: ${answer.toString("latin1", 0, 200)}`));
         done++;

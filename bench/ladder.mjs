@@ -5,7 +5,7 @@ import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { findMaxBatches, readResults } from "openenv-ts/bench";
-import { CLI } from "./fleets.mjs";
+import { CLI } from "./clusters.mjs";
 
 /**
  * Measures the batches in rising order, each on a server of its own, and stops after the first of which fewer than 95 %

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { readResults } from "openenv-ts/bench";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { startFleet } from "./fleets.mjs";
+import { startCluster } from "./clusters.mjs";
 import { chooseOutput, chooseSubjects, climb } from "./ladder.mjs";
 
 let dir;
@@ -17,7 +17,7 @@ test("a ladder ends with the first batch that fails; each batch has a fresh serv
 }, async () => {
   const urls = [];
   const start = async () => {
-    const server = await startFleet("node", { env: { MAX_CONCURRENT_ENVS: "4" } });
+    const server = await startCluster("node", { env: { MAX_CONCURRENT_ENVS: "4" } });
     urls.push(server.url);
     return server;
   };

@@ -10,13 +10,13 @@ const INITIALIZE = {
 /** Calls of a tool that echoes, over connections that are kept, each with a session of its own: of real MCP or not. */
 export async function createRpcLoad({ url, connections, real }) {
   const agent = new Agent({ keepAlive: true, maxSockets: connections });
-  const lanes = await Promise.all(Array.from({ length: connections }, (_, lane) => open(lane)));
+  const peers = await Promise.all(Array.from({ length: connections }, (_, peer) => open(peer)));
   return { call, close };
 
-  async function open(lane) {
+  async function open(peer) {
     if (!real) {
       const { result } = await rpc("openenv/session/create", {}, {});
-      return { lane, headers: {}, params: { session_id: result.session_id } };
+      return { peer, headers: {}, params: { session_id: result.session_id } };
     }
     const { headers } = await send("POST", { accept: EVENTS }, frame("initialize", INITIALIZE));
     const session = {
@@ -25,20 +25,20 @@ export async function createRpcLoad({ url, connections, real }) {
       "mcp-protocol-version": INITIALIZE.protocolVersion,
     };
     await send("POST", session, JSON.stringify({ jsonrpc: "2.0", method: "notifications/initialized" }));
-    return { lane, headers: session, params: {} };
+    return { peer, headers: session, params: {} };
   }
 
   /** Calls on every connection until the time is up. */
   async function call(seconds) {
     const until = performance.now() + seconds * 1000;
-    const done = await Promise.all(lanes.map((lane) => callInTurn(lane, until)));
+    const done = await Promise.all(peers.map((peer) => callInTurn(peer, until)));
     return { done: done.reduce((sum, count) => sum + count, 0), seconds };
   }
 
-  async function callInTurn({ lane, headers, params }, until) {
+  async function callInTurn({ peer, headers, params }, until) {
     let done = 0;
     for (; performance.now() < until; done++) {
-      const message = `connection ${lane} says ${done % 4}`;
+      const message = `connection ${peer} says ${done % 4}`;
       const { result } = await rpc("tools/call", { ...params, name: "echo_message", arguments: { message } }, headers);
       if (result?.content?.[0]?.text !== message) throw new Error(`not the echo: ${JSON.stringify(result)}`);
     }
@@ -46,7 +46,7 @@ export async function createRpcLoad({ url, connections, real }) {
   }
 
   async function close() {
-    const ends = lanes.map(({ headers, params }) =>
+    const ends = peers.map(({ headers, params }) =>
       real ? send("DELETE", headers) : rpc("openenv/session/close", params, {}),
     );
     await Promise.all(ends);

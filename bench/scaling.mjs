@@ -6,7 +6,7 @@
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { startFleet } from "./fleets.mjs";
+import { startCluster } from "./clusters.mjs";
 import { chooseOutput, chooseSubjects, climb, loopSteps, report } from "./ladder.mjs";
 
 const HERE = import.meta.dirname;
@@ -27,7 +27,7 @@ for (const name of chooseSubjects(options, plan)) {
   const began = performance.now();
   const dir = join(output, name);
   rmSync(dir, { recursive: true, force: true });
-  const start = () => startFleet(kind, { args, env: { ...plan.env, ...env } });
+  const start = () => startCluster(kind, { args, env: { ...plan.env, ...env } });
   for (const ladder of ladders) await climb(ladder, { timeout: plan.timeout, start, dir });
   await loopSteps(steps, { start, dir });
   process.stderr.write(`${name}: measured in ${((performance.now() - began) / 60_000).toFixed(1)} minutes\n`);

@@ -22,13 +22,13 @@ const bench = { busy: {} };
 const samples = { wordle: [] };
 const server = await startServer("wordle");
 try {
-  const lanes = await Promise.all(Array.from({ length: CONNECTIONS }, open));
-  await playAll(lanes, 1);
+  const peers = await Promise.all(Array.from({ length: CONNECTIONS }, open));
+  await playAll(peers, 1);
   for (let round = 0; round < rounds; round++) {
-    const rate = await measureRate(bench, { subject: "wordle", server, work: () => playAll(lanes, seconds) });
+    const rate = await measureRate(bench, { subject: "wordle", server, work: () => playAll(peers, seconds) });
     samples.wordle.push(1e6 / rate);
   }
-  for (const socket of lanes) socket.close();
+  for (const socket of peers) socket.close();
 } finally {
   await server.close();
 }
@@ -64,13 +64,13 @@ async function open() {
 }
 
 /** Whole episodes on every socket until the time is up; `done` are steps. */
-async function playAll(lanes, seconds) {
+async function playAll(peers, seconds) {
   const until = performance.now() + seconds * 1000;
-  const steps = await Promise.all(lanes.map((socket) => playLane(socket, until)));
+  const steps = await Promise.all(peers.map((socket) => playPeer(socket, until)));
   return { done: steps.reduce((sum, count) => sum + count, 0), seconds };
 }
 
-function playLane(socket, until) {
+function playPeer(socket, until) {
   return new Promise((resolve, reject) => {
     let [guess, steps] = [0, 0];
     const reset = () => {

@@ -2,6 +2,8 @@
  * `npm run bench:workers`: what two workers hold and how fast they are, beside a bare control whose workers accept from
  * one shared handle and beside the Python reference under uvicorn, in one interleaved run. Options: see suite.mjs.
  */
+
+import { ClusterBench } from "./cluster-bench.mjs";
 import * as burst from "./experiments/workers/burst.mjs";
 import * as isolation from "./experiments/workers/isolation.mjs";
 import * as isolationCost from "./experiments/workers/isolation-cost.mjs";
@@ -9,7 +11,6 @@ import * as large from "./experiments/workers/large-burst.mjs";
 import * as memory from "./experiments/workers/memory.mjs";
 import * as queue from "./experiments/workers/queue.mjs";
 import * as rates from "./experiments/workers/rates.mjs";
-import { FleetBench } from "./fleet-bench.mjs";
 import { runSuite } from "./suite.mjs";
 
 await runSuite({
@@ -18,7 +19,7 @@ await runSuite({
   report: "WORKERS.md",
   csv: "workers.csv",
   experiments: { burst, queue, large, rates, memory, isolation, "isolation-cost": isolationCost },
-  createBench: (options) => new FleetBench(options),
+  createBench: (options) => new ClusterBench(options),
   notes: (bench) => [
     "One run, the subjects in turn, each round, two workers each; values are medians (in brackets the smallest and the " +
       "largest round), ratios medians of the rounds' ratios. The client is on the same machine and takes its part of the two cores.",
@@ -31,9 +32,9 @@ await runSuite({
       "share. Python is left out of the burst of 16,384, where a round takes minutes: results/scaling has it. " +
       "The limits of p99 were set when each request was counted from its own start and not from that of the burst.",
     "CPU-seconds are those of all processes of the server, the supervisor too, as the operating system counts them.",
-    "Isolation: eight sessions that step fifty times a second, each in a host of its own; `looping` is while one more " +
+    "Isolation: eight sessions that step fifty times a second, each in an isolate of its own; `looping` is while one more " +
       "session is in an endless loop, for as many cores as there are but one. Start and memory are of sessions that find " +
-      "nothing ready (`SPARE_HOSTS=0`), each page of memory divided among the processes that share it.",
+      "nothing ready (`ISOLATE_SPARES=0`), each page of memory divided among the processes that share it.",
     "Six times `python async` in steps is more than the bare control reaches: sockets and JSON alone take longer than that.",
     ...bench.remarks,
     ...(bench.quick ? ["A quick run: few rounds."] : []),

@@ -16,7 +16,7 @@ export interface WantedCall {
   function: { name: string; arguments: string };
 }
 
-export type ChatMessage =
+export type ModelMessage =
   | { role: "system" | "user"; content: string }
   | AssistantMessage
   | { role: "tool"; tool_call_id: string; content: string };
@@ -33,8 +33,8 @@ export interface ChatTool {
   function: { name: string; description: string; parameters: object };
 }
 
-export interface ChatRequest {
-  messages: readonly ChatMessage[];
+export interface ModelRequest {
+  messages: readonly ModelMessage[];
   tools?: readonly ChatTool[];
 }
 
@@ -42,7 +42,7 @@ const TRIES = 3;
 const PAUSE_MS = 250;
 
 /** Asks a model what comes next. @throws after three tries for what may pass (429, 5xx), else at once. */
-export async function complete(options: ChatOptions, request: ChatRequest): Promise<AssistantMessage> {
+export async function complete(options: ChatOptions, request: ModelRequest): Promise<AssistantMessage> {
   const url = `${options.endpoint.replace(/\/+$/, "")}/chat/completions`;
   for (let attempt = 1; ; attempt++) {
     const response = await fetch(url, {

@@ -2,13 +2,13 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, test } from "vitest";
-import type { ChatMessage, ChatTool, WantedCall } from "./chat.js";
+import type { ChatTool, ModelMessage, WantedCall } from "./chat.js";
 import { scriptedPolicy } from "./mcp-agent/scripted.js";
 import { KEY, runAgent } from "./run-agent.js";
 
 interface Request {
   model: string;
-  messages: ChatMessage[];
+  messages: ModelMessage[];
   tools: ChatTool[];
 }
 
@@ -76,7 +76,7 @@ const MISTAKES = {
   tool_calls: [wrong("a", "{"), wrong("b", '{"box":1}'), wrong("c", "[1]")],
 };
 
-function withoutMistakes(messages: ChatMessage[]): ChatMessage[] {
+function withoutMistakes(messages: ModelMessage[]): ModelMessage[] {
   return messages.filter((message) => message.role !== "tool" || message.tool_call_id.startsWith("call-"));
 }
 

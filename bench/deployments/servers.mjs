@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { dockerProvider } from "openenv-ts/providers";
-import { startFleet } from "../fleets.mjs";
+import { startCluster } from "../clusters.mjs";
 import { hasBalancer } from "./balancer.mjs";
 import { findFreePort } from "./loopback.mjs";
 import { render } from "./render.mjs";
@@ -17,12 +17,12 @@ const SERVES_WITHIN_MS = 60_000;
 export const START = { node: startNode, docker: startContainer, slurm: startJob, python: startPython };
 
 function startNode({ workers, capacity }) {
-  return startFleet("node", { args: ["--workers", String(workers)], env: { MAX_CONCURRENT_ENVS: String(capacity) } });
+  return startCluster("node", { args: ["--workers", String(workers)], env: { MAX_CONCURRENT_ENVS: String(capacity) } });
 }
 
 function startPython({ workers, capacity }) {
   const args = ["--workers", String(workers), "--timeout-worker-healthcheck", "60"];
-  return startFleet("python", { args, env: { MAX_CONCURRENT_ENVS: String(capacity) } });
+  return startCluster("python", { args, env: { MAX_CONCURRENT_ENVS: String(capacity) } });
 }
 
 async function startContainer({ workers, capacity, container = {} }, { image }) {

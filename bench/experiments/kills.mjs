@@ -1,27 +1,27 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { WebSocket } from "ws";
-import { cameTrue, openDescriptors, startWatchedFleet } from "../watched-fleet.mjs";
+import { cameTrue, openDescriptors, startWatchedCluster } from "../watched-cluster.mjs";
 
 export const title = "kill -9 of workers under load";
 
 const WORKERS = 3;
 const CAPACITY = 200;
-const LANES = 32;
+const PLAYERS = 32;
 const STEPS = 20;
 const RESET = JSON.stringify({ type: "reset" });
 
 export async function run({ kills }) {
-  const fleet = await startWatchedFleet(WORKERS, CAPACITY);
+  const cluster = await startWatchedCluster(WORKERS, CAPACITY);
   try {
     const isIdle = async () => {
-      const { active_sessions, max_sessions } = await fleet.capacity();
+      const { active_sessions, max_sessions } = await cluster.capacity();
       return active_sessions === 0 && max_sessions === WORKERS * CAPACITY;
     };
-    await playAll(fleet.url, 1);
+    await playAll(cluster.url, 1);
     await cameTrue(isIdle);
-    const before = countAll(fleet);
+    const before = countAll(cluster);
     const seen = createRecord();
-    const lanes = playAll(fleet.url, Number.POSITIVE_INFINITY, seen);
+    const peers = playAll(cluster.url, Number.POSITIVE_INFINITY, seen);
     while (seen.kills < kills) {
       if (!(await cameTrue(() => seen.serving.size > 1))) throw new Error("no two workers serve any more");
       const [pid] = seen.serving;
@@ -32,13 +32,13 @@ export async function run({ kills }) {
       if (seen.kills % 50 === 0) process.stderr.write(`  ${seen.kills} killed\n`);
     }
     seen.stopping = true;
-    await lanes;
+    await peers;
     await cameTrue(isIdle);
-    await cameTrue(() => isBack(before, countAll(fleet)));
-    const { active_sessions } = await fleet.capacity();
-    return rowsOf(seen, before, { ...countAll(fleet), slots: active_sessions, told: fleet.log.lost });
+    await cameTrue(() => isBack(before, countAll(cluster)));
+    const { active_sessions } = await cluster.capacity();
+    return rowsOf(seen, before, { ...countAll(cluster), slots: active_sessions, told: cluster.log.lost });
   } finally {
-    await fleet.close();
+    await cluster.close();
   }
 }
 
@@ -47,13 +47,13 @@ function createRecord() {
   return { kills: 0, finished: 0, wrong: 0, lost: 0, lostElsewhere: 0, serving: new Set(), killed: new Map() };
 }
 
-function countAll(fleet) {
-  const workers = fleet.workers();
+function countAll(cluster) {
+  const workers = cluster.workers();
   return {
     processes: workers.length,
-    supervisor: openDescriptors(fleet.supervisor),
+    supervisor: openDescriptors(cluster.supervisor),
     worker: Math.max(...workers.map(openDescriptors)),
-    files: fleet.socketFiles().length,
+    files: cluster.socketFiles().length,
   };
 }
 
@@ -96,16 +96,16 @@ function rowsOf(seen, before, after) {
   ];
 }
 
-/** Sessions in lanes, one after the other: `rounds` in each, or until `seen.stopping`. */
+/** Sessions in peers, one after the other: `rounds` in each, or until `seen.stopping`. */
 function playAll(url, rounds, seen = createRecord()) {
-  const lane = async (_, index) => {
+  const peer = async (_, index) => {
     for (let round = 0; round < rounds && !seen.stopping; round++)
       await play(`${url.replace("http", "ws")}/ws`, seen, index);
   };
-  return Promise.all(Array.from({ length: LANES }, lane));
+  return Promise.all(Array.from({ length: PLAYERS }, peer));
 }
 
-async function play(url, seen, lane) {
+async function play(url, seen, peer) {
   const began = performance.now();
   const wasKilled = (pid) => seen.killed.get(pid) >= began;
   const ws = new WebSocket(url, { perMessageDeflate: false });
@@ -118,7 +118,7 @@ async function play(url, seen, lane) {
   if (!opened) return;
   let pid = 0;
   for (let turn = 0; turn <= STEPS; turn++) {
-    const wait = (lane + turn) / 10_000;
+    const wait = (peer + turn) / 10_000;
     ws.send(turn === 0 ? RESET : JSON.stringify({ type: "step", data: { wait_seconds: wait } }));
     const answer = await Promise.race([next("message"), closed]);
     if (answer === undefined) {

@@ -1,5 +1,5 @@
 import { createLoad, runSessions } from "openenv-ts/bench";
-import { startWatchedFleet } from "../watched-fleet.mjs";
+import { startWatchedCluster } from "../watched-cluster.mjs";
 
 export const title = "a steady load for a long time";
 
@@ -21,8 +21,8 @@ const workload = {
 };
 
 export async function run({ minutes }) {
-  const fleet = await startWatchedFleet(WORKERS, 1_000);
-  const options = { url: fleet.url, workload };
+  const cluster = await startWatchedCluster(WORKERS, 1_000);
+  const options = { url: cluster.url, workload };
   try {
     const load = await createLoad({ ...options, connections: CONNECTIONS });
     const memory = [];
@@ -30,7 +30,7 @@ export async function run({ minutes }) {
     const sessions = [];
     for (let minute = 0; minute < minutes; minute++) {
       const seen = [];
-      const looking = setInterval(() => seen.push(fleet.residentBytes() / 1e6), LOOK_MS);
+      const looking = setInterval(() => seen.push(cluster.residentBytes() / 1e6), LOOK_MS);
       const [stepped, played] = await Promise.all([
         load.step(MINUTE),
         runSessions({ ...options, connections: 16 }, COMING_AND_GOING),
@@ -44,7 +44,7 @@ export async function run({ minutes }) {
     await load.close();
     return rowsOf({ memory, steps, sessions });
   } finally {
-    await fleet.close();
+    await cluster.close();
   }
 }
 

@@ -1,10 +1,10 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { requirePython } from "../../openenv/test-support/requirement.js";
 import { loadClientRecordings } from "../replay/load.js";
-import { playScenarios, type Results } from "./play.js";
+import { playScenarios, type ScenarioResults } from "./play.js";
 
 const python = await requirePython();
-let results: Results;
+let results: ScenarioResults;
 
 const recordings = new Map(loadClientRecordings().map((row) => [row.case, row.client_results]));
 const CALL_RESET_FIRST = {

@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { type Running, startCommand } from "../../openenv/test-support/commands/command-line.js";
 
 /** What each call of a scenario returned or raised. */
-export type Results = ReadonlyMap<string, unknown[]>;
+export type ScenarioResults = ReadonlyMap<string, unknown[]>;
 
 /** How long the slow step takes; the client that gives up waiting does so after 3 s. */
 const SLOW_MS = 10_000;
@@ -17,7 +17,7 @@ const ECHO = new URL("../../envs/echo/server/environment.ts", import.meta.url);
 const STRICT_COUNTER = new URL("./strict-counter.ts", import.meta.url);
 
 /** Serves the environments with the command line and plays all scenarios of `scenarios.py` against them. */
-export async function playScenarios(python: string): Promise<Results> {
+export async function playScenarios(python: string): Promise<ScenarioResults> {
   await using open = await serve(COUNTER);
   await using production = await serve(COUNTER, { args: ["--mode", "production"] });
   await using tools = await serve(TOOLS);
@@ -60,7 +60,7 @@ interface Line {
   results: unknown[];
 }
 
-async function runPython(python: string, urls: object, restart: () => Promise<void>): Promise<Results> {
+async function runPython(python: string, urls: object, restart: () => Promise<void>): Promise<ScenarioResults> {
   const child = spawn(python, [join(import.meta.dirname, "scenarios.py"), JSON.stringify(urls)]);
   let errors = "";
   child.stderr.setEncoding("utf8").on("data", (text: string) => (errors += text));

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { requirePython } from "../../openenv/test-support/requirement.js";
 import { findDifferences } from "../replay/compare.js";
 import { loadDivergences } from "../replay/divergences.js";
-import type { Answer } from "../replay/load.js";
+import type { RecordedAnswer } from "../replay/load.js";
 import { openSocket } from "../replay/socket.js";
 import { mirror } from "./mirror-environment.js";
 import { type PythonServer, startPythonServer } from "./start-server.js";
@@ -36,7 +36,7 @@ const ON_PURPOSE: [answers: RegExp, place: RegExp, id: string][] = [
   [/^(post|frame|socket) call/, /error\.data/, "tool-error-has-type"],
 ];
 
-type Answers = Map<string, Answer>;
+type Answers = Map<string, RecordedAnswer>;
 
 /** Every answer of a server by its name, in the order of the calls. */
 async function play(url: string): Promise<Answers> {
@@ -116,7 +116,7 @@ describe.skipIf(!python.available)("an environment with tools, beside the same o
     const used = new Set<string>();
     const unexplained: string[] = [];
     for (const [name, expected] of theirs) {
-      for (const difference of findDifferences(expected, ours.get(name) as Answer)) {
+      for (const difference of findDifferences(expected, ours.get(name) as RecordedAnswer)) {
         const place = difference.slice(0, difference.indexOf(":"));
         const rule = ON_PURPOSE.find(([answers, places]) => answers.test(name) && places.test(place));
         if (rule) used.add(rule[2]);

@@ -1,4 +1,4 @@
-import type { Answer } from "./load.js";
+import type { RecordedAnswer } from "./load.js";
 
 /** Stand for what an answer only has to be like; written in divergences. */
 const WILDCARDS = { string: "<string>", any: "<any>" } as const;
@@ -37,7 +37,7 @@ const MEMBERS = [
 const OPEN = new Set(["response_headers", "content_type", "response", "response_text"]);
 
 /** Sentences about where an answer differs from the expected one; none when nothing normative does. */
-export function findDifferences(expected: Answer, actual: Answer): string[] {
+export function findDifferences(expected: RecordedAnswer, actual: RecordedAnswer): string[] {
   const found: string[] = [];
   for (const member of MEMBERS) {
     if (!(member in expected)) {

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
 /** What was sent, and the frames that answered it. */
-export interface Exchange {
+export interface FrameExchange {
   send?: unknown;
   send_text?: string;
   send_binary_base64?: string;
@@ -10,12 +10,12 @@ export interface Exchange {
 }
 
 /** What a server answered, in the words of the recordings; HTTP and WebSocket rows use different members. */
-export interface Answer {
-  setup?: Exchange[];
+export interface RecordedAnswer {
+  setup?: FrameExchange[];
   recv?: unknown[];
-  after?: Exchange[];
-  steps?: Exchange[];
-  connections?: Record<string, Exchange>;
+  after?: FrameExchange[];
+  steps?: FrameExchange[];
+  connections?: Record<string, FrameExchange>;
   closed_by_server?: { code: number };
   connect_error?: string;
   status?: number;
@@ -28,7 +28,7 @@ export interface Answer {
 }
 
 /** One row of a transcript: what to send to which environment, and what the reference answered. */
-export interface Recording extends Exchange, Answer {
+export interface Recording extends FrameExchange, RecordedAnswer {
   case: string;
   env: string;
   path: string;

@@ -1,10 +1,10 @@
 import { once } from "node:events";
 import { type IncomingMessage, request } from "node:http";
 import { text } from "node:stream/consumers";
-import type { Answer, Recording } from "./load.js";
+import type { RecordedAnswer, Recording } from "./load.js";
 
 /** Sends the recorded request and tells the answer in the words of the recordings. */
-export async function playHttp(row: Recording, url: string): Promise<Answer> {
+export async function playHttp(row: Recording, url: string): Promise<RecordedAnswer> {
   const headers: Record<string, string> = { ...row.headers };
   if (row.body !== undefined) headers["content-type"] ??= "application/json";
   const body = row.body === undefined ? row.body_text : JSON.stringify(row.body);
@@ -13,7 +13,7 @@ export async function playHttp(row: Recording, url: string): Promise<Answer> {
   const [response] = (await once(asked, "response")) as [IncomingMessage];
   const received = await text(response);
   const type = response.headers["content-type"] ?? null;
-  const answer: Answer = {
+  const answer: RecordedAnswer = {
     status: response.statusCode ?? 0,
     content_type: type,
     response_headers: response.headers as Record<string, string>,

@@ -1,5 +1,5 @@
 import type { Ids } from "./ids.js";
-import type { Answer, Exchange, Recording } from "./load.js";
+import type { FrameExchange, RecordedAnswer, Recording } from "./load.js";
 import { openSocket, type ReplaySocket } from "./socket.js";
 
 export interface SocketPlace {
@@ -10,11 +10,11 @@ export interface SocketPlace {
 }
 
 /** Plays a recorded dialogue on a socket and tells what happened in the words of the recordings. */
-export async function playSocket(row: Recording, place: SocketPlace): Promise<Answer> {
+export async function playSocket(row: Recording, place: SocketPlace): Promise<RecordedAnswer> {
   const url = `${place.url}${place.ids.apply(row.path)}`;
   const { refused, headers, socket } = await openSocket(url, { headers: row.headers ?? {} });
   if (refused !== undefined) return { connect_error: `HTTP ${refused}` };
-  const answer: Answer = { response_headers: headers as Record<string, string> };
+  const answer: RecordedAnswer = { response_headers: headers as Record<string, string> };
   if (row.setup) answer.setup = await playAll(socket, row.setup, place);
   if (row.steps) answer.steps = await playAll(socket, row.steps, place);
   else answer.recv = await playMain(socket, row, place);
@@ -24,8 +24,8 @@ export async function playSocket(row: Recording, place: SocketPlace): Promise<An
 }
 
 /** Plays on several sockets at once, each with its own session. */
-export async function playConnections(row: Recording, place: SocketPlace): Promise<Answer> {
-  const connections: Record<string, Exchange> = {};
+export async function playConnections(row: Recording, place: SocketPlace): Promise<RecordedAnswer> {
+  const connections: Record<string, FrameExchange> = {};
   const sockets: ReplaySocket[] = [];
   for (const [name, exchange] of Object.entries(row.connections ?? {})) {
     const { socket } = await openSocket(`${place.url}${row.path}`);
@@ -42,8 +42,8 @@ async function playMain(socket: ReplaySocket, row: Recording, place: SocketPlace
   return socket.take(row.recv?.length ?? 0);
 }
 
-async function playAll(socket: ReplaySocket, exchanges: Exchange[], place: SocketPlace): Promise<Exchange[]> {
-  const played: Exchange[] = [];
+async function playAll(socket: ReplaySocket, exchanges: FrameExchange[], place: SocketPlace): Promise<FrameExchange[]> {
+  const played: FrameExchange[] = [];
   for (const [index, exchange] of exchanges.entries()) {
     if (index === 1 && place.pauseMs) await new Promise((resolve) => setTimeout(resolve, place.pauseMs));
     played.push(await playOne(socket, exchange, place));
@@ -51,7 +51,7 @@ async function playAll(socket: ReplaySocket, exchanges: Exchange[], place: Socke
   return played;
 }
 
-async function playOne(socket: ReplaySocket, exchange: Exchange, { ids }: SocketPlace): Promise<Exchange> {
+async function playOne(socket: ReplaySocket, exchange: FrameExchange, { ids }: SocketPlace): Promise<FrameExchange> {
   if (exchange.send !== undefined) await socket.send(JSON.stringify(ids.apply(exchange.send)));
   if (exchange.send_text !== undefined) await socket.send(exchange.send_text);
   if (exchange.send_binary_base64) await socket.send(Buffer.from(exchange.send_binary_base64, "base64"));
@@ -61,7 +61,7 @@ async function playOne(socket: ReplaySocket, exchange: Exchange, { ids }: Socket
 }
 
 /** A close that was not expected, and frames that nobody asked for, are answers too. */
-async function finish(socket: ReplaySocket, row: Recording, answer: Answer): Promise<void> {
+async function finish(socket: ReplaySocket, row: Recording, answer: RecordedAnswer): Promise<void> {
   const code = row.closed_by_server ? await socket.closedByServer() : socket.code;
   if (code === undefined) await socket.close();
   else answer.closed_by_server = { code };

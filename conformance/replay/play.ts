@@ -1,14 +1,14 @@
 import { findDifferences, findOrderDifferences } from "./compare.js";
 import { type Divergence, diverge } from "./divergences.js";
-import type { Answer, Recording } from "./load.js";
+import type { RecordedAnswer, Recording } from "./load.js";
 import { playHttp } from "./play-http.js";
 import { playConnections, playSocket } from "./play-socket.js";
 import { SCENARIOS } from "./scenarios.js";
 import { SPECIALS } from "./specials.js";
 import { Stage } from "./stage.js";
 
-export interface Replay {
-  answer: Answer;
+export interface ReplayOutcome {
+  answer: RecordedAnswer;
   /** Sentences about what differs from the recording with all divergences taken in. */
   differences: string[];
   /** Divergences whose case would be answered as expected without them. */
@@ -16,7 +16,7 @@ export interface Replay {
 }
 
 /** Plays one recorded case against a server of its own and holds the answer against the expected one. */
-export async function replay(recording: Recording, divergences: readonly Divergence[]): Promise<Replay> {
+export async function replay(recording: Recording, divergences: readonly Divergence[]): Promise<ReplayOutcome> {
   const scenario = SCENARIOS[recording.case] ?? {};
   const complete = { ...recording, ...scenario.complete };
   const row = diverge(complete, divergences);
@@ -34,7 +34,7 @@ export async function replay(recording: Recording, divergences: readonly Diverge
   return { answer, differences: differences(row), stale: stale.map(({ id }) => id) };
 }
 
-function play(row: Recording, stage: Stage): Promise<Answer> {
+function play(row: Recording, stage: Stage): Promise<RecordedAnswer> {
   const special = SPECIALS[row.case];
   if (special) return special(stage, row);
   if (row.method) return playHttp(stage.ids.apply(row), stage.url);
@@ -42,7 +42,7 @@ function play(row: Recording, stage: Stage): Promise<Answer> {
   return row.connections ? playConnections(row, place) : playSocket(row, place);
 }
 
-function compareRows(expected: Recording, answer: Answer): string[] {
+function compareRows(expected: Recording, answer: RecordedAnswer): string[] {
   if (expected.path !== "/schema") return findDifferences(expected, answer);
   // Of some schemas only a part was recorded.
   const parts = Object.entries(answer.response ?? {}).filter(([part]) => part in (expected.response as object));

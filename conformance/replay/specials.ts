@@ -1,10 +1,10 @@
-import type { Answer, Exchange, Recording } from "./load.js";
+import type { FrameExchange, RecordedAnswer, Recording } from "./load.js";
 import { playHttp } from "./play-http.js";
 import { openSocket } from "./socket.js";
 import type { Stage } from "./stage.js";
 
 /** Cases that are no dialogue of frames: each tells its answer in the words of its row. */
-export const SPECIALS: Readonly<Record<string, (stage: Stage, row: Recording) => Promise<Answer>>> = {
+export const SPECIALS: Readonly<Record<string, (stage: Stage, row: Recording) => Promise<RecordedAnswer>>> = {
   "ws/handshake-headers": handshake,
   "ws/client-close-handshake": clientClose,
   "mcp-ws/attach/survives-detach": comeBack,
@@ -18,13 +18,13 @@ export const SPECIALS: Readonly<Record<string, (stage: Stage, row: Recording) =>
   "web/ws-ui": watchEpisode,
 };
 
-async function handshake(stage: Stage): Promise<Answer> {
+async function handshake(stage: Stage): Promise<RecordedAnswer> {
   const { headers, socket } = await openSocket(`${stage.url}/ws`, { perMessageDeflate: true });
   await socket.close();
   return { response_headers: headers as Record<string, string> };
 }
 
-async function clientClose(stage: Stage): Promise<Answer> {
+async function clientClose(stage: Stage): Promise<RecordedAnswer> {
   const socket = await stage.hold();
   socket.ws.close(1000);
   return { server_answer_code: await socket.closed };
@@ -33,7 +33,7 @@ async function clientClose(stage: Stage): Promise<Answer> {
 /** A peer that misses two pings is dropped: that more of them come shows that the answers arrive. */
 const PINGS = 4;
 
-async function keepalive(stage: Stage): Promise<Answer> {
+async function keepalive(stage: Stage): Promise<RecordedAnswer> {
   const socket = await stage.hold();
   for (let i = 0; i < PINGS; i++) {
     await Promise.race([new Promise((resolve) => socket.ws.once("ping", resolve)), socket.closed]);
@@ -42,9 +42,9 @@ async function keepalive(stage: Stage): Promise<Answer> {
 }
 
 /** Each step on a socket of its own, all of them attached to one session. */
-async function comeBack(stage: Stage, row: Recording): Promise<Answer> {
+async function comeBack(stage: Stage, row: Recording): Promise<RecordedAnswer> {
   await stage.createSession("<id>");
-  const steps: Exchange[] = [];
+  const steps: FrameExchange[] = [];
   for (const { send } of row.steps ?? []) {
     const socket = await stage.hold(row.path);
     await socket.send(JSON.stringify(send));
@@ -56,7 +56,7 @@ async function comeBack(stage: Stage, row: Recording): Promise<Answer> {
   return { steps };
 }
 
-async function parallel(stage: Stage): Promise<Answer> {
+async function parallel(stage: Stage): Promise<RecordedAnswer> {
   const slow = await stage.hold();
   const fast = await stage.hold();
   await slow.send(JSON.stringify({ type: "step", data: { amount: 50 } }));
@@ -65,13 +65,13 @@ async function parallel(stage: Stage): Promise<Answer> {
   return { recv, other_socket_answered_fast: slow.frames.length === 0 };
 }
 
-async function shutDown(stage: Stage): Promise<Answer> {
+async function shutDown(stage: Stage): Promise<RecordedAnswer> {
   const socket = await stage.hold();
   await stage.server.close();
   return { closed_by_server: { code: await socket.closed } };
 }
 
-async function silentPeer(stage: Stage): Promise<Answer> {
+async function silentPeer(stage: Stage): Promise<RecordedAnswer> {
   const { socket } = await openSocket(`${stage.url}/ws`, { autoPong: false });
   const code = await socket.closed;
   await stage.until(() => stage.server.capacity().active_sessions === 0);
@@ -79,7 +79,7 @@ async function silentPeer(stage: Stage): Promise<Answer> {
 }
 
 /** The visitor whose two steps were recorded; the page comes later, with its cookie. */
-async function watchEpisode(stage: Stage, row: Recording): Promise<Answer> {
+async function watchEpisode(stage: Stage, row: Recording): Promise<RecordedAnswer> {
   const headers: Record<string, string> = {};
   const post = async (path: string, body: object): Promise<void> => {
     const request = { case: row.case, env: row.env, method: "POST", path, body, headers };
@@ -92,7 +92,7 @@ async function watchEpisode(stage: Stage, row: Recording): Promise<Answer> {
   await step(2);
   await step(2);
   const { socket } = await openSocket(`${stage.url}${row.path}`, { headers });
-  const answer: Answer = { recv_on_connect: await socket.take(1) };
+  const answer: RecordedAnswer = { recv_on_connect: await socket.take(1) };
   await post("/web/reset", {});
   answer["recv_after_reset"] = await socket.take(1);
   await step(1);
@@ -113,12 +113,12 @@ interface OpenApi {
 
 const METHODS = ["get", "post", "put", "delete", "patch"];
 
-async function openApiPaths(stage: Stage, row: Recording): Promise<Answer> {
+async function openApiPaths(stage: Stage, row: Recording): Promise<RecordedAnswer> {
   const { status = 0, response_summary } = await openApiSummary(stage, row);
   return { status, paths: (response_summary as { paths: unknown }).paths };
 }
 
-async function openApiSummary(stage: Stage, row: Recording): Promise<Answer> {
+async function openApiSummary(stage: Stage, row: Recording): Promise<RecordedAnswer> {
   const { status = 0, response } = await playHttp(row, stage.url);
   const { openapi, info, paths, components } = response as OpenApi;
   return {

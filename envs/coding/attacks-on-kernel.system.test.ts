@@ -3,7 +3,7 @@ import { createServer } from "node:net";
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { requireBubblewrap } from "../../openenv/test-support/requirement.js";
 import { ARCHITECTURES, type Architecture, JUDGED, REFUSED } from "./sandbox/syscalls.js";
-import { type Coding, openSession, prepareCoding, type Session } from "./test-support/sessions.js";
+import { type Coding, openSession, prepareCoding, type SandboxSession } from "./test-support/sessions.js";
 
 const bubblewrap = await requireBubblewrap();
 const filtered = process.platform === "linux" && process.arch in ARCHITECTURES;
@@ -26,7 +26,7 @@ describe.each(Object.entries(WAYS))("a program %s", (way, variables) => {
   const runs = filtered && (way === "without it" || bubblewrap.available);
   describe.skipIf(!runs)("", { timeout: 60_000 }, () => {
     let environment: Coding;
-    let session: Session;
+    let session: SandboxSession;
     beforeAll(async () => {
       environment = (await prepareCoding({ ...variables, SANDBOX_MEMORY_MB: "128" })).environment;
     });

@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { totalmem } from "node:os";
 import { promisify } from "node:util";
-import { EnvError } from "openenv-ts";
+import { EnvironmentError } from "openenv-ts";
 import { connect } from "openenv-ts/client";
 import { serve } from "openenv-ts/server";
 import { checkEnvironment, checkServer, renderCheckReport } from "openenv-ts/testing";
@@ -96,7 +96,10 @@ describe.skipIf(!bubblewrap.available)("the coding environment", TIME_LIMIT, () 
 
   test("an interpreter that does not start is a failure that says so, never a reward of zero", async () => {
     const { sandbox } = await prepareCoding();
-    const broken = { ...sandbox, start: () => Promise.reject(new EnvError("it did not start; mask this step")) };
+    const broken = {
+      ...sandbox,
+      start: () => Promise.reject(new EnvironmentError("it did not start; mask this step")),
+    };
     const { defineCoding } = await import("./server/coding-environment.js");
     await using env = await connect(defineCoding(broken, 1));
     await env.reset();

@@ -1,13 +1,13 @@
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { requireBubblewrap } from "../../openenv/test-support/requirement.js";
-import { type Coding, openSession, prepareCoding, type Session } from "./test-support/sessions.js";
+import { type Coding, openSession, prepareCoding, type SandboxSession } from "./test-support/sessions.js";
 
 const bubblewrap = await requireBubblewrap();
 
 describe.skipIf(!bubblewrap.available)("JavaScript", { timeout: 60_000 }, () => {
   let environment: Coding;
   let impatient: Coding;
-  let session: Session;
+  let session: SandboxSession;
   beforeAll(async () => {
     environment = (await prepareCoding({ SANDBOX_MEMORY_MB: "64" })).environment;
     impatient = (await prepareCoding({ SANDBOX_MEMORY_MB: "64", SANDBOX_TIMEOUT: "2" })).environment;

@@ -1,7 +1,7 @@
 /** What a Python program finds and what it may do to its interpreter, in the sandbox and without one. */
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { requireBubblewrap } from "../../openenv/test-support/requirement.js";
-import { type Coding, openSession, prepareCoding, type Session } from "./test-support/sessions.js";
+import { type Coding, openSession, prepareCoding, type SandboxSession } from "./test-support/sessions.js";
 
 const bubblewrap = await requireBubblewrap();
 const WAYS = {
@@ -12,7 +12,7 @@ const WAYS = {
 describe.each(Object.entries(WAYS))("Python %s", (way, variables) => {
   describe.skipIf(way === "with bubblewrap" && !bubblewrap.available)("", { timeout: 60_000 }, () => {
     let environment: Coding;
-    let session: Session;
+    let session: SandboxSession;
     beforeAll(async () => {
       environment = (await prepareCoding({ ...variables, SANDBOX_TIMEOUT: "10", MAX_OUTPUT_LENGTH: "2000" }))
         .environment;

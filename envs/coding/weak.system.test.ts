@@ -8,7 +8,13 @@ import { connect } from "openenv-ts/client";
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { requireBubblewrap } from "../../openenv/test-support/requirement.js";
 import { coding } from "./models.js";
-import { type Coding, openSession, prepareCoding, processesMarked, type Session } from "./test-support/sessions.js";
+import {
+  type Coding,
+  openSession,
+  prepareCoding,
+  processesMarked,
+  type SandboxSession,
+} from "./test-support/sessions.js";
 
 const bubblewrap = await requireBubblewrap();
 const WEAK = { SANDBOX_BUBBLEWRAP: "no-such-bubblewrap", ALLOW_WEAK_SANDBOX: "1" };
@@ -17,7 +23,7 @@ const MARK = "import os\nprint(os.environ['OPENENV_SANDBOX'], os.getcwd())";
 
 describe("a weak sandbox", TIME_LIMIT, () => {
   let environment: Coding;
-  let session: Session;
+  let session: SandboxSession;
   beforeAll(async () => {
     process.env["CODING_TEST_SECRET"] = "a secret of the server";
     environment = (await prepareCoding({ ...WEAK, SANDBOX_MEMORY_MB: "256" })).environment;

@@ -1,8 +1,8 @@
-import type { TextRun, Tone, ViewPart } from "openenv-ts";
+import type { TextSpan, TextTone, ViewPart } from "openenv-ts";
 import type { Mark } from "./feedback.js";
 import type { Guess } from "./game.js";
 
-const TONES: Record<Mark, Tone> = { G: "positive", Y: "caution", X: "neutral" };
+const TONES: Record<Mark, TextTone> = { G: "positive", Y: "caution", X: "neutral" };
 
 /** Every guess with its marks below the letters, then what is to be known. */
 export function renderBoard(history: readonly Guess[], note: string): ViewPart[] {
@@ -10,9 +10,9 @@ export function renderBoard(history: readonly Guess[], note: string): ViewPart[]
   return [...history.map((guess): ViewPart => ({ kind: "text", runs: renderGuess(guess) })), told];
 }
 
-function renderGuess({ word, marks }: Guess): TextRun[] {
+function renderGuess({ word, marks }: Guess): TextSpan[] {
   const letters = ` ${[...word.toUpperCase()].join("   ")} \n`;
-  const spaced = marks.flatMap((mark, at): TextRun[] => [
+  const spaced = marks.flatMap((mark, at): TextSpan[] => [
     ...(at === 0 ? [] : [{ text: " ", mono: true }]),
     { text: ` ${mark} `, tone: TONES[mark], mono: true },
   ]);

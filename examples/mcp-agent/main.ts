@@ -13,7 +13,7 @@ import { connectTools } from "openenv-ts/client";
 import { serve } from "openenv-ts/server";
 import { complete } from "../chat.js";
 import environment from "./environment.js";
-import { type Episode, type Policy, playEpisode } from "./play.js";
+import { playEpisode, type ToolEpisode, type ToolPolicy } from "./play.js";
 import { scriptedPolicy } from "./scripted.js";
 
 const MAX_TURNS = 20;
@@ -27,10 +27,10 @@ if (!(Number.isInteger(count) && count >= 1 && count <= 10_000)) {
   throw new Error(`EPISODES must be a whole number from 1 to 10000, not "${process.env["EPISODES"]}"`);
 }
 
-const policy: Policy =
+const policy: ToolPolicy =
   endpoint && model ? (messages, tools) => complete({ endpoint, model, key }, { messages, tools }) : scriptedPolicy;
 await using server = given ? undefined : await serve(environment, { port: 0, logLevel: "silent" });
-const episodes: Episode[] = [];
+const episodes: ToolEpisode[] = [];
 for (let seed = 0; seed < count; seed++) {
   await using client = await connectTools(given || (server?.url ?? ""));
   episodes.push(await playEpisode(client, policy, { seed, maxTurns: MAX_TURNS }));

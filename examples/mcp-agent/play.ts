@@ -1,10 +1,10 @@
 import { type McpToolClient, ToolCallError } from "openenv-ts/client";
-import type { AssistantMessage, ChatMessage, ChatTool, WantedCall } from "../chat.js";
+import type { AssistantMessage, ChatTool, ModelMessage, WantedCall } from "../chat.js";
 
 /** Says what to do next, after all that has been said. */
-export type Policy = (messages: readonly ChatMessage[], tools: readonly ChatTool[]) => Promise<AssistantMessage>;
+export type ToolPolicy = (messages: readonly ModelMessage[], tools: readonly ChatTool[]) => Promise<AssistantMessage>;
 
-export interface Episode {
+export interface ToolEpisode {
   seed: number;
   calls: string[];
   /** What all calls earned together. */
@@ -27,19 +27,19 @@ const INSTRUCTION = "Use the tools to solve the task. When nothing is left to do
  */
 export async function playEpisode(
   client: McpToolClient,
-  policy: Policy,
+  policy: ToolPolicy,
   { seed, maxTurns }: PlayOptions,
-): Promise<Episode> {
+): Promise<ToolEpisode> {
   const { observation } = await client.reset({ seed });
   const tools = (await client.listTools()).map(toChatTool);
-  const messages: ChatMessage[] = [
+  const messages: ModelMessage[] = [
     { role: "system", content: INSTRUCTION },
     {
       role: "user",
       content: typeof observation["task"] === "string" ? observation["task"] : JSON.stringify(observation),
     },
   ];
-  const episode: Episode = { seed, calls: [], reward: 0, done: false };
+  const episode: ToolEpisode = { seed, calls: [], reward: 0, done: false };
   for (let turn = 0; turn < maxTurns && !episode.done; turn++) {
     const answer = await policy(messages, tools);
     messages.push(answer);
@@ -53,7 +53,7 @@ export async function playEpisode(
 }
 
 /** What a model does wrong it is told, so that it can do better. What is nobody's fault ends the episode. */
-async function call(client: McpToolClient, { function: wanted }: WantedCall, episode: Episode): Promise<string> {
+async function call(client: McpToolClient, { function: wanted }: WantedCall, episode: ToolEpisode): Promise<string> {
   episode.calls.push(wanted.name);
   let given: unknown;
   try {

@@ -1,8 +1,8 @@
-import type { AssistantMessage, ChatMessage, WantedCall } from "../chat.js";
-import type { Policy } from "./play.js";
+import type { AssistantMessage, ModelMessage, WantedCall } from "../chat.js";
+import type { ToolPolicy } from "./play.js";
 
 /** Weighs every box and opens the heaviest; reads nothing but what the tools have said. */
-export const scriptedPolicy: Policy = async (messages) => {
+export const scriptedPolicy: ToolPolicy = async (messages) => {
   const answers = messages
     .filter(({ role }) => role === "tool")
     .map(({ content }) => JSON.parse(content ?? "") as unknown);
@@ -15,7 +15,7 @@ export const scriptedPolicy: Policy = async (messages) => {
 
 type Wish = [name: string, given: object];
 
-function wants(messages: readonly ChatMessage[], ...wishes: Wish[]): AssistantMessage {
+function wants(messages: readonly ModelMessage[], ...wishes: Wish[]): AssistantMessage {
   const calls = wishes.map(([name, given], index): WantedCall => {
     const wanted = { name, arguments: JSON.stringify(given) };
     return { id: `call-${messages.length}-${index}`, type: "function", function: wanted };

@@ -3,7 +3,7 @@
  * are masked and never count as a reward of zero. Run it with `npx openenv run examples/rollouts/main.ts`.
  */
 import assert from "node:assert/strict";
-import { defineContract, defineEnvironment, EnvError, rng } from "openenv-ts";
+import { defineContract, defineEnvironment, EnvironmentError, rng } from "openenv-ts";
 import { connect, type EnvClient } from "openenv-ts/client";
 import { serve } from "openenv-ts/server";
 import * as z from "zod";
@@ -29,7 +29,7 @@ const environment = defineEnvironment(
         return { observation: { position: (position = 0) } };
       },
       step: ({ direction }) => {
-        if (position === 3) throw new EnvError("the floor gave way at 3");
+        if (position === 3) throw new EnvironmentError("the floor gave way at 3");
         const forward = slip.next() < 0.9 ? 1 : -1;
         position += direction === "right" ? forward : -forward;
         return { observation: { position }, reward: position === 10 ? 1 : 0, done: Math.abs(position) === 10 };

@@ -1,5 +1,5 @@
-import { type ChatMessage, type ChatOptions, complete } from "../chat.js";
-import type { Policy } from "./play.js";
+import { type ChatOptions, complete, type ModelMessage } from "../chat.js";
+import type { GuessPolicy } from "./play.js";
 
 const INSTRUCTION =
   "You play a game. Think as long as you like and end your answer with your guess in square brackets.";
@@ -8,8 +8,8 @@ const INSTRUCTION =
  * Asks a language model for each move and keeps the conversation of one game.
  * The policy throws when the endpoint fails: after three tries for what may pass (429, 5xx), else at once.
  */
-export function chatPolicy(options: ChatOptions): Policy {
-  const messages: ChatMessage[] = [{ role: "system", content: INSTRUCTION }];
+export function chatPolicy(options: ChatOptions): GuessPolicy {
+  const messages: ModelMessage[] = [{ role: "system", content: INSTRUCTION }];
   return async (news) => {
     messages.push({ role: "user", content: news.trim() });
     const answer = await complete(options, { messages });

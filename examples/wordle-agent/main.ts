@@ -14,7 +14,7 @@ import { serve } from "openenv-ts/server";
 import { wordle } from "../../envs/wordle/models.js";
 import environment from "../../envs/wordle/server/environment.js";
 import { chatPolicy } from "./chat.js";
-import { type Episode, playEpisode } from "./play.js";
+import { playEpisode, type WordleEpisode } from "./play.js";
 import { scriptedPolicy } from "./scripted.js";
 
 const { OPENAI_BASE_URL: endpoint, OPENAI_MODEL: model, OPENAI_API_KEY: key, WORDLE_URL: given } = process.env;
@@ -26,7 +26,7 @@ if (!(Number.isInteger(games) && games >= 1 && games <= 10_000)) {
 
 await using server = given ? undefined : await serve(environment, { port: 0, logLevel: "silent" });
 const url = given || (server?.url ?? "");
-const episodes: Episode[] = [];
+const episodes: WordleEpisode[] = [];
 for (let seed = 0; seed < games; seed++) {
   await using env = await connect(url, wordle);
   const policy = endpoint && model ? chatPolicy({ endpoint, model, key }) : scriptedPolicy();

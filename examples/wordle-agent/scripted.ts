@@ -1,13 +1,13 @@
 import { markGuess } from "../../envs/wordle/feedback.js";
 import { words } from "../../envs/wordle/words.js";
-import type { Policy } from "./play.js";
+import type { GuessPolicy } from "./play.js";
 
 const OPENING = "raise";
 /** With more words than this left, how common their letters are is a good enough guide. */
 const FEW = 200;
 
 /** Keeps the words that fit all feedback and guesses the one that is likely to leave the fewest. Knows no secrets. */
-export function scriptedPolicy(): Policy {
+export function scriptedPolicy(): GuessPolicy {
   let candidates = [...words];
   return (news) => {
     const feedback = readFeedback(news);

@@ -9,11 +9,11 @@ import { createSession } from "./client/transport/session.js";
 import { type EnvironmentDefinition, isEnvironmentDefinition } from "./environment/environment.js";
 import type { TaskProvider } from "./environment/tasks/tasks.js";
 import { ConnectionError, RemoteError } from "./errors.js";
-import type { Link } from "./protocol/link.js";
 import type { JsonObject } from "./protocol/messages.js";
+import type { Transport } from "./protocol/transport.js";
 import { renderMetadata } from "./server/routes/metadata.js";
 import { askTasks } from "./session/calls/ask-tasks.js";
-import { createInProcessLink } from "./session/messages/in-process.js";
+import { createInProcessTransport } from "./session/messages/in-process.js";
 import { silentLog } from "./util/log.js";
 
 /** A client of an environment in this process: the same dispatch as behind a socket, and no socket. */
@@ -48,7 +48,7 @@ async function prepare(
   const { contract } = environment;
   return {
     url: `in-process:${contract.name}`,
-    session: await createSession((signal) => openLink(environment, options, signal), options.signal),
+    session: await createSession((signal) => openTransport(environment, options, signal), options.signal),
     shape: contractShape(contract),
     tasks: inProcessTasks(environment),
     metadata: () => renderMetadata(environment),
@@ -57,17 +57,17 @@ async function prepare(
 }
 
 /** Waits for the factory as long as for a connection; an environment that is made too late is closed. */
-async function openLink(
+async function openTransport(
   environment: EnvironmentDefinition,
   { timing, connectTimeoutMs: timeoutMs = DEFAULT_CONNECT_TIMEOUT_MS }: ConnectOptions,
   signal: AbortSignal | undefined,
-): Promise<Link> {
+): Promise<Transport> {
   if (signal?.aborted) throw aborted(signal);
-  const opening = createInProcessLink(environment, { timing });
+  const opening = createInProcessTransport(environment, { timing });
   try {
     return await withLimits(opening, { timeoutMs, signal }, () => {
       opening.then(
-        (link) => link.close(),
+        (transport) => transport.close(),
         () => {},
       );
     });

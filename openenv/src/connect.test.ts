@@ -4,7 +4,7 @@ import { createServer } from "node:net";
 import { describe, expect, it, vi } from "vitest";
 import { WebSocket } from "ws";
 import { defineCounter } from "../test-support/environments/counter.js";
-import { type Peer, startScriptedServer } from "../test-support/servers/scripted-server.js";
+import { type ScriptedPeer, startScriptedServer } from "../test-support/servers/scripted-server.js";
 import { openConnection } from "./client/transport/connection.js";
 import { connect } from "./connect.js";
 import type { ConnectionError, RemoteError } from "./errors.js";
@@ -13,7 +13,7 @@ import { serve } from "./serve.js";
 const silent = (): void => {};
 
 /** Answers every frame with what the handshake asked for. */
-const tellRequest = async (peer: Peer): Promise<void> => {
+const tellRequest = async (peer: ScriptedPeer): Promise<void> => {
   const { url, headers } = peer.request;
   for (;;) await peer.answer({ metadata: { url, authorization: headers.authorization, team: headers["x-team"] } });
 };
@@ -126,7 +126,7 @@ describe("connect", () => {
 });
 
 describe("extensions", () => {
-  const answers = (openenv: object) => async (peer: Peer) => {
+  const answers = (openenv: object) => async (peer: ScriptedPeer) => {
     await peer.receive();
     const metadata = { note: 1, openenv: { warnings: ['reset option "foo" is not declared'] } };
     const data = { observation: { metadata, count: 1 }, reward: 0, done: false, metadata };
@@ -161,7 +161,7 @@ describe("outcomes", () => {
       await peer.receive();
       peer.send({ type: "error", data: { message: "boom", code: "EXECUTION_ERROR" } });
       await peer.receive();
-      peer.send({ type: "error", data: { message: "gone", code: "HOST_LOST" } });
+      peer.send({ type: "error", data: { message: "gone", code: "ISOLATE_LOST" } });
       await peer.receive();
       peer.socket.terminate();
     });
@@ -171,7 +171,7 @@ describe("outcomes", () => {
     expect((await env.tryStep({})).outcome).toBe("truncated");
     const failed = await env.tryStep({});
     expect(failed).toMatchObject({ outcome: "env_error", reward: null, observation: null, done: null });
-    expect(await env.tryStep({})).toMatchObject({ outcome: "env_error", done: true, error: { code: "HOST_LOST" } });
+    expect(await env.tryStep({})).toMatchObject({ outcome: "env_error", done: true, error: { code: "ISOLATE_LOST" } });
     const lost = await env.tryStep({});
     expect(lost).toMatchObject({ outcome: "lost", reward: null, observation: null, done: true });
     if (lost.outcome !== "lost" || failed.outcome !== "env_error") throw new Error("unreachable");

@@ -33,7 +33,7 @@ export const ERRORS = {
     meaning: "The environment did not answer within the time limit of the call.",
     remedy: "Raise the limit, or make the environment observe its `signal`.",
   },
-  HOST_LOST: {
+  ISOLATE_LOST: {
     boundary: "remote",
     meaning: "The thread or process that held the session's environment has ended, and the session with it.",
     remedy: "Open a new session and mask the lost episode; the server's log says why.",
@@ -245,7 +245,7 @@ export class ContractMismatchError extends ConnectionError {
  * Thrown by an author to tell the client what went wrong: its message is sent as it is, in every mode.
  * An illegal move is an observation, not an error.
  */
-export class EnvError extends OpenEnvError {
+export class EnvironmentError extends OpenEnvError {
   constructor(message: string, options?: ErrorOptions) {
     super("ENV_FAILED", message, options);
   }
@@ -278,7 +278,7 @@ export class ToolError extends OpenEnvError {
  * A rubric could not score. The message names the rubric and holds nothing that a client must not see; `cause` is what
  * went wrong. Never a score of zero.
  */
-export class RubricError extends EnvError {
+export class RubricError extends EnvironmentError {
   override readonly code = "RUBRIC_FAILED";
   /** The path of the rubric below the one that was asked (`tests.style`), or its class. */
   readonly rubric: string;

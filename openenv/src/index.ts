@@ -28,9 +28,9 @@ export {
   type ToolTransition,
 } from "./contract/tools/tools.js";
 export {
-  type AskChat,
   type ChatEndpointOptions,
   type ChatMessage,
+  type ChatModel,
   createChatEndpoint,
 } from "./environment/chat-endpoint.js";
 export {
@@ -47,7 +47,7 @@ export {
   type StepContext,
   type Transition,
 } from "./environment/environment.js";
-export type { Policy, Turn } from "./environment/policy.js";
+export type { Policy, PolicyInput } from "./environment/policy.js";
 export { type DiscountingOptions, ExponentialDiscounting } from "./environment/rubrics/discounting.js";
 export { Gate } from "./environment/rubrics/gate.js";
 export { LLMJudge, type LLMJudgeOptions } from "./environment/rubrics/llm-judge.js";
@@ -65,14 +65,14 @@ export { Sequential } from "./environment/rubrics/sequential.js";
 export { type TrajectoryOptions, TrajectoryRubric, type TrajectoryStep } from "./environment/rubrics/trajectory.js";
 export { WeightedSum } from "./environment/rubrics/weighted-sum.js";
 export { parseJsonl } from "./environment/tasks/jsonl.js";
-export { createTasks, type ListedTasks, type TaskList } from "./environment/tasks/task-lists.js";
+export { createTasks, type TaskList, type TaskLists } from "./environment/tasks/task-lists.js";
 export type { Task, TaskProvider, TaskSplit } from "./environment/tasks/tasks.js";
 export { composeTransforms, type Transform } from "./environment/transform.js";
 export {
   ConfigError,
   ConnectionError,
   ContractMismatchError,
-  EnvError,
+  EnvironmentError,
   ERRORS,
   type ErrorCode,
   OpenEnvError,
@@ -84,5 +84,5 @@ export {
   type ValidationIssue,
 } from "./errors.js";
 export { EPISODE_FORMAT, type EpisodeRecord, parseEpisode, type RecordedStep } from "./protocol/episode.js";
-export type { TextRun, Tone, ViewPart } from "./protocol/web.js";
+export type { TextSpan, TextTone, ViewPart } from "./protocol/web.js";
 export { type Rng, rng } from "./util/rng.js";

@@ -4,7 +4,7 @@ import { readConfig } from "./server/config.js";
 import { startInterruptibly } from "./server/lifecycle/signals.js";
 import { serveHere } from "./server/serve.js";
 import type { RunningServer, ServeOptions } from "./server/types.js";
-import { HOST_MARK } from "./session/isolation/host-mark.js";
+import { ISOLATE_MARK } from "./session/isolation/isolate-mark.js";
 
 /**
  * Serves an environment: WebSocket `/ws` and `/mcp`, and the HTTP routes. Resolves when it listens. With more than one
@@ -17,12 +17,12 @@ export async function serve(environment: EnvironmentDefinition, options: ServeOp
 }
 
 async function start(environment: EnvironmentDefinition, options: ServeOptions): Promise<RunningServer> {
-  if (HOST_MARK in globalThis) {
+  if (ISOLATE_MARK in globalThis) {
     throw new ConfigError("The module of an isolated environment must not serve: keep serve() in another file.");
   }
   if (process.env["OPENENV_WORKER_NUMBER"] !== undefined) {
-    const { findFleet } = await import("./cluster/member.js");
-    return serveHere(environment, { ...options, handleSignals: false }, await findFleet());
+    const { findCluster } = await import("./cluster/worker-cluster.js");
+    return serveHere(environment, { ...options, handleSignals: false }, await findCluster());
   }
   const { workers, webInterface } = readConfig(environment, options, process.env);
   if (workers === 1 && options.supervise !== true) return serveHere(environment, options);

@@ -3,7 +3,7 @@ export interface Drawing {
   width: number;
   height: number;
   texts: Box[];
-  marks: Mark[];
+  marks: DrawnMark[];
 }
 
 /** A text and the room that it takes, as far as that can be said without its font. */
@@ -16,7 +16,7 @@ export interface Box {
 }
 
 /** A symbol of the data: its description, and its colour. */
-export interface Mark {
+export interface DrawnMark {
   kind: string;
   description: string;
   colour: string | undefined;

@@ -3,14 +3,14 @@ import type { SchemaBody } from "../../openenv/src/protocol/http.js";
 import type { WebInfo } from "../../openenv/src/protocol/web.js";
 import { lazily } from "./parts/loading/lazily.js";
 import type { Play } from "./play/play.js";
-import type { Told } from "./use-told.js";
+import type { Fetched } from "./use-fetched.js";
 import { PlayView } from "./views/play/play-view.js";
 
 /** What every view is given. A view fills the page under the application bar. */
 export interface ViewProps {
   info: WebInfo;
   play: Play;
-  schema: Told<SchemaBody>;
+  schema: Fetched<SchemaBody>;
 }
 
 interface View {

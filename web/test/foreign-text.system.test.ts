@@ -1,4 +1,4 @@
-import { defineContract, defineEnvironment, defineTools, EnvError } from "openenv-ts";
+import { defineContract, defineEnvironment, defineTools, EnvironmentError } from "openenv-ts";
 import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
@@ -32,7 +32,7 @@ const turned = defineEnvironment(
     },
     tools: {
       fail: () => {
-        throw new EnvError(TURNED);
+        throw new EnvironmentError(TURNED);
       },
     },
   }),

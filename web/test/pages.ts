@@ -7,7 +7,7 @@ import { type Component, requireChromium } from "../../openenv/test-support/requ
 export type Server = Awaited<ReturnType<typeof serve>>;
 type ServeOptions = Parameters<typeof serve>[1];
 
-export interface OpenOptions {
+export interface OpenPageOptions {
   /** Width and height of the window, CSS pixels; default a desk. */
   size?: { width: number; height: number };
   scheme?: "light" | "dark";
@@ -89,7 +89,7 @@ export function usePages(chromiumFound: Component) {
       return page;
     },
     /** A visitor with cookies and a session of their own, on the page of the server. */
-    async open(server: { url: string }, options: OpenOptions = {}) {
+    async open(server: { url: string }, options: OpenPageOptions = {}) {
       const { size = DESK, touch = size.width < 760, scheme = "light", view = "play", path = "", token } = options;
       if (!browser) throw new Error("there is no browser");
       const context = await browser.newContext({

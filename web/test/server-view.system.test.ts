@@ -6,7 +6,7 @@ import { connect } from "../../openenv/src/connect.js";
 import { defineCounter } from "../../openenv/test-support/environments/counter.js";
 import { findFreePort } from "../../openenv/test-support/free-port.js";
 import { fetchAsOperator, OPERATOR_TOKEN, WITH_OPERATOR } from "../../openenv/test-support/operator.js";
-import { openAll, startFleet } from "../../openenv/test-support/servers/fleet.js";
+import { openAll, startCluster } from "../../openenv/test-support/servers/cluster.js";
 import { openTestSocket } from "../../openenv/test-support/sockets/socket.js";
 import { faults } from "./axe.js";
 import { DESK, PHONE, requireChromium, usePages, width } from "./pages.js";
@@ -45,11 +45,11 @@ describe.skipIf(!chromium.available)("the Server view", () => {
     await page.getByRole("img", { name: "1 minute of the last hour with errors: 1 now" }).waitFor();
   });
 
-  test("tells of a full fleet who waits, and what each of its workers has", async () => {
-    await using fleet = await startFleet({ WORKERS: "2", MAX_CONCURRENT_ENVS: "1", QUEUE_SIZE: "1" });
-    const players = await openAll(fleet.url, 2);
+  test("tells of a full cluster who waits, and what each of its workers has", async () => {
+    await using cluster = await startCluster({ WORKERS: "2", MAX_CONCURRENT_ENVS: "1", QUEUE_SIZE: "1" });
+    const players = await openAll(cluster.url, 2);
     // A visitor as any other: it waits for its session.
-    const page = await open(fleet, { view: "server" });
+    const page = await open(cluster, { view: "server" });
     await page.getByText("In the queue", { exact: true }).waitFor();
     await page.getByText("0 free · 1 waiting").waitFor();
     await page.getByRole("img", { name: /^2 of 2 places taken/ }).waitFor();
@@ -58,7 +58,7 @@ describe.skipIf(!chromium.available)("the Server view", () => {
     for (const { pid } of players) {
       expect(await workers.filter({ hasText: String(pid) }).innerText()).toMatch(/1 \/ 1[\s\S]*%[\s\S]*MB[\s\S]*ms/);
     }
-    const text = await (await fetchAsOperator(`${fleet.url}/metrics`)).text();
+    const text = await (await fetchAsOperator(`${cluster.url}/metrics`)).text();
     expect(perWorker(text, "openenv_sessions_waiting").sort()).toEqual([0, 1]);
     expect(perWorker(text, "process_open_fds")).toEqual([expect.any(Number), expect.any(Number)]);
     expect(Math.min(...perWorker(text, "process_open_fds"))).toBeGreaterThan(0);
@@ -69,10 +69,10 @@ describe.skipIf(!chromium.available)("the Server view", () => {
   }, 90_000);
 
   test("names a worker whose call blocks it, and the sessions that it cannot list", async () => {
-    await using fleet = await startFleet({ WORKERS: "2", MAX_CONCURRENT_ENVS: "4", WORKER_TIMEOUT: "60" });
-    const players = await openAll(fleet.url, 1);
+    await using cluster = await startCluster({ WORKERS: "2", MAX_CONCURRENT_ENVS: "4", WORKER_TIMEOUT: "60" });
+    const players = await openAll(cluster.url, 1);
     const { socket, pid } = players[0] as (typeof players)[number];
-    const page = await open(fleet, { view: "server" });
+    const page = await open(cluster, { view: "server" });
     const workers = card(page, "Workers").locator("tbody tr");
     await sessions(page).nth(1).waitFor();
     socket.send({ type: "step", data: { amount: 14 } });

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { connect } from "openenv-ts/client";
+import { startCluster } from "../../clusters.mjs";
 import { startBalancer } from "../../deployments/balancer.mjs";
 import { findFreePort } from "../../deployments/loopback.mjs";
-import { startFleet } from "../../fleets.mjs";
 
 const PLAYERS = 400;
 const STEPS = 20;
@@ -61,7 +61,7 @@ async function replaceAll(kind, times) {
 
 function startAt(port) {
   const env = { MAX_CONCURRENT_ENVS: String(PLAYERS), SHUTDOWN_DRAIN: String(DRAIN_SECONDS) };
-  return startFleet("node", { args: ["--port", String(port)], env });
+  return startCluster("node", { args: ["--port", String(port)], env });
 }
 
 async function play(url, number, result) {

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { connect } from "openenv-ts/client";
-import { startFleet } from "../../fleets.mjs";
+import { startCluster } from "../../clusters.mjs";
 
 const KINDS = ["thread", "process"];
 const SESSIONS = 16;
@@ -48,10 +48,10 @@ export async function run(bench) {
 
 /** The time from connecting to the answer of the first reset, no worker being ready, and the memory it takes. */
 async function measure(kind) {
-  const server = await startFleet("node", {
+  const server = await startCluster("node", {
     target: "controls/looping.mjs",
     args: ["--isolation", kind],
-    env: { SPARE_HOSTS: "0" },
+    env: { ISOLATE_SPARES: "0" },
   });
   const sessions = [];
   const times = [];

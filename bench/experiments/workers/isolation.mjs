@@ -1,7 +1,7 @@
 import { availableParallelism } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import { connect } from "openenv-ts/client";
-import { startFleet } from "../../fleets.mjs";
+import { startCluster } from "../../clusters.mjs";
 
 const SESSIONS = 8;
 const EVERY_MS = 20;
@@ -14,10 +14,10 @@ export async function run(bench) {
   for (const kind of ["thread", "process"]) {
     const samples = { ours: [], looping: [] };
     for (let round = 0; round < (bench.quick ? 1 : 5); round++) {
-      const server = await startFleet("node", {
+      const server = await startCluster("node", {
         target: "controls/looping.mjs",
         args: ["--isolation", kind],
-        env: { SPARE_HOSTS: String(SESSIONS) },
+        env: { ISOLATE_SPARES: String(SESSIONS) },
       });
       try {
         samples.ours.push(await measureP99(server, 0, bench.quick));

@@ -1,13 +1,13 @@
 /** A small assembler for the classic BPF programs that the kernel runs at each system call (seccomp). */
 
 /** What a program may look at: the number of the call, its architecture, the lower half of an argument. */
-export type Field = "number" | "architecture" | "argument 0" | "argument 1";
+export type FilterField = "number" | "architecture" | "argument 0" | "argument 1";
 
 /** `yes` and `no` are labels further down; without one the next step follows. */
-export type Step = Instruction | { label: string };
+export type FilterStep = Instruction | { label: string };
 
 type Instruction =
-  | { load: Field }
+  | { load: FilterField }
   | { mask: number }
   | { test: "equal" | "at least" | "any bit"; value: number; yes?: string; no?: string }
   | { answer: number };
@@ -23,10 +23,10 @@ const MOST_INSTRUCTIONS = 4096;
 const FARTHEST_JUMP = 255;
 const CODES = { load: 0x20, mask: 0x54, answer: 0x06, equal: 0x15, "at least": 0x35, "any bit": 0x45 };
 /** Of struct seccomp_data, on machines with the least significant byte first, as x64 and arm64. */
-const OFFSETS: Record<Field, number> = { number: 0, architecture: 4, "argument 0": 16, "argument 1": 24 };
+const OFFSETS: Record<FilterField, number> = { number: 0, architecture: 4, "argument 0": 16, "argument 1": 24 };
 
 /** The instructions as the array of struct sock_filter that the kernel takes. */
-export function assemble(steps: readonly Step[]): Buffer {
+export function assemble(steps: readonly FilterStep[]): Buffer {
   const labels = findLabels(steps);
   const instructions = steps.filter((step): step is Instruction => !("label" in step));
   if (instructions.length > MOST_INSTRUCTIONS) throw new RangeError("A BPF program has 4096 instructions at most.");
@@ -52,7 +52,7 @@ function encode(step: Instruction): [code: number, value: number] {
 }
 
 /** The index of the instruction that follows each label. */
-function findLabels(steps: readonly Step[]): Map<string, number> {
+function findLabels(steps: readonly FilterStep[]): Map<string, number> {
   const labels = new Map<string, number>();
   let index = 0;
   for (const step of steps) {

@@ -1,6 +1,6 @@
 import { lstatSync, readlinkSync } from "node:fs";
 import { dirname } from "node:path";
-import type { Command } from "./languages.js";
+import type { SandboxCommand } from "./languages.js";
 import { FILE_BYTES, FILES } from "./limits.js";
 
 /** What differs between the ways in which machines let it run. */
@@ -29,7 +29,7 @@ export function listScratch({ countedFiles }: Confinement): Scratch[] {
 }
 
 /** The arguments of `bwrap` up to the command it runs, which has the capabilities that `confine.py` drops. */
-export function renderArguments(command: Command, confinement: Confinement): string[] {
+export function renderArguments(command: SandboxCommand, confinement: Confinement): string[] {
   const { userNamespace, proc, countedFiles } = confinement;
   const own = command.reads.filter((path) => !["/usr", "/usr/local"].includes(path) && !isSystem(path));
   return [

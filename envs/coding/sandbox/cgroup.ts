@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Limits, TotalLimits } from "./limits.js";
+import type { SandboxLimits, TotalLimits } from "./limits.js";
 
 /** The limits of one sandbox as a whole. */
 export interface Cgroup {
@@ -49,7 +49,7 @@ interface Place {
  * @param group what processes that share the limits of all sandboxes have in common: a process's id, a dash and a name.
  */
 export async function findCgroups(
-  limits: Limits,
+  limits: SandboxLimits,
   total: TotalLimits,
   group = `${process.pid}-${randomUUID()}`,
 ): Promise<Cgroups | undefined> {

@@ -2,7 +2,7 @@ import type { Duplex } from "node:stream";
 import * as z from "zod";
 
 /** Code that an interpreter runs can reach its end of the channel, so whatever comes out of it is checked. */
-export interface Channel {
+export interface SandboxChannel {
   send(message: object): void;
 }
 
@@ -18,7 +18,7 @@ const answerSchema = z.union([
   }),
 ]);
 
-export type Answer = z.infer<typeof answerSchema>;
+export type SandboxAnswer = z.infer<typeof answerSchema>;
 
 interface Ends {
   /** The interpreter reads here, and has nothing to write. */
@@ -27,13 +27,13 @@ interface Ends {
 }
 
 interface Handlers {
-  answered(answer: Answer): void;
+  answered(answer: SandboxAnswer): void;
   /** What came is no answer; nothing after it can be trusted. */
   garbled(): void;
 }
 
 /** Frames of a length of four bytes and JSON, on two pipes of their own. */
-export function createChannel({ questions, answers }: Ends, handlers: Handlers): Channel {
+export function createChannel({ questions, answers }: Ends, handlers: Handlers): SandboxChannel {
   let pending: Buffer = Buffer.alloc(0);
   const read = (chunk: Buffer): void => {
     pending = Buffer.concat([pending, chunk]);
@@ -67,7 +67,7 @@ export function createChannel({ questions, answers }: Ends, handlers: Handlers):
   };
 }
 
-function parseAnswer(body: Buffer): Answer | undefined {
+function parseAnswer(body: Buffer): SandboxAnswer | undefined {
   try {
     return answerSchema.safeParse(JSON.parse(body.toString())).data;
   } catch {

@@ -1,5 +1,5 @@
 import { constants } from "node:os";
-import { ALLOW, assemble, fail, KILL_PROCESS, type Step } from "./bpf.js";
+import { ALLOW, assemble, type FilterStep, fail, KILL_PROCESS } from "./bpf.js";
 import { ARCHITECTURES, type Architecture, JUDGED, REFUSED } from "./syscalls.js";
 
 export interface FilterOptions {
@@ -25,16 +25,16 @@ function isKnown(architecture: string): architecture is Architecture {
   return architecture in ARCHITECTURES;
 }
 
-function listSteps(architecture: Architecture, { unixSockets }: FilterOptions): Step[] {
+function listSteps(architecture: Architecture, { unixSockets }: FilterOptions): FilterStep[] {
   const { audit, column } = ARCHITECTURES[architecture];
-  const when = (name: keyof typeof JUDGED): Step => ({ test: "equal", value: JUDGED[name][column], yes: name });
+  const when = (name: keyof typeof JUDGED): FilterStep => ({ test: "equal", value: JUDGED[name][column], yes: name });
   return [
     { load: "architecture" },
     { test: "equal", value: audit, no: "foreign" },
     { load: "number" },
     ...(architecture === "x64" ? [{ test: "at least", value: X32, yes: "unknown" } as const] : []),
     ...[when("clone"), when("clone3"), when("socket"), when("socketpair")],
-    ...Object.values(REFUSED).map((row): Step => ({ test: "equal", value: row[column], yes: "refused" })),
+    ...Object.values(REFUSED).map((row): FilterStep => ({ test: "equal", value: row[column], yes: "refused" })),
     { answer: ALLOW },
 
     { label: "clone" },
@@ -65,10 +65,10 @@ function listSteps(architecture: Architecture, { unixSockets }: FilterOptions): 
   ];
 }
 
-function isUnix(otherwise: string): Step[] {
+function isUnix(otherwise: string): FilterStep[] {
   return [{ load: "argument 0" }, { test: "equal", value: AF_UNIX, no: otherwise }];
 }
 
-function refuseDatagrams(): Step[] {
+function refuseDatagrams(): FilterStep[] {
   return [{ load: "argument 1" }, { mask: SOCK_TYPE_MASK }, { test: "equal", value: SOCK_DGRAM, yes: "refused" }];
 }

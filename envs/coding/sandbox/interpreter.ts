@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import type { Outcome } from "../models.js";
 import type { Cgroups } from "./cgroup.js";
-import { type Answer, type Channel, createChannel } from "./channel.js";
-import type { Launch } from "./launch.js";
+import { createChannel, type SandboxAnswer, type SandboxChannel } from "./channel.js";
+import type { SandboxLaunch } from "./launch.js";
 import { FILE_BYTES } from "./limits.js";
 import { createOutput, type Output } from "./output.js";
 import { type SandboxProcess, startProcess } from "./process.js";
@@ -26,23 +26,23 @@ const GARBLED = 125;
 /** A process that runs one program after another and keeps their variables. */
 export class Interpreter {
   readonly #child: SandboxProcess;
-  readonly #launch: Launch;
-  readonly #channel: Channel;
+  readonly #launch: SandboxLaunch;
+  readonly #channel: SandboxChannel;
   readonly #stdout: Output;
   readonly #stderr: Output;
-  #answer: Answer | undefined;
+  #answer: SandboxAnswer | undefined;
   #exitCode: number | undefined;
   #garbled = false;
   #changed: () => void = () => {};
 
   /** @throws Error when the process does not start, with what it said. */
-  static async start(launch: Launch, cgroups: Cgroups | undefined): Promise<Interpreter> {
+  static async start(launch: SandboxLaunch, cgroups: Cgroups | undefined): Promise<Interpreter> {
     const interpreter = new Interpreter(await startProcess(launch, cgroups), launch);
     await interpreter.#begin();
     return interpreter;
   }
 
-  private constructor(child: SandboxProcess, launch: Launch) {
+  private constructor(child: SandboxProcess, launch: SandboxLaunch) {
     this.#child = child;
     this.#launch = launch;
     this.#stdout = this.#read("stdout");

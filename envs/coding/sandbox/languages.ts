@@ -8,7 +8,7 @@ import { ConfigError } from "openenv-ts";
 import * as z from "zod";
 
 /** How an interpreter is started, with the folders and files it needs to read. */
-export interface Command {
+export interface SandboxCommand {
   readonly file: string;
   readonly args: readonly string[];
   /** Read by the interpreter where they are. */
@@ -35,14 +35,14 @@ const DRIVERS = new URL("../data/drivers/", import.meta.url);
 const require = createRequire(import.meta.url);
 
 /** @throws ConfigError when there is no such Python. */
-export async function findPython(name: string): Promise<Command> {
+export async function findPython(name: string): Promise<SandboxCommand> {
   const [file, ...prefixes] = await askPython(name);
   const args = ["-I", "-c", readDriver("driver.py")];
   return { file, args, argsOutside: args, reads: [file, realpathSync(file), ...prefixes], seen: [] };
 }
 
 /** What starts each interpreter, in either language. */
-export function makeConfiner({ file, reads }: Command): Confiner {
+export function makeConfiner({ file, reads }: SandboxCommand): Confiner {
   return { file, args: ["-I", "-S", "-c", readDriver("confine.py")], reads };
 }
 
@@ -51,7 +51,7 @@ function readDriver(name: string): string {
   return readFileSync(new URL(name, DRIVERS), "utf8");
 }
 
-export function findJavaScript(): Command {
+export function findJavaScript(): SandboxCommand {
   const driver = fileURLToPath(new URL("driver.mjs", DRIVERS));
   const packages = ["quickjs-emscripten-core", "@jitl/quickjs-ffi-types", "@jitl/quickjs-wasmfile-release-sync"];
   const file = realpathSync(process.execPath);

@@ -1,8 +1,8 @@
 import type { Language } from "../models.js";
-import type { Limits } from "./limits.js";
+import type { SandboxLimits } from "./limits.js";
 
 /** How a process is started, decided once when the server starts. */
-export interface Launch {
+export interface SandboxLaunch {
   readonly command: string;
   /** Its arguments; `uid` is the sandbox's own, undefined without one. */
   argumentsFor(uid: number | undefined): string[];
@@ -11,5 +11,5 @@ export interface Launch {
   /** The process gets a uid that nothing else on the machine has: before it is started, or by its arguments. */
   readonly ownUid: "before" | "inside" | "none";
   readonly language: Language;
-  readonly limits: Limits;
+  readonly limits: SandboxLimits;
 }

@@ -1,5 +1,5 @@
 /** What one interpreter of one session may use. */
-export interface Limits {
+export interface SandboxLimits {
   /** Seconds a step may run. */
   timeoutSeconds: number;
   /** Characters of stdout and of stderr that are kept. */

@@ -1,13 +1,13 @@
 import type { Language } from "../models.js";
 import { type Confinement, listScratch, renderArguments, type Scratch } from "./bubblewrap.js";
 import { renderFilter } from "./filter.js";
-import { type Command, type Confiner, makeConfiner } from "./languages.js";
-import type { Launch } from "./launch.js";
-import type { Limits } from "./limits.js";
+import { type Confiner, makeConfiner, type SandboxCommand } from "./languages.js";
+import type { SandboxLaunch } from "./launch.js";
+import type { SandboxLimits } from "./limits.js";
 
 /** One way to start the interpreters. */
-export interface Plan {
-  readonly launches: Readonly<Record<Language, Launch>>;
+export interface LanguagePlan {
+  readonly launches: Readonly<Record<Language, SandboxLaunch>>;
   readonly contained: boolean;
   readonly filtered: boolean;
   readonly countedFiles: boolean;
@@ -16,19 +16,19 @@ export interface Plan {
 }
 
 export interface Means {
-  readonly commands: Readonly<Record<Language, Command>>;
-  readonly limits: Limits;
+  readonly commands: Readonly<Record<Language, SandboxCommand>>;
+  readonly limits: SandboxLimits;
   /** Name or path of bubblewrap. */
   readonly bubblewrap: string;
 }
 
 /** Ways with bubblewrap, best first; none where this machine's architecture has no filter. */
-export function listStrongPlans({ commands, limits, bubblewrap }: Means): Plan[] {
+export function listStrongPlans({ commands, limits, bubblewrap }: Means): LanguagePlan[] {
   const filter = renderFilter(process.arch, { unixSockets: true });
   const confiner = makeConfiner(commands.python);
   if (!filter) return [];
   return listConfinements().map(([confinement, ownUid]) => {
-    const make = (language: Language): Launch => {
+    const make = (language: Language): SandboxLaunch => {
       const reads = [...new Set([...commands[language].reads, ...confiner.reads])];
       const command = { ...commands[language], reads };
       const before = renderArguments(command, confinement);
@@ -47,13 +47,13 @@ export function listStrongPlans({ commands, limits, bubblewrap }: Means): Plan[]
 }
 
 /** Ways without it. The last ones are for machines that know no such filter. */
-export function listWeakPlans({ commands, limits }: Means): Plan[] {
+export function listWeakPlans({ commands, limits }: Means): LanguagePlan[] {
   const confiner = makeConfiner(commands.python);
-  const uids: Launch["ownUid"][] = process.getuid?.() === 0 ? ["before", "none"] : ["none"];
+  const uids: SandboxLaunch["ownUid"][] = process.getuid?.() === 0 ? ["before", "none"] : ["none"];
   const filters = [renderFilter(process.arch, { unixSockets: false }), undefined];
   return filters.flatMap((filter) =>
     uids.map((ownUid) => {
-      const make = (language: Language): Launch => {
+      const make = (language: Language): SandboxLaunch => {
         const { file, argsOutside } = commands[language];
         const entry = renderEntry(confiner, { scratch: [], filter });
         return {
@@ -69,9 +69,9 @@ export function listWeakPlans({ commands, limits }: Means): Plan[] {
 }
 
 /** Where a container hides parts of /proc, a new one cannot be mounted. */
-function listConfinements(): [Confinement, Launch["ownUid"]][] {
+function listConfinements(): [Confinement, SandboxLaunch["ownUid"]][] {
   const root = process.getuid?.() === 0;
-  const ways: [Confinement, Launch["ownUid"]][] = [];
+  const ways: [Confinement, SandboxLaunch["ownUid"]][] = [];
   for (const countedFiles of [true, false]) {
     for (const proc of [true, false]) {
       ways.push([{ userNamespace: true, proc, countedFiles }, root ? "before" : "none"]);
@@ -94,6 +94,6 @@ function renderEntry({ args }: Confiner, { scratch, uid, filter }: Entry): strin
   return [...args, JSON.stringify({ scratch, uid: uid ?? null, filter: filter?.toString("base64") ?? null })];
 }
 
-function both(make: (language: Language) => Launch): Plan["launches"] {
+function both(make: (language: Language) => SandboxLaunch): LanguagePlan["launches"] {
   return { python: make("python"), javascript: make("javascript") };
 }

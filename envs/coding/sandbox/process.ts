@@ -5,7 +5,7 @@ import { readFile } from "node:fs/promises";
 import type { Duplex, Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Cgroup, Cgroups } from "./cgroup.js";
-import type { Launch } from "./launch.js";
+import type { SandboxLaunch } from "./launch.js";
 import { makeShelter, type Shelter } from "./shelter.js";
 
 /** One sandbox: a process and all that it starts. */
@@ -31,7 +31,7 @@ const INFO_BYTES = 4096;
 const NAMESPACE_MS = 10_000;
 
 /** Rejects when it cannot be started. */
-export async function startProcess(launch: Launch, cgroups: Cgroups | undefined): Promise<SandboxProcess> {
+export async function startProcess(launch: SandboxLaunch, cgroups: Cgroups | undefined): Promise<SandboxProcess> {
   const shelter = await makeShelter(launch);
   let cgroup: Cgroup | undefined;
   try {
@@ -46,7 +46,7 @@ export async function startProcess(launch: Launch, cgroups: Cgroups | undefined)
   }
 }
 
-function optionsOf(launch: Launch, shelter: Shelter): SpawnOptions {
+function optionsOf(launch: SandboxLaunch, shelter: Shelter): SpawnOptions {
   const uid = launch.ownUid === "before" ? shelter.uid : undefined;
   return {
     stdio: ["ignore", "pipe", "pipe", "pipe", "pipe", launch.contained ? "pipe" : "ignore"],
@@ -59,7 +59,7 @@ function optionsOf(launch: Launch, shelter: Shelter): SpawnOptions {
 }
 
 interface Surroundings {
-  launch: Launch;
+  launch: SandboxLaunch;
   shelter: Shelter;
   cgroup: Cgroup | undefined;
 }

@@ -1,15 +1,15 @@
-import { ConfigError, EnvError } from "openenv-ts";
+import { ConfigError, EnvironmentError } from "openenv-ts";
 import type { Language } from "../models.js";
 import { type Cgroups, findCgroups } from "./cgroup.js";
 import { Interpreter } from "./interpreter.js";
 import { findJavaScript, findPython } from "./languages.js";
-import type { Launch } from "./launch.js";
-import type { Limits, TotalLimits } from "./limits.js";
-import { listStrongPlans, listWeakPlans, type Plan } from "./plans.js";
+import type { SandboxLaunch } from "./launch.js";
+import type { SandboxLimits, TotalLimits } from "./limits.js";
+import { type LanguagePlan, listStrongPlans, listWeakPlans } from "./plans.js";
 import { listMissing, renderWarning } from "./warning.js";
 
 export interface SandboxOptions {
-  limits: Limits;
+  limits: SandboxLimits;
   total: TotalLimits;
   /** What processes that share `total` have in common; by default this process shares it with no other. */
   group?: string;
@@ -27,7 +27,7 @@ export interface SandboxOptions {
 export interface Sandbox {
   /** What programs are not kept from and what nothing bounds; empty when there is nothing to say. */
   readonly warning: string;
-  /** @throws EnvError when the interpreter does not start. */
+  /** @throws EnvironmentError when the interpreter does not start. */
   start(language: Language): Promise<Interpreter>;
 }
 
@@ -63,7 +63,7 @@ const ADVICE =
   "its other processes.";
 const TRIAL = { python: "import decimal, json.tool\nprint(6 * 7)", javascript: "console.log(6 * 7)" };
 
-function createSandbox({ launches }: Plan, cgroups: Cgroups | undefined, warning: string): Sandbox {
+function createSandbox({ launches }: LanguagePlan, cgroups: Cgroups | undefined, warning: string): Sandbox {
   return {
     warning,
     async start(language) {
@@ -71,19 +71,19 @@ function createSandbox({ launches }: Plan, cgroups: Cgroups | undefined, warning
         return await Interpreter.start(launches[language], cgroups);
       } catch (error) {
         const advice = "This step did not run: mask it. The server's log says why; look at its processes and memory.";
-        throw new EnvError(`The ${language} interpreter did not start. ${advice}`, { cause: error });
+        throw new EnvironmentError(`The ${language} interpreter did not start. ${advice}`, { cause: error });
       }
     },
   };
 }
 
 interface Found {
-  plan?: Plan;
+  plan?: LanguagePlan;
   reason: string;
 }
 
 /** Only a real start tells whether a kernel, a container and a user allow it. */
-async function firstThatRuns(plans: Plan[], cgroups: Cgroups | undefined): Promise<Found> {
+async function firstThatRuns(plans: LanguagePlan[], cgroups: Cgroups | undefined): Promise<Found> {
   const reasons = new Set<string>();
   for (const plan of plans) {
     const { python, javascript } = plan.launches;
@@ -95,7 +95,7 @@ async function firstThatRuns(plans: Plan[], cgroups: Cgroups | undefined): Promi
   return { reason: [...reasons].join("; ") };
 }
 
-async function tryLaunch(launch: Launch, cgroups: Cgroups | undefined): Promise<string> {
+async function tryLaunch(launch: SandboxLaunch, cgroups: Cgroups | undefined): Promise<string> {
   let interpreter: Interpreter | undefined;
   try {
     interpreter = await Interpreter.start(launch, cgroups);

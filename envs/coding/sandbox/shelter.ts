@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
-import type { Launch } from "./launch.js";
+import type { SandboxLaunch } from "./launch.js";
 
 /** What belongs to one sandbox outside of its processes. */
 export interface Shelter {
@@ -26,7 +26,7 @@ const UID_TRIES = 1000;
 const SWEEP_MS = 5_000;
 const taken = new Set<number>();
 
-export async function makeShelter(launch: Launch): Promise<Shelter> {
+export async function makeShelter(launch: SandboxLaunch): Promise<Shelter> {
   const uid = launch.ownUid === "none" ? undefined : takeUid();
   const release = (): void => void (uid !== undefined && taken.delete(uid));
   const token = randomUUID();

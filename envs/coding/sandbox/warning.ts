@@ -1,6 +1,6 @@
 import type { Cgroups } from "./cgroup.js";
-import type { Limits } from "./limits.js";
-import type { Plan } from "./plans.js";
+import type { SandboxLimits } from "./limits.js";
+import type { LanguagePlan } from "./plans.js";
 
 const MB = 1024 * 1024;
 
@@ -10,7 +10,7 @@ export function listMissing(cgroups: Cgroups | undefined): string[] {
 }
 
 /** One paragraph for the log of the server, empty when everything is bounded. */
-export function renderWarning(plan: Plan, cgroups: Cgroups | undefined, limits: Limits): string {
+export function renderWarning(plan: LanguagePlan, cgroups: Cgroups | undefined, limits: SandboxLimits): string {
   const unbounded = listUnbounded(plan, cgroups, limits);
   const sentences = [
     ...(plan.contained ? [] : [describeWeakness(plan)]),
@@ -24,7 +24,11 @@ const ADVICE =
   "Delegate a cgroup to the server to bound memory and processes; OPENENV_SANDBOX_REQUIRE=cgroups refuses to start " +
   "without one.";
 
-function listUnbounded(plan: Plan, cgroups: Cgroups | undefined, { memoryBytes, processes }: Limits): string[] {
+function listUnbounded(
+  plan: LanguagePlan,
+  cgroups: Cgroups | undefined,
+  { memoryBytes, processes }: SandboxLimits,
+): string[] {
   const missing = listMissing(cgroups);
   // Without a uid or a namespace, the limit on processes would count those of others.
   const counted = plan.contained || plan.ownUid;
@@ -43,7 +47,7 @@ function listUnbounded(plan: Plan, cgroups: Cgroups | undefined, { memoryBytes, 
   ];
 }
 
-function describeWeakness({ ownUid, filtered }: Plan): string {
+function describeWeakness({ ownUid, filtered }: LanguagePlan): string {
   const own = process.getuid?.() === 0 ? "root" : "the server's own user";
   const rest = filtered
     ? ""

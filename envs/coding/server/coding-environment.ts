@@ -4,7 +4,7 @@ import {
   type Environment,
   type ObservationInput,
   type StepContext,
-  type TextRun,
+  type TextSpan,
   type ViewPart,
 } from "openenv-ts";
 import { type CodeMetadata, coding, LANGUAGES, type Language, type Outcome } from "../models.js";
@@ -68,8 +68,9 @@ class CodingEnvironment implements Environment<typeof coding> {
 
   /** What a terminal would show. */
   render({ stdout = "", stderr = "", exit_code = 0 }: ObservationInput<typeof coding>): ViewPart[] {
-    const ended: TextRun = exit_code === 0 ? { text: "" } : { text: `Ended with code ${exit_code}.`, tone: "negative" };
-    const runs: TextRun[] = [{ text: stdout, mono: true }, { text: stderr, tone: "caution", mono: true }, ended];
+    const ended: TextSpan =
+      exit_code === 0 ? { text: "" } : { text: `Ended with code ${exit_code}.`, tone: "negative" };
+    const runs: TextSpan[] = [{ text: stdout, mono: true }, { text: stderr, tone: "caution", mono: true }, ended];
     return [{ kind: "text", runs: runs.filter(({ text }) => text !== "") }];
   }
 

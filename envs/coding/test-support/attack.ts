@@ -1,14 +1,14 @@
 /** A session that attacks and one beside it that must not notice, each in a real sandbox. */
 import { afterAll, beforeAll, beforeEach, expect } from "vitest";
-import { type Coding, openSession, prepareCoding, type Session } from "./sessions.js";
+import { type Coding, openSession, prepareCoding, type SandboxSession } from "./sessions.js";
 
 const LIMITS = { SANDBOX_MEMORY_MB: "256", SANDBOX_PROCESSES: "32" };
 
 /** For the tests of one `describe`; each has an attacker of its own. `seconds` is what a step of it may take. */
 export function useAttacker(seconds = 20) {
   let environment: Coding;
-  let attacker: Session;
-  let bystander: Session;
+  let attacker: SandboxSession;
+  let bystander: SandboxSession;
 
   beforeAll(async () => {
     process.env["CODING_TEST_SECRET"] = "a secret of the server";

@@ -2,14 +2,14 @@
 const INSTRUCTION_BYTES = 8;
 
 /** A system call as a filter sees it. */
-export interface Call {
+export interface SystemCall {
   number: number;
   architecture: number;
   args?: readonly number[];
 }
 
 /** The program's answer to this call; throws on an instruction that the filter has no use for. */
-export function decide(program: Buffer, { number, architecture, args = [] }: Call): number {
+export function decide(program: Buffer, { number, architecture, args = [] }: SystemCall): number {
   const data = Buffer.alloc(64);
   data.writeUInt32LE(number >>> 0, 0);
   data.writeUInt32LE(architecture >>> 0, 4);

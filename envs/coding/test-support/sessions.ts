@@ -15,7 +15,7 @@ export async function prepareCoding(variables: Record<string, string> = {}) {
 }
 
 export type Coding = Awaited<ReturnType<typeof prepareCoding>>["environment"];
-export type Session = Awaited<ReturnType<typeof openSession>>;
+export type SandboxSession = Awaited<ReturnType<typeof openSession>>;
 
 /** `run` gives one flat answer: the observation with the metadata and the reward. */
 export async function openSession(environment: Coding) {

@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, it } from "vitest";
 import { defineCounter } from "../../test-support/environments/counter.js";
-import { type Peer, startScriptedServer } from "../../test-support/servers/scripted-server.js";
+import { type ScriptedPeer, startScriptedServer } from "../../test-support/servers/scripted-server.js";
 import { serve } from "../server/index.js";
 import { createLoad, runSessions, type Workload } from "./load.js";
 
@@ -52,7 +52,7 @@ describe("a load", () => {
     }
   });
 
-  const refuse = async (peer: Peer): Promise<void> => {
+  const refuse = async (peer: ScriptedPeer): Promise<void> => {
     peer.send({ type: "error", data: { code: "CAPACITY_REACHED", message: "full" } });
     peer.socket.close();
   };
@@ -61,7 +61,7 @@ describe("a load", () => {
     await expect(createLoad({ url: server.url, ...single })).rejects.toThrow(/CAPACITY_REACHED|nobody asked for/);
   });
 
-  const failing: [string, (peer: Peer) => Promise<void> | void, RegExp][] = [
+  const failing: [string, (peer: ScriptedPeer) => Promise<void> | void, RegExp][] = [
     ["an answer of another type", (peer) => peer.send({ type: "state", data: {} }), /no observation/],
     ["an answer to another request", (peer) => peer.send(answerOf({ amount: 7 })), /not the echo/],
     ["an answer that is no JSON", (peer) => peer.send("{"), /JSON/],

@@ -1,7 +1,7 @@
 import type { JsonObject } from "../protocol/messages.js";
-import { Exchange } from "./exchange.js";
 import { LoadFailure } from "./failure.js";
 import { openRawSession, type RawSession, readTarget } from "./raw-session.js";
+import { RequestTemplate } from "./request-template.js";
 
 /** How many connections are being opened at a time. */
 const OPENING = 32;
@@ -38,7 +38,7 @@ export interface LoadResult {
   seconds: number;
 }
 
-export interface Load extends AsyncDisposable {
+export interface SessionLoad extends AsyncDisposable {
   /**
    * Steps all sessions for this many seconds and waits for the last answers.
    * @throws Error with the first answer that was wrong or missing.
@@ -51,7 +51,7 @@ export interface Load extends AsyncDisposable {
  * Opens sessions and resets each.
  * @throws Error when one is refused or its reset fails; none stays open then.
  */
-export async function createLoad(options: LoadOptions): Promise<Load> {
+export async function createLoad(options: LoadOptions): Promise<SessionLoad> {
   const sessions: RawSession[] = [];
   const close = async (): Promise<void> => {
     await Promise.all(sessions.splice(0).map((session) => session.close()));
@@ -70,14 +70,18 @@ export async function createLoad(options: LoadOptions): Promise<Load> {
     for (const session of sessions) session.destroy();
     throw refused.reason;
   }
-  const lanes = sessions.map((session, index) => ({ session, exchanges: stepsOf(options.workload, index), turn: 0 }));
+  const connections = sessions.map((session, index) => ({
+    session,
+    exchanges: stepsOf(options.workload, index),
+    turn: 0,
+  }));
 
   const { onStep } = options;
   return {
     step: (seconds) =>
-      runLanes(lanes, seconds, (lane, done) => {
-        const exchange = lane.exchanges[lane.turn++ % lane.exchanges.length] as Exchange;
-        lane.session.ask(exchange, onStep === undefined ? done : timed(done, onStep));
+      runConnections(connections, seconds, (connection, done) => {
+        const exchange = connection.exchanges[connection.turn++ % connection.exchanges.length] as RequestTemplate;
+        connection.session.ask(exchange, onStep === undefined ? done : timed(done, onStep));
       }),
     close,
     [Symbol.asyncDispose]: close,
@@ -90,28 +94,28 @@ export async function createLoad(options: LoadOptions): Promise<Load> {
  */
 export function runSessions(options: LoadOptions, seconds: number): Promise<LoadResult> {
   const reset = resetOf(options.workload);
-  const lanes = Array.from({ length: options.connections }, (_, index) => stepsOf(options.workload, index));
-  const play = async (exchanges: Exchange[]): Promise<void> => {
+  const connections = Array.from({ length: options.connections }, (_, index) => stepsOf(options.workload, index));
+  const play = async (exchanges: RequestTemplate[]): Promise<void> => {
     const session = await openSession(options, reset);
     try {
-      await ask(session, exchanges[0] as Exchange);
+      await ask(session, exchanges[0] as RequestTemplate);
     } finally {
       await session.close();
     }
   };
-  return runLanes(lanes, seconds, (lane, done) => {
-    play(lane).then(() => done(undefined), done);
+  return runConnections(connections, seconds, (connection, done) => {
+    play(connection).then(() => done(undefined), done);
   });
 }
 
-type Act<L> = (lane: L, done: (failure: Error | undefined) => void) => void;
+type Act<L> = (connection: L, done: (failure: Error | undefined) => void) => void;
 
-/** Every lane acts again as soon as its last act is done, until the time is up. */
-function runLanes<L>(lanes: L[], seconds: number, act: Act<L>): Promise<LoadResult> {
+/** Every connection acts again as soon as its last act is done, until the time is up. */
+function runConnections<L>(connections: L[], seconds: number, act: Act<L>): Promise<LoadResult> {
   return new Promise((resolve, reject) => {
     const started = performance.now();
     let done = 0;
-    let busy = lanes.length;
+    let busy = connections.length;
     let stopping = false;
     const stop = setTimeout(() => (stopping = true), seconds * 1000);
     const late = setTimeout(
@@ -125,13 +129,13 @@ function runLanes<L>(lanes: L[], seconds: number, act: Act<L>): Promise<LoadResu
       if (failure !== undefined) reject(failure);
       else resolve({ done, seconds: (performance.now() - started) / 1000 });
     };
-    for (const lane of lanes) {
+    for (const connection of connections) {
       const next = (failure: Error | undefined): void => {
         if (failure === undefined) done++;
-        if (failure === undefined && !stopping) act(lane, next);
+        if (failure === undefined && !stopping) act(connection, next);
         else if (failure !== undefined || --busy === 0) finish(failure);
       };
-      act(lane, next);
+      act(connection, next);
     }
   });
 }
@@ -144,7 +148,7 @@ function timed(done: (failure: Error | undefined) => void, onStep: (milliseconds
   };
 }
 
-async function openSession({ url, address, token }: LoadOptions, reset: Exchange): Promise<RawSession> {
+async function openSession({ url, address, token }: LoadOptions, reset: RequestTemplate): Promise<RawSession> {
   const session = await openRawSession(readTarget(url, address, token));
   try {
     await ask(session, reset);
@@ -155,7 +159,7 @@ async function openSession({ url, address, token }: LoadOptions, reset: Exchange
   }
 }
 
-function ask(session: RawSession, exchange: Exchange): Promise<void> {
+function ask(session: RawSession, exchange: RequestTemplate): Promise<void> {
   return new Promise((resolve, reject) => {
     const late = setTimeout(() => reject(new LoadFailure("TIMEOUT", "an answer did not come")), PATIENCE_MS);
     session.ask(exchange, (failure) => {
@@ -166,12 +170,12 @@ function ask(session: RawSession, exchange: Exchange): Promise<void> {
   });
 }
 
-function resetOf({ reset = {} }: Workload): Exchange {
-  return new Exchange({ type: "reset", data: reset }, () => undefined);
+function resetOf({ reset = {} }: Workload): RequestTemplate {
+  return new RequestTemplate({ type: "reset", data: reset }, () => undefined);
 }
 
-function stepsOf(workload: Workload, connection: number): Exchange[] {
+function stepsOf(workload: Workload, connection: number): RequestTemplate[] {
   return workload
     .actions(connection)
-    .map((action) => new Exchange({ type: "step", data: action }, (data) => workload.check(data, action)));
+    .map((action) => new RequestTemplate({ type: "step", data: action }, (data) => workload.check(data, action)));
 }

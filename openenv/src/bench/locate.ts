@@ -7,7 +7,7 @@ import { connectSocket, readTarget } from "./raw-session.js";
 const PATIENCE_MS = 10_000;
 
 /** Where a server is: what its host name means, and whether that is this machine. */
-export interface Located {
+export interface ServerLocation {
   url: string;
   address: string;
   port: number;
@@ -20,7 +20,7 @@ export interface Located {
  * Looks the host up once and takes the first of its addresses that accepts a connection.
  * @throws LoadFailure when none does, ConnectionError for what is no URL of a server.
  */
-export async function locate(url: string, token?: string): Promise<Located> {
+export async function locateServer(url: string, token?: string): Promise<ServerLocation> {
   const { hostname, port } = readTarget(url);
   let refused: unknown;
   for (const address of await addressesOf(hostname)) {

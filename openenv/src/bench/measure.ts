@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 
 /** What a piece of work gave, the wall time it took, and the processor time another process spent meanwhile. */
-export interface Measured<T> {
+export interface Measurement<T> {
   result: T;
   seconds: number;
   cpuSeconds: number;
@@ -12,7 +12,7 @@ export interface Measured<T> {
  * Runs `work` and reads from the operating system what process `pid` (all its threads) spent meanwhile.
  * @throws Error where there is no /proc, and for a process that has ended.
  */
-export async function measureCpu<T>(pid: number, work: () => Promise<T>): Promise<Measured<T>> {
+export async function measureCpu<T>(pid: number, work: () => Promise<T>): Promise<Measurement<T>> {
   const started = performance.now();
   const before = cpuSeconds(pid);
   const result = await work();

@@ -4,7 +4,7 @@ import { connect as connectSecurely } from "node:tls";
 import { parseAddress } from "../client/transport/address.js";
 import { readAnswer } from "./answer.js";
 import { LoadFailure } from "./failure.js";
-import { createFrameReader, encodeFrame, OPCODE } from "./frames.js";
+import { createFrameReader, encodeFrame, OPCODE } from "./ws-codec.js";
 
 const CLOSE = encodeFrame(OPCODE.close, Buffer.from([0x03, 0xe8]));
 /** The protocol's own close and then WebSocket's, in one go, as the clients of this protocol say goodbye. */
@@ -19,7 +19,7 @@ const CLOSE_TIMEOUT_MS = 10_000;
 type Done = (failure: Error | undefined) => void;
 
 /** A frame to send, and what is wrong with what comes back. */
-export interface Question {
+export interface PendingRequest {
   readonly frame: Buffer;
   judge(answer: Buffer): Error | undefined;
 }
@@ -31,7 +31,7 @@ export interface Question {
 export class RawSession {
   readonly #socket: Socket;
   readonly #closed: Promise<void>;
-  #question: Question | undefined;
+  #question: PendingRequest | undefined;
   #done: Done | undefined;
   #failure: Error | undefined;
 
@@ -52,7 +52,7 @@ export class RawSession {
   }
 
   /** Sends a request; `done` gets what was wrong with the answer, if anything. */
-  ask(question: Question, done: Done): void {
+  ask(question: PendingRequest, done: Done): void {
     if (this.#failure === undefined) {
       this.#question = question;
       this.#done = done;
@@ -107,7 +107,7 @@ export class RawSession {
 }
 
 /** A server, read once for all sessions that are opened on it. */
-export interface Target {
+export interface ConnectTarget {
   readonly url: string;
   readonly secure: boolean;
   /** What is connected to. */
@@ -124,7 +124,7 @@ export interface Target {
  * Reads the URL of a server; with its address nothing is looked up any more. The token is sent with every request.
  * @throws ConnectionError when it is no URL of a server.
  */
-export function readTarget(url: string, address?: string, token?: string): Target {
+export function readTarget(url: string, address?: string, token?: string): ConnectTarget {
   const { protocol, hostname, port, host, pathname, search } = new URL(parseAddress(url).socket({}));
   const secure = protocol === "wss:";
   const name = hostname.replace(/^\[|\]$/g, "");
@@ -143,7 +143,7 @@ export function readTarget(url: string, address?: string, token?: string): Targe
 }
 
 /** Starts a connection, from `localAddress` where one is given. */
-export function connectSocket({ secure, address, hostname, port }: Target, localAddress?: string): Socket {
+export function connectSocket({ secure, address, hostname, port }: ConnectTarget, localAddress?: string): Socket {
   const options = { host: address, port, noDelay: true, ...(localAddress !== undefined && { localAddress }) };
   return secure ? connectSecurely({ ...options, servername: isIP(hostname) ? "" : hostname }) : connect(options);
 }
@@ -152,7 +152,7 @@ export function connectSocket({ secure, address, hostname, port }: Target, local
  * Opens a session on a connection that was started.
  * @throws LoadFailure when the server refuses the upgrade, and the socket's own error when it cannot be reached.
  */
-export function openRawSession(target: Target, socket = connectSocket(target)): Promise<RawSession> {
+export function openRawSession(target: ConnectTarget, socket = connectSocket(target)): Promise<RawSession> {
   const { url } = target;
   return new Promise((resolve, reject) => {
     const fail = (error: Error): void => {

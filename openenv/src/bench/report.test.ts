@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { interleave, medianOf, ratioOf } from "./matrix.js";
-import { judgeRow, type Row, renderCsv, renderReport } from "./report.js";
+import { judgeRow, type ReportRow, renderCsv, renderReport } from "./report.js";
 
-const row: Row = {
+const row: ReportRow = {
   id: "steps",
   measure: "steps",
   unit: "per second",

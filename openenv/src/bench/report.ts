@@ -2,34 +2,34 @@ import { spreadOf } from "./burst/results/repetitions.js";
 import { medianOf, ratioOf, type Samples } from "./matrix.js";
 
 /** What the first subject is to reach: an absolute value, or a ratio to the subject named by `of`. */
-export interface Target {
+export interface RowTarget {
   limit: "at least" | "at most";
   value: number;
   of?: string;
 }
 
 /** One line of the table. */
-export interface Row {
+export interface ReportRow {
   id: string;
   measure: string;
   unit: string;
   samples: Samples;
-  targets: Target[];
+  targets: RowTarget[];
 }
 
-export interface Report {
+export interface BenchReport {
   title: string;
   /** Where and how it was measured: node, machine, command, date. */
   facts: Record<string, string>;
   /** The first is the one that is judged; the others are compared with it. */
   subjects: [string, ...string[]];
-  rows: Row[];
+  rows: ReportRow[];
   /** What a reader has to know: what was skipped and why, what the numbers do not say. */
   notes: string[];
 }
 
 /** Whether each target of a row is reached; undefined when a subject it needs was not measured. */
-export function judgeRow(row: Row, subject: string): (boolean | undefined)[] {
+export function judgeRow(row: ReportRow, subject: string): (boolean | undefined)[] {
   return row.targets.map(({ limit, value, of }) => {
     const measured = of === undefined ? medianOf(row.samples, subject) : ratioOf(row.samples, subject, of);
     if (measured === undefined) return undefined;
@@ -38,7 +38,7 @@ export function judgeRow(row: Row, subject: string): (boolean | undefined)[] {
 }
 
 /** The report as Markdown: facts, one table of medians with the smallest and the largest round in brackets, notes. */
-export function renderReport(report: Report): string {
+export function renderReport(report: BenchReport): string {
   const [subject, ...others] = report.subjects;
   const head = ["measure", ...report.subjects, ...others.map((other) => `${subject} : ${other}`), "target", "reached"];
   const rows = report.rows.map((row) => [
@@ -65,7 +65,7 @@ export function renderReport(report: Report): string {
 }
 
 /** Every sample: `row,unit,round,subject,value`. */
-export function renderCsv(rows: readonly Row[]): string {
+export function renderCsv(rows: readonly ReportRow[]): string {
   const lines = rows.flatMap(({ id, unit, samples }) =>
     Object.entries(samples).flatMap(([subject, values]) =>
       values.flatMap((value, round) =>
@@ -76,7 +76,7 @@ export function renderCsv(rows: readonly Row[]): string {
   return `${["row,unit,round,subject,value", ...lines].join("\n")}\n`;
 }
 
-function renderTarget({ limit, value, of }: Target): string {
+function renderTarget({ limit, value, of }: RowTarget): string {
   const sign = limit === "at least" ? ">=" : "<=";
   return of === undefined ? `${sign} ${value}` : `${sign} ${value} × ${of}`;
 }

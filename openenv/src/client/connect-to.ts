@@ -4,7 +4,7 @@ import { createEnvClient, type EnvClient } from "./env-client.js";
 import type { ConnectOptions } from "./options.js";
 import { prepare } from "./prepare.js";
 import { createTaskClient } from "./tasks.js";
-import type { ExplainLoss } from "./transport/loss.js";
+import type { ExplainExit } from "./transport/exit-reason.js";
 import { createSession } from "./transport/session.js";
 
 /**
@@ -14,7 +14,7 @@ import { createSession } from "./transport/session.js";
 export async function connectTo(
   url: string | URL,
   contract: ClientContract | undefined,
-  { explainLoss, ...options }: ConnectOptions & { explainLoss?: ExplainLoss | undefined },
+  { explainLoss, ...options }: ConnectOptions & { explainLoss?: ExplainExit | undefined },
 ): Promise<EnvClient> {
   const { base, http, open, shape, timeoutMs } = await prepare(url, contract, options);
   return createEnvClient({

@@ -8,7 +8,7 @@ import type { CallOptions, StepOptions } from "./options.js";
 import { type EpisodeState, type FailedResult, type StepResult, toFailedResult } from "./result.js";
 import type { TaskClient } from "./tasks.js";
 import { type CallTool, callByStep, createToolMethods, type ToolMethods } from "./tools/tool-methods.js";
-import type { Session } from "./transport/session.js";
+import type { ClientSession } from "./transport/session.js";
 
 /**
  * One session of an environment. Calls are answered in the order in which they were made.
@@ -46,7 +46,7 @@ export interface EnvClient<C extends ClientContract = GenericContract> extends A
 /** What a client is made of. */
 export interface ClientParts {
   url: string;
-  session: Session;
+  session: ClientSession;
   shape: Shape;
   tasks: TaskClient;
   metadata(): Promise<MetadataBody>;

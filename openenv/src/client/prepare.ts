@@ -1,6 +1,6 @@
 import { SESSION_HEADER } from "../protocol/http.js";
-import type { Link } from "../protocol/link.js";
 import { EXTENSIONS_KEY, type Extension } from "../protocol/messages.js";
+import type { Transport } from "../protocol/transport.js";
 import { checkContract, fetchSchema } from "./contract/check.js";
 import type { ClientContract } from "./contract/contract.js";
 import { compileActionCheck } from "./contract/generic.js";
@@ -19,7 +19,7 @@ export interface Prepared {
   /** Milliseconds a call waits when it does not say. */
   timeoutMs: number;
   /** Opens a socket, asking for these extensions beside those of the options; `sessionId` attaches it to that session. */
-  open(signal: AbortSignal | undefined, more?: readonly Extension[], sessionId?: string): Promise<Link>;
+  open(signal: AbortSignal | undefined, more?: readonly Extension[], sessionId?: string): Promise<Transport>;
 }
 
 /** Reads the options, and compares the contract with the server's or fetches its schema. */

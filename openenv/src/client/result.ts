@@ -92,7 +92,7 @@ export interface EpisodeState {
 }
 
 /** Codes of an answer after which the server has no session. */
-const ENDED: readonly string[] = ["TIMEOUT", "HOST_LOST", "SESSION_ERROR", "CAPACITY_REACHED", "FACTORY_ERROR"];
+const ENDED: readonly string[] = ["TIMEOUT", "ISOLATE_LOST", "SESSION_ERROR", "CAPACITY_REACHED", "FACTORY_ERROR"];
 
 /** The failure as a result; anything but a failure of server or connection is thrown on. */
 export function toFailedResult(error: unknown): FailedResult {

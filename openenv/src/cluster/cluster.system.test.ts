@@ -1,33 +1,33 @@
 import { describe, expect, test } from "vitest";
 import { createProject, startCommand } from "../../test-support/commands/command-line.js";
 import { openHttp, stepHttp } from "../../test-support/deploy/balanced-sessions.js";
-import { openAll, RESET, startFleet, step, until, untilAllKnow, WHERE } from "../../test-support/servers/fleet.js";
+import { openAll, RESET, startCluster, step, until, untilAllKnow, WHERE } from "../../test-support/servers/cluster.js";
 import { openTestSocket } from "../../test-support/sockets/socket.js";
 
 describe("several workers behind one address", { timeout: 180_000 }, () => {
   test("take every socket while one of them has room, and refuse the next with the counts of all", async () => {
-    await using fleet = await startFleet({ WORKERS: "3", MAX_CONCURRENT_ENVS: "4" });
-    const sessions = await openAll(fleet.url, 12);
+    await using cluster = await startCluster({ WORKERS: "3", MAX_CONCURRENT_ENVS: "4" });
+    const sessions = await openAll(cluster.url, 12);
     const perWorker = [...new Set(sessions.map(({ pid }) => pid))].map((pid) =>
       sessions.filter((one) => one.pid === pid),
     );
     expect(perWorker.map((list) => list.length)).toEqual([4, 4, 4]);
-    await untilAllKnow(fleet.url, { active_sessions: 12, max_sessions: 12 });
-    const refused = await openTestSocket(`${fleet.url}/ws`);
+    await untilAllKnow(cluster.url, { active_sessions: 12, max_sessions: 12 });
+    const refused = await openTestSocket(`${cluster.url}/ws`);
     expect(await refused.receive()).toMatchObject({
       data: { code: "CAPACITY_REACHED", active_sessions: 12, max_sessions: 12 },
     });
     expect((await refused.closed).code).toBe(1000);
     await sessions[0]?.socket[Symbol.asyncDispose]();
-    await untilAllKnow(fleet.url, { active_sessions: 11 });
-    expect(await openAll(fleet.url, 1)).toHaveLength(1);
+    await untilAllKnow(cluster.url, { active_sessions: 11 });
+    expect(await openAll(cluster.url, 1)).toHaveLength(1);
   });
 
   test("give an HTTP session to whichever has room, before one that waits to be continued is ended", async () => {
-    await using fleet = await startFleet({ WORKERS: "2", MAX_CONCURRENT_ENVS: "3" });
+    await using cluster = await startCluster({ WORKERS: "2", MAX_CONCURRENT_ENVS: "3" });
     const headers = { "content-type": "application/json", connection: "close" };
     const post = (path: string, body: object, session = "") =>
-      fetch(fleet.url + path, {
+      fetch(cluster.url + path, {
         method: "POST",
         headers: { ...headers, ...(session && { "openenv-session": session }) },
         body: JSON.stringify(body),
@@ -35,7 +35,7 @@ describe("several workers behind one address", { timeout: 180_000 }, () => {
     const ids: string[] = [];
     for (let i = 0; i < 6; i++) {
       ids.push((await post("/reset", { seed: i })).headers.get("openenv-session") ?? "none");
-      await untilAllKnow(fleet.url, { active_sessions: i + 1 });
+      await untilAllKnow(cluster.url, { active_sessions: i + 1 });
     }
     for (const id of ids) {
       const answer = await post("/step", { action: { amount: 1 } }, id);
@@ -44,24 +44,24 @@ describe("several workers behind one address", { timeout: 180_000 }, () => {
   });
 
   test("create a session over POST /mcp while one of them has room, whoever is asked", async () => {
-    await using fleet = await startFleet({ WORKERS: "2", MAX_CONCURRENT_ENVS: "3" });
+    await using cluster = await startCluster({ WORKERS: "2", MAX_CONCURRENT_ENVS: "3" });
     const create = async () => {
       const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "openenv/session/create", params: {} });
-      const response = await fetch(`${fleet.url}/mcp`, { method: "POST", headers: { connection: "close" }, body });
+      const response = await fetch(`${cluster.url}/mcp`, { method: "POST", headers: { connection: "close" }, body });
       return (await response.json()) as Record<string, unknown>;
     };
     for (let i = 0; i < 6; i++) {
       expect(await create()).toMatchObject({ result: { session_id: expect.stringMatching(/^w\d-/) } });
-      await untilAllKnow(fleet.url, { active_sessions: i + 1 });
+      await untilAllKnow(cluster.url, { active_sessions: i + 1 });
     }
     expect(await create()).toMatchObject({ error: { code: -32000, data: { active_sessions: 6, max_sessions: 6 } } });
   });
 
   test("answer a session over HTTP, /mcp and an attached socket where it lives, whoever is asked", async () => {
-    await using fleet = await startFleet({ WORKERS: "3" });
+    await using cluster = await startCluster({ WORKERS: "3" });
     const headers = { "content-type": "application/json", connection: "close" };
     const post = async (path: string, body: object, more: Record<string, string> = {}) => {
-      const response = await fetch(fleet.url + path, {
+      const response = await fetch(cluster.url + path, {
         method: "POST",
         headers: { ...headers, ...more },
         body: JSON.stringify(body),
@@ -79,7 +79,7 @@ describe("several workers behind one address", { timeout: 180_000 }, () => {
     const session_id = created.result.session_id;
     for (let i = 0; i < 6; i++) {
       await until(async () => {
-        const socket = await openTestSocket(`${fleet.url}/ws?session_id=${session_id}`);
+        const socket = await openTestSocket(`${cluster.url}/ws?session_id=${session_id}`);
         const answer = await socket.ask(i === 0 ? RESET : step(1));
         socket.send({ type: "close" });
         await socket.closed;
@@ -98,8 +98,8 @@ describe("several workers behind one address", { timeout: 180_000 }, () => {
   });
 
   test("lose no frame of a socket that is passed on, however early it comes", async () => {
-    await using fleet = await startFleet({ WORKERS: "2", MAX_CONCURRENT_ENVS: "128" });
-    const sessions = await openAll(fleet.url, 256);
+    await using cluster = await startCluster({ WORKERS: "2", MAX_CONCURRENT_ENVS: "128" });
+    const sessions = await openAll(cluster.url, 256);
     expect(new Set(sessions.map(({ pid }) => pid)).size).toBe(2);
     const answers = await Promise.all(sessions.map(({ socket }) => socket.ask(step(1))));
     expect(answers.every((answer) => answer["type"] === "observation")).toBe(true);
@@ -110,8 +110,8 @@ describe("several workers behind one address", { timeout: 180_000 }, () => {
     ["is killed", (pid: number) => process.kill(pid, "SIGKILL")],
     ["ends itself", undefined],
   ])("lose only the sessions of one that %s, and it is replaced", async (_how, kill) => {
-    await using fleet = await startFleet({ WORKERS: "2", MAX_CONCURRENT_ENVS: "5" });
-    const sessions = await openAll(fleet.url, 10);
+    await using cluster = await startCluster({ WORKERS: "2", MAX_CONCURRENT_ENVS: "5" });
+    const sessions = await openAll(cluster.url, 10);
     const victim = sessions[0]?.pid as number;
     if (kill) kill(victim);
     else sessions[0]?.socket.send(step(13));
@@ -119,30 +119,30 @@ describe("several workers behind one address", { timeout: 180_000 }, () => {
       if (pid === victim) await socket.closed;
       else expect(await socket.ask(step(1))).toMatchObject({ data: { observation: { count: 1 } } });
     }
-    await untilAllKnow(fleet.url, { active_sessions: 5, max_sessions: 10 });
-    expect(await openAll(fleet.url, 5)).toHaveLength(5);
+    await untilAllKnow(cluster.url, { active_sessions: 5, max_sessions: 10 });
+    expect(await openAll(cluster.url, 5)).toHaveLength(5);
   });
 
   test("replace one that hangs", async () => {
-    await using fleet = await startFleet({ WORKERS: "2", WORKER_TIMEOUT: "4" });
-    const [stuck] = await openAll(fleet.url, 1);
+    await using cluster = await startCluster({ WORKERS: "2", WORKER_TIMEOUT: "4" });
+    const [stuck] = await openAll(cluster.url, 1);
     stuck?.socket.send(step(14));
     await stuck?.socket.closed;
-    await until(async () => (await fleet.capacity()).active_sessions === 0);
-    expect((await openAll(fleet.url, 4)).every(({ pid }) => pid !== stuck?.pid)).toBe(true);
+    await until(async () => (await cluster.capacity()).active_sessions === 0);
+    expect((await openAll(cluster.url, 4)).every(({ pid }) => pid !== stuck?.pid)).toBe(true);
   });
 
   test.each(["1", "2"])(
     "%s: are replaced one by one on SIGHUP, and no newcomer is refused meanwhile",
     async (workers) => {
-      await using fleet = await startFleet({ WORKERS: workers, SHUTDOWN_GRACE: "5" });
-      const before = await openAll(fleet.url, 4);
+      await using cluster = await startCluster({ WORKERS: workers, SHUTDOWN_GRACE: "5" });
+      const before = await openAll(cluster.url, 4);
       const old = new Set(before.map(({ pid }) => pid));
-      fleet.command.process.kill("SIGHUP");
+      cluster.command.process.kill("SIGHUP");
       const closes = before.map(({ socket }) => socket.closed);
       let fresh = 0;
       await until(async () => {
-        const [session] = await openAll(fleet.url, 1);
+        const [session] = await openAll(cluster.url, 1);
         if (session && !old.has(session.pid)) fresh++;
         await session?.socket[Symbol.asyncDispose]();
         return fresh > 10;
@@ -152,21 +152,21 @@ describe("several workers behind one address", { timeout: 180_000 }, () => {
   );
 
   test("are as many as before after a second SIGHUP, though the first ones still have sessions", async () => {
-    await using fleet = await startFleet({ WORKERS: "2", MAX_CONCURRENT_ENVS: "4", SHUTDOWN_GRACE: "300" });
-    const playing = await openAll(fleet.url, 4);
+    await using cluster = await startCluster({ WORKERS: "2", MAX_CONCURRENT_ENVS: "4", SHUTDOWN_GRACE: "300" });
+    const playing = await openAll(cluster.url, 4);
     const seen = new Set(playing.map(({ pid }) => pid));
     for (const _ of ["first", "second"]) {
       const fresh = new Set<number>();
-      fleet.command.process.kill("SIGHUP");
+      cluster.command.process.kill("SIGHUP");
       await until(async () => {
-        const probes = await openAll(fleet.url, 2);
+        const probes = await openAll(cluster.url, 2);
         for (const { socket, pid } of probes) {
           if (!seen.has(pid)) fresh.add(pid);
           await socket[Symbol.asyncDispose]();
         }
         return fresh.size >= 2;
       });
-      await untilAllKnow(fleet.url, { max_sessions: 8 });
+      await untilAllKnow(cluster.url, { max_sessions: 8 });
       for (const pid of fresh) seen.add(pid);
     }
     // Those of the first workers have played on.
@@ -177,27 +177,27 @@ describe("several workers behind one address", { timeout: 180_000 }, () => {
   });
 
   test("let HTTP sessions go on while they are replaced", async () => {
-    await using fleet = await startFleet({ WORKERS: "2", SHUTDOWN_DRAIN: "60" });
-    const opened = await Promise.all(Array.from({ length: 4 }, () => openHttp(fleet.url)));
+    await using cluster = await startCluster({ WORKERS: "2", SHUTDOWN_DRAIN: "60" });
+    const opened = await Promise.all(Array.from({ length: 4 }, () => openHttp(cluster.url)));
     const step = async (session: string): Promise<number> => {
-      const answer = await stepHttp(fleet.url, { "openenv-session": session, connection: "close" }, { amount: 1 });
+      const answer = await stepHttp(cluster.url, { "openenv-session": session, connection: "close" }, { amount: 1 });
       expect(answer).toMatchObject({ status: 200 });
       return (answer.body as { observation: { pid: number } }).observation.pid;
     };
     const before = await Promise.all(opened.map(({ header }) => step(header)));
-    fleet.command.process.kill("SIGHUP");
+    cluster.command.process.kill("SIGHUP");
     await until(async () => {
-      const [session] = await openAll(fleet.url, 1);
+      const [session] = await openAll(cluster.url, 1);
       await session?.socket[Symbol.asyncDispose]();
       return session !== undefined && !before.includes(session.pid);
     });
     for (let i = 0; i < 10; i++) expect(await Promise.all(opened.map(({ header }) => step(header)))).toEqual(before);
-    fleet.command.process.kill("SIGINT");
+    cluster.command.process.kill("SIGINT");
   });
 
   test("leave a SIGHUP that reaches them too to their supervisor", async () => {
-    await using fleet = await startFleet({ WORKERS: "2" });
-    const sessions = await openAll(fleet.url, 4);
+    await using cluster = await startCluster({ WORKERS: "2" });
+    const sessions = await openAll(cluster.url, 4);
     for (const pid of new Set(sessions.map(({ pid }) => pid))) process.kill(pid, "SIGHUP");
     for (const { socket } of sessions) {
       expect(await socket.ask(step(1))).toMatchObject({ data: { observation: { count: 1 } } });
@@ -205,16 +205,16 @@ describe("several workers behind one address", { timeout: 180_000 }, () => {
   });
 
   test("end with their supervisor, cleanly by SIGTERM and at once when it is killed", async () => {
-    const fleet = await startFleet({ WORKERS: "2" });
-    const sessions = await openAll(fleet.url, 6);
+    const cluster = await startCluster({ WORKERS: "2" });
+    const sessions = await openAll(cluster.url, 6);
     const pids = [...new Set(sessions.map(({ pid }) => pid))];
-    fleet.command.process.kill("SIGTERM");
+    cluster.command.process.kill("SIGTERM");
     expect((await sessions[0]?.socket.closed)?.code).toBe(1012);
-    expect(await fleet.command.exited).toBe(0);
+    expect(await cluster.command.exited).toBe(0);
     await until(() => pids.every((pid) => !isAlive(pid)));
-    await fleet[Symbol.asyncDispose]();
+    await cluster[Symbol.asyncDispose]();
 
-    const other = await startFleet({ WORKERS: "2" });
+    const other = await startCluster({ WORKERS: "2" });
     const workers = [...new Set((await openAll(other.url, 6)).map(({ pid }) => pid))];
     other.command.process.kill("SIGKILL");
     await until(() => workers.every((pid) => !isAlive(pid)));
@@ -240,9 +240,9 @@ describe("several workers behind one address", { timeout: 180_000 }, () => {
   });
 
   test("say in one line why they cannot start", async () => {
-    await using fleet = await startFleet({ WORKERS: "1" });
+    await using cluster = await startCluster({ WORKERS: "1" });
     const project = await createProject({ "environment.mjs": WHERE });
-    const port = new URL(fleet.url).port;
+    const port = new URL(cluster.url).port;
     await using command = startCommand(["serve", "environment.mjs", "--port", port, "--workers", "2"], {
       cwd: project.dir,
     });

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { openDescriptors, serverDescriptors } from "../../test-support/commands/processes.js";
 import { openHttp, stepHttp } from "../../test-support/deploy/balanced-sessions.js";
-import { type Fleet, openAll, RESET, startFleet, step, until } from "../../test-support/servers/fleet.js";
+import { openAll, RESET, startCluster, step, type TestCluster, until } from "../../test-support/servers/cluster.js";
 import { openTestSocket, type TestSocket } from "../../test-support/sockets/socket.js";
 
 const KILLS = 20;
@@ -66,13 +66,13 @@ class Load {
   }
 }
 
-const isIdle = async (fleet: Fleet, max: number): Promise<boolean> => {
-  const { active_sessions, max_sessions } = await fleet.capacity();
+const isIdle = async (cluster: TestCluster, max: number): Promise<boolean> => {
+  const { active_sessions, max_sessions } = await cluster.capacity();
   return active_sessions === 0 && max_sessions === max;
 };
 
 /** Milliseconds after which each worker that was lost was to be replaced. */
-function delaysOf({ command }: Fleet): number[] {
+function delaysOf({ command }: TestCluster): number[] {
   const lines = command.stderr.matchAll(/"delay":(\d+),"msg":"a worker was lost and is replaced"/g);
   return [...lines].map(([, delay]) => Number(delay));
 }
@@ -80,14 +80,14 @@ function delaysOf({ command }: Fleet): number[] {
 describe.skipIf(!existsSync("/proc/self/fd"))("a server whose workers are killed", () => {
   test(`goes on through ${KILLS} of them, and nothing but the sessions of the killed is lost`, async () => {
     const folder = await mkdtemp(join(tmpdir(), "faults-"));
-    const fleet = await startFleet({ WORKERS: String(WORKERS), MAX_CONCURRENT_ENVS: "100", TMPDIR: folder });
-    await Promise.all((await openAll(fleet.url, LANES)).map(({ socket }) => socket[Symbol.asyncDispose]()));
-    await until(() => isIdle(fleet, WORKERS * 100));
-    const [supervisor, ...workers] = serverDescriptors(fleet.url);
+    const cluster = await startCluster({ WORKERS: String(WORKERS), MAX_CONCURRENT_ENVS: "100", TMPDIR: folder });
+    await Promise.all((await openAll(cluster.url, LANES)).map(({ socket }) => socket[Symbol.asyncDispose]()));
+    await until(() => isIdle(cluster, WORKERS * 100));
+    const [supervisor, ...workers] = serverDescriptors(cluster.url);
     const ofWorker = Math.max(...workers.map(({ open }) => open));
 
     const killed = new Set<number>();
-    const load = new Load(fleet.url, killed);
+    const load = new Load(cluster.url, killed);
     while (killed.size < KILLS) {
       // One that serves: what is killed before it has served waits longer and longer for its successor.
       await until(() => load.serving.size > 1);
@@ -102,18 +102,18 @@ describe.skipIf(!existsSync("/proc/self/fd"))("a server whose workers are killed
     expect(load.finished).toBeGreaterThan(KILLS);
     expect(load.lost.length).toBeGreaterThan(0);
     expect(load.lost.filter(({ pid, code }) => !killed.has(pid) || code !== 1006)).toEqual([]);
-    await until(() => isIdle(fleet, WORKERS * 100));
+    await until(() => isIdle(cluster, WORKERS * 100));
     await until(() => {
-      const now = serverDescriptors(fleet.url);
+      const now = serverDescriptors(cluster.url);
       return now.length === WORKERS + 1 && now.slice(1).every(({ open }) => open <= ofWorker);
     });
     await until(() => openDescriptors(supervisor?.pid ?? 0) <= (supervisor?.open ?? 0));
     expect((await readdir(join(folder, (await readdir(folder))[0] as string))).length).toBe(WORKERS);
 
-    await fleet[Symbol.asyncDispose]();
+    await cluster[Symbol.asyncDispose]();
     // Its log is whole once it has ended.
-    expect(delaysOf(fleet)).toHaveLength(KILLS);
-    expect(delaysOf(fleet).filter((ms) => ms > 500)).toEqual([]);
+    expect(delaysOf(cluster)).toHaveLength(KILLS);
+    expect(delaysOf(cluster).filter((ms) => ms > 500)).toEqual([]);
     expect(await readdir(folder)).toEqual([]);
     expect([...killed].filter((pid) => existsSync(`/proc/${pid}`))).toEqual([]);
     await rm(folder, { recursive: true });
@@ -122,53 +122,53 @@ describe.skipIf(!existsSync("/proc/self/fd"))("a server whose workers are killed
   test("waits longer and longer for a worker that cannot start, and serves again as soon as it can", async () => {
     const folder = await mkdtemp(join(tmpdir(), "faults-"));
     const broken = join(folder, "broken");
-    await using fleet = await startFleet({ WORKERS: "2", BROKEN: broken });
-    const [first] = await openAll(fleet.url, 1);
+    await using cluster = await startCluster({ WORKERS: "2", BROKEN: broken });
+    const [first] = await openAll(cluster.url, 1);
     await writeFile(broken, "");
     process.kill(first?.pid as number, "SIGKILL");
     // The first has lived: when that was for long, it is replaced at once.
-    const growing = () => delaysOf(fleet).filter((ms) => ms > 0);
+    const growing = () => delaysOf(cluster).filter((ms) => ms > 0);
     await expect.poll(() => growing().length, SLOWLY).toBeGreaterThanOrEqual(5);
     expect(growing().slice(0, 5)).toEqual([100, 200, 400, 800, 1_600]);
-    expect(await openAll(fleet.url, 4)).toHaveLength(4);
+    expect(await openAll(cluster.url, 4)).toHaveLength(4);
     await rm(broken);
-    await expect.poll(() => fleet.capacity(), SLOWLY).toMatchObject({ max_sessions: 200 });
+    await expect.poll(() => cluster.capacity(), SLOWLY).toMatchObject({ max_sessions: 200 });
     await rm(folder, { recursive: true });
   }, 180_000);
 
   test("kills a worker that hangs while it starts: the next one may serve, and nothing waits for it", async () => {
     const folder = await mkdtemp(join(tmpdir(), "faults-"));
     const stuck = join(folder, "stuck");
-    await using fleet = await startFleet({ WORKERS: "2", WORKER_TIMEOUT: "3", STUCK: stuck });
-    const [first] = await openAll(fleet.url, 1);
+    await using cluster = await startCluster({ WORKERS: "2", WORKER_TIMEOUT: "3", STUCK: stuck });
+    const [first] = await openAll(cluster.url, 1);
     await writeFile(stuck, "");
     process.kill(first?.pid as number, "SIGKILL");
-    await until(() => delaysOf(fleet).length === 1);
-    fleet.command.process.kill("SIGHUP");
-    await fleet.command.printed(/does not come to serve and is killed/);
-    await fleet.command.printed(/a new worker does not start: the old ones stay/);
-    expect(await openAll(fleet.url, 4)).toHaveLength(4);
+    await until(() => delaysOf(cluster).length === 1);
+    cluster.command.process.kill("SIGHUP");
+    await cluster.command.printed(/does not come to serve and is killed/);
+    await cluster.command.printed(/a new worker does not start: the old ones stay/);
+    expect(await openAll(cluster.url, 4)).toHaveLength(4);
     await rm(stuck);
     // The successor of the one that was killed may have begun to hang before that.
-    await expect.poll(() => fleet.capacity(), SLOWLY).toMatchObject({ max_sessions: 200 });
+    await expect.poll(() => cluster.capacity(), SLOWLY).toMatchObject({ max_sessions: 200 });
     await rm(folder, { recursive: true });
   }, 150_000);
 
   test("has many requests wait for one that is busy", async () => {
-    await using fleet = await startFleet({ WORKERS: "2", WORKER_TIMEOUT: "6" });
-    const { header } = await openHttp(fleet.url);
+    await using cluster = await startCluster({ WORKERS: "2", WORKER_TIMEOUT: "6" });
+    const { header } = await openHttp(cluster.url);
     const named = { "openenv-session": header, connection: "close" };
-    const stuck = stepHttp(fleet.url, named, { amount: 14 }).catch(() => {});
+    const stuck = stepHttp(cluster.url, named, { amount: 14 }).catch(() => {});
     const isBusy = async (): Promise<boolean> => {
       const signal = AbortSignal.timeout(500);
-      const asking = fetch(`${fleet.url}/state`, { headers: named, signal }).then((answer) => answer.text());
+      const asking = fetch(`${cluster.url}/state`, { headers: named, signal }).then((answer) => answer.text());
       await asking.catch(() => {});
       return signal.aborted;
     };
     await until(isBusy);
     const asked = Array.from({ length: MORE_THAN_NODE_QUEUES }, async () => {
       // Those that it took itself are cut.
-      const answer = await fetch(`${fleet.url}/state`, { headers: named }).catch(() => undefined);
+      const answer = await fetch(`${cluster.url}/state`, { headers: named }).catch(() => undefined);
       await answer?.text();
       return answer?.status;
     });
@@ -179,13 +179,13 @@ describe.skipIf(!existsSync("/proc/self/fd"))("a server whose workers are killed
   }, 120_000);
 
   test("ends the sessions of one that is stuck, over sockets and over HTTP, and gives their slots back", async () => {
-    await using fleet = await startFleet({ WORKERS: "2", WORKER_TIMEOUT: "4" });
+    await using cluster = await startCluster({ WORKERS: "2", WORKER_TIMEOUT: "4" });
     const post = async (path: string, body: object, session?: string) => {
       const headers = { "content-type": "application/json", connection: "close" };
       const named = session === undefined ? headers : { ...headers, "openenv-session": session };
-      return fetch(fleet.url + path, { method: "POST", headers: named, body: JSON.stringify(body) });
+      return fetch(cluster.url + path, { method: "POST", headers: named, body: JSON.stringify(body) });
     };
-    const sessions = await openAll(fleet.url, 12);
+    const sessions = await openAll(cluster.url, 12);
     const overHttp = await Promise.all(
       Array.from({ length: 12 }, async () => {
         const response = await post("/reset", {});
@@ -207,7 +207,7 @@ describe.skipIf(!existsSync("/proc/self/fd"))("a server whose workers are killed
     }
     const left = [...sessions, ...overHttp].filter(({ pid }) => pid !== stuck).length;
     await until(async () => {
-      const { active_sessions, max_sessions } = await fleet.capacity();
+      const { active_sessions, max_sessions } = await cluster.capacity();
       return active_sessions === left && max_sessions === 200;
     });
     await Promise.all(sessions.map(({ socket }) => socket[Symbol.asyncDispose]()));

@@ -1,11 +1,11 @@
 import { request as httpRequest, type IncomingMessage, type ServerResponse } from "node:http";
-import type { ForwardedExchange } from "../session/registry/fleet.js";
+import type { ForwardedRequest } from "../session/registry/cluster.js";
 
 /** What a connection to a server that has ended fails with. */
 const GONE = ["ENOENT", "ECONNREFUSED", "ECONNRESET", "EPIPE"];
 
 /** Has the server at a local socket answer a request. One that is gone is an answer too: its sessions have ended. */
-export function forwardRequest(path: string, { request, response, body, named }: ForwardedExchange): void {
+export function forwardRequest(path: string, { request, response, body, named }: ForwardedRequest): void {
   const { method, url, headers } = request;
   const onward = httpRequest(
     // A connection of its own: one that is kept could be closed by the other side at the moment it is used again.
@@ -20,21 +20,21 @@ export function forwardRequest(path: string, { request, response, body, named }:
   );
   onward.on("error", ({ code = "" }: NodeJS.ErrnoException) => {
     if (response.headersSent) response.destroy();
-    else if (named && GONE.includes(code)) tellGone(response);
-    else tellBusy(response);
+    else if (named && GONE.includes(code)) sendGone(response);
+    else sendBusy(response);
   });
   response.once("close", () => onward.destroy());
   // Head and body in one write: the answer may come, and the connection close, before a second one is out.
   onward.end(body);
 }
 
-function tellGone(response: ServerResponse): void {
+function sendGone(response: ServerResponse): void {
   const detail = "the worker that had this session has ended; POST /reset without the session opens a new one";
   response.writeHead(404, { "content-type": "application/json" });
   response.end(JSON.stringify({ detail, code: "SESSION_ERROR" }));
 }
 
-function tellBusy(response: ServerResponse): void {
+function sendBusy(response: ServerResponse): void {
   const detail = "the worker that was to answer this could not be reached; try again";
   response.writeHead(503, { "content-type": "application/json", "retry-after": "1" });
   response.end(JSON.stringify({ detail, code: "CAPACITY_REACHED" }));

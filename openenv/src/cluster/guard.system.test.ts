@@ -9,7 +9,7 @@ import { createProject, type Running, startCommand } from "../../test-support/co
 import { processesOfGroup } from "../../test-support/commands/processes.js";
 import { openHttp, stepHttp } from "../../test-support/deploy/balanced-sessions.js";
 import { fetchAsOperator } from "../../test-support/operator.js";
-import { openAll, RESET, startFleet, step, until, WHERE } from "../../test-support/servers/fleet.js";
+import { openAll, RESET, startCluster, step, until, WHERE } from "../../test-support/servers/cluster.js";
 import { openTestSocket, type TestSocket } from "../../test-support/sockets/socket.js";
 import { connect } from "../connect.js";
 
@@ -45,14 +45,14 @@ async function askHealth(url: string): Promise<number | "late" | "refused"> {
 
 describe("a step that never returns, under openenv serve with its one worker", { timeout: 120_000 }, () => {
   test("is named in the log; the worker is replaced while connections wait, and its sessions end", async () => {
-    await using fleet = await startFleet({ WORKER_TIMEOUT: "5" });
-    const sessions = await openAll(fleet.url, 3);
-    await using env = await connect(fleet.url);
+    await using cluster = await startCluster({ WORKER_TIMEOUT: "5" });
+    const sessions = await openAll(cluster.url, 3);
+    await using env = await connect(cluster.url);
     await env.reset();
-    const { header } = await openHttp(fleet.url);
-    const overHttp = () => stepHttp(fleet.url, { "openenv-session": header }, { amount: 1 });
+    const { header } = await openHttp(cluster.url);
+    const overHttp = () => stepHttp(cluster.url, { "openenv-session": header }, { amount: 1 });
     expect(await overHttp()).toMatchObject({ status: 200 });
-    const { sessions: listed } = await fetchAsOperator(`${fleet.url}/sessions`).then((answer) => answer.json());
+    const { sessions: listed } = await fetchAsOperator(`${cluster.url}/sessions`).then((answer) => answer.json());
     const ids = (listed as { session_id: string }[]).map(({ session_id }) => session_id);
     sessions[0]?.socket.send(step(BLOCKS));
     const lost = expect(env.step({ amount: 1 })).rejects.toMatchObject({
@@ -61,21 +61,21 @@ describe("a step that never returns, under openenv serve with its one worker", {
       outcome: "lost",
     });
     const answers = new Set<number | "late" | "refused">();
-    while (!answers.has("late")) answers.add(await askHealth(fleet.url));
+    while (!answers.has("late")) answers.add(await askHealth(cluster.url));
     answers.delete(200);
-    while (!answers.has(200)) answers.add(await askHealth(fleet.url));
+    while (!answers.has(200)) answers.add(await askHealth(cluster.url));
     expect(answers).toEqual(new Set(["late", 200]));
     for (const { socket } of sessions) expect((await socket.closed).code).toBe(1006);
     await lost;
     expect(await overHttp()).toMatchObject({ status: 404, body: { code: "SESSION_ERROR" } });
     await env.reset();
     expect((await env.step({ amount: 2 })).reward).toBe(2);
-    const [fresh] = await openAll(fleet.url, 1);
+    const [fresh] = await openAll(cluster.url, 1);
     expect(await fresh?.socket.ask(step(1))).toMatchObject({ data: { observation: { count: 1 } } });
     await fresh?.socket[Symbol.asyncDispose]();
 
-    await fleet.command.printed(/a worker was lost/);
-    const lines = linesOf(fleet.command);
+    await cluster.command.printed(/a worker was lost/);
+    const lines = linesOf(cluster.command);
     const [blocked] = lines.filter(({ msg }) => /a call blocks the event loop/.test(msg));
     expect(blocked).toMatchObject({ level: 50, environment: "where_env", call: "step", blockedMs: 2_000 });
     expect(ids.filter((id) => id.startsWith(`${blocked?.session}-`))).toHaveLength(1);
@@ -86,12 +86,12 @@ describe("a step that never returns, under openenv serve with its one worker", {
   });
 
   test("does not keep the server from ending by a signal", async () => {
-    const fleet = await startFleet({ SHUTDOWN_GRACE: "0.5" });
-    const [session] = await openAll(fleet.url, 1);
+    const cluster = await startCluster({ SHUTDOWN_GRACE: "0.5" });
+    const [session] = await openAll(cluster.url, 1);
     session?.socket.send(step(BLOCKS));
-    await fleet.command.printed(/a call blocks the event loop/);
-    await fleet[Symbol.asyncDispose]();
-    expect(await fleet.command.exited).toBe(0);
+    await cluster.command.printed(/a call blocks the event loop/);
+    await cluster[Symbol.asyncDispose]();
+    expect(await cluster.command.exited).toBe(0);
   });
 });
 
@@ -99,19 +99,19 @@ describe("a server that an operator has paused", { timeout: 120_000 }, () => {
   test.each(["1", "2"])(
     "opens no session when its blocked workers (%s) are replaced, for those that waited",
     async (WORKERS) => {
-      await using fleet = await startFleet({ WORKERS, WORKER_TIMEOUT: "6" });
+      await using cluster = await startCluster({ WORKERS, WORKER_TIMEOUT: "6" });
       // The system says which worker accepts a connection.
       const workers = new Map<number, TestSocket>();
       while (workers.size < Number(WORKERS)) {
-        for (const { socket, pid } of await openAll(fleet.url, 8)) workers.set(pid, socket);
+        for (const { socket, pid } of await openAll(cluster.url, 8)) workers.set(pid, socket);
       }
-      await fetchAsOperator(`${fleet.url}/sessions/pause`, {}, "POST");
+      await fetchAsOperator(`${cluster.url}/sessions/pause`, {}, "POST");
       for (const socket of workers.values()) socket.send(step(BLOCKS));
-      const blocked = () => linesOf(fleet.command).filter(({ msg }) => /a call blocks/.test(msg)).length;
+      const blocked = () => linesOf(cluster.command).filter(({ msg }) => /a call blocks/.test(msg)).length;
       await until(() => blocked() >= workers.size);
       // The system accepts these connections, and a worker that replaces another takes them as soon as it listens.
       const refusals = Array.from({ length: 40 }, async () => {
-        await using socket = await openTestSocket(`${fleet.url}/ws`);
+        await using socket = await openTestSocket(`${cluster.url}/ws`);
         return await socket.ask(RESET);
       });
       for (const refusal of await Promise.all(refusals)) {
@@ -119,25 +119,25 @@ describe("a server that an operator has paused", { timeout: 120_000 }, () => {
           data: { code: "CAPACITY_REACHED", message: expect.stringContaining("paused") },
         });
       }
-      const { sessions: left } = await fetchAsOperator(`${fleet.url}/sessions`).then((answer) => answer.json());
+      const { sessions: left } = await fetchAsOperator(`${cluster.url}/sessions`).then((answer) => answer.json());
       expect(left).toEqual([]);
-      expect(await askHealth(fleet.url)).toBe(503);
+      expect(await askHealth(cluster.url)).toBe(503);
     },
   );
 
   test("tells a worker that is being started, before it serves", async () => {
     await using project = await createProject();
-    await using fleet = await startFleet({ WORKERS: "2", TOLD: join(project.dir, "told") });
-    const sessions = await openAll(fleet.url, 8);
-    await project.write("told", "");
+    await using cluster = await startCluster({ WORKERS: "2", TOLD: join(project.dir, "reply") });
+    const sessions = await openAll(cluster.url, 8);
+    await project.write("reply", "");
     sessions[0]?.socket.send(step(ENDS));
-    await fleet.command.printed(/a worker was lost/);
-    const pause = async () => (await fetchAsOperator(`${fleet.url}/sessions/pause`, {}, "POST")).status;
-    const capacity = async () => (await fleet.capacity().catch(() => undefined))?.max_sessions;
+    await cluster.command.printed(/a worker was lost/);
+    const pause = async () => (await fetchAsOperator(`${cluster.url}/sessions/pause`, {}, "POST")).status;
+    const capacity = async () => (await cluster.capacity().catch(() => undefined))?.max_sessions;
     // It serves when it has been told; its module may listen too late for the first time.
     await until(async () => (await pause()) === 200 && (await capacity()) === 200);
     const refusals = Array.from({ length: 40 }, async () => {
-      await using socket = await openTestSocket(`${fleet.url}/ws`);
+      await using socket = await openTestSocket(`${cluster.url}/ws`);
       return await socket.ask(RESET);
     });
     for (const refusal of await Promise.all(refusals)) expect(refusal).toMatchObject({ type: "error" });
@@ -245,9 +245,9 @@ test("a blocked loop is ascribed to the view or the tasks that block it, not to 
 
 describe.skipIf(!existsSync("/proc/self/stat"))("a server with workers", { timeout: 180_000 }, () => {
   test("loses nothing when all of it is paused for longer than WORKER_TIMEOUT", async () => {
-    await using fleet = await startFleet({ WORKERS: "2", WORKER_TIMEOUT: "2" }, { detached: true });
-    const sessions = await openAll(fleet.url, 8);
-    const pids = processesOfGroup(fleet.command.process.pid as number);
+    await using cluster = await startCluster({ WORKERS: "2", WORKER_TIMEOUT: "2" }, { detached: true });
+    const sessions = await openAll(cluster.url, 8);
+    const pids = processesOfGroup(cluster.command.process.pid as number);
     expect(pids).toHaveLength(3);
     for (let pauses = 0; pauses < 2; pauses++) {
       for (const pid of pids) process.kill(pid, "SIGSTOP");
@@ -259,7 +259,7 @@ describe.skipIf(!existsSync("/proc/self/stat"))("a server with workers", { timeo
       expect(await socket.ask(step(1))).toMatchObject({ data: { observation: { count: 1 } } });
       await socket[Symbol.asyncDispose]();
     }
-    expect(linesOf(fleet.command).filter(({ level }) => level >= 50)).toEqual([]);
+    expect(linesOf(cluster.command).filter(({ level }) => level >= 50)).toEqual([]);
   });
 
   test("loses nothing when the clock is set, again and again", async () => {
@@ -272,14 +272,14 @@ describe.skipIf(!existsSync("/proc/self/stat"))("a server with workers", { timeo
       `,
     });
     const NODE_OPTIONS = `--import=${JSON.stringify(join(project.dir, "clock.mjs"))}`;
-    await using fleet = await startFleet({ WORKERS: "2", WORKER_TIMEOUT: "2", NODE_OPTIONS });
-    const sessions = await openAll(fleet.url, 8);
+    await using cluster = await startCluster({ WORKERS: "2", WORKER_TIMEOUT: "2", NODE_OPTIONS });
+    const sessions = await openAll(cluster.url, 8);
     await sleep(5_000);
     for (const { socket } of sessions) {
       expect(await socket.ask(step(1))).toMatchObject({ data: { observation: { count: 1 } } });
       await socket[Symbol.asyncDispose]();
     }
-    expect(linesOf(fleet.command).filter(({ level }) => level >= 50)).toEqual([]);
+    expect(linesOf(cluster.command).filter(({ level }) => level >= 50)).toEqual([]);
   });
 
   test.each([

@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from "vitest";
 import { fetchAsOperator, OPERATOR_TOKEN } from "../../test-support/operator.js";
-import { openAll, startFleet, step, until, untilAllKnow } from "../../test-support/servers/fleet.js";
+import { openAll, startCluster, step, until, untilAllKnow } from "../../test-support/servers/cluster.js";
 import type { ServerView } from "../protocol/web.js";
 
 /** A worker that does not answer within a second is silent in a view. */
@@ -8,10 +8,10 @@ const SOON = { timeout: 10_000, interval: 100 };
 
 describe("workers behind one address", () => {
   test("have their sessions sorted and searched as one list, the longest calls of all first", async () => {
-    await using fleet = await startFleet({ WORKERS: "2", MAX_CONCURRENT_ENVS: "4" });
+    await using cluster = await startCluster({ WORKERS: "2", MAX_CONCURRENT_ENVS: "4" });
     const view = async (query: string) =>
-      (await (await fetchAsOperator(`${fleet.url}/web/server?${query}`)).json()) as ServerView;
-    const players = await openAll(fleet.url, 6);
+      (await (await fetchAsOperator(`${cluster.url}/web/server?${query}`)).json()) as ServerView;
+    const players = await openAll(cluster.url, 6);
     // The player at each place has made as many steps.
     for (const [steps, { socket }] of players.entries()) {
       for (let made = 0; made < steps; made++) await socket.ask(step(1));
@@ -50,22 +50,22 @@ describe("workers behind one address", () => {
   }, 120_000);
 
   test("are reported as silent while a call blocks them, with their sessions", async () => {
-    await using fleet = await startFleet({ WORKERS: "2", MAX_CONCURRENT_ENVS: "4", WORKER_TIMEOUT: "60" });
+    await using cluster = await startCluster({ WORKERS: "2", MAX_CONCURRENT_ENVS: "4", WORKER_TIMEOUT: "60" });
     let seen: ServerView | undefined;
     // A connection may be one to the worker that is blocked.
     const look = async () => {
       const headers = { connection: "close", authorization: `Bearer ${OPERATOR_TOKEN}` };
       const signal = AbortSignal.timeout(5_000);
-      const response = await fetch(`${fleet.url}/web/server`, { headers, signal }).catch(() => undefined);
+      const response = await fetch(`${cluster.url}/web/server`, { headers, signal }).catch(() => undefined);
       seen = response?.ok ? ((await response.json()) as ServerView) : undefined;
       return `${seen?.workers.length} ${seen?.silent_workers.length}`;
     };
-    const players = await openAll(fleet.url, 6);
+    const players = await openAll(cluster.url, 6);
     const { pid, socket } = players[0] as (typeof players)[number];
     const own = players.filter((player) => player.pid === pid).length;
     expect(own).toBeLessThan(6);
     // A worker that is blocked does not report the sessions that it has just opened.
-    await untilAllKnow(fleet.url, { active_sessions: 6 });
+    await untilAllKnow(cluster.url, { active_sessions: 6 });
     socket.send(step(14));
     await until(async () => (await look()) === "1 1");
     expect(seen).toMatchObject({

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { createProject, startCommand } from "../../test-support/commands/command-line.js";
 import { openAndCutStream, useMcp } from "../../test-support/environments/mcp.js";
 import { OPERATOR_VARIABLES } from "../../test-support/operator.js";
-import { until, untilAllKnow } from "../../test-support/servers/fleet.js";
+import { until, untilAllKnow } from "../../test-support/servers/cluster.js";
 
 const { open } = useMcp();
 

@@ -1,5 +1,5 @@
 import type { SessionQuery } from "../protocol/session-query.js";
-import type { Load, ServerAbout } from "../session/registry/fleet.js";
+import type { ServerAbout, WorkerLoad } from "../session/registry/cluster.js";
 
 /** What is left of an upgrade request when its socket goes to another process. */
 export interface UpgradeEnvelope {
@@ -14,42 +14,42 @@ export interface UpgradeEnvelope {
 }
 
 /** One worker as the others know it. */
-export interface Member {
+export interface ClusterPeer {
   number: number;
-  load: Load;
+  load: WorkerLoad;
   /** Takes nothing new; what names one of its sessions still goes there. */
   retiring: boolean;
 }
 
 /**
- * What a worker is asked: `sessions` is answered with SessionInfo[], `report` with WorkerReport, of all FleetReport;
+ * What a worker is asked: `sessions` is answered with SessionInfo[], `report` with WorkerReport, of all ClusterReport;
  * `pause` when it is done.
  */
-export type Question =
+export type WorkerRequest =
   | { what: "sessions" }
   | { what: "report"; query: SessionQuery }
   | { what: "pause"; paused: boolean };
 
 export type WorkerMessage =
   /** From now on it gets what it is told. It asks for the port after that, and so gets it after what it has to know. */
-  | { type: "hears" }
+  | { type: "listening" }
   | { type: "ready"; about: ServerAbout }
   /** It cannot serve; `isConfig`: for a wrong setting or file. */
   | { type: "failed"; message: string; isConfig: boolean }
   /** Also the answer to a ping. `inUse`: sessions that a server that drains waits for. `taken`: sockets that this worker has been given for a new session, by which those on their way count. */
-  | { type: "load"; load: Load; inUse: number; taken: number }
+  | { type: "load"; load: WorkerLoad; inUse: number; taken: number }
   | { type: "upgrade"; envelope: UpgradeEnvelope }
-  | { type: "ask"; question: number; about: Question }
-  | { type: "told"; question: number; answer: unknown };
+  | { type: "request"; id: number; about: WorkerRequest }
+  | { type: "reply"; id: number; answer: unknown };
 
 export type SupervisorMessage =
   /** Asks for a sign of life. */
   | { type: "ping" }
-  | { type: "members"; members: Member[] }
+  | { type: "peers"; peers: ClusterPeer[] }
   /** `last` says that no other worker has room: take it or refuse it. */
-  | { type: "upgrade"; envelope: UpgradeEnvelope; last: boolean; members: Member[] }
-  | { type: "ask"; question: number; about: Question }
-  | { type: "told"; question: number; answer: unknown }
+  | { type: "upgrade"; envelope: UpgradeEnvelope; last: boolean; peers: ClusterPeer[] }
+  | { type: "request"; id: number; about: WorkerRequest }
+  | { type: "reply"; id: number; answer: unknown }
   | { type: "retire"; limitMs: number }
   | { type: "drain" }
   | { type: "reread-tokens" }

@@ -1,15 +1,15 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { leastLoaded, roomElsewhere, shouldGiveUp, surplus } from "./placement.js";
+import { leastLoaded, roomElsewhere, shouldHandOff, surplus } from "./placement.js";
 
 const load = (active: number, max = 1000, waiting = 0, unclaimed = 0) => ({
   active,
   max,
   waiting,
-  places: 1000,
+  queueSize: 1000,
   unclaimed,
 });
-const member = (number: number, active: number, max = 100, waiting = 0) => ({
+const peer = (number: number, active: number, max = 100, waiting = 0) => ({
   number,
   load: load(active, max, waiting),
   retiring: false,
@@ -17,9 +17,9 @@ const member = (number: number, active: number, max = 100, waiting = 0) => ({
 
 describe("placement", () => {
   test("one that is ahead passes on half of what it has too much, one that is about even nothing", () => {
-    expect(surplus(load(200), [member(1, 100, 1000)])).toBe(25);
-    expect(surplus(load(110), [member(1, 90, 1000)])).toBe(0);
-    expect(surplus(load(12), [member(1, 0, 1000)])).toBe(0);
+    expect(surplus(load(200), [peer(1, 100, 1000)])).toBe(25);
+    expect(surplus(load(110), [peer(1, 90, 1000)])).toBe(0);
+    expect(surplus(load(12), [peer(1, 0, 1000)])).toBe(0);
     expect(surplus(load(500), [])).toBe(0);
   });
 
@@ -29,7 +29,7 @@ describe("placement", () => {
         const loads = [...start];
         const average = loads.reduce((sum, active) => sum + active, 0) / loads.length;
         for (let news = 0; news < 64; news++) {
-          const seen = loads.map((active, number) => member(number, active, 100_000));
+          const seen = loads.map((active, number) => peer(number, active, 100_000));
           const passing = seen.map(({ number, load }) =>
             surplus(
               load,
@@ -38,7 +38,7 @@ describe("placement", () => {
           );
           passing.forEach((count, from) => {
             for (let i = 0; i < count; i++) {
-              const to = leastLoaded(loads.map((active, number) => member(number, active, 100_000)))?.number ?? from;
+              const to = leastLoaded(loads.map((active, number) => peer(number, active, 100_000)))?.number ?? from;
               loads[from] = (loads[from] ?? 0) - 1;
               loads[to] = (loads[to] ?? 0) + 1;
             }
@@ -50,39 +50,39 @@ describe("placement", () => {
   });
 
   test("a full one gives up a socket to one with room, and otherwise lets it wait where the line is short", () => {
-    const full = (waiting: number, places = 1000) => ({ ...load(100, 100, waiting), places });
-    expect(shouldGiveUp(full(0), [member(1, 5)])).toBe(true);
-    expect(shouldGiveUp(full(0), [member(1, 100)])).toBe(false);
-    expect(shouldGiveUp(full(200), [member(1, 100, 100, 20)])).toBe(true);
-    expect(shouldGiveUp(full(0, 0), [member(1, 100)])).toBe(true);
-    expect(shouldGiveUp(full(0, 0), [])).toBe(false);
+    const full = (waiting: number, queueSize = 1000) => ({ ...load(100, 100, waiting), queueSize });
+    expect(shouldHandOff(full(0), [peer(1, 5)])).toBe(true);
+    expect(shouldHandOff(full(0), [peer(1, 100)])).toBe(false);
+    expect(shouldHandOff(full(200), [peer(1, 100, 100, 20)])).toBe(true);
+    expect(shouldHandOff(full(0, 0), [peer(1, 100)])).toBe(true);
+    expect(shouldHandOff(full(0, 0), [])).toBe(false);
   });
 
   test("a full one that can make room takes a socket itself, unless another has room", () => {
     const idle = (active: number, unclaimed: number) => ({
-      ...member(1, active),
+      ...peer(1, active),
       load: load(active, 100, 0, unclaimed),
     });
-    const full = (unclaimed: number) => ({ ...load(100, 100, 0, unclaimed), places: 0 });
-    expect(shouldGiveUp(full(1), [idle(100, 1)])).toBe(false);
-    expect(shouldGiveUp(full(1), [idle(99, 0)])).toBe(true);
-    expect(roomElsewhere(full(0), [member(2, 100), idle(100, 1)])?.number).toBe(1);
+    const full = (unclaimed: number) => ({ ...load(100, 100, 0, unclaimed), queueSize: 0 });
+    expect(shouldHandOff(full(1), [idle(100, 1)])).toBe(false);
+    expect(shouldHandOff(full(1), [idle(99, 0)])).toBe(true);
+    expect(roomElsewhere(full(0), [peer(2, 100), idle(100, 1)])?.number).toBe(1);
     expect(roomElsewhere(full(1), [idle(100, 1)])).toBeUndefined();
-    expect(leastLoaded([member(2, 100), idle(100, 1)])?.number).toBe(1);
+    expect(leastLoaded([peer(2, 100), idle(100, 1)])?.number).toBe(1);
   });
 
   test("the next session goes where there is room and least to do, else to the shortest queue", () => {
-    expect(leastLoaded([member(1, 9), member(2, 3), member(3, 7)])?.number).toBe(2);
-    expect(leastLoaded([member(1, 100), member(2, 99)])?.number).toBe(2);
-    expect(leastLoaded([member(1, 100, 100, 3), member(2, 100, 100, 1)])?.number).toBe(2);
+    expect(leastLoaded([peer(1, 9), peer(2, 3), peer(3, 7)])?.number).toBe(2);
+    expect(leastLoaded([peer(1, 100), peer(2, 99)])?.number).toBe(2);
+    expect(leastLoaded([peer(1, 100, 100, 3), peer(2, 100, 100, 1)])?.number).toBe(2);
     expect(leastLoaded([])).toBeUndefined();
   });
 
   test("never names a full worker while another has room", () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 0, max: 4 }), { minLength: 1, maxLength: 8 }), (loads) => {
-        const members = loads.map((active, number) => member(number, active, 4));
-        const chosen = leastLoaded(members);
+        const peers = loads.map((active, number) => peer(number, active, 4));
+        const chosen = leastLoaded(peers);
         return chosen !== undefined && (chosen.load.active < 4 || loads.every((active) => active === 4));
       }),
     );

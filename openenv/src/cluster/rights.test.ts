@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { rpc, useMcp } from "../../test-support/environments/mcp.js";
-import { startFleet } from "../../test-support/servers/fleet.js";
+import { startCluster } from "../../test-support/servers/cluster.js";
 import { openTestSocket } from "../../test-support/sockets/socket.js";
 
 const { open } = useMcp();
@@ -15,8 +15,8 @@ const TRIES = 8;
 
 test("workers ask the peer for its token, wherever its session lives", { timeout: 120_000 }, async () => {
   const env = { WORKERS: "2", OPENENV_MODE: "production", OPENENV_ORCHESTRATOR_TOKEN: "secret" };
-  await using fleet = await startFleet(env);
-  const { url } = fleet;
+  await using cluster = await startCluster(env);
+  const { url } = cluster;
 
   await using agent = await openTestSocket(`${url}/ws`);
   const created = await agent.ask({ type: "mcp", data: { ...rpc, method: "openenv/session/create" } });

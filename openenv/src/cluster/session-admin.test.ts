@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { fetchAsOperator, OPERATOR_TOKEN, OPERATOR_VARIABLES } from "../../test-support/operator.js";
-import { openAll, RESET, startFleet, step, until } from "../../test-support/servers/fleet.js";
+import { openAll, RESET, startCluster, step, until } from "../../test-support/servers/cluster.js";
 import { openTestSocket } from "../../test-support/sockets/socket.js";
 
 const headers = { connection: "close", authorization: `Bearer ${OPERATOR_TOKEN}` };
@@ -8,8 +8,8 @@ const headers = { connection: "close", authorization: `Bearer ${OPERATOR_TOKEN}`
 const TRIES = 12;
 
 test("an operator ends a session and pauses the server, whichever worker is asked", { timeout: 180_000 }, async () => {
-  await using fleet = await startFleet({ ...OPERATOR_VARIABLES, WORKERS: "2", SHUTDOWN_DRAIN: "60" });
-  const { url } = fleet;
+  await using cluster = await startCluster({ ...OPERATOR_VARIABLES, WORKERS: "2", SHUTDOWN_DRAIN: "60" });
+  const { url } = cluster;
   const opened = await openAll(url, 6);
   let sessions: { session_id: string }[] = [];
   // A worker that does not answer in a second is left out.
@@ -38,9 +38,9 @@ test("an operator ends a session and pauses the server, whichever worker is aske
   expect(await health()).toEqual(new Set([503]));
   for (let i = 0; i < TRIES; i++) expect(await first()).toMatchObject({ data: { code: "CAPACITY_REACHED" } });
   // Workers that are started meanwhile are paused as well.
-  fleet.command.process.kill("SIGHUP");
+  cluster.command.process.kill("SIGHUP");
   const { socket } = opened[answers.findIndex((answer) => answer !== "ended")] as (typeof opened)[number];
-  await fleet.command.printed(/replacing the workers/);
+  await cluster.command.printed(/replacing the workers/);
   await until(async () => !(await health()).has(200));
   for (let i = 0; i < TRIES; i++) expect(await first()).toMatchObject({ data: { code: "CAPACITY_REACHED" } });
   expect(await socket.ask(step(1))).toMatchObject({ type: "observation" });

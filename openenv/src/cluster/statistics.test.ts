@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from "vitest";
 import { fetchAsOperator } from "../../test-support/operator.js";
-import { openAll, startFleet, step, until } from "../../test-support/servers/fleet.js";
+import { openAll, startCluster, step, until } from "../../test-support/servers/cluster.js";
 import type { ServerView } from "../protocol/web.js";
 
 /** A worker that does not answer within a second is silent in a view. */
@@ -8,9 +8,9 @@ const SOON = { timeout: 10_000, interval: 100 };
 
 describe("workers behind one address", () => {
   test("are watched together, whichever of them is asked", async () => {
-    await using fleet = await startFleet({ WORKERS: "2", MAX_CONCURRENT_ENVS: "4", QUEUE_SIZE: "3" });
-    const view = async () => (await (await fetchAsOperator(`${fleet.url}/web/server`)).json()) as ServerView;
-    const players = await openAll(fleet.url, 6);
+    await using cluster = await startCluster({ WORKERS: "2", MAX_CONCURRENT_ENVS: "4", QUEUE_SIZE: "3" });
+    const view = async () => (await (await fetchAsOperator(`${cluster.url}/web/server`)).json()) as ServerView;
+    const players = await openAll(cluster.url, 6);
     for (const { socket } of players) for (let i = 0; i < 5; i++) await socket.ask(step(1));
     await players[0]?.socket.ask({ type: "step", data: {} });
     const look = async () => {
@@ -33,7 +33,7 @@ describe("workers behind one address", () => {
     };
     for (let asked = 0; asked < 4; asked++) await vi.waitFor(look, SOON);
     await vi.waitFor(async () => {
-      const text = await (await fetchAsOperator(`${fleet.url}/metrics`)).text();
+      const text = await (await fetchAsOperator(`${cluster.url}/metrics`)).text();
       const steps = [...text.matchAll(/^openenv_steps_total\{worker="(\d+)"\} (\d+)$/gm)];
       expect(steps.map(([, worker]) => worker)).toEqual(["0", "1"]);
       expect(steps.reduce((sum, [, , count]) => sum + Number(count), 0)).toBe(30);
@@ -43,9 +43,9 @@ describe("workers behind one address", () => {
   }, 120_000);
 
   test("are told of when they are lost and replaced", async () => {
-    await using fleet = await startFleet({ WORKERS: "2", MAX_CONCURRENT_ENVS: "4" });
-    const view = async () => (await (await fetchAsOperator(`${fleet.url}/web/server`)).json()) as ServerView;
-    const [player] = await openAll(fleet.url, 1);
+    await using cluster = await startCluster({ WORKERS: "2", MAX_CONCURRENT_ENVS: "4" });
+    const view = async () => (await (await fetchAsOperator(`${cluster.url}/web/server`)).json()) as ServerView;
+    const [player] = await openAll(cluster.url, 1);
     player?.socket.send(step(13));
     await player?.socket.closed;
     await until(async () => {
@@ -61,7 +61,7 @@ describe("workers behind one address", () => {
       expect(errors).toEqual({});
     }, SOON);
     await vi.waitFor(async () => {
-      const text = await (await fetchAsOperator(`${fleet.url}/metrics`)).text();
+      const text = await (await fetchAsOperator(`${cluster.url}/metrics`)).text();
       expect(text).toContain("openenv_worker_restarts_total 1");
     }, SOON);
   }, 120_000);

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { createProject, startCommand } from "../../test-support/commands/command-line.js";
 import { findFreePort } from "../../test-support/free-port.js";
-import { RESET, until, WHERE } from "../../test-support/servers/fleet.js";
+import { RESET, until, WHERE } from "../../test-support/servers/cluster.js";
 import { openTestSocket } from "../../test-support/sockets/socket.js";
 
 const SECOND_HANGS = `

@@ -5,7 +5,7 @@ import { listenProblem } from "../server/lifecycle/listen-problem.js";
 import { onSignals } from "../server/lifecycle/signals.js";
 import { createLogger } from "../server/logging/logger.js";
 import type { RunningServer, ServeOptions } from "../server/types.js";
-import type { ServerAbout } from "../session/registry/fleet.js";
+import type { ServerAbout } from "../session/registry/cluster.js";
 import { serverUrl } from "../util/text/http-url.js";
 import { Supervisor, type WorkerProgram } from "./supervisor.js";
 

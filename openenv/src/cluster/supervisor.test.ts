@@ -50,7 +50,7 @@ test("a socket that no worker can take is refused with 503", async () => {
 });
 
 test("one that has served is replaced after a while that grows up to half a second", async () => {
-  // It is told of the members once it is ready.
+  // It is told of the peers once it is ready.
   await runAsWorker(`
     process.on("message", () => process.exit(1));
     process.send({ type: "ready" });

@@ -6,16 +6,16 @@ import { ConfigError } from "../errors.js";
 import type { ServerCapacityStatus, SessionInfo } from "../protocol/http.js";
 import type { SessionQuery } from "../protocol/session-query.js";
 import { quietFor } from "../server/lifecycle/drain.js";
-import { refuseUpgrade } from "../server/websocket/refuse-upgrade.js";
+import { rejectUpgrade } from "../server/websocket/reject-upgrade.js";
 import { totalCapacity } from "../session/registry/capacity.js";
-import type { ServerAbout } from "../session/registry/fleet.js";
-import type { FleetReport, WorkerReport } from "../session/statistics/worker-report.js";
+import type { ServerAbout } from "../session/registry/cluster.js";
+import type { ClusterReport, WorkerReport } from "../session/statistics/worker-report.js";
 import type { Log } from "../util/log.js";
-import { Losses } from "./losses.js";
-import { type Member, type Question, socketPath, type UpgradeEnvelope } from "./messages.js";
+import { type ClusterPeer, socketPath, type UpgradeEnvelope, type WorkerRequest } from "./messages.js";
 import { leastLoaded } from "./placement.js";
+import { RestartBackoff } from "./restart-backoff.js";
 import { chooseFolder } from "./socket-folder.js";
-import { type WorkerNews, WorkerProcess } from "./worker-process.js";
+import { type WorkerEvent, WorkerProcess } from "./worker-process.js";
 
 export interface SupervisorOptions {
   workers: number;
@@ -36,7 +36,7 @@ export interface WorkerProgram {
   args: string[];
 }
 
-const MEMBERS_MS = 20;
+const PEERS_MS = 20;
 /** Between pings, at most. */
 const PING_MS = 500;
 /** What a worker gets beside its sessions' time before it is killed. */
@@ -52,8 +52,8 @@ export class Supervisor {
   readonly #folder = chooseFolder();
   #about: ServerAbout | undefined;
   #numbers = 0;
-  readonly #losses = new Losses();
-  #membersDue = false;
+  readonly #backoff = new RestartBackoff();
+  #peersDue = false;
   #draining = false;
   #paused = false;
   #replacing: Promise<void> | undefined;
@@ -90,7 +90,7 @@ export class Supervisor {
   }
 
   capacity(): ServerCapacityStatus {
-    return totalCapacity(this.#taking().map(({ load }) => load));
+    return totalCapacity(this.#accepting().map(({ load }) => load));
   }
 
   /** The sessions of all workers; one that does not answer in a second is left out. */
@@ -99,7 +99,7 @@ export class Supervisor {
   }
 
   /** What all workers have to say; one that does not answer in a second is silent. */
-  async reports(query: SessionQuery): Promise<FleetReport> {
+  async reports(query: SessionQuery): Promise<ClusterReport> {
     const serving = [...this.#workers.values()].filter(({ state }) => state === "ready" || state === "hung");
     const reports = (await this.#askAll({ what: "report", query })) as WorkerReport[];
     const answered = new Set(reports.map(({ worker }) => worker.worker));
@@ -107,8 +107,8 @@ export class Supervisor {
     return {
       reports,
       silent: silent.map((worker) => worker.silence()),
-      restarts: this.#losses.count,
-      lost: this.#losses.told,
+      restarts: this.#backoff.count,
+      lost: this.#backoff.recent,
     };
   }
 
@@ -118,7 +118,7 @@ export class Supervisor {
    */
   replaceAll(): Promise<void> {
     // The old workers serve their sessions for a while: they must not accept a token that was withdrawn.
-    for (const worker of this.#workers.values()) worker.tell({ type: "reread-tokens" });
+    for (const worker of this.#workers.values()) worker.send({ type: "reread-tokens" });
     this.#replacing ??= this.#replaceStaying().finally(() => {
       this.#replacing = undefined;
     });
@@ -136,8 +136,8 @@ export class Supervisor {
         return;
       }
       old.retiring = true;
-      this.#tellMembers();
-      old.tell({ type: "retire", limitMs: Math.max(this.#options.drainMs, this.#options.graceMs) });
+      this.#sendPeers();
+      old.send({ type: "retire", limitMs: Math.max(this.#options.drainMs, this.#options.graceMs) });
     }
   }
 
@@ -146,9 +146,9 @@ export class Supervisor {
     const deadline = performance.now() + this.#options.drainMs;
     const isInUse = (): boolean => [...this.#workers.values()].some(({ inUse }) => inUse > 0);
     this.#draining = true;
-    for (const worker of this.#workers.values()) worker.tell({ type: "drain" });
+    for (const worker of this.#workers.values()) worker.send({ type: "drain" });
     const isQuiet = quietFor(this.#options.drainMs);
-    while (!isQuiet(isInUse()) && !this.#closing && performance.now() < deadline) await sleep(MEMBERS_MS);
+    while (!isQuiet(isInUse()) && !this.#closing && performance.now() < deadline) await sleep(PEERS_MS);
     if (this.#closing) return;
     const limitMs = Math.max(0, deadline - performance.now());
     await this.#end({ type: "retire", limitMs }, limitMs);
@@ -172,7 +172,7 @@ export class Supervisor {
       this.#numbers++,
       { folder: this.#folder, port: this.#options.port },
       {
-        message: (from, message, socket) => this.#hear(from, message, socket),
+        message: (from, message, socket) => this.#onMessage(from, message, socket),
         exit: (from, reason, served) => this.#lose(from, reason, served),
       },
     );
@@ -180,38 +180,36 @@ export class Supervisor {
     return worker;
   }
 
-  #hear(from: WorkerProcess, message: WorkerNews, socket: Socket | undefined): void {
+  #onMessage(from: WorkerProcess, message: WorkerEvent, socket: Socket | undefined): void {
     switch (message.type) {
-      case "hears":
-        if (this.#paused) void from.ask({ what: "pause", paused: true });
+      case "listening":
+        if (this.#paused) void from.request({ what: "pause", paused: true });
         return;
       case "ready":
         from.state = "ready";
         this.#about ??= message.about;
-        if (this.#draining) from.tell({ type: "drain" });
-        this.#tellMembers();
-        if (this.#taking().length >= this.#options.workers) this.#started?.resolve();
+        if (this.#draining) from.send({ type: "drain" });
+        this.#sendPeers();
+        if (this.#accepting().length >= this.#options.workers) this.#started?.resolve();
         return;
       case "failed":
-        this.#hearFailure(from, message);
+        this.#onFailure(from, message);
         return;
       case "load":
-        from.heard(message);
-        this.#tellMembersSoon();
+        from.onLoad(message);
+        this.#sendPeersSoon();
         return;
       case "upgrade":
         if (socket !== undefined) this.#place(message.envelope, socket);
         return;
-      case "ask":
-        void this.#answer(message.about).then((answer) =>
-          from.tell({ type: "told", question: message.question, answer }),
-        );
+      case "request":
+        void this.#answer(message.about).then((answer) => from.send({ type: "reply", id: message.id, answer }));
         return;
     }
   }
 
   /** Before all workers serve it ends the start; later the next one is tried. */
-  #hearFailure({ number }: WorkerProcess, { message, isConfig }: Extract<WorkerNews, { type: "failed" }>): void {
+  #onFailure({ number }: WorkerProcess, { message, isConfig }: Extract<WorkerEvent, { type: "failed" }>): void {
     if (this.#started !== undefined) {
       this.#started.reject(isConfig ? new ConfigError(message) : new Error(message));
     } else if (!this.#closing) {
@@ -221,30 +219,30 @@ export class Supervisor {
 
   /** Finds the worker for a socket that another could not or should not serve. */
   #place(envelope: UpgradeEnvelope, socket: Socket): void {
-    const members = this.#members();
-    const taking = this.#taking();
+    const peers = this.#peers();
+    const taking = this.#accepting();
     const untried = taking.filter(({ number }) => !envelope.tried.includes(number));
-    const owner = members.find(({ number }) => number === envelope.owner);
+    const owner = peers.find(({ number }) => number === envelope.owner);
     const chosen = owner ?? leastLoaded(untried.length > 0 ? untried : taking);
     const worker = chosen && this.#workers.get(chosen.number);
     if (chosen === undefined || worker === undefined) {
-      refuseUpgrade(socket, "503 Service Unavailable", "no worker can take a connection: try again later");
+      rejectUpgrade(socket, "503 Service Unavailable", "no worker can take a connection: try again later");
       return;
     }
-    worker.give({ type: "upgrade", envelope, last: untried.length === 0, members }, socket);
+    worker.handOver({ type: "upgrade", envelope, last: untried.length === 0, peers }, socket);
   }
 
   #lose(worker: WorkerProcess, reason: string, served: boolean): void {
     this.#workers.delete(worker.number);
     // One that was killed has left it behind.
     void rm(socketPath(this.#folder, worker.number), { force: true });
-    this.#tellMembers();
+    this.#sendPeers();
     if (this.#closing || worker.retiring) return;
     if (this.#started !== undefined) {
       this.#started.reject(new ConfigError(`A worker ended before it served (${reason}); its output says why.`));
       return;
     }
-    const delay = this.#losses.add(worker, reason, served);
+    const delay = this.#backoff.add(worker, reason, served);
     const lost = { worker: worker.number, reason, sessions: worker.load.active, delay };
     this.#options.log.error(lost, "a worker was lost and is replaced");
     setTimeout(() => {
@@ -275,7 +273,7 @@ export class Supervisor {
   /** Kills it when another one listens: the port stays open meanwhile, and who connects waits instead of being refused. */
   async #replace(hung: WorkerProcess): Promise<void> {
     hung.state = "hung";
-    this.#tellMembers();
+    this.#sendPeers();
     if (!this.#closing && !hung.retiring) await this.#startOne();
     hung.kill();
   }
@@ -287,28 +285,28 @@ export class Supervisor {
     return fresh;
   }
 
-  #members(): Member[] {
+  #peers(): ClusterPeer[] {
     const ready = [...this.#workers.values()].filter(({ state }) => state === "ready");
     return ready.map(({ number, load, retiring }) => ({ number, load, retiring }));
   }
 
-  #taking(): Member[] {
-    return this.#members().filter(({ retiring }) => !retiring);
+  #accepting(): ClusterPeer[] {
+    return this.#peers().filter(({ retiring }) => !retiring);
   }
 
-  #tellMembersSoon(): void {
-    if (this.#membersDue) return;
-    this.#membersDue = true;
-    setTimeout(() => this.#tellMembers(), MEMBERS_MS).unref();
+  #sendPeersSoon(): void {
+    if (this.#peersDue) return;
+    this.#peersDue = true;
+    setTimeout(() => this.#sendPeers(), PEERS_MS).unref();
   }
 
-  #tellMembers(): void {
-    this.#membersDue = false;
-    const members = this.#members();
-    for (const worker of this.#workers.values()) worker.tell({ type: "members", members });
+  #sendPeers(): void {
+    this.#peersDue = false;
+    const peers = this.#peers();
+    for (const worker of this.#workers.values()) worker.send({ type: "peers", peers });
   }
 
-  #answer(about: Question): Promise<unknown> {
+  #answer(about: WorkerRequest): Promise<unknown> {
     switch (about.what) {
       case "sessions":
         return this.sessions();
@@ -320,9 +318,9 @@ export class Supervisor {
     }
   }
 
-  async #askAll(about: Question, states: WorkerProcess["state"][] = ["ready"]): Promise<unknown[]> {
+  async #askAll(about: WorkerRequest, states: WorkerProcess["state"][] = ["ready"]): Promise<unknown[]> {
     const asked = [...this.#workers.values()].filter(({ state }) => states.includes(state));
-    const answers = await Promise.all(asked.map((worker) => worker.ask(about)));
+    const answers = await Promise.all(asked.map((worker) => worker.request(about)));
     return answers.filter((answer) => answer !== undefined);
   }
 }

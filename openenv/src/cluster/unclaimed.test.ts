@@ -3,14 +3,14 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { createProject } from "../../test-support/commands/command-line.js";
 import { fetchAsOperator } from "../../test-support/operator.js";
-import { openAll, RESET, startFleet, until, untilAllKnow } from "../../test-support/servers/fleet.js";
+import { openAll, RESET, startCluster, until, untilAllKnow } from "../../test-support/servers/cluster.js";
 import { openTestSocket } from "../../test-support/sockets/socket.js";
 
 test("workers close sockets that stay silent for clients that need their slots, and only then", {
   timeout: 120_000,
 }, async () => {
-  await using fleet = await startFleet({ WORKERS: "2", MAX_CONCURRENT_ENVS: "2" });
-  const { url } = fleet;
+  await using cluster = await startCluster({ WORKERS: "2", MAX_CONCURRENT_ENVS: "2" });
+  const { url } = cluster;
   const [busy] = await openAll(url, 1);
   const silent = await Promise.all(Array.from({ length: 3 }, () => openTestSocket(`${url}/ws`)));
   const closed: { code: number }[] = [];
@@ -33,9 +33,9 @@ test("workers close sockets that stay silent for clients that need their slots, 
 test("workers count no session of POST /reset as load until it is used, and one of openenv/session/create at once", {
   timeout: 120_000,
 }, async () => {
-  await using fleet = await startFleet({ WORKERS: "2", MAX_CONCURRENT_ENVS: "2" });
+  await using cluster = await startCluster({ WORKERS: "2", MAX_CONCURRENT_ENVS: "2" });
   const post = async (path: string, body: object, session?: string): Promise<string> => {
-    const answer = await fetch(fleet.url + path, {
+    const answer = await fetch(cluster.url + path, {
       method: "POST",
       headers: {
         "content-type": "application/json",
@@ -49,7 +49,7 @@ test("workers count no session of POST /reset as load until it is used, and one 
   };
   /** Sessions and how many of them are in use; undefined while a worker does not answer in time. */
   const count = async (): Promise<[sessions: number, inUse: number] | undefined> => {
-    const text = await (await fetchAsOperator(`${fleet.url}/metrics`)).text();
+    const text = await (await fetchAsOperator(`${cluster.url}/metrics`)).text();
     const gauge = (name: string): number[] =>
       [...text.matchAll(new RegExp(`^${name}\\{worker="\\d+"\\} (\\d+)$`, "gm"))].map(([, value]) => Number(value));
     const [all, unclaimed] = [gauge("openenv_sessions"), gauge("openenv_sessions_unclaimed")].map((values) =>
@@ -60,10 +60,10 @@ test("workers count no session of POST /reset as load until it is used, and one 
 
   let last = "";
   for (let i = 0; i < 8; i++) last = await post("/reset", {});
-  await untilAllKnow(fleet.url, { available_slots: 4, is_at_capacity: false });
+  await untilAllKnow(cluster.url, { available_slots: 4, is_at_capacity: false });
   await expect.poll(count).toEqual([expect.toSatisfy((sessions: number) => sessions > 1), 0]);
   await post("/step", { action: { amount: 1 } }, last);
-  await untilAllKnow(fleet.url, { available_slots: 3, is_at_capacity: false });
+  await untilAllKnow(cluster.url, { available_slots: 3, is_at_capacity: false });
   await expect.poll(count).toEqual([expect.any(Number), 1]);
 
   const create = { jsonrpc: "2.0", id: 1, method: "openenv/session/create", params: {} };
@@ -71,7 +71,7 @@ test("workers count no session of POST /reset as load until it is used, and one 
     await post("/mcp", create);
     return (await count())?.[1] === 4;
   });
-  await untilAllKnow(fleet.url, { available_slots: 0, is_at_capacity: true });
+  await untilAllKnow(cluster.url, { available_slots: 0, is_at_capacity: true });
 });
 
 /** For a process and what it starts, 300 s and more have passed once the file is there. */
@@ -88,9 +88,9 @@ test("every worker knows of an HTTP session in another that has been idle for lo
 }, async () => {
   await using project = await createProject();
   const later = join(project.dir, "later");
-  await using fleet = await startFleet({ WORKERS: "2", MAX_CONCURRENT_ENVS: "1", NODE_OPTIONS: passWith(later) });
+  await using cluster = await startCluster({ WORKERS: "2", MAX_CONCURRENT_ENVS: "1", NODE_OPTIONS: passWith(later) });
   const request = async (path: string, session?: string): Promise<string> => {
-    const answer = await fetch(`${fleet.url}${path}`, {
+    const answer = await fetch(`${cluster.url}${path}`, {
       method: path === "/state" ? "GET" : "POST",
       // Another connection each time, which any worker may accept.
       headers: { connection: "close", ...(session && { "openenv-session": session }) },
@@ -100,15 +100,15 @@ test("every worker knows of an HTTP session in another that has been idle for lo
   };
   const [first, second] = [await request("/reset"), await request("/reset")];
   for (const session of [first, second]) await request("/state", session);
-  await untilAllKnow(fleet.url, { available_slots: 0 });
+  await untilAllKnow(cluster.url, { available_slots: 0 });
   expect(await request("/reset")).toBe("none");
 
   await writeFile(later, "");
-  await untilAllKnow(fleet.url, { available_slots: 2 });
+  await untilAllKnow(cluster.url, { available_slots: 2 });
   await request("/state", first);
   const prefix = second.split("-")[0];
   for (let i = 0; i < 4; i++) {
-    await untilAllKnow(fleet.url, { available_slots: 1 });
+    await untilAllKnow(cluster.url, { available_slots: 1 });
     expect(await request("/reset")).toMatch(new RegExp(`^${prefix}-`));
   }
 });

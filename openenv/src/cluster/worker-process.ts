@@ -1,47 +1,47 @@
 import cluster, { type Worker } from "node:cluster";
 import type { Socket } from "node:net";
 import type { ServerViewSilentWorker } from "../protocol/web.js";
-import type { Load } from "../session/registry/fleet.js";
+import type { WorkerLoad } from "../session/registry/cluster.js";
 import {
   opensSession,
-  type Question,
   type SupervisorMessage,
   WORKER_NUMBER,
   WORKER_PORT,
   WORKER_SOCKETS,
   type WorkerMessage,
+  type WorkerRequest,
 } from "./messages.js";
 import { stillSocket } from "./still-socket.js";
 
 /** What a worker says by itself. */
-export type WorkerNews = Exclude<WorkerMessage, { type: "told" }>;
+export type WorkerEvent = Exclude<WorkerMessage, { type: "reply" }>;
 
 export interface WorkerHandlers {
-  message(worker: WorkerProcess, message: WorkerNews, socket: Socket | undefined): void;
+  message(worker: WorkerProcess, message: WorkerEvent, socket: Socket | undefined): void;
   /** `served`: it was ready once. */
   exit(worker: WorkerProcess, reason: string, served: boolean): void;
 }
 
-const ASK_LIMIT_MS = 1_000;
+const REQUEST_LIMIT_MS = 1_000;
 
 /** One worker as its supervisor holds it. */
 export class WorkerProcess {
   readonly number: number;
   readonly startedAt = performance.now();
-  #told: Load = { active: 0, unclaimed: 0, max: 0, waiting: 0, places: 0 };
+  #reported: WorkerLoad = { active: 0, unclaimed: 0, max: 0, waiting: 0, queueSize: 0 };
   #inUse = 0;
   /** Sockets that were given to it, and those it has said that it took. */
-  #given = 0;
-  #taken = 0;
+  #handedOver = 0;
+  #accepted = 0;
   /** `hung`: it answers no ping and will be killed; its sessions are lost. */
   state: "starting" | "ready" | "hung" | "gone" = "starting";
   /** Takes nothing new and is not replaced when it ends. */
   retiring = false;
   readonly #worker: Worker;
-  #unheard = 0;
-  #heardAt = performance.now();
-  #asked = 0;
-  readonly #questions = new Map<number, (answer: unknown) => void>();
+  #unanswered = 0;
+  #lastMessageAt = performance.now();
+  #lastRequest = 0;
+  readonly #requests = new Map<number, (answer: unknown) => void>();
   readonly #gone: Promise<void>;
 
   constructor(number: number, place: { folder: string; port: number }, handlers: WorkerHandlers) {
@@ -52,9 +52,9 @@ export class WorkerProcess {
       [WORKER_PORT]: String(place.port),
     });
     this.#worker.on("message", (message: WorkerMessage, socket?: Socket) => {
-      this.#unheard = 0;
-      this.#heardAt = performance.now();
-      if (message.type === "told") this.#questions.get(message.question)?.(message.answer);
+      this.#unanswered = 0;
+      this.#lastMessageAt = performance.now();
+      if (message.type === "reply") this.#requests.get(message.id)?.(message.answer);
       else handlers.message(this, message, socket);
     });
     this.#gone = new Promise((resolve) => {
@@ -73,56 +73,56 @@ export class WorkerProcess {
   }
 
   /** With the sockets that are on their way to it. */
-  get load(): Load {
-    return { ...this.#told, active: this.#told.active + this.#given - this.#taken };
+  get load(): WorkerLoad {
+    return { ...this.#reported, active: this.#reported.active + this.#handedOver - this.#accepted };
   }
 
   /** Sessions that are used or waited for, with the sockets that are on their way to it. */
   get inUse(): number {
-    return this.#inUse + this.#given - this.#taken;
+    return this.#inUse + this.#handedOver - this.#accepted;
   }
 
   /** What is known of it while it does not answer. */
   silence(): ServerViewSilentWorker {
     const { active, max } = this.load;
-    const silent_s = (performance.now() - this.#heardAt) / 1000;
+    const silent_s = (performance.now() - this.#lastMessageAt) / 1000;
     return { worker: this.number, pid: this.#worker.process.pid ?? 0, sessions: active, max_sessions: max, silent_s };
   }
 
-  heard({ load, inUse, taken }: Extract<WorkerMessage, { type: "load" }>): void {
-    this.#told = load;
+  onLoad({ load, inUse, taken }: Extract<WorkerMessage, { type: "load" }>): void {
+    this.#reported = load;
     this.#inUse = inUse;
-    this.#taken = taken;
+    this.#accepted = taken;
   }
 
-  give(message: Extract<SupervisorMessage, { type: "upgrade" }>, socket: Socket): void {
-    if (opensSession(message)) this.#given++;
-    this.tell(message, socket);
+  handOver(message: Extract<SupervisorMessage, { type: "upgrade" }>, socket: Socket): void {
+    if (opensSession(message)) this.#handedOver++;
+    this.send(message, socket);
   }
 
-  tell(message: SupervisorMessage, socket?: Socket): void {
+  send(message: SupervisorMessage, socket?: Socket): void {
     if (this.#worker.isConnected()) this.#worker.send(message, socket && stillSocket(socket), () => {});
     else socket?.destroy();
   }
 
   /** Asks for a sign of life. Returns how many times in a row that was asked and nothing has come. */
   ping(): number {
-    if (this.#unheard === 0 && this.state === "ready") this.tell({ type: "ping" });
-    return this.#unheard++;
+    if (this.#unanswered === 0 && this.state === "ready") this.send({ type: "ping" });
+    return this.#unanswered++;
   }
 
   /** Undefined when no answer comes in a second. */
-  ask(about: Question): Promise<unknown> {
-    const question = ++this.#asked;
+  request(about: WorkerRequest): Promise<unknown> {
+    const id = ++this.#lastRequest;
     return new Promise((resolve) => {
       const done = (answer?: unknown): void => {
         clearTimeout(timer);
-        this.#questions.delete(question);
+        this.#requests.delete(id);
         resolve(answer);
       };
-      const timer = setTimeout(done, ASK_LIMIT_MS);
-      this.#questions.set(question, done);
-      this.tell({ type: "ask", question, about });
+      const timer = setTimeout(done, REQUEST_LIMIT_MS);
+      this.#requests.set(id, done);
+      this.send({ type: "request", id, about });
     });
   }
 
@@ -130,7 +130,7 @@ export class WorkerProcess {
   async end(how: Extract<SupervisorMessage, { type: "retire" | "stop" }>, limitMs: number): Promise<void> {
     // One that does not serve yet does not listen to messages either.
     if (this.state === "starting") this.kill();
-    else this.tell(how);
+    else this.send(how);
     const timer = setTimeout(() => this.kill(), limitMs);
     await this.#gone;
     clearTimeout(timer);

@@ -3,8 +3,8 @@ import type { ClientMessage, JsonObject, ServerMessage } from "../protocol/messa
 import { BodyFields } from "../server/http/fields.js";
 import { knownSession } from "../server/http/http-session.js";
 import { sendInvalid, sendJson } from "../server/http/respond.js";
-import { type Exchange, type Route, withBody } from "../server/http/router.js";
-import { atOwner, cancelledWith, forwardToRoom, send, withThrowaway } from "../server/routes/control.js";
+import { type RequestContext, type Route, withBody } from "../server/http/router.js";
+import { atOwner, cancelledWith, forwardToRoom, send, withEphemeralSession } from "../server/routes/control.js";
 import { renderMetadata } from "../server/routes/metadata.js";
 import type { Session } from "../session/session.js";
 import { isObject } from "../util/is-object.js";
@@ -19,44 +19,44 @@ export const WEB_UI_ROUTES: Readonly<Record<string, Route>> = {
 };
 
 /** As `/metadata`, with the README that the web interface shows. */
-async function metadata({ response, context }: Exchange): Promise<void> {
+async function metadata({ response, context }: RequestContext): Promise<void> {
   const body = await renderMetadata(context.runtime.definition);
   sendJson(response, 200, { ...body, readme_content: context.web?.readme ?? null });
 }
 
-function reset(exchange: Exchange): Promise<void> {
-  return withBody(exchange, (body = {}, text) => play(exchange, text, { type: "reset", data: body }));
+function reset(ctx: RequestContext): Promise<void> {
+  return withBody(ctx, (body = {}, text) => play(ctx, text, { type: "reset", data: body }));
 }
 
-function step(exchange: Exchange): Promise<void> {
-  return withBody(exchange, async (body = {}, text) => {
+function step(ctx: RequestContext): Promise<void> {
+  return withBody(ctx, async (body = {}, text) => {
     const fields = new BodyFields(asAction(body));
-    const { maxMessageItems } = exchange.context.runtime;
+    const { maxMessageItems } = ctx.context.runtime;
     const action = readCall(fields.object("action"), fields, maxMessageItems);
-    if (fields.issues.length > 0) return sendInvalid(exchange, fields.issues);
-    await play(exchange, text, { type: "step", data: action });
+    if (fields.issues.length > 0) return sendInvalid(ctx, fields.issues);
+    await play(ctx, text, { type: "step", data: action });
   });
 }
 
-async function state(exchange: Exchange): Promise<void> {
-  const session = knownSession(exchange);
-  if (session === undefined) return withThrowaway(exchange, (own) => own.call({ type: "state" }));
-  send(exchange, session, await session.call({ type: "state" }, cancelledWith(exchange)));
+async function state(ctx: RequestContext): Promise<void> {
+  const session = knownSession(ctx);
+  if (session === undefined) return withEphemeralSession(ctx, (own) => own.call({ type: "state" }));
+  send(ctx, session, await session.call({ type: "state" }, cancelledWith(ctx)));
 }
 
 type Move = Extract<ClientMessage, { type: "reset" | "step" }>;
 
 /** Plays in the visitor's session. The first move that succeeds opens one. */
-async function play(exchange: Exchange, body: string, message: Move): Promise<void> {
-  const { sessions } = exchange.context;
-  const known = knownSession(exchange);
-  if (known === undefined && forwardToRoom(exchange, body)) return;
+async function play(ctx: RequestContext, body: string, message: Move): Promise<void> {
+  const { sessions } = ctx.context;
+  const known = knownSession(ctx);
+  if (known === undefined && forwardToRoom(ctx, body)) return;
   const session = known ?? (await sessions.openNamed());
-  const reply = await session.call(message, cancelledWith(exchange));
-  const isOver = known === undefined && (reply.type === "error" || exchange.response.closed);
+  const reply = await session.call(message, cancelledWith(ctx));
+  const isOver = known === undefined && (reply.type === "error" || ctx.response.closed);
   if (isOver) sessions.end(session, "its first request failed");
   else if (known === undefined) sessions.markUnclaimed(session);
-  send(exchange, isOver ? null : session, reply, (data) => data);
+  send(ctx, isOver ? null : session, reply, (data) => data);
   record(session, message, reply);
 }
 

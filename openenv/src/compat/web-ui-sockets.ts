@@ -2,14 +2,14 @@ import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { type WebSocket, WebSocketServer } from "ws";
 import { CLOSE_CODES } from "../protocol/messages.js";
-import { selectSubprotocol } from "../server/access/rights.js";
+import { selectSubprotocol } from "../server/access/authorization.js";
 import type { ServerContext } from "../server/context.js";
 import { cookieSession, sessionCookieHeader } from "../server/http/http-session.js";
 import type { Backlog, Holder } from "../server/limits/backlog.js";
-import { refuseUpgrade } from "../server/websocket/refuse-upgrade.js";
+import { rejectUpgrade } from "../server/websocket/reject-upgrade.js";
 import type { SocketRoute } from "../server/websocket/socket-server.js";
-import type { Refusal } from "../session/refusal.js";
 import type { Session } from "../session/session.js";
+import type { SessionRejectedError } from "../session/session-rejected-error.js";
 import { type Subscriber, webUiObserver, webUiOf } from "./web-ui-session.js";
 
 /** Pages that may subscribe to one session. */
@@ -43,10 +43,10 @@ export class WebUiSockets implements SocketRoute {
   /** A visitor without a session gets one, as with a first reset. */
   async upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     socket.on("error", () => socket.destroy());
-    const session = await this.#findSession(request).catch((refusal: Refusal) => refusal);
-    if (session instanceof Error) return refuseUpgrade(socket, "503 Service Unavailable", session.message);
+    const session = await this.#findSession(request).catch((refusal: SessionRejectedError) => refusal);
+    if (session instanceof Error) return rejectUpgrade(socket, "503 Service Unavailable", session.message);
     if (webUiOf(session).subscribers.size >= MAX_SUBSCRIBERS) {
-      return refuseUpgrade(socket, "503 Service Unavailable", "too many pages watch this session");
+      return rejectUpgrade(socket, "503 Service Unavailable", "too many pages watch this session");
     }
     const setCookie = (headers: string[]): void => {
       headers.push(`Set-Cookie: ${sessionCookieHeader(request, session)}`);
@@ -61,11 +61,11 @@ export class WebUiSockets implements SocketRoute {
     return this.#server.clients.size;
   }
 
-  goAway(): void {
+  drain(): void {
     for (const ws of this.#server.clients) ws.close(CLOSE_CODES.restart, "the server is shutting down");
   }
 
-  cut(): void {
+  terminate(): void {
     for (const ws of this.#server.clients) ws.terminate();
   }
 

@@ -7,7 +7,7 @@ import { expect, test } from "vitest";
 import { parseAllDocuments, stringify } from "yaml";
 import { CASES, type Case, IMAGE, render } from "../../test-support/deploy/render-cases.js";
 import { requirePromtool } from "../../test-support/requirement.js";
-import { REFUSAL_REASONS } from "../session/statistics/statistics.js";
+import { REJECTION_REASONS } from "../session/statistics/statistics.js";
 import { CONNECTIONS, RECORDED } from "./monitoring/metric.js";
 
 const promtool = await requirePromtool();
@@ -61,14 +61,14 @@ const of = (name: string, labels: Record<string, string> = {}): string => {
 /** A server of 500 places: its open sessions, those not used yet, and its refusals. */
 function server(values: { open: string; unclaimed?: string; waiting?: string; refused?: string }, labels = {}) {
   const { open, unclaimed = "0x40", waiting = "0x40", refused = "0x40" } = values;
-  const none = REFUSAL_REASONS.filter((reason) => reason !== "full");
+  const none = REJECTION_REASONS.filter((reason) => reason !== "full");
   return {
     [of("openenv_sessions", labels)]: open,
     [of("openenv_sessions_unclaimed", labels)]: unclaimed,
     [of("openenv_sessions_max", labels)]: "500x40",
     [of("openenv_sessions_waiting", labels)]: waiting,
-    [of("openenv_refusals_total", { ...labels, reason: "full" })]: refused,
-    ...Object.fromEntries(none.map((reason) => [of("openenv_refusals_total", { ...labels, reason }), "0x40"])),
+    [of("openenv_rejections_total", { ...labels, reason: "full" })]: refused,
+    ...Object.fromEntries(none.map((reason) => [of("openenv_rejections_total", { ...labels, reason }), "0x40"])),
   };
 }
 
@@ -91,7 +91,7 @@ test.skipIf(!promtool.available)("refusals of a fresh server are seen, and load 
 test.skipIf(!promtool.available)(
   "HTTP resets that a full server keeps no session of are load, as refusals are",
   async () => {
-    const resets = of("openenv_refusals_total", { reason: "http_reset" });
+    const resets = of("openenv_rejections_total", { reason: "http_reset" });
     await judge({
       series: { ...server({ open: "500x40" }), [resets]: "0+125x40" },
       // 500 in the minute, and as many that are in use.

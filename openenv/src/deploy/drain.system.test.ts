@@ -6,7 +6,7 @@ import { BALANCERS, startBalancer } from "../../test-support/deploy/balancers.js
 import { useMcp } from "../../test-support/environments/mcp.js";
 import { findFreePort } from "../../test-support/free-port.js";
 import { fetchAsOperator, OPERATOR_VARIABLES } from "../../test-support/operator.js";
-import { until, WHERE } from "../../test-support/servers/fleet.js";
+import { until, WHERE } from "../../test-support/servers/cluster.js";
 import { connect } from "../connect.js";
 
 const { start } = useMcp();

@@ -66,6 +66,6 @@ export function countServers(topology: Topology, backends: readonly Backend[]): 
 }
 
 /** How many servers the deployment may come to have. */
-export function mostNodes({ nodes, spares, maxNodes }: Topology): number {
-  return maxNodes ?? nodes + spares;
+export function mostNodes({ nodes, spareNodes, maxNodes }: Topology): number {
+  return maxNodes ?? nodes + spareNodes;
 }

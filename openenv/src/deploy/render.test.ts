@@ -121,7 +121,7 @@ test("every metric of the dashboard and the alerts is one of /metrics", () => {
   expect(names).toContain("openenv_step_duration_seconds_bucket");
 });
 
-test("the autoscaler looks at the load by capacity and starts with the spares", () => {
+test("the autoscaler looks at the load by capacity and starts with the spare nodes", () => {
   const documents = parseAllDocuments(render(CASES["kubernetes"] as Case)["servers.yaml"] ?? "").map((one) =>
     one.toJS(),
   );
@@ -137,8 +137,8 @@ test("the autoscaler looks at the load by capacity and starts with the spares", 
 });
 
 test.each<Case>([
-  { target: "compose", topology: { ...IMAGE, spares: 1 } },
-  { target: "swarm", topology: { ...IMAGE, spares: 1 } },
+  { target: "compose", topology: { ...IMAGE, spareNodes: 1 } },
+  { target: "swarm", topology: { ...IMAGE, spareNodes: 1 } },
   { target: "slurm", topology: IMAGE },
   { target: "haproxy", topology: IMAGE, backends: BACKENDS },
   { target: "envoy", topology: IMAGE, backends: BACKENDS },

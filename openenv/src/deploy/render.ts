@@ -6,14 +6,18 @@ import { renderCompose } from "./targets/compose.js";
 import { renderKubernetes } from "./targets/kubernetes.js";
 import { renderSlurm } from "./targets/slurm.js";
 import { renderSwarm } from "./targets/swarm.js";
-import { BALANCERS, type Balancer, isBalancer, type RenderedFiles, type Target } from "./targets.js";
+import { BALANCERS, type BalancerKind, type DeployTarget, isBalancer, type RenderedFiles } from "./targets.js";
 import { type Backend, parseBackend, type Topology } from "./topology.js";
 
 /**
  * Renders the files of a target. `backends` (`host:port`) are the servers that a balancer of its own stands before.
  * @throws ConfigError when the topology does not fit the target.
  */
-export function renderTarget(target: Target, topology: Topology, backends: readonly string[] = []): RenderedFiles {
+export function renderTarget(
+  target: DeployTarget,
+  topology: Topology,
+  backends: readonly string[] = [],
+): RenderedFiles {
   if (backends.length > 0 && !isBalancer(target)) {
     throw new ConfigError(
       `Backends are for a balancer of its own (${BALANCERS.join(", ")}); ${target} finds its servers.`,
@@ -36,7 +40,7 @@ export function renderTarget(target: Target, topology: Topology, backends: reado
   }
 }
 
-function renderBalancer(kind: Balancer, topology: Topology, backends: readonly Backend[]): RenderedFiles {
+function renderBalancer(kind: BalancerKind, topology: Topology, backends: readonly Backend[]): RenderedFiles {
   if (kind === "envoy") return { "envoy.yaml": renderEnvoy(topology, { backends }) };
   return { "haproxy.cfg": renderHaproxy(topology, { backends }) };
 }

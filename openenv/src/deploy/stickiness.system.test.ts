@@ -23,13 +23,13 @@ for (const [kind, { require }] of Object.entries(BALANCERS)) {
 
   describe.skipIf(!component.available)(`through ${kind}`, { timeout: 60_000 }, () => {
     test("WebSocket sessions spread over both servers, and each plays in its own", async () => {
-      await using fleet = await startPair();
-      const clients = await openOnBoth(fleet, async () => {
-        const client = await connect(fleet.url);
+      await using cluster = await startPair();
+      const clients = await openOnBoth(cluster, async () => {
+        const client = await connect(cluster.url);
         await client.reset();
         return client;
       });
-      expect(fleet.one.active() + fleet.two.active()).toBe(clients.length);
+      expect(cluster.one.active() + cluster.two.active()).toBe(clients.length);
       for (const client of clients) {
         expect((await client.step(TALLY)).observation).toMatchObject(tallied(1));
         expect((await client.step(TALLY)).observation).toMatchObject(tallied(2));
@@ -38,22 +38,22 @@ for (const [kind, { require }] of Object.entries(BALANCERS)) {
     });
 
     test("HTTP sessions reach their owner by the header of the answer", async () => {
-      await using fleet = await startPair();
-      const sessions = await openOnBoth(fleet, () => openHttp(fleet.url));
+      await using cluster = await startPair();
+      const sessions = await openOnBoth(cluster, () => openHttp(cluster.url));
       for (const { header } of sessions) {
         for (const result of [1, 2, 3]) {
-          const body = await stepHttp(fleet.url, { "openenv-session": header });
+          const body = await stepHttp(cluster.url, { "openenv-session": header });
           expect(body).toMatchObject({ status: 200, body: { observation: tallied(result) } });
         }
       }
     });
 
     test("HTTP sessions reach their owner by cookies, as browsers send them", async () => {
-      await using fleet = await startPair();
-      const sessions = await openOnBoth(fleet, () => openHttp(fleet.url));
+      await using cluster = await startPair();
+      const sessions = await openOnBoth(cluster, () => openHttp(cluster.url));
       for (const { cookie } of sessions) {
         for (const result of [1, 2]) {
-          expect(await stepHttp(fleet.url, { cookie })).toMatchObject({
+          expect(await stepHttp(cluster.url, { cookie })).toMatchObject({
             status: 200,
             body: { observation: tallied(result) },
           });
@@ -62,8 +62,8 @@ for (const [kind, { require }] of Object.entries(BALANCERS)) {
     });
 
     test("sessions of MCP over Streamable HTTP reach their owner", async () => {
-      await using fleet = await startPair();
-      const opened = await openOnBoth(fleet, () => open(fleet));
+      await using cluster = await startPair();
+      const opened = await openOnBoth(cluster, () => open(cluster));
       for (const { client } of opened) {
         for (const tally of [1, 2, 3]) {
           const { content } = await client.callTool({ name: "tally" });
@@ -71,18 +71,18 @@ for (const [kind, { require }] of Object.entries(BALANCERS)) {
         }
       }
       await Promise.all(opened.map(({ transport }) => transport.terminateSession()));
-      await expect.poll(() => fleet.one.active() + fleet.two.active()).toBe(0);
+      await expect.poll(() => cluster.one.active() + cluster.two.active()).toBe(0);
     });
 
     test("sessions of plain JSON-RPC and the sockets that join them reach their owner", async () => {
-      await using fleet = await startPair();
-      const clients = await openOnBoth(fleet, () => connectTools(fleet.url, { mode: "production" }));
+      await using cluster = await startPair();
+      const clients = await openOnBoth(cluster, () => connectTools(cluster.url, { mode: "production" }));
       for (const client of clients) {
         await client.reset();
         for (const tally of [1, 2, 3]) expect((await client.callTool("tally")).data).toBe(tally);
       }
       await Promise.all(clients.map((client) => client.close()));
-      await expect.poll(() => fleet.one.active() + fleet.two.active()).toBe(0);
+      await expect.poll(() => cluster.one.active() + cluster.two.active()).toBe(0);
     });
 
     test("a server that refuses connections costs nobody a session", async () => {
@@ -110,11 +110,11 @@ for (const [kind, { require }] of Object.entries(BALANCERS)) {
     });
 
     test("the sessions of a server that is gone are told so, and new ones open elsewhere", async () => {
-      await using fleet = await startPair();
-      const sessions = await openOnBoth(fleet, () => openHttp(fleet.url));
-      await fleet.one.server.close();
+      await using cluster = await startPair();
+      const sessions = await openOnBoth(cluster, () => openHttp(cluster.url));
+      await cluster.one.server.close();
       const outcomes = await Promise.all(
-        sessions.map(({ header }) => stepHttp(fleet.url, { "openenv-session": header })),
+        sessions.map(({ header }) => stepHttp(cluster.url, { "openenv-session": header })),
       );
       const lost = outcomes.filter(({ status }) => status !== 200);
       expect(lost.length).toBeGreaterThan(0);
@@ -123,7 +123,7 @@ for (const [kind, { require }] of Object.entries(BALANCERS)) {
         expect(status).toBe(404);
         expect(body).toMatchObject({ code: "SESSION_ERROR" });
       }
-      const { status } = await stepHttp(fleet.url, { "openenv-session": (await openHttp(fleet.url)).header });
+      const { status } = await stepHttp(cluster.url, { "openenv-session": (await openHttp(cluster.url)).header });
       expect(status).toBe(200);
     });
 
@@ -148,21 +148,21 @@ for (const [kind, { require }] of Object.entries(BALANCERS)) {
     });
 
     test.skipIf(kind !== "haproxy")("a reload loses no session of HTTP or MCP", async () => {
-      await using fleet = await startPair();
-      const sessions = await openOnBoth(fleet, () => openHttp(fleet.url));
+      await using cluster = await startPair();
+      const sessions = await openOnBoth(cluster, () => openHttp(cluster.url));
       // A connection that is kept would end with the old process.
       const fresh = { connection: "close" };
-      const opened = await openOnBoth(fleet, () => open(fleet, { headers: fresh }));
+      const opened = await openOnBoth(cluster, () => open(cluster, { headers: fresh }));
       // HAProxy hands its table over only after it has itself looked for one, for ten seconds from its start.
       await sleep(11_000);
       const before = new Set(sessions.map(({ header }) => header));
       for (const round of [0, 1]) {
-        await fleet.balancer.reload();
+        await cluster.balancer.reload();
         // Its table comes a moment after it listens.
         await expect.poll(async () => (await Promise.all([...before].map(hasState))).every(Boolean)).toBe(true);
         for (const result of [1, 2].map((count) => 2 * round + count)) {
           for (const { header } of sessions) {
-            const answer = await stepHttp(fleet.url, { ...fresh, "openenv-session": header });
+            const answer = await stepHttp(cluster.url, { ...fresh, "openenv-session": header });
             expect(answer).toMatchObject({ status: 200, body: { observation: tallied(result) } });
           }
           for (const { client } of opened) {
@@ -174,7 +174,7 @@ for (const [kind, { require }] of Object.entries(BALANCERS)) {
       await Promise.all(opened.map(({ transport }) => transport.terminateSession()));
 
       async function hasState(header: string): Promise<boolean> {
-        const response = await fetch(`${fleet.url}/state`, {
+        const response = await fetch(`${cluster.url}/state`, {
           headers: { ...fresh, "openenv-session": header },
         });
         await response.text();
@@ -183,19 +183,19 @@ for (const [kind, { require }] of Object.entries(BALANCERS)) {
     });
 
     test("a balancer that restarts ends its sockets with a typed error and sends no one to a stranger", async () => {
-      await using fleet = await startPair();
-      const client = await connect(fleet.url);
+      await using cluster = await startPair();
+      const client = await connect(cluster.url);
       await client.reset();
-      const sessions = await openOnBoth(fleet, () => openHttp(fleet.url));
-      await fleet.balancer.restart();
+      const sessions = await openOnBoth(cluster, () => openHttp(cluster.url));
+      await cluster.balancer.restart();
       await expect(client.step(TALLY)).rejects.toMatchObject({ name: "ConnectionError", outcome: "lost" });
       for (const { header } of sessions) {
-        const { status, body } = await stepHttp(fleet.url, { "openenv-session": header });
+        const { status, body } = await stepHttp(cluster.url, { "openenv-session": header });
         // HAProxy keeps in memory where sessions live; for Envoy the clients do.
         if (kind === "haproxy" && status === 404) expect(body).toMatchObject({ code: "SESSION_ERROR" });
         else expect(body).toMatchObject({ observation: tallied(1) });
       }
-      await using again = await connect(fleet.url);
+      await using again = await connect(cluster.url);
       await again.reset();
     });
   });

@@ -77,7 +77,7 @@ test.skipIf(!swarm.available || !haproxy.available)(
       const format = "{{range .Spec.TaskTemplate.ContainerSpec.Configs}}{{.ConfigName}}{{end}}";
       const used = () => run(swarm.path, ["service", "inspect", "--format", format, `${name}_balancer`]);
       const before = await used();
-      await deploy({ ...topology, spares: 1 });
+      await deploy({ ...topology, spareNodes: 1 });
       expect(await used()).not.toBe(before);
       await expect.poll(() => isNew().catch(() => false), { timeout: 60_000, interval: 500 }).toBe(true);
     } finally {

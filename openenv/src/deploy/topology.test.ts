@@ -3,7 +3,7 @@ import { nodeCapacity, parseBackend, parseTopology } from "./topology.js";
 
 test("what is left out has a default", () => {
   const topology = parseTopology({});
-  expect(topology).toMatchObject({ name: "openenv", nodes: 1, workers: 1, capacity: 100, spares: 0, port: 8000 });
+  expect(topology).toMatchObject({ name: "openenv", nodes: 1, workers: 1, capacity: 100, spareNodes: 0, port: 8000 });
   expect(topology.balancer).toEqual({ port: 8080, host: "0.0.0.0" });
   expect(topology.resources).toEqual({ cpus: 1, memoryMb: 1024, gpus: 0 });
 });
@@ -29,7 +29,7 @@ test("all that is wrong is said at once, each with its key", () => {
 
 test.each([
   [{ image: "a:1", directory: "./a" }, /not both/],
-  [{ nodes: 4, spares: 2, maxNodes: 5 }, /maxNodes: at least nodes and spares together, which is 6/],
+  [{ nodes: 4, spareNodes: 2, maxNodes: 5 }, /maxNodes: at least nodes and spareNodes together, which is 6/],
   [{ variables: { OPENENV_OPERATOR_TOKEN: "x" } }, /looks like a secret/],
   [{ variables: { PRIVATE_KEY: "x" } }, /PRIVATE_KEY looks like a secret/],
   [{ variables: { PORT: "9000" } }, /PORT is what port says/],

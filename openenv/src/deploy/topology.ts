@@ -111,7 +111,7 @@ const topologySchema = group({
   /** Sessions a worker. */
   capacity: count(1_000_000).default(100),
   /** Nodes more than the load needs, started and waiting for a rush. */
-  spares: count(1_000, 0).default(0),
+  spareNodes: count(1_000, 0).default(0),
   /** Kubernetes may grow to this many nodes; without it there is no autoscaler, and other targets never have one. */
   maxNodes: count(10_000).optional(),
   /** The port of each server. */
@@ -149,8 +149,8 @@ const topologySchema = group({
   if (topology.balancer.metricsPort === topology.balancer.port) {
     refuse("balancer", "metricsPort is another port than port");
   }
-  if (topology.maxNodes !== undefined && topology.maxNodes < topology.nodes + topology.spares) {
-    refuse("maxNodes", `at least nodes and spares together, which is ${topology.nodes + topology.spares}`);
+  if (topology.maxNodes !== undefined && topology.maxNodes < topology.nodes + topology.spareNodes) {
+    refuse("maxNodes", `at least nodes and spareNodes together, which is ${topology.nodes + topology.spareNodes}`);
   }
   for (const name of Object.keys(topology.variables)) {
     if (isSecretName(name)) refuse("variables", `${name} looks like a secret: give it by the means of the target`);

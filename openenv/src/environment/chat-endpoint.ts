@@ -1,4 +1,4 @@
-import { EnvError } from "../errors.js";
+import { EnvironmentError } from "../errors.js";
 import { MAX_TIMER_MS } from "../util/async/timer.js";
 import { isObject } from "../util/is-object.js";
 
@@ -22,8 +22,8 @@ export interface ChatMessage {
   content: string;
 }
 
-/** Resolves with the text of the answer. Rejects with EnvError, whose cause is for the log. */
-export type AskChat = (messages: readonly ChatMessage[], signal?: AbortSignal) => Promise<string>;
+/** Resolves with the text of the answer. Rejects with EnvironmentError, whose cause is for the log. */
+export type ChatModel = (messages: readonly ChatMessage[], signal?: AbortSignal) => Promise<string>;
 
 const FIRST_DELAY_MS = 500;
 const MAX_BODY_BYTES = 4 * 1024 * 1024;
@@ -32,7 +32,7 @@ const MAX_BODY_BYTES = 4 * 1024 * 1024;
  * Returns what asks a language model behind an OpenAI-compatible API for an answer, with a time limit and retries.
  * @throws RangeError for an option that cannot work; a key is never repeated.
  */
-export function createChatEndpoint(options: ChatEndpointOptions): AskChat {
+export function createChatEndpoint(options: ChatEndpointOptions): ChatModel {
   const { model, timeoutMs = 60_000, retries = 3, request } = options;
   const address = addressOf(options.url);
   const headers = { "content-type": "application/json", ...authorization(options.apiKey) };
@@ -48,8 +48,8 @@ export function createChatEndpoint(options: ChatEndpointOptions): AskChat {
     for (let failures = 0; ; failures++) {
       const answer = await attempt(address, { ...init, signal: either, redirect: "manual" });
       if ("text" in answer) return answer.text;
-      if (signal?.aborted) throw new EnvError("the model was given up: nobody waits for its answer");
-      if (timeout.aborted) throw new EnvError(`the model did not answer within ${timeoutMs / 1000} s${before}`);
+      if (signal?.aborted) throw new EnvironmentError("the model was given up: nobody waits for its answer");
+      if (timeout.aborted) throw new EnvironmentError(`the model did not answer within ${timeoutMs / 1000} s${before}`);
       before = `; before, it ${answer.reason}`;
       if (!answer.again || failures >= retries) throw failureOf(answer, failures, options.apiKey);
       await pause(answer.afterMs ?? FIRST_DELAY_MS * 2 ** failures * (1 + Math.random()), either);
@@ -121,11 +121,11 @@ async function readBody({ body }: Response): Promise<string> {
 }
 
 /** The client is told no word of what the other side said: that may hold the prompt or parts of the key. */
-function failureOf({ reason, detail }: Failure, retried: number, apiKey: string | undefined): EnvError {
+function failureOf({ reason, detail }: Failure, retried: number, apiKey: string | undefined): EnvironmentError {
   const tries = retried > 0 ? ` (${retried + 1} tries)` : "";
-  if (detail === undefined) return new EnvError(`the model ${reason}${tries}`);
+  if (detail === undefined) return new EnvironmentError(`the model ${reason}${tries}`);
   const said = (apiKey ? detail.replaceAll(apiKey, "***") : detail).slice(0, 500);
-  return new EnvError(`the model ${reason}${tries}`, { cause: new Error(said) });
+  return new EnvironmentError(`the model ${reason}${tries}`, { cause: new Error(said) });
 }
 
 /** Seconds or a date. */

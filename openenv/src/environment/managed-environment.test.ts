@@ -4,7 +4,7 @@ import { Fixed, late } from "../../test-support/environments/rubrics.js";
 import { connect } from "../connect.js";
 import { defineContract } from "../contract/contract.js";
 import { defineTools } from "../contract/tools/tools.js";
-import { EnvError } from "../errors.js";
+import { EnvironmentError } from "../errors.js";
 import { createRuntime } from "../session/runtime.js";
 import {
   defineEnvironment,
@@ -204,7 +204,7 @@ describe("an environment with a rubric", () => {
     await env.reset();
     const message = "the rubric judge failed: what only the author knows";
     await expect(env.step({ text: "a" })).rejects.toMatchObject({ code: "EXECUTION_ERROR", message });
-    trouble = new EnvError("no tests found");
+    trouble = new EnvironmentError("no tests found");
     await expect(env.step({ text: "a" })).rejects.toMatchObject({ message: "the rubric judge failed: no tests found" });
     expect((await env.state()).step_count).toBe(0);
     trouble = undefined;

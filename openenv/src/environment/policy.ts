@@ -2,7 +2,7 @@ import type { JsonObject } from "../protocol/messages.js";
 import type { Rng } from "../util/rng.js";
 
 /** What a policy knows when it is asked for an action. */
-export interface Turn {
+export interface PolicyInput {
   /** Number of the episode, and of the step in it; both from 0 on. */
   episode: number;
   step: number;
@@ -19,4 +19,4 @@ export interface Turn {
 }
 
 /** Chooses the next action; null gives the episode up. */
-export type Policy = (turn: Turn) => JsonObject | null | Promise<JsonObject | null>;
+export type Policy = (turn: PolicyInput) => JsonObject | null | Promise<JsonObject | null>;

@@ -7,7 +7,7 @@ export type WireCode =
   | "VALIDATION_ERROR"
   | "EXECUTION_ERROR"
   | "TIMEOUT"
-  | "HOST_LOST"
+  | "ISOLATE_LOST"
   | "CAPACITY_REACHED"
   | "FACTORY_ERROR"
   | "SESSION_ERROR"

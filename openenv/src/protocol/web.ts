@@ -5,22 +5,22 @@ import type { JsonObject, WireCode } from "./messages.js";
 export const VIEW_KEY = "view";
 
 /** The most of the latest errors that `GET /web/server` lists. */
-export const MAX_TOLD_ERRORS = 50;
+export const MAX_REPORTED_ERRORS = 50;
 
 /** What a piece of text means. A tone never stands alone: the text says it too. */
 export const TONES = ["positive", "caution", "neutral", "negative"] as const;
-export type Tone = (typeof TONES)[number];
+export type TextTone = (typeof TONES)[number];
 
 /** A piece of text; line breaks in it are kept, markup in it is text. */
-export interface TextRun {
+export interface TextSpan {
   text: string;
-  tone?: Tone;
+  tone?: TextTone;
   /** In letters of equal width. */
   mono?: boolean;
 }
 
 /** One thing to look at: marked text, or a picture as a data URL with a text in its place. */
-export type ViewPart = { kind: "text"; runs: TextRun[] } | { kind: "image"; src: string; alt: string };
+export type ViewPart = { kind: "text"; runs: TextSpan[] } | { kind: "image"; src: string; alt: string };
 
 /** A step at one click: `action` is what `step.data` of the wire would be. */
 export interface ViewAction {

@@ -4,18 +4,20 @@ import { text } from "node:stream/consumers";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { useServers } from "../../test-support/servers/servers.js";
 import { openTestSocket, type TestSocket } from "../../test-support/sockets/socket.js";
-import { type Backend, createBalancer } from "./balancer.js";
-import { createReleases } from "./lifecycle/releases.js";
+import { type BalancedServer, createBalancer } from "./balancer.js";
+import { createCleanupStack } from "./lifecycle/cleanup-stack.js";
 
 const servers = useServers();
 
 /** As many counters as asked for, behind one address. */
 async function startBalanced(count: number, options = {}) {
   const running = await Promise.all(Array.from({ length: count }, () => servers.start(options)));
-  const backends = running.map(({ url }): Backend => ({ id: url, host: "127.0.0.1", port: Number(new URL(url).port) }));
-  const releases = createReleases();
+  const backends = running.map(
+    ({ url }): BalancedServer => ({ id: url, host: "127.0.0.1", port: Number(new URL(url).port) }),
+  );
+  const releases = createCleanupStack();
   onTestFinished(async () => void (await releases.run()));
-  const balancer = await createBalancer({ onRelease: releases.add });
+  const balancer = await createBalancer({ onCleanup: releases.add });
   balancer.use(backends);
   return { balancer, running, backends, releases };
 }
@@ -59,7 +61,7 @@ describe("sockets", () => {
     const { balancer, backends, running } = await startBalanced(2);
     const old = await open(balancer.url);
     await old.ask({ type: "reset", data: { start: 3 } });
-    const [first, second] = backends as [Backend, Backend];
+    const [first, second] = backends as [BalancedServer, BalancedServer];
     balancer.use([second]);
     for (let times = 0; times < 3; times++) {
       const next = await open(balancer.url);
@@ -81,7 +83,7 @@ describe("sockets", () => {
 
   test("are not taken at a port that is taken, which is named", async () => {
     const { port } = await servers.start();
-    await expect(createBalancer({ onRelease: onTestFinished }, port)).rejects.toMatchObject({
+    await expect(createBalancer({ onCleanup: onTestFinished }, port)).rejects.toMatchObject({
       code: "START_FAILED",
       message: expect.stringMatching(new RegExp(`Port ${port} .*EADDRINUSE.*leave .port. out`)),
     });

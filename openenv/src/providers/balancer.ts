@@ -10,12 +10,12 @@ import { type AddressInfo, connect, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { ProviderError } from "../errors.js";
 import { httpUrl } from "../util/text/http-url.js";
-import type { Acquired, Start } from "./lifecycle/acquired.js";
 import { waitAllReady } from "./lifecycle/ready.js";
+import type { ServerHandle, StartContext } from "./lifecycle/start-context.js";
 import { createSessionOwners, nameOfNew, namesOf } from "./session-owners.js";
 
 /** One of the servers behind the address. */
-export interface Backend {
+export interface BalancedServer {
   id: string;
   host: string;
   port: number;
@@ -27,7 +27,7 @@ export interface Balancer {
   /** `http://127.0.0.1:port`. */
   readonly url: string;
   /** From now on these take what is new; sockets of one that is not among them go on until it ends them. */
-  use(backends: readonly Backend[]): void;
+  use(backends: readonly BalancedServer[]): void;
 }
 
 /**
@@ -35,9 +35,9 @@ export interface Balancer {
  * @throws ProviderError when one of them ends before that.
  */
 export async function balanceReady(
-  start: Start,
-  backends: readonly Backend[],
-  source: Required<Pick<Acquired, "logs" | "ended">>,
+  start: StartContext,
+  backends: readonly BalancedServer[],
+  source: Required<Pick<ServerHandle, "logs" | "ended">>,
 ): Promise<Balancer> {
   start.progress(`waiting for the answer to a reset of all ${backends.length}`);
   const urls = backends.map(({ host, port }) => httpUrl(host, port));
@@ -53,20 +53,20 @@ export async function balanceReady(
  * the fewest sockets.
  * @throws ProviderError START_FAILED when the port is not available.
  */
-export async function createBalancer(start: Pick<Start, "onRelease">, port = 0): Promise<Balancer> {
+export async function createBalancer(start: Pick<StartContext, "onCleanup">, port = 0): Promise<Balancer> {
   const owners = createSessionOwners();
   const sockets = new Map<string, number>();
   const open = new Set<Duplex>();
-  let backends: readonly Backend[] = [];
+  let backends: readonly BalancedServer[] = [];
   let turn = 0;
 
   /** Those to try, the best first; only the owner of a session that is named. */
-  function choose(request: IncomingMessage, body?: string): Backend[] {
+  function choose(request: IncomingMessage, body?: string): BalancedServer[] {
     const owner = owners.find(namesOf(request, body));
     const present = backends.filter((backend) => !backend.isAway?.());
     if (backends.some(({ id }) => id === owner)) return present.filter(({ id }) => id === owner);
     turn++;
-    const inTurn = present.map((_, index) => present[(index + turn) % present.length] as Backend);
+    const inTurn = present.map((_, index) => present[(index + turn) % present.length] as BalancedServer);
     return inTurn.sort((a, b) => (sockets.get(a.id) ?? 0) - (sockets.get(b.id) ?? 0));
   }
 
@@ -99,14 +99,14 @@ export async function createBalancer(start: Pick<Start, "onRelease">, port = 0):
       upstream.write(head);
       return;
     }
-    client.end(renderRefusal("503 Service Unavailable"));
+    client.end(renderRejection("503 Service Unavailable"));
   };
   // What anybody may send must not end the process that the balancer is in.
   const server = createServer((request, response) => {
     pass(request, response).catch(() => respond(response, 502, "the request cannot be passed on"));
   });
   server.on("upgrade", (request: IncomingMessage, client: Socket, head: Buffer) => {
-    upgrade(request, client, head).catch(() => client.end(renderRefusal("502 Bad Gateway")));
+    upgrade(request, client, head).catch(() => client.end(renderRejection("502 Bad Gateway")));
   });
   server.unref();
   server.listen(port, "127.0.0.1");
@@ -114,7 +114,7 @@ export async function createBalancer(start: Pick<Start, "onRelease">, port = 0):
     const message = `Port ${port} of 127.0.0.1 cannot be had (${error.message}); leave \`port\` out to get a free one.`;
     throw new ProviderError("START_FAILED", message, { cause: error });
   });
-  start.onRelease(async () => {
+  start.onCleanup(async () => {
     const closed = once(server, "close");
     server.close();
     server.closeAllConnections();
@@ -135,14 +135,18 @@ const DIAL_MS = 2_000;
 /** Headers that say how one connection carries a message; each side has its own. */
 const OF_ONE_CONNECTION = ["connection", "keep-alive", "transfer-encoding", "te", "trailer"] as const;
 
-interface Exchange {
+interface ProxiedRequest {
   request: IncomingMessage;
   response: ServerResponse;
   body: Buffer;
 }
 
 /** False when the server does not take the connection, so that another one can be asked. */
-function forward(exchange: Exchange, { id, host, port }: Backend, remember: (name: string, id: string) => void) {
+function forward(
+  exchange: ProxiedRequest,
+  { id, host, port }: BalancedServer,
+  remember: (name: string, id: string) => void,
+) {
   const { request, response, body } = exchange;
   const { method, url, headers } = request;
   const onward: IncomingHttpHeaders = { ...headers, "content-length": String(body.length) };
@@ -175,7 +179,7 @@ function forward(exchange: Exchange, { id, host, port }: Backend, remember: (nam
   });
 }
 
-function dial({ host, port }: Backend): Promise<Socket | undefined> {
+function dial({ host, port }: BalancedServer): Promise<Socket | undefined> {
   return new Promise((resolve) => {
     const socket = connect({ host, port, noDelay: true });
     const give = (result: Socket | undefined): void => {
@@ -204,7 +208,7 @@ function renderHead({ method, url, rawHeaders }: IncomingMessage): string {
   return `${lines.join("\r\n")}\r\n\r\n`;
 }
 
-function renderRefusal(status: string): string {
+function renderRejection(status: string): string {
   return `HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`;
 }
 

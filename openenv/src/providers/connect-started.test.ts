@@ -1,5 +1,5 @@
 import { connect, connectVector } from "openenv-ts/client";
-import { connectStarted, processProvider, type Started } from "openenv-ts/providers";
+import { connectStarted, processProvider, type StartedServer } from "openenv-ts/providers";
 import { beforeAll, expect, test } from "vitest";
 import { counterModule, createProject, type Project } from "../../test-support/commands/command-line.js";
 import { useServers } from "../../test-support/servers/servers.js";
@@ -59,7 +59,7 @@ async function startWatched() {
     watched.push(signal);
     return new Promise(() => {});
   };
-  const started: Started = { url: server.url, logs: async () => "", ended, close, [Symbol.asyncDispose]: close };
+  const started: StartedServer = { url: server.url, logs: async () => "", ended, close, [Symbol.asyncDispose]: close };
   return { server, watched, env: await connectStarted(started, undefined, {}) };
 }
 

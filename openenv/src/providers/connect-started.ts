@@ -2,11 +2,11 @@ import { connectTo } from "../client/connect-to.js";
 import type { ClientContract, GenericContract } from "../client/contract/contract.js";
 import type { EnvClient } from "../client/env-client.js";
 import type { ConnectOptions } from "../client/options.js";
-import { createLossExplainer } from "../client/transport/loss.js";
-import type { Started } from "./provider.js";
+import { createExitExplainer } from "../client/transport/exit-reason.js";
+import type { StartedServer } from "./provider.js";
 
 /** A client of an environment that was started for it: its `close()` ends both. */
-export interface StartedClient<C extends ClientContract = GenericContract> extends EnvClient<C> {
+export interface ManagedClient<C extends ClientContract = GenericContract> extends EnvClient<C> {
   /** The last lines that the environment wrote; at most 64 KB. */
   logs(): Promise<string>;
 }
@@ -16,13 +16,13 @@ export interface StartedClient<C extends ClientContract = GenericContract> exten
  * ends by itself, the errors of the lost session say why, in the words of what ran it.
  */
 export async function connectStarted<C extends ClientContract>(
-  started: Started,
+  started: StartedServer,
   contract: C | undefined,
   options: ConnectOptions,
-): Promise<StartedClient<C>> {
+): Promise<ManagedClient<C>> {
   try {
     const { url, ended } = started;
-    const explainLoss = ended && createLossExplainer({ url, ended: ended.bind(started) });
+    const explainLoss = ended && createExitExplainer({ url, ended: ended.bind(started) });
     const client = (await connectTo(started.url, contract, { ...options, explainLoss })) as unknown as EnvClient<C>;
     return owning(client, started);
   } catch (error) {
@@ -31,14 +31,14 @@ export async function connectStarted<C extends ClientContract>(
   }
 }
 
-function owning<C extends ClientContract>(client: EnvClient<C>, started: Started): StartedClient<C> {
+function owning<C extends ClientContract>(client: EnvClient<C>, started: StartedServer): ManagedClient<C> {
   let closing: Promise<void> | undefined;
   const close = (): Promise<void> => {
     closing ??= client.close().finally(() => started.close());
     return closing;
   };
   // The getters of the client stay getters.
-  return Object.defineProperties({} as StartedClient<C>, {
+  return Object.defineProperties({} as ManagedClient<C>, {
     ...Object.getOwnPropertyDescriptors(client),
     logs: { value: () => started.logs(), enumerable: true },
     close: { value: close, enumerable: true },

@@ -8,21 +8,21 @@ export interface Provider {
   /** True for one that starts several behind one URL; the others refuse `replicas`. */
   readonly hasReplicas?: boolean;
   /** How another process makes the same provider: `checkProvider` needs it to end a process that has started something. */
-  readonly recipe?: Recipe;
+  readonly descriptor?: ProviderDescriptor;
   /**
    * Starts an environment and resolves once a reset over its WebSocket was answered.
    * @throws ConfigError for what this provider cannot start or an option it does not know, ProviderError with the last
    * lines of the log when the start fails; then nothing of it is left.
    */
-  start(spec: StartSpec): Promise<Started>;
+  start(spec: StartSpec): Promise<StartedServer>;
 }
 
 /** A call that another process can make as well. */
-export interface Recipe {
+export interface ProviderDescriptor {
   /** URL of a module. */
   module: string;
   /** The name of the function that the module exports. */
-  make: string;
+  factory: string;
   /** Its one argument; plain data. */
   options: unknown;
 }
@@ -47,7 +47,7 @@ export interface StartOptions {
 }
 
 /** An environment that runs until `close()`. */
-export interface Started extends AsyncDisposable {
+export interface StartedServer extends AsyncDisposable {
   /** What `connect` takes. */
   readonly url: string;
   /** The last lines that it wrote, standard output and standard error; at most 64 KB. */

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import type { EnvironmentDefinition } from "../environment/environment.js";
 import { ConfigError } from "../errors.js";
-import type { IsolationConfig } from "../session/isolation/isolate.js";
+import type { IsolationConfig } from "../session/isolation/isolate-environment.js";
 import type { Mode } from "../session/runtime.js";
 import { MAX_MESSAGE_ITEMS } from "../session/runtime.js";
 import type { LogLevel } from "../util/log.js";
@@ -172,9 +172,9 @@ function workers(given: number | string): number {
 
 function isolation(options: ServeOptions, variables: Variables): IsolationConfig | undefined {
   const kind = choice("ISOLATION", options.isolation ?? text(variables, "ISOLATION") ?? "none", ISOLATION);
-  const poolSize = options.poolSize ?? text(variables, "POOL_SIZE");
+  const isolatePoolSize = options.isolatePoolSize ?? text(variables, "ISOLATE_POOL_SIZE");
   const stepTimeout = options.stepTimeout ?? text(variables, "STEP_TIMEOUT");
-  const memory = options.hostMemoryMb ?? text(variables, "HOST_MEMORY_MB");
+  const memory = options.isolateMemoryMb ?? text(variables, "ISOLATE_MEMORY_MB");
   if (kind === "none") {
     if (stepTimeout === undefined) return undefined;
     throw new ConfigError("STEP_TIMEOUT ends sessions that are isolated: set ISOLATION to thread or process, too.");
@@ -188,11 +188,18 @@ function isolation(options: ServeOptions, variables: Variables): IsolationConfig
   return {
     kind,
     module: options.module,
-    poolSize: poolSize === undefined ? undefined : number("POOL_SIZE", poolSize, { min: 1, max: 1024, whole: true }),
-    spareHosts: number("SPARE_HOSTS", options.spareHosts ?? text(variables, "SPARE_HOSTS") ?? 1, COUNT_FROM_ZERO),
+    isolatePoolSize:
+      isolatePoolSize === undefined
+        ? undefined
+        : number("ISOLATE_POOL_SIZE", isolatePoolSize, { min: 1, max: 1024, whole: true }),
+    isolateSpares: number(
+      "ISOLATE_SPARES",
+      options.isolateSpares ?? text(variables, "ISOLATE_SPARES") ?? 1,
+      COUNT_FROM_ZERO,
+    ),
     stepTimeoutMs: stepTimeout === undefined ? undefined : seconds("STEP_TIMEOUT", stepTimeout),
-    hostMemoryMb:
-      memory === undefined ? undefined : number("HOST_MEMORY_MB", memory, { min: 8, max: 1_000_000, whole: true }),
+    isolateMemoryMb:
+      memory === undefined ? undefined : number("ISOLATE_MEMORY_MB", memory, { min: 8, max: 1_000_000, whole: true }),
   };
 }
 

@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { ServerView } from "../protocol/web.js";
-import type { Fleet } from "../session/registry/fleet.js";
+import type { Cluster } from "../session/registry/cluster.js";
 import type { Sessions } from "../session/registry/sessions.js";
 import type { Runtime } from "../session/runtime.js";
+import type { Authorization } from "./access/authorization.js";
 import type { Origins } from "./access/origins.js";
-import type { Rights } from "./access/rights.js";
 import type { Backlog, ByteBudget } from "./limits/backlog.js";
 import type { Descriptors } from "./limits/descriptors.js";
 import type { RunQueue } from "./limits/run-queue.js";
@@ -14,17 +14,17 @@ import type { Gauge } from "./metrics/gauge.js";
 export interface McpRequest {
   request: IncomingMessage;
   response: ServerResponse;
-  /** Another server of the fleet sent it here. */
+  /** Another server of the cluster sent it here. */
   forwarded: boolean;
   /** The text of a POST. */
   body?: string;
 }
 
 /** Where clients of real MCP come in. */
-export interface McpDoor {
+export interface McpEndpoint {
   handle(request: McpRequest): Promise<void>;
   /** Ends the streams that wait for nothing in particular. */
-  goAway(): void;
+  drain(): void;
 }
 
 export interface WebSettings {
@@ -39,7 +39,7 @@ export interface ServerContext {
   readonly runtime: Runtime;
   readonly sessions: Sessions;
   readonly origins: Origins;
-  readonly rights: Rights;
+  readonly authorization: Authorization;
   readonly maxMessageBytes: number;
   readonly pingIntervalMs: number;
   /** Shared by the HTTP bodies that are being read. */
@@ -58,9 +58,9 @@ export interface ServerContext {
   /** WebSockets that are open. */
   openSockets(): number;
   /** The other servers behind the same address. */
-  readonly fleet: Fleet | undefined;
+  readonly cluster: Cluster | undefined;
   /** Loaded with the first client that speaks real MCP. */
-  mcp?: Promise<McpDoor> | undefined;
+  mcp?: Promise<McpEndpoint> | undefined;
   /** HTTP requests being answered. */
   requests: number;
   /** `/health` says that the server wants no more sessions; those it has go on. */

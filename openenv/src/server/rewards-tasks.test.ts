@@ -47,7 +47,7 @@ const KINDS: Record<string, ServeOptions> = {
   "in this process": {},
   "in a thread each": { isolation: "thread" },
   "in a process each": { isolation: "process" },
-  "in one thread": { isolation: "thread", poolSize: 1 },
+  "in one thread": { isolation: "thread", isolatePoolSize: 1 },
 };
 
 /** Plays an episode of the second train task: wrong, right, right. */

@@ -8,22 +8,22 @@ import type { EnvironmentDefinition } from "../environment/environment.js";
 import { isEnvironmentDefinition } from "../environment/environment.js";
 import { ConfigError } from "../errors.js";
 import type { ServerView } from "../protocol/web.js";
-import { isolate } from "../session/isolation/isolate.js";
-import type { Fleet, ServerAbout } from "../session/registry/fleet.js";
+import { isolateEnvironment } from "../session/isolation/isolate-environment.js";
+import type { Cluster, ServerAbout } from "../session/registry/cluster.js";
 import { Sessions } from "../session/registry/sessions.js";
 import { createRuntime } from "../session/runtime.js";
 import { watchLoop } from "../session/watchdog.js";
 import { serverUrl } from "../util/text/http-url.js";
+import { createAuthorization } from "./access/authorization.js";
 import { createOrigins } from "./access/origins.js";
-import { createRights } from "./access/rights.js";
 import { readTokens } from "./access/tokens.js";
 import { type Config, readConfig } from "./config.js";
 import type { ServerContext } from "./context.js";
 import { ignoreUpgrade, wantsWebSocket } from "./http/other-upgrade.js";
 import { createRouter } from "./http/router.js";
 import { DRAIN_POLL_MS, drainSessions } from "./lifecycle/drain.js";
-import { guardProcess } from "./lifecycle/guard-process.js";
 import { LISTEN_BACKLOG, listenProblem } from "./lifecycle/listen-problem.js";
+import { onCrash } from "./lifecycle/on-crash.js";
 import { onSignals } from "./lifecycle/signals.js";
 import { BACKLOG_BYTES, Backlog, BODIES_BYTES, ByteBudget } from "./limits/backlog.js";
 import { Descriptors } from "./limits/descriptors.js";
@@ -41,13 +41,13 @@ const SETTLE_MS = 100;
 const CLOSE_LIMIT_MS = 1_000;
 
 /**
- * Serves an environment in this process, alone or as one of a fleet. Resolves when it listens.
+ * Serves an environment in this process, alone or as one of a cluster. Resolves when it listens.
  * @throws ConfigError for a wrong option or variable, a taken port, or what is no environment.
  */
 export async function serveHere(
   environment: EnvironmentDefinition,
   options: ServeOptions = {},
-  fleet?: Fleet,
+  cluster?: Cluster,
 ): Promise<RunningServer> {
   if (!isEnvironmentDefinition(environment)) {
     throw new ConfigError("serve() needs what defineEnvironment(contract, factory) returns.");
@@ -58,20 +58,20 @@ export async function serveHere(
     log.close();
     throw error;
   };
-  const isolated = config.isolation && (await isolate(environment, config.isolation, log).catch(giveUp));
+  const isolated = config.isolation && (await isolateEnvironment(environment, config.isolation, log).catch(giveUp));
   const runtime = createRuntime(isolated ?? environment, {
     mode: config.mode,
     log,
-    idPrefix: fleet?.idPrefix ?? "",
+    idPrefix: cluster?.idPrefix ?? "",
     maxMessageItems: config.maxMessageItems,
     guarded: config.mode === "production" && config.orchestratorToken !== undefined,
   });
   const context: ServerContext = {
     runtime,
-    sessions: new Sessions(runtime, { ...config, fleet }),
-    fleet,
+    sessions: new Sessions(runtime, { ...config, cluster }),
+    cluster,
     origins: createOrigins(config),
-    rights: createRights(config),
+    authorization: createAuthorization(config),
     maxMessageBytes: config.maxMessageBytes,
     pingIntervalMs: config.pingIntervalMs,
     bodies: new ByteBudget(Math.max(BODIES_BYTES, config.maxMessageBytes)),
@@ -102,7 +102,7 @@ export async function serveHere(
     if (wantsWebSocket(request)) sockets.upgrade(request, socket, head);
     else ignoreUpgrade(server, request, { socket, head });
   });
-  const listening = fleet === undefined ? listen(server, config) : fleet.listen(server, config.host);
+  const listening = cluster === undefined ? listen(server, config) : cluster.listen(server, config.host);
   const port = await listening.catch(async (error: unknown) => {
     sockets.close();
     stopWatching();
@@ -138,16 +138,16 @@ export async function serveHere(
     context.draining = true;
     context.closing = true;
     stopGuarding();
-    sockets.goAway();
-    void context.mcp?.then((door) => door.goAway()).catch(() => {});
+    sockets.drain();
+    void context.mcp?.then((endpoint) => endpoint.drain()).catch(() => {});
     // The listener stays up meanwhile, so that a balancer reads "unhealthy" from /health.
     const deadline = performance.now() + config.graceMs;
     while (sockets.open + context.requests > 0 && performance.now() < deadline) await sleep(DRAIN_POLL_MS);
-    if (sockets.open > 0) await sockets.cut();
+    if (sockets.open > 0) await sockets.terminate();
     sockets.close();
     // Of one that has passed a socket on, Node tells "close" only after the processes that it went to have ended.
     const closed = closeListener(server);
-    if (fleet === undefined) await closed;
+    if (cluster === undefined) await closed;
     clearInterval(reaper);
     await context.sessions.endAll("the server was stopped", Math.max(deadline - performance.now(), CLOSE_LIMIT_MS));
     await isolated?.close();
@@ -160,7 +160,7 @@ export async function serveHere(
   };
   const rereadTokens = (): void => {
     try {
-      context.rights.replace(readTokens(options, process.env));
+      context.authorization.replace(readTokens(options, process.env));
       log.info({}, "the tokens were read again");
     } catch (error) {
       log.error({ err: error }, "the tokens could not be read again: those from before stay valid");
@@ -169,19 +169,19 @@ export async function serveHere(
   const stopSignals =
     options.handleSignals === true ? onSignals({ drain, close, reload: rereadTokens }, log) : () => {};
   const stopGuarding =
-    options.handleSignals === true || fleet !== undefined ? guardProcess(log, () => sockets.cut()) : () => {};
+    options.handleSignals === true || cluster !== undefined ? onCrash(log, () => sockets.terminate()) : () => {};
   // Each worker has its own limit, and it is the same one.
-  if (fleet === undefined || fleet.number === 0) {
+  if (cluster === undefined || cluster.number === 0) {
     context.descriptors.warn(config);
     noteAccess(config, log);
   }
   log.info({ host: config.host, port, mode: config.mode, capacity: config.maxConcurrentEnvs }, "listening");
-  await fleet?.join({
+  await cluster?.join({
     about: describeServer(environment, config),
     load: () => context.sessions.load(),
     list: () => context.sessions.list(),
     report: async (query) => (await import("./metrics/report.js")).makeReport(context, query),
-    upgrade: sockets.take,
+    upgrade: sockets.acceptForwarded,
     handle: (request, response) => handle(request, response, true),
     inUse: () => context.sessions.inUse,
     drain: () => void drainSessions(context, { limitMs: config.drainMs, isDone: () => false }),
@@ -193,13 +193,13 @@ export async function serveHere(
 
   return {
     url: serverUrl(config.host, port),
-    role: fleet === undefined ? "alone" : "worker",
+    role: cluster === undefined ? "alone" : "worker",
     host: config.host,
     port,
     environment,
     webInterface: config.webInterface,
     capacity: () => context.sessions.capacity(),
-    sessions: async () => (fleet === undefined ? context.sessions.list() : await fleet.sessions()),
+    sessions: async () => (cluster === undefined ? context.sessions.list() : await cluster.sessions()),
     drain,
     close,
     [Symbol.asyncDispose]: close,
@@ -228,7 +228,7 @@ function listen(server: Server, { host, port }: Config): Promise<number> {
 
 /** Sessions without a socket that have timed out end at most a quarter of the timeout late. */
 function startReaper(sessions: Sessions, { sessionTimeoutMs }: Config): NodeJS.Timeout {
-  const timer = setInterval(() => sessions.sweep(), Math.min((sessionTimeoutMs ?? Infinity) / 4, 5_000));
+  const timer = setInterval(() => sessions.endOverdue(), Math.min((sessionTimeoutMs ?? Infinity) / 4, 5_000));
   timer.unref();
   return timer;
 }

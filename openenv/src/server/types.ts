@@ -76,19 +76,19 @@ export interface ServeOptions extends Partial<ConcurrencyConfig> {
   queueTimeout?: number;
   /**
    * Where sessions live: in this process, or each in a worker thread or child process of its own, or in those that
-   * `poolSize` says. Needs `module`. `ISOLATION`, default none.
+   * `isolatePoolSize` says. Needs `module`. `ISOLATION`, default none.
    */
   isolation?: "none" | "thread" | "process";
   /** URL or absolute path of the JavaScript module that exports this environment; the command line knows it. */
   module?: URL | string;
-  /** This many threads or processes, shared by all sessions, each on the one with the fewest. `POOL_SIZE`. */
-  poolSize?: number;
-  /** Without a pool size: threads or processes kept ready for sessions to come. `SPARE_HOSTS`, default 1. */
-  spareHosts?: number;
+  /** This many threads or processes, shared by all sessions, each on the one with the fewest. `ISOLATE_POOL_SIZE`. */
+  isolatePoolSize?: number;
+  /** Without a pool size: threads or processes kept ready for sessions to come. `ISOLATE_SPARES`, default 1. */
+  isolateSpares?: number;
   /** Seconds a call of an isolated session, also of a tool, may take before it is killed. `STEP_TIMEOUT`, default none. */
   stepTimeout?: number;
-  /** Megabytes: of JavaScript heap for a thread, of all its memory for a process. `HOST_MEMORY_MB`, default none. */
-  hostMemoryMb?: number;
+  /** Megabytes: of JavaScript heap for a thread, of all its memory for a process. `ISOLATE_MEMORY_MB`, default none. */
+  isolateMemoryMb?: number;
   /**
    * The web interface at `/web/`: "auto" serves it in simulation mode only. `ENABLE_WEB_INTERFACE` (auto, true, false),
    * default auto.

@@ -1,19 +1,19 @@
 import type { ErrorCode, ToolErrorType } from "../errors.js";
 import type { ServerMessage, WireCode } from "../protocol/messages.js";
 import type { ToolOutcome } from "../protocol/tools.js";
-import { InvalidOutputError } from "../validation/plain.js";
+import { InvalidOutputError } from "../validation/json-safe.js";
 import type { CallKind } from "./calls/call.js";
-import { errorMessage } from "./messages/frame.js";
+import { errorMessage } from "./messages/message-codec.js";
 import type { Mode } from "./runtime.js";
 import { SessionKilledError } from "./session-killed.js";
 
 /** The answer to a request that the environment did not answer. */
-export function refuse(kind: CallKind, code: WireCode, message: string): ServerMessage | ToolOutcome {
+export function rejectRequest(kind: CallKind, code: WireCode, message: string): ServerMessage | ToolOutcome {
   return kind === "tool" ? failedCall("transport_error", message) : errorMessage(code, message);
 }
 
 /** The answer to a request that only the orchestrator may make. */
-export function forbid(kind: CallKind): ServerMessage {
+export function rejectForbidden(kind: CallKind): ServerMessage {
   const message = `${kind} is for the orchestrator: connect with OPENENV_ORCHESTRATOR_TOKEN as bearer token`;
   return errorMessage("FORBIDDEN", message);
 }
@@ -36,7 +36,7 @@ export function failedCall(error_type: ToolErrorType, message: string): ToolOutc
 
 /**
  * What a client is told of an exception in author code: the author's own message. In production only an
- * EnvError or ToolError speaks for itself, because other messages can hold paths and secrets; the log has them. Never throws.
+ * EnvironmentError or ToolError speaks for itself, because other messages can hold paths and secrets; the log has them. Never throws.
  */
 export function describeError(error: unknown, mode: Mode): string {
   const { message, name } = toError(error);

@@ -1,13 +1,13 @@
 import type { ServerViewSession } from "../protocol/web.js";
 
 /** Who opened a session. */
-export interface Opener {
+export interface SessionOpener {
   client: ServerViewSession["client"];
   /** The peer carries the orchestrator's token: a peer without it may not end the session. It gives no right to drive. */
   orchestrator: boolean;
 }
 
-const OVER_HTTP: Opener = { client: "http", orchestrator: false };
+const OVER_HTTP: SessionOpener = { client: "http", orchestrator: false };
 
 /** A client of real MCP that talks to a session. */
 export interface SessionPeer {
@@ -26,19 +26,19 @@ interface UnclaimedList {
 
 /** Who opened a session, and who holds it: a socket, a client of real MCP, or nobody yet. */
 export abstract class HeldSession {
-  readonly client: Opener["client"];
-  readonly ofOrchestrator: boolean;
+  readonly client: SessionOpener["client"];
+  readonly ownedByOrchestrator: boolean;
   /** Where the registry of open sessions has it. */
-  slot = -1;
+  index = -1;
   /** The list that hears of the next use. */
   protected unclaimed: UnclaimedList | undefined;
   #onEnded: ((reason: string) => void) | undefined;
   #endsOnDetach = false;
   #peer: SessionPeer | undefined;
 
-  constructor({ client, orchestrator }: Opener = OVER_HTTP) {
+  constructor({ client, orchestrator }: SessionOpener = OVER_HTTP) {
     this.client = client;
-    this.ofOrchestrator = orchestrator;
+    this.ownedByOrchestrator = orchestrator;
   }
 
   /** A socket serves the session: it does not time out. */

@@ -1,8 +1,8 @@
 import type { Environment, EnvironmentDefinition } from "../environment/environment.js";
 import { isThenable } from "../util/async/thenable.js";
 import { describeError, toError } from "./failure.js";
-import { Refusal } from "./refusal.js";
 import type { Runtime } from "./runtime.js";
+import { SessionRejectedError } from "./session-rejected-error.js";
 
 /** An environment that is not made by then is given up: its slot must not be lost. */
 const LIMIT_MS = 120_000;
@@ -13,7 +13,7 @@ export function makeEnvironment(runtime: Runtime): Environment | Promise<Environ
     const { name } = runtime.definition.contract;
     runtime.log.error({ err: toError(error) }, `the factory of ${name} failed`);
     const message = `The factory of "${name}" failed: ${describeError(error, runtime.mode)}`;
-    throw new Refusal({ message, code: "FACTORY_ERROR", factory_name: name }, { cause: error });
+    throw new SessionRejectedError({ message, code: "FACTORY_ERROR", factory_name: name }, { cause: error });
   };
   try {
     const made = createChecked(runtime.definition);

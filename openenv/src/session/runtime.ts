@@ -17,7 +17,7 @@ export interface Runtime {
   readonly mode: Mode;
   readonly log: Log;
   readonly statistics: Statistics;
-  /** Stands before session ids: says which server of a fleet has the session. */
+  /** Stands before session ids: says which server of a cluster has the session. */
   readonly idPrefix: string;
   /** Values and keys that one frame or body may hold. */
   readonly maxMessageItems: number;

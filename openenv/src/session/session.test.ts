@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { defineCounter } from "../../test-support/environments/counter.js";
 import { defineDesk } from "../../test-support/environments/tool-environment.js";
 import type { EnvironmentDefinition } from "../environment/environment.js";
-import { createFrameProtocol } from "../server/websocket/frames.js";
+import { createSessionProtocol } from "../server/websocket/session-protocol.js";
 import { Sessions } from "./registry/sessions.js";
 import { createRuntime } from "./runtime.js";
 import type { Session } from "./session.js";
@@ -12,7 +12,7 @@ function openSession(environment: EnvironmentDefinition) {
   const runtime = createRuntime(environment);
   const sessions = new Sessions(runtime, { maxConcurrentEnvs: 1, sessionTimeoutMs: null });
   const session = sessions.open() as Session;
-  const protocol = createFrameProtocol(runtime, sessions);
+  const protocol = createSessionProtocol(runtime, sessions);
   const conversation = { session, batch: undefined, extensions: [], orchestrator: false, answered: true, arrivedAt: 0 };
   return { session, ask: (message: object) => protocol.answer(conversation, JSON.stringify(message)) };
 }
@@ -68,7 +68,7 @@ test("calls of all kinds are performed one at a time, in the order in which they
 test("a call whose client leaves before its turn is not performed", async () => {
   const { session } = openSession(defineDesk().environment as EnvironmentDefinition);
   const first = session.callTool({ name: "pause", given: {} });
-  const left = session.callTool({ name: "tally", given: {} }, { whenGone: (cancel) => cancel() });
+  const left = session.callTool({ name: "tally", given: {} }, { onDisconnect: (cancel) => cancel() });
   const next = session.callTool({ name: "tally", given: {} });
   expect(await first).toMatchObject({ result: { data: "rested" } });
   expect(await left).toMatchObject({ error: { error_type: "transport_error", message: "the client has left" } });

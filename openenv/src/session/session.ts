@@ -7,7 +7,7 @@ import { Fifo } from "../util/async/fifo.js";
 import { settled } from "../util/async/settled.js";
 import { isThenable } from "../util/async/thenable.js";
 import type { ResetInput } from "../validation/parse-input.js";
-import { Call, type CallOptions, ORPHAN_GRACE_MS } from "./calls/call.js";
+import { ABANDONED_GRACE_MS, Call, type SessionCallOptions } from "./calls/call.js";
 import { CALL, enterCall, leaveCall } from "./calls/call-marks.js";
 import { type CallPlace, observe, reportDropped, reportNonFinite } from "./calls/observation.js";
 import {
@@ -20,9 +20,9 @@ import {
   toToolCall,
   toTransition,
 } from "./calls/tool-call.js";
-import { answerFailure, forbid, refuse, toError } from "./failure.js";
-import { HeldSession, type Opener } from "./held-session.js";
-import { errorMessage, invalidMessage } from "./messages/frame.js";
+import { answerFailure, rejectForbidden, rejectRequest, toError } from "./failure.js";
+import { HeldSession, type SessionOpener } from "./held-session.js";
+import { errorMessage, invalidMessage } from "./messages/message-codec.js";
 import type { Runtime } from "./runtime.js";
 
 export type SessionState = "created" | "ready" | "closing" | "closed";
@@ -67,7 +67,7 @@ export class Session extends HeldSession {
   #waiting: Fifo<Waiting> | undefined;
   #closed: Promise<void> | undefined;
 
-  constructor(runtime: Runtime, opener?: Opener) {
+  constructor(runtime: Runtime, opener?: SessionOpener) {
     super(opener);
     this.runtime = runtime;
   }
@@ -122,21 +122,21 @@ export class Session extends HeldSession {
    * Performs the request now when nothing else runs, otherwise in its turn. Never throws or rejects: failures are answers.
    * A session that is idle and an environment that is sync answer in the same turn of the event loop.
    */
-  call(request: EnvironmentMessage, options?: CallOptions): Reply;
-  call(request: PreparedCall, options?: CallOptions): Eventual<ToolOutcome>;
-  call(request: Request, options: CallOptions = {}): Eventual<Answer> {
+  call(request: EnvironmentMessage, options?: SessionCallOptions): Reply;
+  call(request: PreparedCall, options?: SessionCallOptions): Eventual<ToolOutcome>;
+  call(request: Request, options: SessionCallOptions = {}): Eventual<Answer> {
     const { type } = request;
-    if (this.runtime.guarded && options.orchestrator !== true && type !== "tool") return forbid(type);
-    if (this.#state !== "ready") return refuse(type, "SESSION_ERROR", "the session has ended");
+    if (this.runtime.guarded && options.orchestrator !== true && type !== "tool") return rejectForbidden(type);
+    if (this.#state !== "ready") return rejectRequest(type, "SESSION_ERROR", "the session has ended");
     const call = new Call(options, type);
     const answer = this.#running === undefined ? this.#run(request, call) : this.#enqueue(request, call);
     if (!isThenable(answer)) return answer;
-    options.whenGone?.(() => call.abort(new Error("the client has left")));
-    return call.inTime(answer, (message) => refuse(type, "TIMEOUT", message));
+    options.onDisconnect?.(() => call.abort(new Error("the client has left")));
+    return call.inTime(answer, (message) => rejectRequest(type, "TIMEOUT", message));
   }
 
   /** Calls a tool outside of the steps, in its turn. Never throws or rejects. */
-  callTool(request: ToolRequest, options?: CallOptions): Eventual<ToolOutcome> {
+  callTool(request: ToolRequest, options?: SessionCallOptions): Eventual<ToolOutcome> {
     const prepared = prepareCall(this.runtime.tools, request);
     return "tool" in prepared ? this.call(prepared, options) : prepared;
   }
@@ -184,7 +184,7 @@ export class Session extends HeldSession {
 
   /** Performs a request while nothing else runs. */
   #run(request: Request, call: Call): Eventual<Answer> {
-    if (call.aborted !== undefined) return refuse(request.type, "TIMEOUT", call.aborted.message);
+    if (call.aborted !== undefined) return rejectRequest(request.type, "TIMEOUT", call.aborted.message);
     this.#call = call;
     this.#lastActivityAt = call.startedAt = performance.now();
     enterCall(this.runtime.number, this.#tag ?? this.tag, CALL[request.type]);
@@ -211,10 +211,10 @@ export class Session extends HeldSession {
 
   /** Performs what waits, until one of the calls takes its time. */
   #next(): void {
-    const orphan = this.#call?.orphan;
+    const orphan = this.#call?.abandoned;
     this.#call = undefined;
     if (orphan !== undefined) {
-      this.#running = settled(orphan, ORPHAN_GRACE_MS).then(() => this.#next());
+      this.#running = settled(orphan, ABANDONED_GRACE_MS).then(() => this.#next());
       return;
     }
     this.#running = undefined;
@@ -332,10 +332,10 @@ export class Session extends HeldSession {
     if (running === undefined) return this.#closeEnvironment();
     const message = `the session has ended: ${reason}`;
     for (let next = this.#waiting?.shift(); next !== undefined; next = this.#waiting?.shift()) {
-      next.resolve(refuse(next.request.type, "SESSION_ERROR", message));
+      next.resolve(rejectRequest(next.request.type, "SESSION_ERROR", message));
     }
     this.#call?.abort(new Error(message));
-    return settled(running, ORPHAN_GRACE_MS).then(() => this.#closeEnvironment());
+    return settled(running, ABANDONED_GRACE_MS).then(() => this.#closeEnvironment());
   }
 
   async #closeEnvironment(): Promise<void> {

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import * as z from "zod";
 import { startIsolated } from "../../test-support/environments/isolation.js";
 import { useServers } from "../../test-support/servers/servers.js";
-import { defineContract, defineEnvironment, EnvError, type Environment } from "../index.js";
+import { defineContract, defineEnvironment, type Environment, EnvironmentError } from "../index.js";
 
 const { start, open } = useServers();
 
@@ -95,7 +95,7 @@ describe("views of observations", () => {
       },
       "render: no colours left",
     ],
-    ["actions that reject", { actions: () => Promise.reject(new EnvError("no idea")) }, "actions: no idea"],
+    ["actions that reject", { actions: () => Promise.reject(new EnvironmentError("no idea")) }, "actions: no idea"],
     ["markup in place of parts", { render: () => "<b>bold</b>" as never }, "render: ✖ Invalid input"],
     [
       "a picture that is a page",

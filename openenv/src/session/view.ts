@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { TONES, type View, type ViewAction, type ViewPart } from "../protocol/web.js";
-import { checkPlain } from "../validation/plain.js";
+import { toJsonSafe } from "../validation/json-safe.js";
 import { CALL, markCall } from "./calls/call-marks.js";
 import type { CallPlace } from "./calls/observation.js";
 import { describeError, toError } from "./failure.js";
@@ -61,7 +61,7 @@ export async function makeView(
 
 /** @throws InvalidOutputError, Error that says what is wrong where. */
 function checkView(name: string, made: unknown, schema: z.ZodType): unknown[] {
-  const { value } = checkPlain(made, name);
+  const { value } = toJsonSafe(made, name);
   const checked = schema.safeParse(value);
   if (!checked.success) throw new Error(z.prettifyError(checked.error));
   const size = JSON.stringify(value).length;

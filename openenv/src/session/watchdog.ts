@@ -4,7 +4,7 @@ import type { LogLevel } from "../util/log.js";
 import { CALL, marks, NO_SESSION, RUNNING } from "./calls/call-marks.js";
 
 /** A server whose calls the watchdog names in the log. */
-export interface WatchedServer {
+export interface WatchedLoop {
   /** Of its runtime; calls are noted with it. */
   number: number;
   environment: string;
@@ -92,7 +92,7 @@ let users = 0;
 let running: { thread: Worker; beat: NodeJS.Timeout } | undefined;
 
 /** Has the log name the call that blocks the event loop for 2 s. The result ends that. */
-export function watchLoop({ number, environment, prefix, logLevel }: WatchedServer): () => void {
+export function watchLoop({ number, environment, prefix, logLevel }: WatchedLoop): () => void {
   const { thread } = start();
   users++;
   thread.postMessage({ add: { number, environment, prefix, level: LEVELS[logLevel] } });

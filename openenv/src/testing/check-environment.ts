@@ -9,13 +9,13 @@ import { rng } from "../util/rng.js";
 import {
   ADVICE,
   DEFAULT_SEED,
+  type EpisodePlayer,
   isolated,
-  type Player,
   resetResets,
   seedHonoured,
   withSession,
 } from "./checks/behaviour.js";
-import { collectWith, type Exchange } from "./collect-episode.js";
+import { collectWith, type RecordedCall } from "./collect-episode.js";
 import { rewardProblems, schemaProblems, stateProblems } from "./graders.js";
 import { type CheckDefinition, type CheckReport, CheckSkip, demand, runChecks } from "./report.js";
 import { sampleActions, sampleCall } from "./sample-actions.js";
@@ -57,7 +57,7 @@ export function checkEnvironment<C extends Contract>(
   return runChecks(definition.contract.name, checksOf(subject));
 }
 
-interface Subject extends Player {
+interface Subject extends EpisodePlayer {
   definition: EnvironmentDefinition;
 }
 
@@ -80,7 +80,7 @@ function checksOf(subject: Subject): CheckDefinition[] {
   ];
 }
 
-function collect(subject: Subject): Promise<Exchange[]> {
+function collect(subject: Subject): Promise<RecordedCall[]> {
   const plan = { reset: { ...subject.reset, seed: subject.seed, episodeId: "checked" }, actions: subject.actions };
   return withSession(subject, (env) => collectWith(env, plan));
 }

@@ -1,8 +1,8 @@
 import { connect } from "../connect.js";
 import { ConfigError, OpenEnvError, ProviderError } from "../errors.js";
 import type { JsonObject } from "../protocol/messages.js";
-import { findLeftovers } from "../providers/orphans/find-leftovers.js";
-import type { Provider, Started, StartSpec } from "../providers/provider.js";
+import { listOrphans } from "../providers/orphans/list-orphans.js";
+import type { Provider, StartedServer, StartSpec } from "../providers/provider.js";
 import { playEpisode } from "./checks/episode.js";
 import { endCaller, startCaller } from "./provider-caller.js";
 import { type CheckDefinition, type CheckReport, CheckSkip, demand, runChecks } from "./report.js";
@@ -83,7 +83,7 @@ async function close({ create, works }: CheckProviderOptions): Promise<void> {
 async function two({ create, works, actions = [{}] }: CheckProviderOptions): Promise<void> {
   const provider = create();
   const both = await Promise.all([provider.start(works), provider.start(works)]);
-  const [first, second] = both as [Started, Started];
+  const [first, second] = both as [StartedServer, StartedServer];
   try {
     demand(first.url !== second.url, `both are at ${first.url}`);
     await first.close();
@@ -142,9 +142,9 @@ async function unavailable({ unavailable, works }: CheckProviderOptions): Promis
 }
 
 async function callerEnds({ create, works }: CheckProviderOptions, signal: NodeJS.Signals): Promise<void> {
-  const { recipe } = create();
-  if (!recipe) throw new CheckSkip("the provider has no `recipe`, so another process cannot make it");
-  const caller = await startCaller(recipe, works);
+  const { descriptor } = create();
+  if (!descriptor) throw new CheckSkip("the provider has no `descriptor`, so another process cannot make it");
+  const caller = await startCaller(descriptor, works);
   demand(await until(() => answers(caller.url)), `${caller.url} does not answer`);
   await endCaller(caller, signal);
   const left = async (): Promise<number> => (await leftBy(caller.pid)).length;
@@ -156,7 +156,7 @@ async function callerEnds({ create, works }: CheckProviderOptions, signal: NodeJ
 async function failure(work: () => Promise<unknown>): Promise<Error> {
   try {
     const started = await work();
-    if (typeof started === "object" && started && "close" in started) await (started as Started).close();
+    if (typeof started === "object" && started && "close" in started) await (started as StartedServer).close();
   } catch (error) {
     return error as Error;
   }
@@ -177,7 +177,7 @@ async function demandNothing(): Promise<void> {
 const leftByThis = () => leftBy(process.pid);
 
 async function leftBy(pid: number) {
-  return (await findLeftovers()).found.filter(({ owner }) => owner.pid === pid);
+  return (await listOrphans()).found.filter(({ owner }) => owner.pid === pid);
 }
 
 /** Whether it came true in time. */

@@ -8,8 +8,8 @@ import type { JsonObject } from "../protocol/messages.js";
 import { isObject } from "../util/is-object.js";
 import { ADVICE, DEFAULT_SEED, isFull, isolated, resetResets, seedHonoured } from "./checks/behaviour.js";
 import { type Endpoints, endpointChecks, type Standard } from "./checks/endpoints.js";
-import { fetchJson, type HttpAnswer } from "./checks/fetch-json.js";
-import { type Crowd, capacityRefusal, nothingLeft, workersAgree } from "./checks/sessions.js";
+import { fetchJson, type JsonResponse } from "./checks/fetch-json.js";
+import { type Crowd, capacityRejection, nothingLeft, workersAgree } from "./checks/sessions.js";
 import { type SocketSubject, socketChecks } from "./checks/socket.js";
 import { askTools } from "./checks/tools.js";
 import { type CheckDefinition, type CheckReport, type Note, runChecks } from "./report.js";
@@ -70,7 +70,7 @@ export async function checkServer(url: string | URL, options: CheckServerOptions
   const address = parseAddress(url);
   const headers = requestHeaders(options);
   const limits = { headers, timeoutMs: Math.min(timeoutMs, httpTimeoutMs), signal };
-  const ask = (path: string, body?: unknown): Promise<HttpAnswer> => fetchJson(address.http(path), limits, body);
+  const ask = (path: string, body?: unknown): Promise<JsonResponse> => fetchJson(address.http(path), limits, body);
   const schema = await askSchema(ask);
   const actions = options.actions ?? (await sample(schema, ask));
   const standard: Standard = { version: "unknown", mode: "unknown" };
@@ -120,7 +120,7 @@ function crowdChecks(crowd: Crowd): CheckDefinition[] {
       "capacity",
       "a session too many is refused with CAPACITY_REACHED, and the others go on",
       "Accept the socket, send one error frame CAPACITY_REACHED with active_sessions and max_sessions, close with 1000; free the slot when a session ends.",
-      capacityRefusal,
+      capacityRejection,
     ),
     check(
       "nothing_left",

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createServer, type Socket } from "node:net";
 import { describe, expect, test } from "vitest";
-import { type Peer, startScriptedServer } from "../../test-support/servers/scripted-server.js";
+import { type ScriptedPeer, startScriptedServer } from "../../test-support/servers/scripted-server.js";
 import { parseAddress } from "../client/transport/address.js";
 import { collectEpisode } from "./collect-episode.js";
 
@@ -11,14 +11,14 @@ const observation = (more: object = {}) => ({
   data: { observation: {}, reward: 1, done: false, ...more },
 });
 
-async function collect(script: (peer: Peer) => Promise<void>, limits: { episodeTimeoutMs?: number } = {}) {
+async function collect(script: (peer: ScriptedPeer) => Promise<void>, limits: { episodeTimeoutMs?: number } = {}) {
   await using server = await startScriptedServer(script);
   return await collectEpisode(parseAddress(server.url), PLAN, { headers: {}, timeoutMs: 5_000, ...limits });
 }
 
 /** Answers for ever, observations with `more` in them. */
 function answering(more: (step: number) => object) {
-  return async (peer: Peer): Promise<void> => {
+  return async (peer: ScriptedPeer): Promise<void> => {
     for (let step = 0; ; ) {
       const { type } = await peer.receive();
       peer.send(type === "state" ? { type: "state", data: {} } : observation(more(step++)));
@@ -51,22 +51,26 @@ describe("collectEpisode", () => {
     ["a frame above 1 MiB", answering(() => ({ text: "x".repeat(1_100_000) })), /Max payload size exceeded/],
     [
       "an error frame",
-      async (peer: Peer) => peer.send({ type: "error", data: { code: "EXECUTION_ERROR", message: "no" } }),
+      async (peer: ScriptedPeer) => peer.send({ type: "error", data: { code: "EXECUTION_ERROR", message: "no" } }),
       /reset on \/ws was answered with the error EXECUTION_ERROR: no/,
     ],
-    ["a binary frame", async (peer: Peer) => peer.socket.send(Buffer.from("{}")), /a binary frame came/],
-    ["what is no JSON", async (peer: Peer) => peer.send("hello"), /what is no JSON object: hello/],
-    ["a list", async (peer: Peer) => peer.send("[]"), /what is no JSON object/],
-    ["data that are no object", async (peer: Peer) => peer.send({ type: "observation", data: 1 }), /no object: 1/],
-    ["a socket that closes", async (peer: Peer) => peer.socket.close(1011), /closed with 1011/],
+    ["a binary frame", async (peer: ScriptedPeer) => peer.socket.send(Buffer.from("{}")), /a binary frame came/],
+    ["what is no JSON", async (peer: ScriptedPeer) => peer.send("hello"), /what is no JSON object: hello/],
+    ["a list", async (peer: ScriptedPeer) => peer.send("[]"), /what is no JSON object/],
+    [
+      "data that are no object",
+      async (peer: ScriptedPeer) => peer.send({ type: "observation", data: 1 }),
+      /no object: 1/,
+    ],
+    ["a socket that closes", async (peer: ScriptedPeer) => peer.socket.close(1011), /closed with 1011/],
   ])("refuses %s", async (_, script, problem) => {
-    await expect(collect(script as (peer: Peer) => Promise<void>)).rejects.toThrow(problem);
+    await expect(collect(script as (peer: ScriptedPeer) => Promise<void>)).rejects.toThrow(problem);
   });
 
   test("says of an exception of the environment that it is one", async () => {
-    const failing = async (peer: Peer) =>
+    const failing = async (peer: ScriptedPeer) =>
       peer.send({ type: "error", data: { code: "EXECUTION_ERROR", message: "no" } });
-    const collecting = collect(failing as (peer: Peer) => Promise<void>);
+    const collecting = collect(failing as (peer: ScriptedPeer) => Promise<void>);
     await expect(collecting).rejects.toMatchObject({
       facts: { remedy: expect.stringMatching(/^The environment threw an exception/) },
     });

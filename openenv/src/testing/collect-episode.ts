@@ -7,7 +7,7 @@ import { isObject } from "../util/is-object.js";
 import { demand, show } from "./report.js";
 
 /** One request and the `data` of its answer, as it came: nothing is filled in or taken out. */
-export interface Exchange {
+export interface RecordedCall {
   operation: "reset" | "step" | "state";
   request: JsonObject;
   data: JsonObject;
@@ -46,8 +46,8 @@ export async function collectEpisode(
   address: ServerAddress,
   plan: EpisodePlan,
   options: CollectOptions,
-): Promise<Exchange[]> {
-  const line = await openLine(address.socket({}), options);
+): Promise<RecordedCall[]> {
+  const line = await openRecordingSocket(address.socket({}), options);
   try {
     return await playPlan(plan, async (operation, data) => {
       const where = describe(operation);
@@ -76,7 +76,7 @@ export async function collectEpisode(
 }
 
 /** The same over a client, which has looked at the frames already. */
-export function collectWith(env: EnvClient, { reset, actions }: EpisodePlan): Promise<Exchange[]> {
+export function collectWith(env: EnvClient, { reset, actions }: EpisodePlan): Promise<RecordedCall[]> {
   return playPlan({ reset: encodeReset({ ...reset }), actions }, async (operation, data) => {
     if (operation === "state") return env.state();
     const { observation, reward, done, metadata } = await (operation === "reset"
@@ -86,10 +86,10 @@ export function collectWith(env: EnvClient, { reset, actions }: EpisodePlan): Pr
   });
 }
 
-type Ask = (operation: Exchange["operation"], data?: JsonObject) => Promise<JsonObject>;
+type Ask = (operation: RecordedCall["operation"], data?: JsonObject) => Promise<JsonObject>;
 
-async function playPlan({ reset, actions }: EpisodePlan, ask: Ask): Promise<Exchange[]> {
-  const exchanges: Exchange[] = [];
+async function playPlan({ reset, actions }: EpisodePlan, ask: Ask): Promise<RecordedCall[]> {
+  const exchanges: RecordedCall[] = [];
   const exchange: Ask = async (operation, request = {}) => {
     const data = await ask(operation, operation === "state" ? undefined : request);
     exchanges.push({ operation, request, data });
@@ -120,16 +120,16 @@ function parseFrame(text: string, where: string): JsonObject {
   return answer;
 }
 
-interface BareLine {
+interface RecordingSocket {
   ask(frame: string, where: string): Promise<string>;
   close(): void;
 }
 
 /** A socket without compression and extensions: what any client of the protocol would see. */
-async function openLine(
+async function openRecordingSocket(
   url: string,
   { headers, timeoutMs, episodeTimeoutMs = Infinity }: CollectOptions,
-): Promise<BareLine> {
+): Promise<RecordingSocket> {
   const deadline = Date.now() + episodeTimeoutMs;
   const socket = new WebSocket(url, {
     headers,

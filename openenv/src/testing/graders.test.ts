@@ -2,13 +2,13 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { JsonObject } from "../protocol/messages.js";
-import type { Exchange } from "./collect-episode.js";
+import type { RecordedCall } from "./collect-episode.js";
 import { rewardProblems, schemaProblems, stateProblems } from "./graders.js";
 
 const TRANSCRIPTS = join(import.meta.dirname, "../../../conformance/transcripts");
 
 interface Recorded {
-  exchanges: { operation: Exchange["operation"]; request: JsonObject; response: { data: JsonObject } }[];
+  exchanges: { operation: RecordedCall["operation"]; request: JsonObject; response: { data: JsonObject } }[];
   checks: { id: string; status: string }[];
 }
 

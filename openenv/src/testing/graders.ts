@@ -2,7 +2,7 @@ import { runInNewContext } from "node:vm";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import type { JsonObject } from "../protocol/messages.js";
 import { isObject } from "../util/is-object.js";
-import type { Exchange } from "./collect-episode.js";
+import type { RecordedCall } from "./collect-episode.js";
 import { firstDifference } from "./first-difference.js";
 import { show } from "./report.js";
 
@@ -12,7 +12,7 @@ import { show } from "./report.js";
 const SCHEMA_MS = 5_000;
 
 /** Rewards of steps are finite numbers, within `range` where one is declared; a reset may have none. */
-export function rewardProblems(exchanges: readonly Exchange[], range?: readonly [number, number]): string[] {
+export function rewardProblems(exchanges: readonly RecordedCall[], range?: readonly [number, number]): string[] {
   const [low, high] = range ?? [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY];
   return walk(exchanges).flatMap(({ where, operation, data }) => {
     if (operation === "state") return [];
@@ -26,7 +26,7 @@ export function rewardProblems(exchanges: readonly Exchange[], range?: readonly 
 }
 
 /** Observations have an object, a boolean `done` and a `reward`, and fit what `GET /schema` publishes; so do states. */
-export function schemaProblems(exchanges: readonly Exchange[], schema: JsonObject): string[] {
+export function schemaProblems(exchanges: readonly RecordedCall[], schema: JsonObject): string[] {
   const { observation, reset_observation = observation, state } = schema;
   if (!isObject(observation)) return ["GET /schema tells no object `observation`"];
   const check = (): string[] => {
@@ -50,7 +50,7 @@ export function schemaProblems(exchanges: readonly Exchange[], schema: JsonObjec
 }
 
 /** The state names the episode as the reset did, and counts its steps. */
-export function stateProblems(exchanges: readonly Exchange[]): string[] {
+export function stateProblems(exchanges: readonly RecordedCall[]): string[] {
   const problems: string[] = [];
   let [episode, steps]: [unknown, number] = [null, 0];
   for (const { where, operation, request, data } of walk(exchanges)) {
@@ -68,7 +68,7 @@ export function stateProblems(exchanges: readonly Exchange[]): string[] {
 }
 
 /** Metadata are an object wherever they are, and the same beside the observation as in it. */
-export function metadataProblems(exchanges: readonly Exchange[]): string[] {
+export function metadataProblems(exchanges: readonly RecordedCall[]): string[] {
   return walk(exchanges).flatMap(({ where, operation, data }) => {
     if (operation === "state") return [];
     const { metadata: outer = {}, observation } = data;
@@ -101,7 +101,7 @@ function describeErrors({ errors }: ValidateFunction): string {
 }
 
 /** Names each exchange as a reader counts: `reset`, `step 2`, `the state after step 2`. */
-function walk(exchanges: readonly Exchange[]): (Exchange & { where: string })[] {
+function walk(exchanges: readonly RecordedCall[]): (RecordedCall & { where: string })[] {
   let [at, steps] = ["reset", 0];
   return exchanges.map((exchange) => {
     if (exchange.operation === "state") return { ...exchange, where: `the state after ${at}` };

@@ -1,19 +1,19 @@
 /** Starts what it is told and waits to be ended, as a program would be in the middle of its work. */
 
-import { runRecipe } from "../providers/lifecycle/run-recipe.js";
+import { createFromDescriptor } from "../providers/lifecycle/create-from-descriptor.js";
 import type { Provider } from "../providers/provider.js";
 import type { CallerAnswer, CallerTask } from "./provider-caller.js";
 
-process.once("message", async ({ recipe, spec }: CallerTask) => {
-  process.send?.(await start({ recipe, spec }));
+process.once("message", async ({ descriptor, spec }: CallerTask) => {
+  process.send?.(await start({ descriptor, spec }));
 });
 
 // Nothing that was started keeps its caller alive.
 setInterval(() => {}, 60_000);
 
-async function start({ recipe, spec }: CallerTask): Promise<CallerAnswer> {
+async function start({ descriptor, spec }: CallerTask): Promise<CallerAnswer> {
   try {
-    const { url } = await ((await runRecipe(recipe)) as Provider).start(spec);
+    const { url } = await ((await createFromDescriptor(descriptor)) as Provider).start(spec);
     return { url };
   } catch (error) {
     return { error: String(error) };

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import type { Recipe, StartSpec } from "../providers/provider.js";
+import type { ProviderDescriptor, StartSpec } from "../providers/provider.js";
 
 /** A process that has started something and then only waits. */
 export interface Caller {
@@ -13,16 +13,16 @@ export interface Caller {
 
 /** What the process is told, and what it tells once that has started. */
 export interface CallerTask {
-  recipe: Recipe;
+  descriptor: ProviderDescriptor;
   spec: StartSpec;
 }
 export type CallerAnswer = { url: string } | { error: string };
 
 /** @throws Error with its reason when it cannot start that. */
-export async function startCaller(recipe: Recipe, spec: StartSpec): Promise<Caller> {
+export async function startCaller(descriptor: ProviderDescriptor, spec: StartSpec): Promise<Caller> {
   const script = fileURLToPath(new URL("./provider-caller-process.js", import.meta.url));
   const child = spawn(process.execPath, [script], { stdio: ["ignore", "ignore", "inherit", "ipc"] });
-  child.send({ recipe, spec } satisfies CallerTask);
+  child.send({ descriptor, spec } satisfies CallerTask);
   const ended = once(child, "exit").then(([code]) => [{ error: `the caller ended with ${code}` }]);
   const [answer] = (await Promise.race([once(child, "message"), ended])) as [CallerAnswer];
   if ("error" in answer || child.pid === undefined) {

@@ -10,7 +10,7 @@ import {
 } from "../contract/zod-tree.js";
 
 /** Where an issue of zod is: the schema and the value there, and the path as errors tell it. */
-export interface Located {
+export interface LocatedIssue {
   /** Undefined where the schema says nothing. */
   schema: KnownSchema | undefined;
   value: unknown;
@@ -23,8 +23,8 @@ export interface Located {
 }
 
 /** Follows the path of an issue through schema and value alike, up to its end or to the first union in between. */
-export function locate(root: AnySchema, value: unknown, path: readonly PropertyKey[]): Located {
-  const at: Located = { schema: unwrap(root), value, parent: undefined, loc: [], path: [] };
+export function locate(root: AnySchema, value: unknown, path: readonly PropertyKey[]): LocatedIssue {
+  const at: LocatedIssue = { schema: unwrap(root), value, parent: undefined, loc: [], path: [] };
   const union = enterUnion(at);
   if (union) return { ...at, union };
   for (const key of path) {
@@ -41,7 +41,7 @@ export function locate(root: AnySchema, value: unknown, path: readonly PropertyK
 }
 
 /** Goes into a union as far as it is clear which member is meant: by its tag, or because there is only one. */
-function enterUnion(at: Located): UnionSchema | undefined {
+function enterUnion(at: LocatedIssue): UnionSchema | undefined {
   while (at.schema?._zod.def.type === "union") {
     const union = at.schema as UnionSchema;
     const members = membersOf(union);

@@ -4,7 +4,7 @@ import * as z from "zod";
 import { createOutputCheck } from "./output.js";
 
 function check(list: z.ZodType, options: { open?: boolean } = {}) {
-  return createOutputCheck(z.object({ list }), { name: "observation", open: options.open ?? false });
+  return createOutputCheck(z.object({ list }), { name: "observation", unchecked: options.open ?? false });
 }
 
 /** What a check makes of a list: its answer, or what it throws. */
@@ -71,7 +71,7 @@ describe("a list of numbers", () => {
 
   test("beside a fault, an unknown field and a NaN elsewhere is told as ever", () => {
     const schema = z.object({ list: z.array(z.int()), other: z.number() });
-    const observe = createOutputCheck(schema, { name: "observation", open: false });
+    const observe = createOutputCheck(schema, { name: "observation", unchecked: false });
     expect(() => observe({ list: [1], other: "x" })).toThrow(/observation\.other: .*"x"/);
     expect(() => observe({ list: [1], other: 1, more: 1 })).toThrow(/observation\.more: Unknown field/);
     expect(observe({ list: [1], other: Number.NaN })).toEqual({ value: { list: [1], other: null }, nonFinite: 1 });
@@ -118,7 +118,7 @@ describe("copied as any list is one", () => {
 
   test("in an object that its author refines", () => {
     const schema = z.object({ list: z.array(z.int()) }).refine(({ list }) => list.length < 3, "too long");
-    const observe = createOutputCheck(schema, { name: "observation", open: false });
+    const observe = createOutputCheck(schema, { name: "observation", unchecked: false });
     const list = [1];
     expect(observe({ list }).value["list"]).not.toBe(list);
     expect(() => observe({ list: [1, 2, 3] })).toThrow(/too long/);
@@ -139,7 +139,7 @@ test("a list of any kind is taken, refused and mended as one that is copied", ()
   const pairs = Object.values(KINDS).map((kind) => {
     // A refinement has its list copied.
     const refined = z.object({ list: kind }).refine(() => true);
-    return { quick: check(kind), copied: createOutputCheck(refined, { name: "observation", open: false }) };
+    return { quick: check(kind), copied: createOutputCheck(refined, { name: "observation", unchecked: false }) };
   });
   fc.assert(
     fc.property(list, (given) => {

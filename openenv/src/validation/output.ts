@@ -1,15 +1,15 @@
 import * as z from "zod";
 import type { ObjectSchema } from "../contract/contract.js";
 import type { JsonObject } from "../protocol/messages.js";
-import { type MendRules, mend } from "./coercion/coerce.js";
+import { type CoercionRules, coerce } from "./coercion/coerce.js";
 import { describeIssues } from "./errors/issues.js";
+import { InvalidOutputError, type JsonSafe, joinPath, setOwn, toJsonSafe } from "./json-safe.js";
 import { numberLists } from "./number-lists.js";
-import { openFields } from "./open-parts.js";
 import { putBack } from "./parse-input.js";
-import { checkPlain, InvalidOutputError, joinPath, type Plain, setOwn } from "./plain.js";
+import { uncheckedFields } from "./unchecked-fields.js";
 
 /** Checks what an environment returned. @throws InvalidOutputError naming the paths. */
-export type OutputCheck = (value: unknown) => Plain<JsonObject>;
+export type OutputCheck = (value: unknown) => JsonSafe<JsonObject>;
 
 /** What reset and step returned, ready to be sent. */
 export interface CheckedTransition {
@@ -22,28 +22,28 @@ export interface CheckedTransition {
 }
 
 /** Environments are held to their types; only NaN and infinities, which JSON lacks, turn into null. */
-const OUTPUT_RULES: MendRules = { scalars: false, nonFinite: "any" };
+const OUTPUT_RULES: CoercionRules = { scalars: false, nonFinite: "any" };
 
 export interface OutputOptions {
   /** What errors call it: `observation`. */
   name: string;
   /** Undeclared members are kept instead of refused. */
-  open: boolean;
+  unchecked: boolean;
 }
 
-export function createOutputCheck(own: ObjectSchema, { name, open }: OutputOptions): OutputCheck {
+export function createOutputCheck(own: ObjectSchema, { name, unchecked }: OutputOptions): OutputCheck {
   const compile = (shape: ObjectSchema["shape"]): ObjectSchema =>
-    z.compile(own.clone({ ...own.def, shape, catchall: open ? z.unknown() : z.never() }) as ObjectSchema);
+    z.compile(own.clone({ ...own.def, shape, catchall: unchecked ? z.unknown() : z.never() }) as ObjectSchema);
   const schema = compile(own.shape);
-  const unseen = openFields(own);
+  const unseen = uncheckedFields(own);
   const parseLists = createListParse(own, compile);
 
-  const parse = (value: unknown): Plain<JsonObject> => {
+  const parse = (value: unknown): JsonSafe<JsonObject> => {
     const quick = parseLists?.(value);
     if (quick !== undefined) return { value: quick, nonFinite: 0 };
     const parsed = schema.safeParse(value);
     if (parsed.success) return { value: parsed.data, nonFinite: 0 };
-    const mended = mend(schema, value, { issues: parsed.error.issues, rules: OUTPUT_RULES });
+    const mended = coerce(schema, value, { issues: parsed.error.issues, rules: OUTPUT_RULES });
     const second = mended ? schema.safeParse(mended.value) : parsed;
     if (second.success && mended) {
       return { value: putBack(second.data, mended.nonFinite, () => null), nonFinite: mended.nonFinite.length };
@@ -52,14 +52,14 @@ export function createOutputCheck(own: ObjectSchema, { name, open }: OutputOptio
   };
 
   return (value) => {
-    let result: Plain<JsonObject>;
+    let result: JsonSafe<JsonObject>;
     try {
       result = parse(value);
     } catch (error) {
       if (error instanceof RangeError) throw new InvalidOutputError(`${name}: nested too deep, or it contains itself`);
       throw error;
     }
-    if (open) return checkPlainObject(result, name);
+    if (unchecked) return checkJsonSafeObject(result, name);
     for (const key of unseen) checkMember(result, key, name);
     return result;
   };
@@ -86,16 +86,16 @@ function createListParse(
   };
 }
 
-function checkPlainObject(result: Plain<JsonObject>, name: string): Plain<JsonObject> {
-  const { value, nonFinite } = checkPlain(result.value, name);
+function checkJsonSafeObject(result: JsonSafe<JsonObject>, name: string): JsonSafe<JsonObject> {
+  const { value, nonFinite } = toJsonSafe(result.value, name);
   return { value: value as JsonObject, nonFinite: nonFinite + result.nonFinite };
 }
 
 /** The result is zod's own copy of the object: it may be changed. */
-function checkMember(result: Plain<JsonObject>, key: string, name: string): void {
+function checkMember(result: JsonSafe<JsonObject>, key: string, name: string): void {
   const member = result.value[key];
   if (member === undefined) return;
-  const { value, nonFinite } = checkPlain(member, joinPath(name, [key]));
+  const { value, nonFinite } = toJsonSafe(member, joinPath(name, [key]));
   if (value === member) return;
   setOwn(result.value, key, value);
   result.nonFinite += nonFinite;
@@ -112,11 +112,11 @@ function invalid(name: string, issues: ReturnType<typeof describeIssues>): Inval
   return new InvalidOutputError(`the environment broke its contract: ${lines.join("; ")}`, issues);
 }
 
-const NOTHING_MORE: Plain<JsonObject> = Object.freeze({ value: Object.freeze({}), nonFinite: 0 });
+const NOTHING_MORE: JsonSafe<JsonObject> = Object.freeze({ value: Object.freeze({}), nonFinite: 0 });
 
 /** Makes the check of what reset or step returned, with observations of one kind. */
 export function createTransitionCheck(
-  observe: (value: unknown) => Plain<JsonObject>,
+  observe: (value: unknown) => JsonSafe<JsonObject>,
 ): (value: unknown) => CheckedTransition {
   return (value) => {
     if (typeof value !== "object" || value === null || Array.isArray(value)) {
@@ -163,11 +163,11 @@ function wrongFlag(name: string, value: unknown): InvalidOutputError {
   return new InvalidOutputError(`${name}: must be true or false, not ${describe(value)}`);
 }
 
-function checkMetadata(metadata: unknown): Plain<JsonObject> {
+function checkMetadata(metadata: unknown): JsonSafe<JsonObject> {
   if (metadata === undefined || metadata === null) return NOTHING_MORE;
-  const checked = checkPlain(metadata, "metadata");
+  const checked = toJsonSafe(metadata, "metadata");
   if (typeof checked.value === "object" && checked.value !== null && !Array.isArray(checked.value)) {
-    return checked as Plain<JsonObject>;
+    return checked as JsonSafe<JsonObject>;
   }
   throw new InvalidOutputError(`metadata: must be an object, not ${describe(metadata)}`);
 }

@@ -3,8 +3,8 @@ import type { ObjectSchema } from "../contract/contract.js";
 import type { ValidationIssue } from "../errors.js";
 import type { RESET_KEYS } from "../protocol/codec/codec.js";
 import type { JsonObject } from "../protocol/messages.js";
-import { type MendRules, mend, type NonFinite } from "./coercion/coerce.js";
-import { Draft } from "./coercion/draft.js";
+import { type CoercionRules, coerce, type NonFinite } from "./coercion/coerce.js";
+import { CopyOnWrite } from "./coercion/copy-on-write.js";
 import { describeIssues } from "./errors/issues.js";
 
 export type Checked<T> = { ok: true; value: T } | { ok: false; issues: ValidationIssue[] };
@@ -26,7 +26,7 @@ export interface ResetInput {
   dropped: string[];
 }
 
-const INPUT_RULES: MendRules = { scalars: true, nonFinite: "free" };
+const INPUT_RULES: CoercionRules = { scalars: true, nonFinite: "free" };
 
 /**
  * What may come from a client. More values than these are held to the schema strictly and told their first faults only,
@@ -94,7 +94,7 @@ export function parseInput(schema: ObjectSchema, value: unknown): Checked<JsonOb
 function parseAgain(schema: ObjectSchema, value: unknown): Checked<JsonObject> {
   const { error } = schema.safeParse(value);
   const issues = error?.issues ?? [];
-  const mended = mend(schema, value, { issues, rules: INPUT_RULES });
+  const mended = coerce(schema, value, { issues, rules: INPUT_RULES });
   if (mended === undefined) return { ok: false, issues: describeIssues({ schema, value, issues, rules: INPUT_RULES }) };
   const second = schema.safeParse(mended.value);
   if (second.success) return { ok: true, value: putBack(second.data, mended.nonFinite, ({ original }) => original) };
@@ -132,7 +132,7 @@ export function putBack(
   choose: (place: NonFinite) => number | null,
 ): JsonObject {
   if (places.length === 0) return value;
-  const draft = new Draft(value);
+  const draft = new CopyOnWrite(value);
   for (const place of places) draft.set(place.path, choose(place));
   return draft.value as JsonObject;
 }

@@ -4,8 +4,8 @@ import * as z from "zod";
 import { type ContractOptions, defineContract } from "../contract/contract.js";
 import { bytes, datetime } from "../contract/fields.js";
 import { MAX_ISSUES } from "./errors/issues.js";
+import { InvalidOutputError } from "./json-safe.js";
 import { createOutputCheck } from "./output.js";
-import { InvalidOutputError } from "./plain.js";
 import { createValidator } from "./validate.js";
 
 const none = z.object({});
@@ -16,7 +16,7 @@ function validator(parts: Parts) {
 }
 
 function observationCheck(schema: z.ZodObject) {
-  return createOutputCheck(schema, { name: "observation", open: false });
+  return createOutputCheck(schema, { name: "observation", unchecked: false });
 }
 
 describe("an action", () => {

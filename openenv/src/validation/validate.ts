@@ -1,5 +1,6 @@
 import type { Contract } from "../contract/contract.js";
 import type { JsonObject } from "../protocol/messages.js";
+import type { JsonSafe } from "./json-safe.js";
 import { type CheckedTransition, createOutputCheck, createTransitionCheck } from "./output.js";
 import {
   type Checked,
@@ -8,7 +9,6 @@ import {
   createResetCheck,
   type ResetInput,
 } from "./parse-input.js";
-import type { Plain } from "./plain.js";
 
 /** Holds what comes in and what an environment gives against one contract. Stateless; one serves all sessions. */
 export interface Validator {
@@ -17,7 +17,7 @@ export interface Validator {
   /** The data of a reset. */
   reset(data: JsonObject): Checked<ResetInput>;
   /** Members that the contract does not declare are kept. @throws InvalidOutputError naming the paths, as do all below. */
-  state(value: unknown): Plain<JsonObject>;
+  state(value: unknown): JsonSafe<JsonObject>;
   /** All that step returned. `truncated` implies `done`. */
   transition(value: unknown): CheckedTransition;
   /** As {@link transition}, for what reset returned. */
@@ -28,15 +28,15 @@ export interface Validator {
 
 /** Builds the checks of a contract once; what they cost a step is decided here. */
 export function createValidator(contract: Contract): Validator {
-  const observation = createOutputCheck(contract.observation, { name: "observation", open: false });
+  const observation = createOutputCheck(contract.observation, { name: "observation", unchecked: false });
   const first =
     contract.resetObservation === contract.observation
       ? observation
-      : createOutputCheck(contract.resetObservation, { name: "observation", open: false });
+      : createOutputCheck(contract.resetObservation, { name: "observation", unchecked: false });
   return {
     action: createActionCheck(contract.action),
     reset: createResetCheck(contract.reset),
-    state: createOutputCheck(contract.state, { name: "state", open: true }),
+    state: createOutputCheck(contract.state, { name: "state", unchecked: true }),
     transition: createTransitionCheck(observation),
     resetTransition: createTransitionCheck(first),
     toolTransition: createTransitionCheck((value) => ({ value: value as JsonObject, nonFinite: 0 })),

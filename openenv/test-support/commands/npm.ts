@@ -21,13 +21,13 @@ export function cleanEnv(): NodeJS.ProcessEnv {
   return { ...Object.fromEntries(kept), NO_COLOR: "1" };
 }
 
-export interface Started extends AsyncDisposable {
+export interface StartedProgram extends AsyncDisposable {
   /** Resolves with the first match in what was printed; fails when the program ends without it. */
   printed(pattern: RegExp): Promise<RegExpExecArray>;
 }
 
 /** A program with all that it starts, in its own process group and without the settings of the tests. */
-export function startProgram(cwd: string, command: string[], env: Record<string, string> = {}): Started {
+export function startProgram(cwd: string, command: string[], env: Record<string, string> = {}): StartedProgram {
   const [file = "", ...args] = command;
   const child = spawn(file, args, { cwd, env: { ...cleanEnv(), ...env }, detached: true });
   let text = "";

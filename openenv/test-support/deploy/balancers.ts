@@ -9,7 +9,7 @@ import { parseTopology } from "../../src/deploy/topology.js";
 import { findFreePort } from "../free-port.js";
 import { type Component, requireEnvoy, requireHaproxy, requireNginx } from "../requirement.js";
 
-export interface Balancer extends AsyncDisposable {
+export interface TestBalancer extends AsyncDisposable {
   url: string;
   /** Ends it and starts it again with nothing kept. */
   restart(): Promise<void>;
@@ -17,7 +17,7 @@ export interface Balancer extends AsyncDisposable {
   reload(): Promise<void>;
 }
 
-export interface Plan {
+export interface BalancerPlan {
   /** The servers, as `host:port`. */
   backends: readonly string[];
   metricsPort?: number;
@@ -58,8 +58,8 @@ export const NGINX = {
 export async function startBalancer(
   kind: keyof typeof BALANCERS,
   path: string,
-  { backends, metricsPort, edit = (text) => text }: Plan,
-): Promise<Balancer> {
+  { backends, metricsPort, edit = (text) => text }: BalancerPlan,
+): Promise<TestBalancer> {
   const folder = await mkdtemp(join(tmpdir(), "openenv-balancer-"));
   const port = await findFreePort();
   const topology = parseTopology({

@@ -1,10 +1,10 @@
 import type { NamedRow } from "../../src/bench/burst/results/max-batch.js";
 
 /** What a row says; all else is of a burst that is whole and took no longer than its wait. */
-export type Told = Pick<NamedRow, "subject" | "requests"> & Partial<NamedRow>;
+export type BurstRowValues = Pick<NamedRow, "subject" | "requests"> & Partial<NamedRow>;
 
 /** A row of a summary as it is read. */
-export function burstRow(told: Told): NamedRow {
+export function burstRow(told: BurstRowValues): NamedRow {
   const { wait_seconds = 1, requests, success_rate = 1 } = told;
   const step = 1000 * wait_seconds;
   return {
@@ -34,7 +34,7 @@ export function burstRow(told: Told): NamedRow {
 }
 
 /** The row of all repetitions, and one of each of the given ones. */
-export function repeated(told: Told, repetitions: readonly Partial<NamedRow>[]): NamedRow[] {
+export function repeated(told: BurstRowValues, repetitions: readonly Partial<NamedRow>[]): NamedRow[] {
   return [burstRow(told), ...repetitions.map((one, index) => burstRow({ ...told, ...one, rep: index + 1 }))];
 }
 

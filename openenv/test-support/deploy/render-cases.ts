@@ -1,6 +1,6 @@
 /** What the tests render: a topology for each kind of file. */
 import { renderTarget } from "../../src/deploy/render.js";
-import type { RenderedFiles, Target } from "../../src/deploy/targets.js";
+import type { DeployTarget, RenderedFiles } from "../../src/deploy/targets.js";
 import { parseTopology, type TopologyInput } from "../../src/deploy/topology.js";
 
 export const BACKENDS = ["127.0.0.1:8001", "127.0.0.1:8002"];
@@ -15,7 +15,7 @@ const GPU = { resources: { cpus: 4, memoryMb: 8192, gpus: 1 }, runtimeClass: "nv
 const EVERYTHING: TopologyInput = {
   ...IMAGE,
   ...GPU,
-  spares: 1,
+  spareNodes: 1,
   maxNodes: 12,
   ingressHost: "echo.example.org",
   nodeSelector: { pool: "gpu" },
@@ -29,7 +29,7 @@ const EVERYTHING: TopologyInput = {
 };
 
 export interface Case {
-  target: Target;
+  target: DeployTarget;
   topology: TopologyInput;
   backends?: string[];
 }

@@ -1,5 +1,5 @@
+import { createAuthorization } from "../../src/server/access/authorization.js";
 import { createOrigins } from "../../src/server/access/origins.js";
-import { createRights } from "../../src/server/access/rights.js";
 import { readTokens } from "../../src/server/access/tokens.js";
 import type { ServerContext } from "../../src/server/context.js";
 import { Backlog, ByteBudget } from "../../src/server/limits/backlog.js";
@@ -16,9 +16,9 @@ export function createContext(runtime: Runtime, own: Partial<ServerContext>): Se
   return {
     runtime,
     sessions: new Sessions(runtime, { maxConcurrentEnvs: 50, sessionTimeoutMs: null }),
-    fleet: undefined,
+    cluster: undefined,
     origins: createOrigins({ host: "127.0.0.1", allowedOrigins: [], allowedHosts: [] }),
-    rights: createRights(readTokens({}, {})),
+    authorization: createAuthorization(readTokens({}, {})),
     maxMessageBytes: MB,
     pingIntervalMs: 60_000,
     bodies: new ByteBudget(MB),

@@ -1,4 +1,4 @@
-/** An environment in a module of its own and servers that isolate it; they run the built package, as hosts do. */
+/** An environment in a module of its own and servers that isolate it; they run the built package, as isolates do. */
 import { existsSync, readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import { type RunningServer, type ServeOptions, serve } from "openenv-ts/server";
@@ -6,10 +6,10 @@ import { createProject } from "../commands/command-line.js";
 import { openTestSocket, type TestSocket } from "../sockets/socket.js";
 
 /** What an action does: `op` names it, `text` goes with some. Observations tell where they were made. */
-export const HOSTED_MODULE = `
+export const ISOLATED_MODULE = `
 import { appendFileSync } from "node:fs";
 import { threadId } from "node:worker_threads";
-import { bytes, datetime, defineContract, defineEnvironment, EnvError } from "openenv-ts";
+import { bytes, datetime, defineContract, defineEnvironment, EnvironmentError } from "openenv-ts";
 import * as z from "zod";
 
 const contract = defineContract({
@@ -37,7 +37,7 @@ export default defineEnvironment(contract, async () => {
     add: ({ amount }) => { count += amount; total += amount; },
     late: async ({ amount }) => { await new Promise((end) => setTimeout(end, 30)); count += amount; },
     throw: () => { throw new TypeError("unlucky"); },
-    tell: () => { throw new EnvError("told to the client"); },
+    tell: () => { throw new EnvironmentError("told to the client"); },
     text: () => { throw "no error at all"; },
     bare: () => { throw Object.create(null); },
     named: () => { throw Object.assign(new Error("oddly named"), { name: () => "no text" }); },
@@ -86,7 +86,10 @@ export default defineEnvironment(contract, async () => {
 });
 `;
 
-export type Answer = { type: string; data: Record<string, unknown> & { observation?: Record<string, unknown> } };
+export type IsolatedAnswer = {
+  type: string;
+  data: Record<string, unknown> & { observation?: Record<string, unknown> };
+};
 
 export interface IsolatedServer extends AsyncDisposable {
   readonly server: RunningServer;
@@ -99,7 +102,7 @@ export interface IsolatedServer extends AsyncDisposable {
 }
 
 /** Without an isolation the environment runs in the process of the test. */
-export async function startIsolated(options: ServeOptions = {}, source = HOSTED_MODULE): Promise<IsolatedServer> {
+export async function startIsolated(options: ServeOptions = {}, source = ISOLATED_MODULE): Promise<IsolatedServer> {
   const project = await createProject();
   const file = await project.write("environment.mjs", source);
   const url = pathToFileURL(file);
@@ -121,7 +124,7 @@ export async function startIsolated(options: ServeOptions = {}, source = HOSTED_
     },
     async play() {
       const socket = await open();
-      const { data } = (await socket.ask({ type: "reset" })) as Answer;
+      const { data } = (await socket.ask({ type: "reset" })) as IsolatedAnswer;
       const { pid, thread } = data.observation as { pid: number; thread: number };
       return { socket, pid, thread };
     },

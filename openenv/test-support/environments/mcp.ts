@@ -6,7 +6,7 @@ import type { RunningServer, ServeOptions } from "../../src/server/types.js";
 import { defineCounter } from "./counter.js";
 import { defineDesk } from "./tool-environment.js";
 
-export interface OpenOptions {
+export interface OpenMcpOptions {
   headers?: Record<string, string>;
   /** Whether the client speaks the revision without sessions where the server does; by default it does not. */
   revision?: "newest";
@@ -31,7 +31,7 @@ export function useMcp() {
       cleanup.push(() => server.close());
       return { server, log, active: () => server.capacity().active_sessions };
     },
-    async open({ url }: Pick<RunningServer, "url">, { headers = {}, revision }: OpenOptions = {}) {
+    async open({ url }: Pick<RunningServer, "url">, { headers = {}, revision }: OpenMcpOptions = {}) {
       const transport = new StreamableHTTPClientTransport(new URL(`${url}/mcp`), { requestInit: { headers } });
       const mode = revision === undefined ? "legacy" : "auto";
       const client = new Client({ name: "test", version: "1" }, { versionNegotiation: { mode } });

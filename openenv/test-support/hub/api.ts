@@ -1,6 +1,6 @@
 /** What the Hub's API answers, for the requests that its own libraries send about a Space. */
 import { createHash } from "node:crypto";
-import type { Change, Repository } from "./repository.js";
+import type { FileChange, Repository } from "./repository.js";
 
 export interface Pull {
   number: number;
@@ -8,7 +8,7 @@ export interface Pull {
   files: Record<string, string>;
 }
 
-export interface Space {
+export interface StoredSpace {
   readonly id: string;
   readonly repository: Repository;
   private: boolean;
@@ -34,7 +34,7 @@ export interface Account {
 }
 
 /** An answer that is no success, as the Hub words it. */
-export class Refusal extends Error {
+export class HubApiError extends Error {
   readonly status: number;
   readonly code: string;
   /** What the body has beside the message. */
@@ -48,13 +48,13 @@ export class Refusal extends Error {
   }
 }
 
-export interface Call {
+export interface HubCall {
   readonly origin: string;
   readonly query: URLSearchParams;
   readonly body: Buffer;
 }
 
-type Handler = (space: Space, rest: string, call: Call) => unknown;
+type Handler = (space: StoredSpace, rest: string, call: HubCall) => unknown;
 
 /** `GET /api/spaces/<id>/<key>/<rest>` and its like; what changes something needs a token that may write. */
 export const SPACE_ROUTES: Record<string, Handler> = {
@@ -109,16 +109,16 @@ export const SPACE_ROUTES: Record<string, Handler> = {
 };
 
 /** The answer to `GET /spaces/<id>/resolve/<revision>/<path>`; a large file comes with its content, not its pointer. */
-export async function resolveFile(space: Space, rest: string, raw: boolean) {
+export async function resolveFile(space: StoredSpace, rest: string, raw: boolean) {
   const [revision = "main", ...parts] = rest.split("/").map(decodeURIComponent);
   const commit = await known(space, revision);
   const content = await space.repository.read(commit, parts.join("/"));
-  if (!content) throw new Refusal(404, "Entry not found", { code: "EntryNotFound" });
+  if (!content) throw new HubApiError(404, "Entry not found", { code: "EntryNotFound" });
   const oid = raw ? undefined : pointerOid(content);
   return { commit, content: (oid && space.large.get(oid)) || content };
 }
 
-export function lfsBatch(space: Space, { body, origin }: Call) {
+export function lfsBatch(space: StoredSpace, { body, origin }: HubCall) {
   const { objects } = parse(body) as { objects: { oid: string; size: number }[] };
   return {
     transfer: "basic",
@@ -131,8 +131,9 @@ export function lfsBatch(space: Space, { body, origin }: Call) {
   };
 }
 
-export function storeLarge(space: Space, oid: string, body: Buffer): void {
-  if (createHash("sha256").update(body).digest("hex") !== oid) throw new Refusal(400, "The content is not its hash");
+export function storeLarge(space: StoredSpace, oid: string, body: Buffer): void {
+  if (createHash("sha256").update(body).digest("hex") !== oid)
+    throw new HubApiError(400, "The content is not its hash");
   space.large.set(oid, body);
 }
 
@@ -161,11 +162,11 @@ export function parse(body: Buffer): unknown {
   try {
     return JSON.parse(String(body));
   } catch {
-    throw new Refusal(400, "The body is not JSON");
+    throw new HubApiError(400, "The body is not JSON");
   }
 }
 
-async function describe(space: Space, revision: string) {
+async function describe(space: StoredSpace, revision: string) {
   const sha = await known(space, revision === "HEAD" ? "main" : revision);
   const files = (await space.repository.tree(sha)).filter((entry) => entry.type === "file");
   return {
@@ -190,7 +191,7 @@ async function describe(space: Space, revision: string) {
   };
 }
 
-function runtime(space: Space) {
+function runtime(space: StoredSpace) {
   const up = space.stage.startsWith("RUNNING");
   return {
     stage: space.stage,
@@ -204,7 +205,7 @@ function runtime(space: Space) {
   };
 }
 
-async function commit(space: Space, branch: string, { body, query, origin }: Call) {
+async function commit(space: StoredSpace, branch: string, { body, query, origin }: HubCall) {
   const lines = String(body).trim().split("\n");
   const entries = lines.map((line) => parse(Buffer.from(line)) as { key: string; value: Record<string, unknown> });
   const header = entries.find(({ key }) => key === "header")?.value ?? {};
@@ -212,7 +213,7 @@ async function commit(space: Space, branch: string, { body, query, origin }: Cal
   const parent = await space.repository.resolve(branch);
   const expected = header["parentCommit"];
   if (typeof expected === "string" && expected !== parent) {
-    throw new Refusal(412, "A commit has happened since. Please refresh and try again.");
+    throw new HubApiError(412, "A commit has happened since. Please refresh and try again.");
   }
   const changes = entries.flatMap((entry) => toChange(space, entry));
   const asPull = query.get("create_pr") === "1";
@@ -229,21 +230,21 @@ async function commit(space: Space, branch: string, { body, query, origin }: Cal
   };
 }
 
-function toChange(space: Space, { key, value }: { key: string; value: Record<string, unknown> }): Change[] {
+function toChange(space: StoredSpace, { key, value }: { key: string; value: Record<string, unknown> }): FileChange[] {
   const path = String(value["path"]);
   if (key === "header") return [];
-  if (path.split("/").includes("..")) throw new Refusal(400, `Invalid path: ${path}`);
+  if (path.split("/").includes("..")) throw new HubApiError(400, `Invalid path: ${path}`);
   if (key === "deletedFile" || key === "deletedFolder") return [{ path }];
   if (key === "file") return [{ path, content: Buffer.from(String(value["content"]), value["encoding"] as "base64") }];
-  if (key !== "lfsFile") throw new Refusal(400, `Unknown operation: ${key}`);
+  if (key !== "lfsFile") throw new HubApiError(400, `Unknown operation: ${key}`);
   const oid = String(value["oid"]);
   const content = space.large.get(oid);
-  if (!content) throw new Refusal(400, `The upload of ${path} is missing`);
+  if (!content) throw new HubApiError(400, `The upload of ${path} is missing`);
   const pointer = `version https://git-lfs.github.com/spec/v1\noid sha256:${oid}\nsize ${content.length}\n`;
   return [{ path, content: Buffer.from(pointer) }];
 }
 
-async function withLarge(space: Space, commit: string, entry: { type: string; path: string; size: number }) {
+async function withLarge(space: StoredSpace, commit: string, entry: { type: string; path: string; size: number }) {
   if (entry.type !== "file" || entry.size > 200) return entry;
   const content = await space.repository.read(commit, entry.path);
   const oid = content && pointerOid(content);
@@ -256,9 +257,9 @@ function pointerOid(content: Buffer): string | undefined {
   return /^version https:\/\/git-lfs.*\noid sha256:([0-9a-f]{64})\n/.exec(content.toString("latin1", 0, 200))?.[1];
 }
 
-async function known(space: Space, revision: string): Promise<string> {
+async function known(space: StoredSpace, revision: string): Promise<string> {
   const commit = await space.repository.resolve(revision);
-  if (!commit) throw new Refusal(404, `Invalid rev id: ${revision}`, { code: "RevisionNotFound" });
+  if (!commit) throw new HubApiError(404, `Invalid rev id: ${revision}`, { code: "RevisionNotFound" });
   return commit;
 }
 
@@ -268,7 +269,7 @@ export function subdomain(id: string): string {
 
 function set(map: Record<string, string>, body: Buffer, tell = true) {
   const { key, value } = parse(body) as { key: string; value: string };
-  if (!/^[a-zA-Z_][a-zA-Z0-9_]*$/.test(key)) throw new Refusal(400, `Invalid name: ${key}`);
+  if (!/^[a-zA-Z_][a-zA-Z0-9_]*$/.test(key)) throw new HubApiError(400, `Invalid name: ${key}`);
   map[key] = value;
   return withKeys(map, tell);
 }

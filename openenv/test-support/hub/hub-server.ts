@@ -6,16 +6,16 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as api from "./api.js";
 import { serveGit } from "./git-http.js";
-import { type Change, createRepository } from "./repository.js";
+import { createRepository, type FileChange } from "./repository.js";
 
-export interface HubRequest {
+export interface RecordedHubRequest {
   method: string;
   path: string;
   authorization: string | undefined;
 }
 
 /** Bytes and text by path; a link is a symbolic link to its target. */
-export type Files = Record<string, string | Buffer | { link: string }>;
+export type SpaceFiles = Record<string, string | Buffer | { link: string }>;
 
 export interface SpaceOptions {
   private?: boolean;
@@ -25,7 +25,7 @@ export interface SpaceOptions {
 }
 
 /** A status with the Hub's kind of body, or `"drop"`: the connection breaks in the middle of the request; `"hang"`: no answer comes. */
-export type Failure =
+export type HubFailure =
   | "drop"
   | "hang"
   | { status: number; error?: string; headers?: Record<string, string>; body?: unknown };
@@ -37,13 +37,13 @@ export interface Hub extends AsyncDisposable {
   readonly token: string;
   /** Belongs to `reader`, may write nothing. */
   readonly readToken: string;
-  readonly requests: readonly HubRequest[];
+  readonly requests: readonly RecordedHubRequest[];
   /** Empties the list of requests. */
   forget(): void;
-  addSpace(id: string, files: Files, options?: SpaceOptions): Promise<api.Space>;
-  space(id: string): api.Space | undefined;
+  addSpace(id: string, files: SpaceFiles, options?: SpaceOptions): Promise<api.StoredSpace>;
+  space(id: string): api.StoredSpace | undefined;
   /** Requests whose `METHOD /path` matches fail, `times` of them (default: all). */
-  fail(match: RegExp, failure: Failure, times?: number): void;
+  fail(match: RegExp, failure: HubFailure, times?: number): void;
   /** Requests whose `METHOD /path` matches are answered with this, whatever there is. */
   answer(match: RegExp, body: unknown): void;
   /** Ends every failure and answer that was switched on. */
@@ -60,19 +60,19 @@ export async function startHub(): Promise<Hub> {
     ["hf_author", { name: "author", orgs: ["crew"], role: "write" }],
     ["hf_reader", { name: "reader", orgs: [], role: "read" }],
   ]);
-  const spaces = new Map<string, api.Space>();
-  const requests: HubRequest[] = [];
-  const failures: { match: RegExp; failure: Failure; left: number }[] = [];
+  const spaces = new Map<string, api.StoredSpace>();
+  const requests: RecordedHubRequest[] = [];
+  const failures: { match: RegExp; failure: HubFailure; left: number }[] = [];
 
-  async function addSpace(id: string, files: Files, options: SpaceOptions = {}): Promise<api.Space> {
+  async function addSpace(id: string, files: SpaceFiles, options: SpaceOptions = {}): Promise<api.StoredSpace> {
     const name = `${id.replaceAll("/", "+")}.git`;
     const repository = await createRepository(join(dir, name));
-    const changes = Object.entries(files).map(([path, content]): Change => {
+    const changes = Object.entries(files).map(([path, content]): FileChange => {
       if (typeof content === "string" || Buffer.isBuffer(content)) return { path, content: Buffer.from(content) };
       return { path, content: Buffer.from(content.link), link: true };
     });
     await repository.commit("refs/heads/main", undefined, "initial commit", changes);
-    const space: api.Space = {
+    const space: api.StoredSpace = {
       id,
       repository,
       private: options.private ?? false,
@@ -99,24 +99,27 @@ export async function startHub(): Promise<Hub> {
     if (!value) return undefined;
     const token = kind === "Basic" ? (Buffer.from(value, "base64").toString().split(":")[1] ?? "") : value;
     const found = accounts.get(token);
-    if (!found) throw new api.Refusal(401, "Invalid username or password.");
+    if (!found) throw new api.HubApiError(401, "Invalid username or password.");
     return found;
   }
 
-  function visible(id: string, caller: api.Account | undefined): api.Space {
+  function visible(id: string, caller: api.Account | undefined): api.StoredSpace {
     const space = spaces.get(id);
     const owner = id.split("/")[0] ?? "";
     if (space && (!space.private || caller?.name === owner || caller?.orgs.includes(owner))) return space;
-    if (!caller) throw new api.Refusal(401, "Invalid username or password.");
-    throw new api.Refusal(404, "Repository not found", { code: "RepoNotFound" });
+    if (!caller) throw new api.HubApiError(401, "Invalid username or password.");
+    throw new api.HubApiError(404, "Repository not found", { code: "RepoNotFound" });
   }
 
   function mustWrite(id: string, caller: api.Account | undefined): void {
     const owner = id.split("/")[0] ?? "";
-    if (!caller) throw new api.Refusal(401, "Invalid username or password.");
+    if (!caller) throw new api.HubApiError(401, "Invalid username or password.");
     const own = caller.name === owner || caller.orgs.includes(owner);
     if (caller.role === "write" && own) return;
-    throw new api.Refusal(403, `You don't have the rights to create or change a space under the namespace "${owner}"`);
+    throw new api.HubApiError(
+      403,
+      `You don't have the rights to create or change a space under the namespace "${owner}"`,
+    );
   }
 
   async function answer(request: IncomingMessage, response: ServerResponse, url: URL): Promise<unknown> {
@@ -130,9 +133,9 @@ export async function startHub(): Promise<Hub> {
       return undefined;
     }
     const body = await readBody(request);
-    const call: api.Call = { origin: url.origin, query: url.searchParams, body };
+    const call: api.HubCall = { origin: url.origin, query: url.searchParams, body };
     if (url.pathname === "/api/whoami-v2") {
-      if (!caller) throw new api.Refusal(401, "Invalid username or password.");
+      if (!caller) throw new api.HubApiError(401, "Invalid username or password.");
       return api.whoAmI(caller);
     }
     if (url.pathname === "/api/validate-yaml") return { errors: [], warnings: [] };
@@ -140,7 +143,7 @@ export async function startHub(): Promise<Hub> {
     const inApi = /^\/api\/spaces\/([^/]+\/[^/]+)(?:\/([^/]+)\/?(.*))?$/.exec(url.pathname);
     if (inApi) {
       const handler = api.SPACE_ROUTES[`${method} ${inApi[2] ?? ""}`];
-      if (!handler) throw new api.Refusal(404, "Not Found");
+      if (!handler) throw new api.HubApiError(404, "Not Found");
       const space = visible(inApi[1] ?? "", caller);
       if (method !== "GET" && inApi[2] !== "paths-info" && url.searchParams.get("create_pr") !== "1") {
         mustWrite(space.id, caller);
@@ -158,15 +161,15 @@ export async function startHub(): Promise<Hub> {
       sendFile(request, response, found);
       return undefined;
     }
-    throw new api.Refusal(404, "Not Found");
+    throw new api.HubApiError(404, "Not Found");
   }
 
-  async function create(call: api.Call, caller: api.Account | undefined): Promise<unknown> {
+  async function create(call: api.HubCall, caller: api.Account | undefined): Promise<unknown> {
     const wanted = api.parse(call.body) as Record<string, unknown>;
     const id = `${wanted["organization"] ?? caller?.name}/${wanted["name"]}`;
     mustWrite(id, caller);
     const made = { url: `${call.origin}/spaces/${id}`, name: id, id };
-    if (spaces.has(id)) throw new api.Refusal(409, "You already created this space repo", { more: made });
+    if (spaces.has(id)) throw new api.HubApiError(409, "You already created this space repo", { more: made });
     const files = { ".gitattributes": "*.tgz filter=lfs diff=lfs merge=lfs -text\n", "README.md": "# New\n" };
     const isPrivate = wanted["private"] === true || wanted["visibility"] === "private";
     const space = await addSpace(id, files, { private: isPrivate, sdk: String(wanted["sdk"]), stage: "NO_APP_FILE" });
@@ -191,7 +194,7 @@ export async function startHub(): Promise<Hub> {
     answer(request, response, url)
       .then((body) => body !== undefined && sendJson(response, 200, body))
       .catch((error: unknown) => {
-        const refusal = error instanceof api.Refusal ? error : new api.Refusal(500, String(error));
+        const refusal = error instanceof api.HubApiError ? error : new api.HubApiError(500, String(error));
         if (refusal.code) response.setHeader("x-error-code", refusal.code);
         if (refusal.status === 401) response.setHeader("www-authenticate", 'Basic realm="Authentication required"');
         sendJson(response, refusal.status, { ...refusal.more, error: refusal.message });
@@ -228,7 +231,7 @@ export async function startHub(): Promise<Hub> {
   };
 }
 
-function breakOff(failure: Failure, request: IncomingMessage, response: ServerResponse): void {
+function breakOff(failure: HubFailure, request: IncomingMessage, response: ServerResponse): void {
   if (failure === "drop") {
     // After the first bytes of the body, as a connection that breaks does.
     request.once("data", () => request.socket.destroy()).once("end", () => request.socket.destroy());

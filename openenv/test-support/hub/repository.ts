@@ -18,7 +18,7 @@ export interface TreeEntry {
   size: number;
 }
 
-export interface Change {
+export interface FileChange {
   path: string;
   /** Nothing removes the file, or everything below the folder. */
   content?: Buffer;
@@ -34,7 +34,7 @@ export interface Repository {
   tree(revision: string): Promise<TreeEntry[]>;
   read(revision: string, path: string): Promise<Buffer | undefined>;
   /** A new commit on top of `parent`; the reference points to it afterwards. */
-  commit(ref: string, parent: string | undefined, title: string, changes: readonly Change[]): Promise<string>;
+  commit(ref: string, parent: string | undefined, title: string, changes: readonly FileChange[]): Promise<string>;
 }
 
 export async function createRepository(dir: string): Promise<Repository> {
@@ -54,7 +54,7 @@ export async function createRepository(dir: string): Promise<Repository> {
   let indexes = 0;
   let last: Promise<unknown> = Promise.resolve();
 
-  async function commit(ref: string, parent: string | undefined, title: string, changes: readonly Change[]) {
+  async function commit(ref: string, parent: string | undefined, title: string, changes: readonly FileChange[]) {
     const index = join(dir, `index-${++indexes}`);
     try {
       if (parent) await git(["read-tree", parent], { index });

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, vi } from "vitest";
-import { findCluster } from "../../src/providers/kubernetes/cluster.js";
+import { findKubernetesCluster } from "../../src/providers/kubernetes/cluster.js";
 import { NAME_LABEL } from "../../src/providers/kubernetes/manifests.js";
-import { createKubernetesSweeper } from "../../src/providers/kubernetes/sweep.js";
+import { createKubernetesOrphanFinder } from "../../src/providers/kubernetes/orphans.js";
 import { requireKubernetesValidate } from "../requirement.js";
 import { type KubernetesApi, startKubernetesApi } from "./api.js";
 
@@ -13,11 +13,11 @@ export const IMAGE = (isReal && process.env["OPENENV_CLUSTER_IMAGE"]) || "counte
 
 /** What this process has in the cluster. */
 export const own = async () =>
-  (await createKubernetesSweeper().list()).filter(({ owner }) => owner.pid === process.pid);
+  (await createKubernetesOrphanFinder().list()).filter(({ owner }) => owner.pid === process.pid);
 
 /** Asks the cluster itself about the one thing that this process has there. */
 export async function askCluster() {
-  const { core, networking, namespace } = await findCluster({});
+  const { core, networking, namespace } = await findKubernetesCluster({});
   const [{ id } = { id: "nothing" }] = await own();
   const mine = { namespace, labelSelector: `${NAME_LABEL}=${id}` };
   return {

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
-export interface ChatRequest {
+export interface ReceivedChatRequest {
   path: string | undefined;
   headers: IncomingHttpHeaders;
   body: { model: string; messages: { role: string; content: string }[] } & Record<string, unknown>;
@@ -10,14 +10,14 @@ export interface ChatRequest {
 
 export interface ChatServer extends AsyncDisposable {
   readonly url: string;
-  readonly requests: ChatRequest[];
+  readonly requests: ReceivedChatRequest[];
   /** Connections that their client ended before the answer. */
   readonly givenUp: number;
 }
 
 /** A real server that speaks the chat-completions shape of OpenAI: request by request, as the script says. */
 export async function startChatServer(script: (response: ServerResponse, nth: number) => void): Promise<ChatServer> {
-  const requests: ChatRequest[] = [];
+  const requests: ReceivedChatRequest[] = [];
   let givenUp = 0;
   const server = createServer(async (request, response) => {
     let text = "";

@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import { type WebSocket, WebSocketServer } from "ws";
 
 /** One connection of a {@link startScriptedServer}, as its script sees it. */
-export interface Peer {
+export interface ScriptedPeer {
   readonly socket: WebSocket;
   readonly request: IncomingMessage;
   /** The next frame of the client, parsed; rejects when the client has gone. */
@@ -26,7 +26,7 @@ export interface ScriptedServer extends AsyncDisposable {
  * JSON that its HTTP routes answer.
  */
 export async function startScriptedServer(
-  script: (peer: Peer, nth: number) => Promise<void> | void,
+  script: (peer: ScriptedPeer, nth: number) => Promise<void> | void,
   routes: Record<string, unknown> = {},
 ): Promise<ScriptedServer> {
   let opened = 0;
@@ -55,7 +55,7 @@ export async function startScriptedServer(
   };
 }
 
-function createPeer(socket: WebSocket, request: IncomingMessage): Peer {
+function createPeer(socket: WebSocket, request: IncomingMessage): ScriptedPeer {
   const frames: string[] = [];
   const waiting: ((text: string) => void)[] = [];
   const closed = new Promise<number>((resolve) => socket.once("close", resolve));

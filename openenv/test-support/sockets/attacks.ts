@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { createFrameReader, encodeFrame, OPCODE } from "../../src/bench/frames.js";
+import { createFrameReader, encodeFrame, OPCODE } from "../../src/bench/ws-codec.js";
 import { openRawPeer, type RawPeer } from "./raw-peer.js";
 
 const BLOCK_BYTES = 64 * 1024;

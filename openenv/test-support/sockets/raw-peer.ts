@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
-import { encodeFrame, OPCODE } from "../../src/bench/frames.js";
+import { encodeFrame, OPCODE } from "../../src/bench/ws-codec.js";
 
 /** A WebSocket by hand: nothing is read after the handshake, and nothing is answered, unless the test does it. */
 export interface RawPeer {

@@ -37,7 +37,7 @@ export function AppBar({ info, current, play }: AppBarProps) {
         ))}
       </nav>
       <div className="bar__end">
-        <LinkStatus connection={connection} ms={last?.ms} />
+        <ConnectionStatus connection={connection} ms={last?.ms} />
         <button
           type="button"
           className="btn btn--ghost btn--icon btn--sm hide-sm"
@@ -53,7 +53,7 @@ export function AppBar({ info, current, play }: AppBarProps) {
   );
 }
 
-function LinkStatus({ connection, ms }: { connection: ConnectionState; ms: number | undefined }) {
+function ConnectionStatus({ connection, ms }: { connection: ConnectionState; ms: number | undefined }) {
   const { status, nextTryAt, wasOpen } = connection;
   const words =
     status === "connected"

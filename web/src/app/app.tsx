@@ -7,7 +7,7 @@ import { Notice } from "../parts/notice.js";
 import { TokenForm } from "../parts/token-form.js";
 import { Play } from "../play/play.js";
 import { keepToken, tabToken } from "../server/token.js";
-import { useTold } from "../use-told.js";
+import { useFetched } from "../use-fetched.js";
 import { VIEWS } from "../views.js";
 import { AppBar } from "./app-bar.js";
 import { focusContent } from "./focus-content.js";
@@ -17,8 +17,8 @@ import { ShortcutsDialog } from "./shortcuts-dialog.js";
 export function App() {
   const [play] = useState(() => new Play());
   const { sessions } = useSyncExternalStore(play.subscribe, () => play.snapshot().connection);
-  const { value: info, problem, needsToken, load } = useTold<WebInfo>("/web/info", sessions);
-  const schema = useTold<SchemaBody>("/schema", sessions);
+  const { value: info, problem, needsToken, load } = useFetched<WebInfo>("/web/info", sessions);
+  const schema = useFetched<SchemaBody>("/schema", sessions);
   const path = useHash();
   const view = VIEWS.find((candidate) => candidate.path === path) ?? VIEWS[0];
   useEffect(() => {

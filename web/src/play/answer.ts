@@ -2,11 +2,11 @@ import type { ValidationIssue } from "../../../openenv/src/errors.js";
 import type { JsonObject } from "../../../openenv/src/protocol/messages.js";
 import { isObject } from "../../../openenv/src/util/is-object.js";
 import { inWords } from "../parts/text/format.js";
-import type { Exchange } from "../server/link.js";
-import type { Failure, NewStep } from "./timeline.js";
+import type { RoundTrip } from "../server/server-socket.js";
+import type { NewStep, StepFailure } from "./timeline.js";
 
 /** Reads the answer to a reset or a step. */
-export function readAnswer(kind: "reset" | "step", action: JsonObject, exchange: Exchange): NewStep {
+export function readAnswer(kind: "reset" | "step", action: JsonObject, exchange: RoundTrip): NewStep {
   const { received, ms } = exchange;
   const { observation, reward, done, metadata } = received.data;
   const failed = received.type === "error";
@@ -27,7 +27,7 @@ export function readAnswer(kind: "reset" | "step", action: JsonObject, exchange:
 }
 
 /** What an error frame tells; the places it names below `root` are told from there on. */
-export function readFailure(data: JsonObject, root?: string): Failure {
+export function readFailure(data: JsonObject, root?: string): StepFailure {
   const { code, message, errors } = data;
   const issues = Array.isArray(errors) ? (errors as ValidationIssue[]) : [];
   return {

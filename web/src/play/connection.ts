@@ -1,4 +1,4 @@
-import { type LinkEnd, openLink, type ServerLink } from "../server/link.js";
+import { openServerSocket, type ServerSocket, type ServerSocketEnd } from "../server/server-socket.js";
 
 /** How the page stands with its server. Times are Unix milliseconds. */
 export interface ConnectionState {
@@ -7,7 +7,7 @@ export interface ConnectionState {
   /** In the queue of the server, from 1 on; 0 outside of it. */
   place: number;
   /** How the last connection ended, or why none could be made. */
-  end: LinkEnd | undefined;
+  end: ServerSocketEnd | undefined;
   endedAt: number;
   /** When the next try is made; undefined while one is under way. */
   nextTryAt: number | undefined;
@@ -34,33 +34,33 @@ const START: ConnectionState = {
 };
 
 /** Keeps a session open: a connection that is lost is made again, as a new session. */
-export class Connection {
+export class PlayConnection {
   state: ConnectionState = START;
-  link: ServerLink | undefined;
-  readonly #changed: (lost: LinkEnd | undefined) => void;
+  socket: ServerSocket | undefined;
+  readonly #changed: (lost: ServerSocketEnd | undefined) => void;
   #tries = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
   /** Counts the attempts, so that one that was given up changes nothing when it comes to an end. */
   #attempt = 0;
 
   /** `changed` is told when the state is another one, and why when a session was lost. */
-  constructor(changed: (lost: LinkEnd | undefined) => void) {
+  constructor(changed: (lost: ServerSocketEnd | undefined) => void) {
     this.#changed = changed;
   }
 
   async open(): Promise<void> {
     clearTimeout(this.#timer);
-    if (this.link) return;
+    if (this.socket) return;
     const attempt = ++this.#attempt;
     this.#set({ status: this.state.end ? "lost" : "connecting", nextTryAt: undefined, place: 0 });
     try {
-      const link = await openLink({
+      const socket = await openServerSocket({
         ended: (end) => this.#lose(attempt, end),
         queued: (place) => this.#queue(attempt, place),
       });
       if (attempt > 1) await new Promise((resolve) => setTimeout(resolve, REFUSAL_MS));
-      if (attempt !== this.#attempt) return link.close();
-      this.link = link;
+      if (attempt !== this.#attempt) return socket.close();
+      this.socket = socket;
       this.#set({ end: undefined, wasOpen: true });
       this.#queue(attempt, this.state.place);
     } catch (error) {
@@ -76,8 +76,8 @@ export class Connection {
   /** Ends the session, and with `again` opens another one. */
   leave(again: boolean): void {
     this.#attempt++;
-    this.link?.close();
-    this.link = undefined;
+    this.socket?.close();
+    this.socket = undefined;
     clearTimeout(this.#timer);
     this.#set({ status: "idle", nextTryAt: undefined });
     if (again) void this.open();
@@ -85,17 +85,17 @@ export class Connection {
 
   #queue(attempt: number, place: number): void {
     if (attempt !== this.#attempt) return;
-    if (!this.link) this.#set({ place });
+    if (!this.socket) this.#set({ place });
     else if (place > 0) this.#set({ place, status: "queued" });
     else this.#set({ place, status: "connected", sessions: this.state.sessions + 1 });
   }
 
-  #lose(attempt: number, end: LinkEnd): void {
+  #lose(attempt: number, end: ServerSocketEnd): void {
     if (attempt !== this.#attempt) return;
     // One that was refused has no close code.
-    const hadSession = this.link !== undefined && this.state.status === "connected" && end.code !== 0;
+    const hadSession = this.socket !== undefined && this.state.status === "connected" && end.code !== 0;
     this.#attempt++;
-    this.link = undefined;
+    this.socket = undefined;
     const wait = (BACKOFF_S[Math.min(this.#tries++, BACKOFF_S.length - 1)] as number) * 1000;
     this.#timer = setTimeout(() => void this.open(), wait);
     const isNews = hadSession || this.state.end === undefined || end.places !== undefined;

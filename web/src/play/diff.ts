@@ -1,15 +1,15 @@
 import { isObject } from "../../../openenv/src/util/is-object.js";
-import type { Step } from "./timeline.js";
+import type { TimelineStep } from "./timeline.js";
 
 /** A place where two values differ; undefined where one of them has nothing. */
-export interface Change {
+export interface ValueChange {
   path: string;
   before: unknown;
   after: unknown;
 }
 
 export interface Diff {
-  changes: Change[];
+  changes: ValueChange[];
   /** Places that were compared. */
   fields: number;
 }
@@ -18,7 +18,7 @@ export interface Diff {
 const MOST_CHANGES = 500;
 
 /** What a step has that the one before had not, and the other way round. */
-export function diffSteps(before: Step, after: Step): Diff {
+export function diffSteps(before: TimelineStep, after: TimelineStep): Diff {
   return diffValues(comparable(before), comparable(after));
 }
 
@@ -29,7 +29,7 @@ export function diffValues(before: unknown, after: unknown): Diff {
   return diff;
 }
 
-function comparable({ action, observation, reward, done, failure, kind }: Step) {
+function comparable({ action, observation, reward, done, failure, kind }: TimelineStep) {
   return {
     action: kind === "reset" ? { reset: action } : action,
     observation,

@@ -7,7 +7,7 @@ import {
 } from "../../../openenv/src/protocol/episode.js";
 import { readReward, unanswered } from "./answer.js";
 import type { Imported } from "./play.js";
-import { type NewStep, type PlayedEpisode, type Step, type Timeline, timelineOf } from "./timeline.js";
+import { type NewStep, type PlayedEpisode, type Timeline, type TimelineStep, timelineOf } from "./timeline.js";
 
 /** Where a timeline was played. */
 export interface Source {
@@ -20,7 +20,7 @@ const MOST_STEPS = 200_000;
 
 /** The timeline as `openenv collect` writes it: one episode a line. What failed is no step: it has a list of its own. */
 export function renderJsonl({ episodes, steps }: Timeline, { environment, url }: Source): string {
-  const byEpisode: Step[][] = episodes.map(() => []);
+  const byEpisode: TimelineStep[][] = episodes.map(() => []);
   for (const step of steps) byEpisode[step.episode]?.push(step);
   const lines = episodes.flatMap((episode): EpisodeRecord[] => {
     const own = byEpisode[episode.index] ?? [];
@@ -86,7 +86,7 @@ function readLine(line: string, number: number): PlayedEpisode & { environment: 
 }
 
 function toStep(
-  kind: Step["kind"],
+  kind: TimelineStep["kind"],
   { action, observation, reward, done, metadata, ms }: RecordedStep,
   at: number,
 ): NewStep {
@@ -106,7 +106,7 @@ function toStep(
   };
 }
 
-function failuresOf(own: readonly Step[]): RecordedFailure[] {
+function failuresOf(own: readonly TimelineStep[]): RecordedFailure[] {
   const failures: RecordedFailure[] = [];
   let after = 0;
   for (const { kind, action, failure, counted, ms } of own) {
@@ -122,6 +122,6 @@ function toFailedStep({ kind, action, counted = false, ...rest }: RecordedFailur
   return { ...unanswered(kind, action, rest), counted, at: 0 };
 }
 
-function answerOf({ observation, reward, done, metadata, ms }: Step): Omit<RecordedStep, "action"> {
+function answerOf({ observation, reward, done, metadata, ms }: TimelineStep): Omit<RecordedStep, "action"> {
   return { observation: observation ?? {}, reward, done, ...(metadata ? { metadata } : {}), ms };
 }

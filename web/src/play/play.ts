@@ -1,26 +1,26 @@
 import type { JsonObject } from "../../../openenv/src/protocol/messages.js";
-import { type Exchange, type LinkEnd, LinkLostError } from "../server/link.js";
+import { type RoundTrip, ServerSocketClosedError, type ServerSocketEnd } from "../server/server-socket.js";
 import { readAnswer, readFailure, unanswered } from "./answer.js";
-import { Connection, type ConnectionState } from "./connection.js";
+import { type ConnectionState, PlayConnection } from "./connection.js";
 import {
   addEvent,
   addReset,
   addStep,
   countAsServer,
   EMPTY_TIMELINE,
-  type Failure,
   latestEpisode,
   type NewStep,
   nameEpisode,
-  type Step,
+  type StepFailure,
   stepsTaken,
   type Timeline,
+  type TimelineStep,
 } from "./timeline.js";
 
 /** What `state` answered, and after which step it was asked. */
 export interface StateView {
   value: JsonObject | null;
-  failure: Failure | undefined;
+  failure: StepFailure | undefined;
   /** How many steps the timeline had. */
   afterSteps: number;
   stepNumber: number;
@@ -62,12 +62,12 @@ export function isFree({ connection, pending }: PlaySnapshot): boolean {
 export class Play {
   #snapshot: PlaySnapshot;
   readonly #listeners = new Set<() => void>();
-  readonly #connection: Connection;
+  readonly #connection: PlayConnection;
   /** The reset or step whose answer is due. */
   #asked: { kind: "reset" | "step"; action: JsonObject } | undefined;
 
   constructor() {
-    this.#connection = new Connection((lost) => this.#connectionChanged(lost));
+    this.#connection = new PlayConnection((lost) => this.#connectionChanged(lost));
     this.#snapshot = {
       connection: this.#connection.state,
       timeline: EMPTY_TIMELINE,
@@ -89,7 +89,7 @@ export class Play {
   readonly snapshot = (): PlaySnapshot => this.#snapshot;
 
   /** Starts an episode. Resolves with its step, undefined when no answer came. */
-  async reset(data: JsonObject): Promise<Step | undefined> {
+  async reset(data: JsonObject): Promise<TimelineStep | undefined> {
     const message = { type: "reset", data };
     const step = await this.#ask("reset", data, message);
     if (step && !step.failure) await this.refreshState();
@@ -97,7 +97,7 @@ export class Play {
   }
 
   /** Sends an action. Resolves with its step, undefined when no answer came. */
-  async send(action: JsonObject): Promise<Step | undefined> {
+  async send(action: JsonObject): Promise<TimelineStep | undefined> {
     const step = await this.#ask("step", action, { type: "step", data: action });
     // Of the steps without a result the server counts some; its state says which.
     if (step?.failure && step.failure.code !== "VALIDATION_ERROR") await this.refreshState();
@@ -152,8 +152,8 @@ export class Play {
     this.#connection.leave(again);
   }
 
-  async #ask(kind: "reset" | "step", action: JsonObject, message: JsonObject): Promise<Step | undefined> {
-    const asked = this.#connection.link && isFree(this.#snapshot) ? { kind, action } : undefined;
+  async #ask(kind: "reset" | "step", action: JsonObject, message: JsonObject): Promise<TimelineStep | undefined> {
+    const asked = this.#connection.socket && isFree(this.#snapshot) ? { kind, action } : undefined;
     if (asked) this.#asked = asked;
     const isAnswered = await this.#exchange(kind, message, (exchange) => {
       this.#asked = undefined;
@@ -190,31 +190,31 @@ export class Play {
   async #exchange(
     kind: "reset" | "step" | "state",
     message: JsonObject,
-    read: (exchange: Exchange) => Partial<PlaySnapshot>,
+    read: (exchange: RoundTrip) => Partial<PlaySnapshot>,
   ): Promise<boolean> {
-    const { link } = this.#connection;
+    const { socket } = this.#connection;
     const before = this.#snapshot.pending;
-    if (!link || !isFree(this.#snapshot) || (kind === "state" && before)) return false;
+    if (!socket || !isFree(this.#snapshot) || (kind === "state" && before)) return false;
     const pending = { kind, since: before?.since ?? Date.now() };
     this.#snapshot = { ...this.#snapshot, pending };
     const showPending = setTimeout(() => this.#set({}), PENDING_SHOWN_MS);
     // A step may have been sent while the state was read.
     const end = () => (this.#snapshot.pending === pending ? { pending: undefined } : {});
     try {
-      const exchange = await link.ask(message);
+      const exchange = await socket.ask(message);
       this.#connection.answered();
       this.#set({ ...read(exchange), ...end() });
       return true;
     } catch (error) {
       this.#set(end());
-      if (error instanceof LinkLostError) return false;
+      if (error instanceof ServerSocketClosedError) return false;
       throw error;
     } finally {
       clearTimeout(showPending);
     }
   }
 
-  #connectionChanged(lost: LinkEnd | undefined): void {
+  #connectionChanged(lost: ServerSocketEnd | undefined): void {
     if (lost) this.#addUnanswered("SESSION_LOST", `The session ended before the answer: ${lost.reason}`);
     if (lost && this.#snapshot.timeline.steps.length > 0) {
       this.#note("Connection lost", lost.code > 0 ? `close code ${lost.code}` : "");

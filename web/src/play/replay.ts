@@ -1,12 +1,12 @@
 import type { JsonObject } from "../../../openenv/src/protocol/messages.js";
-import { LinkLostError, openLink, type ServerLink } from "../server/link.js";
+import { openServerSocket, type ServerSocket, ServerSocketClosedError } from "../server/server-socket.js";
 import { readAnswer } from "./answer.js";
 import { type Diff, diffValues } from "./diff.js";
-import { type NewStep, type PlayedEpisode, type Step, type Timeline, timelineOf } from "./timeline.js";
+import { type NewStep, type PlayedEpisode, type Timeline, type TimelineStep, timelineOf } from "./timeline.js";
 
 /** A recorded step and what came of it now; `now` is undefined until it was played. */
 export interface ReplayRow {
-  recorded: Step;
+  recorded: TimelineStep;
   now: NewStep | undefined;
   /** Where the two differ; empty when they are equal. */
   diff: Diff;
@@ -31,7 +31,7 @@ interface ReplayOptions {
 }
 
 /** A long replay is told a few times a second, not with every step. */
-const TELL_MS = 100;
+const REPORT_MS = 100;
 /** Said where the server has no place for it. */
 export const OWN_PLACE = "A replay uses a separate session, and the session of this tab may hold the only place.";
 const NO_DIFF: Diff = { changes: [], fields: 0 };
@@ -52,11 +52,11 @@ export async function replay(timeline: Timeline, { goOn, signal, onChange }: Rep
     if (!signal.aborted) onChange({ status, rows: [...rows], firstDifference, problem, place });
   };
   tell("playing");
-  let link: ServerLink | undefined;
-  const onAbort = (): void => link?.close();
+  let socket: ServerSocket | undefined;
+  const onAbort = (): void => socket?.close();
   signal.addEventListener("abort", onAbort);
   try {
-    link = await openLink({
+    socket = await openServerSocket({
       ended: () => {},
       queued: (number) => {
         place = number;
@@ -65,20 +65,20 @@ export async function replay(timeline: Timeline, { goOn, signal, onChange }: Rep
     });
     for (const [at, { recorded }] of rows.entries()) {
       if (signal.aborted) return;
-      const now = await play(link, recorded);
+      const now = await play(socket, recorded);
       const diff = diffValues(comparable(recorded), comparable(now));
       rows[at] = { recorded, now, diff };
       if (diff.changes.length > 0 && firstDifference < 0) firstDifference = at;
       if (firstDifference >= 0 && !goOn) break;
-      if (Date.now() - toldAt >= TELL_MS) tell("playing");
+      if (Date.now() - toldAt >= REPORT_MS) tell("playing");
     }
     tell(firstDifference < 0 ? "equal" : "differs");
   } catch (error) {
-    const isFull = error instanceof LinkLostError && error.end.places !== undefined;
+    const isFull = error instanceof ServerSocketClosedError && error.end.places !== undefined;
     tell("failed", `${(error as Error).message}${isFull ? `. ${OWN_PLACE}` : ""}`);
   } finally {
     signal.removeEventListener("abort", onAbort);
-    link?.close();
+    socket?.close();
   }
 }
 
@@ -93,11 +93,11 @@ export function replayedTimeline(rows: readonly ReplayRow[], { episodes }: Timel
   return timelineOf(played);
 }
 
-async function play(link: ServerLink, { kind, action }: Step): Promise<NewStep> {
+async function play(socket: ServerSocket, { kind, action }: TimelineStep): Promise<NewStep> {
   // An episode id names one episode; the one that is played now is another.
   const { episode_id: _, ...again } = action;
   const data: JsonObject = kind === "reset" ? again : action;
-  return readAnswer(kind, data, await link.ask({ type: kind, data }));
+  return readAnswer(kind, data, await socket.ask({ type: kind, data }));
 }
 
 /** Metadata tells how a step was served, which is never the same twice. */

@@ -5,13 +5,13 @@ import { inWords } from "../parts/text/format.js";
 import { firstEntries } from "../parts/value/entries.js";
 import { pictureOf } from "../parts/value/picture.js";
 import { toolErrorOf } from "./answer.js";
-import type { Step } from "./timeline.js";
+import type { TimelineStep } from "./timeline.js";
 
 const LENGTH = 120;
 const MOST_FIELDS = 20;
 
 /** The action in a few characters: the tool that is called, the only text of it, or the whole of it as JSON. */
-export function summarizeAction({ kind, action }: Step): string {
+export function summarizeAction({ kind, action }: TimelineStep): string {
   if (kind === "reset") return "reset";
   if (isToolAction(action)) return clip(inWords(action["tool_name"] ?? action["type"]));
   const values = Object.entries(action).filter(([key]) => key !== "metadata");
@@ -21,7 +21,7 @@ export function summarizeAction({ kind, action }: Step): string {
 }
 
 /** What came back in a few characters: what went wrong, or the first text, if there is one that the step before had not. */
-export function summarizeObservation(step: Step, before: Step | undefined): string {
+export function summarizeObservation(step: TimelineStep, before: TimelineStep | undefined): string {
   if (step.failure) return `${step.failure.code}: ${firstLine(step.failure.message)}`;
   const toolError = toolErrorOf(step.observation);
   if (toolError) return `${toolError.type}: ${firstLine(toolError.message)}`;
@@ -36,7 +36,7 @@ export function summarizeObservation(step: Step, before: Step | undefined): stri
 }
 
 /** True when the step has no result to be glad of. */
-export function isFailed(step: Step): boolean {
+export function isFailed(step: TimelineStep): boolean {
   return step.failure !== undefined || toolErrorOf(step.observation) !== undefined;
 }
 

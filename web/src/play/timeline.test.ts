@@ -11,8 +11,8 @@ import {
   type NewStep,
   nameEpisode,
   needsReset,
-  type Step,
   type Timeline,
+  type TimelineStep,
   timelineOf,
 } from "./timeline.js";
 
@@ -155,10 +155,11 @@ describe("a timeline", () => {
 });
 
 test("what came back is told by its text, also when that is the same again", () => {
-  const higher = { ...play([1]).steps[1], observation: { low: 76, hint: "higher", high: 100 } } as Step;
+  const higher = { ...play([1]).steps[1], observation: { low: 76, hint: "higher", high: 100 } } as TimelineStep;
   expect(summarizeObservation(higher, undefined)).toBe("higher");
   expect(summarizeObservation(higher, { ...higher, observation: { ...higher.observation, low: 50 } })).toBe("higher");
-  const look = (observation: Step["observation"]) => summarizeObservation({ ...higher, observation }, undefined);
+  const look = (observation: TimelineStep["observation"]) =>
+    summarizeObservation({ ...higher, observation }, undefined);
   const picture = "data:image/png;base64,iVBORw0KGgo=";
   expect(look({ picture, text: "a cat" })).toBe("a cat");
   expect([look({ picture }), look({ seen: { picture } })].join()).not.toContain("base64");

@@ -1,17 +1,17 @@
 import type { ValidationIssue } from "../../../openenv/src/errors.js";
 import type { JsonObject } from "../../../openenv/src/protocol/messages.js";
 import type { View, WebInfo } from "../../../openenv/src/protocol/web.js";
-import type { Exchange } from "../server/link.js";
+import type { RoundTrip } from "../server/server-socket.js";
 
 /** Why a request had no observation. */
-export interface Failure {
+export interface StepFailure {
   code: string;
   message: string;
   issues: ValidationIssue[];
 }
 
 /** One request and what came of it; number 0 of an episode is its reset. */
-export interface Step {
+export interface TimelineStep {
   /** Its place in the timeline, from 0 on. */
   index: number;
   /** Index of its episode. */
@@ -30,7 +30,7 @@ export interface Step {
   done: boolean;
   metadata: JsonObject | undefined;
   view: View | undefined;
-  failure: Failure | undefined;
+  failure: StepFailure | undefined;
   /** It has a result, or the server counts it without one. */
   counted: boolean;
   /** Milliseconds. */
@@ -38,10 +38,10 @@ export interface Step {
   /** Unix milliseconds of the answer; 0 when it is not known. */
   at: number;
   /** The frames; absent for a step that was imported. */
-  exchange: Exchange | undefined;
+  exchange: RoundTrip | undefined;
 }
 
-export interface Episode {
+export interface TimelineEpisode {
   index: number;
   /** What it is called: from 1 on, or what its file says. */
   number: number;
@@ -58,21 +58,21 @@ export interface Episode {
 }
 
 /** A line in the list of steps that is no step: an episode's head, or what happened to the connection. */
-export type Row =
+export type TimelineRow =
   | { kind: "episode"; episode: number }
   | { kind: "step"; step: number }
   | { kind: "event"; text: string; detail: string; at: number };
 
 /** Everything that happened in this tab, oldest first. A value: every change makes another one. */
 export interface Timeline {
-  readonly episodes: readonly Episode[];
-  readonly steps: readonly Step[];
-  readonly rows: readonly Row[];
+  readonly episodes: readonly TimelineEpisode[];
+  readonly steps: readonly TimelineStep[];
+  readonly rows: readonly TimelineRow[];
 }
 
 export const EMPTY_TIMELINE: Timeline = { episodes: [], steps: [], rows: [] };
 
-export type NewStep = Omit<Step, "index" | "episode" | "number" | "total">;
+export type NewStep = Omit<TimelineStep, "index" | "episode" | "number" | "total">;
 
 /** Begins an episode with the reset that was answered; one in progress is stopped. One that failed begins none. */
 export function addReset(timeline: Timeline, reset: NewStep): Timeline {
@@ -97,9 +97,9 @@ export interface PlayedEpisode {
 
 /** The same for whole episodes at once: step by step, each would copy all that came before it. */
 export function timelineOf(played: readonly PlayedEpisode[]): Timeline {
-  const episodes: Episode[] = [];
-  const steps: Step[] = [];
-  const rows: Row[] = [];
+  const episodes: TimelineEpisode[] = [];
+  const steps: TimelineStep[] = [];
+  const rows: TimelineRow[] = [];
   for (const { number, reset, steps: taken } of played) {
     let episode = { ...newEpisode(episodes.length, reset.action, reset.at), number };
     rows.push({ kind: "episode", episode: episode.index });
@@ -116,7 +116,7 @@ export function timelineOf(played: readonly PlayedEpisode[]): Timeline {
 
 /** Adds a line about the connection, and ends the latest episode when it was in progress. */
 export function addEvent(timeline: Timeline, text: string, detail: string): Timeline {
-  const rows: Row[] = [...timeline.rows, { kind: "event", text, detail, at: Date.now() }];
+  const rows: TimelineRow[] = [...timeline.rows, { kind: "event", text, detail, at: Date.now() }];
   return { ...withLatest(timeline, (episode) => end(episode, "cut off")), rows };
 }
 
@@ -137,7 +137,7 @@ export function nameEpisode(timeline: Timeline, id: string): Timeline {
   return goesOn(timeline) ? withLatest(timeline, (episode) => ({ ...episode, id })) : timeline;
 }
 
-export function latestEpisode(timeline: Timeline): Episode | undefined {
+export function latestEpisode(timeline: Timeline): TimelineEpisode | undefined {
   return timeline.episodes.at(-1);
 }
 
@@ -154,7 +154,7 @@ export function stepsTaken(timeline: Timeline): number {
 }
 
 /** Whether the session has ended with this step: its connection was lost next. */
-export function wasLastOfSession({ rows }: Timeline, { index }: Step): boolean {
+export function wasLastOfSession({ rows }: Timeline, { index }: TimelineStep): boolean {
   const at = rows.findLastIndex((row) => row.kind === "step" && row.step === index);
   return rows[at + 1]?.kind === "event";
 }
@@ -170,7 +170,7 @@ function startEpisode(timeline: Timeline, reset: JsonObject, at: number): Timeli
   return { episodes: [...episodes, episode], steps, rows: [...rows, { kind: "episode", episode: episode.index }] };
 }
 
-function newEpisode(index: number, reset: JsonObject, at: number): Episode {
+function newEpisode(index: number, reset: JsonObject, at: number): TimelineEpisode {
   const id = typeof reset["episode_id"] === "string" ? reset["episode_id"] : null;
   return {
     index,
@@ -186,7 +186,7 @@ function newEpisode(index: number, reset: JsonObject, at: number): Episode {
 }
 
 function appendStep(timeline: Timeline, added: NewStep): Timeline {
-  const before = timeline.episodes.at(-1) as Episode;
+  const before = timeline.episodes.at(-1) as TimelineEpisode;
   const step = placeStep(before, timeline.steps.length, added);
   return {
     episodes: [...timeline.episodes.slice(0, -1), afterStep(before, step)],
@@ -195,14 +195,14 @@ function appendStep(timeline: Timeline, added: NewStep): Timeline {
   };
 }
 
-function placeStep(episode: Episode, index: number, added: NewStep): Step {
+function placeStep(episode: TimelineEpisode, index: number, added: NewStep): TimelineStep {
   const isReset = added.kind === "reset";
   const total = isReset || episode.status === "done" ? null : sum(episode.total, added.reward);
   const number = isReset ? 0 : episode.steps + episode.stepsAfter + 1;
   return { ...added, index, episode: episode.index, number, total };
 }
 
-function afterStep(episode: Episode, { kind, number, total, done, counted }: Step): Episode {
+function afterStep(episode: TimelineEpisode, { kind, number, total, done, counted }: TimelineStep): TimelineEpisode {
   if (!counted) return episode;
   const isReset = kind === "reset";
   if (!isReset && episode.status === "done") return { ...episode, stepsAfter: episode.stepsAfter + 1 };
@@ -214,11 +214,11 @@ function sum(total: number | null, reward: number | null): number | null {
   return reward === null || !Number.isFinite(reward) ? total : (total ?? 0) + reward;
 }
 
-function end(episode: Episode, status: Episode["status"]): Episode {
+function end(episode: TimelineEpisode, status: TimelineEpisode["status"]): TimelineEpisode {
   return episode.status === "in progress" ? { ...episode, status } : episode;
 }
 
-function withLatest(timeline: Timeline, change: (episode: Episode) => Episode): Timeline {
+function withLatest(timeline: Timeline, change: (episode: TimelineEpisode) => TimelineEpisode): Timeline {
   const latest = timeline.episodes.at(-1);
   if (!latest) return timeline;
   return { ...timeline, episodes: [...timeline.episodes.slice(0, -1), change(latest)] };

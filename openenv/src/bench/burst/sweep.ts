@@ -1,17 +1,17 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { JsonObject } from "../../protocol/messages.js";
-import type { Located } from "../locate.js";
+import type { ServerLocation } from "../locate.js";
 import type { LoadGenerator } from "./generator/generator.js";
 import type { ResultFiles } from "./results/result-files.js";
 import { type Burst, type Subject, type SummaryRow, summarise } from "./results/summary.js";
-import type { BurstJob, BurstProgress, BurstResult, Mode } from "./types.js";
+import type { BurstJob, BurstMode, BurstProgress, BurstResult } from "./types.js";
 
 /** A server gets this long to let go of the sessions of one burst before the next. */
 const SETTLE_MS = 500;
 
 export interface Sweep {
-  servers: readonly Located[];
-  modes: readonly Mode[];
+  servers: readonly ServerLocation[];
+  modes: readonly BurstMode[];
   requestsGrid: readonly number[];
   waitGrid: readonly number[];
   reps: number;
@@ -27,7 +27,7 @@ export interface SweepOptions {
   files: ResultFiles;
   signal: AbortSignal;
   /** Called when no request of a first burst succeeded; throws when the reason is no matter of load. */
-  checkSubject: (server: Located, mode: Mode) => Promise<void>;
+  checkSubject: (server: ServerLocation, mode: BurstMode) => Promise<void>;
   onProgress: (subject: Subject, burst: Burst, progress: BurstProgress) => void;
   /** Called when a burst is over and on disk. */
   onBurst: (row: SummaryRow, result: BurstResult) => void;
@@ -95,11 +95,11 @@ function repetitionsOf({ reps }: Sweep, areFirst: boolean): (number | "first")[]
   return areFirst ? ["first", ...repetitions] : repetitions;
 }
 
-function subjectsOf({ servers, modes }: Sweep): { server: Located; mode: Mode }[] {
+function subjectsOf({ servers, modes }: Sweep): { server: ServerLocation; mode: BurstMode }[] {
   return servers.flatMap((server) => modes.map((mode) => ({ server, mode })));
 }
 
-function jobOf(sweep: Sweep, burst: Burst, { server, mode }: { server: Located; mode: Mode }): BurstJob {
+function jobOf(sweep: Sweep, burst: Burst, { server, mode }: { server: ServerLocation; mode: BurstMode }): BurstJob {
   const { url, address, token } = server;
   const action = sweep.action ?? waitAction(burst.wait_seconds);
   return { url, address, token, mode, action, requests: burst.requests, timeoutMs: sweep.timeoutMs };

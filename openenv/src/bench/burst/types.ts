@@ -1,23 +1,23 @@
 import type { Socket } from "node:net";
 import type { JsonObject } from "../../protocol/messages.js";
 
-export type Mode = "ws" | "http";
+export type BurstMode = "ws" | "http";
 
 /** What every request of a burst does: connect, reset, one step, close. */
-export interface Play {
+export interface PlayJob {
   url: string;
   /** The IP address of the URL's host, looked up once for all connections. */
   address: string;
   /** Sent with every request, for a server with a client's token. */
   token?: string | undefined;
-  mode: Mode;
+  mode: BurstMode;
   action: JsonObject;
   /** Milliseconds from the start of the connection in which the answer to the step must be there. */
   timeoutMs: number;
 }
 
 /** Many requests that start at once. */
-export interface BurstJob extends Play {
+export interface BurstJob extends PlayJob {
   requests: number;
 }
 

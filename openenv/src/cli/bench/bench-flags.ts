@@ -1,7 +1,7 @@
 import type { LoadGenerator } from "../../bench/burst/generator/generator.js";
 import type { ResultFiles } from "../../bench/burst/results/result-files.js";
-import type { Mode } from "../../bench/burst/types.js";
-import type { Located } from "../../bench/locate.js";
+import type { BurstMode } from "../../bench/burst/types.js";
+import type { ServerLocation } from "../../bench/locate.js";
 import type { JsonObject } from "../../protocol/messages.js";
 
 /** What the command line of `openenv bench` gives; times are seconds. */
@@ -13,7 +13,7 @@ export interface BenchFlags {
   requestsGrid: number[];
   waitGrid: number[];
   reps: number;
-  mode: Mode;
+  mode: BurstMode;
   compare?: boolean;
   throughput?: boolean;
   connectionsGrid: number[];
@@ -31,8 +31,8 @@ export interface BenchFlags {
 
 /** What bursts and closed loops share. */
 export interface BenchRun {
-  servers: Located[];
-  modes: Mode[];
+  servers: ServerLocation[];
+  modes: BurstMode[];
   hardware: string;
   cores: number | null;
   generator: LoadGenerator;
@@ -40,5 +40,5 @@ export interface BenchRun {
   /** Aborted by Ctrl-C. */
   signal: AbortSignal;
   /** Makes a single request. @throws Error when the server refuses it, with what to do. */
-  checkSubject(server: Located, mode: Mode): Promise<void>;
+  checkSubject(server: ServerLocation, mode: BurstMode): Promise<void>;
 }

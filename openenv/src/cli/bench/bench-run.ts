@@ -5,9 +5,9 @@ import { planProcesses, portsOfAddress } from "../../bench/burst/limits.js";
 import { serverDescriptors } from "../../bench/burst/local-server.js";
 import { openResultFiles } from "../../bench/burst/results/result-files.js";
 import { waitAction } from "../../bench/burst/sweep.js";
-import type { Mode } from "../../bench/burst/types.js";
+import type { BurstMode } from "../../bench/burst/types.js";
 import { describeFailure, isUnreachable, toLoadFailure } from "../../bench/failure.js";
-import { type Located, locate } from "../../bench/locate.js";
+import { locateServer, type ServerLocation } from "../../bench/locate.js";
 import { ConfigError } from "../../errors.js";
 import { serverToken } from "../server-token.js";
 import { exit, printNote } from "../terminal/output.js";
@@ -37,8 +37,8 @@ export async function runBench(urls: readonly string[], given: BenchFlags): Prom
   }
   const largest = Math.max(...(flags.throughput ? flags.connectionsGrid : flags.requestsGrid));
   const processes = planProcesses(largest, flags.processes);
-  const modes: Mode[] = flags.compare ? ["ws", "http"] : [flags.mode];
-  const servers = await Promise.all(urls.map(locateServer));
+  const modes: BurstMode[] = flags.compare ? ["ws", "http"] : [flags.mode];
+  const servers = await Promise.all(urls.map(findServer));
   const generator = createGenerators(processes);
   const interrupt = watchInterrupt();
   try {
@@ -74,9 +74,9 @@ function narrowed({ requests, wait, action, requestsGrid, waitGrid }: BenchFlags
   };
 }
 
-async function locateServer(url: string): Promise<Located> {
+async function findServer(url: string): Promise<ServerLocation> {
   try {
-    return await locate(url, serverToken());
+    return await locateServer(url, serverToken());
   } catch (error) {
     const { type, message } = toLoadFailure(error);
     throw new Error(`${url} cannot be reached: ${describeFailure(type, message)}`);
@@ -89,7 +89,7 @@ async function locateServer(url: string): Promise<Located> {
  */
 async function tryOnce(
   generator: LoadGenerator,
-  { url, address, token }: Located,
+  { url, address, token }: ServerLocation,
   { mode, timeout, action = waitAction(0) }: Pick<BenchFlags, "mode" | "timeout" | "action">,
 ): Promise<void> {
   const job = { url, address, token, mode, action, requests: 1, timeoutMs: timeout * 1000 };
@@ -100,7 +100,7 @@ async function tryOnce(
   throw new Error(`${url} fails a single request over ${mode}: ${describeFailure(type, String(error))}${remedy}`);
 }
 
-function warnOfLimits(server: Located, largest: number): void {
+function warnOfLimits(server: ServerLocation, largest: number): void {
   if (!server.local) {
     const ports = portsOfAddress();
     if (largest > ports)
@@ -114,7 +114,7 @@ function warnOfLimits(server: Located, largest: number): void {
 }
 
 /** Cores are those the text names, else this machine's when every server runs on it. */
-function describeHardware({ hardware }: BenchFlags, servers: readonly Located[]) {
+function describeHardware({ hardware }: BenchFlags, servers: readonly ServerLocation[]) {
   const named = /(\d+)[\s-]*(?:v?cpus?|cores?)\b/i.exec(hardware ?? "")?.[1];
   const local = servers.every((server) => server.local);
   const cores = named !== undefined ? Number(named) : local && hardware === undefined ? availableParallelism() : null;

@@ -1,14 +1,14 @@
 import { asList, asNode, type Node } from "../../protocol/schema/schema-variants.js";
-import type { Limits, Type } from "./types.js";
+import type { FieldLimits, Type } from "./types.js";
 
 /** The limits of a schema that a class of this type can have; others are the server's to check. */
-export function limitsOf(given: Node, type: Type): Limits {
+export function limitsOf(given: Node, type: Type): FieldLimits {
   const variants = [given, ...asList(given["anyOf"]).map(asNode)];
   const kinds = (type.kind === "union" ? type.members : [type]).filter(({ kind }) => kind !== "null");
   const [only] = kinds;
   if (kinds.length !== 1 || only === undefined) return {};
   const keys = LIMITS[only.kind] ?? {};
-  const limits: Limits = {};
+  const limits: FieldLimits = {};
   for (const [key, limit] of Object.entries(keys)) {
     const value = variants.map((variant) => variant[key]).find((one) => typeof one === "number");
     if (typeof value === "number" && isPossible(value, only.kind)) limits[limit] = value;
@@ -23,7 +23,7 @@ function isPossible(limit: number, kind: Type["kind"]): boolean {
 }
 
 const NUMBERS = { minimum: "ge", exclusiveMinimum: "gt", maximum: "le", exclusiveMaximum: "lt" } as const;
-const LIMITS: Partial<Record<Type["kind"], Record<string, keyof Limits>>> = {
+const LIMITS: Partial<Record<Type["kind"], Record<string, keyof FieldLimits>>> = {
   integer: NUMBERS,
   number: NUMBERS,
   string: { minLength: "min_length", maxLength: "max_length" },

@@ -4,7 +4,7 @@ import { asList, asNode } from "../../protocol/schema/schema-variants.js";
 import { clip } from "../../util/text/clip.js";
 import { createModelNames, type ModelNames, pascal } from "./model-names.js";
 import { createReader, describe, unionOf } from "./schema-reader.js";
-import type { ClientTypes, Field, Model, ToolType } from "./types.js";
+import type { ClientTypes, Model, ModelField, ToolType } from "./types.js";
 
 /** Fields that the base classes of a client have; what a schema says of them is not read. */
 const BASE_FIELDS = {
@@ -82,6 +82,6 @@ function either(step: Model, reset: Model): Model {
 }
 
 /** The default is filled in by one of the two only. */
-function withoutDefault({ default: _, ...field }: Field): Field {
+function withoutDefault({ default: _, ...field }: ModelField): ModelField {
   return { ...field, required: false };
 }

@@ -3,7 +3,7 @@ import { asList, asNode, dereference, type Node } from "../../protocol/schema/sc
 import { clip } from "../../util/text/clip.js";
 import { limitsOf } from "./limits.js";
 import { type ModelNames, pascal } from "./model-names.js";
-import type { Field, Model, Scalar, Type } from "./types.js";
+import type { Model, ModelField, Scalar, Type } from "./types.js";
 
 /** Schemas of somebody else may be nested without end, by themselves or by what they refer to. */
 const MAX_DEPTH = 64;
@@ -36,7 +36,7 @@ export function createReader(root: Node, { part, names, models }: Reading): Read
 
   function model(schema: Node, name: string, depth: number): Model {
     const required = asList(schema["required"]);
-    const fields = Object.entries(asNode(schema["properties"])).map(([key, value]): Field => {
+    const fields = Object.entries(asNode(schema["properties"])).map(([key, value]): ModelField => {
       const given = asNode(value);
       const type = typeOf(given, `${name}${pascal(key)}`, depth + 1);
       return {

@@ -20,12 +20,12 @@ export interface ToolType {
 export interface Model {
   name: string;
   description: string;
-  fields: Field[];
+  fields: ModelField[];
   /** What becomes of fields beside those. */
   extra: "allow" | "ignore" | "forbid";
 }
 
-export interface Field {
+export interface ModelField {
   /** As it is on the wire. */
   name: string;
   type: Type;
@@ -33,11 +33,11 @@ export interface Field {
   /** There only where the schema has one. */
   default?: { value: unknown };
   description: string;
-  limits: Limits;
+  limits: FieldLimits;
 }
 
 /** Bounds of a number, or of the length of a text or list. */
-export interface Limits {
+export interface FieldLimits {
   ge?: number;
   gt?: number;
   le?: number;

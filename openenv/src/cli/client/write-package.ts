@@ -17,7 +17,7 @@ export interface PackageFiles {
 export async function writePackage(dir: string, { generated, once }: PackageFiles): Promise<string[]> {
   const written: string[] = [];
   try {
-    for (const [path, text] of Object.entries(generated)) await refuseForeign(join(dir, path), text);
+    for (const [path, text] of Object.entries(generated)) await rejectForeign(join(dir, path), text);
     for (const [path, text] of Object.entries(generated)) {
       await write(join(dir, path), text, "w");
       written.push(path);
@@ -30,7 +30,7 @@ export async function writePackage(dir: string, { generated, once }: PackageFile
   return written.sort();
 }
 
-async function refuseForeign(file: string, text: string): Promise<void> {
+async function rejectForeign(file: string, text: string): Promise<void> {
   const found = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return undefined;
     throw error;

@@ -1,7 +1,7 @@
 import { compileActionCheck } from "../../client/contract/generic.js";
 import { type ChatEndpointOptions, type ChatMessage, createChatEndpoint } from "../../environment/chat-endpoint.js";
-import type { Policy, Turn } from "../../environment/policy.js";
-import { EnvError, type ValidationIssue } from "../../errors.js";
+import type { Policy, PolicyInput } from "../../environment/policy.js";
+import { EnvironmentError, type ValidationIssue } from "../../errors.js";
 import type { JsonObject } from "../../protocol/messages.js";
 import { isObject } from "../../util/is-object.js";
 
@@ -40,7 +40,7 @@ export async function createModelPolicy(options: ModelPolicyOptions): Promise<Po
       const what = action === undefined ? "There is no JSON object in this." : `This does not fit: ${wrong}.`;
       messages.push({ role: "user", content: `${what} Answer with one JSON object that fits the schema.` });
     }
-    throw new EnvError(`the model gave no action that fits the schema in ${TRIES} answers`);
+    throw new EnvironmentError(`the model gave no action that fits the schema in ${TRIES} answers`);
   };
 }
 
@@ -60,7 +60,7 @@ function systemMessage({ systemPrompt, description, actionSchema }: ModelPolicyO
   return { role: "system", content: parts.filter(Boolean).join("\n\n") };
 }
 
-function tell({ observation, reward, step }: Pick<Turn, "observation" | "reward" | "step">): string {
+function tell({ observation, reward, step }: Pick<PolicyInput, "observation" | "reward" | "step">): string {
   const earned = step === 0 || reward === null ? "" : `\nYour last action earned ${reward}.`;
   return `${JSON.stringify(observation)}${earned}`;
 }

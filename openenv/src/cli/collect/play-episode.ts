@@ -1,11 +1,11 @@
 import type { EnvClient } from "../../client/env-client.js";
 import type { StepResult } from "../../client/result.js";
-import type { Policy, Turn } from "../../environment/policy.js";
+import type { Policy, PolicyInput } from "../../environment/policy.js";
 import { EPISODE_FORMAT, type EpisodeRecord, type RecordedStep } from "../../protocol/episode.js";
 import type { JsonObject } from "../../protocol/messages.js";
 import { rng } from "../../util/rng.js";
 
-export interface EpisodePlan {
+export interface PlayEpisodeOptions {
   episode: number;
   environment: string;
   /** Data of the reset. */
@@ -18,13 +18,13 @@ export interface EpisodePlan {
 }
 
 /** Plays one episode. @throws what reset, step or the policy throws: an episode that failed is no record. */
-export async function playEpisode(env: EnvClient, plan: EpisodePlan): Promise<EpisodeRecord> {
+export async function playEpisode(env: EnvClient, plan: PlayEpisodeOptions): Promise<EpisodeRecord> {
   const { episode, environment, reset, policy, actionSchema, maxSteps, onWarning } = plan;
   const started_at = new Date().toISOString();
   const begun = await timed(() => env.reset(reset));
   const start = answerOf(begun);
   for (const text of begun.result.warnings) onWarning(text);
-  const turn: Omit<Turn, "step" | "observation" | "reward" | "metadata"> = {
+  const turn: Omit<PolicyInput, "step" | "observation" | "reward" | "metadata"> = {
     episode,
     actionSchema,
     random: rng(typeof reset["seed"] === "number" ? reset["seed"] : undefined),

@@ -5,7 +5,7 @@ import type { DeployFlags } from "../terminal/render-deployment.js";
 
 const EXAMPLES = `
 A topology file (YAML or JSON) says what is deployed; an option wins over what it says. Its keys: name, image, directory,
-dockerfile, nodes, workers, capacity, spares, maxNodes, port, balancer, resources, nodeSelector, tolerations,
+dockerfile, nodes, workers, capacity, spareNodes, maxNodes, port, balancer, resources, nodeSelector, tolerations,
 runtimeClass, variables, ingressHost, graceSeconds, slurm. Nothing is started: the files are yours to read,
 keep and apply.
 
@@ -27,7 +27,7 @@ export function configureDeploy(command: Command): void {
     .option("--nodes <number>", "servers (default 1)", wholeNumber(1))
     .option("--workers <number>", "processes of each server (default 1)", wholeNumber(1))
     .option("--capacity <number>", "sessions of each worker (default 100)", wholeNumber(1))
-    .option("--spares <number>", "servers more than the load needs (default 0)", wholeNumber(0))
+    .option("--spare-nodes <number>", "servers more than the load needs (default 0)", wholeNumber(0))
     .option("--cpus <number>", "cores of each server (default 1)", secondsBetween(0.01, 1024))
     .option("--memory-mb <number>", "memory of each server, in MB (default 1024)", wholeNumber(1))
     .option("--gpus <number>", "GPUs of each server (default 0)", wholeNumber(0))

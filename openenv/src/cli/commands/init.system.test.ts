@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { createProject, type Project, runCommand, startCommand } from "../../../test-support/commands/command-line.js";
-import { until } from "../../../test-support/servers/fleet.js";
+import { until } from "../../../test-support/servers/cluster.js";
 import { readManifest } from "../../manifest/read-manifest.js";
 
 const ROOT = join(import.meta.dirname, "../../../..");

@@ -1,8 +1,8 @@
 import type { Command } from "commander";
-import { findLeftovers } from "../../providers/orphans/find-leftovers.js";
+import { listOrphans } from "../../providers/orphans/list-orphans.js";
 import { isAlive } from "../../providers/orphans/owner.js";
 import { exit, print, printError, printNote } from "../terminal/output.js";
-import { renderJson, renderLeftovers } from "../terminal/render-leftovers.js";
+import { renderJson, renderOrphans } from "../terminal/render-orphans.js";
 
 const EXAMPLES = `
 Removed is what \`openenv ps\` shows with an owner that is gone. With --all also what is in use, by whomever: their
@@ -29,14 +29,14 @@ export function configurePrune(command: Command): void {
 }
 
 async function prune({ all = false, dryRun = false, json = false }: PruneFlags): Promise<void> {
-  const { found, unasked } = await findLeftovers();
+  const { found, unasked } = await listOrphans();
   for (const reason of unasked) printNote(`not asked: ${reason}`);
   const chosen = found.filter(({ owner }) => all || !isAlive(owner));
-  const results = await Promise.allSettled(dryRun ? [] : chosen.map((leftover) => leftover.remove()));
+  const results = await Promise.allSettled(dryRun ? [] : chosen.map((orphan) => orphan.remove()));
   const failures = results.flatMap((result, index) =>
     result.status === "rejected" ? [`${chosen[index]?.id} could not be removed: ${result.reason}`] : [],
   );
-  print(json ? renderJson(chosen) : renderLeftovers(chosen, "Nothing to remove."));
+  print(json ? renderJson(chosen) : renderOrphans(chosen, "Nothing to remove."));
   for (const failure of failures) printError(failure);
   exit(failures.length > 0 ? 1 : 0);
 }

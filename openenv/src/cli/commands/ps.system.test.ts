@@ -11,7 +11,7 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { counterModule, createProject, type Project, runCommand } from "../../../test-support/commands/command-line.js";
 import { buildImage, SERVERS } from "../../../test-support/commands/images.js";
 import { requireDocker } from "../../../test-support/requirement.js";
-import { until } from "../../../test-support/servers/fleet.js";
+import { until } from "../../../test-support/servers/cluster.js";
 import { renderLabels } from "../../providers/docker/labels.js";
 
 /** Each starts several processes, one after the other. */

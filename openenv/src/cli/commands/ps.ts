@@ -1,7 +1,7 @@
 import type { Command } from "commander";
-import { findLeftovers } from "../../providers/orphans/find-leftovers.js";
+import { listOrphans } from "../../providers/orphans/list-orphans.js";
 import { exit, print, printNote } from "../terminal/output.js";
-import { renderJson, renderLeftovers } from "../terminal/render-leftovers.js";
+import { renderJson, renderOrphans } from "../terminal/render-orphans.js";
 
 const EXAMPLES = `
 Shown is what fromDockerImage(), fromHub() and the providers of openenv-ts/providers have started and not yet ended:
@@ -17,8 +17,8 @@ export function configurePs(command: Command): void {
 }
 
 async function list({ json }: { json?: boolean }): Promise<void> {
-  const { found, unasked } = await findLeftovers();
+  const { found, unasked } = await listOrphans();
   for (const reason of unasked) printNote(`not asked: ${reason}`);
-  print(json ? renderJson(found) : renderLeftovers(found, "Nothing runs that a provider has started."));
+  print(json ? renderJson(found) : renderOrphans(found, "Nothing runs that a provider has started."));
   exit(0);
 }

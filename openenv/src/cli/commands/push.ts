@@ -80,7 +80,7 @@ async function push(flags: PushFlags): Promise<void> {
   const secrets = parseSettings("--secret", fillIn("--secret", flags.secret, process.env));
   const given = parseSettings("--env", flags.env);
   const variables = { ...manifest.variables, ...given };
-  refuseSettingsOfPull(flags);
+  rejectPullSettings(flags);
   const { owner, name } = chooseSpace({ repoId: flags.repoId, namespace: flags.namespace, name: manifest.name });
   const signal = abortOnSignals();
 
@@ -129,7 +129,7 @@ async function push(flags: PushFlags): Promise<void> {
 }
 
 /** A pull request has files only: what would change the Space itself is not left out silently. */
-function refuseSettingsOfPull({ createPr, private: isPrivate, hardware, secret, env }: PushFlags): void {
+function rejectPullSettings({ createPr, private: isPrivate, hardware, secret, env }: PushFlags): void {
   if (!createPr || !(isPrivate || hardware !== undefined || secret.length > 0 || env.length > 0)) return;
   throw new ConfigError(
     "--private, --hardware, --secret and --env change the Space itself, which a pull request cannot; leave them out with --create-pr.",

@@ -22,7 +22,7 @@ const UNSET = { OPENENV_OPERATOR_TOKEN: "", OPENENV_ORCHESTRATOR_TOKEN: "", OPEN
 let project: Project;
 beforeAll(async () => {
   const hosted = `${counterModule()}
-const isHost = Symbol.for("openenv.host") in globalThis;
+const isHost = Symbol.for("openenv.isolate") in globalThis;
 if (isHost) console.log("environment sees operator:", process.env.OPENENV_OPERATOR_TOKEN ?? "nothing");`;
   const failing = counterModule("(() => { throw new Error('no more') })()");
   project = await createProject({ "environment.ts": counterModule(), "failing.ts": failing, "hosted.ts": hosted });

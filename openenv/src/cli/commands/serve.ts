@@ -59,13 +59,21 @@ export function configureServe(command: Command): void {
         "process",
       ]),
     )
-    .option("--pool-size <number>", "threads or processes shared by all sessions (POOL_SIZE)", wholeNumber(1, 1024))
     .option(
-      "--spare-hosts <number>",
-      "hosts kept ready for sessions to come (SPARE_HOSTS, default 1)",
+      "--isolate-pool-size <number>",
+      "threads or processes shared by all sessions (ISOLATE_POOL_SIZE)",
+      wholeNumber(1, 1024),
+    )
+    .option(
+      "--isolate-spares <number>",
+      "isolates kept ready for sessions to come (ISOLATE_SPARES, default 1)",
       wholeNumber(0, 1024),
     )
-    .option("--host-memory-mb <number>", "memory limit of a host, in MB (HOST_MEMORY_MB)", wholeNumber(1, 1_000_000))
+    .option(
+      "--isolate-memory-mb <number>",
+      "memory limit of an isolate, in MB (ISOLATE_MEMORY_MB)",
+      wholeNumber(1, 1_000_000),
+    )
     .option("--step-timeout <seconds>", "kill an isolated session that takes longer (STEP_TIMEOUT)", secondsAboveZero)
     .option("--workers <number>", 'processes behind the one address, or "auto" (WORKERS, default 1)', parseWorkers)
     .option(

@@ -10,7 +10,7 @@ import {
   startCommand,
 } from "../../../test-support/commands/command-line.js";
 import { createPackage, MANIFEST, PLAN } from "../../../test-support/environments/counter-package.js";
-import { until } from "../../../test-support/servers/fleet.js";
+import { until } from "../../../test-support/servers/cluster.js";
 import { runChecks } from "../../testing/report.js";
 import { pythonClientCheck } from "../validate/python-client.js";
 import type { PackageReport, Result } from "../validate/report/package-report.js";

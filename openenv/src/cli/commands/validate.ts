@@ -77,7 +77,7 @@ const OF_URL: readonly (keyof ValidateFlags)[] = ["maxHeld", "timeout", "token"]
 
 async function validate(target: string, flags: ValidateFlags, command: Command): Promise<void> {
   const url = findUrl(target, flags.url);
-  refuseOthers(command, url === undefined ? OF_URL : OF_FOLDER, url === undefined ? "URL" : "folder");
+  rejectOtherOptions(command, url === undefined ? OF_URL : OF_FOLDER, url === undefined ? "URL" : "folder");
   if (flags.output !== undefined) checkOutput(flags.output);
   const interrupt = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => interrupt.abort());
@@ -146,7 +146,7 @@ function warnOfLoad(url: string, { maxHeld, sessions, skip }: ValidateFlags): st
   return `validating ${url} ${most}, and opens ${sessions} more one after the other.${advice}`;
 }
 
-function refuseOthers(command: Command, names: readonly string[], what: string): void {
+function rejectOtherOptions(command: Command, names: readonly string[], what: string): void {
   const option = command.options.find((one) => {
     const name = one.attributeName();
     return names.includes(name) && command.getOptionValueSource(name) === "cli";

@@ -1,6 +1,6 @@
 import { ProviderError } from "../../errors.js";
 import { dockerProvider } from "../../providers/docker/docker-provider.js";
-import type { Started } from "../../providers/provider.js";
+import type { StartedServer } from "../../providers/provider.js";
 
 export interface StartCheck {
   env: Readonly<Record<string, string>>;
@@ -17,7 +17,7 @@ export async function measureStart(image: string, { env, signal }: StartCheck): 
   return Math.round((performance.now() - begun) / 10) / 100;
 }
 
-async function start(image: string, check: StartCheck): Promise<Started> {
+async function start(image: string, check: StartCheck): Promise<StartedServer> {
   try {
     return await dockerProvider({ pull: "never" }).start({ image, ...check });
   } catch (error) {

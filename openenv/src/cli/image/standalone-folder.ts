@@ -35,7 +35,7 @@ export async function standaloneFolder(dir: string, signal?: AbortSignal): Promi
   const workspace = await findWorkspace(dir);
   if (workspace === undefined) return { dir, [Symbol.asyncDispose]: async () => {} };
   const manifest = JSON.parse(await readFile(join(dir, "package.json"), "utf8")) as PackageManifest;
-  refuseLinks(manifest, workspace);
+  rejectLinks(manifest, workspace);
   const copy = await mkdtemp(join(tmpdir(), "openenv-build-"));
   const remove = () => rm(copy, { recursive: true, force: true, maxRetries: 3 });
   try {
@@ -74,7 +74,7 @@ async function findWorkspace(dir: string): Promise<Workspace | undefined> {
   }
 }
 
-function refuseLinks(
+function rejectLinks(
   { dependencies, devDependencies, optionalDependencies }: PackageManifest,
   { packages }: Workspace,
 ) {

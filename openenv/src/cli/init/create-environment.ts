@@ -30,7 +30,7 @@ export interface CreatedEnvironment {
  */
 export async function createEnvironment(names: Names, dir: string, signal: AbortSignal): Promise<CreatedEnvironment> {
   const target = resolve(dir);
-  await refuseUsed(target);
+  await rejectUsed(target);
   const parent = dirname(target);
   const draft = join(parent, `.${basename(target)}-${randomUUID()}`);
   try {
@@ -50,7 +50,7 @@ export async function createEnvironment(names: Names, dir: string, signal: Abort
   }
 }
 
-async function refuseUsed(target: string): Promise<void> {
+async function rejectUsed(target: string): Promise<void> {
   let entries: string[];
   try {
     entries = await readdir(target);

@@ -10,7 +10,7 @@ import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { runCommand } from "../../../test-support/commands/command-line.js";
-import { INSTALL_FLAGS, npm, type Started, startProgram } from "../../../test-support/commands/npm.js";
+import { INSTALL_FLAGS, npm, type StartedProgram, startProgram } from "../../../test-support/commands/npm.js";
 import { createVenv, runPython } from "../../../test-support/commands/python-package.js";
 import { requirePython } from "../../../test-support/requirement.js";
 import { PACKAGE_ROOT } from "./package-source.js";
@@ -111,7 +111,7 @@ describe("an environment as it was made", TIME_LIMIT, () => {
 });
 
 describe("npm start serves it", TIME_LIMIT, () => {
-  let server: Started;
+  let server: StartedProgram;
   let url: string;
   beforeAll(async () => {
     server = startProgram(dir, ["npm", "start", "--", "--port", "0"]);

@@ -3,7 +3,7 @@ import { join, resolve } from "node:path";
 import { ConfigError } from "../../errors.js";
 import type { Manifest } from "../../manifest/schema.js";
 import { describePath } from "./bundle.js";
-import { isPythonFolder, refusePython } from "./python-folder.js";
+import { isPythonFolder, rejectPython } from "./python-folder.js";
 
 /** Where a folder's environment is looked for, in this order; sources come before what was built from them. */
 export const ENVIRONMENT_PLACES = [
@@ -62,7 +62,7 @@ function searchFolder(path: string, given: string, app?: string): string {
       if (statSync(file, { throwIfNoEntry: false })?.isFile()) return file;
     }
   }
-  if (isPythonFolder(path, app)) throw refusePython(path, app);
+  if (isPythonFolder(path, app)) throw rejectPython(path, app);
   throw new ConfigError(
     `No environment in ${given}: looked for ${ENVIRONMENT_PLACES.join(", ")} (.${EXTENSIONS.join(", .")}). ` +
       "Name its file: openenv serve path/to/environment.ts",

@@ -9,7 +9,7 @@ export function isPythonFolder(dir: string, app: string | undefined): boolean {
 }
 
 /** What is wrong with serving the Python environment of this folder here, and the command that does it. */
-export function refusePython(dir: string, app = "server.app:app"): ConfigError {
+export function rejectPython(dir: string, app = "server.app:app"): ConfigError {
   const folder = /^[\w./@:+-]+$/.test(dir) ? dir : `'${dir.replaceAll("'", `'\\''`)}'`;
   return new ConfigError(
     "This is a Python environment, which Node cannot serve. uv can: " +

@@ -11,7 +11,7 @@ class HubError extends OpenEnvError {
   }
 }
 
-export interface HubRequest {
+export interface FailedHubRequest {
   /** What could not be done: `create the Space owner/name`. */
   doing: string;
   /** Of which Space. */
@@ -21,7 +21,7 @@ export interface HubRequest {
 }
 
 /** What failed at the Hub, with what to do next. Neither the token nor another secret is in it. */
-export function explainFailure(error: unknown, request: HubRequest): OpenEnvError {
+export function explainFailure(error: unknown, request: FailedHubRequest): OpenEnvError {
   if (error instanceof OpenEnvError) return error;
   const { statusCode: status, message } = error as { statusCode?: number; message?: string };
   const said = hide(String(message ?? error).split(/\. URL:|\n/, 1)[0] ?? "", request.secrets).slice(0, MAX_REASON);
@@ -44,7 +44,7 @@ export function explainFailure(error: unknown, request: HubRequest): OpenEnvErro
 
 const MAX_REASON = 200;
 
-function explainStatus(status: number, { id }: HubRequest): string {
+function explainStatus(status: number, { id }: FailedHubRequest): string {
   const owner = id.split("/")[0] ?? "";
   switch (status) {
     case 400:

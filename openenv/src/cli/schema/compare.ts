@@ -13,7 +13,7 @@ import {
 } from "../../protocol/schema/schema-variants.js";
 import { itemChanges, limitChanges } from "./limits.js";
 
-export interface Change {
+export interface FieldChange {
   /** `points[].x`; empty for the whole. */
   path: string;
   /** True when a client of the first version fails, or can misread what it gets. */
@@ -22,7 +22,7 @@ export interface Change {
 }
 
 /** Lists what changed between two JSON Schemas, with local references followed. */
-export function compareSchema(before: unknown, after: unknown, direction: Direction): Change[] {
+export function compareSchema(before: unknown, after: unknown, direction: Direction): FieldChange[] {
   const comparison: Comparison = { roots: [asNode(before), asNode(after)], direction, changes: [], open: new Map() };
   compare(comparison, "", comparison.roots);
   return comparison.changes;
@@ -31,7 +31,7 @@ export function compareSchema(before: unknown, after: unknown, direction: Direct
 interface Comparison {
   roots: [Node, Node];
   direction: Direction;
-  changes: Change[];
+  changes: FieldChange[];
   /** Pairs that are being compared: a recursive schema meets itself. */
   open: Map<Node, Set<Node>>;
 }
@@ -80,7 +80,7 @@ function compareBest(
   path: string,
   { giver, partners }: { giver: Variant; partners: Variant[] },
 ): void {
-  let best: Change[] | undefined;
+  let best: FieldChange[] | undefined;
   for (const { node } of partners) {
     const attempt: Comparison = { ...all, changes: [] };
     compareVariant(attempt, path, all.direction === "sent" ? [giver.node, node] : [node, giver.node]);
@@ -89,7 +89,7 @@ function compareBest(
   all.changes.push(...(best ?? []));
 }
 
-function weigh(changes: Change[]): number {
+function weigh(changes: FieldChange[]): number {
   return changes.reduce((sum, { breaking }) => sum + (breaking ? 1000 : 1), 0);
 }
 

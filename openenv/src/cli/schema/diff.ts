@@ -1,9 +1,9 @@
 import type { SchemaBody } from "../../protocol/http.js";
 import type { PublishedTool } from "../../protocol/tools.js";
-import { type Change, compareSchema } from "./compare.js";
+import { compareSchema, type FieldChange } from "./compare.js";
 
 /** One change between two versions of a contract, seen by a client that was built for the first. */
-export interface SchemaChange extends Change {
+export interface SchemaChange extends FieldChange {
   part: "action" | "observation" | "state" | "reset_observation" | "tools";
 }
 

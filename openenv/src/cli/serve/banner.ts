@@ -1,7 +1,7 @@
 import { compileActionCheck } from "../../client/contract/generic.js";
 import { sampleValue } from "../../contract/json-schema/sample-value.js";
 import type { JsonObject } from "../../protocol/messages.js";
-import type { ServerAbout } from "../../session/registry/fleet.js";
+import type { ServerAbout } from "../../session/registry/cluster.js";
 import { renderPython } from "../client/python/python-literal.js";
 import { offeredActions } from "../project/offered-actions.js";
 import { printsToTerminal } from "../terminal/output.js";

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { refusePython } from "../project/python-folder.js";
+import { rejectPython } from "../project/python-folder.js";
 import { printNote } from "../terminal/output.js";
 
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
@@ -25,7 +25,7 @@ export async function fetchTarget(target: string): Promise<string> {
     const source = git ? { git } : await findSource(id as string, stop.signal);
     const { findManifest } = await import("../../manifest/read-manifest.js");
     const { dir, runtime } = await checkOut(source, { signal: stop.signal, progress: printNote });
-    if (runtime === "python") throw refusePython(dir, (await findManifest(dir))?.app);
+    if (runtime === "python") throw rejectPython(dir, (await findManifest(dir))?.app);
     return dir;
   } finally {
     for (const signal of SIGNALS) process.off(signal, onSignal);

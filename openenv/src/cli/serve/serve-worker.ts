@@ -1,4 +1,4 @@
-import { findFleet, reportFailure } from "../../cluster/member.js";
+import { findCluster, reportFailure } from "../../cluster/worker-cluster.js";
 import type { ServeOptions } from "../../server/types.js";
 import { serveModule } from "./serve-module.js";
 
@@ -12,7 +12,7 @@ export interface WorkerTask {
 }
 
 // Before the module is loaded, which may never end.
-await findFleet();
+await findCluster();
 try {
   const { file, options, version } = JSON.parse(process.argv[2] ?? "") as WorkerTask;
   await serveModule(file, options, version);

@@ -16,7 +16,7 @@ const HOSTILE = "\u001b]0;title\u0007\u001b[2J\rover\b\u007f\u009b31m\u0090q\u20
 const UNSAFE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/;
 
 const MODULE = `
-  import { defineContract, defineEnvironment, EnvError } from "openenv-ts";
+  import { defineContract, defineEnvironment, EnvironmentError } from "openenv-ts";
   import * as z from "zod";
   const hostile = ${JSON.stringify(HOSTILE)};
   const contract = defineContract({
@@ -25,7 +25,7 @@ const MODULE = `
     action: z.object({ [hostile]: z.enum([hostile]).optional() }),
     observation: z.object({ [hostile]: z.string() }),
   });
-  const fail = () => { throw new EnvError(hostile); };
+  const fail = () => { throw new EnvironmentError(hostile); };
   export default defineEnvironment(contract, () => ({ reset: fail, step: fail }));
 `;
 

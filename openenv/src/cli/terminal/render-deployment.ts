@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { isAbsolute, join, relative, sep } from "node:path";
 import { renderTarget } from "../../deploy/render.js";
-import { isBalancer, type RenderedFiles, type Target } from "../../deploy/targets.js";
+import { type DeployTarget, isBalancer, type RenderedFiles } from "../../deploy/targets.js";
 import { parseTopology, type Topology } from "../../deploy/topology.js";
 import { parseYaml } from "../../deploy/yaml.js";
 import { ConfigError } from "../../errors.js";
@@ -10,7 +10,7 @@ import { isObject } from "../../util/is-object.js";
 import { exit, print } from "./output.js";
 
 export interface DeployFlags {
-  target: Target;
+  target: DeployTarget;
   topology?: string;
   name?: string;
   image?: string;
@@ -18,7 +18,7 @@ export interface DeployFlags {
   nodes?: number;
   workers?: number;
   capacity?: number;
-  spares?: number;
+  spareNodes?: number;
   cpus?: number;
   memoryMb?: number;
   gpus?: number;
@@ -35,7 +35,7 @@ const MAX_TOPOLOGY_BYTES = 1_000_000;
 
 export async function renderDeployment(flags: DeployFlags): Promise<void> {
   const topology = await readTopology(flags);
-  refuseContradictions(flags, topology);
+  rejectContradictions(flags, topology);
   const files = renderTarget(flags.target, placed(flags, topology), flags.backend);
   if (flags.outputDir === undefined) print(flags.json ? JSON.stringify(files, null, 2) : renderFiles(files));
   else {
@@ -46,14 +46,15 @@ export async function renderDeployment(flags: DeployFlags): Promise<void> {
 }
 
 /** Of options; what a file says besides gives way to them. */
-function refuseContradictions({ target, balancer, backend, nodes }: DeployFlags, { spares }: Topology): void {
+function rejectContradictions({ target, balancer, backend, nodes }: DeployFlags, { spareNodes }: Topology): void {
   if (isBalancer(target) && balancer !== undefined && balancer !== target) {
     throw new ConfigError(`--target ${target} is the balancer, and --balancer says ${balancer}: leave --balancer out.`);
   }
   // Envoy asks for all the addresses that one name has.
-  if (target === "envoy" || backend === undefined || nodes === undefined || nodes + spares === backend.length) return;
+  if (target === "envoy" || backend === undefined || nodes === undefined || nodes + spareNodes === backend.length)
+    return;
   throw new ConfigError(
-    `--nodes${spares > 0 ? " and spares" : ""} say ${nodes + spares} servers, --backend names ${backend.length}: leave --nodes out, or name them all.`,
+    `--nodes${spareNodes > 0 ? " and spareNodes" : ""} say ${nodes + spareNodes} servers, --backend names ${backend.length}: leave --nodes out, or name them all.`,
   );
 }
 
@@ -68,14 +69,14 @@ function placed({ target, outputDir }: DeployFlags, topology: Topology): Topolog
 
 /** The file's topology, with the options over it. */
 async function readTopology(flags: DeployFlags): Promise<Topology> {
-  const { name, nodes, workers, capacity, spares, cpus, memoryMb, gpus } = flags;
+  const { name, nodes, workers, capacity, spareNodes, cpus, memoryMb, gpus } = flags;
   const given = flags.topology === undefined ? {} : await readTopologyFile(flags.topology);
   // A directory on the command line takes the place of the file's image, and the other way round.
   const source = flags.image ?? flags.directory;
   return parseTopology({
     ...given,
     ...(source !== undefined && { image: undefined, directory: undefined }),
-    ...defined({ name, image: flags.image, directory: flags.directory, nodes, workers, capacity, spares }),
+    ...defined({ name, image: flags.image, directory: flags.directory, nodes, workers, capacity, spareNodes }),
     resources: over(given["resources"], { cpus, memoryMb, gpus }),
     balancer: over(given["balancer"], { kind: flags.balancer, port: flags.balancerPort, host: flags.balancerHost }),
   });

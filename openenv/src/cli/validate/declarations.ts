@@ -1,11 +1,11 @@
 import type { Manifest } from "../../manifest/schema.js";
-import type { HttpAnswer } from "../../testing/checks/fetch-json.js";
+import type { JsonResponse } from "../../testing/checks/fetch-json.js";
 import { listTools } from "../../testing/checks/tools.js";
 import { type CheckDefinition, demand, NotApplicable, show } from "../../testing/report.js";
 import { isObject } from "../../util/is-object.js";
 
 type Validation = NonNullable<Manifest["validation"]>;
-type Ask = (path: string, body?: unknown) => Promise<HttpAnswer>;
+type Ask = (path: string, body?: unknown) => Promise<JsonResponse>;
 
 /** What the manifest says about tools and tasks, held against what the server says. */
 export function declarationChecks({ capabilities }: Validation, ask: Ask): CheckDefinition[] {

@@ -1,11 +1,11 @@
 import { connect } from "../../connect.js";
 import type { JsonObject } from "../../protocol/messages.js";
-import { DEFAULT_SEED, differenceOf, type Player, play, withSession } from "../../testing/checks/behaviour.js";
-import type { Episode } from "../../testing/checks/episode.js";
+import { DEFAULT_SEED, differenceOf, type EpisodePlayer, play, withSession } from "../../testing/checks/behaviour.js";
+import type { CheckedEpisode } from "../../testing/checks/episode.js";
 import type { Check, CheckServerOptions } from "../../testing/index.js";
 import { type CheckDefinition, CheckSkip, demand } from "../../testing/report.js";
 
-export interface Replay {
+export interface ReplayPair {
   /** Addresses of two servers of the same package. */
   first: string;
   second: string;
@@ -22,7 +22,7 @@ const PLAYS = 3;
 const BASIS = ["seed_honoured", "workers_agree", "episode"];
 
 /** Whether an episode that was recorded on one server can be played again on another, with the same rewards. */
-export function replayChecks(replay: Replay): CheckDefinition[] {
+export function replayChecks(replay: ReplayPair): CheckDefinition[] {
   return [
     {
       id: "replayability",
@@ -30,7 +30,7 @@ export function replayChecks(replay: Replay): CheckDefinition[] {
       remedy: "Let the seed and the actions decide the episode; name what differs by nature in validation.varies.",
       run: async () => {
         demandRepeats(replay);
-        const recorded = JSON.parse(JSON.stringify(await playOn(replay, replay.first))) as Episode;
+        const recorded = JSON.parse(JSON.stringify(await playOn(replay, replay.first))) as CheckedEpisode;
         const difference = differenceOf(playerOf(replay, replay.second), recorded, await playOn(replay, replay.second));
         demand(difference === undefined, `the replay differs first in ${difference}`);
       },
@@ -45,7 +45,7 @@ export function replayChecks(replay: Replay): CheckDefinition[] {
 }
 
 /** `first` is a process, `second` the container. */
-export function portabilityCheck(replay: Replay): CheckDefinition {
+export function portabilityCheck(replay: ReplayPair): CheckDefinition {
   return {
     id: "verifier_portability",
     description: "an episode gets the same rewards in a process and in the container",
@@ -54,7 +54,7 @@ export function portabilityCheck(replay: Replay): CheckDefinition {
   };
 }
 
-async function compareRewards(replay: Replay, plays: number): Promise<void> {
+async function compareRewards(replay: ReplayPair, plays: number): Promise<void> {
   demandRepeats(replay);
   const urls = Array.from({ length: plays }, () => [replay.first, replay.second]).flat();
   const seen: string[] = [];
@@ -63,17 +63,17 @@ async function compareRewards(replay: Replay, plays: number): Promise<void> {
   demand(other === undefined, `the rewards of one episode were ${seen[0]} and ${other}`);
 }
 
-function demandRepeats({ made }: Replay): void {
+function demandRepeats({ made }: ReplayPair): void {
   const failed = made.find(({ id, status }) => BASIS.includes(id) && status === "failed");
   if (failed !== undefined) throw new CheckSkip(`${failed.id} did not pass`);
 }
 
-function playOn(replay: Replay, url: string): Promise<Episode> {
+function playOn(replay: ReplayPair, url: string): Promise<CheckedEpisode> {
   const player = playerOf(replay, url);
   return withSession(player, (env) => play(player, env, player.seed));
 }
 
-function playerOf({ actions, checking }: Replay, url: string): Player {
+function playerOf({ actions, checking }: ReplayPair, url: string): EpisodePlayer {
   const { reset = {}, seed = DEFAULT_SEED, ignore = [], seeded, timeoutMs, signal } = checking;
   const options = { check: false, ...(timeoutMs !== undefined && { timeoutMs }), ...(signal && { signal }) };
   return { open: () => connect(url, options), actions, reset, seed, seeded, ignore };

@@ -3,7 +3,7 @@ import { connect } from "../../connect.js";
 import type { EnvironmentDefinition } from "../../environment/environment.js";
 import { ConfigError, OpenEnvError, ProviderError } from "../../errors.js";
 import { processProvider } from "../../providers/process/process-provider.js";
-import type { Started } from "../../providers/provider.js";
+import type { StartedServer } from "../../providers/provider.js";
 import { fetchJson } from "../../testing/checks/fetch-json.js";
 import { type Check, type CheckServerOptions, checkServer } from "../../testing/index.js";
 import { runChecks } from "../../testing/report.js";
@@ -15,7 +15,7 @@ import { checkContainer } from "./container/runtime-container.js";
 import { dataFilesCheck } from "./data-files.js";
 import { declarationChecks } from "./declarations.js";
 import { pythonClientCheck } from "./python-client.js";
-import { type Replay, replayChecks } from "./replay.js";
+import { type ReplayPair, replayChecks } from "./replay.js";
 import { type Result, toResult } from "./report/package-report.js";
 import { findRuntimePlan, type RuntimePlan } from "./runtime-plan.js";
 import { fromCheck, joinResults } from "./runtime-results.js";
@@ -89,7 +89,7 @@ export async function checkRuntime(dir: string, declared: Declared, options: Val
   }
 }
 
-async function startServer(file: string, { declared, environment, options }: Work): Promise<Started> {
+async function startServer(file: string, { declared, environment, options }: Work): Promise<StartedServer> {
   options.onProgress("starting the server");
   return processProvider().start({
     directory: file,
@@ -115,7 +115,7 @@ interface Work {
   options: ValidateOptions;
 }
 
-async function checkProcess(replay: Omit<Replay, "made">, work: Work): Promise<Result[]> {
+async function checkProcess(replay: Omit<ReplayPair, "made">, work: Work): Promise<Result[]> {
   const { dir, file, declared, options } = work;
   const { checks } = await checkServer(replay.first, replay.checking);
   const { http } = parseAddress(replay.first);
@@ -133,7 +133,7 @@ async function checkProcess(replay: Omit<Replay, "made">, work: Work): Promise<R
 /** Adds what a reset reads. It runs in this process, so only one that the server has answered in time. */
 async function recordReset(
   { environment, read }: Work,
-  { checking: { reset, seed } }: Omit<Replay, "made">,
+  { checking: { reset, seed } }: Omit<ReplayPair, "made">,
   made: readonly Check[],
 ): Promise<ReadonlySet<string>> {
   if (made.some(({ id, status }) => id === "episode" && status !== "passed")) return read;
@@ -150,7 +150,7 @@ async function recordReset(
   return all;
 }
 
-function checkingOptions(second: Started, { declared, environment, plan, options }: Work): CheckServerOptions {
+function checkingOptions(second: StartedServer, { declared, environment, plan, options }: Work): CheckServerOptions {
   const { reward, resources, varies } = declared.validation;
   const episodeTimeoutMs = resources.episode_timeout_s * 1000;
   const actions = plan?.actions ?? options.actions;

@@ -6,7 +6,7 @@ import type { Manifest } from "../../manifest/schema.js";
 import { findNeed, LEFT_OUT } from "./needs.js";
 import { digestPackage, recognisePackage } from "./package-source.js";
 import { judge, LEVEL_NUMBERS, normalise, type PackageReport, type Result, toResult } from "./report/package-report.js";
-import { type Bounds, findPolicy, LEVELS, type Level, type Policy } from "./report/policy.js";
+import { type Bounds, findPolicy, LEVELS, type Level, type ValidationPolicy } from "./report/policy.js";
 import { checkRuntime } from "./runtime.js";
 import type { ValidateOptions } from "./validate-options.js";
 
@@ -125,7 +125,7 @@ async function checkUnchanged(dir: string, digest: string, results: Result[]): P
 
 /** A report names every check of the policy, also those that were not made, with the reason. */
 function listSkipped(
-  { severities }: Policy,
+  { severities }: ValidationPolicy,
   level: Level,
   { results, manifest }: { results: readonly Result[]; manifest: Manifest | undefined },
 ): Result[] {

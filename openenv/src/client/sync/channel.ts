@@ -2,10 +2,10 @@ import { MessageChannel, receiveMessageOnPort, Worker } from "node:worker_thread
 import { ConnectionError } from "../../errors.js";
 import { DEFAULT_CONNECT_TIMEOUT_MS, DEFAULT_TIMEOUT_MS } from "../options.js";
 import type { SyncConnectOptions } from "./types.js";
-import { type Answer, unpackError, type WorkerSetup } from "./wire.js";
+import { type SyncAnswer, unpackError, type WorkerSetup } from "./wire.js";
 
 /** The calling thread's side of a client that lives in another thread. */
-export interface Channel {
+export interface SyncChannel {
   /** Blocks until the thread has done it; throws what it threw. */
   call(method: string, ...args: unknown[]): unknown;
   /** Closes the client and ends the thread; nothing happens the second time. */
@@ -15,7 +15,7 @@ export interface Channel {
 /** How long the thread may take to start, and a call beyond its own time limits, before the thread counts as dead. */
 const GRACE_MS = 10_000;
 
-export function startChannel(url: string, options: SyncConnectOptions, typed: boolean): Channel {
+export function startChannel(url: string, options: SyncConnectOptions, typed: boolean): SyncChannel {
   const { port1: port, port2 } = new MessageChannel();
   const flag = new Int32Array(new SharedArrayBuffer(4));
   const setup: WorkerSetup = { port: port2, flag, url, options: { ...options }, typed };
@@ -39,7 +39,7 @@ export function startChannel(url: string, options: SyncConnectOptions, typed: bo
     Atomics.store(flag, 0, 0);
     port.postMessage({ method, args });
     wait(waitLimit(options, args.at(-1)));
-    const answer = receiveMessageOnPort(port)?.message as Answer;
+    const answer = receiveMessageOnPort(port)?.message as SyncAnswer;
     if ("error" in answer) throw unpackError(answer.error);
     return answer.value;
   };

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
 import { DESK_TOOLS, defineDesk } from "../../../test-support/environments/tool-environment.js";
-import { type Peer, startScriptedServer } from "../../../test-support/servers/scripted-server.js";
+import { type ScriptedPeer, startScriptedServer } from "../../../test-support/servers/scripted-server.js";
 import { serve } from "../../serve.js";
 
 const PACKAGE = join(import.meta.dirname, "../../..");
@@ -26,7 +26,7 @@ async function play(url: string, script: string): Promise<unknown[]> {
 }
 
 /** Counts what it is told to add. */
-async function count(peer: Peer): Promise<void> {
+async function count(peer: ScriptedPeer): Promise<void> {
   let sum = 0;
   for (let steps = 0; ; ) {
     const { type, data } = (await peer.receive()) as { type: string; data?: { amount?: number } };

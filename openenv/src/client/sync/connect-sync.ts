@@ -7,7 +7,7 @@ import { contractShape, genericShape, type Shape } from "../contract/shape.js";
 import { type EpisodeState, type StepResult, toFailedResult } from "../result.js";
 import type { ToolCallResult } from "../tools/mcp-result.js";
 import { parseAddress } from "../transport/address.js";
-import { type Channel, startChannel } from "./channel.js";
+import { type SyncChannel, startChannel } from "./channel.js";
 import type { SyncCallOptions, SyncConnectOptions, SyncEnvClient, SyncTaskClient } from "./types.js";
 import type { ServerAnswer } from "./wire.js";
 
@@ -50,7 +50,7 @@ export function connectSync(
   return createClient(base, channel, shape);
 }
 
-function createClient(url: string, channel: Channel, shape: Shape): SyncEnvClient {
+function createClient(url: string, channel: SyncChannel, shape: Shape): SyncEnvClient {
   const typed = (answer: unknown, read: (observation: JsonObject) => JsonObject): StepResult => {
     const result = answer as StepResult;
     return { ...result, observation: read(result.observation) };

@@ -20,7 +20,7 @@ export interface WorkerSetup {
   typed: boolean;
 }
 
-export interface Call {
+export interface SyncCall {
   method: string;
   args: unknown[];
 }
@@ -31,7 +31,7 @@ export interface ServerAnswer {
   schema: SchemaBody | undefined;
 }
 
-export type Answer = { value: unknown } | { error: PackedError };
+export type SyncAnswer = { value: unknown } | { error: PackedError };
 
 type Reward = ToolCallError["reward"];
 

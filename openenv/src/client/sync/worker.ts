@@ -2,15 +2,15 @@
 import { workerData } from "node:worker_threads";
 import type { McpToolClient, TaskClient } from "../index.js";
 import type { ConnectOptions } from "../options.js";
-import { type Answer, type Call, packError, type ServerAnswer, type WorkerSetup } from "./wire.js";
+import { packError, type ServerAnswer, type SyncAnswer, type SyncCall, type WorkerSetup } from "./wire.js";
 
 const setup = workerData as WorkerSetup;
 const { port, flag } = setup;
 const options = setup.options as ConnectOptions;
 let client: McpToolClient | undefined;
 
-port.on("message", async ({ method, args }: Call) => {
-  let answer: Answer;
+port.on("message", async ({ method, args }: SyncCall) => {
+  let answer: SyncAnswer;
   try {
     answer = { value: await perform(method, args) };
   } catch (error) {

@@ -7,7 +7,7 @@ import { prepare } from "../prepare.js";
 import { parseResult } from "../result.js";
 import { createTaskClient } from "../tasks.js";
 import { createSession } from "../transport/session.js";
-import { type AskRpc, callInProduction, listInProduction, RpcDoor } from "./mcp-production.js";
+import { type AskRpc, callInProduction, JsonRpcClient, listInProduction } from "./mcp-production.js";
 import { type ToolCallResult, type ToolInfo, toToolInfos } from "./mcp-result.js";
 import { callByStep } from "./tool-methods.js";
 
@@ -43,15 +43,20 @@ export async function connectToolsTo(
 ): Promise<McpToolClient> {
   const { base, http, open, shape, timeoutMs } = await prepare(url, contract, options);
   const { mode = "simulation" } = options;
-  const door = new RpcDoor(http);
-  const link = mode === "simulation" ? open : (signal?: AbortSignal) => door.attach((id) => open(signal, [], id));
-  const session = await createSession(link, options.signal).catch(async (error: unknown) => {
-    await door.close();
+  const endpoint = new JsonRpcClient(http);
+  const transport =
+    mode === "simulation" ? open : (signal?: AbortSignal) => endpoint.attach((id) => open(signal, [], id));
+  const session = await createSession(transport, options.signal).catch(async (error: unknown) => {
+    await endpoint.close();
     throw error;
   });
   const metadata = async () => (await http.get("/metadata")) as MetadataBody;
   const parts = { url: base, session, shape, tasks: createTaskClient(http), metadata, timeoutMs };
-  return createToolClient(parts, { mode, ask: (...request) => door.ask(...request), close: () => door.close() });
+  return createToolClient(parts, {
+    mode,
+    ask: (...request) => endpoint.ask(...request),
+    close: () => endpoint.close(),
+  });
 }
 
 /** How tools are called outside of the episode, and what is to be closed with the client. */

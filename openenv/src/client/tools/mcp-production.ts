@@ -1,7 +1,7 @@
 import { ConnectionError, RemoteError } from "../../errors.js";
 import { RPC_ERRORS } from "../../protocol/jsonrpc.js";
-import type { Link } from "../../protocol/link.js";
 import type { JsonObject } from "../../protocol/messages.js";
+import type { Transport } from "../../protocol/transport.js";
 import { isObject } from "../../util/is-object.js";
 import type { CallOptions } from "../options.js";
 import type { HttpClient } from "../transport/http.js";
@@ -28,7 +28,7 @@ export function toRpcAnswer(response: unknown): RpcAnswer {
 }
 
 /** JSON-RPC over `POST /mcp`, with a session that was created there. */
-export class RpcDoor {
+export class JsonRpcClient {
   readonly #http: HttpClient;
   #sessionId: string | undefined;
   #lastId = 0;
@@ -37,15 +37,15 @@ export class RpcDoor {
     this.#http = http;
   }
 
-  /** Creates a session, and a link to it; the one before is closed. */
-  async attach(link: (sessionId: string) => Promise<Link>): Promise<Link> {
+  /** Creates a session, and a transport to it; the one before is closed. */
+  async attach(transport: (sessionId: string) => Promise<Transport>): Promise<Transport> {
     await this.close();
     const answer = await this.ask("openenv/session/create", {}, {});
     if ("failure" in answer) throw toRemoteError(answer.failure);
     const id = isObject(answer.result) ? answer.result["session_id"] : undefined;
     if (typeof id !== "string") throw new ConnectionError("PROTOCOL_ERROR", "The server's answer has no session_id.");
     this.#sessionId = id;
-    return link(id);
+    return transport(id);
   }
 
   async ask(method: string, params: JsonObject, call: CallOptions): Promise<RpcAnswer> {

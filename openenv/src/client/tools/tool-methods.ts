@@ -3,7 +3,7 @@ import type { ClientContract, ClientSchema, ClientTool, GenericContract, Receive
 import type { Shape } from "../contract/shape.js";
 import type { CallOptions } from "../options.js";
 import { type FailedResult, parseResult, type StepResult, type VectorPosition } from "../result.js";
-import type { Session } from "../transport/session.js";
+import type { ClientSession } from "../transport/session.js";
 import { type ToolCallError, type ToolCallResult, toToolCallResult } from "./mcp-result.js";
 
 /**
@@ -89,7 +89,7 @@ export function callAction(name: string, given: JsonObject): JsonObject {
 export type CallTool = (name: string, given: JsonObject, call: CallOptions) => Promise<ToolCallResult>;
 
 /** Calls tools by steps. */
-export function callByStep(session: Session, timeoutMs: number): CallTool {
+export function callByStep(session: ClientSession, timeoutMs: number): CallTool {
   return async (name, given, call) => {
     const data = callAction(name, given);
     const limits = { timeoutMs: call.timeoutMs ?? timeoutMs, signal: call.signal };

@@ -2,11 +2,11 @@ import { ConnectionError } from "../../errors.js";
 import { type BinaryCodec, loadBinary } from "../../protocol/codec/binary.js";
 import { renderRequest } from "../../protocol/codec/codec.js";
 import { parseJson } from "../../protocol/codec/json.js";
-import type { Link, ReceivedMessage } from "../../protocol/link.js";
 import type { JsonObject } from "../../protocol/messages.js";
+import type { ReceivedMessage, Transport } from "../../protocol/transport.js";
 import { isObject } from "../../util/is-object.js";
 import { describeClose } from "./close-codes.js";
-import { type OpenOptions, openSocket, type Socket } from "./socket.js";
+import { type OpenSocketOptions, openSocket, type Socket } from "./socket.js";
 
 /** What type the answer to a request has when it is no error. */
 const ANSWER_TYPES: Record<string, string> = {
@@ -29,10 +29,10 @@ interface Pending {
 }
 
 /**
- * One socket as a {@link Link}: one request at a time, answers paired by position. A frame that is no answer ends it;
+ * One socket as a {@link Transport}: one request at a time, answers paired by position. A frame that is no answer ends it;
  * so does `close` while an answer is due, because the next answer would be the wrong one.
  */
-export async function openConnection(url: string, options: OpenOptions): Promise<Link> {
+export async function openConnection(url: string, options: OpenSocketOptions): Promise<Transport> {
   let socket: Socket | undefined;
   let pending: Pending | undefined;
   /** What came without being asked for: the next request gets it. */

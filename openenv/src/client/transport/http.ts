@@ -3,8 +3,8 @@ import { NO_SESSION, SESSION_HEADER } from "../../protocol/http.js";
 import { MAX_TIMER_MS } from "../../util/async/timer.js";
 import type { CallOptions } from "../options.js";
 import type { ServerAddress } from "./address.js";
-import { noAnswer } from "./no-answer.js";
-import type { OpenOptions } from "./socket.js";
+import { connectFailed } from "./connect-failed.js";
+import type { OpenSocketOptions } from "./socket.js";
 
 /** The HTTP routes of one server. Bodies are JSON; what comes back is not yet trusted. */
 export interface HttpClient {
@@ -18,7 +18,7 @@ export interface HttpClient {
  * @throws RemoteError (its `details.status` is the HTTP status) when the server refuses,
  * ConnectionError when there is no answer or one that is no JSON.
  */
-export function createHttpClient(address: ServerAddress, { headers, ...limits }: OpenOptions): HttpClient {
+export function createHttpClient(address: ServerAddress, { headers, ...limits }: OpenSocketOptions): HttpClient {
   let session: string | undefined;
   const send = async (path: string, init: RequestInit, call: CallOptions): Promise<unknown> => {
     const { timeoutMs = limits.timeoutMs, signal = limits.signal } = call;
@@ -40,7 +40,7 @@ export function createHttpClient(address: ServerAddress, { headers, ...limits }:
       ({ response, text } = await ask().catch(askAgain));
     } catch (cause) {
       if (signal?.aborted) throw new ConnectionError("ABORTED", `${url}: the request was aborted.`, { cause });
-      if (!timeout.aborted) throw noAnswer(url, describe(cause), cause);
+      if (!timeout.aborted) throw connectFailed(url, describe(cause), cause);
       throw new ConnectionError("CLIENT_TIMEOUT", `No answer from ${url} within ${timeoutMs} ms.`, { cause });
     }
     const named = response.headers.get(SESSION_HEADER);

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import { type Peer, startScriptedServer } from "../../../test-support/servers/scripted-server.js";
+import { type ScriptedPeer, startScriptedServer } from "../../../test-support/servers/scripted-server.js";
 import { connect } from "../../connect.js";
 import { type ConnectionError, RemoteError } from "../../errors.js";
 
-const echo = async (peer: Peer): Promise<void> => {
+const echo = async (peer: ScriptedPeer): Promise<void> => {
   for (;;) await peer.answer();
 };
 

@@ -1,14 +1,14 @@
 import { ConnectionError } from "../../errors.js";
-import type { Link } from "../../protocol/link.js";
 import type { JsonObject } from "../../protocol/messages.js";
+import type { Transport } from "../../protocol/transport.js";
 import { sessionLost, toRemoteError } from "../failures.js";
 import type { CallOptions } from "../options.js";
-import { type ExplainLoss, limitsLeft } from "./loss.js";
-import { Transport } from "./transport.js";
+import { type ExplainExit, limitsLeft } from "./exit-reason.js";
+import { ReconnectingTransport } from "./reconnecting-transport.js";
 import { abortedBeforeSent, type TurnHolder, takeTurn } from "./turns.js";
 
 /** One session: its calls in their order, and a new transport for the first reset after a loss. */
-export interface Session {
+export interface ClientSession {
   /** True when the next step would be refused: the episode is gone until a `reset` is answered. */
   readonly lost: boolean;
   /** The extensions that the server confirmed on the present transport. */
@@ -21,13 +21,13 @@ export interface Session {
   close(): Promise<void>;
 }
 
-/** `open` makes a link, now and for each reset after a loss. `explain` may add the cause to a loss. */
+/** `open` makes a transport, now and for each reset after a loss. `explain` may add the cause to a loss. */
 export async function createSession(
-  open: (signal: AbortSignal | undefined) => Promise<Link>,
+  open: (signal: AbortSignal | undefined) => Promise<Transport>,
   signal: AbortSignal | undefined,
-  explain?: ExplainLoss,
-): Promise<Session> {
-  let transport = new Transport(await open(signal));
+  explain?: ExplainExit,
+): Promise<ClientSession> {
+  let transport = new ReconnectingTransport(await open(signal));
   /** Why the episode is gone, until a reset is answered: a server may allow a step before the first reset. */
   let lost: ConnectionError | undefined;
   const order: TurnHolder = {};
@@ -38,7 +38,7 @@ export async function createSession(
   const reopen = async (given: AbortSignal | undefined): Promise<void> => {
     lost ??= transport.dropped ?? noReset();
     await transport.close();
-    transport = new Transport(await open(orClosing(given)));
+    transport = new ReconnectingTransport(await open(orClosing(given)));
     // close() may have seen the transport before this one only.
     if (closing.signal.aborted) await transport.close();
   };

@@ -1,6 +1,6 @@
 import { ConnectionError } from "../../errors.js";
 import { SUBPROTOCOL, TOKEN_SUBPROTOCOL } from "../../protocol/messages.js";
-import { noAnswer } from "./no-answer.js";
+import { connectFailed } from "./connect-failed.js";
 
 /** An open WebSocket, the same whatever the runtime brings. */
 export interface Socket {
@@ -18,7 +18,7 @@ export interface SocketHandlers {
 }
 
 /** What every way to a server needs. */
-export interface OpenOptions {
+export interface OpenSocketOptions {
   headers: Record<string, string>;
   /** Headers that a platform which can send none may leave out. */
   hints?: Record<string, string>;
@@ -37,7 +37,7 @@ const BEARER = "Bearer ";
  * Opens a WebSocket. Handlers may be called before the promise resolves: a refusal follows the handshake at once.
  * @throws ConnectionError CONNECTION_FAILED or ABORTED.
  */
-export async function openSocket(url: string, handlers: SocketHandlers, options: OpenOptions): Promise<Socket> {
+export async function openSocket(url: string, handlers: SocketHandlers, options: OpenSocketOptions): Promise<Socket> {
   const { signal, timeoutMs } = options;
   if (signal?.aborted) throw aborted(signal);
   const raw = await createRawSocket(url, options);
@@ -50,15 +50,15 @@ export async function openSocket(url: string, handlers: SocketHandlers, options:
       reject(error);
     };
     const onAbort = (): void => fail(aborted(signal));
-    const timer = setTimeout(() => fail(noAnswer(place, `none within ${timeoutMs} ms`)), timeoutMs);
+    const timer = setTimeout(() => fail(connectFailed(place, `none within ${timeoutMs} ms`)), timeoutMs);
     const settle = (): void => {
       clearTimeout(timer);
       signal?.removeEventListener("abort", onAbort);
     };
     signal?.addEventListener("abort", onAbort);
     raw.onmessage = (event) => handlers.message(event.data);
-    raw.onerror = ({ error }) => fail(noAnswer(place, refusalOf(error) || "refused, or nobody is there", error));
-    raw.onclose = ({ code }) => fail(noAnswer(place, `closed before it was open (${code})`));
+    raw.onerror = ({ error }) => fail(connectFailed(place, refusalOf(error) || "refused, or nobody is there", error));
+    raw.onclose = ({ code }) => fail(connectFailed(place, `closed before it was open (${code})`));
     raw.onopen = () => {
       settle();
       let cause: unknown;
@@ -93,7 +93,7 @@ interface RawSocket {
   terminate?(): void;
 }
 
-async function createRawSocket(url: string, options: OpenOptions): Promise<RawSocket> {
+async function createRawSocket(url: string, options: OpenSocketOptions): Promise<RawSocket> {
   if (isNode()) {
     const { WebSocket } = await import("ws");
     return new WebSocket(url, {

@@ -13,7 +13,7 @@ import {
 import type { Method, Operation } from "../operations.js";
 import type { CallOptions } from "../options.js";
 import { type FailedResult, toFailedResult } from "../result.js";
-import { limitsLeft } from "../transport/loss.js";
+import { limitsLeft } from "../transport/exit-reason.js";
 import { abortedBeforeSent } from "../transport/turns.js";
 import { createLimiter, type Limiter } from "./limiter.js";
 import { Placement } from "./placement.js";
@@ -166,7 +166,7 @@ function findObstacle({ state, hasPlayed }: Slot): CallFailure | undefined {
 async function explainLosses(answers: Answers, limits: CallOptions): Promise<void> {
   const explaining: Promise<void>[] = [];
   for (const [slot, answer] of answers) {
-    const explain = isFailure(answer) ? targetOf(slot)?.explainLoss : undefined;
+    const explain = isFailure(answer) ? targetOf(slot)?.explainExit : undefined;
     if (explain) explaining.push(explain(answer, limits).then((error) => void answers.set(slot, asFailure(error))));
   }
   await Promise.all(explaining);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { counterContract, defineCounter } from "../../../test-support/environments/counter.js";
 import { startGateway } from "../../../test-support/servers/gateway.js";
-import { type Peer, startScriptedServer } from "../../../test-support/servers/scripted-server.js";
+import { type ScriptedPeer, startScriptedServer } from "../../../test-support/servers/scripted-server.js";
 import { useServers } from "../../../test-support/servers/servers.js";
 import { defineEnvironment } from "../../environment/environment.js";
 import { connectVector, type VectorResult } from "../index.js";
@@ -15,7 +15,7 @@ const add = (size: number, amount = 1) => Array.from({ length: size }, () => ({ 
 
 /** A server that refuses every session, or does not answer. */
 const startFull = (answers: boolean) =>
-  startScriptedServer(async (peer: Peer) => {
+  startScriptedServer(async (peer: ScriptedPeer) => {
     for (;;) {
       const { data } = (await peer.receive()) as { data: { count: number } };
       const refused = { type: "error", data: { code: "CAPACITY_REACHED", message: "No room." } };

@@ -1,13 +1,13 @@
 import type { ClientContract } from "../contract/contract.js";
 import type { ConnectOptions } from "../options.js";
 import { type Prepared, prepare } from "../prepare.js";
-import { createLossExplainer, type Ended, type ExplainLoss } from "../transport/loss.js";
+import { createExitExplainer, type ExplainExit, type WaitForExit } from "../transport/exit-reason.js";
 import { createLimiter } from "./limiter.js";
 
 /** Where a server is; one that was started also reports why it ended. */
 export interface ServerPlace {
   readonly url: string;
-  ended?: Ended | undefined;
+  ended?: WaitForExit | undefined;
 }
 
 /** One server of a vector environment. */
@@ -20,7 +20,7 @@ export class ServerTarget {
   /** Bounds the sockets that a server without batch frames is asked for at the same time. */
   readonly handshakes = createLimiter(64);
   /** Adds to an error why the server ended; only for a server that was started. */
-  readonly explainLoss: ExplainLoss | undefined;
+  readonly explainExit: ExplainExit | undefined;
   readonly #contract: ClientContract | undefined;
   readonly #options: ConnectOptions;
   #prepared: Promise<Prepared> | undefined;
@@ -28,7 +28,7 @@ export class ServerTarget {
   constructor(place: ServerPlace, contract: ClientContract | undefined, options: ConnectOptions) {
     const { url } = place;
     this.url = url;
-    this.explainLoss = place.ended && createLossExplainer({ url, ended: place.ended.bind(place) });
+    this.explainExit = place.ended && createExitExplainer({ url, ended: place.ended.bind(place) });
     this.#contract = contract;
     this.#options = options;
   }

@@ -1,13 +1,13 @@
 import { ConnectionError } from "../../errors.js";
-import type { ReceivedMessage } from "../../protocol/link.js";
 import type { JsonObject } from "../../protocol/messages.js";
+import type { ReceivedMessage } from "../../protocol/transport.js";
 import { asFailure, type CallFailure, isFailure } from "../failures.js";
 import type { Method } from "../operations.js";
 import type { CallOptions } from "../options.js";
 import type { Prepared } from "../prepare.js";
-import { Transport } from "../transport/transport.js";
+import { ReconnectingTransport } from "../transport/reconnecting-transport.js";
 import { type TurnHolder, takeTurn } from "../transport/turns.js";
-import { findFault, type Item, readAnswer, readItems, readOpened, writeItems } from "./batch-frames.js";
+import { findFault, type Item, readAnswer, readItems, readOpened, writeItems } from "./batch-messages.js";
 import type { ServerTarget } from "./server-target.js";
 
 /** A socket and its sessions: many in batch frames, or one in plain frames where the server has no batch frames. */
@@ -17,7 +17,7 @@ export class SocketGroup implements TurnHolder {
   /** How many sessions it has or is opening. */
   size = 0;
   readonly #limit: number;
-  #transport: Transport | undefined;
+  #transport: ReconnectingTransport | undefined;
   #isBatch = false;
 
   constructor(target: ServerTarget, limit: number) {
@@ -51,7 +51,9 @@ export class SocketGroup implements TurnHolder {
     if (!this.#transport) {
       const { hasBatch } = target;
       const connect = () => prepared.open(limits.signal, hasBatch ? ["batch"] : []);
-      this.#transport = new Transport(await (hasBatch ? connect() : target.handshakes.run(1, limits.signal, connect)));
+      this.#transport = new ReconnectingTransport(
+        await (hasBatch ? connect() : target.handshakes.run(1, limits.signal, connect)),
+      );
       if (!hasBatch) return [0];
     }
     const answer = await this.#request({ type: "open_many", data: { count } }, limits);
@@ -88,7 +90,9 @@ export class SocketGroup implements TurnHolder {
   }
 
   #request(message: JsonObject, limits: CallOptions): Promise<ReceivedMessage> {
-    return takeTurn([this], limits.signal, async () => (this.#transport as Transport).request(message, limits));
+    return takeTurn([this], limits.signal, async () =>
+      (this.#transport as ReconnectingTransport).request(message, limits),
+    );
   }
 
   #itemsOf(answer: ReceivedMessage, count: number): unknown[] {

@@ -1,4 +1,4 @@
-import type { Balancer, RenderedFiles } from "../targets.js";
+import type { BalancerKind, RenderedFiles } from "../targets.js";
 import { ENVOY_CONFIG, ENVOY_START, renderEnvoyStart } from "./envoy-start.js";
 
 /** A file that a balancer's container reads, and its place there. */
@@ -8,7 +8,7 @@ interface BalancerFile {
   text: string;
 }
 
-export function balancerFiles(kind: Balancer, config: string): BalancerFile[] {
+export function balancerFiles(kind: BalancerKind, config: string): BalancerFile[] {
   if (kind === "haproxy") return [{ file: "haproxy.cfg", target: "/usr/local/etc/haproxy/haproxy.cfg", text: config }];
   return [
     { file: "envoy.yaml", target: ENVOY_CONFIG, text: config },
@@ -17,7 +17,7 @@ export function balancerFiles(kind: Balancer, config: string): BalancerFile[] {
 }
 
 /** How the container starts: Envoy by a script that lets requests finish. */
-export function balancerEntrypoint(kind: Balancer): object {
+export function balancerEntrypoint(kind: BalancerKind): object {
   return kind === "envoy" ? { entrypoint: ["bash", ENVOY_START] } : {};
 }
 

@@ -56,7 +56,7 @@ function graphs(job: string): Graph[] {
     {
       title: "Sessions refused, by reason",
       unit: "reqps",
-      queries: [{ expr: `sum by (reason) (${rate("openenv_refusals_total")})`, legend: "{{reason}}" }],
+      queries: [{ expr: `sum by (reason) (${rate("openenv_rejections_total")})`, legend: "{{reason}}" }],
     },
     {
       title: "Servers that drain or are paused",

@@ -15,7 +15,7 @@ export const RECORDED = {
 
 /** How many clients got no session within that time, because none was free. */
 export function turnedAway(matchers: string, time: string): string {
-  return `increase(${metric("openenv_refusals_total")}{${matchers},reason=~"full|queue_timeout|http_reset"}[${time}])`;
+  return `increase(${metric("openenv_rejections_total")}{${matchers},reason=~"full|queue_timeout|http_reset"}[${time}])`;
 }
 
 /** The scrape job of balancers with `metricsPort`. */

@@ -75,7 +75,7 @@ function jobOf({ name }: Topology): object {
 }
 
 function alerts(topology: Topology): object {
-  const { name, nodes, spares } = topology;
+  const { name, nodes, spareNodes } = topology;
   const here = `{job="${name}"}`;
   const sum = (expression: string): string => `sum(${expression})`;
   const rate = (what: string): string => sum(`rate(${what}[5m])`);
@@ -89,8 +89,8 @@ function alerts(topology: Topology): object {
       summary: "{{ $labels.instance }} does not answer; its sessions are lost.",
     }),
     rule("OpenEnvServersMissing", "5m", "critical", {
-      expr: `sum(up${here}) < ${nodes + spares} or absent(up${here})`,
-      summary: `Fewer than ${nodes + spares} servers are up.`,
+      expr: `sum(up${here}) < ${nodes + spareNodes} or absent(up${here})`,
+      summary: `Fewer than ${nodes + spareNodes} servers are up.`,
     }),
     rule("OpenEnvNearlyFull", "5m", "warning", {
       expr: `${RECORDED.load}${here} > 0.9`,

@@ -11,7 +11,7 @@ import {
   fingerprint,
   healthcheck,
   proxyNote,
-  refuseHost,
+  rejectHost,
   SERVICE_DEFAULTS,
   serverVariables,
   stopSeconds,
@@ -27,7 +27,7 @@ export function renderCompose(topology: Topology): RenderedFiles {
   if (Object.keys(nodeSelector).length > 0 || tolerations.length > 0) {
     throw new ConfigError("Compose starts everything on one machine: leave nodeSelector and tolerations out.");
   }
-  refuseHost("Compose", topology);
+  rejectHost("Compose", topology);
   const kind = balancer.kind ?? "haproxy";
   const nodes = mostNodes(topology);
   const connections = totalLimit(topology, nodes);

@@ -80,7 +80,7 @@ export function fingerprint(text: string): string {
 }
 
 /** For a target that publishes the balancer by its own means. @throws ConfigError for an address that it would not keep. */
-export function refuseHost(target: string, { balancer }: Topology): void {
+export function rejectHost(target: string, { balancer }: Topology): void {
   if (balancer.host === "0.0.0.0") return;
   throw new ConfigError(`${target} says itself where the balancer is published: leave balancer.host out.`);
 }

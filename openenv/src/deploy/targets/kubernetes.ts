@@ -42,7 +42,7 @@ export function renderKubernetes(topology: Topology): RenderedFiles {
 }
 
 function deployment(topology: Topology): object {
-  const { name, image, port, nodes, spares, maxNodes, resources } = topology;
+  const { name, image, port, nodes, spareNodes, maxNodes, resources } = topology;
   const live = { httpGet: { path: "/livez", port: "http" }, timeoutSeconds: 5 };
   const amounts = { cpu: String(resources.cpus), memory: `${resources.memoryMb}Mi` };
   const gpus = resources.gpus > 0 ? { "nvidia.com/gpu": resources.gpus } : {};
@@ -52,7 +52,7 @@ function deployment(topology: Topology): object {
     metadata: { name, labels: labels(topology, "server") },
     spec: {
       ...(maxNodes === undefined
-        ? { [`# ${nodes} for the load, ${spares} warm for a rush.`]: null, replicas: nodes + spares }
+        ? { [`# ${nodes} for the load, ${spareNodes} warm for a rush.`]: null, replicas: nodes + spareNodes }
         : { "# No replicas: how many there are is the autoscaler's to say, also when this is applied again.": null }),
       selector: { matchLabels: labels(topology, "server") },
       strategy: { type: "RollingUpdate", rollingUpdate: { maxSurge: SURGE, maxUnavailable: 0 } },
@@ -128,15 +128,15 @@ function disruption(topology: Topology): object {
 }
 
 function autoscaler(topology: Topology): object {
-  const { name, nodes, spares, maxNodes } = topology;
+  const { name, nodes, spareNodes, maxNodes } = topology;
   return {
     apiVersion: "autoscaling/v2",
     kind: "HorizontalPodAutoscaler",
     metadata: { name, labels: labels(topology, "server") },
     spec: {
       scaleTargetRef: { apiVersion: "apps/v1", kind: "Deployment", name },
-      [`# ${nodes} for the load, ${spares} warm for a rush.`]: null,
-      minReplicas: nodes + spares,
+      [`# ${nodes} for the load, ${spareNodes} warm for a rush.`]: null,
+      minReplicas: nodes + spareNodes,
       maxReplicas: maxNodes,
       metrics: [
         {

@@ -24,7 +24,7 @@ export function renderSlurm(topology: Topology): RenderedFiles {
   if (Object.entries(nodeSelector).some(isForeign) || tolerations.length > 0) {
     throw new ConfigError('Slurm chooses nodes by features: write nodeSelector as { constraint: "feature" }.');
   }
-  const nodes = topology.nodes + topology.spares;
+  const nodes = topology.nodes + topology.spareNodes;
   const script = nodes === 1 ? renderOneNode(topology) : renderManyNodes(topology, nodes);
   return { "job.sbatch": `${renderHead(topology, nodes)}\n${script}` };
 }

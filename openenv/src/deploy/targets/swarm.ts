@@ -11,7 +11,7 @@ import {
   fingerprint,
   healthcheck,
   proxyNote,
-  refuseHost,
+  rejectHost,
   SERVICE_DEFAULTS,
   serverVariables,
   stopSeconds,
@@ -33,7 +33,7 @@ export function renderSwarm(topology: Topology): RenderedFiles {
   }
   const bare = Object.keys(nodeSelector).find((key) => nodeSelector[key] === "");
   if (bare !== undefined) throw new ConfigError(`A swarm compares labels with a value: give ${bare} one.`);
-  refuseHost("A swarm", topology);
+  rejectHost("A swarm", topology);
   const limits = { cpus: String(resources.cpus), memory: `${resources.memoryMb}M` };
   const renderConfig = kind === "envoy" ? renderEnvoy : renderHaproxy;
   const files = balancerFiles(kind, renderConfig(topology, { discovery: { name: "tasks.env" } }));

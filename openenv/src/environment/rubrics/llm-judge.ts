@@ -1,5 +1,5 @@
-import { EnvError } from "../../errors.js";
-import { type AskChat, type ChatEndpointOptions, type ChatMessage, createChatEndpoint } from "../chat-endpoint.js";
+import { EnvironmentError } from "../../errors.js";
+import { type ChatEndpointOptions, type ChatMessage, type ChatModel, createChatEndpoint } from "../chat-endpoint.js";
 import { parseScore } from "./judge-score.js";
 import { Rubric, type ScoreContext } from "./rubric.js";
 
@@ -21,7 +21,7 @@ export interface LLMJudgeOptions<A = unknown, O = unknown> extends ChatEndpointO
  * answers no score is a RubricError, never a score.
  */
 export class LLMJudge<A = unknown, O = unknown> extends Rubric<A, O> {
-  readonly #ask: AskChat;
+  readonly #ask: ChatModel;
   readonly #parse: (reply: string) => number | undefined;
   #prompt: LLMJudgeOptions<A, O>["prompt"];
   #system: string | undefined;
@@ -42,7 +42,7 @@ export class LLMJudge<A = unknown, O = unknown> extends Rubric<A, O> {
     const score = this.#parse(reply);
     if (score !== undefined && Number.isFinite(score)) return score;
     const advice = "ask for a score from 0 to 1 and nothing else";
-    throw new EnvError(`the judge's reply has no score: ${advice}`, { cause: new Error(reply.slice(0, 500)) });
+    throw new EnvironmentError(`the judge's reply has no score: ${advice}`, { cause: new Error(reply.slice(0, 500)) });
   }
 
   /** A prompt that is a function is code and stays what it is. */

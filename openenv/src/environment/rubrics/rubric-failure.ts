@@ -1,13 +1,13 @@
-import { EnvError, RubricError } from "../../errors.js";
+import { EnvironmentError, RubricError } from "../../errors.js";
 import type { Named } from "./rubric-tree.js";
 
 /** Which rubric an error is about, until the root of its tree tells the path. */
 const sources = new WeakMap<RubricError, object>();
 
-/** The error of a rubric that threw: an author's EnvError speaks to the client, other messages are for the log. */
+/** The error of a rubric that threw: an author's EnvironmentError speaks to the client, other messages are for the log. */
 export function failureOf(rubric: object, cause: unknown): RubricError {
   if (cause instanceof RubricError) return cause;
-  return remember(rubric, cause instanceof EnvError ? `failed: ${cause.message}` : "failed", cause);
+  return remember(rubric, cause instanceof EnvironmentError ? `failed: ${cause.message}` : "failed", cause);
 }
 
 export function notFinite(rubric: object, score: unknown): RubricError {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { Fixed, late } from "../../../test-support/environments/rubrics.js";
-import { EnvError, RubricError } from "../../errors.js";
+import { EnvironmentError, RubricError } from "../../errors.js";
 import { Rubric, type ScoreContext } from "./rubric.js";
 import { RubricDict } from "./rubric-dict.js";
 import { RubricList } from "./rubric-list.js";
@@ -177,7 +177,7 @@ describe("a failure", () => {
   ])("is an error that names the rubric by its path and keeps the cause: %s", async (_, failing) => {
     const rubric = new Half(new Half(failing()));
     const error = await (async () => rubric.score({}, {}))().catch((thrown: unknown) => thrown);
-    expect(error).toBeInstanceOf(EnvError);
+    expect(error).toBeInstanceOf(EnvironmentError);
     expect(error).toMatchObject({
       code: "RUBRIC_FAILED",
       rubric: "inner.inner",
@@ -189,7 +189,7 @@ describe("a failure", () => {
 
   test("says what an author meant for the client", () => {
     const failing = new Fixed(() => {
-      throw new EnvError("no tests were found");
+      throw new EnvironmentError("no tests were found");
     });
     expect(() => failing.score({}, {})).toThrow("the rubric Fixed failed: no tests were found");
   });

@@ -1,4 +1,4 @@
-import { EnvError } from "../../errors.js";
+import { EnvironmentError } from "../../errors.js";
 import { isThenable } from "../../util/async/thenable.js";
 import { snapshot } from "../../util/snapshot.js";
 import type { MaybePromise } from "../../util/types.js";
@@ -116,7 +116,7 @@ export abstract class TrajectoryRubric<A = unknown, O = unknown> extends Rubric<
 
   #record(action: A, observation: O): void {
     if (this.#steps.length >= this.#maxSteps) {
-      throw new EnvError(`the episode has more than ${this.#maxSteps} steps: end it sooner, or raise maxSteps`);
+      throw new EnvironmentError(`the episode has more than ${this.#maxSteps} steps: end it sooner, or raise maxSteps`);
     }
     // Environments may go on to change what they returned.
     this.#steps.push({ action: snapshot(action), observation: snapshot(observation) });

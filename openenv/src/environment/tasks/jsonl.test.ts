@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import pino from "pino";
 import { describe, expect, test } from "vitest";
-import { EnvError } from "../../errors.js";
+import { EnvironmentError } from "../../errors.js";
 import { parseJsonl } from "./jsonl.js";
 import type { TaskList } from "./task-lists.js";
 
@@ -48,7 +48,7 @@ describe("JSON lines", () => {
   ])("that are wrong are named by their line when they are asked for: %s", (_, text, message) => {
     const list = parseJsonl(text, "train.jsonl");
     expect(() => all(list)).toThrow(message);
-    expect(() => all(list)).toThrow(EnvError);
+    expect(() => all(list)).toThrow(EnvironmentError);
   });
 
   test.each([

@@ -1,4 +1,4 @@
-import { EnvError } from "../../errors.js";
+import { EnvironmentError } from "../../errors.js";
 import { parseJson, TooDeepError } from "../../protocol/codec/json.js";
 import { isObject } from "../../util/is-object.js";
 import type { TaskList } from "./task-lists.js";
@@ -7,7 +7,7 @@ import type { Task } from "./tasks.js";
 /**
  * Tasks as JSON Lines: one object a line; blank lines do not count. Nothing is read before the first use, and a task is
  * parsed each time it is asked for: the memory holds the bytes once, and where each line begins. A line that is no JSON
- * object is an EnvError with its number. `name` is what errors call the text.
+ * object is an EnvironmentError with its number. `name` is what errors call the text.
  */
 export function parseJsonl(source: string | Uint8Array | (() => Uint8Array), name = "the tasks"): TaskList {
   return new JsonlTasks(source, name);
@@ -43,7 +43,8 @@ class JsonlTasks implements TaskList {
     if (source === undefined) return;
     const bytes = typeof source === "string" ? new TextEncoder().encode(source) : source;
     this.#bytes = typeof bytes === "function" ? bytes() : bytes;
-    if (this.#bytes.length > MAX_BYTES) throw new EnvError(`${this.#name}: more than ${MAX_BYTES} bytes; split it up`);
+    if (this.#bytes.length > MAX_BYTES)
+      throw new EnvironmentError(`${this.#name}: more than ${MAX_BYTES} bytes; split it up`);
     this.#starts = findLines(this.#bytes);
     // A text is not kept beside its bytes.
     this.#source = undefined;
@@ -63,11 +64,11 @@ class JsonlTasks implements TaskList {
     throw this.#wrong(start, "no JSON object");
   }
 
-  #wrong(start: number, reason: string, cause?: unknown): EnvError {
+  #wrong(start: number, reason: string, cause?: unknown): EnvironmentError {
     let line = 1;
     for (let at = this.#bytes.indexOf(NEWLINE); at >= 0 && at < start; at = this.#bytes.indexOf(NEWLINE, at + 1))
       line++;
-    return new EnvError(`${this.#name}, line ${line}: ${reason}`, { cause });
+    return new EnvironmentError(`${this.#name}, line ${line}: ${reason}`, { cause });
   }
 }
 

@@ -8,7 +8,7 @@ export interface TaskList {
 }
 
 /** A provider that has every method, and answers at once. */
-export interface ListedTasks extends TaskProvider {
+export interface TaskLists extends TaskProvider {
   splits(): readonly string[];
   list(split: string): Task[];
   count(split: string): number;
@@ -22,7 +22,7 @@ export interface ListedTasks extends TaskProvider {
  * @throws TypeError when there is no split.
  * @example createTasks({ train: [{ question: "1+1", answer: 2 }], test: parseJsonl(text) })
  */
-export function createTasks(splits: Readonly<Record<string, TaskList>>): ListedTasks {
+export function createTasks(splits: Readonly<Record<string, TaskList>>): TaskLists {
   const lists = new Map(Object.entries(splits));
   const names = [...lists.keys()];
   if (names.length === 0) throw new TypeError("createTasks needs at least one split: createTasks({ train: [ … ] }).");

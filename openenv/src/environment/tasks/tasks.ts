@@ -1,4 +1,4 @@
-import { EnvError } from "../../errors.js";
+import { EnvironmentError } from "../../errors.js";
 import { clip } from "../../util/text/clip.js";
 import type { MaybePromise } from "../../util/types.js";
 
@@ -25,7 +25,7 @@ export interface TaskProvider {
 }
 
 /** A split or an index that is not there; what is there is in the message. */
-export class NoSuchTaskError extends EnvError {}
+export class NoSuchTaskError extends EnvironmentError {}
 
 /** A bare name becomes a split of that type when it is one, else a validation split. */
 export function normaliseSplit(split: string | TaskSplit): TaskSplit {

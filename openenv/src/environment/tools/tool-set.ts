@@ -5,6 +5,7 @@ import { CALL_TOOL_ACTION, LIST_TOOLS_ACTION } from "../../contract/tools/tool-s
 import type { ToolDeclaration, Tools } from "../../contract/tools/tools.js";
 import type { JsonObject } from "../../protocol/messages.js";
 import type { ToolEntry, ToolResult, ToolSummary } from "../../protocol/tools.js";
+import type { JsonSafe } from "../../validation/json-safe.js";
 import { createOutputCheck } from "../../validation/output.js";
 import {
   type Checked,
@@ -13,7 +14,6 @@ import {
   parseInput,
   withFields,
 } from "../../validation/parse-input.js";
-import type { Plain } from "../../validation/plain.js";
 import { renderResult } from "./tool-result.js";
 
 /** The tools that are offered in one mode, ready to be called. Stateless; one serves all sessions. */
@@ -34,7 +34,7 @@ export interface Tool {
   /** The arguments as the handler gets them. */
   parse(given: JsonObject): Checked<JsonObject>;
   /** What a client is told of what the handler returned. @throws InvalidOutputError when it is not what was declared. */
-  render(returned: unknown): Plain<ToolResult>;
+  render(returned: unknown): JsonSafe<ToolResult>;
 }
 
 /** Undefined for a contract without tools. */
@@ -72,13 +72,13 @@ function createTool(name: string, { input = NO_INPUT, output, timeoutMs }: ToolD
 }
 
 /** Nothing returned is null. */
-function createCheck(name: string, output: z.ZodType | undefined): (returned: unknown) => Plain {
+function createCheck(name: string, output: z.ZodType | undefined): (returned: unknown) => JsonSafe {
   if (output instanceof z.ZodObject) {
     const { catchall } = output.def;
     const open = catchall !== undefined && catchall._zod.def.type !== "never";
-    return createOutputCheck(output as ObjectSchema, { name, open });
+    return createOutputCheck(output as ObjectSchema, { name, unchecked: open });
   }
-  const wrapped = createOutputCheck(z.object({ result: output ?? z.unknown() }), { name, open: false });
+  const wrapped = createOutputCheck(z.object({ result: output ?? z.unknown() }), { name, unchecked: false });
   return (returned) => {
     const { value, nonFinite } = wrapped({ result: output === undefined ? (returned ?? null) : returned });
     return { value: value["result"] ?? null, nonFinite };

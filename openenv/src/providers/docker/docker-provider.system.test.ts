@@ -7,11 +7,11 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { connect } from "openenv-ts/client";
 import {
-  closeSpares,
+  closePrewarmed,
   dockerProvider,
   fromDockerImage,
   type Provider,
-  type Started,
+  type StartedServer,
   type StartSpec,
 } from "openenv-ts/providers";
 import { checkProvider, renderCheckReport } from "openenv-ts/testing";
@@ -299,7 +299,7 @@ describe.skipIf(!docker.available)("containers", { timeout: 120_000 }, () => {
       await using third = await open();
       expect((await third.reset()).observation).toMatchObject({ count: 0 });
     } finally {
-      await closeSpares();
+      await closePrewarmed();
     }
   });
 
@@ -315,7 +315,7 @@ describe.skipIf(!docker.available)("containers", { timeout: 120_000 }, () => {
 });
 
 function withoutEngine(): Provider {
-  const start = async (spec: StartSpec): Promise<Started> => {
+  const start = async (spec: StartSpec): Promise<StartedServer> => {
     process.env["DOCKER_HOST"] = "tcp://127.0.0.1:1";
     try {
       return await dockerProvider().start(spec);

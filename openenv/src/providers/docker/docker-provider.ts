@@ -2,19 +2,19 @@ import { ConfigError, ProviderError } from "../../errors.js";
 import { stopSeconds } from "../../protocol/server-times.js";
 import { isTaken } from "../../util/free-port.js";
 import { httpUrl } from "../../util/text/http-url.js";
-import type { Acquired, Start } from "../lifecycle/acquired.js";
-import { refuseReplicas, refuseSource } from "../lifecycle/check-options.js";
+import { rejectReplicas, rejectSource } from "../lifecycle/check-options.js";
 import { makeRemovable } from "../lifecycle/make-removable.js";
 import { startEnvironment } from "../lifecycle/start.js";
-import { guard } from "../orphans/guard.js";
-import type { Provider, Started, StartSpec } from "../provider.js";
+import type { ServerHandle, StartContext } from "../lifecycle/start-context.js";
+import { registerOrphans } from "../orphans/reaper.js";
+import type { Provider, StartedServer, StartSpec } from "../provider.js";
 import { type EngineAddress, findEngine } from "./connection.js";
 import { containerName, portCandidates, renderContainer } from "./container.js";
 import { createEngine, type Engine, EngineError } from "./engine.js";
 import { checkImage, obtainImage } from "./image.js";
 import { readContainerLogs } from "./logs.js";
 import { type ContainerSettings, type DockerProviderOptions, parseOptions } from "./options.js";
-import { removeContainer } from "./sweep.js";
+import { removeContainer } from "./orphans.js";
 
 /**
  * Starts an image as a container of the engine that the docker command would use, its port on 127.0.0.1. The port inside
@@ -27,18 +27,18 @@ import { removeContainer } from "./sweep.js";
  */
 export function dockerProvider(options: DockerProviderOptions = {}): Provider {
   const settings = parseOptions(options);
-  const recipe = { module: import.meta.url, make: "dockerProvider", options };
-  return { name: NAME, recipe, start: (spec) => startContainer(spec, settings) };
+  const descriptor = { module: import.meta.url, factory: "dockerProvider", options };
+  return { name: NAME, descriptor, start: (spec) => startContainer(spec, settings) };
 }
 
 const NAME = "docker";
 /** That the engine gets for its own part of ending a container. */
 const ANSWER_MS = 60_000;
 
-async function startContainer(spec: StartSpec, settings: ContainerSettings): Promise<Started> {
-  refuseReplicas(NAME, spec);
+async function startContainer(spec: StartSpec, settings: ContainerSettings): Promise<StartedServer> {
+  rejectReplicas(NAME, spec);
   if (!("image" in spec)) {
-    refuseSource(
+    rejectSource(
       NAME,
       "an image",
       "build one from the folder (`openenv build`), or use processProvider() or uvProvider()",
@@ -54,7 +54,7 @@ async function startContainer(spec: StartSpec, settings: ContainerSettings): Pro
     const ports = await choosePorts(settings, portCandidates(settings, config, env));
     const name = containerName(image);
     start.progress(`creating a container of ${image}`);
-    start.onRelease(guard({ module: SWEEP, make: "createDockerSweeper", options: address }));
+    start.onCleanup(registerOrphans({ module: ORPHANS, factory: "createDockerSweeper", options: address }));
     const container = { body: renderContainer({ image, env, ports, settings }), platform: settings.platform };
     await makeRemovable(
       start,
@@ -63,19 +63,19 @@ async function startContainer(spec: StartSpec, settings: ContainerSettings): Pro
     );
     start.running({ logs: () => readContainerLogs(engine, name) });
     start.progress(`starting the container ${name}`);
-    await engine.ask("POST", `/containers/${name}/start`, { signal: start.signal }).catch(refused);
+    await engine.ask("POST", `/containers/${name}/start`, { signal: start.signal }).catch(rejected);
     const limit = stopSeconds({ ...config.env, ...env });
     // A failed start has nobody to wait for.
-    start.onRelease(() => (start.failed ? undefined : stop(engine, name, limit)));
+    start.onCleanup(() => (start.failed ? undefined : stop(engine, name, limit)));
     return {
       url: await findUrls({ engine, name, ports, settings, start }),
       logs: () => readContainerLogs(engine, name),
       ended: (signal) => waitForEnd(engine, name, signal),
-    } satisfies Acquired;
+    } satisfies ServerHandle;
   });
 }
 
-const SWEEP = new URL("./sweep.js", import.meta.url).href;
+const ORPHANS = new URL("./orphans.js", import.meta.url).href;
 
 /** What else listens on the host's network must not be taken for the container; and one port cannot stand for several. */
 async function choosePorts({ network, port }: ContainerSettings, candidates: readonly number[]): Promise<number[]> {
@@ -109,11 +109,11 @@ async function create(
   name: string,
   { body, platform }: { body: unknown; platform: string | undefined },
 ): Promise<void> {
-  await engine.ask("POST", "/containers/create", { query: { name, platform }, body }).catch(refused);
+  await engine.ask("POST", "/containers/create", { query: { name, platform }, body }).catch(rejected);
 }
 
 /** What the engine does not do, in its own words. */
-function refused(error: unknown): never {
+function rejected(error: unknown): never {
   if (!(error instanceof EngineError)) throw error;
   const taken = /port is already allocated|address already in use/.test(error.message);
   const advice = taken ? " Leave `port` out to get a free one." : "";
@@ -139,7 +139,7 @@ interface Published {
   name: string;
   ports: readonly number[];
   settings: ContainerSettings;
-  start: Start;
+  start: StartContext;
 }
 
 async function findUrls({ engine, name, ports, settings, start }: Published): Promise<string[]> {
@@ -156,7 +156,7 @@ async function findUrls({ engine, name, ports, settings, start }: Published): Pr
 }
 
 /** A container that has ended publishes nothing any more; some networks never do. */
-async function noPort(engine: Engine, name: string, { signal }: Start): Promise<ProviderError> {
+async function noPort(engine: Engine, name: string, { signal }: StartContext): Promise<ProviderError> {
   const { State: state } = await engine.ask<Inspected>("GET", `/containers/${name}/json`, { signal });
   const text = state.Running ? "Its network publishes no port on this machine" : describeEnd(state);
   return new ProviderError("START_FAILED", `${text}.`);

@@ -1,20 +1,20 @@
 import type { ClientContract, GenericContract } from "../../client/contract/contract.js";
 import type { ConnectOptions } from "../../client/options.js";
-import { connectStarted, type StartedClient } from "../connect-started.js";
-import { refuseUnknown } from "../lifecycle/check-options.js";
-import { startSpared } from "../lifecycle/prewarm.js";
+import { connectStarted, type ManagedClient } from "../connect-started.js";
+import { rejectUnknown } from "../lifecycle/check-options.js";
+import { startPrewarmed } from "../lifecycle/prewarm.js";
 import type { Provider, StartOptions } from "../provider.js";
 import { dockerProvider } from "./docker-provider.js";
 
 /** Options of everything that starts an environment and connects to it. */
-export interface FromOptions<C extends ClientContract = GenericContract> extends StartOptions {
+export interface ManagedClientOptions<C extends ClientContract = GenericContract> extends StartOptions {
   /** Types the client; without one it is generic, from the server's `/schema`. */
   contract?: C | undefined;
   /** How it is started. */
   provider?: Provider | undefined;
   /**
    * Keeps so many more started, so that the next call with the same arguments and the same `provider` object has one at
-   * once. They end with this process or `closeSpares()`. Default 0.
+   * once. They end with this process or `closePrewarmed()`. Default 0.
    */
   prewarm?: number | undefined;
   /** Options of the connection. */
@@ -22,7 +22,7 @@ export interface FromOptions<C extends ClientContract = GenericContract> extends
 }
 
 /** The names of all options. */
-const FROM_OPTIONS = [
+const MANAGED_CLIENT_OPTIONS = [
   "contract",
   "provider",
   "prewarm",
@@ -32,7 +32,7 @@ const FROM_OPTIONS = [
   "signal",
   "replicas",
   "onProgress",
-] as const satisfies readonly (keyof FromOptions)[];
+] as const satisfies readonly (keyof ManagedClientOptions)[];
 
 /**
  * Starts an image and opens one session of it. `close()` ends the session, stops the container and removes it. The
@@ -44,11 +44,11 @@ const FROM_OPTIONS = [
  */
 export async function fromDockerImage<C extends ClientContract = GenericContract>(
   image: string,
-  options: FromOptions<C> = {},
-): Promise<StartedClient<C>> {
-  refuseUnknown("fromDockerImage()", options, FROM_OPTIONS);
+  options: ManagedClientOptions<C> = {},
+): Promise<ManagedClient<C>> {
+  rejectUnknown("fromDockerImage()", options, MANAGED_CLIENT_OPTIONS);
   const { contract, provider = DEFAULT, prewarm = 0, connect = {}, ...start } = options;
-  const started = await startSpared(provider, { image, ...start }, prewarm);
+  const started = await startPrewarmed(provider, { image, ...start }, prewarm);
   return connectStarted(started, contract, { ...connect, signal: start.signal });
 }
 

@@ -1,6 +1,6 @@
 import { ConfigError, ProviderError } from "../../errors.js";
 import { isObject } from "../../util/is-object.js";
-import type { Start } from "../lifecycle/acquired.js";
+import type { StartContext } from "../lifecycle/start-context.js";
 import { type Engine, EngineError } from "./engine.js";
 import { registryAuth } from "./registry-auth.js";
 
@@ -32,7 +32,11 @@ export function checkImage(image: string): string {
 export async function obtainImage(
   engine: Engine,
   image: string,
-  { pull, platform, start }: { pull: "missing" | "always" | "never"; platform: string | undefined; start: Start },
+  {
+    pull,
+    platform,
+    start,
+  }: { pull: "missing" | "always" | "never"; platform: string | undefined; start: StartContext },
 ): Promise<ImageConfig> {
   if (pull !== "always") {
     const found = await inspect(engine, image, start.signal);
@@ -74,7 +78,7 @@ interface ImageBody {
 async function fetchImage(
   engine: Engine,
   image: string,
-  { platform, start }: { platform: string | undefined; start: Start },
+  { platform, start }: { platform: string | undefined; start: StartContext },
 ): Promise<void> {
   const { name, tag } = splitImage(image);
   start.progress(`pulling ${image}`);

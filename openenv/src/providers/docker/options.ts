@@ -1,6 +1,6 @@
 import { isAbsolute, resolve } from "node:path";
 import { ConfigError } from "../../errors.js";
-import { refuseUnknown } from "../lifecycle/check-options.js";
+import { rejectUnknown } from "../lifecycle/check-options.js";
 
 /** How a container is started; what is left out is as with `docker run`. */
 export interface DockerProviderOptions {
@@ -60,7 +60,7 @@ export interface ContainerSettings {
 
 /** @throws ConfigError that names the option and what is allowed. */
 export function parseOptions(options: DockerProviderOptions): ContainerSettings {
-  refuseUnknown("dockerProvider()", options, KNOWN);
+  rejectUnknown("dockerProvider()", options, KNOWN);
   const {
     port = 0,
     containerPort,

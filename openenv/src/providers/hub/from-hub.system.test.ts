@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { promisify } from "node:util";
-import { fromEnv, fromHub, type HubOptions, swarmProvider } from "openenv-ts/providers";
+import { type FromHubOptions, fromEnv, fromHub, swarmProvider } from "openenv-ts/providers";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { buildImage, listContainers, SERVERS, type TestImage } from "../../../test-support/commands/images.js";
 import { SMALL_PYTHON_PROJECT } from "../../../test-support/commands/python-project.js";
@@ -34,7 +34,7 @@ afterEach(async () => {
   await rm(scratch, { recursive: true, force: true, maxRetries: 3 });
 });
 
-const fails = async (repo: string, options: HubOptions = {}): Promise<Error & { code?: string }> => {
+const fails = async (repo: string, options: FromHubOptions = {}): Promise<Error & { code?: string }> => {
   const outcome = await fromHub(repo, options).catch((error: unknown) => error as Error);
   if (!(outcome instanceof Error)) await outcome.close();
   expect(outcome).toBeInstanceOf(Error);

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { connect } from "openenv-ts/client";
-import { dockerProvider, fromHub, type HubOptions, processProvider } from "openenv-ts/providers";
+import { dockerProvider, type FromHubOptions, fromHub, processProvider } from "openenv-ts/providers";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { SMALL_PYTHON_PROJECT } from "../../../test-support/commands/python-project.js";
 import { counterContract } from "../../../test-support/environments/counter.js";
@@ -33,7 +33,7 @@ afterEach(async () => {
   await rm(scratch, { recursive: true, force: true, maxRetries: 3 });
 });
 
-const fails = async (repo: string, options: HubOptions = {}): Promise<Error & { code?: string }> => {
+const fails = async (repo: string, options: FromHubOptions = {}): Promise<Error & { code?: string }> => {
   const outcome = await fromHub(repo, options).catch((error: unknown) => error as Error);
   if (!(outcome instanceof Error)) await outcome.close();
   expect(outcome).toBeInstanceOf(Error);

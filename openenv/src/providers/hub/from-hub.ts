@@ -1,22 +1,22 @@
 import type { ClientContract, GenericContract } from "../../client/contract/contract.js";
 import { ConfigError, ConnectionError, ProviderError } from "../../errors.js";
 import { settled } from "../../util/async/settled.js";
-import { connectStarted, type StartedClient } from "../connect-started.js";
+import { connectStarted, type ManagedClient } from "../connect-started.js";
 import { dockerProvider } from "../docker/docker-provider.js";
-import type { FromOptions } from "../docker/from-docker-image.js";
-import { checkSpec, refuseReplicas, refuseUnknown } from "../lifecycle/check-options.js";
-import { createLimit, type Limit } from "../lifecycle/limit.js";
-import { startSpared } from "../lifecycle/prewarm.js";
+import type { ManagedClientOptions } from "../docker/from-docker-image.js";
+import { checkSpec, rejectReplicas, rejectUnknown } from "../lifecycle/check-options.js";
+import { createDeadline, type Deadline } from "../lifecycle/deadline.js";
+import { startPrewarmed } from "../lifecycle/prewarm.js";
 import { processProvider } from "../process/process-provider.js";
 import { uvProvider } from "../process/uv-provider.js";
-import { DEFAULT_START_TIMEOUT_MS, type Provider, type Started, type StartSource } from "../provider.js";
+import { DEFAULT_START_TIMEOUT_MS, type Provider, type StartedServer, type StartSource } from "../provider.js";
 import { checkOut } from "../repository/checkout.js";
 import { findSpace, mustHaveImage, mustRun, type Space } from "./find-space.js";
 import { readHubToken } from "./hub-account.js";
 import { parseSpaceId, spaceOfPage, spaceSubdomain } from "./space-id.js";
 
 /** Options of `fromHub`; those of a start are refused for a Space that is used where it runs. */
-export interface HubOptions<C extends ClientContract = GenericContract> extends FromOptions<C> {
+export interface FromHubOptions<C extends ClientContract = GenericContract> extends ManagedClientOptions<C> {
   /** False clones the repository and runs it with Node or uv, without a container. Default true. */
   useDocker?: boolean | undefined;
   /** Version of the image; default `latest`. */
@@ -36,16 +36,16 @@ const OF_START = [
   "useDocker",
   "tag",
   "registry",
-] as const satisfies readonly (keyof HubOptions)[];
+] as const satisfies readonly (keyof FromHubOptions)[];
 /** The names of all options. */
-const HUB_OPTIONS = [
+const FROM_HUB_OPTIONS = [
   ...OF_START,
   "contract",
   "connect",
   "signal",
   "timeoutMs",
   "token",
-] as const satisfies readonly (keyof HubOptions)[];
+] as const satisfies readonly (keyof FromHubOptions)[];
 
 /**
  * Opens one session of an environment on the Hub. With `owner/name` a copy of your own is started: its image in a
@@ -58,9 +58,9 @@ const HUB_OPTIONS = [
  */
 export async function fromHub<C extends ClientContract = GenericContract>(
   repo: string,
-  options: HubOptions<C> = {},
-): Promise<StartedClient<C>> {
-  refuseUnknown("fromHub()", options, HUB_OPTIONS);
+  options: FromHubOptions<C> = {},
+): Promise<ManagedClient<C>> {
+  rejectUnknown("fromHub()", options, FROM_HUB_OPTIONS);
   const { contract, connect = {}, ...hub } = options;
   const { token, ...started } = await startFromHub(repo, hub);
   try {
@@ -78,16 +78,16 @@ export const fromEnv = fromHub;
 const DEFAULTS = { docker: dockerProvider(), node: processProvider(), python: uvProvider() };
 const DEFAULT_REGISTRY = "registry.hf.space";
 
-/** Those of {@link HubOptions} that are not about the connection. */
-type HubStartOptions = Omit<HubOptions, "contract" | "connect">;
+/** Those of {@link FromHubOptions} that are not about the connection. */
+type HubStartOptions = Omit<FromHubOptions, "contract" | "connect">;
 
-interface HubStarted extends Started {
+interface StartedFromHub extends StartedServer {
   /** What a private Space that runs wants to be told. */
   token?: string | undefined;
 }
 
 /** Starts what a `owner/name` or URL names, or finds where it runs. @throws as `fromHub`. */
-async function startFromHub(repo: string, options: HubStartOptions): Promise<HubStarted> {
+async function startFromHub(repo: string, options: HubStartOptions): Promise<StartedFromHub> {
   if (/\.git(#.*)?$/.test(repo) && spaceOfPage(repo) === undefined) {
     throw new ConfigError(
       `${repo} is no Space: start the repository with processProvider() or uvProvider() and { git }.`,
@@ -96,7 +96,7 @@ async function startFromHub(repo: string, options: HubStartOptions): Promise<Hub
   return /^https?:\/\//.test(repo) ? useRunning(repo, options) : startOwn(parseSpaceId(repo), options);
 }
 
-async function startOwn(id: string, options: HubStartOptions): Promise<Started> {
+async function startOwn(id: string, options: HubStartOptions): Promise<StartedServer> {
   const { provider, prewarm = 0, useDocker = true, replicas, env, onProgress, signal } = options;
   const { timeoutMs = DEFAULT_START_TIMEOUT_MS } = options;
   checkWay(id, options);
@@ -104,7 +104,7 @@ async function startOwn(id: string, options: HubStartOptions): Promise<Started> 
   const { space, source, usual } = await inTime(id, options, (limit) => find(id, options, limit));
   const rest = { env, replicas, onProgress, signal, timeoutMs: Math.max(1, deadline - Date.now()) };
   try {
-    return await startSpared(provider ?? usual, { ...source, ...rest }, prewarm);
+    return await startPrewarmed(provider ?? usual, { ...source, ...rest }, prewarm);
   } catch (error) {
     throw useDocker ? withLogin(error, space, options) : error;
   }
@@ -115,7 +115,7 @@ function checkWay(id: string, { useDocker = true, provider, ...options }: HubSta
   const { name, hasReplicas } = provider ?? (useDocker ? DEFAULTS.docker : DEFAULTS.node);
   const { env, timeoutMs, replicas } = options;
   checkSpec(name, { image: id, env, timeoutMs, replicas });
-  if (!hasReplicas) refuseReplicas(name, options);
+  if (!hasReplicas) rejectReplicas(name, options);
   if (useDocker) {
     imageOf(id, options);
     if (!RUNS_FOLDERS.includes(name)) return;
@@ -141,7 +141,7 @@ interface Found {
 /** @throws ProviderError when the time is up, once what was begun is undone. */
 async function inTime<T>(id: string, options: HubStartOptions, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const { timeoutMs = DEFAULT_START_TIMEOUT_MS, signal } = options;
-  const limit = createLimit(timeoutMs, signal);
+  const limit = createDeadline(timeoutMs, signal);
   const doing = work(limit.signal);
   try {
     return await limit.race(doing);
@@ -177,7 +177,7 @@ function imageOf(id: string, { tag = "latest", registry = DEFAULT_REGISTRY }: Hu
   return `${registry}/${spaceSubdomain(id)}:${tag}`;
 }
 
-function explainEnd(error: unknown, id: string, { reason, timeoutMs }: Limit): unknown {
+function explainEnd(error: unknown, id: string, { reason, timeoutMs }: Deadline): unknown {
   if (reason === "abort") return new ProviderError("ABORTED", `The start of ${id} was aborted.`, { cause: error });
   if (reason !== "time") return error;
   const message = `${id} was not fetched within ${timeoutMs} ms. Raise \`timeoutMs\` if it only needs longer.`;
@@ -195,7 +195,7 @@ function withLogin(
   return new ProviderError(error.code, `${error.message} ${reason}${instead}`, { cause: error });
 }
 
-async function useRunning(url: string, options: HubStartOptions): Promise<HubStarted> {
+async function useRunning(url: string, options: HubStartOptions): Promise<StartedFromHub> {
   const { token = readHubToken() } = options;
   const ofStart = OF_START.filter((name) => options[name] !== undefined);
   if (ofStart.length > 0) {

@@ -1,7 +1,7 @@
 import { OpenEnvError, ProviderError } from "../../errors.js";
 import { hubEndpoint } from "./hub-account.js";
 
-interface Asked {
+interface HubQuery {
   /** What it was about: `the Space owner/name`. */
   what: string;
   /** A token went with the request. */
@@ -9,7 +9,7 @@ interface Asked {
 }
 
 /** The error of a request to the Hub as one of this package, with what to do next. No token is in it. */
-export function explainHubError(error: unknown, { what, token }: Asked): OpenEnvError {
+export function explainHubError(error: unknown, { what, token }: HubQuery): OpenEnvError {
   if (error instanceof OpenEnvError) return error;
   const { statusCode: status, message = String(error) } = error as { statusCode?: number; message?: string };
   const [code, text] = status === undefined ? unreachable(error) : explainStatus(status, what, token !== undefined);

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { V1Pod } from "@kubernetes/client-node";
 import { ProviderError } from "../../errors.js";
 import { isObject } from "../../util/is-object.js";
-import { createLimit } from "../lifecycle/limit.js";
+import { createDeadline } from "../lifecycle/deadline.js";
 import { NAME_LABEL } from "./manifests.js";
 import { pollPause } from "./pod-state.js";
 
@@ -16,10 +16,10 @@ export interface ClusterOptions {
   namespace?: string | undefined;
 }
 
-export type Cluster = Awaited<ReturnType<typeof findCluster>>;
+export type KubernetesCluster = Awaited<ReturnType<typeof findKubernetesCluster>>;
 
 /** The cluster that the options, or else the machine's own configuration, name. @throws ProviderError PROVIDER_UNAVAILABLE. */
-export async function findCluster({ kubeconfig, context, namespace }: ClusterOptions) {
+export async function findKubernetesCluster({ kubeconfig, context, namespace }: ClusterOptions) {
   const { AppsV1Api, CoreV1Api, KubeConfig, NetworkingV1Api, PortForward } = await load();
   const config = new KubeConfig();
   const named = kubeconfig || (process.env["KUBECONFIG"] ?? "").split(delimiter).filter(Boolean);
@@ -87,7 +87,7 @@ export async function canAsk(): Promise<boolean> {
 
 /** @throws ProviderError with what the API server said, PROVIDER_UNAVAILABLE when it says nothing in `limitMs`. */
 export async function ask<T>(request: Promise<T>, limitMs = ANSWER_MS): Promise<T> {
-  const limit = createLimit(limitMs, undefined);
+  const limit = createDeadline(limitMs, undefined);
   try {
     return await limit.race(request);
   } catch (error) {

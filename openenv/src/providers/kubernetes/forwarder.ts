@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";
-import type { Cluster } from "./cluster.js";
+import type { KubernetesCluster } from "./cluster.js";
 
 /** A port of this machine that leads to that of a Pod. */
 export interface Forwarder {
@@ -10,7 +10,7 @@ export interface Forwarder {
   close(): Promise<void>;
 }
 
-export async function createForwarder(cluster: Cluster, pod: string, target: number): Promise<Forwarder> {
+export async function createForwarder(cluster: KubernetesCluster, pod: string, target: number): Promise<Forwarder> {
   const sockets = new Set<Socket>();
   let awayUntil = 0;
   const server = createServer({ pauseOnConnect: true }, async (socket) => {

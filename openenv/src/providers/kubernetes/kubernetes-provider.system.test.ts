@@ -12,8 +12,8 @@ import { findFreePort } from "../../../test-support/free-port.js";
 import { startHub } from "../../../test-support/hub/hub-server.js";
 import { NOWHERE } from "../../../test-support/kubernetes/fates.js";
 import { askCluster, IMAGE, isMissing, isReal, own, useCluster } from "../../../test-support/kubernetes/use-cluster.js";
+import { createKubernetesOrphanFinder } from "./orphans.js";
 import { isRunning } from "./pod-state.js";
-import { createKubernetesSweeper } from "./sweep.js";
 
 /** Inside a real cluster there may be none. */
 const REAL_KUBECONFIG = process.env["KUBECONFIG"]?.split(delimiter)[0] || join(homedir(), ".kube", "config");
@@ -198,7 +198,7 @@ describe.skipIf(isMissing)("the Kubernetes provider", () => {
     end?.();
     // By the Service it is found again.
     await expect.poll(() => cluster.api?.names(), { timeout: 10_000 }).toEqual([expect.stringMatching(/^services/)]);
-    for (const leftover of await own()) await leftover.remove();
+    for (const orphan of await own()) await orphan.remove();
   });
 
   test.skipIf(isReal)("Pods that the cluster does not admit are told in its words", async () => {
@@ -230,7 +230,7 @@ describe.skipIf(isMissing)("the Kubernetes provider", () => {
       const { stdout } = await promisify(execFile)(process.execPath, args, { ...options, timeout: 90_000 });
       const [, pid] = /^(\d+) http/.exec(stdout) ?? [];
       const left = async () =>
-        (await createKubernetesSweeper().list()).filter(({ owner }) => String(owner.pid) === pid);
+        (await createKubernetesOrphanFinder().list()).filter(({ owner }) => String(owner.pid) === pid);
       expect(pid).toBeDefined();
       await expect.poll(left, { timeout: 30_000 }).toEqual([]);
     },

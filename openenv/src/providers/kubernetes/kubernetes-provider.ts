@@ -1,18 +1,18 @@
 import { randomBytes } from "node:crypto";
-import { checkReplicas, refuseSource } from "../lifecycle/check-options.js";
+import { checkReplicas, rejectSource } from "../lifecycle/check-options.js";
 import { makeRemovable } from "../lifecycle/make-removable.js";
 import { startEnvironment } from "../lifecycle/start.js";
-import { guard } from "../orphans/guard.js";
-import type { Provider, Started, StartSpec } from "../provider.js";
-import { ask, type Cluster, findCluster } from "./cluster.js";
+import { registerOrphans } from "../orphans/reaper.js";
+import type { Provider, StartedServer, StartSpec } from "../provider.js";
+import { ask, findKubernetesCluster, type KubernetesCluster } from "./cluster.js";
 import {
   hostOf,
+  type KubernetesWorkload,
   renderDeployment,
   renderIngress,
   renderPod,
   renderSecret,
   renderService,
-  type Workload,
 } from "./manifests.js";
 import { checkOptions, type KubernetesProviderOptions } from "./options.js";
 import { readLogs, waitForEnd, waitForPods } from "./pods.js";
@@ -29,17 +29,17 @@ import { reach } from "./reach.js";
  */
 export function kubernetesProvider(options: KubernetesProviderOptions = {}): Provider {
   checkOptions(options);
-  const recipe = { module: import.meta.url, make: "kubernetesProvider", options };
-  return { name: NAME, recipe, hasReplicas: true, start: (spec) => startWorkload(spec, options) };
+  const descriptor = { module: import.meta.url, factory: "kubernetesProvider", options };
+  return { name: NAME, descriptor, hasReplicas: true, start: (spec) => startWorkload(spec, options) };
 }
 
 const NAME = "kubernetes";
 const DEFAULT_PORT = 8_000;
 const MAX_REPLICAS = 10_000;
-const SWEEP = new URL("./sweep.js", import.meta.url).href;
+const ORPHANS = new URL("./orphans.js", import.meta.url).href;
 
-async function startWorkload(spec: StartSpec, options: KubernetesProviderOptions): Promise<Started> {
-  if (!("image" in spec)) refuseSource(NAME, "an image", "build and push one from the folder (`openenv push`)");
+async function startWorkload(spec: StartSpec, options: KubernetesProviderOptions): Promise<StartedServer> {
+  if (!("image" in spec)) rejectSource(NAME, "an image", "build and push one from the folder (`openenv push`)");
   const { image, replicas } = spec;
   if (replicas !== undefined) checkReplicas(replicas, 1, MAX_REPLICAS);
   const { containerPort: port = DEFAULT_PORT, reach: way } = options;
@@ -47,11 +47,11 @@ async function startWorkload(spec: StartSpec, options: KubernetesProviderOptions
   const published = typeof way === "object" ? { ALLOWED_HOSTS: hostOf(way) } : {};
   const env = { ...published, ...spec.env };
   return startEnvironment(NAME, spec, async (start) => {
-    const cluster = await findCluster(options);
-    const workload: Workload = { name: nameFor(image), image, env, replicas, port, options };
+    const cluster = await findKubernetesCluster(options);
+    const workload: KubernetesWorkload = { name: nameFor(image), image, env, replicas, port, options };
     const { name } = workload;
     start.progress(`creating ${name} in the namespace ${cluster.namespace}`);
-    start.onRelease(guard({ module: SWEEP, make: "createKubernetesSweeper", options: cluster.at }));
+    start.onCleanup(registerOrphans({ module: ORPHANS, factory: "createKubernetesSweeper", options: cluster.at }));
     await makeRemovable(
       start,
       () => createAll(cluster, workload, start.signal),
@@ -72,7 +72,7 @@ function nameFor(image: string): string {
 }
 
 /** The Service first: by it everything is found again. */
-async function createAll(cluster: Cluster, workload: Workload, signal: AbortSignal): Promise<void> {
+async function createAll(cluster: KubernetesCluster, workload: KubernetesWorkload, signal: AbortSignal): Promise<void> {
   const { namespace, core, apps, networking } = cluster;
   const { reach: way } = workload.options;
   const steps: (() => Promise<unknown>)[] = [

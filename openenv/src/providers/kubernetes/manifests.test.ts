@@ -1,11 +1,18 @@
 import { expect, test } from "vitest";
 import { expectRestricted } from "../../../test-support/kubernetes/restricted.js";
-import { renderDeployment, renderPod, type Workload } from "./manifests.js";
+import { type KubernetesWorkload, renderDeployment, renderPod } from "./manifests.js";
 
-const WORKLOAD: Workload = { name: "echo", image: "echo:1", env: {}, replicas: undefined, port: 8000, options: {} };
+const WORKLOAD: KubernetesWorkload = {
+  name: "echo",
+  image: "echo:1",
+  env: {},
+  replicas: undefined,
+  port: 8000,
+  options: {},
+};
 
 /** The Pod without replicas, and that of a Deployment. */
-function podsOf(workload: Partial<Workload>) {
+function podsOf(workload: Partial<KubernetesWorkload>) {
   const given = { ...WORKLOAD, ...workload };
   const specs = [renderPod(given).spec, renderDeployment({ ...given, replicas: 2 }).spec?.template.spec];
   return specs.map((spec) => {

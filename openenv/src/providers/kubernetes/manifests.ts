@@ -15,7 +15,7 @@ import type { StartOptions } from "../provider.js";
 import type { IngressOptions, KubernetesProviderOptions } from "./options.js";
 
 /** What is started, under one name. */
-export interface Workload {
+export interface KubernetesWorkload {
   name: string;
   image: string;
   env: NonNullable<StartOptions["env"]>;
@@ -30,7 +30,7 @@ export const NAME_LABEL = "openenv.name";
 /** Others that the cluster may add to a Pod are none of ours. */
 export const CONTAINER = "environment";
 
-export function renderService({ port, ...workload }: Workload): V1Service {
+export function renderService({ port, ...workload }: KubernetesWorkload): V1Service {
   const { name } = workload;
   return {
     apiVersion: "v1",
@@ -41,17 +41,17 @@ export function renderService({ port, ...workload }: Workload): V1Service {
 }
 
 /** Variables are no part of the Pod, which more people may read. */
-export function renderSecret(workload: Workload): V1Secret {
+export function renderSecret(workload: KubernetesWorkload): V1Secret {
   return { apiVersion: "v1", kind: "Secret", metadata: renderMeta(workload), stringData: { ...workload.env } };
 }
 
 /** One that ends stays, so that it can be read why. */
-export function renderPod(workload: Workload): V1Pod {
+export function renderPod(workload: KubernetesWorkload): V1Pod {
   const spec: V1PodSpec = { ...renderPodSpec(workload), restartPolicy: "Never" };
   return { apiVersion: "v1", kind: "Pod", metadata: renderMeta(workload), spec };
 }
 
-export function renderDeployment(workload: Workload): V1Deployment {
+export function renderDeployment(workload: KubernetesWorkload): V1Deployment {
   const metadata = renderMeta(workload);
   return {
     apiVersion: "apps/v1",
@@ -68,7 +68,7 @@ export function renderDeployment(workload: Workload): V1Deployment {
 /** WebSockets live as long as episodes do. */
 const INGRESS_SECONDS = "3600";
 
-export function renderIngress(workload: Workload, ingress: IngressOptions): V1Ingress {
+export function renderIngress(workload: KubernetesWorkload, ingress: IngressOptions): V1Ingress {
   const { className, tlsSecret } = ingress;
   const { name, port } = workload;
   const host = hostOf(ingress);
@@ -98,7 +98,7 @@ export function hostOf({ ingressHost }: IngressOptions): string {
   return ingressHost.replace(/:\d+$/, "");
 }
 
-function renderMeta({ name, image, options }: Omit<Workload, "port">): V1ObjectMeta {
+function renderMeta({ name, image, options }: Omit<KubernetesWorkload, "port">): V1ObjectMeta {
   return {
     name,
     labels: { ...options.labels, [MARK]: OWNER.id, [NAME_LABEL]: name },
@@ -107,7 +107,7 @@ function renderMeta({ name, image, options }: Omit<Workload, "port">): V1ObjectM
   };
 }
 
-function renderPodSpec({ name, image, env, port, options }: Workload): V1PodSpec {
+function renderPodSpec({ name, image, env, port, options }: KubernetesWorkload): V1PodSpec {
   const { memory, cpus, gpus, nodeSelector, runtimeClass, imagePullSecrets, runAsUser: user = SERVER_USER } = options;
   const limits = {
     ...(memory && { memory }),

@@ -1,5 +1,5 @@
 import { ConfigError } from "../../errors.js";
-import { refuseUnknown } from "../lifecycle/check-options.js";
+import { rejectUnknown } from "../lifecycle/check-options.js";
 
 /** How Pods are started; what is left out is as the cluster has it. */
 export interface KubernetesProviderOptions {
@@ -65,7 +65,7 @@ const KNOWN = [
 
 /** @throws ConfigError that names the option and what is allowed. */
 export function checkOptions(options: KubernetesProviderOptions): void {
-  refuseUnknown("kubernetesProvider()", options, KNOWN);
+  rejectUnknown("kubernetesProvider()", options, KNOWN);
   const { containerPort = 1, gpus = 1, labels = {}, reach, memory, cpus, runAsUser = 0 } = options;
   demand(isCount(containerPort, 65_535), `containerPort is ${containerPort}; give a whole number from 1 to 65535.`);
   demand(isCount(gpus, 1_000), `gpus is ${gpus}; give how many.`);
@@ -79,7 +79,7 @@ export function checkOptions(options: KubernetesProviderOptions): void {
     demand(!name.startsWith("openenv."), `The label ${name} is taken: names that begin with openenv. are our own.`);
   }
   if (typeof reach === "object") {
-    refuseUnknown("reach of kubernetesProvider()", reach, ["ingressHost", "className", "tlsSecret"]);
+    rejectUnknown("reach of kubernetesProvider()", reach, ["ingressHost", "className", "tlsSecret"]);
     demand(
       /^[a-z0-9.-]+(:\d+)?$/.test(reach.ingressHost),
       `reach.ingressHost is ${reach.ingressHost}; give the name of a host, with a port if need be.`,

@@ -1,12 +1,16 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { V1Pod } from "@kubernetes/client-node";
-import type { Start } from "../lifecycle/acquired.js";
-import { ask, type Cluster } from "./cluster.js";
-import { CONTAINER, NAME_LABEL, type Workload } from "./manifests.js";
+import type { StartContext } from "../lifecycle/start-context.js";
+import { ask, type KubernetesCluster } from "./cluster.js";
+import { CONTAINER, type KubernetesWorkload, NAME_LABEL } from "./manifests.js";
 import { describePod, findEnd, findFailure, isRunning, pollPause } from "./pod-state.js";
 
 /** All Pods, once they run. @throws ProviderError with the cluster's own reason when one of them does not come up. */
-export async function waitForPods(cluster: Cluster, workload: Workload, start: Start): Promise<V1Pod[]> {
+export async function waitForPods(
+  cluster: KubernetesCluster,
+  workload: KubernetesWorkload,
+  start: StartContext,
+): Promise<V1Pod[]> {
   const { name, replicas } = workload;
   const count = replicas ?? 1;
   for (let told = ""; ; ) {
@@ -28,7 +32,11 @@ export async function waitForPods(cluster: Cluster, workload: Workload, start: S
 }
 
 /** Resolves with why one of the Pods has ended, or is about to. */
-export async function waitForEnd(cluster: Cluster, { name, replicas }: Workload, signal: AbortSignal): Promise<string> {
+export async function waitForEnd(
+  cluster: KubernetesCluster,
+  { name, replicas }: KubernetesWorkload,
+  signal: AbortSignal,
+): Promise<string> {
   for (;;) {
     const pods = await cluster.listPods(name);
     const end = pods.map(findEnd).find(Boolean);
@@ -40,7 +48,7 @@ export async function waitForEnd(cluster: Cluster, { name, replicas }: Workload,
 }
 
 /** What the Pods wrote; at the end why those that have ended did. */
-export async function readLogs(cluster: Cluster, name: string): Promise<string> {
+export async function readLogs(cluster: KubernetesCluster, name: string): Promise<string> {
   const pods = await cluster.listPods(name);
   const texts = await Promise.all(
     pods.map(({ metadata }) => {
@@ -56,7 +64,7 @@ export async function readLogs(cluster: Cluster, name: string): Promise<string> 
 const SHOWN_LOG_LINES = 500;
 
 /** Why the cluster makes no more Pods of a Deployment: a quota, or what admits none. */
-async function findRefusals({ apps, namespace }: Cluster, name: string): Promise<string[]> {
+async function findRefusals({ apps, namespace }: KubernetesCluster, name: string): Promise<string[]> {
   const { items } = await ask(apps.listNamespacedDeployment({ namespace, labelSelector: `${NAME_LABEL}=${name}` }));
   const conditions = items.flatMap(({ status }) => status?.conditions ?? []);
   const refusals = conditions.filter(({ type, status }) => type === "ReplicaFailure" && status === "True");

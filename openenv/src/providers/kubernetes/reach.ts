@@ -1,19 +1,23 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { V1Pod } from "@kubernetes/client-node";
-import { type Backend, balanceReady } from "../balancer.js";
-import type { Acquired, Start } from "../lifecycle/acquired.js";
-import type { Cluster } from "./cluster.js";
+import { type BalancedServer, balanceReady } from "../balancer.js";
+import type { ServerHandle, StartContext } from "../lifecycle/start-context.js";
+import type { KubernetesCluster } from "./cluster.js";
 import { createForwarder, type Forwarder } from "./forwarder.js";
-import type { Workload } from "./manifests.js";
+import type { KubernetesWorkload } from "./manifests.js";
 import { isReady, isRunning, pollPause } from "./pod-state.js";
 
-interface Reaching extends Required<Pick<Acquired, "logs" | "ended">> {
+interface Reaching extends Required<Pick<ServerHandle, "logs" | "ended">> {
   pods: readonly V1Pod[];
-  start: Start;
+  start: StartContext;
 }
 
 /** The URL, once every Pod has answered a reset as far as this process can ask it. */
-export async function reach(cluster: Cluster, workload: Workload, reaching: Reaching): Promise<string> {
+export async function reach(
+  cluster: KubernetesCluster,
+  workload: KubernetesWorkload,
+  reaching: Reaching,
+): Promise<string> {
   const { name, port, replicas, options } = workload;
   const { pods, start } = reaching;
   const way = options.reach ?? (process.env["KUBERNETES_SERVICE_HOST"] ? "cluster-dns" : "port-forward");
@@ -21,7 +25,7 @@ export async function reach(cluster: Cluster, workload: Workload, reaching: Reac
   if (way === "cluster-dns" && replicas === undefined) return `http://${name}.${cluster.namespace}.svc:${port}`;
   const ways = way === "cluster-dns" ? createDirectWays(port) : createForwardedWays(cluster, port);
   const follower = new AbortController();
-  start.onRelease(async () => {
+  start.onCleanup(async () => {
     follower.abort();
     await ways.close();
   });
@@ -34,7 +38,7 @@ export async function reach(cluster: Cluster, workload: Workload, reaching: Reac
 /** How this process gets to Pods. */
 interface Ways {
   /** Where each of these is reached from now on; ways to others end. */
-  to(pods: readonly V1Pod[]): Promise<Backend[]>;
+  to(pods: readonly V1Pod[]): Promise<BalancedServer[]>;
   close(): Promise<void>;
 }
 
@@ -45,7 +49,7 @@ function createDirectWays(port: number): Ways {
   };
 }
 
-function createForwardedWays(cluster: Cluster, port: number): Ways {
+function createForwardedWays(cluster: KubernetesCluster, port: number): Ways {
   const forwarders = new Map<string, Forwarder>();
   let isClosed = false;
   const keep = async (names: readonly string[]): Promise<void> => {
@@ -82,7 +86,11 @@ interface Following {
 }
 
 /** A Deployment replaces its Pods: new ones get sessions once their probe says that they are ready. */
-async function follow(cluster: Cluster, name: string, { signal, use, pods: first }: Following): Promise<void> {
+async function follow(
+  cluster: KubernetesCluster,
+  name: string,
+  { signal, use, pods: first }: Following,
+): Promise<void> {
   for (let known = first; !signal.aborted; ) {
     await sleep(pollPause(known), undefined, { signal, ref: false }).catch(() => {});
     const pods = await cluster.listPods(name).catch(() => undefined);

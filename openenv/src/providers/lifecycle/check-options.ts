@@ -6,7 +6,7 @@ import type { StartOptions, StartSpec } from "../provider.js";
  * Refuses what an options object has beside the names it may have: a misspelt limit must not start without it.
  * @throws ConfigError that names the option and those there are.
  */
-export function refuseUnknown(where: string, options: object, known: readonly string[]): void {
+export function rejectUnknown(where: string, options: object, known: readonly string[]): void {
   const unknown = Object.keys(options).filter((name) => !known.includes(name));
   if (unknown.length === 0) return;
   const list = known.length > 0 ? `it has ${known.join(", ")}` : "it has none";
@@ -19,7 +19,7 @@ const OPTIONS = ["env", "timeoutMs", "signal", "replicas", "onProgress"] as cons
 /** What any start must be, whatever the provider. @throws ConfigError that says what is allowed. */
 export function checkSpec(provider: string, spec: StartSpec): void {
   const where = `The ${provider} provider`;
-  refuseUnknown(`A start with ${where.toLowerCase()}`, spec, [...SOURCES, ...OPTIONS]);
+  rejectUnknown(`A start with ${where.toLowerCase()}`, spec, [...SOURCES, ...OPTIONS]);
   const given = SOURCES.filter((source) => spec[source as keyof StartSpec] !== undefined);
   if (given.length !== 1) throw new ConfigError(`${where} starts one thing: give one of ${SOURCES.join(", ")}.`);
   const { timeoutMs, env = {} } = spec;
@@ -34,7 +34,7 @@ export function checkSpec(provider: string, spec: StartSpec): void {
 }
 
 /** For a provider that starts one and no more. @throws ConfigError when the spec asks for replicas. */
-export function refuseReplicas(provider: string, spec: StartOptions): void {
+export function rejectReplicas(provider: string, spec: StartOptions): void {
   if (spec.replicas === undefined) return;
   throw new ConfigError(
     `The ${provider} provider starts one environment and has no replicas; leave the option out, or use swarmProvider().`,
@@ -48,6 +48,6 @@ export function checkReplicas(replicas: number, least: number, most: number): vo
 }
 
 /** For a provider that cannot start this. @throws ConfigError that says what it starts, and `instead`. */
-export function refuseSource(provider: string, takes: string, instead: string): never {
+export function rejectSource(provider: string, takes: string, instead: string): never {
   throw new ConfigError(`The ${provider} provider starts ${takes}; ${instead}.`);
 }

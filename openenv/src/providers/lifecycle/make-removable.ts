@@ -1,21 +1,21 @@
-import type { Start } from "./acquired.js";
+import type { StartContext } from "./start-context.js";
 
 /**
  * Makes something that `remove`, with which nothing happens when there is nothing, takes away at the release. `make` gets
  * no signal: what is given up half-way might be made all the same, after its removal.
  */
 export async function makeRemovable(
-  start: Start,
+  start: StartContext,
   make: () => Promise<unknown>,
   remove: () => Promise<void>,
 ): Promise<void> {
   start.signal.throwIfAborted();
-  start.onRelease(remove);
+  start.onCleanup(remove);
   try {
     await make();
   } finally {
     // An answer may be so late that everything was released before this was made.
-    if (start.signal.aborted) start.onRelease(remove);
+    if (start.signal.aborted) start.onCleanup(remove);
   }
   start.signal.throwIfAborted();
 }

@@ -1,12 +1,12 @@
 import { afterEach, expect, test } from "vitest";
 import { useServers } from "../../../test-support/servers/servers.js";
 import type { Provider, StartSpec } from "../provider.js";
-import { closeSpares, startSpared } from "./prewarm.js";
+import { closePrewarmed, startPrewarmed } from "./prewarm.js";
 import { startEnvironment } from "./start.js";
 
 const servers = useServers();
 const SPEC: StartSpec = { directory: "." };
-afterEach(closeSpares);
+afterEach(closePrewarmed);
 
 /** A provider whose starts wait for `open` once `isFree` so many were made. */
 async function createGated(isFree: number) {
@@ -21,7 +21,7 @@ async function createGated(isFree: number) {
         counts.begun++;
         if (counts.begun > isFree) await gate;
         counts.running++;
-        start.onRelease(() => void counts.running--);
+        start.onCleanup(() => void counts.running--);
         return { url, logs: async () => "" };
       }),
   };
@@ -30,23 +30,23 @@ async function createGated(isFree: number) {
 
 test("who waits for a spare keeps deadline and signal, and leaves the spare to the next", async () => {
   const { provider, counts, open } = await createGated(1);
-  await using _ = await startSpared(provider, SPEC, 1);
-  await expect(startSpared(provider, { ...SPEC, timeoutMs: 50 }, 1)).rejects.toMatchObject({
+  await using _ = await startPrewarmed(provider, SPEC, 1);
+  await expect(startPrewarmed(provider, { ...SPEC, timeoutMs: 50 }, 1)).rejects.toMatchObject({
     code: "START_TIMEOUT",
     message: expect.stringMatching(/longer than 50 ms: it ended while waiting for a spare/),
   });
-  const aborting = startSpared(provider, { ...SPEC, signal: AbortSignal.timeout(50) }, 1);
+  const aborting = startPrewarmed(provider, { ...SPEC, signal: AbortSignal.timeout(50) }, 1);
   await expect(aborting).rejects.toMatchObject({ code: "ABORTED" });
   expect(counts.begun).toBe(2);
   open();
-  await using second = await startSpared(provider, SPEC, 1);
+  await using second = await startPrewarmed(provider, SPEC, 1);
   expect((await fetch(`${second.url}/health`)).ok).toBe(true);
 });
 
-test("a call that closeSpares has overtaken makes no spares any more", async () => {
+test("a call that closePrewarmed has overtaken makes no spares any more", async () => {
   const { provider, counts, open } = await createGated(0);
-  const starting = startSpared(provider, SPEC, 2);
-  await closeSpares();
+  const starting = startPrewarmed(provider, SPEC, 2);
+  await closePrewarmed();
   open();
   await (await starting).close();
   expect(counts).toEqual({ begun: 1, running: 0 });
@@ -54,6 +54,8 @@ test("a call that closeSpares has overtaken makes no spares any more", async () 
 
 test("a wrong deadline is refused, also when there is a spare", async () => {
   const { provider } = await createGated(9);
-  await using _ = await startSpared(provider, SPEC, 1);
-  await expect(startSpared(provider, { ...SPEC, timeoutMs: -1 }, 1)).rejects.toMatchObject({ code: "INVALID_CONFIG" });
+  await using _ = await startPrewarmed(provider, SPEC, 1);
+  await expect(startPrewarmed(provider, { ...SPEC, timeoutMs: -1 }, 1)).rejects.toMatchObject({
+    code: "INVALID_CONFIG",
+  });
 });

@@ -1,20 +1,20 @@
 import { ConfigError, ProviderError } from "../../errors.js";
-import { DEFAULT_START_TIMEOUT_MS, type Provider, type Started, type StartSpec } from "../provider.js";
+import { DEFAULT_START_TIMEOUT_MS, type Provider, type StartedServer, type StartSpec } from "../provider.js";
 import { checkSpec } from "./check-options.js";
-import { createLimit } from "./limit.js";
+import { createDeadline } from "./deadline.js";
 import { waitReady } from "./ready.js";
 
-const MAX_SPARES = 64;
+const MAX_PREWARMED = 64;
 /** What a spare that waited may take to answer. */
 const PROBE_MS = 5_000;
 
-interface Pool {
+interface WarmPool {
   /** Each is ready, or on its way. */
-  spares: Promise<Started>[];
+  ready: Promise<StartedServer>[];
   wanted: number;
 }
 
-let pools = new Map<Provider, Map<string, Pool>>();
+let pools = new Map<Provider, Map<string, WarmPool>>();
 let closing = new AbortController();
 
 /**
@@ -22,9 +22,9 @@ let closing = new AbortController();
  * that fails is forgotten: the call that would have had it starts its own and says what is wrong.
  * @throws ConfigError for a wrong number, and whatever the provider throws.
  */
-export async function startSpared(provider: Provider, spec: StartSpec, wanted: number): Promise<Started> {
-  if (!Number.isInteger(wanted) || wanted < 0 || wanted > MAX_SPARES) {
-    throw new ConfigError(`prewarm is ${wanted}; give a whole number from 0 to ${MAX_SPARES}.`);
+export async function startPrewarmed(provider: Provider, spec: StartSpec, wanted: number): Promise<StartedServer> {
+  if (!Number.isInteger(wanted) || wanted < 0 || wanted > MAX_PREWARMED) {
+    throw new ConfigError(`prewarm is ${wanted}; give a whole number from 0 to ${MAX_PREWARMED}.`);
   }
   if (wanted === 0) return provider.start(spec);
   checkSpec(provider.name, spec);
@@ -34,9 +34,9 @@ export async function startSpared(provider: Provider, spec: StartSpec, wanted: n
   pool.wanted = wanted;
   const { signal: current } = closing;
   const started =
-    (await takeSpare(pool, provider.name, spec)) ??
+    (await takePrewarmed(pool, provider.name, spec)) ??
     (await provider.start({ ...spec, timeoutMs: Math.max(1, deadline - Date.now()) }));
-  // What `closeSpares` has overtaken makes no more: nobody would end them.
+  // What `closePrewarmed` has overtaken makes no more: nobody would end them.
   if (!current.aborted) refill(pool, provider, spec);
   if (!spec.signal?.aborted) return started;
   await started.close();
@@ -44,8 +44,8 @@ export async function startSpared(provider: Provider, spec: StartSpec, wanted: n
 }
 
 /** Ends every environment that `prewarm` keeps ready, also those on their way. */
-export async function closeSpares(): Promise<void> {
-  const all = [...pools.values()].flatMap((own) => [...own.values()]).flatMap(({ spares }) => spares);
+export async function closePrewarmed(): Promise<void> {
+  const all = [...pools.values()].flatMap((own) => [...own.values()]).flatMap(({ ready }) => ready);
   pools = new Map();
   closing.abort();
   closing = new AbortController();
@@ -53,15 +53,15 @@ export async function closeSpares(): Promise<void> {
 }
 
 /** Those with the same provider, source and variables. */
-function findPool(provider: Provider, { signal: _, onProgress: __, timeoutMs: ___, ...same }: StartSpec): Pool {
-  const own = pools.get(provider) ?? new Map<string, Pool>();
+function findPool(provider: Provider, { signal: _, onProgress: __, timeoutMs: ___, ...same }: StartSpec): WarmPool {
+  const own = pools.get(provider) ?? new Map<string, WarmPool>();
   pools.set(provider, own);
   const key = JSON.stringify(same, (_, value: unknown) =>
     typeof value === "object" && value !== null
       ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
       : value,
   );
-  const pool = own.get(key) ?? { spares: [], wanted: 0 };
+  const pool = own.get(key) ?? { ready: [], wanted: 0 };
   own.set(key, pool);
   return pool;
 }
@@ -70,15 +70,15 @@ function findPool(provider: Provider, { signal: _, onProgress: __, timeoutMs: __
  * A spare that works, if there is one, within the deadline of the call: the rest of that is for a start of its own.
  * @throws ProviderError when the time is up or the signal aborted; a spare that is on its way is for the next call then.
  */
-async function takeSpare(pool: Pool, provider: string, spec: StartSpec): Promise<Started | undefined> {
-  const spare = pool.spares.shift();
+async function takePrewarmed(pool: WarmPool, provider: string, spec: StartSpec): Promise<StartedServer | undefined> {
+  const spare = pool.ready.shift();
   if (!spare) return undefined;
   const { timeoutMs = DEFAULT_START_TIMEOUT_MS, signal } = spec;
-  const limit = createLimit(timeoutMs, signal);
+  const limit = createDeadline(timeoutMs, signal);
   try {
     await limit.race(spare.catch(() => undefined));
   } catch (error) {
-    pool.spares.unshift(spare);
+    pool.ready.unshift(spare);
     const isAbort = limit.reason === "abort";
     const how = isAbort ? "was aborted" : `took longer than ${timeoutMs} ms: it ended`;
     const message = `The ${provider} start ${how} while waiting for a spare that is on its way.`;
@@ -90,7 +90,7 @@ async function takeSpare(pool: Pool, provider: string, spec: StartSpec): Promise
 }
 
 /** Nothing when it did not start, or has ended since. */
-async function usable(spare: Promise<Started>): Promise<Started | undefined> {
+async function usable(spare: Promise<StartedServer>): Promise<StartedServer | undefined> {
   const started = await spare.catch(() => undefined);
   if (!started) return undefined;
   try {
@@ -102,12 +102,12 @@ async function usable(spare: Promise<Started>): Promise<Started | undefined> {
   }
 }
 
-function refill(pool: Pool, provider: Provider, { signal: _, onProgress: __, ...spec }: StartSpec): void {
-  while (pool.spares.length < pool.wanted) {
+function refill(pool: WarmPool, provider: Provider, { signal: _, onProgress: __, ...spec }: StartSpec): void {
+  while (pool.ready.length < pool.wanted) {
     const spare = provider.start({ ...(spec as StartSpec), signal: closing.signal });
     spare.catch(() => {
-      pool.spares = pool.spares.filter((other) => other !== spare);
+      pool.ready = pool.ready.filter((other) => other !== spare);
     });
-    pool.spares.push(spare);
+    pool.ready.push(spare);
   }
 }

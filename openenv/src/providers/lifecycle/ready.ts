@@ -3,8 +3,8 @@ import { parseAddress } from "../../client/transport/address.js";
 import { openConnection } from "../../client/transport/connection.js";
 import { isHealthy } from "../../client/transport/health.js";
 import { ConnectionError, ProviderError } from "../../errors.js";
-import type { ReceivedMessage } from "../../protocol/link.js";
-import type { Acquired } from "./acquired.js";
+import type { ReceivedMessage } from "../../protocol/transport.js";
+import type { ServerHandle } from "./start-context.js";
 
 /**
  * Returns the URL at which a reset over the WebSocket was answered: `GET /health` may answer long before, or without,
@@ -12,7 +12,7 @@ import type { Acquired } from "./acquired.js";
  * @throws ProviderError when what was started ends, when its environment cannot be made, or when the signal is aborted:
  * then with what was seen last.
  */
-export async function waitReady(acquired: Acquired, signal: AbortSignal): Promise<string> {
+export async function waitReady(acquired: ServerHandle, signal: AbortSignal): Promise<string> {
   const done = new AbortController();
   const both = AbortSignal.any([signal, done.signal]);
   const { url, headers = {} } = acquired;
@@ -36,7 +36,7 @@ export async function waitReady(acquired: Acquired, signal: AbortSignal): Promis
 /** {@link waitReady} for each of several servers; how they end is watched once for all of them. */
 export async function waitAllReady(
   urls: readonly string[],
-  { logs, ended }: Pick<Acquired, "logs"> & Required<Pick<Acquired, "ended">>,
+  { logs, ended }: Pick<ServerHandle, "logs"> & Required<Pick<ServerHandle, "ended">>,
   signal: AbortSignal,
 ): Promise<void> {
   const done = new AbortController();

@@ -6,16 +6,16 @@ import { useServers } from "../../../test-support/servers/servers.js";
 import { defineEnvironment } from "../../environment/environment.js";
 import { ConfigError, ProviderError } from "../../errors.js";
 import type { StartSpec } from "../provider.js";
-import type { Acquired } from "./acquired.js";
 import { makeRemovable } from "./make-removable.js";
 import { waitAllReady } from "./ready.js";
 import { startEnvironment } from "./start.js";
+import type { ServerHandle } from "./start-context.js";
 
 const servers = useServers();
 const SPEC: StartSpec = { directory: "." };
 const NOBODY = "http://127.0.0.1:1";
 
-const quiet = (url: Acquired["url"]): Acquired => ({ url, logs: async () => "line 1\nline 2\n" });
+const quiet = (url: ServerHandle["url"]): ServerHandle => ({ url, logs: async () => "line 1\nline 2\n" });
 
 async function failed(starting: Promise<unknown>): Promise<ProviderError> {
   const error = await starting.then(
@@ -30,8 +30,8 @@ test("what was acquired is released in reverse order, once, by close", async () 
   const server = await servers.start();
   const released: string[] = [];
   const started = await startEnvironment("test", SPEC, async (start) => {
-    start.onRelease(() => void released.push("first"));
-    start.onRelease(async () => void released.push("second"));
+    start.onCleanup(() => void released.push("first"));
+    start.onCleanup(async () => void released.push("second"));
     return quiet(server.url);
   });
   expect([started.url, await started.logs(), released]).toEqual([server.url, "line 1\nline 2\n", []]);
@@ -71,7 +71,7 @@ test("a server with no room left is ready: it answers", async () => {
 test("a failing acquire releases what it had, and its own words are the message", async () => {
   const released: string[] = [];
   const starting = startEnvironment("test", SPEC, async (start) => {
-    start.onRelease(() => void released.push("begun"));
+    start.onCleanup(() => void released.push("begun"));
     start.running({ logs: async () => "the last words\n" });
     throw new Error("the disk is full");
   });
@@ -108,7 +108,7 @@ test("what an abandoned acquire begins later is undone at once", async () => {
   const starting = startEnvironment("test", { ...SPEC, timeoutMs: 20 }, async (start) => {
     await once(start.signal, "abort");
     await sleep(50);
-    start.onRelease(() => {
+    start.onCleanup(() => {
       undone = true;
     });
     return quiet(NOBODY);
@@ -176,13 +176,13 @@ test("what cannot be removed is said, at close and after a failed start", async 
     throw new Error("the engine is gone");
   };
   const started = await startEnvironment("test", SPEC, async (start) => {
-    start.onRelease(stuck);
+    start.onCleanup(stuck);
     return quiet(server.url);
   });
   const left = expect.stringMatching(/the engine is gone[\s\S]*openenv prune/);
   await expect(started.close()).rejects.toMatchObject({ code: "RELEASE_FAILED", message: left });
   const starting = startEnvironment("test", SPEC, async (start) => {
-    start.onRelease(stuck);
+    start.onCleanup(stuck);
     throw new Error("it broke");
   });
   expect(await failed(starting)).toMatchObject({ code: "START_FAILED", message: left });

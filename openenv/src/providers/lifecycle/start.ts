@@ -1,11 +1,11 @@
 import { ConfigError, ProviderError } from "../../errors.js";
 import { settled } from "../../util/async/settled.js";
-import { DEFAULT_START_TIMEOUT_MS, type Started, type StartSpec } from "../provider.js";
-import type { Acquired, Start } from "./acquired.js";
+import { DEFAULT_START_TIMEOUT_MS, type StartedServer, type StartSpec } from "../provider.js";
 import { checkSpec } from "./check-options.js";
-import { createLimit, type Limit } from "./limit.js";
+import { type CleanupStack, createCleanupStack } from "./cleanup-stack.js";
+import { createDeadline, type Deadline } from "./deadline.js";
 import { waitReady } from "./ready.js";
-import { createReleases, type Releases } from "./releases.js";
+import type { ServerHandle, StartContext } from "./start-context.js";
 
 /**
  * The one way to start anything: acquire, wait until a reset over the WebSocket is answered, release. One deadline covers
@@ -15,40 +15,40 @@ import { createReleases, type Releases } from "./releases.js";
 export async function startEnvironment(
   provider: string,
   spec: StartSpec,
-  acquire: (start: Start) => Promise<Acquired>,
-): Promise<Started> {
+  acquire: (start: StartContext) => Promise<ServerHandle>,
+): Promise<StartedServer> {
   checkSpec(provider, spec);
   const { timeoutMs = DEFAULT_START_TIMEOUT_MS, signal, onProgress } = spec;
-  const limit = createLimit(timeoutMs, signal);
-  const releases = createReleases();
-  const attempt: Attempt = { provider, spec, limit, stage: "beginning", source: undefined, failed: false };
+  const deadline = createDeadline(timeoutMs, signal);
+  const cleanup = createCleanupStack();
+  const attempt: Attempt = { provider, spec, deadline, stage: "beginning", source: undefined, failed: false };
   const progress = (stage: string): void => {
     attempt.stage = stage;
     onProgress?.(stage);
   };
-  const running = (source: Pick<Acquired, "logs">): void => {
+  const running = (source: Pick<ServerHandle, "logs">): void => {
     attempt.source = source;
   };
   try {
-    limit.signal.throwIfAborted();
+    deadline.signal.throwIfAborted();
     const work = acquire({
-      signal: limit.signal,
+      signal: deadline.signal,
       get failed() {
         return attempt.failed;
       },
-      onRelease: releases.add,
+      onCleanup: cleanup.add,
       progress,
       running,
     });
-    const acquired = await endedInTime(work, limit);
+    const acquired = await endedInTime(work, deadline);
     running(acquired);
     progress("waiting for the answer to a reset");
-    const url = await waitReady(acquired, limit.signal);
-    return createStarted({ ...acquired, url }, { provider, spec, releases });
+    const url = await waitReady(acquired, deadline.signal);
+    return createStarted({ ...acquired, url }, { provider, spec, cleanup });
   } catch (error) {
-    throw await failStart(error, attempt, releases);
+    throw await failStart(error, attempt, cleanup);
   } finally {
-    limit.end();
+    deadline.end();
   }
 }
 
@@ -62,34 +62,34 @@ const GIVE_UP_MS = 5_000;
 interface Attempt {
   provider: string;
   spec: StartSpec;
-  limit: Limit;
+  deadline: Deadline;
   stage: string;
-  source: Pick<Acquired, "logs"> | undefined;
+  source: Pick<ServerHandle, "logs"> | undefined;
   failed: boolean;
 }
 
-type Ready = Acquired & { url: string };
+type Ready = ServerHandle & { url: string };
 
 interface Owned {
   provider: string;
   spec: StartSpec;
-  releases: Releases;
+  cleanup: CleanupStack;
 }
 
-async function endedInTime(work: Promise<Acquired>, limit: Limit): Promise<Acquired> {
+async function endedInTime(work: Promise<ServerHandle>, deadline: Deadline): Promise<ServerHandle> {
   try {
-    return await limit.race(work);
+    return await deadline.race(work);
   } catch (error) {
     await settled(work, GIVE_UP_MS);
     throw error;
   }
 }
 
-function createStarted(acquired: Ready, { provider, spec, releases }: Owned): Started {
+function createStarted(acquired: Ready, { provider, spec, cleanup }: Owned): StartedServer {
   let closing: Promise<void> | undefined;
   const close = (): Promise<void> => {
-    closing ??= releases.run().then((failures) => {
-      if (failures.length > 0) throw leftOver(failures);
+    closing ??= cleanup.run().then((failures) => {
+      if (failures.length > 0) throw explainCleanup(failures);
     });
     return closing;
   };
@@ -105,7 +105,7 @@ function createStarted(acquired: Ready, { provider, spec, releases }: Owned): St
   };
 }
 
-function leftOver(failures: readonly Error[]): Error {
+function explainCleanup(failures: readonly Error[]): Error {
   const reasons = failures.map(({ message }) => message).join("; ");
   return new ProviderError(
     "RELEASE_FAILED",
@@ -115,15 +115,15 @@ function leftOver(failures: readonly Error[]): Error {
 }
 
 /** Reads the log before anything is removed, releases, and says what happened. */
-async function failStart(error: unknown, attempt: Attempt, releases: Releases): Promise<Error> {
+async function failStart(error: unknown, attempt: Attempt, cleanup: CleanupStack): Promise<Error> {
   attempt.failed = true;
   const logs = await readLogs(attempt);
-  const failures = await releases.run();
+  const failures = await cleanup.run();
   if (error instanceof ConfigError && failures.length === 0) return error;
   const { code, message } = explain(error, attempt);
   const shown = logs.trimEnd().split("\n").slice(-SHOWN_LINES).join("\n");
   const text = [
-    failures.length > 0 ? `${message} ${leftOver(failures).message}` : message,
+    failures.length > 0 ? `${message} ${explainCleanup(failures).message}` : message,
     ...(shown ? [`The last lines of its log:\n${shown}`] : []),
   ];
   return new ProviderError(code, text.join("\n"), { logs, cause: error });
@@ -138,13 +138,13 @@ async function readLogs({ source, spec }: Attempt): Promise<string> {
   return hideSecrets(logs.slice(-MAX_LOG_BYTES), spec.env);
 }
 
-function explain(error: unknown, { provider, limit, stage }: Attempt): Pick<ProviderError, "code" | "message"> {
-  if (limit.reason === "abort")
+function explain(error: unknown, { provider, deadline, stage }: Attempt): Pick<ProviderError, "code" | "message"> {
+  if (deadline.reason === "abort")
     return { code: "ABORTED", message: `The ${provider} start was aborted while ${stage}.` };
-  if (limit.reason === "time") {
+  if (deadline.reason === "time") {
     return {
       code: "START_TIMEOUT",
-      message: `The ${provider} start took longer than ${limit.timeoutMs} ms: it ended while ${stage}${because(error)}. Raise \`timeoutMs\` if it only needs longer.`,
+      message: `The ${provider} start took longer than ${deadline.timeoutMs} ms: it ended while ${stage}${because(error)}. Raise \`timeoutMs\` if it only needs longer.`,
     };
   }
   if (error instanceof ProviderError) return error;

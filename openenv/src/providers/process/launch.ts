@@ -2,13 +2,13 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import type { Readable } from "node:stream";
 import { ProviderError } from "../../errors.js";
-import type { Acquired, Start } from "../lifecycle/acquired.js";
-import { guard } from "../orphans/guard.js";
+import type { ServerHandle, StartContext } from "../lifecycle/start-context.js";
+import { registerOrphans } from "../orphans/reaper.js";
 import { endGroup, signalGroup } from "./group.js";
 import { createRecord, removeRecord, writeRecord } from "./records.js";
 import { createTail } from "./tail.js";
 
-export interface Launch {
+export interface LaunchOptions {
   provider: string;
   /** What `openenv ps` shows as its source. */
   source: string;
@@ -20,7 +20,7 @@ export interface Launch {
   channel?: boolean;
 }
 
-export interface Launched extends Omit<Required<Acquired>, "url" | "headers"> {
+export interface LaunchedProcess extends Omit<Required<ServerHandle>, "url" | "headers"> {
   readonly pid: number;
   /** The first message of the process on its channel. @throws ProviderError when it ends before. */
   message(signal: AbortSignal): Promise<unknown>;
@@ -36,8 +36,8 @@ const GRACE_MS = 5_000;
  * ends that.
  * @throws ProviderError PROVIDER_UNAVAILABLE when the command cannot be run.
  */
-export async function launch(start: Start, task: Launch): Promise<Launched> {
-  start.onRelease(guard(PROCESS_SWEEPER));
+export async function launch(start: StartContext, task: LaunchOptions): Promise<LaunchedProcess> {
+  start.onCleanup(registerOrphans(PROCESS_ORPHANS));
   const tail = createTail();
   const child = spawn(task.command, task.args, {
     cwd: task.cwd,
@@ -54,7 +54,7 @@ export async function launch(start: Start, task: Launch): Promise<Launched> {
     code === null ? `The process was ended by ${signal}` : `The process exited with code ${code}`,
   );
   const drained = Promise.all([tail.follow(child.stdout as Readable), tail.follow(child.stderr as Readable)]);
-  start.onRelease(async () => {
+  start.onCleanup(async () => {
     await end(child, { pidStart, exited, graceMs: start.failed ? 0 : GRACE_MS });
     await removeRecord(record.id);
   });
@@ -76,14 +76,14 @@ export async function launch(start: Start, task: Launch): Promise<Launched> {
 }
 
 /** Finds what was written down. */
-export const PROCESS_SWEEPER = {
-  module: new URL("./sweep.js", import.meta.url).href,
-  make: "createProcessSweeper",
+export const PROCESS_ORPHANS = {
+  module: new URL("./orphans.js", import.meta.url).href,
+  factory: "createProcessSweeper",
   options: {},
 };
 const DRAIN_MS = 500;
 
-function cannotRun({ command }: Launch, error: Error): ProviderError {
+function cannotRun({ command }: LaunchOptions, error: Error): ProviderError {
   return new ProviderError("PROVIDER_UNAVAILABLE", `${command} cannot be run: ${error.message}.`, { cause: error });
 }
 

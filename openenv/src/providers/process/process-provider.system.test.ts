@@ -9,7 +9,7 @@ import { checkProvider, renderCheckReport } from "openenv-ts/testing";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { counterModule, createProject } from "../../../test-support/commands/command-line.js";
 import { startHub } from "../../../test-support/hub/hub-server.js";
-import { until } from "../../../test-support/servers/fleet.js";
+import { until } from "../../../test-support/servers/cluster.js";
 
 /** Each starts several processes, one after the other. */
 vi.setConfig({ testTimeout: 90_000 });

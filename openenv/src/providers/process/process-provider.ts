@@ -2,10 +2,10 @@ import { stat } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { ConfigError, ProviderError } from "../../errors.js";
-import type { Start } from "../lifecycle/acquired.js";
-import { refuseReplicas, refuseSource, refuseUnknown } from "../lifecycle/check-options.js";
+import { rejectReplicas, rejectSource, rejectUnknown } from "../lifecycle/check-options.js";
 import { startEnvironment } from "../lifecycle/start.js";
-import type { Provider, Started, StartSpec } from "../provider.js";
+import type { StartContext } from "../lifecycle/start-context.js";
+import type { Provider, StartedServer, StartSpec } from "../provider.js";
 import { checkOut } from "../repository/checkout.js";
 import { type GitSource, parseGitUrl } from "../repository/git-source.js";
 import { launch } from "./launch.js";
@@ -25,13 +25,13 @@ export interface ProcessProviderOptions {
  * await using env = await connect(server.url, echo);
  */
 export function processProvider(options: ProcessProviderOptions = {}): Provider {
-  refuseUnknown("processProvider()", options, ["port"]);
+  rejectUnknown("processProvider()", options, ["port"]);
   const { port = 0 } = options;
   if (!Number.isInteger(port) || port < 0 || port > 65_535) {
     throw new ConfigError(`port is ${port}; give a whole number from 0 (a free one) to 65535.`);
   }
-  const recipe = { module: import.meta.url, make: "processProvider", options };
-  return { name: NAME, recipe, start: (spec) => startProcess(spec, port) };
+  const descriptor = { module: import.meta.url, factory: "processProvider", options };
+  return { name: NAME, descriptor, start: (spec) => startProcess(spec, port) };
 }
 
 const NAME = "process";
@@ -39,10 +39,10 @@ const NAME = "process";
 const OF_CALLER = ["HOST", "PORT", "WORKERS", "OPENENV_WORKER_NUMBER", "npm_command"];
 const SCRIPT = fileURLToPath(new URL("../../cli/serve/serve-child.js", import.meta.url));
 
-async function startProcess(spec: StartSpec, port: number): Promise<Started> {
-  refuseReplicas(NAME, spec);
+async function startProcess(spec: StartSpec, port: number): Promise<StartedServer> {
+  rejectReplicas(NAME, spec);
   if ("image" in spec)
-    refuseSource(NAME, "a folder, a module or a git repository", "use dockerProvider() for an image");
+    rejectSource(NAME, "a folder, a module or a git repository", "use dockerProvider() for an image");
   const git = "git" in spec ? parseGitUrl(spec.git) : undefined;
   return startEnvironment(NAME, spec, async (start) => {
     const target = git ? await fetchNode(git, start) : resolve((spec as { directory: string }).directory);
@@ -66,7 +66,7 @@ async function startProcess(spec: StartSpec, port: number): Promise<Started> {
   });
 }
 
-async function fetchNode(git: GitSource, start: Start): Promise<string> {
+async function fetchNode(git: GitSource, start: StartContext): Promise<string> {
   const { dir, runtime } = await checkOut({ git }, start);
   if (runtime === "node") return dir;
   throw new ProviderError("SOURCE_NOT_FOUND", `${git.url} is an environment of Python: use uvProvider().`);

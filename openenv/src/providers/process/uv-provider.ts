@@ -2,9 +2,9 @@ import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { ConfigError, ProviderError } from "../../errors.js";
 import { findFreePort, isTaken } from "../../util/free-port.js";
-import { refuseReplicas, refuseSource, refuseUnknown } from "../lifecycle/check-options.js";
+import { rejectReplicas, rejectSource, rejectUnknown } from "../lifecycle/check-options.js";
 import { startEnvironment } from "../lifecycle/start.js";
-import type { Provider, Started, StartSpec } from "../provider.js";
+import type { Provider, StartedServer, StartSpec } from "../provider.js";
 import { checkOut } from "../repository/checkout.js";
 import { parseGitUrl } from "../repository/git-source.js";
 import { launch } from "./launch.js";
@@ -26,22 +26,22 @@ export interface UvProviderOptions {
  * await using env = await connect(server.url);
  */
 export function uvProvider(options: UvProviderOptions = {}): Provider {
-  refuseUnknown("uvProvider()", options, ["port", "app"]);
+  rejectUnknown("uvProvider()", options, ["port", "app"]);
   const { port = 0, app } = options;
   if (!Number.isInteger(port) || port < 0 || port > 65_535) {
     throw new ConfigError(`port is ${port}; give a whole number from 0 (a free one) to 65535.`);
   }
   if (app !== undefined) checkApp(app);
-  const recipe = { module: import.meta.url, make: "uvProvider", options };
-  return { name: NAME, recipe, start: (spec) => startWithUv(spec, { port, app }) };
+  const descriptor = { module: import.meta.url, factory: "uvProvider", options };
+  return { name: NAME, descriptor, start: (spec) => startWithUv(spec, { port, app }) };
 }
 
 const NAME = "uv";
 const DEFAULT_APP = "server.app:app";
 
-async function startWithUv(spec: StartSpec, options: Required<UvProviderOptions>): Promise<Started> {
-  refuseReplicas(NAME, spec);
-  if ("image" in spec) refuseSource(NAME, "the folder or git URL of a Python environment", "use dockerProvider()");
+async function startWithUv(spec: StartSpec, options: Required<UvProviderOptions>): Promise<StartedServer> {
+  rejectReplicas(NAME, spec);
+  if ("image" in spec) rejectSource(NAME, "the folder or git URL of a Python environment", "use dockerProvider()");
   const git = "git" in spec ? parseGitUrl(spec.git) : undefined;
   return startEnvironment(NAME, spec, async (start) => {
     const dir = git ? (await checkOut({ git }, start)).dir : resolve((spec as { directory: string }).directory);

@@ -6,13 +6,13 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { runCommand } from "../../../test-support/commands/command-line.js";
-import { type Files, type Hub, startHub } from "../../../test-support/hub/hub-server.js";
-import { until } from "../../../test-support/servers/fleet.js";
+import { type Hub, type SpaceFiles, startHub } from "../../../test-support/hub/hub-server.js";
+import { until } from "../../../test-support/servers/cluster.js";
 import { findSpace } from "../hub/find-space.js";
 import { checkOut } from "./checkout.js";
 import { parseGitUrl } from "./git-source.js";
 
-const PYTHON: Files = { "pyproject.toml": "[project]\n", "server/app.py": "" };
+const PYTHON: SpaceFiles = { "pyproject.toml": "[project]\n", "server/app.py": "" };
 let hub: Hub;
 let cache: string;
 beforeEach(async () => {

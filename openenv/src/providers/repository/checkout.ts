@@ -4,7 +4,7 @@ import { readFile, rename } from "node:fs/promises";
 import { join } from "node:path";
 import { ProviderError } from "../../errors.js";
 import type { Space } from "../hub/find-space.js";
-import { guard } from "../orphans/guard.js";
+import { registerOrphans } from "../orphans/reaper.js";
 import { repositoryCache } from "./cache.js";
 import { cloneInto } from "./clone.js";
 import type { GitSource } from "./git-source.js";
@@ -37,7 +37,7 @@ export async function checkOut(source: RepositorySource, options: CheckoutOption
     const known = join(folder, source.space.sha);
     if (existsSync(known)) return await describe(known, name);
   }
-  const release = guard({ module: SWEEP, make: "createCheckoutSweeper", options: repositoryCache() });
+  const release = registerOrphans({ module: ORPHANS, factory: "createCheckoutSweeper", options: repositoryCache() });
   const work = await createUnfinished(folder, name);
   try {
     const commit = await bring(source, work.dir, options);
@@ -61,7 +61,7 @@ export async function checkOut(source: RepositorySource, options: CheckoutOption
   }
 }
 
-const SWEEP = new URL("./unfinished.js", import.meta.url).href;
+const ORPHANS = new URL("./unfinished.js", import.meta.url).href;
 
 async function bring(source: RepositorySource, work: string, { signal, progress }: CheckoutOptions): Promise<string> {
   if ("git" in source) {

@@ -2,7 +2,7 @@ import { readdir, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { ProviderError } from "../../errors.js";
 import type { GitSource } from "./git-source.js";
-import { refuseEscapingLinks } from "./place-inside.js";
+import { rejectEscapingLinks } from "./place-inside.js";
 import { runTool } from "./run-tool.js";
 
 /** Nothing but the transport that is asked for, no program of a repository's, no question on the terminal. */
@@ -50,15 +50,15 @@ export async function cloneInto(dir: string, { url, ref }: GitSource, signal: Ab
   }
   const commit = (await git("rev-parse", "HEAD")).trim();
   await rm(join(dir, ".git"), { recursive: true, force: true });
-  await refuseEscapingLinks(dir);
-  await refusePointers(dir);
+  await rejectEscapingLinks(dir);
+  await rejectPointers(dir);
   return commit;
 }
 
 const POINTER_BYTES = 200;
 
 /** Without Git LFS a large file is a note of where it is, and what needs it fails in a way that nobody understands. */
-async function refusePointers(dir: string): Promise<void> {
+async function rejectPointers(dir: string): Promise<void> {
   for (const entry of await readdir(dir, { recursive: true, withFileTypes: true })) {
     if (!entry.isFile()) continue;
     const file = join(entry.parentPath, entry.name);

@@ -11,7 +11,7 @@ export function placeInside(dir: string, path: string): string {
 }
 
 /** @throws ProviderError when a link in the folder leads out of it. */
-export async function refuseEscapingLinks(dir: string): Promise<void> {
+export async function rejectEscapingLinks(dir: string): Promise<void> {
   const root = await realpath(dir);
   for (const entry of await readdir(root, { recursive: true, withFileTypes: true })) {
     if (!entry.isSymbolicLink()) continue;

@@ -1,8 +1,8 @@
 import { spawn } from "node:child_process";
 import { ProviderError } from "../../errors.js";
-import { guard } from "../orphans/guard.js";
+import { registerOrphans } from "../orphans/reaper.js";
 import { signalGroup } from "../process/group.js";
-import { PROCESS_SWEEPER } from "../process/launch.js";
+import { PROCESS_ORPHANS } from "../process/launch.js";
 import { createRecord, removeRecord, writeRecord } from "../process/records.js";
 
 interface ToolOptions {
@@ -27,7 +27,7 @@ const KEPT_BYTES = 16 * 1024;
 export async function runTool(command: string, args: readonly string[], options: ToolOptions): Promise<string> {
   const { cwd, source, env, signal, missing } = options;
   signal.throwIfAborted();
-  const release = guard(PROCESS_SWEEPER);
+  const release = registerOrphans(PROCESS_ORPHANS);
   const child = spawn(command, args, {
     cwd,
     env: { ...process.env, ...env },

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { isObject } from "../../util/is-object.js";
-import type { Leftover, Sweeper } from "../orphans/leftover.js";
+import type { Orphan, OrphanFinder } from "../orphans/orphan.js";
 import { OWNER, type Owner } from "../orphans/owner.js";
 import { repositoryCache } from "./cache.js";
 
@@ -21,7 +21,7 @@ export async function createUnfinished(folder: string, source: string) {
 }
 
 /** Finds the checkouts in a cache folder that are on their way, or were when their owner ended. */
-export function createCheckoutSweeper(cache: string = repositoryCache()): Sweeper {
+export function createCheckoutOrphanFinder(cache: string = repositoryCache()): OrphanFinder {
   return {
     async list() {
       const paths = await readdir(cache).catch(() => []);
@@ -30,11 +30,11 @@ export function createCheckoutSweeper(cache: string = repositoryCache()): Sweepe
   };
 }
 
-async function listFolder(folder: string): Promise<Leftover[]> {
+async function listFolder(folder: string): Promise<Orphan[]> {
   const names = (await readdir(folder).catch(() => [])).filter((name) => name.startsWith(PREFIX));
   const notes = names.filter((name) => name.endsWith(NOTE)).map((name) => join(folder, name));
   const found = await Promise.all(notes.map(describe));
-  return found.filter((leftover) => leftover !== undefined);
+  return found.filter((orphan) => orphan !== undefined);
 }
 
 interface Note {
@@ -43,7 +43,7 @@ interface Note {
   owner: Owner;
 }
 
-async function describe(file: string): Promise<Leftover | undefined> {
+async function describe(file: string): Promise<Orphan | undefined> {
   const dir = file.slice(0, -NOTE.length);
   try {
     const note: unknown = JSON.parse(await readFile(file, "utf8"));

@@ -1,5 +1,5 @@
 import { ConfigError } from "../../errors.js";
-import { refuseUnknown } from "../lifecycle/check-options.js";
+import { rejectUnknown } from "../lifecycle/check-options.js";
 
 /** How a job is submitted; what is left out is as with `sbatch`. */
 export interface SlurmProviderOptions {
@@ -39,7 +39,7 @@ const KNOWN = [
 
 /** @throws ConfigError that names the option and what is allowed. */
 export function checkOptions(options: SlurmProviderOptions): void {
-  refuseUnknown("slurmProvider()", options, KNOWN);
+  rejectUnknown("slurmProvider()", options, KNOWN);
   for (const name of ["nodes", "cpus", "gpus"] as const) {
     const value = options[name];
     if (value === undefined || (Number.isInteger(value) && value > 0)) continue;

@@ -7,16 +7,16 @@ import { ProviderError } from "../../errors.js";
 import { httpUrl } from "../../util/text/http-url.js";
 import { balanceReady } from "../balancer.js";
 import { renderLabels } from "../docker/labels.js";
-import type { Start } from "../lifecycle/acquired.js";
-import { checkReplicas, refuseSource } from "../lifecycle/check-options.js";
+import { checkReplicas, rejectSource } from "../lifecycle/check-options.js";
 import { startEnvironment } from "../lifecycle/start.js";
-import { guard } from "../orphans/guard.js";
+import type { StartContext } from "../lifecycle/start-context.js";
+import { registerOrphans } from "../orphans/reaper.js";
 import { stateDir } from "../orphans/state-dir.js";
-import type { Provider, Started, StartSpec } from "../provider.js";
+import type { Provider, StartedServer, StartSpec } from "../provider.js";
 import { runSlurm } from "./command.js";
 import { ASK_EVERY_MS, cancelJobs, describeJob, isOver, readJob, waitForEnd } from "./job.js";
 import { checkOptions, renderArguments, type SlurmProviderOptions } from "./options.js";
-import { renderComment } from "./sweep.js";
+import { renderComment } from "./orphans.js";
 import type { TaskAddress } from "./task-process.js";
 
 /**
@@ -31,8 +31,8 @@ import type { TaskAddress } from "./task-process.js";
  */
 export function slurmProvider(options: SlurmProviderOptions = {}): Provider {
   checkOptions(options);
-  const recipe = { module: import.meta.url, make: "slurmProvider", options };
-  return { name: NAME, recipe, hasReplicas: true, start: (spec) => startJob(spec, options) };
+  const descriptor = { module: import.meta.url, factory: "slurmProvider", options };
+  return { name: NAME, descriptor, hasReplicas: true, start: (spec) => startJob(spec, options) };
 }
 
 const NAME = "slurm";
@@ -41,11 +41,11 @@ const MAX_SERVERS = 10_000;
 const MAX_LOG_CHARACTERS = 64 * 1024;
 
 const TASK = fileURLToPath(new URL("./task-process.js", import.meta.url));
-const SWEEP = new URL("./sweep.js", import.meta.url).href;
+const ORPHANS = new URL("./orphans.js", import.meta.url).href;
 
-async function startJob(spec: StartSpec, options: SlurmProviderOptions): Promise<Started> {
+async function startJob(spec: StartSpec, options: SlurmProviderOptions): Promise<StartedServer> {
   if (!("directory" in spec)) {
-    refuseSource(NAME, "a folder that the nodes share", "clone a repository first; for an image use another provider");
+    rejectSource(NAME, "a folder that the nodes share", "clone a repository first; for an image use another provider");
   }
   const { nodes = 1, host = "0.0.0.0", cpus, sharedDir = join(stateDir(), "slurm") } = options;
   const { replicas: count = nodes } = spec;
@@ -58,9 +58,9 @@ async function startJob(spec: StartSpec, options: SlurmProviderOptions): Promise
     }
     const name = `openenv-${randomUUID()}`;
     const dir = resolve(sharedDir, name);
-    start.onRelease(guard({ module: SWEEP, make: "createSlurmSweeper", options: {} }));
+    start.onCleanup(registerOrphans({ module: ORPHANS, factory: "createSlurmSweeper", options: {} }));
     await makeDir(dir);
-    start.onRelease(() => rm(dir, { recursive: true, force: true }));
+    start.onCleanup(() => rm(dir, { recursive: true, force: true }));
     const script = join(dir, "job.sh");
     await writeFile(script, renderScript({ dir, target, host, count, cpus }));
     let id: string | undefined;
@@ -117,7 +117,7 @@ interface Job {
 
 /** Returns the id. What was submitted is cancelled by its name, as its id may never come. */
 async function submit(
-  start: Start,
+  start: StartContext,
   { name, script, source, count }: Job,
   { spec, options }: { spec: StartSpec; options: SlurmProviderOptions },
 ): Promise<string> {
@@ -135,7 +135,7 @@ async function submit(
   const onMessage = (line: string): void => start.progress(`submitting the job: ${line}`);
   const args = [...own, ...renderArguments(options, count), script];
   const submitting = runSlurm("sbatch", args, { signal: start.signal, env: spec.env, onMessage });
-  start.onRelease(async () => {
+  start.onCleanup(async () => {
     // A submission that was given up half-way, or whose answer was lost, may still have reached the controller.
     const reached = await submitting.then(
       () => true,
@@ -148,7 +148,7 @@ async function submit(
 
 /** Where the servers listen, once all do. @throws ProviderError with what the scheduler says when the job ends before. */
 async function waitForServers(
-  start: Start,
+  start: StartContext,
   { id, dir, count }: { id: string; dir: string; count: number },
 ): Promise<TaskAddress[]> {
   let told = "";

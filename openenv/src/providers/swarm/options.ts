@@ -1,6 +1,6 @@
 import type { DockerProviderOptions } from "../docker/options.js";
 import { type ContainerSettings, parseOptions as parseDockerOptions } from "../docker/options.js";
-import { refuseUnknown } from "../lifecycle/check-options.js";
+import { rejectUnknown } from "../lifecycle/check-options.js";
 
 /** How a service is started; memory and cores are those of one replica. */
 export interface SwarmProviderOptions
@@ -28,7 +28,7 @@ export interface ServiceSettings
 
 /** @throws ConfigError that names the option and what is allowed. */
 export function parseOptions(options: SwarmProviderOptions): ServiceSettings {
-  refuseUnknown("swarmProvider()", options, KNOWN);
+  rejectUnknown("swarmProvider()", options, KNOWN);
   const { networks = [], ...ofContainer } = options;
   return { ...parseDockerOptions(ofContainer), networks };
 }

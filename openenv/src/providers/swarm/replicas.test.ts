@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { counterContract } from "../../../test-support/environments/counter.js";
 import { useServers } from "../../../test-support/servers/servers.js";
 import { defineEnvironment } from "../../environment/environment.js";
-import type { Backend } from "../balancer.js";
+import type { BalancedServer } from "../balancer.js";
 import { createEngine } from "../docker/engine.js";
 import { createReplicas } from "./replicas.js";
 
@@ -38,7 +38,7 @@ async function startService(ports: Map<string, number>) {
   await once(server, "listening");
   onTestFinished(() => void server.close());
   const { port } = server.address() as AddressInfo;
-  let used: readonly Backend[] = [];
+  let used: readonly BalancedServer[] = [];
   const replicas = createReplicas({
     engine: createEngine({ name: "the engine", host: "127.0.0.1", port }),
     name: "service",

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { ProviderError } from "../../errors.js";
-import type { Backend } from "../balancer.js";
+import type { BalancedServer } from "../balancer.js";
 import { type Engine, EngineError } from "../docker/engine.js";
 import { waitReady } from "../lifecycle/ready.js";
 
@@ -13,7 +13,7 @@ export interface ReplicasOptions {
   /** Ports inside at which the server may listen, at this moment. */
   ports(): readonly number[];
   /** Told which replicas take sessions, whenever that changes. */
-  use(backends: readonly Backend[]): void;
+  use(backends: readonly BalancedServer[]): void;
 }
 
 /** The running replicas of a service that have answered a reset, followed until `close()`. */
@@ -30,7 +30,7 @@ const POLL_MS = 250;
 const IDLE_POLL_MS = 1_000;
 
 export function createReplicas({ engine, name, node, ports, use }: ReplicasOptions): Replicas {
-  const ready = new Map<string, Backend>();
+  const ready = new Map<string, BalancedServer>();
   const trying = new Map<string, Promise<void>>();
   /** Why those that run cannot make their environment. */
   const broken = new Map<string, ProviderError>();

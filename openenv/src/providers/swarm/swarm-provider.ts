@@ -6,19 +6,19 @@ import { createEngine, type Engine, EngineError } from "../docker/engine.js";
 import { checkImage, obtainImage } from "../docker/image.js";
 import { readLogs } from "../docker/logs.js";
 import { registryAuth } from "../docker/registry-auth.js";
-import { checkReplicas, refuseSource } from "../lifecycle/check-options.js";
+import { checkReplicas, rejectSource } from "../lifecycle/check-options.js";
 import { makeRemovable } from "../lifecycle/make-removable.js";
 import { startEnvironment } from "../lifecycle/start.js";
-import { guard } from "../orphans/guard.js";
-import { DEFAULT_START_TIMEOUT_MS, type Provider, type Started, type StartSpec } from "../provider.js";
+import { registerOrphans } from "../orphans/reaper.js";
+import { DEFAULT_START_TIMEOUT_MS, type Provider, type StartedServer, type StartSpec } from "../provider.js";
 import { parseOptions, type ServiceSettings, type SwarmProviderOptions } from "./options.js";
+import { removeService } from "./orphans.js";
 import { createReplicas } from "./replicas.js";
 import { renderLife, renderService } from "./service.js";
-import { removeService } from "./sweep.js";
 import { updateService } from "./update.js";
 
 /** A service, which can be given another version of its image while it runs. */
-export interface SwarmStarted extends Started {
+export interface StartedService extends StartedServer {
   /**
    * Exchanges the replicas one after the other for those of another image; a new one answers a reset before it gets
    * sessions. Sessions of an old one end with it. When the new image does not run, the old one is restored.
@@ -28,7 +28,7 @@ export interface SwarmStarted extends Started {
 }
 
 export interface SwarmProvider extends Provider {
-  start(spec: StartSpec): Promise<SwarmStarted>;
+  start(spec: StartSpec): Promise<StartedService>;
 }
 
 /**
@@ -42,15 +42,15 @@ export interface SwarmProvider extends Provider {
  */
 export function swarmProvider(options: SwarmProviderOptions = {}): SwarmProvider {
   const settings = parseOptions(options);
-  const recipe = { module: import.meta.url, make: "swarmProvider", options };
-  return { name: NAME, recipe, hasReplicas: true, start: (spec) => startService(spec, settings) };
+  const descriptor = { module: import.meta.url, factory: "swarmProvider", options };
+  return { name: NAME, descriptor, hasReplicas: true, start: (spec) => startService(spec, settings) };
 }
 
 const NAME = "swarm";
 
-async function startService(spec: StartSpec, settings: ServiceSettings): Promise<SwarmStarted> {
+async function startService(spec: StartSpec, settings: ServiceSettings): Promise<StartedService> {
   if (!("image" in spec)) {
-    refuseSource(NAME, "an image", "build one from the folder (`openenv build`), or use processProvider()");
+    rejectSource(NAME, "an image", "build one from the folder (`openenv build`), or use processProvider()");
   }
   const { env } = spec;
   const image = checkImage(spec.image);
@@ -68,7 +68,7 @@ async function startService(spec: StartSpec, settings: ServiceSettings): Promise
     const name = containerName(image);
     const logs = () => readLogs(engine, `/services/${name}/logs`);
     start.progress(`creating a service of ${image}`);
-    start.onRelease(guard({ module: SWEEP, make: "createSwarmSweeper", options: address }));
+    start.onCleanup(registerOrphans({ module: ORPHANS, factory: "createSwarmSweeper", options: address }));
     const auth = await registryAuth(image, process.env);
     const life = renderLife(config, env, api);
     const body = renderService({ name, image, env, ports, count, settings, life });
@@ -80,7 +80,7 @@ async function startService(spec: StartSpec, settings: ServiceSettings): Promise
     start.running({ logs });
     const balancer = await createBalancer(start, settings.port);
     const replicas = createReplicas({ engine, name, node, ports: () => ports, use: balancer.use });
-    start.onRelease(() => replicas.close());
+    start.onCleanup(() => replicas.close());
     await replicas.waitFor(count, start.signal, start.progress);
     exchange = async (next, signal) => {
       const found = await obtainImage(engine, checkImage(next), {
@@ -101,7 +101,7 @@ async function startService(spec: StartSpec, settings: ServiceSettings): Promise
     };
     return { url: balancer.url, logs };
   });
-  const update: SwarmStarted["update"] = async (
+  const update: StartedService["update"] = async (
     next,
     { timeoutMs = spec.timeoutMs ?? DEFAULT_START_TIMEOUT_MS } = {},
   ) => {
@@ -115,7 +115,7 @@ async function startService(spec: StartSpec, settings: ServiceSettings): Promise
   return Object.assign(started, { update });
 }
 
-const SWEEP = new URL("./sweep.js", import.meta.url).href;
+const ORPHANS = new URL("./orphans.js", import.meta.url).href;
 
 const DEFAULT_REPLICAS = 2;
 const MAX_REPLICAS = 1_000;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createOrigins, parseHosts } from "./origins.js";
 
-const { objection } = createOrigins({
+const { rejectionReason } = createOrigins({
   host: "127.0.0.1",
   allowedOrigins: ["https://app.example", "https://tunnel.example"],
   allowedHosts: ["proxy.example"],
@@ -23,7 +23,7 @@ describe("the Host on a loopback address", () => {
     ["Tunnel.example:443"],
     [undefined],
   ])("%s is let in", (host) => {
-    expect(objection({ host })).toBeUndefined();
+    expect(rejectionReason({ host })).toBeUndefined();
   });
 
   test.each([
@@ -37,30 +37,30 @@ describe("the Host on a loopback address", () => {
     "x.proxy.example",
     "10.0.0.2.example",
   ])("%j is refused, and the remedy named", (host) => {
-    expect(objection({ host })).toMatch(/is not a name of this server.* ALLOWED_HOSTS/);
+    expect(rejectionReason({ host })).toMatch(/is not a name of this server.* ALLOWED_HOSTS/);
   });
 });
 
 describe("a Host that was let in", () => {
   test("lets in no other after it, and is let in again itself", () => {
-    const { objection } = createOrigins({ host: "127.0.0.1", allowedOrigins: [], allowedHosts: [] });
+    const { rejectionReason } = createOrigins({ host: "127.0.0.1", allowedOrigins: [], allowedHosts: [] });
     for (let i = 0; i < 2; i++) {
-      expect(objection({ host: "localhost:8000" })).toBeUndefined();
-      expect(objection({ host: "rebound.example" })).toContain("rebound.example");
+      expect(rejectionReason({ host: "localhost:8000" })).toBeUndefined();
+      expect(rejectionReason({ host: "rebound.example" })).toContain("rebound.example");
     }
   });
 
   test("lets in no foreign origin", () => {
-    const { objection } = createOrigins({ host: "127.0.0.1", allowedOrigins: [], allowedHosts: [] });
+    const { rejectionReason } = createOrigins({ host: "127.0.0.1", allowedOrigins: [], allowedHosts: [] });
     const headers = { host: "localhost:8000" };
-    expect(objection(headers)).toBeUndefined();
-    expect(objection({ ...headers, origin: "http://localhost:8000" })).toBeUndefined();
-    expect(objection({ ...headers, origin: "https://y.example" })).toContain("https://y.example");
+    expect(rejectionReason(headers)).toBeUndefined();
+    expect(rejectionReason({ ...headers, origin: "http://localhost:8000" })).toBeUndefined();
+    expect(rejectionReason({ ...headers, origin: "https://y.example" })).toContain("https://y.example");
   });
 });
 
 describe("the Host on an address for every interface", () => {
-  const { objection, hostObjection } = createOrigins({
+  const { rejectionReason, hostRejectionReason } = createOrigins({
     host: "0.0.0.0",
     allowedOrigins: ["https://app.example"],
     allowedHosts: ["env.example"],
@@ -68,29 +68,29 @@ describe("the Host on an address for every interface", () => {
   const known = ["127.0.0.1:8000", "localhost:8000", "10.0.0.2:8000", "[::1]:8000", "env.example:8000", "ENV.example."];
 
   test.each(known)("%s is let in with an Origin", (host) => {
-    expect(objection({ host, origin: `http://${host}` })).toBeUndefined();
-    expect(hostObjection({ host }, true)).toBeUndefined();
+    expect(rejectionReason({ host, origin: `http://${host}` })).toBeUndefined();
+    expect(hostRejectionReason({ host }, true)).toBeUndefined();
   });
 
   test("a foreign name is refused with an Origin, also of a request that reads", () => {
     const rebound = { host: "evil.example:8000", origin: "http://evil.example:8000" };
     const refusal = /"evil\.example:8000" is not a name of this server.*add evil\.example to ALLOWED_HOSTS/;
-    expect(objection(rebound)).toMatch(refusal);
-    expect(hostObjection(rebound)).toMatch(refusal);
-    expect(objection({ ...rebound, "x-forwarded-host": "env.example" })).toMatch(refusal);
+    expect(rejectionReason(rebound)).toMatch(refusal);
+    expect(hostRejectionReason(rebound)).toMatch(refusal);
+    expect(rejectionReason({ ...rebound, "x-forwarded-host": "env.example" })).toMatch(refusal);
   });
 
   test("any name is let in without an Origin, except on routes for operators", () => {
     const stock = { host: "openenv-servers.default.svc:8000" };
-    expect(objection(stock)).toBeUndefined();
-    expect(hostObjection(stock)).toBeUndefined();
-    expect(hostObjection(stock, true)).toMatch(/add openenv-servers\.default\.svc to ALLOWED_HOSTS/);
-    expect(hostObjection({}, true)).toBeUndefined();
-    expect(objection({ host: "", origin: "" })).toBeDefined();
+    expect(rejectionReason(stock)).toBeUndefined();
+    expect(hostRejectionReason(stock)).toBeUndefined();
+    expect(hostRejectionReason(stock, true)).toMatch(/add openenv-servers\.default\.svc to ALLOWED_HOSTS/);
+    expect(hostRejectionReason({}, true)).toBeUndefined();
+    expect(rejectionReason({ host: "", origin: "" })).toBeDefined();
   });
 
   test("an allowed origin may use any name", () => {
-    expect(objection({ host: "x.example", origin: "https://app.example" })).toBeUndefined();
+    expect(rejectionReason({ host: "x.example", origin: "https://app.example" })).toBeUndefined();
   });
 });
 
@@ -111,7 +111,7 @@ describe("the Origin", () => {
     [{ host: "x.example", origin: "https://app.example" }],
     [{ host: "x.example" }],
   ])("%j is let in", (headers) => {
-    expect(anywhere.objection(headers)).toBeUndefined();
+    expect(anywhere.rejectionReason(headers)).toBeUndefined();
   });
 
   test.each([
@@ -123,7 +123,7 @@ describe("the Origin", () => {
     // A foreign name that resolves to a proxy.
     [{ host: "10.0.0.2:8000", "x-forwarded-host": "evil.example", origin: "http://evil.example" }],
   ])("%j is refused, and the remedy named", (headers) => {
-    expect(anywhere.objection(headers)).toMatch(/is not allowed; .* ALLOWED_ORIGINS/);
+    expect(anywhere.rejectionReason(headers)).toMatch(/is not allowed; .* ALLOWED_ORIGINS/);
   });
 });
 

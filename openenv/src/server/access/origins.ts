@@ -10,15 +10,15 @@ interface Headers {
 
 export interface Origins {
   /** Why a request with these headers is refused; undefined when it may continue. */
-  objection(headers: Headers): string | undefined;
+  rejectionReason(headers: Headers): string | undefined;
   /** The same for a request that only reads, which any origin may send: it cannot see the answer. */
-  hostObjection(headers: Headers, always?: boolean): string | undefined;
+  hostRejectionReason(headers: Headers, always?: boolean): string | undefined;
   /** The value of `access-control-allow-origin`; undefined for none. */
   corsOrigin(headers: Headers): string | undefined;
 }
 
 /** What the server is set to let in. */
-export interface Admission {
+export interface OriginSettings {
   /** The address that it listens on. */
   host: string;
   /** As browsers write them, or `*`. */
@@ -32,7 +32,7 @@ export interface Admission {
  * the server's: so the Host has to be an IP address, a loopback name, or a name that is set. A client that is not a browser
  * sends no Origin, and may use any name unless the server listens on loopback only.
  */
-export function createOrigins({ host: boundHost, allowedOrigins, allowedHosts }: Admission): Origins {
+export function createOrigins({ host: boundHost, allowedOrigins, allowedHosts }: OriginSettings): Origins {
   const checkAll = isLoopback(boundHost);
   const allowAll = allowedOrigins.includes("*");
   const isAllowed = (origin: string): boolean => allowAll || allowedOrigins.includes(origin);
@@ -46,7 +46,7 @@ export function createOrigins({ host: boundHost, allowedOrigins, allowedHosts }:
     lastKnown = host;
     return true;
   };
-  const hostObjection: Origins["hostObjection"] = ({ host, origin }, always = checkAll) => {
+  const hostObjection: Origins["hostRejectionReason"] = ({ host, origin }, always = checkAll) => {
     if (allowAll || host === undefined || !(always || origin !== undefined)) return undefined;
     if ((origin !== undefined && isAllowed(origin)) || isKnown(host)) return undefined;
     const name = clip(hostName(host), 100);
@@ -61,8 +61,8 @@ export function createOrigins({ host: boundHost, allowedOrigins, allowedHosts }:
     return isAt(origin, host) || (isAt(origin, asked) && isKnown(asked));
   };
   return {
-    hostObjection,
-    objection(headers) {
+    hostRejectionReason: hostObjection,
+    rejectionReason(headers) {
       const objection = hostObjection(headers);
       const { origin } = headers;
       if (objection !== undefined || origin === undefined) return objection;

@@ -2,7 +2,7 @@ import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { createProject, startCommand } from "../../../test-support/commands/command-line.js";
-import { askEachWorker, until, WHERE } from "../../../test-support/servers/fleet.js";
+import { askEachWorker, until, WHERE } from "../../../test-support/servers/cluster.js";
 import { openTestSocket } from "../../../test-support/sockets/socket.js";
 import { readTokens } from "./tokens.js";
 

@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import type { ValidationIssue } from "../../errors.js";
 import { parseJson, TooManyItemsError } from "../../protocol/codec/json.js";
 import type { JsonObject } from "../../protocol/messages.js";
-import { TOO_MANY_ITEMS } from "../../session/messages/frame.js";
+import { TOO_MANY_ITEMS } from "../../session/messages/message-codec.js";
 import { isObject } from "../../util/is-object.js";
 import { briefInput } from "../../validation/errors/brief-input.js";
 import type { ByteBudget } from "../limits/backlog.js";

@@ -151,7 +151,7 @@ export class Pipeline implements Holder {
 
 function ignore(): void {}
 
-/** What it looks at of an exchange. */
+/** What it looks at of an ctx. */
 interface Waiting {
   response: ServerResponse;
   context: { runQueue: RunQueue };
@@ -164,8 +164,8 @@ type Work = () => Promise<void>;
  * Does the work of a request whose body has been read: at once when that is small and its client waits for each answer,
  * which costs no look at the clock; else when it is its turn.
  */
-export function inTurn(exchange: Waiting & { bodyBytes: number; isPipelined: boolean }, work: Work): Promise<void> {
-  return exchange.bodyBytes < LARGE_MESSAGE && !exchange.isPipelined ? work() : takeTurn(exchange, work);
+export function inTurn(ctx: Waiting & { bodyBytes: number; isPipelined: boolean }, work: Work): Promise<void> {
+  return ctx.bodyBytes < LARGE_MESSAGE && !ctx.isPipelined ? work() : takeTurn(ctx, work);
 }
 
 /** Begins at once when time is left in this turn of the event loop, else when the run queue comes to it. */

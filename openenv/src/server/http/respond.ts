@@ -1,21 +1,21 @@
 import type { ServerResponse } from "node:http";
 import type { ValidationIssue } from "../../errors.js";
 import type { ErrorData, WireCode } from "../../protocol/messages.js";
-import { invalidMessage, writeReply } from "../../session/messages/frame.js";
+import { invalidMessage, serializeReply } from "../../session/messages/message-codec.js";
 import type { Session } from "../../session/session.js";
 import type { ServerContext } from "../context.js";
 
 /** Node sends an answer of this size together with its headers, bytes. */
 const SMALL = 4 * 1024;
 
-/** @throws UnsendableError when the body cannot be written; nothing has been sent then. */
+/** @throws SerializationError when the body cannot be written; nothing has been sent then. */
 export function sendJson(
   response: ServerResponse,
   status: number,
   body: object,
   maxBytes = Number.POSITIVE_INFINITY,
 ): void {
-  sendText(response, status, { type: "application/json", text: writeReply(body, maxBytes) });
+  sendText(response, status, { type: "application/json", text: serializeReply(body, maxBytes) });
 }
 
 export function sendText(
@@ -58,7 +58,7 @@ export const STATUS: Readonly<Record<WireCode, number>> = {
   VALIDATION_ERROR: 422,
   EXECUTION_ERROR: 500,
   TIMEOUT: 504,
-  HOST_LOST: 503,
+  ISOLATE_LOST: 503,
   CAPACITY_REACHED: 503,
   FACTORY_ERROR: 500,
   SESSION_ERROR: 404,

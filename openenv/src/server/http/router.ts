@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { NO_SESSION, SESSION_HEADER } from "../../protocol/http.js";
-import { tellUnsendable, UnsendableError } from "../../session/messages/frame.js";
-import { Refusal } from "../../session/refusal.js";
-import { CLIENTS_ONLY } from "../access/rights.js";
+import { SerializationError, serializationFailure } from "../../session/messages/message-codec.js";
+import { SessionRejectedError } from "../../session/session-rejected-error.js";
+import { CLIENTS_ONLY } from "../access/authorization.js";
 import type { ServerContext } from "../context.js";
 import { readArrival } from "../limits/loop-clock.js";
 import { sendTokenPage } from "../routes/web/token-page.js";
@@ -26,13 +26,13 @@ const ALLOWED_HEADERS =
   "content-type, authorization, openenv-session, mcp-session-id, mcp-protocol-version, mcp-method, mcp-name, last-event-id";
 
 /** One request with what its handler needs. */
-export interface Exchange {
+export interface RequestContext {
   request: IncomingMessage;
   response: ServerResponse;
   context: ServerContext;
   /** Without the query, and with nothing percent-encoded. */
   path: string;
-  /** Another server of the fleet sent it here. */
+  /** Another server of the cluster sent it here. */
   forwarded: boolean;
   /** By the clock of `performance.now()`. */
   arrivedAt: number;
@@ -42,7 +42,7 @@ export interface Exchange {
   isPipelined: boolean;
 }
 
-export type Handler = (exchange: Exchange) => void | Promise<void>;
+export type Handler = (ctx: RequestContext) => void | Promise<void>;
 
 /** Methods of one path. */
 export type Route = { GET?: Handler; POST?: Handler; DELETE?: Handler };
@@ -53,7 +53,7 @@ export type Lookup = (path: string) => Route | undefined;
 /** Answers every request: 404, 405, redirects of a trailing slash, origins, failures and the handlers of `lookup`. */
 export function createRouter(context: ServerContext, lookup: Lookup) {
   return (request: IncomingMessage, response: ServerResponse, forwarded = false): void => {
-    const exchange = {
+    const ctx = {
       request,
       response,
       context,
@@ -64,10 +64,10 @@ export function createRouter(context: ServerContext, lookup: Lookup) {
       isPipelined: false,
     };
     Pipeline.of(request.socket, context.backlog).enter(response, (isPipelined) => {
-      exchange.isPipelined = isPipelined;
+      ctx.isPipelined = isPipelined;
       // One with a body takes its turn when that has been read.
-      if (isPipelined && !hasBody(request)) void takeTurn(exchange, () => handle(exchange, lookup));
-      else void handle(exchange, lookup);
+      if (isPipelined && !hasBody(request)) void takeTurn(ctx, () => handle(ctx, lookup));
+      else void handle(ctx, lookup);
     });
   };
 }
@@ -76,37 +76,38 @@ function hasBody({ headers }: IncomingMessage): boolean {
   return "content-length" in headers || "transfer-encoding" in headers;
 }
 
-async function handle(exchange: Exchange, lookup: Lookup): Promise<void> {
-  const { request, response, context } = exchange;
+async function handle(ctx: RequestContext, lookup: Lookup): Promise<void> {
+  const { request, response, context } = ctx;
   context.requests++;
   response.once("close", () => context.requests--);
   try {
-    await answer(exchange, lookup);
+    await answer(ctx, lookup);
   } catch (error) {
-    fail(exchange, error);
+    fail(ctx, error);
   } finally {
-    context.bodies.give(exchange.bodyBytes);
+    context.bodies.give(ctx.bodyBytes);
     findPipeline(request.socket)?.answered(response);
   }
 }
 
-async function answer(exchange: Exchange, lookup: Lookup): Promise<void> {
-  const { request, response, context, path } = exchange;
+async function answer(ctx: RequestContext, lookup: Lookup): Promise<void> {
+  const { request, response, context, path } = ctx;
   const method = request.method ?? "GET";
   const { origins } = context;
-  const objection = method === "GET" ? origins.hostObjection(request.headers) : origins.objection(request.headers);
+  const objection =
+    method === "GET" ? origins.hostRejectionReason(request.headers) : origins.rejectionReason(request.headers);
   if (objection !== undefined) return sendJson(response, 403, { detail: objection });
   const route = lookup(path);
   if (route === undefined) {
-    const location = withoutSlash(exchange, lookup);
+    const location = withoutSlash(ctx, lookup);
     if (location === undefined) return sendStatus(response, 404);
     response.writeHead(307, { location, "content-length": 0 }).end();
     return;
   }
   const allowed = Object.keys(route).join(", ");
-  if (allowCrossOrigin(exchange, allowed)) return;
-  if (!context.rights.isClient(request.headers) && !OPEN_PATHS.test(path)) return refuseStranger(exchange);
-  const cookie = COOKIE_PATHS.test(path) ? context.rights.cookieFor(request.headers) : undefined;
+  if (allowCrossOrigin(ctx, allowed)) return;
+  if (!context.authorization.isClient(request.headers) && !OPEN_PATHS.test(path)) return rejectUnauthorized(ctx);
+  const cookie = COOKIE_PATHS.test(path) ? context.authorization.cookieFor(request.headers) : undefined;
   if (cookie !== undefined) response.setHeader("set-cookie", cookie);
   const handler = route[method as keyof Route];
   if (handler === undefined) return sendStatus(response, 405, allowed);
@@ -115,17 +116,17 @@ async function answer(exchange: Exchange, lookup: Lookup): Promise<void> {
   if (context.closing && !PROBES.test(path)) {
     return sendJson(response, 503, { detail: "the server is shutting down" });
   }
-  await handler(exchange);
+  await handler(ctx);
 }
 
-function refuseStranger(exchange: Exchange): void {
-  exchange.response.setHeader("www-authenticate", "Bearer");
-  if (sendTokenPage(exchange)) return;
-  sendFailure(exchange, { code: "UNAUTHORIZED", message: CLIENTS_ONLY });
+function rejectUnauthorized(ctx: RequestContext): void {
+  ctx.response.setHeader("www-authenticate", "Bearer");
+  if (sendTokenPage(ctx)) return;
+  sendFailure(ctx, { code: "UNAUTHORIZED", message: CLIENTS_ONLY });
 }
 
 /** True when a preflight was answered. */
-function allowCrossOrigin({ request, response, context }: Exchange, allowed: string): boolean {
+function allowCrossOrigin({ request, response, context }: RequestContext, allowed: string): boolean {
   const origin = context.origins.corsOrigin(request.headers);
   if (origin === undefined) return false;
   response.setHeader("access-control-allow-origin", origin);
@@ -160,7 +161,7 @@ function decodePath(path: string): string {
 }
 
 /** Where a path that ends with slashes leads when there is a route without them. */
-function withoutSlash({ request }: Exchange, lookup: Lookup): string | undefined {
+function withoutSlash({ request }: RequestContext, lookup: Lookup): string | undefined {
   const { path, query } = splitTarget(request);
   let end = path.length;
   while (path[end - 1] === "/") end--;
@@ -170,26 +171,26 @@ function withoutSlash({ request }: Exchange, lookup: Lookup): string | undefined
 }
 
 /** What a request is answered that its handler gave up. */
-function fail(exchange: Exchange, error: unknown): void {
-  const { request, response, context } = exchange;
+function fail(ctx: RequestContext, error: unknown): void {
+  const { request, response, context } = ctx;
   if (response.headersSent || response.destroyed) {
     response.destroy();
     return;
   }
-  if (error instanceof Refusal) {
+  if (error instanceof SessionRejectedError) {
     response.setHeader(SESSION_HEADER, NO_SESSION);
-    return sendFailure(exchange, error.data);
+    return sendFailure(ctx, error.data);
   }
-  if (error instanceof UnsendableError) {
-    return sendFailure(exchange, { code: "EXECUTION_ERROR", message: tellUnsendable(error) });
+  if (error instanceof SerializationError) {
+    return sendFailure(ctx, { code: "EXECUTION_ERROR", message: serializationFailure(error) });
   }
   if (error instanceof BodyTooLargeError || error instanceof BodiesTooLargeError) {
     dropRest(request);
     if (error instanceof BodyTooLargeError) return sendJson(response, 413, { detail: error.message });
-    return sendFailure(exchange, { code: "CAPACITY_REACHED", message: error.message });
+    return sendFailure(ctx, { code: "CAPACITY_REACHED", message: error.message });
   }
   context.runtime.log.error({ err: error }, "a request failed inside the server");
-  sendFailure(exchange, { code: "EXECUTION_ERROR", message: "Internal Server Error" });
+  sendFailure(ctx, { code: "EXECUTION_ERROR", message: "Internal Server Error" });
 }
 
 /** A connection that is cut while its client still writes loses the answer: what is left is read for a while. */
@@ -206,14 +207,14 @@ function dropRest(request: IncomingMessage): void {
  * @throws BodyTooLargeError, BodiesTooLargeError
  */
 export async function withBody(
-  exchange: Exchange,
+  ctx: RequestContext,
   handle: (body: Record<string, unknown> | undefined, text: string) => Promise<void>,
 ): Promise<void> {
-  const bytes = await readBody(exchange);
-  await inTurn(exchange, async () => {
+  const bytes = await readBody(ctx);
+  await inTurn(ctx, async () => {
     const text = bytes.toString();
-    const body = parseBody(exchange.request, text, exchange.context.runtime.maxMessageItems);
+    const body = parseBody(ctx.request, text, ctx.context.runtime.maxMessageItems);
     if (body.ok) await handle(body.value, text);
-    else sendInvalid(exchange, body.issues);
+    else sendInvalid(ctx, body.issues);
   });
 }

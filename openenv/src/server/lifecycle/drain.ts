@@ -33,7 +33,7 @@ export async function drainSessions(
   runtime.log.info({ sessions: sessions.inUse, seconds: limitMs / 1000 }, "draining");
   const isQuiet = quietFor(limitMs);
   while (!isQuiet(!isDone()) && !context.closing && left() > 0) {
-    if (left() < limitMs - notice) sessions.refuseNew();
+    if (left() < limitMs - notice) sessions.rejectNew();
     await sleep(DRAIN_POLL_MS);
   }
   if (left() === 0 && sessions.inUse > 0) {

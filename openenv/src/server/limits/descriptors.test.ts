@@ -36,7 +36,7 @@ test("counts a thousand refusals, and logs them in two lines, of which the first
     ["error", { limit: 64, refused: 1, err: error }, expect.stringMatching(/MAX_CONCURRENT_ENVS/)],
     ["error", { limit: 64, refused: 999 }, expect.stringMatching(/MAX_CONCURRENT_ENVS/)],
   ]);
-  expect(runtime.statistics.refusals).toEqual({ descriptors: 1_000 });
+  expect(runtime.statistics.rejections).toEqual({ descriptors: 1_000 });
 });
 
 test("knows by the number of a socket how many are left; one without a number is always let in", () => {

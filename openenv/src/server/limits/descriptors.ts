@@ -50,7 +50,7 @@ export class Descriptors {
   /** One more connection was refused. */
   tell(error?: Error): void {
     this.#refused++;
-    this.#runtime.statistics.countRefusal("descriptors");
+    this.#runtime.statistics.countRejection("descriptors");
     if (this.#quiet === undefined) this.#say(error);
   }
 

@@ -2,14 +2,14 @@ import type { ServerResponse } from "node:http";
 import { type Server, WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server";
 import type { SessionPeer } from "../../session/held-session.js";
 import type { Session } from "../../session/session.js";
-import { answerWith, type Incoming } from "./web-exchange.js";
+import { answerWith, type IncomingRequest } from "./fetch-adapter.js";
 
 export interface McpPeerParts {
   session: Session;
   /** The session was opened for this client and ends with it. */
   owned: boolean;
   /** The client carries the orchestrator's token: others neither end nor replace it. */
-  ofOrchestrator: boolean;
+  ownedByOrchestrator: boolean;
   server: Server;
   /** The client has deleted its MCP session, or was never let in. */
   onClosed(): void;
@@ -31,8 +31,8 @@ export class McpPeer implements SessionPeer {
     server.onclose = parts.onClosed;
   }
 
-  get ofOrchestrator(): boolean {
-    return this.#parts.ofOrchestrator;
+  get ownedByOrchestrator(): boolean {
+    return this.#parts.ownedByOrchestrator;
   }
 
   get connected(): boolean {
@@ -52,7 +52,7 @@ export class McpPeer implements SessionPeer {
     return this.#parts.server.connect(this.#transport);
   }
 
-  async handle(incoming: Incoming): Promise<void> {
+  async handle(incoming: IncomingRequest): Promise<void> {
     const { request, response } = incoming;
     this.#requests++;
     if (request.method === "GET") this.#watch(response);

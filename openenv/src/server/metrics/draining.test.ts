@@ -10,7 +10,7 @@ test("what a server refuses because it drains is counted, and that it drains is 
   const scrape = async () => {
     const text = await (await fetchAsOperator(`${server.url}/metrics`)).text();
     const read = (series: string) => Number(new RegExp(`^${series}.*} (\\S+)$`, "m").exec(text)?.[1]);
-    return [read("openenv_draining"), read('openenv_refusals_total.*reason="draining"')];
+    return [read("openenv_draining"), read('openenv_rejections_total.*reason="draining"')];
   };
   const socket = await open(server);
   await socket.ask({ type: "reset", data: {} });

@@ -1,7 +1,7 @@
 import type { WireCode } from "../../protocol/messages.js";
 import { boundary } from "../../session/statistics/histogram.js";
-import { REFUSAL_REASONS } from "../../session/statistics/statistics.js";
-import type { FleetReport, HistogramReport, WorkerReport } from "../../session/statistics/worker-report.js";
+import { REJECTION_REASONS } from "../../session/statistics/statistics.js";
+import type { ClusterReport, HistogramReport, WorkerReport } from "../../session/statistics/worker-report.js";
 import { packageVersion } from "../../util/package-version.js";
 import type { ServerContext } from "../context.js";
 
@@ -28,7 +28,7 @@ const FAULTS: Readonly<Record<WireCode, "client" | "server" | "capacity">> = {
   FORBIDDEN: "client",
   EXECUTION_ERROR: "server",
   TIMEOUT: "server",
-  HOST_LOST: "server",
+  ISOLATE_LOST: "server",
   FACTORY_ERROR: "server",
   CAPACITY_REACHED: "capacity",
 };
@@ -53,10 +53,10 @@ export const METRICS = {
     histogram: ({ session_wait }) => session_wait,
   },
   openenv_queue_size: { type: "gauge", help: "Peers that may wait.", value: ({ queue_size }) => queue_size },
-  openenv_refusals_total: {
+  openenv_rejections_total: {
     type: "counter",
     help: "Sessions and connections that were refused, by reason.",
-    series: ({ refusals }) => REFUSAL_REASONS.map((reason) => [{ reason }, refusals[reason] ?? 0]),
+    series: ({ rejections }) => REJECTION_REASONS.map((reason) => [{ reason }, rejections[reason] ?? 0]),
   },
   openenv_draining: {
     type: "gauge",
@@ -114,7 +114,10 @@ const FIRST_LE_MS = 2 ** -6;
 const LAST_LE_MS = 2 ** 19;
 
 /** The text format 0.0.4 of Prometheus. */
-export function renderMetrics({ reports, restarts }: FleetReport, { runtime }: Pick<ServerContext, "runtime">): string {
+export function renderMetrics(
+  { reports, restarts }: ClusterReport,
+  { runtime }: Pick<ServerContext, "runtime">,
+): string {
   const { contract } = runtime.definition;
   const ofAll: Record<string, string> = {
     openenv_info: sample(

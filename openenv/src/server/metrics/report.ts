@@ -9,11 +9,11 @@ import { cpuSeconds, openDescriptors } from "./gauge.js";
 const ACTIVE_MS = 1_000;
 
 export async function makeReport(context: ServerContext, query: SessionQuery): Promise<WorkerReport> {
-  const { runtime, sessions, descriptors, fleet } = context;
+  const { runtime, sessions, descriptors, cluster } = context;
   const { statistics } = runtime;
-  const number = fleet?.number ?? 0;
+  const number = cluster?.number ?? 0;
   const { latency, ...gauges } = context.gauge.read();
-  const { active, unclaimed, max, waiting, places } = sessions.load();
+  const { active, unclaimed, max, waiting, queueSize } = sessions.load();
   return {
     worker: {
       worker: number,
@@ -31,7 +31,7 @@ export async function makeReport(context: ServerContext, query: SessionQuery): P
       descriptors: await openDescriptors(),
       max_descriptors: Number.isFinite(descriptors.limit) ? descriptors.limit : null,
     },
-    queue_size: places,
+    queue_size: queueSize,
     draining: context.draining,
     paused: sessions.paused,
     opened: statistics.sessions,
@@ -43,7 +43,7 @@ export async function makeReport(context: ServerContext, query: SessionQuery): P
     loop_lag: read(context.gauge.lag),
     recent_latency: latency,
     errors: statistics.errors,
-    refusals: statistics.refusals,
+    rejections: statistics.rejections,
     recent_errors: statistics.recentErrors().map((error) => ({ ...error, worker: number })),
     stepping: sessions.stepping(performance.now() - ACTIVE_MS),
     ...pickSessions(query.limit === 0 ? [] : sessions.views(), query, Date.now() / 1000),

@@ -22,7 +22,7 @@ async function scrape({ url }: RunningServer): Promise<Map<string, number>> {
   );
 }
 
-const refusals = (reason: string) => `openenv_refusals_total{reason="${reason}"}`;
+const refusals = (reason: string) => `openenv_rejections_total{reason="${reason}"}`;
 
 /** Steps that take `amount` milliseconds of the processor. */
 const busy = {

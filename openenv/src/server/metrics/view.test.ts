@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { fetchAsOperator, WITH_OPERATOR } from "../../../test-support/operator.js";
 import { useServers, waitFor } from "../../../test-support/servers/servers.js";
 import type { ServerView } from "../../protocol/web.js";
-import { REFUSAL_REASONS } from "../../session/statistics/statistics.js";
+import { REJECTION_REASONS } from "../../session/statistics/statistics.js";
 import { STATUS } from "../http/respond.js";
 import type { RunningServer } from "../types.js";
 import { METRICS } from "./metrics.js";
@@ -259,8 +259,8 @@ describe("GET /metrics", () => {
     const text = await (await fetchAsOperator(`${server.url}/metrics`)).text();
     const codes = [...text.matchAll(/^openenv_errors_total\{worker="0",code="(\w+)",fault="\w+"\} 0$/gm)];
     expect(codes.map(([, code]) => code).sort()).toEqual(Object.keys(STATUS).sort());
-    const reasons = [...text.matchAll(/^openenv_refusals_total\{worker="0",reason="(\w+)"\} 0$/gm)];
-    expect(reasons.map(([, reason]) => reason)).toEqual([...REFUSAL_REASONS]);
+    const reasons = [...text.matchAll(/^openenv_rejections_total\{worker="0",reason="(\w+)"\} 0$/gm)];
+    expect(reasons.map(([, reason]) => reason)).toEqual([...REJECTION_REASONS]);
     for (const [name, { type }] of Object.entries(METRICS)) {
       if (type === "histogram") expect(text).toMatch(new RegExp(`^${name}_count\\{worker="0"\\} 0$`, "m"));
     }

@@ -1,23 +1,23 @@
 import type { ErrorData } from "../../protocol/messages.js";
 import type { SessionQuery } from "../../protocol/session-query.js";
-import { MAX_TOLD_ERRORS, type ServerView } from "../../protocol/web.js";
+import { MAX_REPORTED_ERRORS, type ServerView } from "../../protocol/web.js";
 import { totalCapacity } from "../../session/registry/capacity.js";
 import { addCounts, percentile } from "../../session/statistics/histogram.js";
 import { sortSessions } from "../../session/statistics/pick-sessions.js";
-import type { FleetReport, WorkerReport } from "../../session/statistics/worker-report.js";
+import type { ClusterReport, WorkerReport } from "../../session/statistics/worker-report.js";
 import { packageVersion } from "../../util/package-version.js";
 import type { ServerContext } from "../context.js";
 import { makeReport } from "./report.js";
 
 /** Asks every worker; one that does not answer is among the silent ones. */
-export async function askAll(context: ServerContext, query: SessionQuery): Promise<FleetReport> {
-  if (context.fleet !== undefined) return context.fleet.reports(query);
+export async function askAll(context: ServerContext, query: SessionQuery): Promise<ClusterReport> {
+  if (context.cluster !== undefined) return context.cluster.reports(query);
   return { reports: [await makeReport(context, query)], silent: [], restarts: 0, lost: [] };
 }
 
 /** The body of `GET /web/server`. */
 export function renderView(
-  { reports, silent, restarts, lost }: FleetReport,
+  { reports, silent, restarts, lost }: ClusterReport,
   context: ServerContext,
   query: SessionQuery,
 ): ServerView {
@@ -45,7 +45,7 @@ export function renderView(
     steps_per_second: sum(({ worker }) => worker.steps_per_second),
     latency_ms: p50 === null || p99 === null ? null : { p50, p99 },
     errors: sumErrors(reports),
-    recent_errors: recent.sort((a, b) => b.at - a.at).slice(0, MAX_TOLD_ERRORS),
+    recent_errors: recent.sort((a, b) => b.at - a.at).slice(0, MAX_REPORTED_ERRORS),
     workers,
     silent_workers: silent.sort((a, b) => a.worker - b.worker),
     restarts,

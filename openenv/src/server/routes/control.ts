@@ -1,11 +1,11 @@
 import type { JsonObject, ObservationData, ServerMessage } from "../../protocol/messages.js";
-import type { CallOptions } from "../../session/calls/call.js";
+import type { SessionCallOptions } from "../../session/calls/call.js";
 import type { Session } from "../../session/session.js";
 import { readBody } from "../http/body.js";
 import { BodyFields } from "../http/fields.js";
 import { findSession, knownSession, markSession, namedSession } from "../http/http-session.js";
 import { sendFailure, sendInvalid, sendJson } from "../http/respond.js";
-import { type Exchange, type Handler, type Route, withBody } from "../http/router.js";
+import { type Handler, type RequestContext, type Route, withBody } from "../http/router.js";
 
 /** `/reset`, `/step` and `/state`: stateful when a session is named, else each with an environment of its own. */
 export const CONTROL_ROUTES: Record<string, Route> = {
@@ -14,104 +14,104 @@ export const CONTROL_ROUTES: Record<string, Route> = {
   "/state": { GET: atOwner(state) },
 };
 
-function reset(exchange: Exchange): Promise<void> {
-  return withBody(exchange, async (body = {}, text) => {
-    const { sessions, runtime } = exchange.context;
-    const known = knownSession(exchange);
+function reset(ctx: RequestContext): Promise<void> {
+  return withBody(ctx, async (body = {}, text) => {
+    const { sessions, runtime } = ctx.context;
+    const known = knownSession(ctx);
     // What is wrong with the request is reported before another session is ended to make room.
     const checked = runtime.validator.reset(body);
     if (!checked.ok) {
-      if (known !== undefined) markSession(exchange, known);
+      if (known !== undefined) markSession(ctx, known);
       const issues = checked.issues.map((issue) => ({ ...issue, loc: ["body", ...issue.loc] }));
-      return sendInvalid(exchange, issues, known);
+      return sendInvalid(ctx, issues, known);
     }
     const message = { type: "reset", input: checked.value } as const;
-    if (known !== undefined) return send(exchange, known, await known.call(message, cancelledWith(exchange)));
-    if (forwardToRoom(exchange, text)) return;
+    if (known !== undefined) return send(ctx, known, await known.call(message, cancelledWith(ctx)));
+    if (forwardToRoom(ctx, text)) return;
     const session = await sessions.openIfRoom();
     if (session === null) {
-      return withThrowaway(exchange, (own) => {
-        runtime.statistics.countRefusal("http_reset");
+      return withEphemeralSession(ctx, (own) => {
+        runtime.statistics.countRejection("http_reset");
         return own.call(message);
       });
     }
-    const reply = await session.call(message, cancelledWith(exchange));
-    if (reply.type === "error" || exchange.response.closed) sessions.end(session, "its first reset failed");
+    const reply = await session.call(message, cancelledWith(ctx));
+    if (reply.type === "error" || ctx.response.closed) sessions.end(session, "its first reset failed");
     else sessions.markUnclaimed(session);
-    send(exchange, reply.type === "error" ? null : session, reply);
+    send(ctx, reply.type === "error" ? null : session, reply);
   });
 }
 
-function step(exchange: Exchange): Promise<void> {
-  return withBody(exchange, async (body) => {
+function step(ctx: RequestContext): Promise<void> {
+  return withBody(ctx, async (body) => {
     if (body === undefined) {
-      return sendInvalid(exchange, [{ type: "missing", loc: ["body"], msg: "Field required", input: null }]);
+      return sendInvalid(ctx, [{ type: "missing", loc: ["body"], msg: "Field required", input: null }]);
     }
     const fields = new BodyFields(body);
     const message = { type: "step", data: fields.object("action") } as const;
     const timeout = fields.optionalPositive("timeout_s");
     const timeoutMs = timeout === undefined ? undefined : timeout * 1000;
     const options = { timeoutMs, requestId: fields.optionalString("request_id", 255) };
-    if (fields.issues.length > 0) return sendInvalid(exchange, fields.issues);
-    const named = namedSession(exchange);
+    if (fields.issues.length > 0) return sendInvalid(ctx, fields.issues);
+    const named = namedSession(ctx);
     if (named !== undefined) {
-      const session = findSession(exchange, named);
-      return send(exchange, session, await session.call(message, { ...options, ...cancelledWith(exchange) }));
+      const session = findSession(ctx, named);
+      return send(ctx, session, await session.call(message, { ...options, ...cancelledWith(ctx) }));
     }
-    await withThrowaway(exchange, async (own) => {
+    await withEphemeralSession(ctx, async (own) => {
       const begun = await own.call({ type: "reset", data: {} }, options);
       return begun.type === "error" ? begun : own.call(message, options);
     });
   });
 }
 
-async function state(exchange: Exchange): Promise<void> {
-  const named = namedSession(exchange);
-  if (named === undefined) return withThrowaway(exchange, (own) => own.call({ type: "state" }));
-  const session = findSession(exchange, named);
-  send(exchange, session, await session.call({ type: "state" }, cancelledWith(exchange)));
+async function state(ctx: RequestContext): Promise<void> {
+  const named = namedSession(ctx);
+  if (named === undefined) return withEphemeralSession(ctx, (own) => own.call({ type: "state" }));
+  const session = findSession(ctx, named);
+  send(ctx, session, await session.call({ type: "state" }, cancelledWith(ctx)));
 }
 
 type MaybePromise<T> = T | Promise<T>;
 
 /** Uses an environment for this request alone; it ends with the answer, or when the client leaves before. */
-export async function withThrowaway(
-  exchange: Exchange,
+export async function withEphemeralSession(
+  ctx: RequestContext,
   use: (session: Session) => MaybePromise<ServerMessage>,
 ): Promise<void> {
-  const { sessions } = exchange.context;
-  const session = await sessions.openThrowaway();
+  const { sessions } = ctx.context;
+  const session = await sessions.openEphemeral();
   const end = (): void => sessions.end(session, "the request has ended");
-  if (exchange.response.closed) return end();
-  exchange.response.once("close", end);
-  send(exchange, null, await use(session));
+  if (ctx.response.closed) return end();
+  ctx.response.once("close", end);
+  send(ctx, null, await use(session));
 }
 
 /** A client that leaves cancels its call; the session stays. */
-export function cancelledWith({ response, arrivedAt }: Exchange): CallOptions {
-  return { arrivedAt, whenGone: (cancel) => response.once("close", cancel) };
+export function cancelledWith({ response, arrivedAt }: RequestContext): SessionCallOptions {
+  return { arrivedAt, onDisconnect: (cancel) => response.once("close", cancel) };
 }
 
 export function send(
-  exchange: Exchange,
+  ctx: RequestContext,
   session: Session | null,
   reply: ServerMessage,
   toBody: (data: ObservationData) => object = httpObservation,
 ): void {
-  const { response, context } = exchange;
-  markSession(exchange, session);
+  const { response, context } = ctx;
+  markSession(ctx, session);
   if (reply.type === "error") {
     const { errors } = reply.data;
-    if (errors === undefined) return sendFailure(exchange, reply.data, session ?? undefined);
-    const detail = errors.map((issue) => ({ ...issue, loc: bodyPath(exchange, issue.loc) }));
-    return sendInvalid(exchange, detail, session ?? undefined);
+    if (errors === undefined) return sendFailure(ctx, reply.data, session ?? undefined);
+    const detail = errors.map((issue) => ({ ...issue, loc: bodyPath(ctx, issue.loc) }));
+    return sendInvalid(ctx, detail, session ?? undefined);
   }
   const body = reply.type === "observation" ? toBody(reply.data) : reply.data;
   sendJson(response, 200, body, context.runtime.maxAnswerBytes);
 }
 
 /** Paths lead from the body on: `["body", "action", "amount"]`; a session names the data of a reset `data`. */
-function bodyPath({ path }: Exchange, loc: (string | number)[]): (string | number)[] {
+function bodyPath({ path }: RequestContext, loc: (string | number)[]): (string | number)[] {
   return path.endsWith("/step") ? ["body", "action", ...loc] : ["body", ...loc.slice(1)];
 }
 
@@ -127,20 +127,20 @@ function httpObservation({ observation, reward, done, metadata }: ObservationDat
 
 /** A session lives where it was opened: a request that names another server's is answered there. */
 export function atOwner(handler: Handler): Handler {
-  return async (exchange) => {
-    const { request, response, context } = exchange;
-    const named = context.fleet && namedSession(exchange);
-    const owner = named && context.fleet?.ownerOf(named.id);
-    if (owner === undefined) return handler(exchange);
-    const body = await readBody(exchange);
-    context.fleet?.forward(owner, { request, response, body: body.toString(), named: true });
+  return async (ctx) => {
+    const { request, response, context } = ctx;
+    const named = context.cluster && namedSession(ctx);
+    const owner = named && context.cluster?.ownerOf(named.id);
+    if (owner === undefined) return handler(ctx);
+    const body = await readBody(ctx);
+    context.cluster?.forward(owner, { request, response, body: body.toString(), named: true });
   };
 }
 
-/** True when another server of the fleet, which has room for a session, answers instead; `body` is what the client sent. */
-export function forwardToRoom({ request, response, context, forwarded }: Exchange, body: string): boolean {
-  const roomier = forwarded ? undefined : context.fleet?.withRoom();
+/** True when another server of the cluster, which has room for a session, answers instead; `body` is what the client sent. */
+export function forwardToRoom({ request, response, context, forwarded }: RequestContext, body: string): boolean {
+  const roomier = forwarded ? undefined : context.cluster?.withRoom();
   if (roomier === undefined) return false;
-  context.fleet?.forward(roomier, { request, response, body, named: false });
+  context.cluster?.forward(roomier, { request, response, body, named: false });
   return true;
 }

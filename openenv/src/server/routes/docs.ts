@@ -1,5 +1,5 @@
 import { sendJson, sendText } from "../http/respond.js";
-import type { Exchange, Handler, Route } from "../http/router.js";
+import type { Handler, RequestContext, Route } from "../http/router.js";
 import { type ApiParts, renderOpenApi } from "./docs/openapi.js";
 import type { OpenApi } from "./docs/page.js";
 import { frameAncestors } from "./web/headers.js";
@@ -16,11 +16,11 @@ export const DOCS_ROUTES: Record<string, Route> = {
   "/docs/docs.js": { GET: docsScript },
 };
 
-function openApi({ response, context }: Exchange): void {
+function openApi({ response, context }: RequestContext): void {
   sendJson(response, 200, renderOpenApi(partsOf(context)));
 }
 
-function partsOf({ runtime, web }: Exchange["context"]): ApiParts {
+function partsOf({ runtime, web }: RequestContext["context"]): ApiParts {
   const { mode, definition } = runtime;
   const { contract } = definition;
   return { mode, name: contract.name, schemas: contract.schemas(), web: web !== undefined };
@@ -40,12 +40,12 @@ function page(sends: boolean): Handler {
   };
 }
 
-async function docsStyle({ response }: Exchange): Promise<void> {
+async function docsStyle({ response }: RequestContext): Promise<void> {
   const { DOCS_CSS } = await import("./docs/style.js");
   sendText(response, 200, { type: "text/css; charset=utf-8", text: DOCS_CSS });
 }
 
-async function docsScript({ response }: Exchange): Promise<void> {
+async function docsScript({ response }: RequestContext): Promise<void> {
   const { DOCS_SCRIPT } = await import("./docs/script.js");
   sendText(response, 200, { type: "text/javascript; charset=utf-8", text: DOCS_SCRIPT });
 }

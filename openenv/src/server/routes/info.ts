@@ -4,7 +4,7 @@ import { DEFAULT_SESSION_QUERY } from "../../protocol/session-query.js";
 import type { ServerContext } from "../context.js";
 import { forOperators } from "../http/operator.js";
 import { sendJson, sendText } from "../http/respond.js";
-import type { Exchange, Route } from "../http/router.js";
+import type { RequestContext, Route } from "../http/router.js";
 import { renderMetadata } from "./metadata.js";
 
 /** What a server tells about itself. */
@@ -15,7 +15,7 @@ export const INFO_ROUTES: Record<string, Route> = {
   "/metrics": { GET: forOperators(metrics) },
 };
 
-function health({ request, response, context }: Exchange): void {
+function health({ request, response, context }: RequestContext): void {
   const isAway = context.draining || context.sessions.paused;
   const status = isMisdirected(request, context) ? 421 : isAway ? 503 : 200;
   const body: HealthBody = { status: status === 200 ? "healthy" : "unhealthy" };
@@ -28,17 +28,17 @@ function isMisdirected({ headers }: IncomingMessage, { deployment }: ServerConte
   return asked !== undefined && asked !== deployment;
 }
 
-async function metadata({ response, context }: Exchange): Promise<void> {
+async function metadata({ response, context }: RequestContext): Promise<void> {
   sendJson(response, 200, await renderMetadata(context.runtime.definition));
 }
 
-function schema({ response, context }: Exchange): void {
+function schema({ response, context }: RequestContext): void {
   sendJson(response, 200, context.runtime.definition.contract.schemas());
 }
 
 const NO_SESSIONS = { ...DEFAULT_SESSION_QUERY, limit: 0 };
 
-async function metrics({ response, context }: Exchange): Promise<void> {
+async function metrics({ response, context }: RequestContext): Promise<void> {
   const [{ askAll }, { renderMetrics }] = await Promise.all([
     import("../metrics/view.js"),
     import("../metrics/metrics.js"),

@@ -4,12 +4,12 @@ import { SESSION_HEADER } from "../../protocol/http.js";
 import { RPC_ERRORS, RpcError, type RpcResponse, rpcFailure } from "../../protocol/jsonrpc.js";
 import { answerRpc, renderRpc } from "../../session/messages/rpc.js";
 import { isObject } from "../../util/is-object.js";
-import type { McpDoor, ServerContext } from "../context.js";
+import type { McpEndpoint, ServerContext } from "../context.js";
 import { readBody } from "../http/body.js";
 import { namedSession } from "../http/http-session.js";
 import { inTurn } from "../http/pipeline.js";
 import { sendStatus, sendText } from "../http/respond.js";
-import type { Exchange, Route } from "../http/router.js";
+import type { RequestContext, Route } from "../http/router.js";
 import { forwardToRoom } from "./control.js";
 
 /**
@@ -18,55 +18,55 @@ import { forwardToRoom } from "./control.js";
  */
 export const MCP_ROUTES: Record<string, Route> = { "/mcp": { POST: post, GET: listen, DELETE: end } };
 
-async function post(exchange: Exchange): Promise<void> {
-  const bytes = await readBody(exchange);
-  if (!speaksMcp(exchange.request.headers)) return inTurn(exchange, () => answerPlainly(exchange, bytes.toString()));
-  if (forwardToOwner(exchange, mcpSession(exchange), bytes)) return;
-  const door = await doorOf(exchange.context);
-  await inTurn(exchange, () => door.handle({ ...pick(exchange), body: bytes.toString() }));
+async function post(ctx: RequestContext): Promise<void> {
+  const bytes = await readBody(ctx);
+  if (!speaksMcp(ctx.request.headers)) return inTurn(ctx, () => answerPlainly(ctx, bytes.toString()));
+  if (forwardToOwner(ctx, mcpSession(ctx), bytes)) return;
+  const endpoint = await endpointOf(ctx.context);
+  await inTurn(ctx, () => endpoint.handle({ ...pick(ctx), body: bytes.toString() }));
 }
 
-async function answerPlainly(exchange: Exchange, body: string): Promise<void> {
-  const { request, response, context } = exchange;
+async function answerPlainly(ctx: RequestContext, body: string): Promise<void> {
+  const { request, response, context } = ctx;
   const { runtime, sessions } = context;
   let value: unknown;
   try {
     value = parseJson(body, runtime.maxMessageItems);
   } catch (error) {
     const problem = new RpcError(RPC_ERRORS.parse, `Parse error: ${(error as Error).message}`);
-    return sendRpc(exchange, rpcFailure(null, problem));
+    return sendRpc(ctx, rpcFailure(null, problem));
   }
-  if (forwardToOwner(exchange, sessionOf(value), body)) return;
-  if (createsSession(value) && forwardToRoom(exchange, body)) return;
-  const orchestrator = context.rights.isOrchestrator(request.headers);
+  if (forwardToOwner(ctx, sessionOf(value), body)) return;
+  if (createsSession(value) && forwardToRoom(ctx, body)) return;
+  const orchestrator = context.authorization.isOrchestrator(request.headers);
   const whenGone = (giveUp: () => void): void => void response.once("close", giveUp);
-  const answer = await answerRpc(value, { runtime, sessions, orchestrator, whenGone });
+  const answer = await answerRpc(value, { runtime, sessions, orchestrator, onDisconnect: whenGone });
   // For balancers, which read headers.
   const created = createsSession(value) && "result" in answer ? sessionOf({ params: answer.result }) : "";
   if (created !== "") response.setHeader(SESSION_HEADER, created);
-  sendRpc(exchange, answer);
+  sendRpc(ctx, answer);
 }
 
 /** Status 200 always, and the content type of the request is not looked at. */
-function sendRpc({ response, context }: Exchange, answer: RpcResponse): void {
+function sendRpc({ response, context }: RequestContext, answer: RpcResponse): void {
   const text = renderRpc(answer, context.runtime.maxAnswerBytes);
   sendText(response, 200, { type: "application/json", text });
 }
 
 /** The stream of what a session has to tell. */
-async function listen(exchange: Exchange): Promise<void> {
-  if (!acceptsEvents(exchange.request.headers)) return sendStatus(exchange.response, 405, "POST");
-  await handleInSession(exchange);
+async function listen(ctx: RequestContext): Promise<void> {
+  if (!acceptsEvents(ctx.request.headers)) return sendStatus(ctx.response, 405, "POST");
+  await handleInSession(ctx);
 }
 
-async function end(exchange: Exchange): Promise<void> {
-  if (exchange.request.headers["mcp-session-id"] === undefined) return sendStatus(exchange.response, 405, "POST");
-  await handleInSession(exchange);
+async function end(ctx: RequestContext): Promise<void> {
+  if (ctx.request.headers["mcp-session-id"] === undefined) return sendStatus(ctx.response, 405, "POST");
+  await handleInSession(ctx);
 }
 
-async function handleInSession(exchange: Exchange): Promise<void> {
-  if (forwardToOwner(exchange, mcpSession(exchange), "")) return;
-  await (await doorOf(exchange.context)).handle(pick(exchange));
+async function handleInSession(ctx: RequestContext): Promise<void> {
+  if (forwardToOwner(ctx, mcpSession(ctx), "")) return;
+  await (await endpointOf(ctx.context)).handle(pick(ctx));
 }
 
 function speaksMcp(headers: IncomingHttpHeaders): boolean {
@@ -78,9 +78,9 @@ function acceptsEvents({ accept = "" }: IncomingHttpHeaders): boolean {
 }
 
 /** The SDK comes with the first client that needs it. A failure is not kept: the next one tries again. */
-function doorOf(context: ServerContext): Promise<McpDoor> {
-  context.mcp ??= import("../mcp/gateway.js")
-    .then(({ McpGateway }) => new McpGateway(context))
+function endpointOf(context: ServerContext): Promise<McpEndpoint> {
+  context.mcp ??= import("../mcp/streamable-http-handler.js")
+    .then(({ StreamableHttpHandler }) => new StreamableHttpHandler(context))
     .catch((error: unknown) => {
       context.mcp = undefined;
       throw error;
@@ -88,25 +88,33 @@ function doorOf(context: ServerContext): Promise<McpDoor> {
   return context.mcp;
 }
 
-function pick({ request, response, forwarded }: Exchange): Pick<Exchange, "request" | "response" | "forwarded"> {
+function pick({
+  request,
+  response,
+  forwarded,
+}: RequestContext): Pick<RequestContext, "request" | "response" | "forwarded"> {
   return { request, response, forwarded };
 }
 
-/** True when another server of the fleet has the session and answers. */
-function forwardToOwner({ request, response, context }: Exchange, session: string, body: string | Buffer): boolean {
-  const owner = session === "" ? undefined : context.fleet?.ownerOf(session);
+/** True when another server of the cluster has the session and answers. */
+function forwardToOwner(
+  { request, response, context }: RequestContext,
+  session: string,
+  body: string | Buffer,
+): boolean {
+  const owner = session === "" ? undefined : context.cluster?.ownerOf(session);
   if (owner === undefined) return false;
-  context.fleet?.forward(owner, { request, response, body: body.toString(), named: true });
+  context.cluster?.forward(owner, { request, response, body: body.toString(), named: true });
   return true;
 }
 
 /** The session that a client of real MCP names, in MCP's way or in ours; empty for none. */
-function mcpSession(exchange: Exchange): string {
-  const id = exchange.request.headers["mcp-session-id"];
-  return typeof id === "string" ? id : (namedSession(exchange)?.id ?? "");
+function mcpSession(ctx: RequestContext): string {
+  const id = ctx.request.headers["mcp-session-id"];
+  return typeof id === "string" ? id : (namedSession(ctx)?.id ?? "");
 }
 
-/** A plain request for a new session, which any server of the fleet can open. */
+/** A plain request for a new session, which any server of the cluster can open. */
 function createsSession(value: unknown): boolean {
   return isObject(value) && value["method"] === "openenv/session/create";
 }

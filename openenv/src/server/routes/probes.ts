@@ -1,6 +1,6 @@
 import type { LivenessBody, NotReadyReason, ReadinessBody } from "../../protocol/http.js";
 import { sendJson } from "../http/respond.js";
-import type { Exchange, Route } from "../http/router.js";
+import type { RequestContext, Route } from "../http/router.js";
 
 /** What an orchestrator asks: whether to restart the server, and whether to send it new sessions. */
 export const PROBE_ROUTES: Record<string, Route> = {
@@ -9,12 +9,12 @@ export const PROBE_ROUTES: Record<string, Route> = {
 };
 
 /** Every process that serves answers this in its event loop: when none does, no session of the server is served. */
-function live({ response }: Exchange): void {
+function live({ response }: RequestContext): void {
   sendJson(response, 200, { status: "alive" } satisfies LivenessBody);
 }
 
 /** `?exclude=full` leaves a reason out: a full server that loses its address also loses the HTTP sessions it has. */
-function ready({ request, response, context }: Exchange): void {
+function ready({ request, response, context }: RequestContext): void {
   const excluded = new URL(request.url ?? "/", "http://localhost").searchParams.getAll("exclude");
   const { draining, sessions } = context;
   const state: Record<NotReadyReason, boolean> = { draining, paused: sessions.paused, full: sessions.isFull };

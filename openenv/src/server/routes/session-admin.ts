@@ -1,7 +1,7 @@
 import type { PausedBody, SessionsBody } from "../../protocol/http.js";
 import { forOperators } from "../http/operator.js";
 import { sendFailure, sendJson } from "../http/respond.js";
-import type { Exchange, Handler, Route } from "../http/router.js";
+import type { Handler, RequestContext, Route } from "../http/router.js";
 
 /** What operators see of the sessions and do to them. */
 export const SESSION_ROUTES: Record<string, Route> = {
@@ -13,21 +13,21 @@ export const SESSION_ROUTES: Record<string, Route> = {
 /** `/sessions/{id}`. */
 export const SESSION_ROUTE: Route = { DELETE: forOperators(end) };
 
-async function list({ response, context }: Exchange): Promise<void> {
-  const sessions = await (context.fleet?.sessions() ?? context.sessions.list());
+async function list({ response, context }: RequestContext): Promise<void> {
+  const sessions = await (context.cluster?.sessions() ?? context.sessions.list());
   const body: SessionsBody = { capacity: context.sessions.capacity(), sessions };
   sendJson(response, 200, body);
 }
 
 /** Ends any session, whatever its client and its state. */
-function end(exchange: Exchange): void {
-  const { request, response, context, path } = exchange;
+function end(ctx: RequestContext): void {
+  const { request, response, context, path } = ctx;
   const id = path.slice("/sessions/".length);
-  const owner = context.fleet?.ownerOf(id);
-  if (owner !== undefined) return context.fleet?.forward(owner, { request, response, body: "", named: true });
+  const owner = context.cluster?.ownerOf(id);
+  if (owner !== undefined) return context.cluster?.forward(owner, { request, response, body: "", named: true });
   const session = context.sessions.byId(id);
   if (session === undefined) {
-    return sendFailure(exchange, { code: "SESSION_ERROR", message: `No session "${id.slice(0, 100)}" is open here.` });
+    return sendFailure(ctx, { code: "SESSION_ERROR", message: `No session "${id.slice(0, 100)}" is open here.` });
   }
   context.sessions.end(session, "ended by an operator");
   sendJson(response, 200, { session_id: id, closed: true });
@@ -36,8 +36,8 @@ function end(exchange: Exchange): void {
 /** In all workers: one address has one health. */
 function pause(paused: boolean): Handler {
   return async ({ response, context }) => {
-    if (context.fleet === undefined) context.sessions.pause(paused);
-    else await context.fleet.pause(paused);
+    if (context.cluster === undefined) context.sessions.pause(paused);
+    else await context.cluster.pause(paused);
     context.runtime.log.info({}, paused ? "an operator has paused the server" : "an operator has resumed the server");
     const body: PausedBody = { paused };
     sendJson(response, 200, body);

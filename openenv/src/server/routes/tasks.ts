@@ -3,7 +3,7 @@ import { askTasks } from "../../session/calls/ask-tasks.js";
 import { clip } from "../../util/text/clip.js";
 import { BodyFields } from "../http/fields.js";
 import { sendFailure, sendInvalid, sendJson } from "../http/respond.js";
-import { type Exchange, type Route, withBody } from "../http/router.js";
+import { type RequestContext, type Route, withBody } from "../http/router.js";
 
 /** `GET /list_environments`. */
 export const LIST_ROUTES: Record<string, Route> = {
@@ -21,67 +21,67 @@ export const TASK_ROUTES: Record<string, Route> = {
   task_range: { POST: taskRange },
 };
 
-async function splits(exchange: Exchange): Promise<void> {
-  await answer(exchange, "splits", [], (list) => list as object);
+async function splits(ctx: RequestContext): Promise<void> {
+  await answer(ctx, "splits", [], (list) => list as object);
 }
 
-function tasks(exchange: Exchange): Promise<void> {
-  return withFields(exchange, ["split"], (fields) => {
+function tasks(ctx: RequestContext): Promise<void> {
+  return withFields(ctx, ["split"], (fields) => {
     const split = fields.string("split");
-    const { name } = exchange.context.runtime.definition.contract;
-    return () => answer(exchange, "list", [split], (list) => ({ tasks: list, env_name: name }));
+    const { name } = ctx.context.runtime.definition.contract;
+    return () => answer(ctx, "list", [split], (list) => ({ tasks: list, env_name: name }));
   });
 }
 
-function numTasks(exchange: Exchange): Promise<void> {
-  return withFields(exchange, ["split"], (fields) => {
+function numTasks(ctx: RequestContext): Promise<void> {
+  return withFields(ctx, ["split"], (fields) => {
     const split = fields.string("split");
-    return () => answer(exchange, "count", [split], (count) => ({ num_tasks: count }));
+    return () => answer(ctx, "count", [split], (count) => ({ num_tasks: count }));
   });
 }
 
-function task(exchange: Exchange): Promise<void> {
-  return withFields(exchange, ["split", "index"], (fields) => {
+function task(ctx: RequestContext): Promise<void> {
+  return withFields(ctx, ["split", "index"], (fields) => {
     const split = fields.string("split");
     const index = fields.integer("index");
-    return () => answer(exchange, "get", [split, index], (found) => ({ task: found }));
+    return () => answer(ctx, "get", [split, index], (found) => ({ task: found }));
   });
 }
 
-function taskRange(exchange: Exchange): Promise<void> {
-  return withFields(exchange, ["split", "start", "stop"], (fields) => {
+function taskRange(ctx: RequestContext): Promise<void> {
+  return withFields(ctx, ["split", "start", "stop"], (fields) => {
     const split = fields.string("split");
     const start = fields.optionalInteger("start");
     const stop = fields.optionalInteger("stop");
-    return () => answer(exchange, "range", [split, start, stop], (list) => ({ tasks: list }));
+    return () => answer(ctx, "range", [split, start, stop], (list) => ({ tasks: list }));
   });
 }
 
 /** Reads the body's members, refuses what is wrong with them, then goes on. */
 function withFields(
-  exchange: Exchange,
+  ctx: RequestContext,
   known: string[],
   read: (fields: BodyFields) => () => Promise<void>,
 ): Promise<void> {
-  return withBody(exchange, async (body) => {
+  return withBody(ctx, async (body) => {
     if (body === undefined) {
-      return sendInvalid(exchange, [{ type: "missing", loc: ["body"], msg: "Field required", input: null }]);
+      return sendInvalid(ctx, [{ type: "missing", loc: ["body"], msg: "Field required", input: null }]);
     }
     const fields = new BodyFields(body);
     const proceed = read(fields);
     fields.only(...known);
-    if (fields.issues.length > 0) return sendInvalid(exchange, fields.issues);
+    if (fields.issues.length > 0) return sendInvalid(ctx, fields.issues);
     await proceed();
   });
 }
 
 async function answer<K extends keyof TaskProvider>(
-  exchange: Exchange,
+  ctx: RequestContext,
   method: K,
   args: Parameters<NonNullable<TaskProvider[K]>>,
   render: (value: unknown) => object,
 ): Promise<void> {
-  const { path, response, context } = exchange;
+  const { path, response, context } = ctx;
   const { name } = context.runtime.definition.contract;
   const asked = path.split("/")[1] ?? "";
   if (asked.toLowerCase() !== name.toLowerCase()) {
@@ -89,6 +89,6 @@ async function answer<K extends keyof TaskProvider>(
   }
   const found = await askTasks(context.runtime, method, args);
   if ("value" in found) return sendJson(response, 200, render(found.value), context.runtime.maxAnswerBytes);
-  if (found.status === 500) return sendFailure(exchange, { code: "EXECUTION_ERROR", message: found.message });
+  if (found.status === 500) return sendFailure(ctx, { code: "EXECUTION_ERROR", message: found.message });
   sendJson(response, found.status, { detail: found.message });
 }

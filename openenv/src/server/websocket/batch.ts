@@ -1,20 +1,20 @@
 import type { BatchReply } from "../../protocol/batch.js";
-import type { Opener } from "../../session/held-session.js";
-import type { Refusal } from "../../session/refusal.js";
+import type { SessionOpener } from "../../session/held-session.js";
+import type { Waiter } from "../../session/registry/session-queue.js";
 import type { Sessions } from "../../session/registry/sessions.js";
-import type { Applicant } from "../../session/registry/waiting-line.js";
 import type { Session } from "../../session/session.js";
+import type { SessionRejectedError } from "../../session/session-rejected-error.js";
 import { isThenable } from "../../util/async/thenable.js";
 
 /** None of them can be named: nobody else may end them anyway. */
-const OPENER: Opener = { client: "batch", orchestrator: false };
+const OPENER: SessionOpener = { client: "batch", orchestrator: false };
 
 /** The sessions of one socket with the extension `batch`: each has a slot, and all end with the socket. */
 export class Batch {
   readonly #sessions: Sessions;
   readonly #open = new Map<number, Session>();
   /** Those that wait for a session. */
-  readonly #waiting = new Set<Applicant>();
+  readonly #waiting = new Set<Waiter>();
   #next = 0;
   #ended = false;
 
@@ -28,8 +28,8 @@ export class Batch {
 
   /** Opens one session, or says why not. Never throws or rejects. */
   open(): BatchReply | Promise<BatchReply> {
-    const applicant: Applicant = {};
-    const refused = (refusal: Refusal): BatchReply => {
+    const applicant: Waiter = {};
+    const refused = (refusal: SessionRejectedError): BatchReply => {
       this.#waiting.delete(applicant);
       return { type: "error", data: refusal.data };
     };
@@ -42,7 +42,7 @@ export class Batch {
         return this.#adopt(session);
       }, refused);
     } catch (refusal) {
-      return refused(refusal as Refusal);
+      return refused(refusal as SessionRejectedError);
     }
   }
 

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { openAll, RESET, startFleet, step, until } from "../../../test-support/servers/fleet.js";
+import { openAll, RESET, startCluster, step, until } from "../../../test-support/servers/cluster.js";
 import {
   type Flood,
   flood,
@@ -28,7 +28,7 @@ function* manyRequests(): Generator<string> {
 test.skipIf(!existsSync("/proc/self/status"))(
   "stays below the ceiling of memory while unfinished, one-byte, pipelined, untaken and costly messages come at once, and closes no session that takes no part",
   async () => {
-    await using server = await startFleet({ MAX_CONCURRENT_ENVS: "400" });
+    await using server = await startCluster({ MAX_CONCURRENT_ENVS: "400" });
     const bystanders = await openAll(server.url, BYSTANDERS);
     const pid = bystanders[0]?.pid as number;
     const stepAll = async (): Promise<unknown[]> => {

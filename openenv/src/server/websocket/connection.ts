@@ -1,13 +1,13 @@
 import { WebSocket } from "ws";
 import { CLOSE_CODES, type Extension } from "../../protocol/messages.js";
-import type { Refusal } from "../../session/refusal.js";
 import type { Registry } from "../../session/registry/registry.js";
 import type { Sessions } from "../../session/registry/sessions.js";
 import type { Session } from "../../session/session.js";
+import type { SessionRejectedError } from "../../session/session-rejected-error.js";
 import { isThenable } from "../../util/async/thenable.js";
 import { Batch } from "./batch.js";
 import { Inflow, type InflowParts } from "./flow/inflow.js";
-import type { Conversation, SocketProtocol } from "./protocol.js";
+import type { ConnectionContext, SocketProtocol } from "./protocol.js";
 
 const SHUTTING_DOWN = "the server is shutting down";
 
@@ -22,7 +22,7 @@ export interface ConnectionParts extends InflowParts {
  * One socket: its frames are answered one at a time, in order. It has a session of its own, is attached to a named one,
  * or carries a batch of sessions.
  */
-export class Connection extends Inflow implements Conversation {
+export class Connection extends Inflow implements ConnectionContext {
   /** Set from {@link start} on, while frames are answered. */
   session!: Session;
   batch: Batch | undefined;
@@ -37,7 +37,7 @@ export class Connection extends Inflow implements Conversation {
   readonly #protocol: SocketProtocol;
   readonly #sessions: Sessions;
   #owns = true;
-  #goingAway = false;
+  #draining = false;
 
   constructor(parts: ConnectionParts) {
     super(parts);
@@ -68,10 +68,10 @@ export class Connection extends Inflow implements Conversation {
           ? sessions.open(this, { client, orchestrator: this.orchestrator })
           : sessions.named.findUnattached(sessionId);
       if (!isThenable(opened)) return this.#adopt(opened);
-      const refuse = (error: Refusal): void => this.#refuse(error);
+      const refuse = (error: SessionRejectedError): void => this.#reject(error);
       opened.then((session) => this.#adopt(session), refuse);
     } catch (error) {
-      this.#refuse(error as Refusal);
+      this.#reject(error as SessionRejectedError);
     }
   }
 
@@ -86,7 +86,7 @@ export class Connection extends Inflow implements Conversation {
     this.forget();
     if (this.ended) return;
     this.ended = true;
-    const why = this.#goingAway ? SHUTTING_DOWN : reason;
+    const why = this.#draining ? SHUTTING_DOWN : reason;
     if (this.batch !== undefined) this.batch.end(why);
     else if (this.session === undefined) this.#sessions.leave(this);
     else if (this.#owns) this.#sessions.end(this.session, why);
@@ -94,17 +94,17 @@ export class Connection extends Inflow implements Conversation {
   }
 
   /** The server stops: closes as soon as the answer in flight is out. */
-  goAway(): void {
-    this.#goingAway = true;
+  drain(): void {
+    this.#draining = true;
     // One that waits for its session has nothing in flight.
     const isIdle = (!this.blocked && !this.scheduled) || (this.session === undefined && this.batch === undefined);
     if (isIdle) this.ws.close(CLOSE_CODES.restart, SHUTTING_DOWN);
   }
 
-  #refuse(refusal: Refusal): void {
+  #reject(refusal: SessionRejectedError): void {
     this.ended = true;
     this.answered = true;
-    this.send(this.#protocol.refuse(refusal));
+    this.send(this.#protocol.reject(refusal));
     this.ws.close(CLOSE_CODES.normal);
   }
 
@@ -148,7 +148,7 @@ export class Connection extends Inflow implements Conversation {
   }
 
   protected idle(): void {
-    if (this.#goingAway) this.goAway();
+    if (this.#draining) this.drain();
   }
 
   #endByPeer(): void {
@@ -161,7 +161,7 @@ export class Connection extends Inflow implements Conversation {
 export class SessionSocket extends WebSocket {
   connection!: Connection;
   group!: Registry<SessionSocket>;
-  slot = -1;
+  index = -1;
 
   listen(): void {
     this.on("message", onMessage);

@@ -2,20 +2,20 @@ import { existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { openDescriptors } from "../../../test-support/commands/processes.js";
-import { type Fleet, openAll, RESET, startFleet, step, until } from "../../../test-support/servers/fleet.js";
+import { openAll, RESET, startCluster, step, type TestCluster, until } from "../../../test-support/servers/cluster.js";
 import { openRawPeer } from "../../../test-support/sockets/raw-peer.js";
 import { openTestSocket } from "../../../test-support/sockets/socket.js";
 
-const isIdle = async (server: Fleet): Promise<boolean> => (await server.capacity()).active_sessions === 0;
+const isIdle = async (server: TestCluster): Promise<boolean> => (await server.capacity()).active_sessions === 0;
 
 /** What the process counts: environments made and closed, steps done. */
-async function counts({ url }: Fleet): Promise<Record<string, number>> {
+async function counts({ url }: TestCluster): Promise<Record<string, number>> {
   await using socket = await openTestSocket(`${url}/ws`);
   const { data } = await socket.ask(RESET);
   return (data as { observation: Record<string, number> }).observation;
 }
 
-function linesOf(server: Fleet): Record<string, unknown>[] {
+function linesOf(server: TestCluster): Record<string, unknown>[] {
   // The last part has no end yet.
   const whole = server.command.stderr.split("\n").slice(0, -1);
   const lines = whole.filter((line) => line.startsWith("{"));
@@ -24,7 +24,7 @@ function linesOf(server: Fleet): Record<string, unknown>[] {
 
 describe.skipIf(!existsSync("/proc/self/fd"))("a server whose peers fail", () => {
   test("frees slots, descriptors and environments of 1,000 sockets that break in the middle of a step", async () => {
-    await using server = await startFleet({ MAX_CONCURRENT_ENVS: "100" });
+    await using server = await startCluster({ MAX_CONCURRENT_ENVS: "100" });
     const pid = server.command.process.pid as number;
     await counts(server);
     await until(() => isIdle(server));
@@ -46,7 +46,7 @@ describe.skipIf(!existsSync("/proc/self/fd"))("a server whose peers fail", () =>
   }, 180_000);
 
   test("frees the slot and closes the socket of a peer that is gone without a word", async () => {
-    await using server = await startFleet({ PING_INTERVAL: "2" });
+    await using server = await startCluster({ PING_INTERVAL: "2" });
     const pid = server.command.process.pid as number;
     await using alive = await openTestSocket(`${server.url}/ws`);
     await alive.ask(RESET);
@@ -63,7 +63,7 @@ describe.skipIf(!existsSync("/proc/self/fd"))("a server whose peers fail", () =>
   }, 60_000);
 
   test("keeps little for a peer that does not read its answers, and then closes it", async () => {
-    await using server = await startFleet({ PING_INTERVAL: "2" });
+    await using server = await startCluster({ PING_INTERVAL: "2" });
     const peer = await openRawPeer(server.url);
     const closed = new Promise((resolve) => peer.socket.once("close", resolve));
     peer.send(RESET, ...Array(400).fill(step(16)));
@@ -77,7 +77,7 @@ describe.skipIf(!existsSync("/proc/self/fd"))("a server whose peers fail", () =>
   }, 60_000);
 
   test("lets a peer read as slowly as it likes, as long as it reads", async () => {
-    await using server = await startFleet({ PING_INTERVAL: "2" });
+    await using server = await startCluster({ PING_INTERVAL: "2" });
     const since = performance.now();
     const peer = await openRawPeer(server.url);
     peer.send(RESET, ...Array(40).fill(step(16)), { type: "close" });

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import { type Fleet, openAll, RESET, startFleet, step, until } from "../../../test-support/servers/fleet.js";
+import { openAll, RESET, startCluster, step, type TestCluster, until } from "../../../test-support/servers/cluster.js";
 import {
   type Flood,
   flood,
@@ -10,7 +10,7 @@ import {
   sendUnfinishedBodies,
 } from "../../../test-support/sockets/attacks.js";
 import { renderCostly } from "../../../test-support/sockets/costly-messages.js";
-import { OPCODE } from "../../bench/frames.js";
+import { OPCODE } from "../../bench/ws-codec.js";
 
 const MB = 1024 * 1024;
 const ONE_BYTE = Buffer.from("1");
@@ -40,7 +40,7 @@ async function stepAll(sessions: Sessions, steps: number): Promise<number> {
   return (await Promise.all(counts)).reduce((sum, count) => sum + count, 0);
 }
 
-const lossesOf = ({ command }: Fleet): string[] =>
+const lossesOf = ({ command }: TestCluster): string[] =>
   command.stderr.split("\n").filter((line) => /worker hangs|worker was lost|heap/.test(line));
 
 async function closeAll(sessions: Sessions): Promise<void> {
@@ -49,7 +49,7 @@ async function closeAll(sessions: Sessions): Promise<void> {
 
 describe.skipIf(!existsSync("/proc/self/status"))("a server that is flooded", () => {
   test("answers 20 other sessions while 600,000 one-byte frames wait behind a slow step, and loses no worker", async () => {
-    await using server = await startFleet({ WORKERS: "2", WORKER_TIMEOUT: "4", MAX_CONCURRENT_ENVS: "50" });
+    await using server = await startCluster({ WORKERS: "2", WORKER_TIMEOUT: "4", MAX_CONCURRENT_ENVS: "50" });
     const bystanders = await openAll(server.url, BYSTANDERS);
     const floods: Flood[] = [];
     // One for each worker, whichever takes it.
@@ -68,7 +68,7 @@ describe.skipIf(!existsSync("/proc/self/status"))("a server that is flooded", ()
   }, 60_000);
 
   test("answers 30,000 steps that were sent behind a slow one, each in its place", async () => {
-    await using server = await startFleet({});
+    await using server = await startCluster({});
     const counts: number[] = [];
     const onAnswer = (answer: Buffer): void => {
       counts.push((JSON.parse(String(answer)) as { data: { observation: { count: number } } }).data.observation.count);
@@ -86,7 +86,7 @@ describe.skipIf(!existsSync("/proc/self/status"))("a server that is flooded", ()
   ])(
     "serves a peer that waits for each answer while 30 others pipeline %s",
     async (_, { message, ...how }) => {
-      await using server = await startFleet({ MAX_CONCURRENT_ENVS: "300" });
+      await using server = await startCluster({ MAX_CONCURRENT_ENVS: "300" });
       const bystanders = await openAll(server.url, 1);
       const payload = Buffer.from(JSON.stringify(message));
       const floods: Flood[] = [];
@@ -108,7 +108,7 @@ describe.skipIf(!existsSync("/proc/self/status"))("a server that is flooded", ()
   ])(
     "reads little of %s behind a step that does not end",
     async (_, { peers, ...how }) => {
-      await using server = await startFleet({ ...SMALL_HEAP, MAX_CONCURRENT_ENVS: "50" });
+      await using server = await startCluster({ ...SMALL_HEAP, MAX_CONCURRENT_ENVS: "50" });
       const bystanders = await openAll(server.url, BYSTANDERS);
       const pid = bystanders[0]?.pid as number;
       const before = [RESET, step(15)];
@@ -130,7 +130,7 @@ describe.skipIf(!existsSync("/proc/self/status"))("a server that is flooded", ()
   );
 
   test("answers 20 other sessions while 12 bodies of 164,000 objects that were completed at once are handled, and loses no worker", async () => {
-    await using server = await startFleet({ WORKER_TIMEOUT: "8", MAX_CONCURRENT_ENVS: "50" });
+    await using server = await startCluster({ WORKER_TIMEOUT: "8", MAX_CONCURRENT_ENVS: "50" });
     const bystanders = await openAll(server.url, BYSTANDERS);
     const body = Buffer.from(
       `{"action":{"amount":1,"any":${renderCostly("objects with different keys", { items: 987_000, bytes: 15 * MB })}}}`,
@@ -158,7 +158,7 @@ describe.skipIf(!existsSync("/proc/self/status"))("a server that is flooded", ()
   }, 120_000);
 
   test("stays below its ceiling with 90 unfinished frames of 15 MB, and closes those that make no progress", async () => {
-    await using server = await startFleet({ MAX_CONCURRENT_ENVS: "120" });
+    await using server = await startCluster({ MAX_CONCURRENT_ENVS: "120" });
     const bystanders = await openAll(server.url, BYSTANDERS);
     const pid = bystanders[0]?.pid as number;
     await using attack = await sendUnfinished(server.url, { peers: 90, bytes: 15 * MB });

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { useServers, waitFor } from "../../../test-support/servers/servers.js";
 import { openRawPeer } from "../../../test-support/sockets/raw-peer.js";
-import { createFrameReader, encodeFrame, OPCODE } from "../../bench/frames.js";
+import { createFrameReader, encodeFrame, OPCODE } from "../../bench/ws-codec.js";
 
 const { start } = useServers();
 

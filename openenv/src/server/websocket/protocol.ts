@@ -1,11 +1,11 @@
 import type { Extension } from "../../protocol/messages.js";
-import type { Refusal } from "../../session/refusal.js";
 import type { Session } from "../../session/session.js";
+import type { SessionRejectedError } from "../../session/session-rejected-error.js";
 import type { Batch } from "./batch.js";
-import type { Answer } from "./format.js";
+import type { EncodedReply } from "./encode-reply.js";
 
 /** What a protocol needs to know of the connection it answers on. */
-export interface Conversation {
+export interface ConnectionContext {
   /** Not to be asked for when there is a batch. */
   readonly session: Session;
   /** The sessions of a socket with the extension `batch`, which has none of its own. */
@@ -24,11 +24,11 @@ export interface SocketProtocol {
   /** Whose sessions these are, to operators. */
   readonly client: Session["client"];
   /** The answer to one text frame; null when the peer asked to close. Never throws or rejects. */
-  answer(conversation: Conversation, text: string): Answer | null | Promise<Answer | null>;
+  answer(conversation: ConnectionContext, text: string): EncodedReply | null | Promise<EncodedReply | null>;
   /** As `answer`, for a binary frame. */
-  binary(conversation: Conversation, data: Uint8Array): Answer | null | Promise<Answer | null>;
+  binary(conversation: ConnectionContext, data: Uint8Array): EncodedReply | null | Promise<EncodedReply | null>;
   /** Unsolicited: said right after the handshake, before the socket is closed. */
-  refuse(refusal: Refusal): string;
+  reject(refusal: SessionRejectedError): string;
   /** What a peer with the extension `view` is told while it waits for a session: 1 for the next, 0 for its turn. */
   queued?(place: number): string;
 }

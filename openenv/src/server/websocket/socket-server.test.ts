@@ -204,7 +204,7 @@ describe("foreign pages", () => {
 test("an upgrade that another server passed on is refused with 503 by one that is shutting down", async () => {
   const context = createContext(createRuntime(defineCounter().environment), { closing: true });
   const sockets = createSocketServer(context);
-  const server = createServer().on("upgrade", sockets.take).listen(0, "127.0.0.1");
+  const server = createServer().on("upgrade", sockets.acceptForwarded).listen(0, "127.0.0.1");
   await once(server, "listening");
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/ws`;
   await expect(openTestSocket(url)).rejects.toThrow(/503/);

@@ -5,18 +5,18 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { WebSocketServer } from "ws";
 import { CLOSE_CODES, EXTENSIONS, EXTENSIONS_KEY, type Extension } from "../../protocol/messages.js";
 import { VIEW_KEY } from "../../protocol/web.js";
-import { CLIENTS_ONLY, selectSubprotocol } from "../access/rights.js";
+import { CLIENTS_ONLY, selectSubprotocol } from "../access/authorization.js";
 import type { ServerContext } from "../context.js";
 import { Connection, SessionSocket } from "./connection.js";
 import { Heartbeat } from "./flow/heartbeat.js";
 import { UnfinishedFrames } from "./flow/unfinished-frames.js";
-import { createFrameProtocol } from "./frames.js";
 import type { SocketProtocol } from "./protocol.js";
-import { refuseUpgrade } from "./refuse-upgrade.js";
-import { createRpcProtocol } from "./rpc-frames.js";
+import { rejectUpgrade } from "./reject-upgrade.js";
+import { createRpcProtocol } from "./rpc-protocol.js";
+import { createSessionProtocol } from "./session-protocol.js";
 
 /** How long a close frame has to get out. */
-const FAREWELL_MS = 100;
+const CLOSE_TIMEOUT_MS = 100;
 /** A peer that takes none of its answers has as many ping intervals as this. */
 const STALLED_PINGS = 3;
 /**
@@ -31,33 +31,33 @@ const NO_DESCRIPTORS = "the server can hold no more connections: try again later
 export interface SocketServer {
   /** Takes an upgrade request, or refuses it with an HTTP status. */
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
-  /** Takes an upgrade that another server of the fleet has checked and passed on. */
-  take(request: IncomingMessage, socket: Duplex, head: Buffer): void;
+  /** Takes an upgrade that another server of the cluster has checked and passed on. */
+  acceptForwarded(request: IncomingMessage, socket: Duplex, head: Buffer): void;
   /** Tells every peer that the server stops, each when its answer in flight is out. */
-  goAway(): void;
+  drain(): void;
   /** Sockets that are still open. */
   readonly open: number;
   /** Closes what is left with a code, whatever is in flight; resolves when it is gone. */
-  cut(): Promise<void>;
+  terminate(): Promise<void>;
   close(): void;
 }
 
 /** Takes the WebSockets of one more path, which carry no frames of a session. */
 export interface SocketRoute {
   readonly path: string;
-  /** The id of the session that a request names: another server of the fleet may have it. */
+  /** The id of the session that a request names: another server of the cluster may have it. */
   sessionId(request: IncomingMessage): string | null;
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
   readonly open: number;
-  goAway(): void;
-  cut(): void;
+  drain(): void;
+  terminate(): void;
 }
 
 /** WebSocket `/ws` and `/mcp`, and what is `mounted`. */
 export function createSocketServer(context: ServerContext, mounted: readonly SocketRoute[] = []): SocketServer {
   const { runtime, sessions } = context;
   const protocols: Record<string, SocketProtocol> = {
-    "/ws": createFrameProtocol(runtime, sessions),
+    "/ws": createSessionProtocol(runtime, sessions),
     "/mcp": createRpcProtocol(runtime, sessions),
   };
   const heartbeat = new Heartbeat<SessionSocket>(context.pingIntervalMs);
@@ -85,7 +85,7 @@ export function createSocketServer(context: ServerContext, mounted: readonly Soc
 
   const open = (target: Target, { request, socket, head }: Upgrade): void => {
     if (context.descriptors.areShort(socket)) {
-      return refuseUpgrade(socket, "503 Service Unavailable", NO_DESCRIPTORS);
+      return rejectUpgrade(socket, "503 Service Unavailable", NO_DESCRIPTORS);
     }
     const { handler } = target;
     if ("upgrade" in handler) return handler.upgrade(request, socket, head);
@@ -95,7 +95,7 @@ export function createSocketServer(context: ServerContext, mounted: readonly Soc
   };
 
   const accept = (ws: SessionSocket, socket: Socket, { request, target, protocol }: Accepted): void => {
-    const orchestrator = context.rights.isOrchestrator(request.headers);
+    const orchestrator = context.authorization.isOrchestrator(request.headers);
     const connection = new Connection({ ws, socket, protocol, sessions, orchestrator, limits });
     connection.extensions = target.extensions;
     ws.connection = connection;
@@ -107,43 +107,44 @@ export function createSocketServer(context: ServerContext, mounted: readonly Soc
   return {
     upgrade(request, socket, head) {
       const target = find(request);
-      if (target === undefined) return refuseUpgrade(socket, "403 Forbidden", "no WebSocket here: use /ws or /mcp");
-      const objection = context.origins.objection(request.headers);
-      if (objection !== undefined) return refuseUpgrade(socket, "403 Forbidden", objection);
-      if (!context.rights.isClient(request.headers)) return refuseUpgrade(socket, "401 Unauthorized", CLIENTS_ONLY);
-      if (context.closing || (sessions.refusesNew && target.sessionId === null)) {
-        runtime.statistics.countRefusal("draining");
-        return refuseLate(socket);
+      if (target === undefined) return rejectUpgrade(socket, "403 Forbidden", "no WebSocket here: use /ws or /mcp");
+      const objection = context.origins.rejectionReason(request.headers);
+      if (objection !== undefined) return rejectUpgrade(socket, "403 Forbidden", objection);
+      if (!context.authorization.isClient(request.headers))
+        return rejectUpgrade(socket, "401 Unauthorized", CLIENTS_ONLY);
+      if (context.closing || (sessions.rejectsNew && target.sessionId === null)) {
+        runtime.statistics.countRejection("draining");
+        return rejectLate(socket);
       }
-      const { fleet } = context;
-      if (fleet !== undefined) {
-        const owner = target.sessionId === null ? undefined : fleet.ownerOf(target.sessionId);
-        const elsewhere = owner !== undefined || (target.sessionId === null && fleet.shouldPassOn());
-        if (elsewhere) return fleet.passOn({ request, socket, head }, owner);
+      const { cluster } = context;
+      if (cluster !== undefined) {
+        const owner = target.sessionId === null ? undefined : cluster.ownerOf(target.sessionId);
+        const elsewhere = owner !== undefined || (target.sessionId === null && cluster.shouldHandOff());
+        if (elsewhere) return cluster.handOff({ request, socket, head }, owner);
       }
       open(target, { request, socket, head });
     },
-    take(request, socket, head) {
+    acceptForwarded(request, socket, head) {
       const target = find(request);
-      if (target === undefined) return refuseUpgrade(socket, "403 Forbidden", "no WebSocket here: use /ws or /mcp");
+      if (target === undefined) return rejectUpgrade(socket, "403 Forbidden", "no WebSocket here: use /ws or /mcp");
       if (context.closing) {
-        runtime.statistics.countRefusal("draining");
-        return refuseLate(socket);
+        runtime.statistics.countRejection("draining");
+        return rejectLate(socket);
       }
       open(target, { request, socket, head });
     },
-    goAway() {
-      for (const ws of heartbeat.peers()) ws.connection.goAway();
-      for (const route of mounted) route.goAway();
+    drain() {
+      for (const ws of heartbeat.peers()) ws.connection.drain();
+      for (const route of mounted) route.drain();
     },
     get open() {
       return mounted.reduce((sum, route) => sum + route.open, heartbeat.size);
     },
-    async cut() {
+    async terminate() {
       for (const ws of heartbeat.peers()) ws.close(CLOSE_CODES.restart, "the server is shutting down");
-      await sleep(FAREWELL_MS);
+      await sleep(CLOSE_TIMEOUT_MS);
       for (const ws of heartbeat.peers()) ws.terminate();
-      for (const route of mounted) route.cut();
+      for (const route of mounted) route.terminate();
     },
     close() {
       heartbeat.close();
@@ -170,8 +171,8 @@ interface Target {
   extensions: Connection["extensions"];
 }
 
-function refuseLate(socket: Duplex): void {
-  refuseUpgrade(socket, "503 Service Unavailable", "the server is shutting down");
+function rejectLate(socket: Duplex): void {
+  rejectUpgrade(socket, "503 Service Unavailable", "the server is shutting down");
 }
 
 function parseTarget(url: string, protocols: Record<string, SocketProtocol>): Target | undefined {

@@ -3,11 +3,11 @@ import type { JsonObject } from "../../protocol/messages.js";
 import { MAX_TIMER_MS } from "../../util/async/timer.js";
 
 /** How long a cancelled call may still run before the next call, or the close of the environment, begins all the same. */
-export const ORPHAN_GRACE_MS = 5_000;
+export const ABANDONED_GRACE_MS = 5_000;
 
 const NO_METADATA: Readonly<JsonObject> = Object.freeze({});
 
-export interface CallOptions {
+export interface SessionCallOptions {
   timeoutMs?: number | undefined;
   requestId?: string | undefined;
   /** When the message arrived, by the clock of `performance.now()`; default now. */
@@ -21,14 +21,14 @@ export interface CallOptions {
   /** Adds the author's `render` and `actions` of the observation. */
   view?: boolean;
   /** Registers how the call is cancelled when its client leaves; called only for a call that takes its time. */
-  whenGone?: ((cancel: () => void) => void) | undefined;
+  onDisconnect?: ((cancel: () => void) => void) | undefined;
 }
 
 export type CallKind = "reset" | "step" | "state" | "tool";
 
 /** One call of an environment's method. The signal is created when it is first read: most steps never need one. */
 export class Call implements StepContext {
-  readonly options: CallOptions;
+  readonly options: SessionCallOptions;
   readonly timeoutMs: number | undefined;
   readonly requestId: string | undefined;
   readonly arrivedAt: number;
@@ -46,10 +46,10 @@ export class Call implements StepContext {
   /** A tool is running, which applies the time limit itself and says more about it. */
   limitedByTool = false;
   /** A handler that still runs although its call was answered. The next call waits for it, with a limit. */
-  orphan: PromiseLike<unknown> | undefined;
+  abandoned: PromiseLike<unknown> | undefined;
   #controller: AbortController | undefined;
 
-  constructor(options: CallOptions, kind: CallKind) {
+  constructor(options: SessionCallOptions, kind: CallKind) {
     this.options = options;
     this.kind = kind;
     this.timeoutMs = options.timeoutMs;
@@ -66,7 +66,7 @@ export class Call implements StepContext {
   }
 
   /** A part of this call: it is aborted with the whole, which can outlive it. */
-  part(): Call {
+  child(): Call {
     const part = new Call(this.options, this.kind);
     part.metadata = this.metadata;
     this.onAbort = (reason) => part.abort(reason);

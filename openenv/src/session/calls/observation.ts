@@ -91,14 +91,18 @@ async function addView(
   return Object.assign(message, { view: await makeView(observation, place) });
 }
 
-interface Noted {
+interface AnnotatedTransition {
   transition: Transition;
   nonFinite: number;
   session: CallSession;
 }
 
 /** The metadata with `truncated`, and with what the peer asked for under `openenv`. */
-function annotate(metadata: JsonObject, call: Call, { transition, nonFinite, session }: Noted): JsonObject {
+function annotate(
+  metadata: JsonObject,
+  call: Call,
+  { transition, nonFinite, session }: AnnotatedTransition,
+): JsonObject {
   const annotated: JsonObject = { ...metadata };
   if (transition.truncated === true) annotated["truncated"] = true;
   const ours: JsonObject = {};

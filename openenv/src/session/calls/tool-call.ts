@@ -8,11 +8,11 @@ import { isThenable } from "../../util/async/thenable.js";
 import { MAX_TIMER_MS } from "../../util/async/timer.js";
 import { clip } from "../../util/text/clip.js";
 import { missingField } from "../../validation/errors/issues.js";
-import { InvalidOutputError } from "../../validation/plain.js";
+import { InvalidOutputError } from "../../validation/json-safe.js";
 import { describeError, failedCall, toError } from "../failure.js";
 import type { Runtime } from "../runtime.js";
 import { SessionKilledError } from "../session-killed.js";
-import { type Call, ORPHAN_GRACE_MS } from "./call.js";
+import { ABANDONED_GRACE_MS, type Call } from "./call.js";
 import type { CallPlace, CallSession } from "./observation.js";
 
 /** Milliseconds a call may take when neither the author nor the caller sets a limit. */
@@ -51,7 +51,7 @@ export function callTool(
   call: Call,
   { environment, session }: CallPlace,
 ): ToolOutcome | Promise<ToolOutcome> {
-  const running = { tool, session, call, part: call.part() };
+  const running = { tool, session, call, part: call.child() };
   try {
     // When the tool's time is up, that of the step is not: `afterTool` is still called.
     const returned = environment.tools?.[tool.name]?.(input as never, running.part);
@@ -107,14 +107,14 @@ function withLimit(returned: PromiseLike<unknown>, running: Running): Promise<To
       const message = `The tool "${tool.name}" did not answer within ${limitMs / 1000} s.`;
       part.onAbort = undefined;
       part.abort(new Error(message));
-      call.orphan = returned;
+      call.abandoned = returned;
       resolve(failedCall("timeout", message));
     }, limitMs);
     // Only the session still waits for it, and must not wait for ever: a handler need not heed its signal.
     part.onAbort = () => {
       clearTimeout(timer);
       const message = `The tool "${tool.name}" was given up and did not end.`;
-      timer = setTimeout(() => resolve(failedCall("timeout", message)), ORPHAN_GRACE_MS);
+      timer = setTimeout(() => resolve(failedCall("timeout", message)), ABANDONED_GRACE_MS);
     };
     Promise.resolve(returned)
       .finally(() => {

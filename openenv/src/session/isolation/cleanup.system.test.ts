@@ -5,7 +5,7 @@ import { writeFileSync } from "node:fs";
 import { describe, expect, test, vi } from "vitest";
 import { createProject } from "../../../test-support/commands/command-line.js";
 import {
-  HOSTED_MODULE,
+  ISOLATED_MODULE,
   isAlive,
   startIsolated,
   step,
@@ -22,7 +22,7 @@ const COUNT = `
 
 /** Serves the module in a process of its own, which tells what it is asked. */
 async function startServing(script: string): Promise<AsyncDisposable & { child: ChildProcess; lines: string[] }> {
-  const project = await createProject({ "environment.mjs": HOSTED_MODULE });
+  const project = await createProject({ "environment.mjs": ISOLATED_MODULE });
   const main = await project.write(
     "main.mjs",
     `import { serve } from "openenv-ts/server";
@@ -83,7 +83,7 @@ describe.each(["thread", "process"] as const)("a %s", (isolation) => {
 
 test("spares are ready before they are needed, and as many as asked for", async () => {
   await using running = await startServing(`
-    const server = await serve(environment, { port: 0, logLevel: "silent", isolation: "process", module, spareHosts: 3 });
+    const server = await serve(environment, { port: 0, logLevel: "silent", isolation: "process", module, isolateSpares: 3 });
     while (count() < 4) await new Promise((end) => setTimeout(end, 20));
     const env = await connect(server.url, { check: false });
     await env.reset();
@@ -97,7 +97,7 @@ test("spares are ready before they are needed, and as many as asked for", async 
   expect(running.lines).toEqual(["5"]);
 }, 60_000);
 
-test("an environment that is made when its time is up is closed in the host that it shares", async () => {
+test("an environment that is made when its time is up is closed in the isolate that it shares", async () => {
   const source = `
     import { appendFileSync, existsSync } from "node:fs";
     import { defineContract, defineEnvironment } from "openenv-ts";
@@ -111,7 +111,7 @@ test("an environment that is made when its time is up is closed in the host that
       return { reset: answer, step: answer, close: () => log("closed") };
     });
   `;
-  await using isolated = await startIsolated({ isolation: "thread", poolSize: 1 }, source);
+  await using isolated = await startIsolated({ isolation: "thread", isolatePoolSize: 1 }, source);
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   try {
     const socket = await isolated.open();
@@ -128,7 +128,7 @@ test("an environment that is made when its time is up is closed in the host that
 
 describe("the processes of a server", () => {
   const CONNECT = `
-    const server = await serve(environment, { port: 0, logLevel: "silent", isolation: "process", module, spareHosts: 0 });
+    const server = await serve(environment, { port: 0, logLevel: "silent", isolation: "process", module, isolateSpares: 0 });
     const [env, other] = [await connect(server.url, { check: false }), await connect(server.url, { check: false })];
     const pids = [(await env.reset()).observation.pid, (await other.reset()).observation.pid];
   `;

@@ -4,22 +4,22 @@ import { describe, expect, test, vi } from "vitest";
 import { startIsolated, step, untilGone } from "../../../test-support/environments/isolation.js";
 import { waitFor } from "../../../test-support/servers/servers.js";
 
-// Starting a host takes seconds on a machine with other work.
+// Starting an isolate takes seconds on a machine with other work.
 vi.setConfig({ testTimeout: 60_000 });
 
 const ENDED = { code: 4000, reason: expect.stringMatching(/./) };
 
 describe.each([
   { isolation: "thread" },
-  { isolation: "thread", poolSize: 1 },
+  { isolation: "thread", isolatePoolSize: 1 },
   { isolation: "process" },
-  { isolation: "process", poolSize: 1 },
+  { isolation: "process", isolatePoolSize: 1 },
 ] as const)("a step over the limit, with %o", (kind) => {
   test.each([
     ["tick", ["aborted: the environment did not answer step within 3 s", "closed"]],
     ["never", ["closed"]],
   ])("%s: the signal aborts, then the environment closes, and other sessions live on", async (op, lines) => {
-    // The limit is that of a reset, too, which is the first call of a host.
+    // The limit is that of a reset, too, which is the first call of an isolate.
     await using isolated = await startIsolated({ ...kind, stepTimeout: 3 });
     const [slow, other] = [await isolated.play(), await isolated.play()];
     expect(await slow.socket.ask(step(op))).toMatchObject({ data: { code: "TIMEOUT" } });
@@ -28,8 +28,8 @@ describe.each([
     expect(isolated.log()).toEqual(lines);
     expect(await other.socket.ask(step("add"))).toMatchObject({ data: { observation: { count: 1 } } });
     if (kind.isolation === "process" && slow.pid !== other.pid) await untilGone(slow.pid);
-    if ("poolSize" in kind) {
-      // The host that they share stays.
+    if ("isolatePoolSize" in kind) {
+      // The isolate that they share stays.
       const next = await isolated.play();
       expect([next.pid, next.thread]).toEqual([other.pid, other.thread]);
     }
@@ -71,24 +71,24 @@ describe.each(["thread", "process"] as const)("with a %s for each session", (iso
     const [one, two, other] = [await isolated.play(), await isolated.play(), await isolated.play()];
     expect(await one.socket.ask(step("exit"))).toMatchObject({
       type: "error",
-      data: { code: "HOST_LOST", message: expect.stringMatching(/ended with exit code 7/) },
+      data: { code: "ISOLATE_LOST", message: expect.stringMatching(/ended with exit code 7/) },
     });
     expect(await one.socket.closed).toEqual(ENDED);
-    expect(await two.socket.ask(step("stray"))).toMatchObject({ data: { code: "HOST_LOST" } });
+    expect(await two.socket.ask(step("stray"))).toMatchObject({ data: { code: "ISOLATE_LOST" } });
     expect(await two.socket.closed).toEqual(ENDED);
     expect(await other.socket.ask(step("add"))).toMatchObject({ type: "observation" });
     await waitFor(() => isolated.server.capacity().active_sessions === 1);
   });
 
   test("an exhausted heap ends that session alone", async () => {
-    await using isolated = await startIsolated({ isolation, hostMemoryMb: isolation === "thread" ? 40 : 120 });
+    await using isolated = await startIsolated({ isolation, isolateMemoryMb: isolation === "thread" ? 40 : 120 });
     const [hungry, other] = [await isolated.play(), await isolated.play()];
-    expect(await hungry.socket.ask(step("heap"))).toMatchObject({ data: { code: "HOST_LOST" } });
+    expect(await hungry.socket.ask(step("heap"))).toMatchObject({ data: { code: "ISOLATE_LOST" } });
     expect(await hungry.socket.closed).toEqual(ENDED);
     expect(await other.socket.ask(step("add"))).toMatchObject({ type: "observation" });
   });
 
-  test("an HTTP session whose host is lost is answered with the code, and is gone", async () => {
+  test("an HTTP session whose isolate is lost is answered with the code, and is gone", async () => {
     await using isolated = await startIsolated({ isolation });
     const headers = { "content-type": "application/json" };
     const begun = await fetch(`${isolated.server.url}/reset`, { method: "POST", headers, body: "{}" });
@@ -100,13 +100,13 @@ describe.each(["thread", "process"] as const)("with a %s for each session", (iso
         body: JSON.stringify({ action: { op } }),
       });
     const lost = await ask("exit");
-    expect([lost.status, (await lost.json()).code]).toEqual([503, "HOST_LOST"]);
+    expect([lost.status, (await lost.json()).code]).toEqual([503, "ISOLATE_LOST"]);
     expect((await ask("add")).status).toBe(404);
   });
 });
 
 describe.each(["thread", "process"] as const)("with one %s for all sessions", (isolation) => {
-  const SHARED: ServeOptions = { isolation, poolSize: 1, stepTimeout: 3 };
+  const SHARED: ServeOptions = { isolation, isolatePoolSize: 1, stepTimeout: 3 };
 
   test("they share it", async () => {
     await using isolated = await startIsolated(SHARED);
@@ -115,7 +115,7 @@ describe.each(["thread", "process"] as const)("with one %s for all sessions", (i
     if (isolation === "process") expect(played[0]?.pid).not.toBe(process.pid);
   });
 
-  test("a loop without an end takes all with it: TIMEOUT for its own, HOST_LOST for the others, then a new host", async () => {
+  test("a loop without an end takes all with it: TIMEOUT for its own, ISOLATE_LOST for the others, then a new isolate", async () => {
     await using isolated = await startIsolated(SHARED);
     const [stuck, waiting, idle] = [await isolated.play(), await isolated.play(), await isolated.play()];
     stuck.socket.send(step("loop"));
@@ -123,7 +123,7 @@ describe.each(["thread", "process"] as const)("with one %s for all sessions", (i
     waiting.socket.send({ type: "state" });
     expect(await stuck.socket.receive()).toMatchObject({ data: { code: "TIMEOUT" } });
     expect((await waiting.socket.receive())["data"]).toMatchObject({
-      code: expect.stringMatching(/TIMEOUT|HOST_LOST/),
+      code: expect.stringMatching(/TIMEOUT|ISOLATE_LOST/),
     });
     for (const { socket } of [stuck, waiting, idle]) expect(await socket.closed).toEqual(ENDED);
     const next = await isolated.play();
@@ -131,10 +131,10 @@ describe.each(["thread", "process"] as const)("with one %s for all sessions", (i
     await waitFor(() => isolated.server.capacity().active_sessions === 1);
   });
 
-  test("a host that ends in the step of one is lost for all", async () => {
+  test("an isolate that ends in the step of one is lost for all", async () => {
     await using isolated = await startIsolated(SHARED);
     const [one, other] = [await isolated.play(), await isolated.play()];
-    expect(await one.socket.ask(step("exit"))).toMatchObject({ data: { code: "HOST_LOST" } });
+    expect(await one.socket.ask(step("exit"))).toMatchObject({ data: { code: "ISOLATE_LOST" } });
     expect(await other.socket.closed).toEqual(ENDED);
     expect((await isolated.play()).socket.ws.readyState).toBe(1);
   });
@@ -172,14 +172,14 @@ test("kill -9 of a process ends its session without a call in flight, and a new 
 });
 
 test("the memory limit of a process holds for what is not JavaScript heap, too", async () => {
-  await using isolated = await startIsolated({ isolation: "process", hostMemoryMb: 200 });
+  await using isolated = await startIsolated({ isolation: "process", isolateMemoryMb: 200 });
   const { socket, pid } = await isolated.play();
-  expect(await socket.ask(step("native"))).toMatchObject({ data: { code: "HOST_LOST" } });
+  expect(await socket.ask(step("native"))).toMatchObject({ data: { code: "ISOLATE_LOST" } });
   await untilGone(pid);
 });
 
 test("with several processes for all, each session goes to the one with the fewest", async () => {
-  await using isolated = await startIsolated({ isolation: "process", poolSize: 2 });
+  await using isolated = await startIsolated({ isolation: "process", isolatePoolSize: 2 });
   const played = await Promise.all(Array.from({ length: 6 }, () => isolated.play()));
   const pids = played.map(({ pid }) => pid);
   const shares = [...new Set(pids)].map((pid) => pids.filter((each) => each === pid).length);

@@ -8,8 +8,8 @@ const KINDS: Record<string, ServeOptions> = {
   none: {},
   "a thread each": { isolation: "thread" },
   "a process each": { isolation: "process" },
-  "one thread for all": { isolation: "thread", poolSize: 1 },
-  "one process for all": { isolation: "process", poolSize: 1 },
+  "one thread for all": { isolation: "thread", isolatePoolSize: 1 },
+  "one process for all": { isolation: "process", isolatePoolSize: 1 },
 };
 
 for (const [kind, options] of Object.entries(KINDS)) {
@@ -48,7 +48,7 @@ for (const [kind, options] of Object.entries(KINDS)) {
     expect(await socket.ask(step("add"))).toMatchObject({ data: { observation: { count: 1 } } });
   });
 
-  test(`${kind}: in production an EnvError speaks for itself, and only that`, async () => {
+  test(`${kind}: in production an EnvironmentError speaks for itself, and only that`, async () => {
     await using isolated = await startIsolated({ ...options, mode: "production" });
     const { socket } = await isolated.play();
     expect(await socket.ask(step("tell"))).toMatchObject({ data: { message: "told to the client" } });

@@ -1,6 +1,6 @@
 import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
-import { InvalidOutputError } from "../../validation/plain.js";
+import { InvalidOutputError } from "../../validation/json-safe.js";
 import { packError, unpackError } from "./messages.js";
 
 function unreadable(): never {

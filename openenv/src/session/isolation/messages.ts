@@ -1,8 +1,8 @@
-import { InvalidOutputError } from "../../validation/plain.js";
+import { InvalidOutputError } from "../../validation/json-safe.js";
 import { toError } from "../failure.js";
 
-/** What an isolated session can be asked. `ping` is for the host itself. */
-export type HostedMethod =
+/** What an isolated session can be asked. `ping` is for the isolate itself. */
+export type IsolateMethod =
   | "create"
   | "reset"
   | "step"
@@ -21,26 +21,26 @@ export interface Created {
 }
 
 /** The input of `tool`. */
-export interface HostedToolCall {
+export interface IsolateToolCall {
   name: string;
   input: unknown;
 }
 
 /** What `step` is told beside the action, but its signal. */
-export interface HostedContext {
+export interface IsolateContext {
   metadata: Readonly<Record<string, unknown>>;
   timeoutMs: number | undefined;
   requestId: string | undefined;
 }
 
-/** To the host. Every request is answered once; `abort` names the request whose signal aborts. */
-export type ToHost =
-  | { type: "request"; id: number; session: number; method: HostedMethod; input?: unknown; context?: HostedContext }
+/** To the isolate. Every request is answered once; `abort` names the request whose signal aborts. */
+export type ToIsolate =
+  | { type: "request"; id: number; session: number; method: IsolateMethod; input?: unknown; context?: IsolateContext }
   | { type: "abort"; id: number; reason: string }
   | { type: "end" };
 
-/** From the host: first `ready` or `unusable`, then answers. */
-export type FromHost =
+/** From the isolate: first `ready` or `unusable`, then answers. */
+export type FromIsolate =
   | { type: "ready"; contract: string }
   | { type: "unusable"; error: PackedError }
   | { type: "answer"; id: number; value: unknown }
@@ -78,7 +78,7 @@ export function packError(error: unknown, causes = MAX_CAUSES): PackedError {
 }
 
 /**
- * What was thrown in the host: an Error with the same name, message, stack, code, type and cause, or the text of what was none.
+ * What was thrown in the isolate: an Error with the same name, message, stack, code, type and cause, or the text of what was none.
  * Our own that says what is wrong with a result is itself again, because clients are told what it says.
  */
 export function unpackError(packed: PackedError): unknown {

@@ -1,13 +1,13 @@
-import type { Host } from "./host.js";
+import type { Isolate } from "./isolate.js";
 
 /** Where sessions get the thread or process that their environment lives in. */
-export interface Pool {
-  /** Sessions may share a host. */
+export interface IsolatePool {
+  /** Sessions may share an isolate. */
   readonly shared: boolean;
-  /** Rejects when no host can be started. */
-  acquire(): Promise<Host>;
-  /** A tenant has left. Resolves when nothing of it is left. */
-  release(host: Host): Promise<void>;
-  /** Ends all hosts. */
+  /** Rejects when no isolate can be started. */
+  acquire(): Promise<Isolate>;
+  /** A client has left. Resolves when nothing of it is left. */
+  release(isolate: Isolate): Promise<void>;
+  /** Ends all isolates. */
   close(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** A server that was busy reads what its hosts have said before it judges them by the clock. */
+/** A server that was busy reads what its isolates have said before it judges them by the clock. */
 import { writeFileSync } from "node:fs";
 import { describe, expect, test, vi } from "vitest";
 import { type IsolatedServer, startIsolated } from "../../../test-support/environments/isolation.js";
@@ -56,15 +56,15 @@ describe.each(["thread", "process"] as const)("in a %s", (isolation) => {
     expect(await socket.ask(step("soon"))).toMatchObject({ type: "observation" });
   });
 
-  test("so does the sign of life of a host in doubt", async () => {
-    await using isolated = await startIsolated({ isolation, poolSize: 1, stepTimeout: 60 }, MODULE);
+  test("so does the sign of life of an isolate in doubt", async () => {
+    await using isolated = await startIsolated({ isolation, isolatePoolSize: 1, stepTimeout: 60 }, MODULE);
     const [stuck, other] = [await isolated.play(), await isolated.play()];
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     try {
       stuck.socket.send(step("never"));
       while (isolated.log().length === 0) await turn();
       vi.advanceTimersByTime(60_000);
-      // The host is asked in this turn, before anything else is read.
+      // The isolate is asked in this turn, before anything else is read.
       await turn();
       stall(isolated, isolated.log().length + 3);
       vi.advanceTimersByTime(1_000);

@@ -37,7 +37,7 @@ test.each([
   ],
   ["that ends its process", "process.exit(3);", /ended with exit code 3/],
 ])("a module %s stops the start", async (_, text, message) => {
-  for (const options of [{ isolation: "thread" }, { isolation: "process", poolSize: 2 }] as const) {
+  for (const options of [{ isolation: "thread" }, { isolation: "process", isolatePoolSize: 2 }] as const) {
     await expect(serveWith(text, options)).rejects.toMatchObject({
       code: "INVALID_CONFIG",
       message: expect.stringMatching(message),
@@ -56,7 +56,7 @@ test("a factory that fails is FACTORY_ERROR, and the next session has another ch
     "one_env",
     'async () => { if ((globalThis.tries = (globalThis.tries ?? 0) + 1) === 1) throw new Error("not yet"); return { reset: answer, step: answer }; }',
   );
-  await using server = await serveWith(text, { poolSize: 1, maxConcurrentEnvs: 1 });
+  await using server = await serveWith(text, { isolatePoolSize: 1, maxConcurrentEnvs: 1 });
   const reset = () => fetch(`${server.url}/reset`, { method: "POST" });
   expect(await (await reset()).json()).toMatchObject({
     code: "FACTORY_ERROR",
@@ -69,7 +69,7 @@ test.each([
   [{ isolation: "thread" }, /needs the option `module`/],
   [{ stepTimeout: 1 }, /set ISOLATION to thread or process/],
   [{ isolation: "vm" as "thread" }, /ISOLATION must be one of none, thread, process/],
-  [{ isolation: "thread", module: "/m.mjs", poolSize: 0 }, /POOL_SIZE must be a whole number from 1/],
+  [{ isolation: "thread", module: "/m.mjs", isolatePoolSize: 0 }, /ISOLATE_POOL_SIZE must be a whole number from 1/],
   [{ isolation: "thread", module: "/m.mjs", stepTimeout: 0 }, /STEP_TIMEOUT must be a number/],
 ] satisfies [ServeOptions, RegExp][])("options %o are refused", async (options, message) => {
   await using isolated = await startIsolated();
@@ -77,13 +77,13 @@ test.each([
   await expect(serve(environment, { port: 0, ...options })).rejects.toThrow(message);
 });
 
-test("a lost host of a pool is replaced again and again", async () => {
-  await using isolated = await startIsolated({ isolation: "process", poolSize: 1 });
+test("a lost isolate of a pool is replaced again and again", async () => {
+  await using isolated = await startIsolated({ isolation: "process", isolatePoolSize: 1 });
   const pids = new Set<number>();
   for (let round = 0; round < 4; round++) {
     const { socket, pid } = await isolated.play();
     pids.add(pid);
-    expect(await socket.ask(step("exit"))).toMatchObject({ data: { code: "HOST_LOST" } });
+    expect(await socket.ask(step("exit"))).toMatchObject({ data: { code: "ISOLATE_LOST" } });
     await socket.closed;
   }
   expect(pids.size).toBe(4);

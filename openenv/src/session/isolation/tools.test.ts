@@ -6,7 +6,7 @@ import { waitFor } from "../../../test-support/servers/servers.js";
 
 const MODULE = `
 import { appendFileSync } from "node:fs";
-import { bytes, defineContract, defineEnvironment, defineTools, EnvError, ToolError } from "openenv-ts";
+import { bytes, defineContract, defineEnvironment, defineTools, EnvironmentError, ToolError } from "openenv-ts";
 import * as z from "zod";
 
 const log = (text) => appendFileSync(new URL("./log.txt", import.meta.url), text + "\\n");
@@ -31,7 +31,7 @@ export default defineEnvironment(defineContract({ name: "hosted_tools_env", tool
       size: ({ data }) => data.length,
       nan: () => ({ v: Number.NaN }),
       throw: () => { throw new TypeError("unlucky"); },
-      tell: () => { throw new EnvError("told to the client"); },
+      tell: () => { throw new EnvironmentError("told to the client"); },
       unreachable: () => { throw new ToolError("transport_error", "nobody there"); },
       wait: (input, { signal }) => new Promise((_, reject) => {
         signal.addEventListener("abort", () => { log("aborted: " + signal.reason.message); reject(signal.reason); });
@@ -47,7 +47,7 @@ const KINDS: Record<string, ServeOptions> = {
   none: {},
   "a thread each": { isolation: "thread" },
   "a process each": { isolation: "process" },
-  "one process for all": { isolation: "process", poolSize: 1 },
+  "one process for all": { isolation: "process", isolatePoolSize: 1 },
 };
 const call = (tool_name: string, given: object = {}) => ({
   type: "step",
@@ -99,14 +99,14 @@ for (const [kind, options] of Object.entries(KINDS)) {
   });
 }
 
-test.each(["step", "mcp"])("a tool that ends its host is told as that and never rewarded: %s", async (door) => {
+test.each(["step", "mcp"])("a tool that ends its isolate is told as that and never rewarded: %s", async (door) => {
   await using isolated = await startIsolated({ isolation: "process" }, MODULE);
   const socket = await isolated.open();
   await socket.ask({ type: "reset" });
   const answer = await socket.ask(door === "step" ? call("exit") : frame("exit"));
   expect(answer).toMatchObject(
     door === "step"
-      ? { type: "error", data: { code: "HOST_LOST" } }
+      ? { type: "error", data: { code: "ISOLATE_LOST" } }
       : { type: "mcp", data: { error: { code: -32603, data: { error_type: "transport_error" } } } },
   );
   expect(await socket.closed).toMatchObject({ code: 4000 });

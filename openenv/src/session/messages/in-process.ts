@@ -1,13 +1,13 @@
 import type { Environment, EnvironmentDefinition } from "../../environment/environment.js";
 import { ConnectionError, RemoteError } from "../../errors.js";
 import { renderRequest } from "../../protocol/codec/codec.js";
-import type { Link, ReceivedMessage } from "../../protocol/link.js";
 import type { JsonObject } from "../../protocol/messages.js";
+import type { ReceivedMessage, Transport } from "../../protocol/transport.js";
 import { makeEnvironment } from "../make-environment.js";
-import { Refusal } from "../refusal.js";
 import { createRuntime, type Runtime } from "../runtime.js";
 import { Session } from "../session.js";
-import { readFrame, renderReply } from "./frame.js";
+import { SessionRejectedError } from "../session-rejected-error.js";
+import { parseMessage, renderReply } from "./message-codec.js";
 import { answerMcp } from "./rpc.js";
 
 export interface InProcessOptions {
@@ -18,15 +18,15 @@ export interface InProcessOptions {
  * A session without a socket, through the same reading, dispatch and writing as one with: what passes here passes there.
  * @throws RemoteError FACTORY_ERROR, with what the factory threw as its cause.
  */
-export async function createInProcessLink(
+export async function createInProcessTransport(
   definition: EnvironmentDefinition,
   options: InProcessOptions = {},
-): Promise<Link> {
+): Promise<Transport> {
   const runtime = createRuntime(definition);
   const session = new Session(runtime);
   session.adopt(await make(runtime));
   const timing = options.timing === true;
-  const answer = (frame: Exclude<ReturnType<typeof readFrame>, { type: "close" }>) => {
+  const answer = (frame: Exclude<ReturnType<typeof parseMessage>, { type: "close" }>) => {
     if (frame.type === "error") return frame;
     if (frame.type === "mcp") return answerMcp(frame.data, { own: session, runtime, sessions: undefined });
     return session.call(frame, { timing, warnings: true });
@@ -37,7 +37,7 @@ export async function createInProcessLink(
     },
     async request(message: JsonObject): Promise<ReceivedMessage> {
       if (session.state !== "ready") throw new ConnectionError("SESSION_LOST", "the session has ended; call reset");
-      const frame = readFrame(renderRequest(message));
+      const frame = parseMessage(renderRequest(message));
       if (frame.type === "close") throw new ConnectionError("PROTOCOL_ERROR", "close() ends a session in process");
       const reply = await answer(frame);
       const received = JSON.parse(renderReply(reply, runtime.maxAnswerBytes)) as ReceivedMessage;
@@ -51,7 +51,7 @@ async function make(runtime: Runtime): Promise<Environment> {
   try {
     return await makeEnvironment(runtime);
   } catch (error) {
-    if (!(error instanceof Refusal)) throw error;
+    if (!(error instanceof SessionRejectedError)) throw error;
     const { code, message, ...details } = error.data;
     throw Object.assign(new RemoteError(code, message, details), { cause: error.cause });
   }

@@ -12,12 +12,12 @@ import type { ToolErrorBody, ToolResult } from "../../protocol/tools.js";
 import { isObject } from "../../util/is-object.js";
 import { clip } from "../../util/text/clip.js";
 import { briefInput } from "../../validation/errors/brief-input.js";
-import type { CallOptions } from "../calls/call.js";
-import { Refusal } from "../refusal.js";
+import type { SessionCallOptions } from "../calls/call.js";
 import type { Sessions } from "../registry/sessions.js";
 import type { Runtime } from "../runtime.js";
 import type { Session } from "../session.js";
-import { tellUnsendable, writeReply } from "./frame.js";
+import { SessionRejectedError } from "../session-rejected-error.js";
+import { serializationFailure, serializeReply } from "./message-codec.js";
 
 const MAX_ECHO = 100;
 /** The answer to a peer without the token that would end what an orchestrator has opened. */
@@ -32,7 +32,7 @@ export interface RpcContext {
   /** The peer that sent the request carries the orchestrator's token. */
   orchestrator?: boolean | undefined;
   /** Registers how a call is cancelled when its client leaves. */
-  whenGone?: CallOptions["whenGone"];
+  onDisconnect?: SessionCallOptions["onDisconnect"];
 }
 
 /** Answers one JSON-RPC request of `/mcp` or of an `mcp` frame. Never rejects. */
@@ -59,14 +59,14 @@ export async function answerMcp(request: unknown, context: RpcContext): Promise<
 /** The text of a response; a result that cannot be written is an internal error of the same request. */
 export function renderRpc(response: RpcResponse, maxBytes: number): string {
   try {
-    return writeReply(response, maxBytes);
+    return serializeReply(response, maxBytes);
   } catch (error) {
-    return JSON.stringify(rpcFailure(response.id, new RpcError(RPC_ERRORS.internal, tellUnsendable(error))));
+    return JSON.stringify(rpcFailure(response.id, new RpcError(RPC_ERRORS.internal, serializationFailure(error))));
   }
 }
 
 /** What a refused session means in JSON-RPC. */
-export function refusalToRpc(refusal: Refusal): RpcError {
+export function rejectionToRpc(refusal: SessionRejectedError): RpcError {
   const { active_sessions, max_sessions, factory_name, code } = refusal.data;
   const data = code === "FACTORY_ERROR" ? { factory_name } : { active_sessions, max_sessions };
   return new RpcError(RPC_ERRORS.server, refusal.message, data);
@@ -103,7 +103,7 @@ async function callNamedTool(params: JsonObject, context: RpcContext): Promise<T
   }
   // Only a client in the same process has no sessions, and it has one of its own.
   const place = named ?? (context.sessions as Sessions);
-  const { result, error } = await place.callTool({ name, given: given ?? {} }, { whenGone: context.whenGone });
+  const { result, error } = await place.callTool({ name, given: given ?? {} }, { onDisconnect: context.onDisconnect });
   if (result !== null) return result;
   throw toolFailure(error);
 }
@@ -138,7 +138,7 @@ function closeSession(id: unknown, context: RpcContext): object {
     );
   }
   const session = findSession(id, context);
-  if (session.ofOrchestrator && context.orchestrator !== true) {
+  if (session.ownedByOrchestrator && context.orchestrator !== true) {
     throw new RpcError(RPC_ERRORS.server, OF_ORCHESTRATOR, { code: "FORBIDDEN" });
   }
   const closed = context.sessions?.release(session, "closed by its holder");
@@ -158,9 +158,9 @@ function show(id: unknown): string {
 
 function asRpcError(error: unknown, runtime: Runtime): RpcError {
   if (error instanceof RpcError) return error;
-  if (error instanceof Refusal) {
+  if (error instanceof SessionRejectedError) {
     runtime.statistics.countError(error.data);
-    return refusalToRpc(error);
+    return rejectionToRpc(error);
   }
   const message = "Internal error";
   runtime.log.error({ err: error }, "a JSON-RPC method failed");

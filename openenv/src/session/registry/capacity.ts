@@ -1,8 +1,10 @@
 import type { ServerCapacityStatus } from "../../protocol/http.js";
-import type { Load } from "./fleet.js";
+import type { WorkerLoad } from "./cluster.js";
 
 /** What one server, or several behind one address, can hold together. A session that may end to make room takes none. */
-export function totalCapacity(loads: readonly Pick<Load, "active" | "unclaimed" | "max">[]): ServerCapacityStatus {
+export function totalCapacity(
+  loads: readonly Pick<WorkerLoad, "active" | "unclaimed" | "max">[],
+): ServerCapacityStatus {
   const sum = (value: (load: (typeof loads)[number]) => number): number =>
     loads.reduce((all, one) => all + value(one), 0);
   const active = sum((load) => load.active);

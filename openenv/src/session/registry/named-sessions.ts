@@ -1,5 +1,5 @@
-import { Refusal } from "../refusal.js";
 import type { Session } from "../session.js";
+import { SessionRejectedError } from "../session-rejected-error.js";
 import { FIRST_USE_MS } from "./unclaimed.js";
 
 /** Ids of sessions that made room, for which the reason is kept. */
@@ -48,9 +48,9 @@ export class NamedSessions {
   /** The session that a socket names. @throws Refusal (SESSION_ERROR) when it is not open or has a socket already. */
   findUnattached(id: string): Session {
     const session = this.find(id);
-    if (session === undefined) throw refuse(this.describeMissing(id));
-    if (session.attached) throw refuse(`Session "${id}" is attached to another socket.`);
-    if (session.state !== "ready") throw refuse(`Session "${id}" is not ready.`);
+    if (session === undefined) throw reject(this.describeMissing(id));
+    if (session.attached) throw reject(`Session "${id}" is attached to another socket.`);
+    if (session.state !== "ready") throw reject(`Session "${id}" is not ready.`);
     return session;
   }
 
@@ -63,6 +63,6 @@ export class NamedSessions {
   }
 }
 
-function refuse(message: string): Refusal {
-  return new Refusal({ message, code: "SESSION_ERROR" });
+function reject(message: string): SessionRejectedError {
+  return new SessionRejectedError({ message, code: "SESSION_ERROR" });
 }

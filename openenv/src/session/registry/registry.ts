@@ -1,6 +1,6 @@
 /** Something a {@link Registry} holds; `slot` is the registry's own. */
 export interface Registered {
-  slot: number;
+  index: number;
 }
 
 /**
@@ -16,20 +16,20 @@ export class Registry<T extends Registered> implements Iterable<T> {
   }
 
   add(item: T): void {
-    item.slot = this.#items.length;
+    item.index = this.#items.length;
     this.#items.push(item);
   }
 
   /** False when it was not there. */
   remove(item: T): boolean {
-    const { slot } = item;
-    if (this.#items[slot] !== item) return false;
+    const { index } = item;
+    if (this.#items[index] !== item) return false;
     const last = this.#items.pop() as T;
     if (last !== item) {
-      this.#items[slot] = last;
-      last.slot = slot;
+      this.#items[index] = last;
+      last.index = index;
     }
-    item.slot = -1;
+    item.index = -1;
     return true;
   }
 

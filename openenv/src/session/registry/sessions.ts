@@ -4,21 +4,21 @@ import type { ToolOutcome } from "../../protocol/tools.js";
 import type { ServerViewSession } from "../../protocol/web.js";
 import { settled } from "../../util/async/settled.js";
 import { isThenable } from "../../util/async/thenable.js";
-import type { CallOptions } from "../calls/call.js";
+import type { SessionCallOptions } from "../calls/call.js";
 import { CALL, markCall } from "../calls/call-marks.js";
 import { prepareCall, type ToolRequest } from "../calls/tool-call.js";
-import type { Opener } from "../held-session.js";
-import { RemoteEnvironment } from "../isolation/remote-environment.js";
+import type { SessionOpener } from "../held-session.js";
+import { IsolatedEnvironment } from "../isolation/isolated-environment.js";
 import { makeEnvironment } from "../make-environment.js";
-import { Refusal } from "../refusal.js";
 import type { Runtime } from "../runtime.js";
 import { Session } from "../session.js";
+import { SessionRejectedError } from "../session-rejected-error.js";
 import { totalCapacity } from "./capacity.js";
-import type { Fleet, Load } from "./fleet.js";
+import type { Cluster, WorkerLoad } from "./cluster.js";
 import { NamedSessions } from "./named-sessions.js";
 import { Registry } from "./registry.js";
+import { SessionQueue, type Waiter } from "./session-queue.js";
 import { Unclaimed } from "./unclaimed.js";
-import { type Applicant, WaitingLine } from "./waiting-line.js";
 
 export interface SessionsOptions {
   maxConcurrentEnvs: number;
@@ -29,7 +29,7 @@ export interface SessionsOptions {
   /** Milliseconds after which one that waits is refused. */
   queueTimeoutMs?: number;
   /** The other servers behind the same address, which count in what is told of the capacity. */
-  fleet?: Fleet | undefined;
+  cluster?: Cluster | undefined;
 }
 
 /** Has clients that watch sessions and play in none. */
@@ -41,7 +41,7 @@ export interface SessionObserver {
 }
 
 /** Environments made for a single request live beside the capacity, as in the reference, but not without bound. */
-const SPARE_THROWAWAYS = 64;
+const SPARE_EPHEMERAL_SESSIONS = 64;
 
 /** All sessions of one server: capacity as one number, each slot freed exactly once, on every path. */
 export class Sessions {
@@ -51,27 +51,33 @@ export class Sessions {
   readonly #options: SessionsOptions;
   readonly #live = new Registry<Session>();
   readonly #unclaimed = new Unclaimed((session) => this.observer?.isWatching(session) === true);
-  readonly #queue: WaitingLine<Session>;
+  readonly #queue: SessionQueue<Session>;
   /** Sessions whose environment is still being made. */
-  readonly #making = new Map<Applicant, Session>();
+  readonly #making = new Map<Waiter, Session>();
   /** Environments that take their time to close. */
   readonly #closing = new Set<Promise<void>>();
   /** Those of one request each. */
-  readonly #throwaways = new Set<Session>();
-  #refusesNew = false;
+  readonly #ephemeral = new Set<Session>();
+  #rejectsNew = false;
   #paused = false;
   #admitting = false;
 
   constructor(runtime: Runtime, options: SessionsOptions) {
     this.#runtime = runtime;
     this.#options = options;
-    this.#queue = new WaitingLine(options.queueSize ?? 0, options.queueTimeoutMs ?? 30_000);
+    this.#queue = new SessionQueue(options.queueSize ?? 0, options.queueTimeoutMs ?? 30_000);
   }
 
   /** How full this server is, by itself. */
-  load(): Load {
+  load(): WorkerLoad {
     const { maxConcurrentEnvs: max, queueSize: places = 0 } = this.#options;
-    return { active: this.#live.size, unclaimed: this.#unclaimed.evictable, max, waiting: this.#queue.size, places };
+    return {
+      active: this.#live.size,
+      unclaimed: this.#unclaimed.evictable,
+      max,
+      waiting: this.#queue.size,
+      queueSize: places,
+    };
   }
 
   /** Sessions that are used or waited for; one that nobody continued for a while after an HTTP reset is not. */
@@ -80,12 +86,12 @@ export class Sessions {
   }
 
   /** No session is opened any more. */
-  get refusesNew(): boolean {
-    return this.#refusesNew;
+  get rejectsNew(): boolean {
+    return this.#rejectsNew;
   }
 
-  refuseNew(): void {
-    this.#refusesNew = true;
+  rejectNew(): void {
+    this.#rejectsNew = true;
   }
 
   /** No session is opened until {@link pause} is called with false; open sessions continue. */
@@ -104,19 +110,19 @@ export class Sessions {
     return [...this.#live].find((session) => session.id === id);
   }
 
-  /** Of the whole fleet. */
+  /** Of the whole cluster. */
   capacity(): ServerCapacityStatus {
     return totalCapacity(this.#loads());
   }
 
-  /** The whole fleet has neither room for a session nor a place in a queue. */
+  /** The whole cluster has neither room for a session nor a place in a queue. */
   get isFull(): boolean {
     const loads = this.#loads();
-    return totalCapacity(loads).is_at_capacity && loads.every(({ waiting, places }) => waiting >= places);
+    return totalCapacity(loads).is_at_capacity && loads.every(({ waiting, queueSize }) => waiting >= queueSize);
   }
 
-  #loads(): Load[] {
-    return this.#options.fleet?.loads() ?? [this.load()];
+  #loads(): WorkerLoad[] {
+    return this.#options.cluster?.loads() ?? [this.load()];
   }
 
   list(): SessionInfo[] {
@@ -125,7 +131,7 @@ export class Sessions {
 
   /** All of them, as an operator sees them. */
   views(): ServerViewSession[] {
-    const number = this.#options.fleet?.number ?? 0;
+    const number = this.#options.cluster?.number ?? 0;
     return [...this.#live].map((session) => session.view(number));
   }
 
@@ -138,13 +144,13 @@ export class Sessions {
    * Takes a slot, then makes the environment. When all are taken, an applicant waits where a queue is kept.
    * @throws Refusal (CAPACITY_REACHED, FACTORY_ERROR).
    */
-  open(applicant?: Applicant, opener?: Opener): Session | Promise<Session> {
-    this.#objectToNew();
+  open(applicant?: Waiter, opener?: SessionOpener): Session | Promise<Session> {
+    this.#checkNew();
     if (this.#makeRoom()) return this.#openNow(applicant, opener);
     const refusal = this.#atCapacity();
     const { statistics } = this.#runtime;
     if (applicant === undefined || this.#queue.isFull) {
-      statistics.countRefusal("full");
+      statistics.countRejection("full");
       throw refusal;
     }
     const since = performance.now();
@@ -153,22 +159,22 @@ export class Sessions {
       return this.#openNow(applicant, opener);
     };
     const turn = this.#queue.join(applicant, admit, refusal);
-    turn.catch((error: unknown) => error === refusal && statistics.countRefusal("queue_timeout"));
-    this.#options.fleet?.changed();
+    turn.catch((error: unknown) => error === refusal && statistics.countRejection("queue_timeout"));
+    this.#options.cluster?.changed();
     return turn;
   }
 
   /** The applicant waits no more, neither for its turn nor for its environment; nothing happens when it did not. */
-  leave(applicant: Applicant): void {
+  leave(applicant: Waiter): void {
     this.#queue.leave(applicant);
     const session = this.#making.get(applicant);
     if (session !== undefined) this.end(session, "disconnected");
   }
 
-  #openNow(applicant?: Applicant, opener?: Opener): Session | Promise<Session> {
+  #openNow(applicant?: Waiter, opener?: SessionOpener): Session | Promise<Session> {
     const session = new Session(this.#runtime, opener);
     this.#live.add(session);
-    this.#options.fleet?.changed();
+    this.#options.cluster?.changed();
     this.#runtime.statistics.sessions++;
     const made = this.#fill(session);
     if (applicant === undefined || !isThenable(made)) return made;
@@ -177,13 +183,13 @@ export class Sessions {
   }
 
   /** Like {@link open}, for a session that requests will name by its id. */
-  async openNamed(opener?: Opener): Promise<Session> {
+  async openNamed(opener?: SessionOpener): Promise<Session> {
     return this.#name(await this.open(undefined, opener));
   }
 
   /** Like {@link openNamed}; null when there is no room without ending one that is in use. */
   async openIfRoom(): Promise<Session | null> {
-    this.#objectToNew();
+    this.#checkNew();
     return this.#makeRoom() ? this.#name(await this.#openNow()) : null;
   }
 
@@ -196,7 +202,7 @@ export class Sessions {
   markUnclaimed(session: Session): void {
     if (session.ended) return;
     this.#unclaimed.add(session);
-    this.#options.fleet?.changed();
+    this.#options.cluster?.changed();
     // For those that came during its first reset; in the turn after the one in which that is answered.
     if (this.#queue.size > 0) setImmediate(() => this.#admit());
   }
@@ -205,15 +211,15 @@ export class Sessions {
    * An environment for one request, outside the capacity; the caller ends it.
    * @throws Refusal (CAPACITY_REACHED, FACTORY_ERROR).
    */
-  async openThrowaway(): Promise<Session> {
-    if (this.#paused) this.#objectToNew();
+  async openEphemeral(): Promise<Session> {
+    if (this.#paused) this.#checkNew();
     if (!this.#runtime.definition.supportsConcurrentSessions) return this.open();
-    if (this.#throwaways.size >= this.#options.maxConcurrentEnvs + SPARE_THROWAWAYS) {
-      this.#runtime.statistics.countRefusal("full");
+    if (this.#ephemeral.size >= this.#options.maxConcurrentEnvs + SPARE_EPHEMERAL_SESSIONS) {
+      this.#runtime.statistics.countRejection("full");
       throw this.#atCapacity();
     }
     const session = new Session(this.#runtime);
-    this.#throwaways.add(session);
+    this.#ephemeral.add(session);
     return this.#fill(session);
   }
 
@@ -221,10 +227,10 @@ export class Sessions {
    * Calls a tool in an environment of this call alone; a call that cannot be made creates none.
    * @throws Refusal (CAPACITY_REACHED, FACTORY_ERROR).
    */
-  async callTool(request: ToolRequest, options?: CallOptions): Promise<ToolOutcome> {
+  async callTool(request: ToolRequest, options?: SessionCallOptions): Promise<ToolOutcome> {
     const prepared = prepareCall(this.#runtime.tools, request);
     if (!("tool" in prepared)) return prepared;
-    const session = await this.openThrowaway();
+    const session = await this.openEphemeral();
     try {
       return await session.call(prepared, options);
     } finally {
@@ -250,7 +256,7 @@ export class Sessions {
     const counted = this.#live.remove(session);
     this.named.delete(session);
     this.#unclaimed.delete(session);
-    this.#throwaways.delete(session);
+    this.#ephemeral.delete(session);
     if (session.ended) return;
     const closed = session.close(reason);
     this.observer?.ended(session, reason);
@@ -260,7 +266,7 @@ export class Sessions {
     }
     if (!counted) return;
     this.#logEnd(session, reason);
-    this.#options.fleet?.changed();
+    this.#options.cluster?.changed();
     this.#admit();
   }
 
@@ -276,7 +282,7 @@ export class Sessions {
   }
 
   /** Ends sessions without a socket whose time is up. Work in flight and connected peers are never touched. */
-  sweep(now = performance.now()): void {
+  endOverdue(now = performance.now()): void {
     const overdue = this.named.overdue(now, this.#options.sessionTimeoutMs ?? Infinity);
     for (const session of overdue) this.end(session, "timed out");
     // Sockets that have become silent for long enough give way to those that wait.
@@ -294,7 +300,7 @@ export class Sessions {
   #fill(session: Session): Session | Promise<Session> {
     const adopt = (instance: Environment): Session => {
       session.adopt(instance);
-      if (instance instanceof RemoteEnvironment) {
+      if (instance instanceof IsolatedEnvironment) {
         // In the turn after the one in which the call in flight is answered.
         instance.onKilled = (error) => void setImmediate(() => this.end(session, error.message));
       }
@@ -324,19 +330,19 @@ export class Sessions {
     return this.#live.size < this.#options.maxConcurrentEnvs;
   }
 
-  #objectToNew(): void {
-    if (!this.#refusesNew && !this.#paused) return;
-    this.#runtime.statistics.countRefusal(this.#refusesNew ? "draining" : "paused");
+  #checkNew(): void {
+    if (!this.#rejectsNew && !this.#paused) return;
+    this.#runtime.statistics.countRejection(this.#rejectsNew ? "draining" : "paused");
     const { active_sessions, max_sessions } = this.capacity();
-    const reason = this.#refusesNew ? "The server is shutting down and" : "An operator has paused the server, which";
+    const reason = this.#rejectsNew ? "The server is shutting down and" : "An operator has paused the server, which";
     const message = `${reason} opens no more sessions. Open one at another server, or later.`;
-    throw new Refusal({ message, code: "CAPACITY_REACHED", active_sessions, max_sessions });
+    throw new SessionRejectedError({ message, code: "CAPACITY_REACHED", active_sessions, max_sessions });
   }
 
-  #atCapacity(): Refusal {
+  #atCapacity(): SessionRejectedError {
     const { active_sessions, max_sessions } = this.capacity();
     const message = `Server at capacity: ${active_sessions} of ${max_sessions} sessions are open. Try again later.`;
-    return new Refusal({ message, code: "CAPACITY_REACHED", active_sessions, max_sessions });
+    return new SessionRejectedError({ message, code: "CAPACITY_REACHED", active_sessions, max_sessions });
   }
 
   #logEnd(session: Session, reason: string): void {

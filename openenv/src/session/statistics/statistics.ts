@@ -1,5 +1,5 @@
 import type { ErrorData, WireCode } from "../../protocol/messages.js";
-import { MAX_TOLD_ERRORS, type ServerViewError } from "../../protocol/web.js";
+import { MAX_REPORTED_ERRORS, type ServerViewError } from "../../protocol/web.js";
 import { clip } from "../../util/text/clip.js";
 import { Histogram } from "./histogram.js";
 
@@ -10,8 +10,8 @@ const MAX_MESSAGE = 500;
  * was answered by an environment for that request alone, an operator has paused the server, it drains, or it has no more
  * file descriptors.
  */
-export const REFUSAL_REASONS = ["full", "queue_timeout", "http_reset", "paused", "draining", "descriptors"] as const;
-export type RefusalReason = (typeof REFUSAL_REASONS)[number];
+export const REJECTION_REASONS = ["full", "queue_timeout", "http_reset", "paused", "draining", "descriptors"] as const;
+export type RejectionReason = (typeof REJECTION_REASONS)[number];
 
 /** The session that an error happened in. */
 interface Faulty {
@@ -36,7 +36,7 @@ export class Statistics {
   readonly sessionWait = new Histogram();
   /** Errors that clients were told. */
   readonly errors: Partial<Record<WireCode, number>> = {};
-  readonly refusals: Partial<Record<RefusalReason, number>> = {};
+  readonly rejections: Partial<Record<RejectionReason, number>> = {};
   readonly #recent: Omit<ServerViewError, "worker">[] = [];
 
   /** A step was answered; the times are of the clock of `performance.now()`. */
@@ -46,8 +46,8 @@ export class Statistics {
     this.stepWait.record(startedAt - arrivedAt);
   }
 
-  countRefusal(reason: RefusalReason): void {
-    this.refusals[reason] = (this.refusals[reason] ?? 0) + 1;
+  countRejection(reason: RejectionReason): void {
+    this.rejections[reason] = (this.rejections[reason] ?? 0) + 1;
   }
 
   /** A client was told an error. */
@@ -60,7 +60,7 @@ export class Statistics {
       session_id: session?.id ?? null,
       step: session?.stepCount ?? null,
     });
-    if (this.#recent.length > MAX_TOLD_ERRORS) this.#recent.shift();
+    if (this.#recent.length > MAX_REPORTED_ERRORS) this.#recent.shift();
   }
 
   /** The newest last. */

@@ -28,7 +28,7 @@ export interface WorkerReport extends PickedSessions {
   /** By bucket, of the last ten seconds. */
   recent_latency: number[];
   errors: Statistics["errors"];
-  refusals: Statistics["refusals"];
+  rejections: Statistics["rejections"];
   recent_errors: ServerViewError[];
 }
 
@@ -36,7 +36,7 @@ export interface WorkerReport extends PickedSessions {
 export type LostWorker = ServerViewError & { code: "WORKER_LOST" };
 
 /** What all workers have to say, and who watches over them. */
-export interface FleetReport {
+export interface ClusterReport {
   reports: WorkerReport[];
   /** Those that did not answer. */
   silent: ServerViewSilentWorker[];

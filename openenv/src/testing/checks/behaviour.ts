@@ -3,10 +3,10 @@ import { RemoteError } from "../../errors.js";
 import type { JsonObject } from "../../protocol/messages.js";
 import { firstDifference } from "../first-difference.js";
 import { CheckSkip, demand, NotApplicable } from "../report.js";
-import { type Episode, playEpisode } from "./episode.js";
+import { type CheckedEpisode, playEpisode } from "./episode.js";
 
 /** What every environment promises, wherever it runs: over a socket or in this process. */
-export interface Player {
+export interface EpisodePlayer {
   open(): Promise<EnvClient>;
   actions: readonly JsonObject[];
   /** The environment's own reset options. */
@@ -34,17 +34,17 @@ export const ADVICE = {
   seeded: "Draw everything that is random from rng(seed), and let nothing else in: no clock, no Math.random.",
 } as const;
 
-export async function withSession<T>({ open }: Player, use: (env: EnvClient) => Promise<T>): Promise<T> {
+export async function withSession<T>({ open }: EpisodePlayer, use: (env: EnvClient) => Promise<T>): Promise<T> {
   await using env = await open();
   return await use(env);
 }
 
-export function play(player: Player, env: EnvClient, seed: number): Promise<Episode> {
+export function play(player: EpisodePlayer, env: EnvClient, seed: number): Promise<CheckedEpisode> {
   return playEpisode(env, { ...player.reset, seed }, player.actions);
 }
 
 /** Another session plays while one waits. */
-export async function isolated(player: Player): Promise<void> {
+export async function isolated(player: EpisodePlayer): Promise<void> {
   await withSession(player, async (quiet) => {
     await using busy = await openSecond(player);
     await quiet.reset({ ...player.reset, seed: player.seed, episodeId: "quiet" });
@@ -56,7 +56,7 @@ export async function isolated(player: Player): Promise<void> {
 }
 
 /** @throws CheckSkip where there is no second session to be had. */
-async function openSecond({ open }: Player): Promise<EnvClient> {
+async function openSecond({ open }: EpisodePlayer): Promise<EnvClient> {
   try {
     return await open();
   } catch (error) {
@@ -69,7 +69,7 @@ export function isFull(error: unknown): error is RemoteError {
   return error instanceof RemoteError && error.wireCode === "CAPACITY_REACHED";
 }
 
-export async function resetResets(player: Player): Promise<void> {
+export async function resetResets(player: EpisodePlayer): Promise<void> {
   await withSession(player, async (env) => {
     const options = { ...player.reset, seed: player.seed, episodeId: "same" };
     const begin = async () => ({ ...(await env.reset(options)), state: await env.state() });
@@ -90,9 +90,9 @@ export async function resetResets(player: Player): Promise<void> {
  * Two sessions, one after the other, with the same seed, and one with others: where all give the same episode, nobody can
  * tell whether it is the seed that decides it. That is no failure, and no proof.
  */
-export async function seedHonoured(player: Player): Promise<void> {
+export async function seedHonoured(player: EpisodePlayer): Promise<void> {
   if (player.seeded === false) throw new NotApplicable(UNSEEDED);
-  const fresh = (seed: number): Promise<Episode> => withSession(player, (env) => play(player, env, seed));
+  const fresh = (seed: number): Promise<CheckedEpisode> => withSession(player, (env) => play(player, env, seed));
   const { seed } = player;
   const reference = await fresh(seed);
   const difference = differenceOf(player, reference, await fresh(seed));
@@ -105,7 +105,7 @@ export async function seedHonoured(player: Player): Promise<void> {
   throw player.seeded === true ? new CheckSkip(player.unshown) : new NotApplicable(player.unshown);
 }
 
-async function seedShows(player: Player, reference: Episode): Promise<boolean> {
+async function seedShows(player: EpisodePlayer, reference: CheckedEpisode): Promise<boolean> {
   return await withSession(player, async (env) => {
     for (let nth = 1; nth <= OTHER_SEEDS; nth++) {
       if (differenceOf(player, reference, await play(player, env, player.seed + nth)) !== undefined) return true;
@@ -115,7 +115,11 @@ async function seedShows(player: Player, reference: Episode): Promise<boolean> {
 }
 
 /** Where two episodes differ first, as `3.observation.rolled: 1 and 2`: in the answer to the third step. */
-export function differenceOf({ ignore }: Player, one: Episode, other: Episode): string | undefined {
+export function differenceOf(
+  { ignore }: EpisodePlayer,
+  one: CheckedEpisode,
+  other: CheckedEpisode,
+): string | undefined {
   return firstDifference(without(one, ignore), without(other, ignore));
 }
 

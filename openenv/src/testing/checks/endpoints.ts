@@ -1,6 +1,6 @@
 import { isObject } from "../../util/is-object.js";
 import { type CheckDefinition, demand, show } from "../report.js";
-import type { HttpAnswer } from "./fetch-json.js";
+import type { JsonResponse } from "./fetch-json.js";
 
 /** What a server tells about itself in `/openapi.json`; `unknown` until it was asked. */
 export interface Standard {
@@ -10,7 +10,7 @@ export interface Standard {
 
 /** What the checks of the HTTP routes need: one request, and where to note what they learn. */
 export interface Endpoints {
-  ask(path: string, body?: unknown): Promise<HttpAnswer>;
+  ask(path: string, body?: unknown): Promise<JsonResponse>;
   standard: Standard;
 }
 

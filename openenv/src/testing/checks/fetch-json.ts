@@ -1,7 +1,7 @@
 import { ConnectionError } from "../../errors.js";
 
 /** An answer of any status; `body` is undefined for what is no JSON. */
-export interface HttpAnswer {
+export interface JsonResponse {
   status: number;
   body: unknown;
 }
@@ -20,7 +20,7 @@ const MAX_BODY = 1024 * 1024;
  * GETs JSON, or POSTs `body`, as a careful stranger does: uncompressed, without following anywhere, not more than 1 MiB.
  * @throws ConnectionError when there is no such answer.
  */
-export async function fetchJson(url: string, options: FetchOptions, body?: unknown): Promise<HttpAnswer> {
+export async function fetchJson(url: string, options: FetchOptions, body?: unknown): Promise<JsonResponse> {
   const { headers, timeoutMs, signal } = options;
   const timeout = AbortSignal.timeout(timeoutMs);
   const content = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };

@@ -2,11 +2,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { EnvClient } from "../../client/env-client.js";
 import { RemoteError } from "../../errors.js";
 import { CheckSkip, demand, NotApplicable } from "../report.js";
-import { differenceOf, isFull, type Player, play, UNSEEDED } from "./behaviour.js";
+import { differenceOf, type EpisodePlayer, isFull, play, UNSEEDED } from "./behaviour.js";
 
 /** A server that is asked for many sessions. */
-export interface Crowd extends Player {
-  /** Opens a session at once or is refused; {@link Player.open} waits for a slot that is about to be freed. */
+export interface Crowd extends EpisodePlayer {
+  /** Opens a session at once or is refused; {@link EpisodePlayer.open} waits for a slot that is about to be freed. */
   openNow(): Promise<EnvClient>;
   /** Another worker of the same environment, if there is one to compare with. */
   openOther: (() => Promise<EnvClient>) | undefined;
@@ -56,7 +56,7 @@ export async function workersAgree(crowd: Crowd): Promise<void> {
 }
 
 /** Sessions until one is refused: with the code and the numbers, and without harm to the others. */
-export async function capacityRefusal(crowd: Crowd): Promise<void> {
+export async function capacityRejection(crowd: Crowd): Promise<void> {
   const sessions: EnvClient[] = [];
   try {
     const refusal = await fill(crowd, sessions);

@@ -2,7 +2,7 @@ import type { EnvClient } from "../../client/env-client.js";
 import type { ServerAddress } from "../../client/transport/address.js";
 import { RemoteError } from "../../errors.js";
 import type { JsonObject } from "../../protocol/messages.js";
-import { collectEpisode, type EpisodePlan, type Exchange } from "../collect-episode.js";
+import { collectEpisode, type EpisodePlan, type RecordedCall } from "../collect-episode.js";
 import { metadataProblems, rewardProblems, schemaProblems, stateProblems } from "../graders.js";
 import { type CheckDefinition, demand, show } from "../report.js";
 
@@ -26,7 +26,7 @@ const MARK = "openenv_check";
 
 /** One episode on a bare socket, and what it shows. */
 export function socketChecks(subject: SocketSubject): CheckDefinition[] {
-  let exchanges: Exchange[] = [];
+  let exchanges: RecordedCall[] = [];
   const graded = (id: string, description: string, remedy: string, grade: () => string[]): CheckDefinition => ({
     id,
     description,

@@ -1,16 +1,16 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
-import { type MendRules, mend } from "./coerce.js";
-import { Draft } from "./draft.js";
+import { type CoercionRules, coerce } from "./coerce.js";
+import { CopyOnWrite } from "./copy-on-write.js";
 
-const INPUT: MendRules = { scalars: true, nonFinite: "free" };
+const INPUT: CoercionRules = { scalars: true, nonFinite: "free" };
 
 /** What parsing takes after one pass of leniency; undefined when it is still refused. */
 function lenient(schema: z.ZodType, value: unknown, rules = INPUT): unknown {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
-  const mended = mend(schema, value, { issues: parsed.error.issues, rules });
+  const mended = coerce(schema, value, { issues: parsed.error.issues, rules });
   return mended && schema.safeParse(mended.value).data;
 }
 
@@ -96,7 +96,7 @@ describe("the value itself", () => {
     const schema = z.object({ a: z.object({ n: z.int() }), b: z.object({ m: z.int() }) });
     const value = { a: { n: "1" }, b: { m: 1 } };
     const issues = schema.safeParse(value).error?.issues ?? [];
-    const mended = mend(schema, value, { issues, rules: INPUT })?.value as typeof value;
+    const mended = coerce(schema, value, { issues, rules: INPUT })?.value as typeof value;
     expect(mended).toEqual({ a: { n: 1 }, b: { m: 1 } });
     expect(mended.b).toBe(value.b);
     expect(value.a.n).toBe("1");
@@ -106,7 +106,7 @@ describe("the value itself", () => {
     const schema = z.object({ n: z.int() });
     const value = JSON.parse('{"n":"1","__proto__":{"polluted":true}}') as object;
     const issues = schema.safeParse(value).error?.issues ?? [];
-    const mended = mend(schema, value, { issues, rules: INPUT })?.value as object;
+    const mended = coerce(schema, value, { issues, rules: INPUT })?.value as object;
     expect(Object.getPrototypeOf(mended)).toBe(Object.prototype);
     expect(Object.hasOwn(mended, "__proto__")).toBe(true);
   });
@@ -118,7 +118,7 @@ describe("the value itself", () => {
 });
 
 test("a container is copied once, however many of its members change", () => {
-  const draft = new Draft({ list: [1, 2] });
+  const draft = new CopyOnWrite({ list: [1, 2] });
   expect(draft.set(["list", 0], 3)).toBe(true);
   const { list } = draft.value as { list: number[] };
   expect(draft.set(["list", 1], 4)).toBe(true);
@@ -133,15 +133,15 @@ describe("NaN and infinities", () => {
   test("of an environment have a stand-in that fits the schema, and their place is told", () => {
     const schema = z.object({ list: z.array(z.number().min(3).max(4)), more: z.union([z.string(), z.number().gt(0)]) });
     const value = { list: [3, Number.NaN], more: Infinity };
-    const rules: MendRules = { scalars: false, nonFinite: "any" };
-    const mended = mend(schema, value, { issues: issuesOf(schema, value), rules });
+    const rules: CoercionRules = { scalars: false, nonFinite: "any" };
+    const mended = coerce(schema, value, { issues: issuesOf(schema, value), rules });
     expect(mended?.nonFinite.map(({ path }) => path)).toEqual([["list", 1], ["more"]]);
     expect(schema.safeParse(mended?.value).success).toBe(true);
   });
 
   test("leave texts of an environment as wrong as they are", () => {
-    const rules: MendRules = { scalars: false, nonFinite: "any" };
-    expect(mend(z.int(), "4", { issues: issuesOf(z.int(), "4"), rules })).toBeUndefined();
+    const rules: CoercionRules = { scalars: false, nonFinite: "any" };
+    expect(coerce(z.int(), "4", { issues: issuesOf(z.int(), "4"), rules })).toBeUndefined();
   });
 });
 
@@ -173,7 +173,7 @@ test("whatever comes in, mending never throws and never changes it", () => {
     fc.property(value, (given) => {
       const before = fc.stringify(given);
       const { error } = schema.safeParse(given);
-      if (error) mend(schema, given, { issues: error.issues, rules: INPUT });
+      if (error) coerce(schema, given, { issues: error.issues, rules: INPUT });
       expect(fc.stringify(given)).toBe(before);
     }),
     { numRuns: 2_000 },

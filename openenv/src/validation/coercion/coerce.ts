@@ -1,11 +1,11 @@
 import * as z from "zod";
 import { type AnySchema, has, type KnownSchema, membersOf } from "../../contract/zod-tree.js";
 import { locate } from "../locate.js";
-import { Draft } from "./draft.js";
+import { CopyOnWrite } from "./copy-on-write.js";
 import { candidates, numberRules } from "./numbers.js";
 
 /** What may be mended in a value that failed. */
-export interface MendRules {
+export interface CoercionRules {
   /** Scalars of the wrong type that say what is meant, as the reference takes them: "4" for 4, "yes" for true. */
   scalars: boolean;
   /** NaN and infinities: under any number, or only where a number is asked for and nothing else. */
@@ -13,7 +13,7 @@ export interface MendRules {
 }
 
 /** A value that may pass now. `nonFinite` are the paths where a stand-in is in the place of a NaN or an infinity. */
-export interface Mended {
+export interface Coerced {
   value: unknown;
   nonFinite: NonFinite[];
 }
@@ -30,12 +30,12 @@ export const MAX_UNION_DEPTH = 3;
  * One pass over zod's issues that mends what the rules allow, in a copy. Undefined when there was nothing to mend.
  * The result still has to be parsed. Never throws, never changes the value.
  */
-export function mend(
+export function coerce(
   schema: AnySchema,
   value: unknown,
-  { issues, rules, depth = 0 }: { issues: readonly z.core.$ZodIssue[]; rules: MendRules; depth?: number },
-): Mended | undefined {
-  const draft = new Draft(value);
+  { issues, rules, depth = 0 }: { issues: readonly z.core.$ZodIssue[]; rules: CoercionRules; depth?: number },
+): Coerced | undefined {
+  const draft = new CopyOnWrite(value);
   const nonFinite: NonFinite[] = [];
   let changed = false;
   for (const issue of issues) {
@@ -44,12 +44,12 @@ export function mend(
     if (at.parent !== undefined && !has(at.parent, at.path[at.path.length - 1] as PropertyKey)) continue;
     if (at.union || (issue.code === "invalid_union" && at.schema)) {
       const members = at.union ? membersOf(at.union) : [at.schema as AnySchema];
-      const chosen = mendMember(members, at.value, { rules, depth });
+      const chosen = coerceMember(members, at.value, { rules, depth });
       if (!chosen) continue;
       changed = draft.set(at.path, chosen.value) || changed;
       for (const { path, original } of chosen.nonFinite) nonFinite.push({ path: [...at.path, ...path], original });
     } else if (at.schema) {
-      const scalar = mendScalar(at.schema, at.value, rules);
+      const scalar = coerceScalar(at.schema, at.value, rules);
       if (scalar === undefined) continue;
       changed = draft.set(at.path, scalar) || changed;
       if (typeof at.value === "number" && !Number.isFinite(at.value)) {
@@ -61,22 +61,22 @@ export function mend(
 }
 
 /** The first member that takes the value once it is mended. */
-function mendMember(
+function coerceMember(
   members: AnySchema[],
   value: unknown,
-  { rules, depth }: { rules: MendRules; depth: number },
-): Mended | undefined {
+  { rules, depth }: { rules: CoercionRules; depth: number },
+): Coerced | undefined {
   if (depth >= MAX_UNION_DEPTH) return undefined;
   for (const member of members) {
     const parsed = z.safeParse(member, value);
     if (parsed.success) continue;
-    const mended = mend(member, value, { issues: parsed.error.issues, rules, depth: depth + 1 });
+    const mended = coerce(member, value, { issues: parsed.error.issues, rules, depth: depth + 1 });
     if (mended && z.safeParse(member, mended.value).success) return mended;
   }
   return undefined;
 }
 
-function mendScalar(schema: KnownSchema, value: unknown, rules: MendRules): unknown {
+function coerceScalar(schema: KnownSchema, value: unknown, rules: CoercionRules): unknown {
   if (typeof value === "number" && !Number.isFinite(value)) return standIn(schema, rules);
   if (!rules.scalars) return undefined;
   if (schema._zod.def.type === "boolean") return toBoolean(value);
@@ -86,7 +86,7 @@ function mendScalar(schema: KnownSchema, value: unknown, rules: MendRules): unkn
   return typeof value === "string" ? toNumber(value, number.integer) : undefined;
 }
 
-function standIn(schema: KnownSchema, rules: MendRules): number | undefined {
+function standIn(schema: KnownSchema, rules: CoercionRules): number | undefined {
   const number = numberRules(schema);
   if (number === undefined) return undefined;
   if (rules.nonFinite === "free") return number.integer || number.constrained ? undefined : 0;

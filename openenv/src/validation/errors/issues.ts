@@ -8,11 +8,11 @@ import {
   type UnionSchema,
 } from "../../contract/zod-tree.js";
 import type { ValidationIssue } from "../../errors.js";
-import { MAX_UNION_DEPTH, type MendRules, mend } from "../coercion/coerce.js";
-import { type Located, locate } from "../locate.js";
+import { type CoercionRules, coerce, MAX_UNION_DEPTH } from "../coercion/coerce.js";
+import { type LocatedIssue, locate } from "../locate.js";
 import { briefInput } from "./brief-input.js";
-import { issueKind } from "./issue-kind.js";
-import { memberName } from "./member-name.js";
+import { pydanticError } from "./pydantic-error.js";
+import { unionBranchName } from "./union-branch-name.js";
 
 /** Longest list of errors that one answer carries. */
 export const MAX_ISSUES = 100;
@@ -22,7 +22,7 @@ export interface FailedParse {
   /** What the caller gave, before anything was mended. */
   value: unknown;
   issues: readonly z.core.$ZodIssue[];
-  rules: MendRules;
+  rules: CoercionRules;
   /** Says of a union only that nothing fits, without trying each of its members. Default false. */
   shallow?: boolean;
 }
@@ -66,30 +66,34 @@ function collect({ schema, value, issues, rules }: FailedParse, target: Target):
   }
 }
 
-function isChoice(issue: z.core.$ZodIssue, at: Located): boolean {
+function isChoice(issue: z.core.$ZodIssue, at: LocatedIssue): boolean {
   if (at.union === undefined || isMissing(at)) return false;
   if (discriminatorOf(at.union) !== undefined) return false;
   return issue.code !== "custom" || issue.path.length > at.path.length;
 }
 
-function collectUnion(at: Located, union: UnionSchema, { rules, target }: { rules: MendRules; target: Target }): void {
+function collectUnion(
+  at: LocatedIssue,
+  union: UnionSchema,
+  { rules, target }: { rules: CoercionRules; target: Target },
+): void {
   const before = target.found.length;
   if (target.depth < MAX_UNION_DEPTH) {
     for (const member of membersOf(union)) {
       let parsed = z.safeParse(member, at.value);
       if (parsed.success) continue;
-      const mended = mend(member, at.value, { issues: parsed.error.issues, rules, depth: target.depth + 1 });
+      const mended = coerce(member, at.value, { issues: parsed.error.issues, rules, depth: target.depth + 1 });
       if (mended) parsed = z.safeParse(member, mended.value);
       if (parsed.success) continue;
       const failed = { schema: member, value: at.value, issues: parsed.error.issues, rules };
-      collect(failed, { found: target.found, prefix: [...at.loc, memberName(member)], depth: target.depth + 1 });
+      collect(failed, { found: target.found, prefix: [...at.loc, unionBranchName(member)], depth: target.depth + 1 });
     }
   }
   if (target.found.length > before) return;
   target.found.push(entry("value_error", "Must fit one of the allowed shapes", at));
 }
 
-function describe(issue: z.core.$ZodIssue, at: Located): ValidationIssue[] {
+function describe(issue: z.core.$ZodIssue, at: LocatedIssue): ValidationIssue[] {
   if (issue.code === "unrecognized_keys") return issue.keys.slice(0, MAX_ISSUES).map((key) => unknownKey(key, at));
   if (issue.code === "invalid_union" && at.union) return [wrongTag(at.union, at)];
   if (isMissing(at)) return [missingField(at.loc, at.parent)];
@@ -98,20 +102,20 @@ function describe(issue: z.core.$ZodIssue, at: Located): ValidationIssue[] {
     const absent = Array.from({ length: Number(issue.minimum) - given }, (_, i) => given + i);
     return absent.map((index) => missingField([...at.loc, index], at.value));
   }
-  const { type, msg, ctx } = issueKind(issue, at);
+  const { type, msg, ctx } = pydanticError(issue, at);
   const loc = issue.code === "invalid_key" ? [...at.loc, "[key]"] : at.loc;
   return [entry(type, msg, { loc, value: at.value }, ctx)];
 }
 
 /** A key that an object does not declare, or one that a record's key schema refuses. */
-function unknownKey(key: string, at: Located): ValidationIssue {
+function unknownKey(key: string, at: LocatedIssue): ValidationIssue {
   const loc = [...at.loc, key];
   const { def } = (at.schema ?? ({ _zod: { def: {} } } as KnownSchema))._zod;
   if (def.type !== "record") return extraField(loc, (at.value as Record<string, unknown>)[key]);
   return entry("literal_error", "Not one of the allowed keys", { loc: [...loc, "[key]"], value: key });
 }
 
-function wrongTag(union: UnionSchema, at: Located): ValidationIssue {
+function wrongTag(union: UnionSchema, at: LocatedIssue): ValidationIssue {
   const key = discriminatorOf(union);
   // zod's path ends at the tag, the error is about the object that carries it.
   const inside = at.path.at(-1) === key && typeof at.value !== "object";
@@ -133,7 +137,7 @@ function wrongTag(union: UnionSchema, at: Located): ValidationIssue {
   });
 }
 
-function isMissing(at: Located): boolean {
+function isMissing(at: LocatedIssue): boolean {
   if (at.value !== undefined || at.path.length === 0) return false;
   return typeof at.parent === "object" && at.parent !== null;
 }

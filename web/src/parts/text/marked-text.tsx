@@ -1,4 +1,4 @@
-import type { TextRun, ViewPart } from "../../../../openenv/src/protocol/web.js";
+import type { TextSpan, ViewPart } from "../../../../openenv/src/protocol/web.js";
 import { pictureOf } from "../value/picture.js";
 import { Picture } from "../value/picture-view.js";
 
@@ -21,7 +21,7 @@ function ViewPartShown({ part }: { part: ViewPart }) {
 }
 
 /** A piece of text in the tone that the author gave it. */
-export function renderRun({ text, tone, mono }: TextRun, at: number) {
+export function renderRun({ text, tone, mono }: TextSpan, at: number) {
   if (tone === undefined) {
     return (
       <span key={at} className={mono === false ? "ui" : undefined}>

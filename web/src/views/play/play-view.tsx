@@ -2,7 +2,7 @@ import { useEffect, useState, useSyncExternalStore } from "react";
 import { Segments } from "../../parts/segments.js";
 import { formatReward } from "../../parts/text/format.js";
 import type { Imported, PlaySnapshot } from "../../play/play.js";
-import type { Step } from "../../play/timeline.js";
+import type { TimelineStep } from "../../play/timeline.js";
 import type { ViewProps } from "../../views.js";
 import { ActionPane } from "./action/action-pane.js";
 import { ToolList } from "./action/tool-list.js";
@@ -77,14 +77,14 @@ export function PlayView({ info, play, schema }: ViewProps) {
 }
 
 /** What the pane of the step shows. */
-function nameOf(step: Step | undefined, replaying: boolean): string {
+function nameOf(step: TimelineStep | undefined, replaying: boolean): string {
   if (replaying) return "Replay";
   if (!step) return "Step";
   return step.kind === "reset" ? "Reset" : `Step ${step.number}`;
 }
 
 /** On a small screen the answer is brought into view once it is there. */
-function useScrollToAnswer(last: Step | undefined, show: (part: Part) => void): void {
+function useScrollToAnswer(last: TimelineStep | undefined, show: (part: Part) => void): void {
   useEffect(() => {
     if (!last || !matchMedia("(max-width: 47.49em)").matches) return;
     show("step");

@@ -3,7 +3,7 @@ import { copyText } from "../../parts/text/copy-text.js";
 import { isFree, type Play } from "../../play/play.js";
 import { recall, remember } from "../../remember.js";
 import { focusFirstField } from "./action/action-pane.js";
-import type { Files } from "./episode/use-files.js";
+import type { TimelineFiles } from "./episode/use-files.js";
 
 export type StepTab = "step" | "diff" | "raw";
 
@@ -28,7 +28,7 @@ export function isField(target: EventTarget | null): boolean {
 }
 
 /** Keys of the Play view, outside of fields. Alt and an arrow move in the timeline from anywhere. */
-export function useShortcuts(play: Play, files: Files, active: () => boolean): void {
+export function useShortcuts(play: Play, files: TimelineFiles, active: () => boolean): void {
   const latest = useRef({ play, files, active });
   latest.current = { play, files, active };
   useEffect(() => {
@@ -55,7 +55,7 @@ export function useShortcuts(play: Play, files: Files, active: () => boolean): v
   }, []);
 }
 
-function actionFor(key: string, play: Play, files: Files): (() => void) | undefined {
+function actionFor(key: string, play: Play, files: TimelineFiles): (() => void) | undefined {
   const { selected } = play.snapshot();
   const free = isFree(play.snapshot());
   const tab = (name: StepTab) => () => document.dispatchEvent(new CustomEvent(STEP_TAB_EVENT, { detail: name }));

@@ -1,4 +1,4 @@
-import { MAX_TOLD_ERRORS, type ServerView } from "../../../../openenv/src/protocol/web.js";
+import { MAX_REPORTED_ERRORS, type ServerView } from "../../../../openenv/src/protocol/web.js";
 import { count, formatCount } from "../../parts/text/format.js";
 
 const MINUTES = 60;
@@ -10,7 +10,7 @@ export function ErrorBars({ view: { at, recent_errors: recent, steps } }: { view
   const perMinute = countByMinute(recently.map((error) => at - error.at));
   const most = Math.max(...perMinute.values(), 1);
   // A full list may have lost older ones.
-  const isCut = recently.length >= MAX_TOLD_ERRORS;
+  const isCut = recently.length >= MAX_REPORTED_ERRORS;
   const shown = `${recently.length}${isCut ? "+" : ""}`;
   return (
     <section className="card kpi">

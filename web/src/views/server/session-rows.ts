@@ -2,7 +2,7 @@ import { type SessionColumn, sessionState } from "../../../../openenv/src/protoc
 import type { ServerView, ServerViewSession } from "../../../../openenv/src/protocol/web.js";
 
 /** One line of the table of sessions. Times are seconds. */
-export interface Row {
+export interface SessionTableRow {
   session: ServerViewSession;
   client: string;
   state: ReturnType<typeof sessionState>;
@@ -35,7 +35,7 @@ interface RowOptions {
 const CLIENTS = { websocket: "WebSocket", batch: "Batch", http: "HTTP", mcp: "MCP" } as const;
 const THIS_PAGE = "This page";
 
-export function rowOf(session: ServerViewSession, { at, rates, own }: RowOptions): Row {
+export function rowOf(session: ServerViewSession, { at, rates, own }: RowOptions): SessionTableRow {
   const { client, created_at, episode_id, last_activity_at } = session;
   return {
     session,
@@ -57,7 +57,7 @@ export function searchFor(find: string, ownEpisode: string | null): string {
   return ownEpisode === null ? find : find.replace(new RegExp(THIS_PAGE, "i"), ownEpisode);
 }
 
-/** The start of an id, without the worker that a fleet puts before it. */
+/** The start of an id, without the worker that a cluster puts before it. */
 export function shortId(id: string): string {
   return id.replace(/^w\d+-/, "").slice(0, 8);
 }

@@ -9,7 +9,7 @@ import { Icon } from "../../parts/icon.js";
 import { count, formatDuration, formatRate } from "../../parts/text/format.js";
 import type { Play } from "../../play/play.js";
 import type { WatchState } from "./server-watch.js";
-import { COLUMNS, countUnlisted, type Row, rowOf, searchFor, shortId } from "./session-rows.js";
+import { COLUMNS, countUnlisted, rowOf, type SessionTableRow, searchFor, shortId } from "./session-rows.js";
 
 interface SessionsCardProps {
   view: ServerView;
@@ -116,7 +116,7 @@ export function SessionsCard({ view, shown, play, onList }: SessionsCardProps) {
   );
 }
 
-function SessionRow({ row }: { row: Row }) {
+function SessionRow({ row }: { row: SessionTableRow }) {
   const { session, client, state, openFor, idleFor, rate } = row;
   return (
     <tr>
@@ -137,7 +137,7 @@ function SessionRow({ row }: { row: Row }) {
   );
 }
 
-function State({ session, state }: { session: ServerViewSession; state: Row["state"] }) {
+function State({ session, state }: { session: ServerViewSession; state: SessionTableRow["state"] }) {
   if (state === "slow") {
     return (
       <span className="status status--wait">

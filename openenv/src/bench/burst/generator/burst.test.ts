@@ -1,7 +1,7 @@
 import { createServer } from "node:net";
 import { describe, expect, it } from "vitest";
 import { defineCounter } from "../../../../test-support/environments/counter.js";
-import { type Peer, startScriptedServer } from "../../../../test-support/servers/scripted-server.js";
+import { type ScriptedPeer, startScriptedServer } from "../../../../test-support/servers/scripted-server.js";
 import { serve } from "../../../server/index.js";
 import type { BurstJob, RequestRow } from "../types.js";
 import { createGenerator } from "./generator.js";
@@ -27,7 +27,7 @@ const never = new Promise<void>(() => {});
 const error = (code: string) => ({ type: "error", data: { code, message: "no" } });
 
 describe("a burst", () => {
-  const failures: [string, (peer: Peer) => Promise<void> | void][] = [
+  const failures: [string, (peer: ScriptedPeer) => Promise<void> | void][] = [
     ["CLOSED_4000", (peer) => peer.socket.close(4000, "gone")],
     ["CLOSED", (peer) => peer.receive().then(() => peer.socket.terminate())],
     [

@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { LoadFailure } from "../../failure.js";
 import type { BurstProgress, BurstResult } from "../types.js";
 import type { LoadGenerator } from "./generator.js";
-import type { Command, Reply } from "./generator-process.js";
+import type { GeneratorCommand, GeneratorReply } from "./generator-process.js";
 
 const STOP_TIMEOUT_MS = 5_000;
 
@@ -18,17 +18,17 @@ export function forkGenerator(number: number): LoadGenerator {
     open: (job) => ask({ do: "open", job }) as Promise<void>,
     step: (seconds) => ask({ do: "step", seconds }) as ReturnType<LoadGenerator["step"]>,
     closeSessions: () => ask({ do: "close" }) as Promise<void>,
-    interrupt: () => void (child.connected && child.send({ do: "interrupt" } satisfies Command)),
+    interrupt: () => void (child.connected && child.send({ do: "interrupt" } satisfies GeneratorCommand)),
     close: () => stop(child),
   };
 }
 
 function createAsk(child: ChildProcess) {
-  let settle: ((reply: Reply) => void) | undefined;
+  let settle: ((reply: GeneratorReply) => void) | undefined;
   const lost = (): void => settle?.({ failed: "GENERATOR_LOST", message: "a generator process ended" });
-  child.on("message", (reply: Reply) => settle?.(reply));
+  child.on("message", (reply: GeneratorReply) => settle?.(reply));
   child.on("error", lost).on("exit", lost);
-  return (command: Command, onProgress?: (progress: BurstProgress) => void): Promise<unknown> =>
+  return (command: GeneratorCommand, onProgress?: (progress: BurstProgress) => void): Promise<unknown> =>
     new Promise((resolve, reject) => {
       settle = (reply) => {
         if ("progress" in reply) return onProgress?.(reply.progress);

@@ -4,21 +4,21 @@ import { createGenerator, type LoadJob } from "./generator.js";
 
 /** The process that `fork.ts` starts: does what it is told, one thing at a time, and ends with its parent. */
 
-export type Command =
+export type GeneratorCommand =
   | { do: "burst"; job: BurstJob }
   | { do: "open"; job: LoadJob }
   | { do: "step"; seconds: number }
   | { do: "close" }
   | { do: "interrupt" };
 
-export type Reply = { progress: BurstProgress } | { value: unknown } | { failed: string; message: string };
+export type GeneratorReply = { progress: BurstProgress } | { value: unknown } | { failed: string; message: string };
 
 /** Milliseconds between two messages about progress. */
 const PROGRESS_MS = 200;
 
 const generator = createGenerator(Number(process.argv[2] ?? 0));
 
-process.on("message", (command: Command) => {
+process.on("message", (command: GeneratorCommand) => {
   if (command.do === "interrupt") {
     generator.interrupt();
     return;
@@ -35,7 +35,7 @@ process.on("disconnect", () => process.exit());
 // A terminal interrupts the whole group: what to do then is for the parent to say.
 process.on("SIGINT", () => {});
 
-function obey(command: Exclude<Command, { do: "interrupt" }>): Promise<unknown> {
+function obey(command: Exclude<GeneratorCommand, { do: "interrupt" }>): Promise<unknown> {
   switch (command.do) {
     case "burst":
       return generator.burst(command.job, createProgress());
@@ -58,6 +58,6 @@ function createProgress(): (progress: BurstProgress) => void {
   };
 }
 
-function reply(message: Reply): void {
+function reply(message: GeneratorReply): void {
   if (process.connected) process.send?.(message);
 }

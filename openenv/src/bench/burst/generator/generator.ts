@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../../protocol/messages.js";
 import { LoadFailure } from "../../failure.js";
-import { createLoad, type Load } from "../../load.js";
+import { createLoad, type SessionLoad } from "../../load.js";
 import type { BurstJob, BurstProgress, BurstResult, ClientUse } from "../types.js";
 import { runBurst } from "./burst.js";
 import { watchClient } from "./client-use.js";
@@ -41,7 +41,7 @@ export interface LoadGenerator {
 export function createGenerator(number = 0): LoadGenerator {
   let sources: { address: string; next: () => string | undefined } | undefined;
   let stop = new AbortController();
-  let load: Load | undefined;
+  let load: SessionLoad | undefined;
   let latencies: number[] = [];
   const closeSessions = async (): Promise<void> => {
     await load?.close();

@@ -3,15 +3,15 @@ import type { Socket } from "node:net";
 import { parseAddress } from "../../../client/transport/address.js";
 import { NO_SESSION, SESSION_HEADER } from "../../../protocol/http.js";
 import { LoadFailure } from "../../failure.js";
-import type { Target } from "../../raw-session.js";
-import type { Play, PlayOn } from "../types.js";
-import { exchangeHttp, type HttpAnswer, headerOf } from "./http-exchange.js";
+import type { ConnectTarget } from "../../raw-session.js";
+import type { PlayJob, PlayOn } from "../types.js";
+import { type HttpResponse, headerOf, requestHttp } from "./http-request.js";
 
 /**
  * Plays over HTTP on one kept-alive connection. A server that opens a session at the reset gets its id back and is
  * told to close it; a stateless one, as the Python package, answers the step from an environment of its own.
  */
-export function createHttpPlay(target: Target, { action }: Play): PlayOn {
+export function createHttpPlay(target: ConnectTarget, { action }: PlayJob): PlayOn {
   const address = parseAddress(target.url);
   const render = (path: string, body: object | string, session?: string): string =>
     renderRequest(address.http(path), body, { authorization: target.authorization, session });
@@ -20,14 +20,14 @@ export function createHttpPlay(target: Target, { action }: Play): PlayOn {
   return async (socket, played) => {
     await connected(socket, target.secure);
     played.connected();
-    const first = await exchangeHttp(socket, reset);
+    const first = await requestHttp(socket, reset);
     played.wasReset(readResult(first));
     const named = headerOf(first.head, SESSION_HEADER);
     const session = named === undefined || named === NO_SESSION ? undefined : named;
-    const answer = await exchangeHttp(socket, render("/step", step, session));
+    const answer = await requestHttp(socket, render("/step", step, session));
     played.stepped(readResult(answer));
     return async () => {
-      if (session !== undefined) await exchangeHttp(socket, render("/mcp", closing(session), session)).catch(() => {});
+      if (session !== undefined) await requestHttp(socket, render("/mcp", closing(session), session)).catch(() => {});
       socket.destroy();
     };
   };
@@ -56,7 +56,7 @@ function renderRequest(url: string, body: object | string, { authorization, sess
   );
 }
 
-function readResult({ status, body }: HttpAnswer): Record<string, unknown> {
+function readResult({ status, body }: HttpResponse): Record<string, unknown> {
   const data = parseObject(body);
   if (status === 200 && data !== undefined && "observation" in data) return data;
   const code = data?.["code"];

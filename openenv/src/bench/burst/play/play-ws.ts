@@ -1,11 +1,11 @@
 import { readAnswer } from "../../answer.js";
 import { LoadFailure } from "../../failure.js";
-import { encodeFrame, OPCODE } from "../../frames.js";
-import { openRawSession, type Question, type RawSession, type Target } from "../../raw-session.js";
-import type { Play, PlayOn } from "../types.js";
+import { type ConnectTarget, openRawSession, type PendingRequest, type RawSession } from "../../raw-session.js";
+import { encodeFrame, OPCODE } from "../../ws-codec.js";
+import type { PlayJob, PlayOn } from "../types.js";
 
 /** Plays on `/ws`: the frames are made once for all requests of a burst. */
-export function createWsPlay(target: Target, { action }: Play): PlayOn {
+export function createWsPlay(target: ConnectTarget, { action }: PlayJob): PlayOn {
   const reset = encode({ type: "reset", data: {} });
   const step = encode({ type: "step", data: action });
   return async (socket, played) => {
@@ -19,7 +19,7 @@ export function createWsPlay(target: Target, { action }: Play): PlayOn {
 
 function ask(session: RawSession, frame: Buffer, take: (data: Record<string, unknown>) => void): Promise<void> {
   return new Promise((resolve, reject) => {
-    const question: Question = {
+    const question: PendingRequest = {
       frame,
       judge(payload) {
         const answer = readAnswer(payload);

@@ -1,6 +1,6 @@
 import { LoadFailure, toLoadFailure } from "../../failure.js";
 import { connectSocket, readTarget } from "../../raw-session.js";
-import type { Ending, Play, Played, RequestRow } from "../types.js";
+import type { Ending, Played, PlayJob, RequestRow } from "../types.js";
 import { createHttpPlay } from "./play-http.js";
 import { createWsPlay } from "./play-ws.js";
 
@@ -19,7 +19,7 @@ export interface Playing {
  * burst started: a request that the client starts late is as late for who waits for it.
  * @throws ConnectionError when the URL is none of a server.
  */
-export function createPlay(play: Play): (epoch: number, localAddress?: string) => Playing {
+export function createPlay(play: PlayJob): (epoch: number, localAddress?: string) => Playing {
   const target = readTarget(play.url, play.address, play.token);
   const run = play.mode === "ws" ? createWsPlay(target, play) : createHttpPlay(target, play);
   return (epoch, localAddress) => {

@@ -1,5 +1,5 @@
 import { joinUse, limitsBurst } from "../generator/client-use.js";
-import type { BurstResult, Mode, RequestRow } from "../types.js";
+import type { BurstMode, BurstResult, RequestRow } from "../types.js";
 import { PERCENTILES, percentile } from "./percentile.js";
 
 /** The parts of a request that are timed; `start` is the client's own, from the start of the burst. */
@@ -10,7 +10,7 @@ type Latencies = { [Key in `${Part}_p${(typeof PERCENTILES)[number]}_ms`]: numbe
 /** What was measured, as every row of summary.csv names it. */
 export interface Subject {
   url: string;
-  mode: Mode;
+  mode: BurstMode;
   hardware: string;
   cores: number | null;
 }

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { JsonObject } from "../../../protocol/messages.js";
 import { toLoadFailure } from "../../failure.js";
-import type { Located } from "../../locate.js";
+import type { ServerLocation } from "../../locate.js";
 import { limitsSteps } from "../generator/client-use.js";
 import type { LoadGenerator } from "../generator/generator.js";
 import { readServerUse } from "../local-server.js";
@@ -14,7 +14,7 @@ const WARM_UP_SECONDS = 0.5;
 const LEAST_SESSIONS_FOR_MEMORY = 256;
 
 export interface ThroughputJob {
-  server: Located;
+  server: ServerLocation;
   hardware: string;
   cores: number | null;
   connections: number;

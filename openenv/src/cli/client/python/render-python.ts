@@ -1,4 +1,4 @@
-import type { ClientTypes, Field, Model, Type } from "../types.js";
+import type { ClientTypes, Model, ModelField, Type } from "../types.js";
 import { renderPython } from "./python-literal.js";
 import { pythonField } from "./python-names.js";
 
@@ -33,7 +33,11 @@ export function classNames({ models, action, observation, state, tools }: Client
 }
 
 /** The fields of a class by their names in Python. */
-export function pythonFields(model: Model, base: string, names: ReadonlySet<string>): { name: string; field: Field }[] {
+export function pythonFields(
+  model: Model,
+  base: string,
+  names: ReadonlySet<string>,
+): { name: string; field: ModelField }[] {
   const used = new Set([...(BASE_FIELDS[base] ?? []), ...names]);
   return model.fields.map((field) => {
     const name = pythonField(field.name, used);
@@ -74,7 +78,7 @@ const EXTRA: Record<string, Model["extra"]> = {
   Arguments: "ignore",
 };
 
-function renderConfig(model: Model, base: string, fields: { name: string; field: Field }[]): string {
+function renderConfig(model: Model, base: string, fields: { name: string; field: ModelField }[]): string {
   const settings: string[] = [];
   if (model.extra !== EXTRA[base] && model.extra !== "ignore") settings.push(`extra="${model.extra}"`);
   if (fields.some(({ name, field }) => name !== field.name)) settings.push("populate_by_name=True");
@@ -82,7 +86,7 @@ function renderConfig(model: Model, base: string, fields: { name: string; field:
   return settings.length === 0 ? "" : `    model_config = ConfigDict(${settings.join(", ")})`;
 }
 
-function renderField(name: string, field: Field): string {
+function renderField(name: string, field: ModelField): string {
   const type = renderType(field.type);
   const isNullable = /\b(None|Any)$/.test(type);
   const hint = field.required || field.default || isNullable ? type : `${type} | None`;
@@ -103,7 +107,7 @@ function renderField(name: string, field: Field): string {
 }
 
 /** Of a class or a date the default stands in the schema as JSON: pydantic reads it when it checks it. */
-function defaultOf(field: Field): string[] {
+function defaultOf(field: ModelField): string[] {
   if (field.required) return [];
   if (!field.default) return ["default=None"];
   const { value } = field.default;

@@ -23,7 +23,7 @@ export async function bundleClient(file: string, outDir: string): Promise<void> 
   for (const needed of [file, types]) {
     if (!existsSync(needed)) throw new ConfigError(`There is no ${describePath(needed)}; run tsc with "declaration".`);
   }
-  await refuseForeign(outDir, file);
+  await rejectForeign(outDir, file);
   const texts = await collectTypes(types, outDir);
   await rm(outDir, { recursive: true, force: true });
   await bundleCode(file, outDir);
@@ -34,7 +34,7 @@ export async function bundleClient(file: string, outDir: string): Promise<void> 
 }
 
 /** What was written before is replaced as a whole; nothing else may be lost. */
-async function refuseForeign(outDir: string, file: string): Promise<void> {
+async function rejectForeign(outDir: string, file: string): Promise<void> {
   const entries = await readdir(outDir).catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return [];
     throw new ConfigError(`${describePath(outDir)} cannot be written (${error.message}); choose a folder with -o.`);

@@ -1,4 +1,4 @@
-import type { ClientTypes, Field, Model, ToolType, Type } from "../types.js";
+import type { ClientTypes, Model, ModelField, ToolType, Type } from "../types.js";
 
 /** The declarations of an environment's types. */
 export function renderTypeScriptTypes(types: ClientTypes): string {
@@ -42,7 +42,7 @@ function renderInterface(model: Model, direction: Direction, otherwise: string):
   return `${comment}export type ${model.name} = {\n${lines.map((line) => `${line}\n`).join("")}};`;
 }
 
-function renderField(field: Field, direction: Direction): string {
+function renderField(field: ModelField, direction: Direction): string {
   const isThere = field.required || (direction === "received" && field.default !== undefined);
   return `${renderKey(field.name)}${isThere ? "" : "?"}: ${renderType(field.type)};`;
 }

@@ -3,7 +3,7 @@ import type { Manifest } from "../../../manifest/schema.js";
 import { renderLabels } from "../../../providers/docker/labels.js";
 import { makeRemovable } from "../../../providers/lifecycle/make-removable.js";
 import { startEnvironment } from "../../../providers/lifecycle/start.js";
-import type { Started } from "../../../providers/provider.js";
+import type { StartedServer } from "../../../providers/provider.js";
 import { runDocker } from "../../image/docker.js";
 import { findInside } from "./find-inside.js";
 
@@ -33,7 +33,7 @@ export async function buildImage(
   return { name, [Symbol.asyncDispose]: remove };
 }
 
-export interface Container extends Started {
+export interface Container extends StartedServer {
   readonly name: string;
   /** Its address in the network it is in. */
   readonly address: string;

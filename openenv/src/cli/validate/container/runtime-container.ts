@@ -1,7 +1,7 @@
 import { type CheckServerOptions, checkServer } from "../../../testing/index.js";
 import { runChecks } from "../../../testing/report.js";
 import { hasEngine } from "../../image/docker.js";
-import { portabilityCheck, type Replay } from "../replay.js";
+import { portabilityCheck, type ReplayPair } from "../replay.js";
 import { type Result, toResult } from "../report/package-report.js";
 import type { Level } from "../report/policy.js";
 import { fromCheck } from "../runtime-results.js";
@@ -15,7 +15,7 @@ export interface ContainerWork {
   /** As for the process, but for what the container is compared with. */
   checking: CheckServerOptions;
   /** The episode, and the process that plays it. */
-  replay: Omit<Replay, "second" | "made">;
+  replay: Omit<ReplayPair, "second" | "made">;
   level: Level;
   signal: AbortSignal;
   onProgress(line: string): void;

@@ -1,8 +1,8 @@
 import type { Manifest } from "../../../manifest/schema.js";
-import type { Level, Policy } from "./policy.js";
+import type { Level, ValidationPolicy } from "./policy.js";
 
 export type Status = "pass" | "fail" | "skip" | "error";
-export type Verdict = "pass" | "warn" | "fail";
+export type ReportVerdict = "pass" | "warn" | "fail";
 
 /** What came of one check. `error`: it could not be made; that fails too. */
 export interface Result {
@@ -29,7 +29,7 @@ export interface PackageReport {
   lane: "local";
   levels_run: number[];
   results: Result[];
-  verdict: Verdict;
+  verdict: ReportVerdict;
 }
 
 export const LEVEL_NUMBERS: Record<Level, number> = { static: 1, runtime: 2, semantic: 3 };
@@ -44,7 +44,7 @@ export function toResult(
 }
 
 /** Fails with one check that weighs so much or could not be made; warns of lighter ones and of what was skipped but applies. */
-export function judge(results: readonly Result[], { severities }: Policy): Verdict {
+export function judge(results: readonly Result[], { severities }: ValidationPolicy): ReportVerdict {
   const fails = ({ check_id, status }: Result): boolean =>
     status === "error" || (status === "fail" && severities.get(check_id) === "fail");
   if (results.some(fails)) return "fail";

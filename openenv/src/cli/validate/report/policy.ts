@@ -12,7 +12,7 @@ export interface Bounds {
   max_episode_timeout_s: number;
 }
 
-export interface Policy {
+export interface ValidationPolicy {
   version: string;
   bounds: Bounds;
   /** By the id of a check. */
@@ -26,7 +26,7 @@ export class PolicyError extends Error {}
  * The policy of that version; without one the first for the static level and the second for the others.
  * @throws PolicyError that names the versions.
  */
-export function findPolicy(version: string | undefined, level: Level): Policy {
+export function findPolicy(version: string | undefined, level: Level): ValidationPolicy {
   const wanted = version ?? (level === "static" ? "v1" : "v2");
   if (wanted !== "v1" && wanted !== "v2") throw new PolicyError(`There is no policy ${wanted}; give v1 or v2.`);
   if (wanted === "v1" && level !== "static") {

@@ -5,7 +5,7 @@ import type { WebInfo } from "../../../protocol/web.js";
 import { packageVersion } from "../../../util/package-version.js";
 import type { WebSettings } from "../../context.js";
 import { sendJson } from "../../http/respond.js";
-import type { Exchange } from "../../http/router.js";
+import type { RequestContext } from "../../http/router.js";
 import { askAll, renderView } from "../../metrics/view.js";
 import { renderMetadata } from "../metadata.js";
 import { Assets } from "./assets.js";
@@ -15,13 +15,13 @@ import { secureHeaders } from "./headers.js";
 const assets = new Assets(fileURLToPath(new URL("../../../web-assets/", import.meta.url)));
 
 /** A file of the page, or the page itself. */
-export function asset({ request, response, path, context }: Exchange): Promise<void> {
+export function asset({ request, response, path, context }: RequestContext): Promise<void> {
   secureHeaders(response, settings(context).spaceId);
   return assets.send(path.slice("/web/".length), request, response);
 }
 
-export async function info({ response, context }: Exchange): Promise<void> {
-  const { runtime, rights, sessions } = context;
+export async function info({ response, context }: RequestContext): Promise<void> {
+  const { runtime, authorization, sessions } = context;
   const { contract, tasks, stepBeforeReset } = runtime.definition;
   const { readme, spaceId } = settings(context);
   const { contract: _fingerprint, readme_content: _shown, ...metadata } = await renderMetadata(runtime.definition);
@@ -38,20 +38,20 @@ export async function info({ response, context }: Exchange): Promise<void> {
     step_before_reset: stepBeforeReset === "allow",
     capacity: sessions.capacity(),
     max_message_bytes: context.maxMessageBytes,
-    has_operator: rights.hasOperator,
+    has_operator: authorization.hasOperator,
     space_id: spaceId,
   };
   response.setHeader("cache-control", "no-store");
   sendJson(response, 200, body);
 }
 
-export async function server({ request, response, context }: Exchange): Promise<void> {
+export async function server({ request, response, context }: RequestContext): Promise<void> {
   const query = parseSessionQuery(new URL(request.url ?? "/", "http://localhost").searchParams);
   response.setHeader("cache-control", "no-store");
   sendJson(response, 200, renderView(await askAll(context, query), context, query));
 }
 
 /** The routes are there only with it. */
-function settings({ web }: Exchange["context"]): WebSettings {
+function settings({ web }: RequestContext["context"]): WebSettings {
   return web ?? { readme: null, spaceId: null };
 }

@@ -1,5 +1,5 @@
 import { forOperators } from "../../http/operator.js";
-import type { Exchange, Handler, Route } from "../../http/router.js";
+import type { Handler, RequestContext, Route } from "../../http/router.js";
 
 /** What the page is made of: all that has a suffix. */
 export const WEB_FILE = /^\/web\/.+\.\w+$/;
@@ -15,13 +15,13 @@ export const WEB_ROUTES: Record<string, Route> = {
 };
 
 /** Relative, so that it stays below the prefix of a proxy. */
-function toPage({ response }: Exchange): void {
+function toPage({ response }: RequestContext): void {
   response.writeHead(307, { location: "web/", "content-length": 0 }).end();
 }
 
 /** A server that nobody looks at does not load what it would be shown with. */
 function lazily(load: () => Promise<Handler>): Handler {
-  return async (exchange) => (await load())(exchange);
+  return async (ctx) => (await load())(ctx);
 }
 
 function page(): Promise<typeof import("./page.js")> {

@@ -3,8 +3,8 @@ import type { ServerContext } from "../../context.js";
 import { sendText } from "../../http/respond.js";
 import { frameAncestors } from "./headers.js";
 
-/** What of an exchange it needs: the router, which asks for this page, is not imported. */
-interface Visit {
+/** What of an ctx it needs: the router, which asks for this page, is not imported. */
+interface PageRequest {
   request: IncomingMessage;
   response: ServerResponse;
   context: ServerContext;
@@ -16,7 +16,7 @@ const PAGES = /^\/(docs|redoc)$/;
 const POLICY = "default-src 'none'; script-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'";
 
 /** Asks the visitor of a page for the client's token, in place of the page. False when the request is not for one. */
-export function sendTokenPage({ request, response, context, path }: Visit): boolean {
+export function sendTokenPage({ request, response, context, path }: PageRequest): boolean {
   if (request.method !== "GET" || !PAGES.test(path) || !request.headers.accept?.includes("text/html")) return false;
   const ancestors = frameAncestors(context.web?.spaceId ?? null);
   response.setHeader("content-security-policy", `${POLICY}; ${ancestors}`);
@@ -26,7 +26,7 @@ export function sendTokenPage({ request, response, context, path }: Visit): bool
   return true;
 }
 
-export function tokenScript({ response }: Pick<Visit, "response">): void {
+export function tokenScript({ response }: Pick<PageRequest, "response">): void {
   sendText(response, 200, { type: "text/javascript; charset=utf-8", text: SCRIPT });
 }
 

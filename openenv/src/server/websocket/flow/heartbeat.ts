@@ -7,14 +7,14 @@ const GROUPS = 20;
 const MISSED_PINGS = 2;
 
 /** A socket and its connection. */
-export interface Peer {
+export interface HeartbeatPeer {
   readonly connection: Connection;
-  slot: number;
+  index: number;
   ping(): void;
 }
 
 /** Finds peers that are gone without a word. One that answers pings is never dropped. */
-export class Heartbeat<P extends Peer> {
+export class Heartbeat<P extends HeartbeatPeer> {
   readonly #groups: Registry<P>[] = Array.from({ length: GROUPS }, () => new Registry<P>());
   readonly #timer: NodeJS.Timeout;
   #turn = 0;

@@ -4,7 +4,7 @@ import { CLOSE_CODES } from "../../../protocol/messages.js";
 import type { Holder } from "../../limits/backlog.js";
 import { readArrival } from "../../limits/loop-clock.js";
 import { LARGE_MESSAGE, type Runnable } from "../../limits/run-queue.js";
-import { FrameQueue } from "./frame-queue.js";
+import { InboundQueue } from "./inbound-queue.js";
 import { MessageTracker } from "./message-tracker.js";
 import { type ConnectionLimits, Outflow } from "./outflow.js";
 
@@ -13,7 +13,7 @@ const FRAMES_PER_LOOK = 8;
 /** More of an unfinished message is charged at once; less at the next look. */
 const CHARGED_AT = 64 * 1024;
 /** How long the close frame has to leave when memory is short. */
-const FAREWELL_MS = 100;
+const CLOSE_TIMEOUT_MS = 100;
 
 export interface InflowParts {
   ws: WebSocket;
@@ -35,7 +35,7 @@ export abstract class Inflow extends Outflow implements Runnable, Holder {
   /** What is charged for what came in and is not a frame yet. */
   #unfinished = 0;
   #heardBytes = -1;
-  #queue: FrameQueue | undefined;
+  #queue: InboundQueue | undefined;
   #work = 0;
   #paused = false;
   #suspended = false;
@@ -158,7 +158,7 @@ export abstract class Inflow extends Outflow implements Runnable, Holder {
     if (this.released) return;
     this.drop(CLOSE_CODES.overloaded, reason);
     this.release();
-    setTimeout(() => this.ws.terminate(), FAREWELL_MS).unref();
+    setTimeout(() => this.ws.terminate(), CLOSE_TIMEOUT_MS).unref();
   }
 
   /** Ends without waiting for the peer; called again, does not wait for the close frame to leave either. */
@@ -210,7 +210,7 @@ export abstract class Inflow extends Outflow implements Runnable, Holder {
 
   #enqueue(data: Buffer, isBinary: boolean): void {
     if (this.ended) return;
-    this.#queue ??= new FrameQueue(this.limits.backlog);
+    this.#queue ??= new InboundQueue(this.limits.backlog);
     this.#queue.push(data, isBinary, readArrival());
     if (this.#queue.isFull) this.pause();
     this.join();

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { encodeFrame, OPCODE } from "../../../bench/frames.js";
+import { encodeFrame, OPCODE } from "../../../bench/ws-codec.js";
 import { MessageTracker } from "./message-tracker.js";
 
 /** A frame without content takes six bytes; a read or a fragment costs less than this in addition. */

@@ -2,7 +2,7 @@ import type { Socket } from "node:net";
 import type { WebSocket } from "ws";
 import type { Backlog } from "../../limits/backlog.js";
 import type { RunQueue } from "../../limits/run-queue.js";
-import type { Answer } from "../format.js";
+import type { EncodedReply } from "../encode-reply.js";
 
 /** Answers that the peer has not taken beyond which no more of its frames are read or handled, bytes. */
 const HIGH_WATER = 4 * 1024 * 1024;
@@ -59,7 +59,7 @@ export abstract class Outflow {
   /** Handles what waits. */
   protected abstract unblock(): void;
 
-  protected send(answer: Answer): void {
+  protected send(answer: EncodedReply): void {
     const { ws, socket } = this;
     const { length } = answer;
     const isText = typeof answer === "string";

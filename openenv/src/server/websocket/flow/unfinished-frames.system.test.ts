@@ -6,7 +6,7 @@ import { defineCounter } from "../../../../test-support/environments/counter.js"
 import { startLimited } from "../../../../test-support/servers/limited-server.js";
 import { waitFor } from "../../../../test-support/servers/servers.js";
 import { openTestSocket } from "../../../../test-support/sockets/socket.js";
-import { encodeFrame, OPCODE } from "../../../bench/frames.js";
+import { encodeFrame, OPCODE } from "../../../bench/ws-codec.js";
 
 const MB = 1024 * 1024;
 const RESET = { type: "reset" };

@@ -5,8 +5,8 @@ import { startLimited } from "../../../../test-support/servers/limited-server.js
 import { waitFor } from "../../../../test-support/servers/servers.js";
 import { flood } from "../../../../test-support/sockets/attacks.js";
 import { openRawPeer } from "../../../../test-support/sockets/raw-peer.js";
-import { encodeFrame, OPCODE } from "../../../bench/frames.js";
-import { FRAME_BYTES } from "./frame-queue.js";
+import { encodeFrame, OPCODE } from "../../../bench/ws-codec.js";
+import { FRAME_BYTES } from "./inbound-queue.js";
 
 const MB = 1024 * 1024;
 /** The most that one read of a socket brings. */

@@ -1,15 +1,15 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import type { Channel, ChannelOptions } from "../channel.js";
-import { hostVariables } from "../host-variables.js";
+import type { ChannelOptions, IsolateChannel } from "../channel.js";
+import { isolateVariables } from "../isolate-variables.js";
 
 /** A child process. It ends with this one, also when this one is killed; its limit bounds all of its memory. */
-export function startProcess({ module, memoryMb }: ChannelOptions): Channel {
-  const script = fileURLToPath(new URL("../worker.js", import.meta.url));
+export function startProcess({ module, memoryMb }: ChannelOptions): IsolateChannel {
+  const script = fileURLToPath(new URL("../isolate-entry.js", import.meta.url));
   const child = fork(script, [module, String(process.pid), String(memoryMb ?? 0)], {
     serialization: "advanced",
-    env: hostVariables(),
+    env: isolateVariables(),
     stdio: ["ignore", "inherit", "inherit", "ipc"],
     execArgv: memoryMb === undefined ? [] : [`--max-old-space-size=${memoryMb}`],
   });
@@ -19,7 +19,7 @@ export function startProcess({ module, memoryMb }: ChannelOptions): Channel {
     ended = true;
     channel.onEnd(reason, error);
   };
-  const channel: Channel = {
+  const channel: IsolateChannel = {
     name: `process ${child.pid ?? "that did not start"}`,
     send(message) {
       // The callback takes the error of a process that has just ended; its end is told by `exit`.

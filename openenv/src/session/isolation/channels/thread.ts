@@ -1,20 +1,20 @@
 import { Worker } from "node:worker_threads";
-import type { Channel, ChannelOptions } from "../channel.js";
-import { hostVariables } from "../host-variables.js";
-import type { ThreadData } from "../worker.js";
+import type { ChannelOptions, IsolateChannel } from "../channel.js";
+import type { IsolateData } from "../isolate-entry.js";
+import { isolateVariables } from "../isolate-variables.js";
 
 /** A worker thread. Its limit bounds the JavaScript heap; buffers and native memory are the process's. */
-export function startThread({ module, memoryMb }: ChannelOptions): Channel {
-  const worker = new Worker(new URL("../worker.js", import.meta.url), {
-    env: hostVariables(),
-    workerData: { module } satisfies ThreadData,
+export function startThread({ module, memoryMb }: ChannelOptions): IsolateChannel {
+  const worker = new Worker(new URL("../isolate-entry.js", import.meta.url), {
+    env: isolateVariables(),
+    workerData: { module } satisfies IsolateData,
     // Options of this process, such as --input-type, can keep a thread from starting.
     execArgv: [],
     ...(memoryMb === undefined ? {} : { resourceLimits: { maxOldGenerationSizeMb: memoryMb } }),
   });
   const { threadId } = worker;
   let failure: unknown;
-  const channel: Channel = {
+  const channel: IsolateChannel = {
     name: `thread ${threadId}`,
     send: (message) => worker.postMessage(message),
     onMessage: () => {},

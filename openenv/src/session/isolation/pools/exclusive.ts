@@ -1,70 +1,70 @@
-import type { Host } from "../host.js";
-import type { Pool } from "../pool.js";
-import type { Starter } from "../starter.js";
+import type { Isolate } from "../isolate.js";
+import type { IsolateSpawner } from "../isolate-spawner.js";
+import type { IsolatePool } from "../pool.js";
 
-/** A host for each session, which ends with it, and spare ones that are ready when a session comes. */
-export class ExclusivePool implements Pool {
+/** An isolate for each session, which ends with it, and spare ones that are ready when a session comes. */
+export class ExclusivePool implements IsolatePool {
   readonly shared = false;
-  readonly #starter: Starter;
+  readonly #spawner: IsolateSpawner;
   readonly #spares: number;
-  readonly #ready: Host[] = [];
+  readonly #ready: Isolate[] = [];
   #preparing = 0;
 
-  constructor(starter: Starter, spares: number) {
-    this.#starter = starter;
+  constructor(starter: IsolateSpawner, spares: number) {
+    this.#spawner = starter;
     this.#spares = spares;
   }
 
-  async acquire(): Promise<Host> {
+  async acquire(): Promise<Isolate> {
     const spare = this.#ready.shift();
-    const host = spare ?? this.#starter.start(() => {});
+    const isolate = spare ?? this.#spawner.spawn(() => {});
     this.#refill();
-    return host;
+    return isolate;
   }
 
   /** Starts what is missing; resolves when the first one is ready. */
   async prepare(): Promise<void> {
-    const host = await this.#starter.start((lost) => this.#forget(lost));
-    this.#offer(host);
+    const isolate = await this.#spawner.spawn((lost) => this.#forget(lost));
+    this.#offer(isolate);
     this.#refill();
   }
 
-  async release(host: Host): Promise<void> {
-    await host.end();
+  async release(isolate: Isolate): Promise<void> {
+    await isolate.end();
   }
 
   close(): Promise<void> {
-    return this.#starter.close();
+    return this.#spawner.close();
   }
 
-  #offer(host: Host): void {
-    if (this.#ready.length < this.#spares) this.#ready.push(host);
-    else void host.end();
+  #offer(isolate: Isolate): void {
+    if (this.#ready.length < this.#spares) this.#ready.push(isolate);
+    else void isolate.end();
   }
 
   #refill(): void {
-    while (!this.#starter.closed && this.#ready.length + this.#preparing < this.#spares) {
+    while (!this.#spawner.closed && this.#ready.length + this.#preparing < this.#spares) {
       this.#preparing++;
-      this.#starter
-        .start((lost) => this.#forget(lost))
+      this.#spawner
+        .spawn((lost) => this.#forget(lost))
         .then(
-          (host) => {
+          (isolate) => {
             this.#preparing--;
-            if (host.lost === undefined) this.#ready.push(host);
+            if (isolate.lost === undefined) this.#ready.push(isolate);
           },
           () => {
             this.#preparing--;
-            this.#starter.afterDelay(() => this.#refill());
+            this.#spawner.afterDelay(() => this.#refill());
           },
         );
     }
   }
 
   /** A spare that ends before anyone needed it. */
-  #forget(host: Host): void {
-    const place = this.#ready.indexOf(host);
+  #forget(isolate: Isolate): void {
+    const place = this.#ready.indexOf(isolate);
     if (place < 0) return;
     this.#ready.splice(place, 1);
-    this.#starter.afterDelay(() => this.#refill());
+    this.#spawner.afterDelay(() => this.#refill());
   }
 }

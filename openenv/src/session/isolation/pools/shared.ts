@@ -1,30 +1,30 @@
-import type { Host } from "../host.js";
-import type { Pool } from "../pool.js";
-import type { Starter } from "../starter.js";
+import type { Isolate } from "../isolate.js";
+import type { IsolateSpawner } from "../isolate-spawner.js";
+import type { IsolatePool } from "../pool.js";
 
 interface Waiting {
-  resolve(host: Host): void;
+  resolve(isolate: Isolate): void;
   reject(error: unknown): void;
 }
 
-/** A fixed number of hosts that all sessions share; each session goes to the one with the fewest. */
-export class SharedPool implements Pool {
+/** A fixed number of isolates that all sessions share; each session goes to the one with the fewest. */
+export class SharedPool implements IsolatePool {
   readonly shared = true;
-  readonly #starter: Starter;
+  readonly #spawner: IsolateSpawner;
   readonly #size: number;
-  readonly #ready = new Set<Host>();
+  readonly #ready = new Set<Isolate>();
   readonly #waiting: Waiting[] = [];
   #preparing = 0;
 
-  constructor(starter: Starter, size: number) {
-    this.#starter = starter;
+  constructor(starter: IsolateSpawner, size: number) {
+    this.#spawner = starter;
     this.#size = size;
   }
 
-  acquire(): Promise<Host> {
-    const host = this.#place();
-    if (host !== undefined) return Promise.resolve(host);
-    if (this.#starter.closed) return Promise.reject(new Error("the server is shutting down"));
+  acquire(): Promise<Isolate> {
+    const isolate = this.#place();
+    if (isolate !== undefined) return Promise.resolve(isolate);
+    if (this.#spawner.closed) return Promise.reject(new Error("the server is shutting down"));
     return new Promise((resolve, reject) => this.#waiting.push({ resolve, reject }));
   }
 
@@ -33,27 +33,28 @@ export class SharedPool implements Pool {
     await Promise.all(Array.from({ length: this.#size }, () => this.#startOne()));
   }
 
-  async release(host: Host): Promise<void> {
-    host.places--;
+  async release(isolate: Isolate): Promise<void> {
+    isolate.assigned--;
   }
 
   async close(): Promise<void> {
-    await this.#starter.close();
+    await this.#spawner.close();
     this.#refuse(new Error("the server is shutting down"));
   }
 
-  #place(): Host | undefined {
-    let found: Host | undefined;
-    for (const host of this.#ready) if (!host.suspect && host.places < (found?.places ?? Infinity)) found = host;
-    if (found !== undefined) found.places++;
+  #place(): Isolate | undefined {
+    let found: Isolate | undefined;
+    for (const isolate of this.#ready)
+      if (!isolate.suspect && isolate.assigned < (found?.assigned ?? Infinity)) found = isolate;
+    if (found !== undefined) found.assigned++;
     return found;
   }
 
   #refill(): void {
-    while (!this.#starter.closed && this.#ready.size + this.#preparing < this.#size) {
+    while (!this.#spawner.closed && this.#ready.size + this.#preparing < this.#size) {
       this.#startOne().catch((error: unknown) => {
         if (this.#ready.size === 0) this.#refuse(error);
-        this.#starter.afterDelay(() => this.#refill());
+        this.#spawner.afterDelay(() => this.#refill());
       });
     }
   }
@@ -61,25 +62,25 @@ export class SharedPool implements Pool {
   async #startOne(): Promise<void> {
     this.#preparing++;
     try {
-      const host = await this.#starter.start((lost) => this.#replace(lost));
-      if (host.lost !== undefined) throw host.lost;
-      host.onCleared = () => this.#serveWaiting();
-      this.#ready.add(host);
+      const isolate = await this.#spawner.spawn((lost) => this.#replace(lost));
+      if (isolate.lost !== undefined) throw isolate.lost;
+      isolate.onCleared = () => this.#serveWaiting();
+      this.#ready.add(isolate);
     } finally {
       this.#preparing--;
     }
     this.#serveWaiting();
   }
 
-  #replace(host: Host): void {
-    if (this.#ready.delete(host)) this.#starter.afterDelay(() => this.#refill());
+  #replace(isolate: Isolate): void {
+    if (this.#ready.delete(isolate)) this.#spawner.afterDelay(() => this.#refill());
   }
 
   #serveWaiting(): void {
     while (this.#waiting.length > 0) {
-      const host = this.#place();
-      if (host === undefined) return;
-      this.#waiting.shift()?.resolve(host);
+      const isolate = this.#place();
+      if (isolate === undefined) return;
+      this.#waiting.shift()?.resolve(isolate);
     }
   }
 

@@ -8,11 +8,11 @@ import { Notice } from "../../../parts/notice.js";
 import { Segments } from "../../../parts/segments.js";
 import { isFree, type Play, type PlaySnapshot } from "../../../play/play.js";
 import { needsReset } from "../../../play/timeline.js";
-import type { Told } from "../../../use-told.js";
+import type { Fetched } from "../../../use-fetched.js";
 import { JsonEditor } from "./json-editor.js";
 import { QuickActions } from "./quick-actions.js";
 import { SendButton } from "./send-button.js";
-import type { Draft } from "./use-draft.js";
+import type { ActionDraft } from "./use-draft.js";
 
 const loadForm = () => import("../../../form/schema-form.js");
 const SchemaForm = lazily("The form", loadForm);
@@ -24,8 +24,8 @@ interface ActionPaneProps {
   info: WebInfo;
   play: Play;
   shown: PlaySnapshot;
-  schema: Told<SchemaBody>;
-  draft: Draft;
+  schema: Fetched<SchemaBody>;
+  draft: ActionDraft;
 }
 
 /** The next action, as a form or as JSON: both keep one value. */

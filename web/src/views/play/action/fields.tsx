@@ -1,12 +1,12 @@
 import type { JsonObject } from "../../../../../openenv/src/protocol/messages.js";
 import { describeValue, Value } from "../../../parts/value/value.js";
-import type { Step } from "../../../play/timeline.js";
+import type { TimelineStep } from "../../../play/timeline.js";
 
 interface FieldsProps {
   values: JsonObject;
   /** Said when there is nothing. */
   none: string;
-  step: Step;
+  step: TimelineStep;
 }
 
 /** One line a field: its name, and its value as what it is. */

@@ -3,7 +3,7 @@ import type { ToolSummary } from "../../../../../openenv/src/protocol/tools.js";
 import type { WebInfo } from "../../../../../openenv/src/protocol/web.js";
 import { Icon } from "../../../parts/icon.js";
 import { focusFirstField } from "./action-pane.js";
-import type { Draft } from "./use-draft.js";
+import type { ActionDraft } from "./use-draft.js";
 
 /** From this many tools on there is a search. */
 const SEARCH_FROM = 8;
@@ -11,7 +11,7 @@ const SEARCH_FROM = 8;
 interface ToolListProps {
   tools: readonly ToolSummary[];
   info: WebInfo;
-  draft: Draft;
+  draft: ActionDraft;
   /** Asks the server for its tools again. */
   again(): void;
 }

@@ -6,7 +6,7 @@ import type { WebInfo } from "../../../../../openenv/src/protocol/web.js";
 import { isObject } from "../../../../../openenv/src/util/is-object.js";
 
 /** The action that is being written: that of the environment, or the arguments of a tool. Each keeps its own text. */
-export interface Draft {
+export interface ActionDraft {
   /** Name of the tool; null for the action of the environment. */
   tool: string | null;
   /** The JSON Schema of `value`; undefined while it is not known. */
@@ -22,7 +22,7 @@ export interface Draft {
   toAction(value: JsonObject): JsonObject;
 }
 
-export function useDraft(info: WebInfo, schema: SchemaBody | undefined): Draft {
+export function useDraft(info: WebInfo, schema: SchemaBody | undefined): ActionDraft {
   const tools = schema?.tools ?? [];
   const [chosen, setTool] = useState<string | null>();
   const [values, setValues] = useState<Record<string, JsonObject>>({});

@@ -5,15 +5,15 @@ import { Menu } from "../../../parts/menu.js";
 import { CopyButton } from "../../../parts/text/copy-button.js";
 import { formatReward, inWords } from "../../../parts/text/format.js";
 import { isFree, type Play, type PlaySnapshot } from "../../../play/play.js";
-import type { Episode } from "../../../play/timeline.js";
+import type { TimelineEpisode } from "../../../play/timeline.js";
 import { ResetOptions } from "./reset-options.js";
-import type { Files } from "./use-files.js";
+import type { TimelineFiles } from "./use-files.js";
 
 interface EpisodeBarProps {
   info: WebInfo;
   play: Play;
   shown: PlaySnapshot;
-  files: Files;
+  files: TimelineFiles;
 }
 
 /** Reset, and the facts of the episode. */
@@ -65,7 +65,7 @@ export function EpisodeBar({ info, play, shown, files }: EpisodeBarProps) {
   );
 }
 
-function FileButtons({ files, hasSteps }: { files: Files; hasSteps: boolean }) {
+function FileButtons({ files, hasSteps }: { files: TimelineFiles; hasSteps: boolean }) {
   return (
     <>
       <button type="button" className="btn btn--ghost" onClick={files.choose}>
@@ -86,7 +86,7 @@ function FileButtons({ files, hasSteps }: { files: Files; hasSteps: boolean }) {
   );
 }
 
-function Facts({ episode, hasTasks }: { episode: Episode; hasTasks: boolean }) {
+function Facts({ episode, hasTasks }: { episode: TimelineEpisode; hasTasks: boolean }) {
   const { id, reset, steps, total } = episode;
   const { seed, split, index } = reset;
   return (
@@ -137,7 +137,7 @@ function Facts({ episode, hasTasks }: { episode: Episode; hasTasks: boolean }) {
 }
 
 /** The status of an episode as a word. */
-export function StatusBadge({ episode }: { episode: Episode | undefined }) {
+export function StatusBadge({ episode }: { episode: TimelineEpisode | undefined }) {
   switch (episode?.status) {
     case undefined:
       return <span className="badge">Not started</span>;

@@ -2,13 +2,13 @@ import type { WebInfo } from "../../../../../openenv/src/protocol/web.js";
 import { Notice } from "../../../parts/notice.js";
 import { count } from "../../../parts/text/format.js";
 import type { Play, PlaySnapshot } from "../../../play/play.js";
-import type { Files } from "./use-files.js";
+import type { TimelineFiles } from "./use-files.js";
 
 interface ImportedNoticeProps {
   info: WebInfo;
   play: Play;
   shown: PlaySnapshot;
-  files: Files;
+  files: TimelineFiles;
   replaying: boolean;
   onReplay(): void;
 }

@@ -5,7 +5,7 @@ import { formatReward } from "../../../parts/text/format.js";
 import type { Imported } from "../../../play/play.js";
 import { OWN_PLACE, type ReplayRow, type ReplayState, replay, replayedTimeline } from "../../../play/replay.js";
 import { summarizeAction, summarizeObservation } from "../../../play/summary.js";
-import type { Step, Timeline } from "../../../play/timeline.js";
+import type { Timeline, TimelineStep } from "../../../play/timeline.js";
 import { ChangeList } from "../step/diff-view.js";
 import { saveTimeline } from "./use-files.js";
 
@@ -227,7 +227,7 @@ function Verdict({ state, first, place, showDiff, onShowDiff, onGoOn, onAgain, o
   );
 }
 
-function placeOf({ number, episode, kind }: Step, { episodes }: Timeline): string {
+function placeOf({ number, episode, kind }: TimelineStep, { episodes }: Timeline): string {
   const where = episodes.length > 1 ? ` of episode ${episodes[episode]?.number}` : "";
   return kind === "reset" ? `the reset${where}` : `step ${number}${where}`;
 }

@@ -6,7 +6,7 @@ import type { Timeline } from "../../../play/timeline.js";
 import { BASE } from "../../../server/base.js";
 
 /** The timeline as a file, and a file as a timeline. */
-export interface Files {
+export interface TimelineFiles {
   /** Why the last file could not be read. */
   problem: string | undefined;
   save(): void;
@@ -23,7 +23,7 @@ export function saveTimeline(name: string, timeline: Timeline, info: WebInfo): v
 /** Larger ones would stop the page for seconds. */
 const MOST_BYTES = 200_000_000;
 
-export function useFiles(info: WebInfo, play: Play, shown: PlaySnapshot): Files {
+export function useFiles(info: WebInfo, play: Play, shown: PlaySnapshot): TimelineFiles {
   const [problem, setProblem] = useState<string>();
   // Closing the tab with steps that no file has is asked about.
   useEffect(() => {

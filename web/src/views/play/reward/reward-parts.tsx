@@ -1,12 +1,12 @@
 import { isObject } from "../../../../../openenv/src/util/is-object.js";
 import { formatReward } from "../../../parts/text/format.js";
-import type { Step } from "../../../play/timeline.js";
+import type { TimelineStep } from "../../../play/timeline.js";
 import { Block } from "../step/block.js";
 
 const MOST_SIGNALS = 50;
 
 /** The parts that a reward is made of, where the environment tells them. */
-export function RewardParts({ step }: { step: Step }) {
+export function RewardParts({ step }: { step: TimelineStep }) {
   const [where, signals] = findSignals(step);
   if (signals.length === 0) return null;
   const most = Math.max(1, ...signals.map(([, value]) => Math.abs(value)));
@@ -26,7 +26,7 @@ export function RewardParts({ step }: { step: Step }) {
   );
 }
 
-function findSignals({ metadata, observation }: Step): [where: string, signals: [string, number][]] {
+function findSignals({ metadata, observation }: TimelineStep): [where: string, signals: [string, number][]] {
   const info = observation?.["info"];
   const own = observation?.["metadata"];
   for (const [where, value] of [

@@ -1,12 +1,12 @@
 import { Fragment } from "react";
 import type { Diff } from "../../../play/diff.js";
-import type { Step } from "../../../play/timeline.js";
+import type { TimelineStep } from "../../../play/timeline.js";
 import { Block } from "./block.js";
 
 const MOST_LENGTH = 2000;
 
 /** The places where a step differs from the one before, the old value above the new. */
-export function DiffView({ diff, before }: { diff: Diff | undefined; before: Step | undefined }) {
+export function DiffView({ diff, before }: { diff: Diff | undefined; before: TimelineStep | undefined }) {
   if (!diff || !before) {
     return (
       <Block title="Changed">

@@ -1,10 +1,10 @@
 import { CopyButton } from "../../../parts/text/copy-button.js";
 import { formatBytes } from "../../../parts/text/format.js";
 import { Json } from "../../../parts/value/json.js";
-import type { Step } from "../../../play/timeline.js";
+import type { TimelineStep } from "../../../play/timeline.js";
 
 /** The two frames of a step, as they crossed the wire. */
-export function RawFrames({ step }: { step: Step }) {
+export function RawFrames({ step }: { step: TimelineStep }) {
   const { exchange } = step;
   if (!exchange) {
     const { action, observation, reward, done, metadata, failure } = step;

@@ -11,9 +11,9 @@ import { Json } from "../../../parts/value/json.js";
 import { toolErrorOf } from "../../../play/answer.js";
 import type { Play, PlaySnapshot } from "../../../play/play.js";
 import { withoutStandard } from "../../../play/summary.js";
-import type { Step } from "../../../play/timeline.js";
+import type { TimelineStep } from "../../../play/timeline.js";
 import { Fields } from "../action/fields.js";
-import type { Draft } from "../action/use-draft.js";
+import type { ActionDraft } from "../action/use-draft.js";
 import { RewardParts } from "../reward/reward-parts.js";
 import { Block } from "./block.js";
 import { DoneNotice, FailureNotice } from "./step-notices.js";
@@ -22,8 +22,8 @@ interface StepBodyProps {
   info: WebInfo;
   play: Play;
   shown: PlaySnapshot;
-  step: Step;
-  draft: Draft;
+  step: TimelineStep;
+  draft: ActionDraft;
   tools: readonly ToolSummary[];
 }
 

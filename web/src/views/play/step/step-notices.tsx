@@ -3,7 +3,7 @@ import { Notice } from "../../../parts/notice.js";
 import { CopyButton } from "../../../parts/text/copy-button.js";
 import { count, formatReward } from "../../../parts/text/format.js";
 import { isFree, type Play, type PlaySnapshot } from "../../../play/play.js";
-import { needsReset, type Step, wasLastOfSession } from "../../../play/timeline.js";
+import { needsReset, type TimelineStep, wasLastOfSession } from "../../../play/timeline.js";
 
 interface FailureNoticeProps extends DoneNoticeProps {
   info: WebInfo;
@@ -12,11 +12,11 @@ interface FailureNoticeProps extends DoneNoticeProps {
 interface DoneNoticeProps {
   play: Play;
   shown: PlaySnapshot;
-  step: Step;
+  step: TimelineStep;
 }
 
 /** Codes after which the server has no session; a `TIMEOUT` may leave it. */
-const ENDED: readonly string[] = ["HOST_LOST", "SESSION_ERROR", "SESSION_LOST", "ABORTED"];
+const ENDED: readonly string[] = ["ISOLATE_LOST", "SESSION_ERROR", "SESSION_LOST", "ABORTED"];
 
 /** What failed, what stays true, and what can be done. A failure is never shown as a reward of 0. */
 export function FailureNotice({ info, play, shown, step }: FailureNoticeProps) {
@@ -77,7 +77,7 @@ function titleOf(code: string, kind: "reset" | "step"): string {
   if (code === "TIMEOUT") return "The environment took too long";
   if (code === "ABORTED") return `This ${kind} was canceled`;
   if (code === "SESSION_LOST") return `The connection was lost during this ${kind}`;
-  if (code === "HOST_LOST") return `The environment's process ended in this ${kind}`;
+  if (code === "ISOLATE_LOST") return `The environment's process ended in this ${kind}`;
   if (code === "FORBIDDEN") return "This server keeps reset, step and state for its orchestrator";
   return kind === "reset" ? "The environment failed in this reset" : "The environment failed in this step";
 }

@@ -8,7 +8,7 @@ import { formatMs, formatReward, formatTime } from "../../../parts/text/format.j
 import { diffSteps } from "../../../play/diff.js";
 import type { Play, PlaySnapshot } from "../../../play/play.js";
 import { summarizeAction } from "../../../play/summary.js";
-import type { Draft } from "../action/use-draft.js";
+import type { ActionDraft } from "../action/use-draft.js";
 import { STEP_TAB_EVENT, type StepTab } from "../shortcuts.js";
 import { DiffView } from "./diff-view.js";
 import { EmptyStep } from "./empty-step.js";
@@ -21,7 +21,7 @@ interface StepPaneProps {
   info: WebInfo;
   play: Play;
   shown: PlaySnapshot;
-  draft: Draft;
+  draft: ActionDraft;
   tools: readonly ToolSummary[];
 }
 

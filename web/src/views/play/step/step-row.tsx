@@ -1,9 +1,9 @@
 import { memo, type ReactNode } from "react";
-import type { TextRun } from "../../../../../openenv/src/protocol/web.js";
+import type { TextSpan } from "../../../../../openenv/src/protocol/web.js";
 import { count, formatMs, formatReward, formatTime, inWords } from "../../../parts/text/format.js";
 import { renderRun } from "../../../parts/text/marked-text.js";
 import { isFailed, summarizeAction, summarizeObservation } from "../../../play/summary.js";
-import type { Episode, Row, Step, Timeline } from "../../../play/timeline.js";
+import type { Timeline, TimelineEpisode, TimelineRow, TimelineStep } from "../../../play/timeline.js";
 import { StatusBadge } from "../episode/episode-bar.js";
 
 /** Marks that a row has place for. */
@@ -17,7 +17,7 @@ interface Selection {
 }
 
 /** The head of an episode, a step in two lines, or what happened to the connection. */
-export function renderRow(row: Row, { episodes, steps }: Timeline, selection: Selection): ReactNode {
+export function renderRow(row: TimelineRow, { episodes, steps }: Timeline, selection: Selection): ReactNode {
   if (row.kind === "event") return <EventRow {...row} />;
   if (row.kind === "episode") {
     const episode = episodes[row.episode];
@@ -40,8 +40,8 @@ function EventRow({ text, detail, at }: { text: string; detail: string; at: numb
 }
 
 interface StepRowProps extends Selection {
-  step: Step;
-  before: Step | undefined;
+  step: TimelineStep;
+  before: TimelineStep | undefined;
   /** Of the timeline. */
   count: number;
 }
@@ -79,11 +79,11 @@ const StepCells = memo(function StepCells({ step, before }: Pick<StepRowProps, "
   );
 });
 
-function isMark({ tone, text }: TextRun): boolean {
+function isMark({ tone, text }: TextSpan): boolean {
   return tone !== undefined && text.trim().length <= LONGEST_MARK;
 }
 
-function EpisodeHead({ episode }: { episode: Episode }) {
+function EpisodeHead({ episode }: { episode: TimelineEpisode }) {
   const { reset, steps } = episode;
   const { seed, split, index: task } = reset;
   return (
@@ -106,7 +106,7 @@ function EpisodeHead({ episode }: { episode: Episode }) {
   );
 }
 
-function Summary({ step, before }: { step: Step; before: Step | undefined }) {
+function Summary({ step, before }: { step: TimelineStep; before: TimelineStep | undefined }) {
   const parts = textsOf(step);
   const at = parts.findLastIndex((runs) => runs.some(isMark));
   if (at < 0 || step.failure) return <>{summarizeObservation(step, before)}</>;
@@ -125,6 +125,6 @@ function Summary({ step, before }: { step: Step; before: Step | undefined }) {
   );
 }
 
-function textsOf(step: Step | undefined): (readonly TextRun[])[] {
+function textsOf(step: TimelineStep | undefined): (readonly TextSpan[])[] {
   return step?.view?.parts.flatMap((part) => (part.kind === "text" ? [part.runs] : [])) ?? [];
 }

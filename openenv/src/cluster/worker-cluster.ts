@@ -1,0 +1,277 @@
+import { mkdirSync, rmSync } from "node:fs";
+import type { IncomingMessage, Server } from "node:http";
+import { createServer } from "node:http";
+import type { AddressInfo, Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import { ConfigError } from "../errors.js";
+import type { SessionInfo } from "../protocol/http.js";
+import type { SessionQuery } from "../protocol/session-query.js";
+import { LISTEN_BACKLOG, listenProblem } from "../server/lifecycle/listen-problem.js";
+import type { Cluster, ClusterServer, ForwardedRequest, WorkerLoad } from "../session/registry/cluster.js";
+import type { ClusterReport } from "../session/statistics/worker-report.js";
+import { watchParent } from "../session/watchdog.js";
+import { forwardRequest } from "./forward.js";
+import {
+  type ClusterPeer,
+  opensSession,
+  type SupervisorMessage,
+  socketPath,
+  type UpgradeEnvelope,
+  WORKER_NUMBER,
+  WORKER_PORT,
+  WORKER_SOCKETS,
+  type WorkerMessage,
+  type WorkerRequest,
+} from "./messages.js";
+import { hasRoom, roomElsewhere, shouldHandOff, surplus } from "./placement.js";
+import { stillSocket } from "./still-socket.js";
+
+/** Changes of the load within this time are answered at once. */
+const REPORT_MS = 5;
+
+let found: Promise<Cluster> | undefined;
+
+/**
+ * The cluster as this process sees it, when a supervisor has started it as a worker. With the first call it listens to the
+ * supervisor, and ends soon after it, even in an endless loop.
+ */
+export async function findCluster(): Promise<Cluster | undefined> {
+  const number = process.env[WORKER_NUMBER];
+  const folder = process.env[WORKER_SOCKETS];
+  if (number === undefined || folder === undefined) return undefined;
+  found ??= watchParent({ parent: process.ppid, folder }).then(() => new WorkerCluster(Number(number), folder));
+  return found;
+}
+
+class WorkerCluster implements Cluster {
+  readonly idPrefix: string;
+  readonly number: number;
+  readonly #folder: string;
+  readonly #requests = new Map<number, (answer: unknown) => void>();
+  #server: ClusterServer | undefined;
+  /** What came before there was a server: it may take sessions from the moment it listens, and must know by then. */
+  readonly #early: SupervisorMessage[] = [];
+  #peers: ClusterPeer[] = [];
+  /** Those that take nothing new, too. */
+  #owners: number[] = [];
+  /** Sockets to pass on before the next news of the others. */
+  #surplus = 0;
+  #accepted = 0;
+  #reporting = false;
+  #lastRequest = 0;
+
+  constructor(number: number, folder: string) {
+    this.number = number;
+    this.#folder = folder;
+    this.idPrefix = `w${number}-`;
+    process.on("message", (message: SupervisorMessage, socket?: Socket) => this.#onMessage(message, socket));
+    sendToSupervisor({ type: "listening" });
+  }
+
+  listen(server: Server, host: string): Promise<number> {
+    const port = Number(process.env[WORKER_PORT]);
+    return new Promise((resolve, reject) => {
+      server.once("error", (error: NodeJS.ErrnoException) => {
+        const message = listenProblem(error, host, port);
+        const problem = new ConfigError(message);
+        void reportFailure(problem);
+        reject(problem);
+      });
+      // In a worker of node:cluster this is the listening handle that all workers share.
+      server.listen(port, host, LISTEN_BACKLOG, () => resolve((server.address() as AddressInfo).port));
+    });
+  }
+
+  async join(server: ClusterServer): Promise<void> {
+    this.#server = server;
+    for (const message of this.#early.splice(0)) this.#onMessage(message, undefined);
+    // Slurm, or a terminal, signals every process of a group: when this one ends is the supervisor's to say.
+    for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, () => {});
+    // node:cluster ends a worker whose supervisor is gone; no other process can remove the folder then.
+    process.once("exit", () => {
+      if (!process.connected) rmSync(this.#folder, { recursive: true, force: true });
+    });
+    const local = createServer((request, response) => server.handle(request, response));
+    // Readable by this user only. The supervisor has only chosen the name: if it is killed early, there is no folder.
+    mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
+    const path = socketPath(this.#folder, this.number);
+    await new Promise<void>((resolve) => local.listen({ path, exclusive: true, backlog: LISTEN_BACKLOG }, resolve));
+    local.unref();
+    // A forwarded request that cannot be accepted is the forwarder's failure; this worker goes on.
+    local.on("error", () => {});
+    this.#reportLoad();
+    sendToSupervisor({ type: "ready", about: server.about });
+  }
+
+  changed(): void {
+    if (this.#reporting || this.#server === undefined) return;
+    this.#reporting = true;
+    setTimeout(() => {
+      this.#reporting = false;
+      this.#reportLoad();
+    }, REPORT_MS).unref();
+  }
+
+  loads(): WorkerLoad[] {
+    const others = this.#peers.map(({ load }) => load);
+    return this.#server ? [...others, this.#server.load()] : others;
+  }
+
+  async sessions(): Promise<SessionInfo[]> {
+    return (await this.#request({ what: "sessions" })) as SessionInfo[];
+  }
+
+  async pause(paused: boolean): Promise<void> {
+    await this.#request({ what: "pause", paused });
+  }
+
+  async reports(query: SessionQuery): Promise<ClusterReport> {
+    return (await this.#request({ what: "report", query })) as ClusterReport;
+  }
+
+  ownerOf(sessionId: string): number | undefined {
+    const owner = /^w(\d+)-/.exec(sessionId)?.[1];
+    return this.#owners.find((number) => number === Number(owner));
+  }
+
+  withRoom(): number | undefined {
+    return this.#server && roomElsewhere(this.#server.load(), this.#peers)?.number;
+  }
+
+  shouldHandOff(): boolean {
+    const own = this.#server?.load();
+    if (own === undefined) return false;
+    if (!hasRoom(own)) return shouldHandOff(own, this.#peers);
+    return this.#surplus-- > 0;
+  }
+
+  handOff({ request, socket, head }: { request: IncomingMessage; socket: Duplex; head: Buffer }, owner?: number): void {
+    const tried = owner === undefined && this.#isFull() ? [this.number] : [];
+    const envelope: UpgradeEnvelope = {
+      url: request.url ?? "/",
+      headers: request.headers,
+      head: head.toString("base64"),
+      tried,
+      ...(owner === undefined ? {} : { owner }),
+    };
+    this.#handOffSurplus(envelope, socket as Socket);
+  }
+
+  forward(owner: number, request: ForwardedRequest): void {
+    forwardRequest(socketPath(this.#folder, owner), request);
+  }
+
+  #onMessage(message: SupervisorMessage, socket: Socket | undefined): void {
+    const server = this.#server;
+    if (server === undefined) {
+      this.#early.push(message);
+      return;
+    }
+    switch (message.type) {
+      case "ping":
+        this.#reportLoad();
+        return;
+      case "peers":
+        this.#updatePeers(message.peers);
+        return;
+      case "upgrade":
+        this.#updatePeers(message.peers);
+        if (opensSession(message)) this.#accepted++;
+        if (socket !== undefined) this.#accept(server, socket, message);
+        return;
+      case "request":
+        void answer(server, message.about).then((answered) =>
+          sendToSupervisor({ type: "reply", id: message.id, answer: answered }),
+        );
+        return;
+      case "reply":
+        this.#requests.get(message.id)?.(message.answer);
+        this.#requests.delete(message.id);
+        return;
+      case "drain":
+        server.drain();
+        return;
+      case "reread-tokens":
+        server.rereadTokens();
+        return;
+      case "retire":
+        void server.retire(message.limitMs).then(() => process.exit(0));
+        return;
+      case "stop":
+        void server.close().then(() => process.exit(0));
+        return;
+    }
+  }
+
+  /** Asks all workers, by way of the supervisor. */
+  #request(about: WorkerRequest): Promise<unknown> {
+    const id = ++this.#lastRequest;
+    sendToSupervisor({ type: "request", id, about });
+    return new Promise((resolve) => this.#requests.set(id, resolve));
+  }
+
+  #accept(
+    server: ClusterServer,
+    socket: Socket,
+    { envelope, last }: { envelope: UpgradeEnvelope; last: boolean },
+  ): void {
+    if (envelope.owner === undefined && !last && this.#isFull()) {
+      this.#handOffSurplus({ ...envelope, tried: [...envelope.tried, this.number] }, socket);
+      return;
+    }
+    const { url, headers } = envelope;
+    const request = { method: "GET", url, headers, socket } as unknown as IncomingMessage;
+    server.upgrade(request, socket, Buffer.from(envelope.head, "base64"));
+    socket.resume();
+  }
+
+  #updatePeers(peers: readonly ClusterPeer[]): void {
+    const others = peers.filter(({ number }) => number !== this.number);
+    this.#owners = others.map(({ number }) => number);
+    this.#peers = others.filter(({ retiring }) => !retiring);
+    const own = peers.find(({ number }) => number === this.number);
+    this.#surplus = own === undefined ? 0 : surplus(own.load, this.#peers);
+  }
+
+  /** Told together with the load, so that the supervisor knows that this one is full before it looks for another. */
+  #handOffSurplus(envelope: UpgradeEnvelope, socket: Socket): void {
+    this.#reportLoad();
+    sendToSupervisor({ type: "upgrade", envelope }, socket);
+  }
+
+  #isFull(): boolean {
+    const load = this.#server?.load();
+    return load !== undefined && !hasRoom(load) && load.unclaimed === 0;
+  }
+
+  #reportLoad(): void {
+    const server = this.#server;
+    if (server !== undefined)
+      sendToSupervisor({ type: "load", load: server.load(), inUse: server.inUse(), taken: this.#accepted });
+  }
+}
+
+/** Reports to the supervisor why this worker cannot serve. Resolves when the message has been sent. */
+export function reportFailure(error: unknown): Promise<void> {
+  const message = error instanceof Error ? error.message : String(error);
+  const failed: WorkerMessage = { type: "failed", message, isConfig: error instanceof ConfigError };
+  return new Promise((resolve) => {
+    if (process.connected) process.send?.(failed, undefined, {}, () => resolve());
+    else resolve();
+  });
+}
+
+async function answer(server: ClusterServer, about: WorkerRequest): Promise<unknown> {
+  switch (about.what) {
+    case "sessions":
+      return server.list();
+    case "report":
+      return server.report(about.query);
+    case "pause":
+      return server.pause(about.paused);
+  }
+}
+
+function sendToSupervisor(message: WorkerMessage, socket?: Socket): void {
+  if (process.connected) process.send?.(message, socket && stillSocket(socket), {}, () => {});
+}

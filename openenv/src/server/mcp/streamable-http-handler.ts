@@ -1,0 +1,217 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import {
+  classifyInboundRequest,
+  createMcpHandler,
+  isInitializeRequest,
+  type McpHttpHandler,
+  type Server,
+} from "@modelcontextprotocol/server";
+import { parseJson } from "../../protocol/codec/json.js";
+import { RPC_ERRORS, RpcError, rpcFailure, rpcIdOf } from "../../protocol/jsonrpc.js";
+import type { SessionPeer } from "../../session/held-session.js";
+import { OF_ORCHESTRATOR, rejectionToRpc } from "../../session/messages/rpc.js";
+import type { Session } from "../../session/session.js";
+import { SessionRejectedError } from "../../session/session-rejected-error.js";
+import { isObject } from "../../util/is-object.js";
+import type { McpEndpoint, McpRequest, ServerContext } from "../context.js";
+import { findSession, markSession, namedSession } from "../http/http-session.js";
+import { sendJson } from "../http/respond.js";
+import type { RequestContext } from "../http/router.js";
+import { forwardToRoom } from "../routes/control.js";
+import { answerWith } from "./fetch-adapter.js";
+import { McpPeer } from "./peer.js";
+import { renderServer } from "./render-server.js";
+
+/** MCP's own code for a session that is not there. */
+const SESSION_NOT_FOUND = -32001;
+
+interface Parsed extends RequestContext {
+  value: unknown;
+}
+
+/**
+ * Real MCP at `/mcp`, of both revisions: with sessions, each an environment session, and without, where a request has an
+ * environment of its own or names one. Loaded with the first client, because the SDK takes its time.
+ */
+export class StreamableHttpHandler implements McpEndpoint {
+  readonly #context: ServerContext;
+  readonly #sessionless: McpHttpHandler;
+  /** Of the requests without a session that are being answered. */
+  readonly #requests = new WeakMap<Request, RequestContext>();
+  readonly #peers = new Set<McpPeer>();
+  /** Streams of clients without a session that wait for news. */
+  readonly #listening = new Set<ServerResponse>();
+
+  constructor(context: ServerContext) {
+    this.#context = context;
+    const onerror = (error: Error): void => context.runtime.log.debug({ err: error }, "an MCP request failed");
+    this.#sessionless = createMcpHandler(({ requestInfo }) => this.#serveAlone(requestInfo as Request), {
+      legacy: "reject",
+      onerror,
+      maxSubscriptions: MAX_LISTENING,
+    });
+  }
+
+  async handle({ body, ...rest }: McpRequest): Promise<void> {
+    const parts = {
+      context: this.#context,
+      path: "/mcp",
+      arrivedAt: performance.now(),
+      bodyBytes: 0,
+      isPipelined: false,
+    };
+    const ctx: RequestContext = { ...rest, ...parts };
+    let value: unknown;
+    try {
+      value = body === undefined ? undefined : parse(body, this.#context.runtime.maxMessageItems);
+      const isNew = ctx.request.headers["mcp-session-id"] === undefined;
+      if (isNew && value !== undefined && this.#context.runtime.tools === undefined) {
+        throw new RpcError(RPC_ERRORS.internal, "Environment does not support MCP: it declares no tools");
+      }
+      if (isNew && isSessionless(ctx.request, value)) return await this.#answerAlone({ ...ctx, value });
+      if (isNew && isInitializeRequest(value)) return await this.#open({ ...ctx, value }, body);
+      await this.#find(ctx, value).handle({ ...ctx, value });
+    } catch (error) {
+      reject({ ...ctx, value }, error);
+    }
+  }
+
+  drain(): void {
+    for (const peer of this.#peers) peer.closeStream();
+    for (const response of this.#listening) response.destroy();
+  }
+
+  /** One MCP session is one environment session: a new one, or the one that the header names. */
+  async #open(ctx: Parsed, body = ""): Promise<void> {
+    const { request, response, context } = ctx;
+    const { sessions } = context;
+    const ofOrchestrator = context.authorization.isOrchestrator(request.headers);
+    const named = namedSession(ctx);
+    const joined = named?.explicit ? findSession(ctx, named) : undefined;
+    if (joined === undefined && forwardToRoom(ctx, body)) return;
+    if (!ofOrchestrator) keepOrchestrator(joined?.peer);
+    const session = joined ?? (await this.#openSession(ctx, ofOrchestrator));
+    const owned = joined === undefined;
+    const leave = (): void => {
+      this.#peers.delete(peer);
+      if (session.leave(peer) && owned) sessions.release(session, "closed by its MCP client");
+    };
+    const server = renderServer(session.runtime, session);
+    const peer = new McpPeer({ session, owned, ownedByOrchestrator: ofOrchestrator, server, onClosed: leave });
+    // Who joins a session that has a client takes over: that one may have gone without a word.
+    session.join(peer)?.end();
+    this.#peers.add(peer);
+    let isIn = false;
+    try {
+      await peer.connect();
+      await peer.handle(ctx);
+      isIn = peer.initialised && (response.writableFinished || !response.closed);
+    } finally {
+      if (!isIn) await peer.close();
+    }
+  }
+
+  async #openSession({ response, context: { sessions } }: RequestContext, orchestrator: boolean): Promise<Session> {
+    const leave = (): void => sessions.leave(response);
+    response.once("close", leave);
+    const session = await sessions.open(response, { client: "mcp", orchestrator });
+    response.removeListener("close", leave);
+    sessions.named.add(session);
+    return session;
+  }
+
+  /** @throws RpcError when the session is not there any more, which tells a client to begin a new one. */
+  #find({ request, context }: RequestContext, value: unknown): McpPeer {
+    const id = request.headers["mcp-session-id"];
+    if (typeof id !== "string") {
+      if (isObject(value) && value["method"] === "initialize") {
+        const wanted = "protocolVersion, capabilities and clientInfo {name, version}";
+        throw new HttpError(
+          400,
+          RPC_ERRORS.invalidParams,
+          `Invalid params: initialize needs an id, and in params ${wanted}`,
+        );
+      }
+      throw new HttpError(400, RPC_ERRORS.server, "Bad Request: initialize first, then send its Mcp-Session-Id header");
+    }
+    const peer = context.sessions.named.find(id)?.peer;
+    if (peer instanceof McpPeer) {
+      if (request.method === "DELETE" && !context.authorization.isOrchestrator(request.headers)) keepOrchestrator(peer);
+      return peer;
+    }
+    throw new HttpError(404, SESSION_NOT_FOUND, "Session not found: it has ended; initialize a new one");
+  }
+
+  async #answerAlone(ctx: Parsed): Promise<void> {
+    const { response, value } = ctx;
+    const named = namedSession(ctx);
+    const session = named === undefined ? null : findSession(ctx, named);
+    markSession(ctx, session);
+    if (isObject(value) && value["method"] === "subscriptions/listen") {
+      this.#listening.add(response);
+      response.once("close", () => this.#listening.delete(response));
+    }
+    await answerWith((asked, options) => {
+      this.#requests.set(asked, ctx);
+      return this.#sessionless.fetch(asked, options);
+    }, ctx);
+  }
+
+  /** The server of one request, in the session that it names or in an environment of its own. */
+  #serveAlone(asked: Request): Server {
+    const ctx = this.#requests.get(asked) as RequestContext;
+    const named = namedSession(ctx);
+    const { sessions, runtime } = this.#context;
+    return renderServer(runtime, named === undefined ? sessions : findSession(ctx, named));
+  }
+}
+
+/** Streams of clients without a session that may be open at a time. */
+const MAX_LISTENING = 256;
+
+/** An error that has a status of its own in MCP over HTTP. */
+class HttpError extends RpcError {
+  readonly status: number;
+
+  constructor(status: number, code: number, message: string) {
+    super(code, message);
+    this.status = status;
+  }
+}
+
+/** @throws HttpError (403) when an orchestrator is the session's client, which others neither end nor replace. */
+function keepOrchestrator(peer: SessionPeer | undefined): void {
+  if (peer instanceof McpPeer && peer.ownedByOrchestrator) throw new HttpError(403, RPC_ERRORS.server, OF_ORCHESTRATOR);
+}
+
+function parse(body: string, maxItems: number): unknown {
+  try {
+    return parseJson(body, maxItems);
+  } catch (error) {
+    throw new HttpError(400, RPC_ERRORS.parse, `Parse error: ${(error as Error).message}`);
+  }
+}
+
+/** Whether the request is of the revision of MCP that has no sessions; the SDK also says what is wrong with such a one. */
+function isSessionless({ method = "GET", headers }: IncomingMessage, body: unknown): boolean {
+  const given = {
+    protocolVersionHeader: headers["mcp-protocol-version"],
+    mcpMethodHeader: headers["mcp-method"],
+    mcpNameHeader: headers["mcp-name"],
+  };
+  const texts = Object.entries(given).filter(([, value]) => typeof value === "string");
+  return classifyInboundRequest({ httpMethod: method, body, ...Object.fromEntries(texts) }).kind !== "legacy";
+}
+
+function reject({ response, value }: Parsed, error: unknown): void {
+  const told = error instanceof SessionRejectedError ? toRpc(error) : error;
+  if (!(told instanceof RpcError) || response.headersSent) throw error;
+  const status = told instanceof HttpError ? told.status : 200;
+  sendJson(response, status, rpcFailure(rpcIdOf(value), told));
+}
+
+function toRpc(refusal: SessionRejectedError): RpcError {
+  if (refusal.data.code === "SESSION_ERROR") return new HttpError(404, SESSION_NOT_FOUND, refusal.message);
+  const { code, message, data } = rejectionToRpc(refusal);
+  return new RpcError(code, message, { code: refusal.data.code, ...data });
+}

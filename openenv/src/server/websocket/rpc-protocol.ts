@@ -1,0 +1,30 @@
+import { parseJson } from "../../protocol/codec/json.js";
+import { RPC_ERRORS, RpcError, type RpcResponse, rpcFailure } from "../../protocol/jsonrpc.js";
+import { answerRpc, rejectionToRpc, renderRpc } from "../../session/messages/rpc.js";
+import type { Sessions } from "../../session/registry/sessions.js";
+import type { Runtime } from "../../session/runtime.js";
+import type { SocketProtocol } from "./protocol.js";
+
+/** Bare JSON-RPC on WebSocket `/mcp`, one answer a frame. */
+export function createRpcProtocol(runtime: Runtime, sessions: Sessions): SocketProtocol {
+  const render = (response: RpcResponse): string => renderRpc(response, runtime.maxAnswerBytes);
+  const parseError = (message: string): string => render(rpcFailure(null, new RpcError(RPC_ERRORS.parse, message)));
+  return {
+    client: "mcp",
+    answer(conversation, text) {
+      let value: unknown;
+      try {
+        value = parseJson(text, runtime.maxMessageItems);
+      } catch (error) {
+        return parseError(`Parse error: ${(error as Error).message}`);
+      }
+      const { session: own, orchestrator } = conversation;
+      return answerRpc(value, { runtime, sessions, own, orchestrator }).then(render);
+    },
+    binary: () => parseError("Parse error: frames are JSON text, not binary"),
+    reject(refusal) {
+      runtime.statistics.countError(refusal.data);
+      return render(rpcFailure(null, rejectionToRpc(refusal)));
+    },
+  };
+}

@@ -1,0 +1,147 @@
+import type { ManyMessage } from "../../protocol/batch.js";
+import { type BinaryCodec, loadBinary } from "../../protocol/codec/binary.js";
+import { parseJson } from "../../protocol/codec/json.js";
+import type { Extension, ServerMessage } from "../../protocol/messages.js";
+import type { SessionCallOptions } from "../../session/calls/call.js";
+import {
+  checkMessage,
+  type ErrorMessage,
+  errorMessage,
+  explainUnreadable,
+  invalidMessage,
+} from "../../session/messages/message-codec.js";
+import { answerMcp } from "../../session/messages/rpc.js";
+import type { Sessions } from "../../session/registry/sessions.js";
+import type { Runtime } from "../../session/runtime.js";
+import { isThenable } from "../../util/async/thenable.js";
+import { answerBatch, checkBatchFrame, isBatchMessage } from "./batch-protocol.js";
+import { createByteReader } from "./byte-fields.js";
+import { binaryWriter, type EncodedReply, type EncodeReply, fixReply, writeText } from "./encode-reply.js";
+import type { ConnectionContext, SocketProtocol } from "./protocol.js";
+
+type Reply = ServerMessage | ManyMessage;
+type MaybePromise<T> = T | Promise<T>;
+
+/** The frames of `/ws`. */
+export function createSessionProtocol(runtime: Runtime, sessions: Sessions): SocketProtocol {
+  const plain: SessionCallOptions = { orchestrator: false, arrivedAt: 0 };
+  let codec: BinaryCodec | undefined;
+  let readBytes: ReturnType<typeof createByteReader> | undefined;
+
+  /** The answer to a frame that has been parsed; null when the peer asked to close. */
+  const answer = (
+    conversation: ConnectionContext,
+    frame: unknown,
+    write: EncodeReply,
+  ): MaybePromise<EncodedReply> | null => {
+    const { session, batch, extensions, orchestrator, arrivedAt } = conversation;
+    // It is read before this returns, so that a frame without extensions costs no object.
+    plain.orchestrator = orchestrator;
+    plain.arrivedAt = arrivedAt;
+    const options = extensions.length === 0 ? plain : { ...plain, ...optionsOf(extensions) };
+    try {
+      let reply: MaybePromise<Reply>;
+      if (batch === undefined) {
+        const message = checkMessage(frame);
+        if (message.type === "close") return null;
+        if (message.type === "error") reply = message;
+        else if (message.type !== "mcp") reply = session.call(message, options);
+        else reply = answerMcp(message.data, { own: session, runtime, sessions, orchestrator });
+      } else {
+        const message = checkBatchFrame(frame);
+        if (message.type === "close") return null;
+        if (message.type === "error") reply = message;
+        else reply = isBatchMessage(message) ? answerBatch(batch, message, options) : noSession();
+      }
+      return isThenable(reply)
+        ? reply.then((value) => render(conversation, value, write))
+        : render(conversation, reply, write);
+    } catch (error) {
+      return failed(conversation, error);
+    }
+  };
+
+  const render = (conversation: ConnectionContext, reply: Reply, write: EncodeReply): EncodedReply => {
+    const { extensions } = conversation;
+    const confirmed = extensions.length === 0 || conversation.answered ? reply : { ...reply, openenv: { extensions } };
+    const maxBytes = runtime.maxAnswerBytes;
+    let sent: Reply = confirmed;
+    let answer: EncodedReply;
+    try {
+      answer = write(confirmed, maxBytes);
+    } catch (error) {
+      sent = fixReply(confirmed, error, { write, maxBytes });
+      answer = write(sent, Number.POSITIVE_INFINITY);
+    }
+    if (sent.type === "error" || sent.type === "many") countErrors(conversation, sent);
+    return answer;
+  };
+
+  const countErrors = ({ batch, session }: ConnectionContext, reply: ErrorMessage | ManyMessage): void => {
+    const { statistics } = runtime;
+    if (reply.type === "error") return statistics.countError(reply.data, batch ? undefined : session);
+    for (const item of reply.data.items) if (item.type === "error") statistics.countError(item.data);
+  };
+
+  /** A mistake of this package, which must not take the other sessions along. */
+  const failed = (conversation: ConnectionContext, error: unknown): EncodedReply => {
+    runtime.log.error({ err: error }, "a frame could not be answered");
+    return render(conversation, errorMessage("EXECUTION_ERROR", "Internal Server Error"), writeText);
+  };
+
+  const answerBinary = (conversation: ConnectionContext, data: Uint8Array, loaded: BinaryCodec) => {
+    const write = binaryWriter(loaded);
+    let frame: unknown;
+    try {
+      const { value, hasBytes } = loaded.decode(data, runtime.maxMessageItems);
+      frame = hasBytes ? (readBytes ??= createByteReader(runtime.definition.contract))(value) : value;
+    } catch (error) {
+      return render(conversation, explainUnreadable(error, "MessagePack"), write);
+    }
+    return answer(conversation, frame, write);
+  };
+
+  return {
+    client: "websocket",
+    answer(conversation, text) {
+      let frame: unknown;
+      try {
+        frame = parseJson(text, runtime.maxMessageItems);
+      } catch (error) {
+        return render(conversation, explainUnreadable(error, "JSON"), writeText);
+      }
+      return answer(conversation, frame, writeText);
+    },
+    binary(conversation, data) {
+      if (!conversation.answered || !conversation.extensions.includes("binary")) {
+        const issue = { type: "string_type", loc: [], msg: "frames are JSON text, not binary", input: null };
+        return render(conversation, invalidMessage([issue]), writeText);
+      }
+      if (codec !== undefined) return answerBinary(conversation, data, codec);
+      return loadBinary().then(
+        (loaded) => {
+          codec = loaded;
+          return answerBinary(conversation, data, loaded);
+        },
+        (error: unknown) => failed(conversation, error),
+      );
+    },
+    reject({ data }) {
+      runtime.statistics.countError(data);
+      return JSON.stringify({ type: "error", data });
+    },
+    queued: (place) => JSON.stringify({ type: "queued", data: { place } }),
+  };
+}
+
+function optionsOf(extensions: readonly Extension[]): SessionCallOptions {
+  const has = (name: Extension): boolean => extensions.includes(name);
+  return { timing: has("timing"), warnings: has("warnings"), view: has("view") };
+}
+
+function noSession(): Reply {
+  return errorMessage(
+    "SESSION_ERROR",
+    "This socket has no session of its own: open some with open_many, use the _many frames.",
+  );
+}

@@ -1,0 +1,113 @@
+import type { ToolCall } from "../../contract/tools/tools.js";
+import type { Environment, EnvironmentDefinition, ResetRequest } from "../../environment/environment.js";
+import { settled } from "../../util/async/settled.js";
+import { Call } from "../calls/call.js";
+import { createChecked } from "../make-environment.js";
+import { type Created, type FromIsolate, type IsolateToolCall, packError, type ToIsolate } from "./messages.js";
+import { toCloneable } from "./to-cloneable.js";
+
+type Request = Extract<ToIsolate, { type: "request" }>;
+
+/** How long an aborted call may run before its environment is closed anyway: half of an isolate's grace. */
+const ABORTED_CALL_MS = 500;
+
+const OPTIONAL = ["afterTool", "render", "actions"] as const;
+
+/** The environments in this thread or process, by the number of their session. */
+export class EnvironmentRunner {
+  definition: EnvironmentDefinition | undefined;
+  readonly #send: (message: FromIsolate) => void;
+  readonly #environments = new Map<number, Environment>();
+  readonly #creating = new Map<number, Promise<Created>>();
+  readonly #closing = new Set<Promise<void>>();
+  readonly #calls = new Map<number, Call>();
+  /** The latest request of each session, until it is done. */
+  readonly #running = new Map<number, Promise<unknown>>();
+
+  constructor(send: (message: FromIsolate) => void) {
+    this.#send = send;
+  }
+
+  async answer(request: Request): Promise<void> {
+    const { id, session, method } = request;
+    const running = this.#perform(request);
+    if (method !== "close") this.#running.set(session, running);
+    try {
+      this.#send({ type: "answer", id, value: await running });
+    } catch (error) {
+      this.#send({ type: "failure", id, error: packError(error) });
+    } finally {
+      this.#calls.delete(id);
+      if (this.#running.get(session) === running) this.#running.delete(session);
+    }
+  }
+
+  abort(id: number, reason: string): void {
+    this.#calls.get(id)?.abort(new Error(reason));
+  }
+
+  /** Resolves when all environments have closed, well or badly. */
+  async closeAll(): Promise<void> {
+    for (const session of [...this.#creating.keys(), ...this.#environments.keys()]) void this.#close(session);
+    await Promise.allSettled(this.#closing);
+  }
+
+  async #perform({ id, session, method, input, context }: Request): Promise<unknown> {
+    if (method === "ping") return undefined;
+    if (method === "create") return this.#create(session);
+    if (method === "close") return this.#close(session);
+    const environment = this.#environments.get(session);
+    if (environment === undefined) throw new Error(`session ${session} has no environment here`);
+    if (method === "state") return toCloneable((await environment.state?.()) ?? {});
+    if (method === "render" || method === "actions") return toCloneable(await environment[method]?.(input as never));
+    const call = new Call(context ?? (input as ResetRequest), method === "afterTool" ? "tool" : method);
+    this.#calls.set(id, call);
+    if (method === "afterTool") return toCloneable(await environment.afterTool?.(input as ToolCall, call));
+    if (method === "tool") {
+      const { name, input: given } = input as IsolateToolCall;
+      return toCloneable(await environment.tools?.[name]?.(given as never, call));
+    }
+    if (method === "step") {
+      if (context !== undefined) call.metadata = context.metadata;
+      return toCloneable(await environment.step(input as never, call));
+    }
+    const request = {
+      ...(input as ResetRequest),
+      get signal() {
+        return call.signal;
+      },
+    };
+    return toCloneable(await environment.reset(request));
+  }
+
+  #create(session: number): Promise<Created> {
+    const creating = this.#make(session).finally(() => this.#creating.delete(session));
+    this.#creating.set(session, creating);
+    return creating;
+  }
+
+  async #make(session: number): Promise<Created> {
+    if (this.definition === undefined) throw new Error("there is no environment here");
+    const made = await createChecked(this.definition);
+    this.#environments.set(session, made);
+    return { has: OPTIONAL.filter((name) => made[name] !== undefined) };
+  }
+
+  #close(session: number): Promise<void> {
+    const closing = this.#finish(session);
+    this.#closing.add(closing);
+    const forget = (): void => void this.#closing.delete(closing);
+    closing.then(forget, forget);
+    return closing;
+  }
+
+  async #finish(session: number): Promise<void> {
+    // The request that created it was answered with the reason if it failed.
+    await this.#creating.get(session)?.catch(() => {});
+    const running = this.#running.get(session);
+    if (running !== undefined) await settled(running, ABORTED_CALL_MS);
+    const environment = this.#environments.get(session);
+    this.#environments.delete(session);
+    await environment?.close?.();
+  }
+}

@@ -1,0 +1,58 @@
+/** What runs in a thread or a process of its own: it loads the author's module and plays sessions of its environment. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { parentPort, workerData } from "node:worker_threads";
+import { pickEnvironment } from "../../environment/pick-environment.js";
+import { watchParent } from "../watchdog.js";
+import { EnvironmentRunner } from "./environment-runner.js";
+import { ISOLATE_MARK } from "./isolate-mark.js";
+import { type FromIsolate, packError, type ToIsolate } from "./messages.js";
+
+export interface IsolateData {
+  module: string;
+}
+
+/** How long environments may take to close before the end. */
+const CLOSE_LIMIT_MS = 2_000;
+
+const send = parentPort
+  ? (message: FromIsolate) => parentPort?.postMessage(message)
+  : // The callback takes the error of a server that is gone; `disconnect` tells it.
+    (message: FromIsolate) => void process.send?.(message, () => {});
+const runner = new EnvironmentRunner(send);
+let ending = false;
+
+async function end(): Promise<void> {
+  if (ending) return;
+  ending = true;
+  await Promise.race([runner.closeAll(), sleep(CLOSE_LIMIT_MS)]);
+  process.exit(0);
+}
+
+function receive(message: ToIsolate): void {
+  if (message.type === "request") void runner.answer(message);
+  else if (message.type === "abort") runner.abort(message.id, message.reason);
+  else void end();
+}
+
+Object.assign(globalThis, { [ISOLATE_MARK]: true });
+process.setSourceMapsEnabled(true);
+let module: string;
+if (parentPort) {
+  parentPort.on("message", receive);
+  ({ module } = workerData as IsolateData);
+} else {
+  process.on("message", receive);
+  process.once("disconnect", end);
+  // Ctrl-C reaches the whole group, a service manager signals all processes: the server decides when its isolates end.
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => {});
+  const [, , path = "", parent, memoryMb] = process.argv;
+  module = path;
+  await watchParent({ parent: Number(parent), memoryMb: Number(memoryMb) });
+}
+try {
+  const definition = pickEnvironment((await import(module)) as Record<string, unknown>, module);
+  runner.definition = definition;
+  send({ type: "ready", contract: definition.contract.name });
+} catch (error) {
+  send({ type: "unusable", error: packError(error) });
+}

@@ -1,0 +1,148 @@
+import type { ToolHandlers, ToolTransition } from "../../contract/tools/tools.js";
+import type {
+  ActionChoice,
+  Environment,
+  ResetRequest,
+  StepContext,
+  Transition,
+} from "../../environment/environment.js";
+import type { ViewPart } from "../../protocol/web.js";
+import { SessionKilledError } from "../session-killed.js";
+import { type Isolate, type IsolateClient, START_LIMIT_MS } from "./isolate.js";
+import type { Created, IsolateToolCall } from "./messages.js";
+import type { IsolatePool } from "./pool.js";
+
+/** How long an environment may take to close; one that has not come back from its last call gets less. */
+const CLOSE_LIMIT_MS = 5_000;
+const BUSY_CLOSE_LIMIT_MS = 1_000;
+
+let lastNumber = 0;
+
+export interface IsolatedEnvironmentOptions {
+  /** The names of the tools. */
+  tools: readonly string[];
+  stepTimeoutMs: number | undefined;
+}
+
+/** Makes one environment in an isolate of the pool. @throws what the factory threw, SessionKilledError. */
+export async function createIsolatedEnvironment(
+  pool: IsolatePool,
+  { tools, stepTimeoutMs }: IsolatedEnvironmentOptions,
+): Promise<Environment> {
+  const isolate = await pool.acquire();
+  const remote = new IsolatedEnvironment(isolate, pool, stepTimeoutMs);
+  const limitMs = Math.max(START_LIMIT_MS, stepTimeoutMs ?? 0);
+  try {
+    const { has } = (await isolate.request(remote, { method: "create", limitMs })) as Created;
+    remote.offer(tools, has);
+  } catch (error) {
+    // It may still be made, and is closed then; nobody waits for that.
+    isolate.request(remote, { method: "close" }).catch(() => {});
+    await remote.leave();
+    throw error;
+  }
+  return remote;
+}
+
+/** An environment that lives in an isolate, as the session sees it. */
+export class IsolatedEnvironment implements Environment, IsolateClient {
+  readonly number = ++lastNumber;
+  tools?: ToolHandlers;
+  afterTool?: NonNullable<Environment["afterTool"]>;
+  render?: NonNullable<Environment["render"]>;
+  actions?: NonNullable<Environment["actions"]>;
+  /** Told once when the environment is gone without having been closed; at once when it already is. */
+  #onKilled: ((error: SessionKilledError) => void) | undefined;
+  readonly #isolate: Isolate;
+  readonly #pool: IsolatePool;
+  readonly #stepTimeoutMs: number | undefined;
+  #killed: SessionKilledError | undefined;
+  #calls = 0;
+  #left = false;
+
+  constructor(isolate: Isolate, pool: IsolatePool, stepTimeoutMs: number | undefined) {
+    this.#isolate = isolate;
+    this.#pool = pool;
+    this.#stepTimeoutMs = stepTimeoutMs;
+    isolate.clients.add(this);
+  }
+
+  set onKilled(listener: (error: SessionKilledError) => void) {
+    this.#onKilled = listener;
+    if (this.#killed !== undefined) listener(this.#killed);
+  }
+
+  killed(error: SessionKilledError): void {
+    this.#killed = error;
+    this.#onKilled?.(error);
+  }
+
+  async reset({ signal, ...input }: ResetRequest): Promise<Transition> {
+    return (await this.#call({ method: "reset", input, signal })) as Transition;
+  }
+
+  async step(action: unknown, call: StepContext): Promise<Transition> {
+    const { metadata, timeoutMs, requestId, signal } = call;
+    const context = { metadata, timeoutMs, requestId };
+    return (await this.#call({ method: "step", input: action, context, signal })) as Transition;
+  }
+
+  /** Lets what the environment has beside its reset and step be called. */
+  offer(tools: readonly string[], has: Created["has"]): void {
+    if (tools.length > 0) this.tools = Object.fromEntries(tools.map((name) => [name, this.#handler(name)]));
+    if (tools.length > 0 && has.includes("afterTool")) {
+      this.afterTool = async (call, { signal }) =>
+        (await this.#call({ method: "afterTool", input: call, signal })) as ToolTransition;
+    }
+    if (has.includes("render")) {
+      this.render = async (input) => (await this.#call({ method: "render", input })) as ViewPart[];
+    }
+    if (has.includes("actions")) {
+      this.actions = async (input) => (await this.#call({ method: "actions", input })) as ActionChoice[];
+    }
+  }
+
+  async state(): Promise<Record<string, unknown>> {
+    return (await this.#call({ method: "state" })) as Record<string, unknown>;
+  }
+
+  async close(): Promise<void> {
+    try {
+      await this.#isolate.request(this, { method: "close", limitMs: this.#closeLimit() });
+    } catch (error) {
+      if (!(error instanceof SessionKilledError)) throw error;
+    } finally {
+      await this.leave();
+    }
+  }
+
+  /** Gives the place in the isolate back. */
+  async leave(): Promise<void> {
+    if (this.#left) return;
+    this.#left = true;
+    this.#onKilled = undefined;
+    this.#isolate.clients.delete(this);
+    await this.#pool.release(this.#isolate);
+  }
+
+  #handler(name: string): ToolHandlers[string] {
+    return (input, { signal }) =>
+      this.#call({ method: "tool", input: { name, input } satisfies IsolateToolCall, signal });
+  }
+
+  async #call(request: Omit<Parameters<Isolate["request"]>[1], "limitMs">): Promise<unknown> {
+    if (this.#killed !== undefined) throw this.#killed;
+    this.#calls++;
+    try {
+      return await this.#isolate.request(this, { ...request, limitMs: this.#stepTimeoutMs });
+    } finally {
+      this.#calls--;
+    }
+  }
+
+  /** In a shared isolate others may rightly be at work for longer than this one's close. */
+  #closeLimit(): number | undefined {
+    if (this.#pool.shared) return this.#stepTimeoutMs;
+    return this.#calls > 0 ? BUSY_CLOSE_LIMIT_MS : CLOSE_LIMIT_MS;
+  }
+}

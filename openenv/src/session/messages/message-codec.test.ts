@@ -1,0 +1,28 @@
+import { expect, test } from "vitest";
+import { renderReply, SerializationError, serializeReply } from "./message-codec.js";
+import { renderRpc } from "./rpc.js";
+
+const CYCLE: { self?: unknown } = {};
+CYCLE.self = CYCLE;
+
+test.each<[string, unknown, number]>([
+  ["more bytes than the limit", "ö".repeat(30), 64],
+  ["half a character", "\ud800", 1_000],
+  ["a cycle", CYCLE, 1_000],
+  ["a bigint", 1n, 1_000],
+])("%s: each transport says that the answer cannot be sent", (_what, value, maxBytes) => {
+  expect(() => serializeReply({ value }, maxBytes)).toThrow(SerializationError);
+  expect(JSON.parse(renderReply({ value }, maxBytes))).toMatchObject({
+    type: "error",
+    data: { code: "EXECUTION_ERROR", message: expect.stringMatching(/^the answer cannot be sent: /) },
+  });
+  expect(JSON.parse(renderRpc({ jsonrpc: "2.0", id: 7, result: value }, maxBytes))).toMatchObject({
+    id: 7,
+    error: { code: -32603, message: expect.stringMatching(/^the answer cannot be sent: /) },
+  });
+});
+
+test("an answer of just the limit is sent", () => {
+  expect(serializeReply({ a: "ö" }, 10)).toBe('{"a":"ö"}');
+  expect(() => serializeReply({ a: "ö" }, 9)).toThrow(/larger than 9 bytes/);
+});

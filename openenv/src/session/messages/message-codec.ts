@@ -1,0 +1,115 @@
+import type { ValidationIssue } from "../../errors.js";
+import { parseJson, stringifyJson, TooDeepError, TooManyItemsError } from "../../protocol/codec/json.js";
+import type { ClientMessage, ErrorData, ServerMessage, WireCode } from "../../protocol/messages.js";
+import { isObject } from "../../util/is-object.js";
+import { briefInput } from "../../validation/errors/brief-input.js";
+import { extraField, MAX_ISSUES, missingField, notAnObject } from "../../validation/errors/issues.js";
+
+/** The type of the issue that answers a {@link TooManyItemsError}. */
+export const TOO_MANY_ITEMS = "too_many_items";
+
+export type ErrorMessage = Extract<ServerMessage, { type: "error" }>;
+
+/** Reads one text frame of `/ws`: the message, or the error that answers it. Never throws. */
+export function parseMessage(text: string): ClientMessage | ErrorMessage {
+  try {
+    return checkMessage(parseJson(text));
+  } catch (error) {
+    return explainUnreadable(error, "JSON");
+  }
+}
+
+/** The answer to a frame that could not be parsed. */
+export function explainUnreadable(error: unknown, format: "JSON" | "MessagePack"): ErrorMessage {
+  const { message } = error as Error;
+  if (error instanceof TooDeepError) {
+    return invalidMessage([{ type: "recursion_limit", loc: [], msg: message, input: null }]);
+  }
+  if (error instanceof TooManyItemsError) {
+    return invalidMessage([{ type: TOO_MANY_ITEMS, loc: [], msg: message, input: null }]);
+  }
+  return errorMessage("INVALID_JSON", `Invalid ${format}: ${message}`);
+}
+
+export function errorMessage(code: WireCode, message: string, more: Partial<ErrorData> = {}): ErrorMessage {
+  return { type: "error", data: { message, code, ...more } };
+}
+
+export function invalidMessage(errors: ValidationIssue[]): ErrorMessage {
+  // Stock clients show the message alone: the first fault is told in it.
+  const [first] = errors;
+  const where = first === undefined || first.loc.length === 0 ? "" : `${first.loc.join(".")}: `;
+  const rest = errors.length > 1 ? ` (and ${errors.length - 1} more)` : "";
+  const message = first === undefined ? "Invalid message" : `Invalid message: ${where}${first.msg}${rest}`;
+  return errorMessage("VALIDATION_ERROR", message, { errors });
+}
+
+/** Which types have `data`, and whether it must be there. */
+const DATA_RULES = { reset: "optional", step: "required", mcp: "required", state: "none", close: "none" } as const;
+
+/** The message of a frame that has been parsed, or the error that answers it. */
+export function checkMessage(frame: unknown): ClientMessage | ErrorMessage {
+  if (!isObject(frame)) return invalidMessage([notAnObject([], frame)]);
+  const { type, data } = frame;
+  if (typeof type !== "string" || !Object.hasOwn(DATA_RULES, type)) {
+    const known = Object.keys(DATA_RULES).join(", ");
+    return errorMessage("UNKNOWN_TYPE", `Unknown message type: ${show(type)}; known are ${known}`);
+  }
+  const rule = DATA_RULES[type as keyof typeof DATA_RULES];
+  const hasData = "data" in frame;
+  let issues: ValidationIssue[] | undefined;
+  if (rule !== "none") {
+    if (!hasData && rule === "required") {
+      issues = [missingField(["data"], frame)];
+    } else if (hasData && !isObject(data)) {
+      issues = [notAnObject(["data"], data)];
+    }
+  }
+  for (const key in frame) {
+    if (key === "type" || (key === "data" && rule !== "none")) continue;
+    (issues ??= []).push(extraField([key], frame[key]));
+    if (issues.length >= MAX_ISSUES) break;
+  }
+  return issues === undefined ? (frame as unknown as ClientMessage) : invalidMessage(issues);
+}
+
+/** Never by String(): an object can bring a toString of its own. */
+function show(value: unknown): string {
+  return value === undefined ? "none" : JSON.stringify(briefInput(value));
+}
+
+/** An answer that cannot be written: it is too large, or holds what JSON or UTF-8 has no form for. */
+export class SerializationError extends Error {}
+
+/** The text of an answer; one that cannot be written is answered with the reason, and the session goes on. */
+export function renderReply(reply: ServerMessage | object, maxBytes: number): string {
+  try {
+    return serializeReply(reply, maxBytes);
+  } catch (error) {
+    return JSON.stringify(errorMessage("EXECUTION_ERROR", serializationFailure(error)));
+  }
+}
+
+/** What a peer is told instead. */
+export function serializationFailure(error: unknown): string {
+  return `the answer cannot be sent: ${(error as Error).message}`;
+}
+
+/** @throws SerializationError with the reason; each transport has its own way to tell. */
+export function serializeReply(reply: object, maxBytes: number): string {
+  let text: string;
+  try {
+    text = stringifyJson(reply);
+  } catch (error) {
+    throw new SerializationError((error as Error).message, { cause: error });
+  }
+  // UTF-8 takes at most three bytes for each UTF-16 unit: short texts need no count.
+  if (text.length * 3 > maxBytes && byteLength(text) > maxBytes) {
+    throw new SerializationError(`the answer is larger than ${maxBytes} bytes`);
+  }
+  return text;
+}
+
+function byteLength(text: string): number {
+  return new TextEncoder().encode(text).byteLength;
+}

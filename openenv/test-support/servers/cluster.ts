@@ -1,0 +1,164 @@
+/** Servers of the built command line, alone or with workers, whose environment says which process it lives in. */
+import { once } from "node:events";
+import { type IncomingMessage, request } from "node:http";
+import { text } from "node:stream/consumers";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type CommandOptions, createProject, type Running, startCommand } from "../commands/command-line.js";
+import { workerSockets } from "../commands/processes.js";
+import { AS_OPERATOR, fetchAsOperator, OPERATOR_VARIABLES } from "../operator.js";
+import { openTestSocket, type TestSocket } from "../sockets/socket.js";
+
+/**
+ * Says which process it lives in; 13 ends that process, 14 blocks it for good, 15 answers when the session ends, 16 with a megabyte,
+ * 17 after half a second.
+ * It cannot start while there is a file that `BROKEN` names, and hangs before it serves while `STUCK` names one.
+ * While `TOLD` names one, it waits until its supervisor has told it that the server is paused.
+ */
+export const WHERE = `
+import { defineContract, defineEnvironment, defineTools } from "openenv-ts";
+import { existsSync } from "node:fs";
+import * as z from "zod";
+if (existsSync(process.env.BROKEN ?? "")) process.exit(3);
+if (existsSync(process.env.STUCK ?? "")) await new Promise(() => setInterval(() => {}, 60_000));
+if (existsSync(process.env.TOLD ?? "")) {
+  await new Promise((resolve) => process.on("message", ({ about }) => about?.what === "pause" && resolve()));
+}
+const where = defineContract({
+  name: "where_env",
+  action: z.object({ amount: z.int() }),
+  observation: z.object({ pid: z.int(), count: z.int(), made: z.int(), closed: z.int(), steps: z.int(), text: z.string() }),
+  tools: defineTools({ count: { description: "Tells the count.", output: z.int() } }),
+});
+let made = 0;
+let closed = 0;
+let steps = 0;
+export default defineEnvironment(where, () => {
+  let count = 0;
+  made++;
+  const look = (text = "") => ({ pid: process.pid, count, made, closed, steps, text });
+  return {
+    reset: () => {
+      count = 0;
+      return { observation: look() };
+    },
+    step: ({ amount }, { signal }) => {
+      if (amount === 13) process.exit(1);
+      if (amount === 14) for (;;);
+      if (amount === 15) return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+      count += amount;
+      steps++;
+      if (amount === 17) return new Promise((resolve) => setTimeout(() => resolve({ observation: look() }), 500));
+      return { observation: look(amount === 16 ? "x".repeat(1_000_000) : ""), reward: count };
+    },
+    close: () => {
+      closed++;
+    },
+    tools: { count: () => count },
+  };
+});
+`;
+
+export interface TestCluster extends AsyncDisposable {
+  url: string;
+  command: Running;
+  /** As the worker sees it that accepts the connection. */
+  capacity(): Promise<Counts>;
+}
+
+interface Counts {
+  active_sessions: number;
+  max_sessions: number;
+  available_slots: number;
+  is_at_capacity: boolean;
+}
+
+/** The built command line serves {@link WHERE}; the variables are its settings. */
+export async function startCluster(
+  env: Record<string, string>,
+  options: Pick<CommandOptions, "openFiles" | "detached"> = {},
+): Promise<TestCluster> {
+  const project = await createProject({ "environment.mjs": WHERE });
+  const command = startCommand(["serve", "environment.mjs", "--port", "0"], {
+    cwd: project.dir,
+    env: { ...OPERATOR_VARIABLES, ...env },
+    ...options,
+  });
+  const [, url = ""] = await command.printed(/at (http:\S+)/);
+  return {
+    url,
+    command,
+    capacity: () => capacityAt(url),
+    async [Symbol.asyncDispose]() {
+      command.process.kill("SIGTERM");
+      await command.exited;
+      await project[Symbol.asyncDispose]();
+    },
+  };
+}
+
+export const RESET = { type: "reset" };
+export const step = (amount: number) => ({ type: "step", data: { amount } });
+const pidOf = (frame: Record<string, unknown>): number =>
+  (frame as { data: { observation: { pid: number } } }).data.observation.pid;
+
+export async function openAll(url: string, count: number): Promise<{ socket: TestSocket; pid: number }[]> {
+  return Promise.all(
+    Array.from({ length: count }, async () => {
+      const socket = await openTestSocket(`${url}/ws`);
+      return { socket, pid: pidOf(await socket.ask(RESET)) };
+    }),
+  );
+}
+
+async function capacityAt(url: string): Promise<Counts> {
+  const response = await fetchAsOperator(`${url}/sessions`, { connection: "close" });
+  return ((await response.json()) as { capacity: Counts }).capacity;
+}
+
+/** Polls until every worker at this address knows these counts: what one has heard of the others may be old. */
+export async function untilAllKnow(url: string, counts: Partial<Counts>): Promise<void> {
+  const names = Object.keys(counts) as (keyof Counts)[];
+  await until(async () => {
+    const answers = await askEachWorker(url, "/sessions", AS_OPERATOR);
+    return answers.every(({ status, body }) => {
+      if (status !== 200) return false;
+      const { capacity } = JSON.parse(body) as { capacity: Counts };
+      return names.every((name) => capacity[name] === counts[name]);
+    });
+  });
+}
+
+/**
+ * What each worker at this address answers to a GET; status 0 where one starts or ends and does not answer. Each is asked
+ * at its own socket, because one worker may accept all connections to the address. Where there is no /proc to find these
+ * sockets, many connections are made at once.
+ */
+export function askEachWorker(
+  url: string,
+  path: string,
+  headers: Record<string, string>,
+): Promise<{ status: number; body: string }[]> {
+  const found = workerSockets(url).map((socketPath) => ({ socketPath }));
+  const { hostname: host, port } = new URL(url);
+  const places = found.length > 0 ? found : Array.from({ length: 16 }, () => ({ host, port }));
+  return Promise.all(
+    places.map(async (place) => {
+      try {
+        const asked = request({ ...place, path, headers, agent: false }).end();
+        const [answer] = (await once(asked, "response")) as [IncomingMessage];
+        return { status: answer.statusCode ?? 0, body: await text(answer) };
+      } catch {
+        return { status: 0, body: "" };
+      }
+    }),
+  );
+}
+
+/** Polls; fails after a minute: workers start one after the other, on a machine that may be busy. */
+export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
+  const deadline = Date.now() + 60_000;
+  while (!(await condition())) {
+    if (Date.now() > deadline) throw new Error("the condition did not come true in 60 s");
+    await sleep(20);
+  }
+}
