@@ -39,9 +39,9 @@ test("surface.txt has what users can see", { timeout: 120_000 }, async () => {
   await expect(text.join("\n")).toMatchFileSnapshot("surface.txt");
 });
 
-/** Environment variables that the guide names and the code reads. */
+/** Environment variables that the guide or its page of settings names and the code reads. */
 function readSettings() {
-  const guide = readAll(join(ROOT, "docs/guide"), /\.md$/);
+  const guide = readAll(join(ROOT, "docs/guide"), /\.md$/) + readAll(join(ROOT, "docs/reference"), /^settings\.md$/);
   const code = readAll(join(ROOT, "openenv/src"), /(?<!\.test)\.ts$/);
   const reads = /(?:(?:variables|env)(?:, "|\["|\.)|Token: ")([A-Z][A-Z0-9_]+)\b/g;
   const read = [...code.matchAll(reads)].map(([, name]) => name);

@@ -95,7 +95,7 @@ async function checkStatic(dir: string, bounds: Bounds): Promise<Static> {
 const CORRECT_FILE = "Correct environment in openenv.yaml, or write the file.";
 const WRITE_BLOCK =
   "Add validation: with reward {range, floor_margin}, resources {cpu, memory_mb, disk_mb, episode_timeout_s}, " +
-  "capabilities {verifier} and types {tags}; docs/guide/validate.md has an example.";
+  "capabilities {verifier} and types {tags}; docs/guide/validate-package.md has an example.";
 
 function boundProblems({ reward, resources }: NonNullable<Manifest["validation"]>, bounds: Bounds): string[] {
   const above = (name: string, value: number | null | undefined, most: number): string[] =>

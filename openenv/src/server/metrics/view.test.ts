@@ -199,9 +199,9 @@ describe("GET /web/server", () => {
 });
 
 describe("GET /metrics", () => {
-  test("has a line in the guide for every name", () => {
-    const guide = readFileSync(new URL("../../../../docs/guide/web.md", import.meta.url), "utf8");
-    expect(Object.keys(METRICS).filter((name) => !guide.includes(name))).toEqual([]);
+  test("has a row in the reference for every name", () => {
+    const page = readFileSync(new URL("../../../../docs/reference/metrics.md", import.meta.url), "utf8");
+    expect(Object.keys(METRICS).filter((name) => !page.includes(name))).toEqual([]);
   });
 
   test("is there in production too, in the text format of Prometheus", async () => {
