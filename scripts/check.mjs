@@ -17,6 +17,8 @@ const STEPS = {
   "generated docs": ["scripts/docs.mjs", "--check"],
   "lock file of new environments": ["scripts/template-lock.mjs", "--check"],
   "files of the repository": ["scripts/checks/files.mjs"],
+  "metadata of published packages": ["scripts/release-check.mjs", "--copies"],
+  workflows: ["scripts/checks/workflows.mjs"],
 };
 
 await setup();

@@ -1,5 +1,5 @@
 /**
- * Holds openenv/src against the layer picture of AGENTS.md: who may import whom, no cycle, one place that prints.
+ * Holds openenv/src against the layer picture of CONTRIBUTING.md: who may import whom, no cycle, one place that prints.
  * A test may import anything; nothing imports a test.
  */
 import { existsSync, readdirSync } from "node:fs";

@@ -1,0 +1,98 @@
+/**
+ * What must be true before packages are published. The root package.json is the one place of `repository`, `homepage` and
+ * `bugs`: `npm run metadata` (`--write`) copies them into the published packages, `npm run check` (`--copies`) compares
+ * them, and `npm run release:check` also fails while they are empty.
+ */
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { ROOT } from "./root.mjs";
+
+const FIELDS = ["repository", "homepage", "bugs"];
+
+if (process.argv[1] === import.meta.filename) {
+  if (process.argv.includes("--write")) copyMetadata(ROOT);
+  const problems = process.argv.includes("--copies")
+    ? findDifferences(ROOT)
+    : [...findMissing(ROOT), ...findDifferences(ROOT)];
+  if (!process.argv.includes("--write")) {
+    process.stdout.write(problems.map((problem) => `${problem}\n`).join(""));
+    process.exitCode = problems.length > 0 ? 1 : 0;
+  }
+}
+
+/** The addresses that are not set. */
+export function findMissing(root) {
+  const manifest = read(root, "package.json");
+  return FIELDS.filter((field) => !/^https:\/\/[^\s/]+\/\S+/.test(manifest[field])).map(
+    (field) => `package.json: ${field} must be an https address, got ${JSON.stringify(manifest[field])}`,
+  );
+}
+
+/** Published packages that differ from the root or from each other, or that pin what their users should get fixes of. */
+export function findDifferences(root) {
+  const folders = published(root);
+  const manifests = folders.map((folder) => read(root, `${folder}/package.json`));
+  const names = manifests.map(({ name }) => name);
+  const problems = manifests.flatMap((manifest, index) => {
+    const at = `${folders[index]}/package.json`;
+    const wanted = metadata(root, folders[index]);
+    const stale = FIELDS.filter((field) => JSON.stringify(manifest[field]) !== JSON.stringify(wanted[field]));
+    return [
+      ...stale.map((field) => `${at}: ${field} is not that of the root: npm run metadata`),
+      ...findPins(manifest, names).map((name) => `${at}: ${name} must be a range such as ^1.2.3`),
+    ];
+  });
+  const versions = [...new Set(manifests.map(({ version }) => version))];
+  if (versions.length > 1) problems.push(`published packages have different versions: ${versions.join(", ")}`);
+  const fixed = read(root, ".changeset/config.json").fixed.flat();
+  if (names.toSorted().join() !== fixed.toSorted().join())
+    problems.push(`.changeset/config.json: fixed must list every published package: ${names.join(", ")}`);
+  return problems;
+}
+
+/** The dependencies outside this repository that are pinned to one version; `~` is a range, too. */
+function findPins({ dependencies = {}, optionalDependencies = {} }, ours) {
+  return Object.entries({ ...dependencies, ...optionalDependencies })
+    .filter(([name, range]) => !ours.includes(name) && !/^[\^~]\d/.test(range))
+    .map(([name]) => name);
+}
+
+export function copyMetadata(root) {
+  for (const folder of published(root)) {
+    const manifest = read(root, `${folder}/package.json`);
+    const { name, version, description, keywords, ...rest } = manifest;
+    const others = Object.fromEntries(Object.entries(rest).filter(([field]) => !FIELDS.includes(field)));
+    const head = { name, version, description, keywords, ...metadata(root, folder) };
+    writeFileSync(join(root, folder, "package.json"), `${JSON.stringify({ ...head, ...others }, null, 2)}\n`);
+  }
+}
+
+/** What a package says about its origin; nothing of a field that the root has empty. */
+function metadata(root, directory) {
+  const { repository, homepage, bugs } = read(root, "package.json");
+  return {
+    ...(repository && { repository: { type: "git", url: `git+${repository.replace(/(\.git)?$/, ".git")}`, directory } }),
+    ...(homepage && { homepage }),
+    ...(bugs && { bugs: { url: bugs } }),
+  };
+}
+
+/** The folders of the workspaces that are not private. */
+function published(root) {
+  return workspaces(root).filter((folder) => !read(root, `${folder}/package.json`).private);
+}
+
+/** The folders that the `workspaces` of the root name. */
+export function workspaces(root) {
+  return read(root, "package.json")
+    .workspaces.flatMap((pattern) => {
+      if (!pattern.endsWith("/*")) return [pattern];
+      const parent = pattern.slice(0, -2);
+      return existsSync(join(root, parent)) ? readdirSync(join(root, parent)).map((name) => `${parent}/${name}`) : [];
+    })
+    .filter((folder) => existsSync(join(root, folder, "package.json")));
+}
+
+function read(root, file) {
+  return JSON.parse(readFileSync(join(root, file), "utf8"));
+}

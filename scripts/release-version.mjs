@@ -1,0 +1,46 @@
+/**
+ * `npm run release:version`: gives the published packages the version that the changesets ask for, and then everything
+ * that names it: the dependencies of the other workspaces and of the template, and the lock files.
+ */
+import { execFileSync } from "node:child_process";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { workspaces } from "./release-check.mjs";
+import { ROOT } from "./root.mjs";
+
+const KINDS = ["dependencies", "devDependencies", "optionalDependencies"];
+
+if (process.argv[1] === import.meta.filename) {
+  run(process.execPath, "node_modules/@changesets/cli/bin.js", "version");
+  follow(ROOT);
+  run("npm", "install", "--package-lock-only");
+  run("npm", "run", "platforms");
+}
+
+/** Writes the version of each package of the repository into the packages that depend on it. */
+export function follow(root) {
+  const files = workspaces(root).flatMap((folder) => [
+    `${folder}/package.json`,
+    ...templates(root, folder).map((template) => `${template}/package.json`),
+  ]);
+  const manifests = files.map((file) => JSON.parse(readFileSync(join(root, file), "utf8")));
+  const versions = new Map(manifests.map(({ name, version }) => [name, version]));
+  for (const [index, manifest] of manifests.entries()) {
+    for (const dependencies of KINDS.map((kind) => manifest[kind] ?? {})) {
+      for (const name of Object.keys(dependencies)) dependencies[name] = versions.get(name) ?? dependencies[name];
+    }
+    writeFileSync(join(root, files[index]), `${JSON.stringify(manifest, null, 2)}\n`);
+  }
+}
+
+/** The folders with a package that a command copies; they are not workspaces. */
+function templates(root, folder) {
+  const home = `${folder}/templates`;
+  return readdirSync(join(root, folder)).includes("templates")
+    ? readdirSync(join(root, home)).map((name) => `${home}/${name}`)
+    : [];
+}
+
+function run(command, ...args) {
+  execFileSync(command, args, { cwd: ROOT, stdio: "inherit" });
+}
