@@ -8,6 +8,7 @@ import { SCENARIOS } from "./replay/scenarios.js";
 import { SPECIALS } from "./replay/specials.js";
 import { readTestTitles } from "./test-titles.js";
 
+const CONTRACT = "docs/reference/wire.md";
 /** Of the contract. */
 const SECTIONS = 18;
 /** Of the reference, which section 17 counts. */
@@ -35,6 +36,16 @@ describe("requirements.yaml", () => {
   test("has every section of the contract", () => {
     const found = new Set(requirements.map(({ source }) => Number(/^contract §(\d+)/.exec(source)?.[1])));
     expect([...found].sort((a, b) => a - b)).toEqual(Array.from({ length: SECTIONS }, (_, i) => i + 1));
+  });
+
+  test("names sections that the contract has", () => {
+    const contract = readFileSync(join(ROOT, CONTRACT), "utf8");
+    const sections = [...contract.matchAll(/^###? (\d+(?:\.\d+)?)\.? /gm)].map(([, number]) => number);
+    const defects = [...(/^## 17\.([\s\S]*?)^## /m.exec(contract)?.[1] ?? "").matchAll(/^(\d+)\. /gm)];
+    const known = new Set([...sections, ...defects.map(([, number]) => `17.${number}`)]);
+    const named = requirements.flatMap(({ source }) => [...source.matchAll(/§([\d.]+\d|\d)/g)].map(([, name]) => name));
+    expect(named.filter((name) => !known.has(name))).toEqual([]);
+    expect(defects).toHaveLength(DEFECTS);
   });
 
   test("and divergences.yaml have every defect of the reference", () => {
