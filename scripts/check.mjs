@@ -9,6 +9,7 @@ import { setup } from "./setup.mjs";
 /** The slow ones first. */
 const STEPS = {
   "export map, from outside": ["scripts/checks/package.mjs"],
+  "published packages": ["scripts/checks/published.mjs"],
   "dead exports": ["node_modules/knip/bin/knip.js", "--no-progress"],
   types: ["node_modules/typescript/bin/tsc", "-p", "tsconfig.check.json"],
   "lint and format": ["node_modules/@biomejs/biome/bin/biome", "check", "--error-on-warnings", "."],
@@ -18,6 +19,7 @@ const STEPS = {
   "lock file of new environments": ["scripts/template-lock.mjs", "--check"],
   "files of the repository": ["scripts/checks/files.mjs"],
   "metadata of published packages": ["scripts/release-check.mjs", "--copies"],
+  "size of the client": ["scripts/checks/size.mjs"],
   workflows: ["scripts/checks/workflows.mjs"],
 };
 

@@ -10,8 +10,12 @@ import { ROOT } from "./root.mjs";
 
 const NAME = /-(?<os>android|darwin|freebsd|linux|openharmony|win32)-(?<cpu>\w+)(?:-(?<abi>\w+))?$/;
 
-if (process.argv[1] === import.meta.filename) {
-  const file = join(ROOT, "package-lock.json");
+/** The lock files that are installed from; that of new environments is a part of the first. */
+export const LOCK_FILES = ["package-lock.json", "docs/site/package-lock.json"];
+
+if (process.argv[1] === import.meta.filename) for (const file of LOCK_FILES) complete(join(ROOT, file));
+
+function complete(file) {
   const lock = JSON.parse(readFileSync(file, "utf8"));
   for (const { name, version, dev } of findMissing(lock)) {
     const { os, cpu, abi = "" } = NAME.exec(name)?.groups ?? {};

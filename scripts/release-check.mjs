@@ -71,14 +71,16 @@ export function copyMetadata(root) {
 function metadata(root, directory) {
   const { repository, homepage, bugs } = read(root, "package.json");
   return {
-    ...(repository && { repository: { type: "git", url: `git+${repository.replace(/(\.git)?$/, ".git")}`, directory } }),
+    ...(repository && {
+      repository: { type: "git", url: `git+${repository.replace(/(\.git)?$/, ".git")}`, directory },
+    }),
     ...(homepage && { homepage }),
     ...(bugs && { bugs: { url: bugs } }),
   };
 }
 
 /** The folders of the workspaces that are not private. */
-function published(root) {
+export function published(root) {
   return workspaces(root).filter((folder) => !read(root, `${folder}/package.json`).private);
 }
 

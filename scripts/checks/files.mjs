@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join, sep } from "node:path";
-import { findMissing, findUnverified } from "../platforms.mjs";
+import { findMissing, findUnverified, LOCK_FILES } from "../platforms.mjs";
 import { ROOT } from "../root.mjs";
 
 const LONG = 250;
@@ -26,7 +26,7 @@ const MACHINE = {
 };
 
 if (process.argv[1] === import.meta.filename) {
-  for (const file of ["package-lock.json", "openenv/templates/env/package-lock.json"]) {
+  for (const file of [...LOCK_FILES, "openenv/templates/env/package-lock.json"]) {
     const lock = JSON.parse(readFileSync(join(ROOT, file), "utf8"));
     const missing = findMissing(lock).map(({ name }) => `${file} has no row for ${name}: npm run platforms`);
     const unverified = findUnverified(lock).map((path) => `${file} has no integrity for ${path}: npm run platforms`);
