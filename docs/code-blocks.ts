@@ -25,6 +25,7 @@ const guide = join(ROOT, "docs/guide");
 export const ENVIRONMENTS = readdirSync(join(ROOT, "envs"));
 const pages = [
   ["README", join(ROOT, "README.md")],
+  ["snippets", join(ROOT, "docs/reference/snippets.md")],
   ...readdirSync(guide)
     .filter((name) => name.endsWith(".md"))
     .map((name) => [basename(name, ".md"), join(guide, name)]),

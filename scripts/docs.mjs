@@ -1,5 +1,5 @@
 /** `npm run docs` writes the generated pages of docs/reference from the build; `--check` only compares. */
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { renderApi } from "./docs/api.mjs";
@@ -11,7 +11,11 @@ import { setup } from "./setup.mjs";
 await setup();
 const { ERRORS } = await import(pathToFileURL(join(ROOT, "openenv/dist/errors.js")).href);
 const { manifestSchema } = await import(pathToFileURL(join(ROOT, "openenv/dist/manifest/schema.js")).href);
-const api = renderApi(join(ROOT, "openenv"));
+const guides = [
+  ...readdirSync(join(ROOT, "docs/guide")).map((name) => `docs/guide/${name}`),
+  "docs/reference/snippets.md",
+].map((page) => ({ page, text: readFileSync(join(ROOT, page), "utf8") }));
+const api = renderApi(join(ROOT, "openenv"), guides);
 const pages = {
   "docs/reference/errors.md": renderErrors(ERRORS),
   "docs/reference/api.md": api.page,
