@@ -54,7 +54,7 @@ async function startContainer(spec: StartSpec, settings: ContainerSettings): Pro
     const ports = await choosePorts(settings, portCandidates(settings, config, env));
     const name = containerName(image);
     start.progress(`creating a container of ${image}`);
-    start.onCleanup(registerOrphans({ module: ORPHANS, factory: "createDockerSweeper", options: address }));
+    start.onCleanup(registerOrphans({ ...ORPHANS, options: address }));
     const container = { body: renderContainer({ image, env, ports, settings }), platform: settings.platform };
     await makeRemovable(
       start,
@@ -75,7 +75,10 @@ async function startContainer(spec: StartSpec, settings: ContainerSettings): Pro
   });
 }
 
-const ORPHANS = new URL("./orphans.js", import.meta.url).href;
+const ORPHANS = {
+  module: new URL("./orphans.js", import.meta.url).href,
+  factory: "createDockerOrphanFinder" satisfies keyof typeof import("./orphans.js"),
+};
 
 /** What else listens on the host's network must not be taken for the container; and one port cannot stand for several. */
 async function choosePorts({ network, port }: ContainerSettings, candidates: readonly number[]): Promise<number[]> {

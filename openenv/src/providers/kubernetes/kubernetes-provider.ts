@@ -36,7 +36,10 @@ export function kubernetesProvider(options: KubernetesProviderOptions = {}): Pro
 const NAME = "kubernetes";
 const DEFAULT_PORT = 8_000;
 const MAX_REPLICAS = 10_000;
-const ORPHANS = new URL("./orphans.js", import.meta.url).href;
+const ORPHANS = {
+  module: new URL("./orphans.js", import.meta.url).href,
+  factory: "createKubernetesOrphanFinder" satisfies keyof typeof import("./orphans.js"),
+};
 
 async function startWorkload(spec: StartSpec, options: KubernetesProviderOptions): Promise<StartedServer> {
   if (!("image" in spec)) rejectSource(NAME, "an image", "build and push one from the folder (`openenv push`)");
@@ -51,7 +54,7 @@ async function startWorkload(spec: StartSpec, options: KubernetesProviderOptions
     const workload: KubernetesWorkload = { name: nameFor(image), image, env, replicas, port, options };
     const { name } = workload;
     start.progress(`creating ${name} in the namespace ${cluster.namespace}`);
-    start.onCleanup(registerOrphans({ module: ORPHANS, factory: "createKubernetesSweeper", options: cluster.at }));
+    start.onCleanup(registerOrphans({ ...ORPHANS, options: cluster.at }));
     await makeRemovable(
       start,
       () => createAll(cluster, workload, start.signal),

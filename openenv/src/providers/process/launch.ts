@@ -78,7 +78,7 @@ export async function launch(start: StartContext, task: LaunchOptions): Promise<
 /** Finds what was written down. */
 export const PROCESS_ORPHANS = {
   module: new URL("./orphans.js", import.meta.url).href,
-  factory: "createProcessSweeper",
+  factory: "createProcessOrphanFinder" satisfies keyof typeof import("./orphans.js"),
   options: {},
 };
 const DRAIN_MS = 500;

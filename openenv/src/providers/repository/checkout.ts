@@ -37,7 +37,7 @@ export async function checkOut(source: RepositorySource, options: CheckoutOption
     const known = join(folder, source.space.sha);
     if (existsSync(known)) return await describe(known, name);
   }
-  const release = registerOrphans({ module: ORPHANS, factory: "createCheckoutSweeper", options: repositoryCache() });
+  const release = registerOrphans({ ...ORPHANS, options: repositoryCache() });
   const work = await createUnfinished(folder, name);
   try {
     const commit = await bring(source, work.dir, options);
@@ -61,7 +61,10 @@ export async function checkOut(source: RepositorySource, options: CheckoutOption
   }
 }
 
-const ORPHANS = new URL("./unfinished.js", import.meta.url).href;
+const ORPHANS = {
+  module: new URL("./unfinished.js", import.meta.url).href,
+  factory: "createCheckoutOrphanFinder" satisfies keyof typeof import("./unfinished.js"),
+};
 
 async function bring(source: RepositorySource, work: string, { signal, progress }: CheckoutOptions): Promise<string> {
   if ("git" in source) {

@@ -41,7 +41,10 @@ const MAX_SERVERS = 10_000;
 const MAX_LOG_CHARACTERS = 64 * 1024;
 
 const TASK = fileURLToPath(new URL("./task-process.js", import.meta.url));
-const ORPHANS = new URL("./orphans.js", import.meta.url).href;
+const ORPHANS = {
+  module: new URL("./orphans.js", import.meta.url).href,
+  factory: "createSlurmOrphanFinder" satisfies keyof typeof import("./orphans.js"),
+};
 
 async function startJob(spec: StartSpec, options: SlurmProviderOptions): Promise<StartedServer> {
   if (!("directory" in spec)) {
@@ -58,7 +61,7 @@ async function startJob(spec: StartSpec, options: SlurmProviderOptions): Promise
     }
     const name = `openenv-${randomUUID()}`;
     const dir = resolve(sharedDir, name);
-    start.onCleanup(registerOrphans({ module: ORPHANS, factory: "createSlurmSweeper", options: {} }));
+    start.onCleanup(registerOrphans({ ...ORPHANS, options: {} }));
     await makeDir(dir);
     start.onCleanup(() => rm(dir, { recursive: true, force: true }));
     const script = join(dir, "job.sh");

@@ -68,7 +68,7 @@ async function startService(spec: StartSpec, settings: ServiceSettings): Promise
     const name = containerName(image);
     const logs = () => readLogs(engine, `/services/${name}/logs`);
     start.progress(`creating a service of ${image}`);
-    start.onCleanup(registerOrphans({ module: ORPHANS, factory: "createSwarmSweeper", options: address }));
+    start.onCleanup(registerOrphans({ ...ORPHANS, options: address }));
     const auth = await registryAuth(image, process.env);
     const life = renderLife(config, env, api);
     const body = renderService({ name, image, env, ports, count, settings, life });
@@ -115,7 +115,10 @@ async function startService(spec: StartSpec, settings: ServiceSettings): Promise
   return Object.assign(started, { update });
 }
 
-const ORPHANS = new URL("./orphans.js", import.meta.url).href;
+const ORPHANS = {
+  module: new URL("./orphans.js", import.meta.url).href,
+  factory: "createSwarmOrphanFinder" satisfies keyof typeof import("./orphans.js"),
+};
 
 const DEFAULT_REPLICAS = 2;
 const MAX_REPLICAS = 1_000;
