@@ -19,7 +19,7 @@ export function renderTypeScriptPackage(
   const { tools, ...parts } = schemas;
   return {
     "index.js": `import { connectTo } from "${library}/connect-to.js";
-import { contractFromSchemas } from "${library}/schema-contract.js";
+import { contractFromSchemas } from "${library}/contract/schema-contract.js";
 
 const schemas = ${renderLiteral({ ...parts, ...(tools && { tools }) })};
 
@@ -30,7 +30,7 @@ export const ${prefix}Env = { connect: (url, options = {}) => connectTo(url, con
     "index.d.ts": `${TYPESCRIPT_MARK}
 import type { EnvClient } from "${library}/env-client.js";
 import type { ConnectOptions } from "${library}/options.js";
-import type { SchemaContract } from "${library}/schema-contract.js";
+import type { SchemaContract } from "${library}/contract/schema-contract.js";
 
 ${renderTypeScriptTypes(types)}
 ${types.tools.length > 0 ? `\n${renderToolTypes(types.tools, `${prefix}Tools`)}\n` : ""}
