@@ -194,7 +194,7 @@ function findGuards(parent: number): number[] {
       try {
         // Not one that has ended (Z, X) and waits for its parent to notice.
         const isChild = new RegExp(`\\) [^ZX] ${parent} `).test(readFileSync(`/proc/${pid}/stat`, "utf8"));
-        return isChild && readFileSync(`/proc/${pid}/cmdline`, "utf8").includes("guard-process");
+        return isChild && readFileSync(`/proc/${pid}/cmdline`, "utf8").includes("reaper-process");
       } catch {
         return false;
       }
