@@ -16,7 +16,7 @@ const RENDER = { haproxy: renderHaproxy, envoy: renderEnvoy };
 for (const kind of ["haproxy", "envoy"] as const) {
   const component = await BALANCERS[kind].require();
 
-  describe.skipIf(!component.available)(`${kind} of a job`, { timeout: 60_000 }, () => {
+  describe.skipIf(!component.available)(`${kind} of a job`, { timeout: 180_000 }, () => {
     test("sends no session to another job's server, though that listens at one of its addresses", async () => {
       const folder = await mkdtemp(join(tmpdir(), "openenv-job-"));
       await using project = await createProject({
@@ -48,7 +48,7 @@ for (const kind of ["haproxy", "envoy"] as const) {
         await expect
           .poll(
             async () => (await Promise.all(Array.from({ length: 8 }, () => play(url)))).every((count) => count === 2),
-            { timeout: 20_000 },
+            { timeout: 60_000 },
           )
           .toBe(true);
         const counts = await Promise.all(Array.from({ length: 40 }, () => play(url)));
