@@ -32,7 +32,7 @@ export class LogWriter {
   }
 
   flush(): void {
-    if (this.#retry || this.#writeBlock()) return;
+    if (this.#retry || this.#writeAll()) return;
     this.#retry = setTimeout(() => {
       this.#retry = undefined;
       this.flush();
@@ -43,24 +43,29 @@ export class LogWriter {
   /** For the end of a process. Always returns, also when the reader has gone or takes nothing. */
   flushSync(): void {
     let left = Infinity;
-    for (let tries = LAST_TRIES; tries > 0 && !this.#writeBlock(); tries--) {
+    for (let tries = LAST_TRIES; tries > 0 && !this.#writeAll(); tries--) {
       if (this.#rest.byteLength < left) tries = LAST_TRIES;
       left = this.#rest.byteLength;
       Atomics.wait(SLEEP, 0, 0, 10);
     }
   }
 
-  /** Writes what waits. Returns false when the reader had no room for all of it. */
-  #writeBlock(): boolean {
-    let block = Buffer.concat([this.#rest, Buffer.from(this.#text)]);
-    this.#text = "";
+  /** Writes all that waits. Returns false when the reader had no room for it. */
+  #writeAll(): boolean {
     try {
-      while (block.byteLength > 0) block = block.subarray(writeSync(this.#fd, block));
+      while (this.#rest.byteLength > 0 || this.#text !== "") {
+        // Not before the rest is written: together they would have no limit.
+        if (this.#rest.byteLength === 0) {
+          this.#rest = Buffer.from(this.#text);
+          this.#text = "";
+        }
+        this.#rest = this.#rest.subarray(writeSync(this.#fd, this.#rest));
+      }
     } catch (error) {
-      if (!isBusy(error)) block = Buffer.alloc(0);
+      if (isBusy(error)) return false;
+      this.#rest = Buffer.alloc(0);
     }
-    this.#rest = block;
-    return block.byteLength === 0;
+    return true;
   }
 }
 

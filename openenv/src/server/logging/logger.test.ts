@@ -32,6 +32,24 @@ test("lines that a reader had no room for arrive whole when the process ends", a
   expect(lines.map((line) => JSON.parse(line).i)).toEqual(Array.from({ length: 20_000 }, (_, i) => i));
 });
 
+test("lines are dropped while the reader takes nothing, and those that were kept arrive whole", async () => {
+  const child = run(`
+    const text = "x".repeat(1_000);
+    for (let round = 0; round < 10; round++) {
+      for (let i = 0; i < 2_000; i++) log.info({ text }, "line");
+      await new Promise((resolve) => setTimeout(resolve, 150));
+    }
+    process.stdout.write("written");
+    process.stdin.once("data", () => process.exit(0));
+  `);
+  await once(child.stdout, "data");
+  child.stdin.write("go");
+  const received = await text(child.stderr);
+  // One block that was being written, one of waiting lines, and what the pipe holds.
+  expect(received.length).toBeLessThan(10_000_000);
+  for (const line of received.trim().split("\n")) JSON.parse(line);
+});
+
 test.each(["log.close()", "process.exit(0)", "log.flush(); log.close(); log.close()"])(
   "%s returns when nobody reads the log any more",
   async (end) => {
