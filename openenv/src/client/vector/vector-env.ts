@@ -1,10 +1,10 @@
-import { Completions } from "../../util/async/completions.js";
 import type { ClientContract, GenericContract, Received, Sent } from "../contract/contract.js";
 import type { Operation, Operations } from "../operations.js";
 import type { Autoreset, CallOptions, ResetValues } from "../options.js";
 import type { EpisodeState, FailedResult, TryResult, VectorPosition, VectorResult } from "../result.js";
 import type { ToolCallInput, ToolName, ToolStepResult, VectorToolResult } from "../tools/tool-methods.js";
 import { takeTurn } from "../transport/turns.js";
+import { Completions } from "./completions.js";
 import type { Called, VectorEngine } from "./engine.js";
 import { openState, type Slot } from "./slot.js";
 
