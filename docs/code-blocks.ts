@@ -3,7 +3,7 @@ import { execFile } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { promisify } from "node:util";
-import { startCommand } from "../openenv/test-support/commands/command-line.js";
+import { startCommand } from "../test-support/commands/command-line.js";
 
 export const ROOT = dirname(import.meta.dirname);
 const SHOWN_ADDRESS = /(?:localhost|127\.0\.0\.1):8000/g;

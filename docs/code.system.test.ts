@@ -3,8 +3,8 @@ import { cp, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, test } from "vitest";
-import { createVenv, type Venv } from "../openenv/test-support/commands/python-package.js";
-import { requirePython } from "../openenv/test-support/requirement.js";
+import { createVenv, type Venv } from "../test-support/commands/python-package.js";
+import { requirePython } from "../test-support/requirement.js";
 import { ENVIRONMENTS, ROOT, runBlock, runnable, TIME_LIMIT, writeProjects } from "./code-blocks.js";
 
 const python = await requirePython();

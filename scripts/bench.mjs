@@ -2,4 +2,4 @@
 import { setup } from "./setup.mjs";
 
 await setup();
-await import("../bench/main.mjs");
+await import("../experiments/main.mjs");

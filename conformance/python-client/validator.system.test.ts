@@ -6,9 +6,9 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { serve } from "openenv-ts/server";
 import { describe, expect, test } from "vitest";
-import { runCommand } from "../../openenv/test-support/commands/command-line.js";
-import { requirePython } from "../../openenv/test-support/requirement.js";
-import { startForeignServer } from "../../openenv/test-support/servers/foreign-server.js";
+import { runCommand } from "../../test-support/commands/command-line.js";
+import { requirePython } from "../../test-support/requirement.js";
+import { startForeignServer } from "../../test-support/servers/foreign-server.js";
 import { counter } from "../environments/counter.js";
 
 const python = await requirePython();

@@ -1,0 +1,21 @@
+import { fileURLToPath } from "node:url";
+import { type SupervisedServer, startInterruptibly, superviseWorkers } from "openenv-ts/internal";
+import type { ServeOptions } from "openenv-ts/server";
+import type { WorkerTask } from "./serve-worker.js";
+
+/**
+ * Serves a module in worker processes, one by default, until a signal ends them. This process only watches over them
+ * and never loads the module: whatever that does, it can be replaced.
+ */
+export function superviseModule(
+  file: string,
+  options: ServeOptions,
+  version: string | undefined,
+): Promise<SupervisedServer> {
+  const task: WorkerTask = { file, options, version };
+  const program = {
+    exec: fileURLToPath(new URL("./serve-worker.js", import.meta.url)),
+    args: [JSON.stringify(task)],
+  };
+  return startInterruptibly(() => superviseWorkers({ ...options, handleSignals: true }, program));
+}

@@ -1,0 +1,47 @@
+export { connectTo } from "./client/connect-to.js";
+export { compileActionCheck } from "./client/contract/generic.js";
+export { parseAddress } from "./client/transport/address.js";
+export { describeClose } from "./client/transport/close-codes.js";
+export { openConnection } from "./client/transport/connection.js";
+export { createExitExplainer } from "./client/transport/exit-reason.js";
+export { isHealthy } from "./client/transport/health.js";
+export { openSocket, type Socket } from "./client/transport/socket.js";
+export { type SupervisedServer, superviseWorkers } from "./cluster/supervise.js";
+export { findCluster, reportFailure } from "./cluster/worker-cluster.js";
+export { DEFAULT_VERSION } from "./contract/contract.js";
+export { sampleValue } from "./contract/json-schema/sample-value.js";
+export { pickEnvironment } from "./environment/pick-environment.js";
+export {
+  ConfigError,
+  ConnectionError,
+  EnvironmentError,
+  type ErrorCode,
+  OpenEnvError,
+  ProviderError,
+  RemoteError,
+  type ValidationIssue,
+} from "./errors.js";
+export { startInterruptibly } from "./server/lifecycle/signals.js";
+export type { METRICS } from "./server/metrics/metrics.js";
+export type { ServerAbout } from "./session/registry/cluster.js";
+export { watchParent } from "./session/watchdog.js";
+export { DEFAULT_SEED, differenceOf, type EpisodePlayer, play, withSession } from "./testing/checks/behaviour.js";
+export { type CheckedEpisode, playEpisode } from "./testing/checks/episode.js";
+export { fetchJson, type JsonResponse } from "./testing/checks/fetch-json.js";
+export { listTools } from "./testing/checks/tools.js";
+export { type CheckDefinition, CheckSkip, demand, NotApplicable, runChecks, show } from "./testing/report.js";
+export { sampleActions } from "./testing/sample-actions.js";
+export { settled } from "./util/async/settled.js";
+export { MAX_TIMER_MS } from "./util/async/timer.js";
+export { descriptorLimit } from "./util/descriptor-limit.js";
+export { findFreePort, isTaken } from "./util/free-port.js";
+export { isObject } from "./util/is-object.js";
+export { packageVersion } from "./util/package-version.js";
+export { rng } from "./util/rng.js";
+export { clip } from "./util/text/clip.js";
+export { escapeControls } from "./util/text/escape-controls.js";
+export { httpUrl } from "./util/text/http-url.js";
+export { imageName } from "./util/text/image-name.js";
+export { findNearest } from "./util/text/nearest.js";
+export { renderPython } from "./util/text/python-literal.js";
+export { isSecretName } from "./util/text/secret-name.js";
