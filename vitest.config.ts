@@ -16,7 +16,12 @@ class LongFirst extends BaseSequencer {
   }
 }
 
+/** Our packages are their sources: no build is needed between an edit and a test. */
+const CONDITIONS = ["openenv-source", "module", "node", "development|production"];
+
 export default defineConfig({
+  resolve: { conditions: CONDITIONS },
+  ssr: { resolve: { conditions: CONDITIONS, externalConditions: ["openenv-source"] } },
   test: {
     pool: "forks",
     // Much of the time is waiting, for processes and containers, so one more than the two cores of CI; four are no faster.

@@ -11,7 +11,7 @@ import { join } from "node:path";
 import { beforeAll, test } from "vitest";
 import { attempt, ROOT, runBlock, runnable, TIME_LIMIT, writeProjects } from "./code-blocks.js";
 
-const CLI = join(ROOT, "openenv/bin/openenv.js");
+const CLI = join(ROOT, "packages/cli/bin/openenv.js");
 const PROJECTS = join(ROOT, ".cache/docs-code");
 
 beforeAll(() => writeProjects(PROJECTS));

@@ -1,5 +1,5 @@
 /**
- * `npm run bench:deployments`: the experiments of experiments/deployments.json, each set-up in turn with the machine to
+ * `npm run bench:deployments`: the experiments of cases/deployments.json, each set-up in turn with the machine to
  * itself, measured by `openenv bench`. Tables and pictures go to results/deployments/, DEPLOYMENTS.md puts them beside
  * the study that is the model of the experiments.
  * Options: --quick, --only local-node,hf-like, --output-dir <folder>, --base <image with node>,
@@ -25,7 +25,7 @@ const { values: options } = parseArgs({
     ...{ "output-dir": { type: "string" }, ...BASES },
   },
 });
-const plan = JSON.parse(readFileSync(join(HERE, "experiments/deployments.json"), "utf8"));
+const plan = JSON.parse(readFileSync(join(HERE, "cases/deployments.json"), "utf8"));
 const only = chooseSubjects(options, plan);
 const results = join(HERE, "results/deployments");
 const output = chooseOutput(options, results);

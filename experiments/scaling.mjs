@@ -1,5 +1,5 @@
 /**
- * `node bench/scaling.mjs`: the experiments of experiments/scaling.json, each subject in turn with the machine to
+ * `node experiments/scaling.mjs`: the experiments of cases/scaling.json, each subject in turn with the machine to
  * itself, measured by `openenv bench`; tables and pictures go to results/scaling/.
  * Options: --quick, --only node-1-worker,python-1-worker, --output-dir <folder>.
  */
@@ -14,7 +14,7 @@ const HERE = import.meta.dirname;
 const { values: options } = parseArgs({
   options: { quick: { type: "boolean" }, only: { type: "string" }, "output-dir": { type: "string" } },
 });
-const plan = JSON.parse(readFileSync(join(HERE, "experiments/scaling.json"), "utf8"));
+const plan = JSON.parse(readFileSync(join(HERE, "cases/scaling.json"), "utf8"));
 const output = chooseOutput(options, join(HERE, "results/scaling"));
 const { ladders, steps } = options.quick ? plan.quick : plan;
 

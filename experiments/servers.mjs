@@ -32,7 +32,7 @@ const SCRIPTS = {
   control: (environment, flags) => [
     process.execPath,
     ...flags,
-    BEFORE ? join(BEFORE, "bench/controls/ours.mjs") : pathOf("control.mjs"),
+    BEFORE ? join(BEFORE, "experiments/controls/ours.mjs") : pathOf("control.mjs"),
     environment,
   ],
   python: (environment) => [PYTHON, pathOf("python_reference.py"), environment],

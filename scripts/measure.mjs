@@ -12,11 +12,10 @@ import { readEntries } from "./docs/api.mjs";
 import { ROOT } from "./root.mjs";
 import { setup } from "./setup.mjs";
 
-const PACKAGE = join(ROOT, "openenv");
-/** Rooms that are needed to serve or to use an environment. */
-const CORE =
-  /^openenv\/src\/(?:[^/]+\.ts$|(?:protocol|contract|validation|environment|session|server|compat|cluster|client|mcp|util|testing)\/)/;
-const PACKAGES = /^(?:openenv|web)\/src\//;
+const PACKAGE = join(ROOT, "packages/openenv");
+/** What is needed to serve or to use an environment. */
+const CORE = /^packages\/openenv\/src\//;
+const PACKAGES = /^packages\/[\w-]+\/(?:src|bin)\//;
 const SOURCE = /\.(?:ts|tsx|mjs|css)$/;
 const TEST = /\.test(?:-d)?\.(?:ts|tsx|mjs)$|\/fixtures\//;
 const CROWDED = 14;

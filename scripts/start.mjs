@@ -8,7 +8,7 @@ import { ROOT } from "./root.mjs";
 import { setup } from "./setup.mjs";
 
 await setup();
-const bin = join(ROOT, "openenv/bin/openenv.js");
+const bin = join(ROOT, "packages/cli/bin/openenv.js");
 const environment = relative(process.cwd(), join(ROOT, "envs/echo"));
 process.argv = [process.execPath, bin, "serve", environment, ...process.argv.slice(2)];
 await import(pathToFileURL(bin).href);

@@ -1,4 +1,4 @@
-"""The benchmark environment on the Python package openenv: `python -m uvicorn --app-dir bench/controls python_benchmark:app`.
+"""The benchmark environment on the Python package openenv: `python -m uvicorn --app-dir experiments/controls python_benchmark:app`.
 
 Its methods are asynchronous, the package's best case: no thread is taken while a step waits; with METHODS=plain they
 are those that the package asks for. MAX_CONCURRENT_ENVS is the sessions of one worker."""

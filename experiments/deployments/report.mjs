@@ -21,7 +21,7 @@ export function renderDeployments({ subjects, study }, results) {
 The set-ups are those of [a published study](${study.source}) of the Python package (January 2026), as far as one machine
 goes. Its numbers stand beside ours to show the same tables, not to win against: another client, other hardware, another
 year. To be compared are the rows of one run: ours and the Python package's (\`python-…\`). What ran:
-[experiments/deployments.json](experiments/deployments.json); every burst, with pictures:
+[cases/deployments.json](cases/deployments.json); every burst, with pictures:
 [results/deployments](results/deployments/REPORT.md).
 
 ## Largest batch

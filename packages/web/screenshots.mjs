@@ -1,7 +1,7 @@
 /**
  * Draws docs/images: each page of the web interface, light and dark, of the built package.
  *
- *     CHROMIUM=chromium node web/screenshots.mjs
+ *     CHROMIUM=chromium node packages/web/screenshots.mjs
  */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";

@@ -15,5 +15,8 @@ export default defineConfig({
     },
   },
   // The client's way to Node's sockets is never taken in a browser.
-  resolve: { alias: { ws: `${import.meta.dirname}/src/server/no-ws.ts` } },
+  resolve: {
+    conditions: ["openenv-source", "module", "browser", "development|production"],
+    alias: { ws: `${import.meta.dirname}/src/server/no-ws.ts` },
+  },
 });

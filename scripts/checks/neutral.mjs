@@ -14,7 +14,7 @@ const ENTRIES = {
 };
 
 for (const [entry, { builtins, forbidden }] of Object.entries(ENTRIES)) {
-  const entryPoint = join(ROOT, "openenv/dist", entry);
+  const entryPoint = join(ROOT, "packages/openenv/dist", entry);
   const { metafile } = await build({
     entryPoints: [entryPoint],
     absWorkingDir: ROOT,
@@ -29,7 +29,7 @@ for (const [entry, { builtins, forbidden }] of Object.entries(ENTRIES)) {
   });
   const isForbidden = (name) =>
     (!builtins && isBuiltin(name)) || forbidden.some((bare) => name.includes(`node_modules/${bare}/`));
-  const found = reach(metafile.inputs, `openenv/dist/${entry}`).find(({ name }) => isForbidden(name));
+  const found = reach(metafile.inputs, `packages/openenv/dist/${entry}`).find(({ name }) => isForbidden(name));
   if (!found) continue;
   process.stdout.write(`${[...found.path, found.name].join("\n  -> ")}\n`);
   process.exitCode = 1;

@@ -12,7 +12,7 @@ describe("openenv", () => {
   });
 
   test("--version prints the version of the package", async () => {
-    const manifest = JSON.parse(readFileSync(new URL("../../openenv/package.json", import.meta.url), "utf8"));
+    const manifest = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
     expect(await runCommand(["--version"], { cwd })).toEqual({ code: 0, stdout: `${manifest.version}\n`, stderr: "" });
   });
 

@@ -1,16 +1,15 @@
-export { connectTo } from "./client/connect-to.js";
+/**
+ * What the other packages of this repository use, and nobody else may: nothing here is promised to stay. It is small,
+ * because each command loads it; the functions named `load…` bring what is not.
+ */
 export { compileActionCheck } from "./client/contract/generic.js";
 export { parseAddress } from "./client/transport/address.js";
 export { describeClose } from "./client/transport/close-codes.js";
-export { openConnection } from "./client/transport/connection.js";
 export { createExitExplainer } from "./client/transport/exit-reason.js";
 export { isHealthy } from "./client/transport/health.js";
 export { openSocket, type Socket } from "./client/transport/socket.js";
-export { type SupervisedServer, superviseWorkers } from "./cluster/supervise.js";
-export { findCluster, reportFailure } from "./cluster/worker-cluster.js";
-export { DEFAULT_VERSION } from "./contract/contract.js";
+export type { SupervisedServer } from "./cluster/supervise.js";
 export { sampleValue } from "./contract/json-schema/sample-value.js";
-export { pickEnvironment } from "./environment/pick-environment.js";
 export {
   ConfigError,
   ConnectionError,
@@ -45,3 +44,14 @@ export { imageName } from "./util/text/image-name.js";
 export { findNearest } from "./util/text/nearest.js";
 export { renderPython } from "./util/text/python-literal.js";
 export { isSecretName } from "./util/text/secret-name.js";
+
+/** The client of one server. */
+export const loadClient = () => import("./client/connect-to.js");
+/** One connection of a client, without a session. */
+export const loadConnection = () => import("./client/transport/connection.js");
+/** What watches over workers, and what a worker finds it with. */
+export const loadSupervisor = () => import("./cluster/supervise.js");
+export const loadWorker = () => import("./cluster/worker-cluster.js");
+/** The environment among what a module exports, and what its contract says about itself. */
+export const loadContract = () => import("./contract/contract.js");
+export const loadPicker = () => import("./environment/pick-environment.js");

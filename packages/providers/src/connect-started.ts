@@ -1,5 +1,5 @@
 import type { ClientContract, ConnectOptions, EnvClient, GenericContract } from "openenv-ts/client";
-import { connectTo, createExitExplainer } from "openenv-ts/internal";
+import { createExitExplainer, loadClient } from "openenv-ts/internal";
 import type { StartedServer } from "./provider.js";
 
 /** A client of an environment that was started for it: its `close()` ends both. */
@@ -20,6 +20,7 @@ export async function connectStarted<C extends ClientContract>(
   try {
     const { url, ended } = started;
     const explainLoss = ended && createExitExplainer({ url, ended: ended.bind(started) });
+    const { connectTo } = await loadClient();
     const client = (await connectTo(started.url, contract, { ...options, explainLoss })) as unknown as EnvClient<C>;
     return owning(client, started);
   } catch (error) {

@@ -9,7 +9,7 @@ import { DESK, exported, imported, PHONE, requireChromium, reset, steps, usePage
 import zoo from "./zoo.js";
 
 const chromium = await requireChromium();
-const ASSETS = join(import.meta.dirname, "../../openenv/dist/web-assets");
+const ASSETS = join(import.meta.dirname, "../dist");
 /** Bytes of gzip that a first visit may load; the form library comes with the first form. */
 const FIRST_LOAD = 250_000;
 

@@ -97,7 +97,7 @@ function checkTag(tag: string): string {
   );
 }
 
-/** How to start the image, also for more sessions than the proxy of a published port may hold (bench/PORTS.md). */
+/** How to start the image, also for more sessions than the proxy of a published port may hold (experiments/PORTS.md). */
 function renderRun(tag: string, port: number): string {
   return `  docker run --rm --init -p 127.0.0.1:8000:${port} ${tag}
 

@@ -10,8 +10,8 @@ import { renderPythonReadme, renderTypeScriptReadme } from "../client/readme.js"
 import { bundleClient } from "../client/typescript/bundle-client.js";
 import { renderPackageJson, renderTypeScriptPackage } from "../client/typescript/typescript-package.js";
 import { writePackage } from "../client/write-package.js";
-import { PACKAGE_ROOT } from "../init/package-source.js";
 import { describePath } from "../project/bundle.js";
+import { packageRoot } from "../project/package-root.js";
 import { exit, print } from "../terminal/output.js";
 
 const EXAMPLES = `
@@ -92,7 +92,7 @@ async function writePython({ schemas, names, version }: ClientSource, dir: strin
 async function writeTypeScript({ schemas, names, version }: ClientSource, dir: string): Promise<string[]> {
   const draft = await mkdtemp(join(await realpath(tmpdir()), "openenv-client-"));
   try {
-    const library = relative(draft, join(PACKAGE_ROOT, "dist/client")).replaceAll(sep, "/");
+    const library = relative(draft, join(packageRoot("openenv-ts"), "dist/client")).replaceAll(sep, "/");
     const files = renderTypeScriptPackage(readTypes(schemas, names.prefix), schemas, { names, library });
     for (const [path, text] of Object.entries(files)) await writeFile(join(draft, path), text);
     await bundleClient(join(draft, "index.js"), join(dir, "dist"));

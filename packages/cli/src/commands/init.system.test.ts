@@ -16,8 +16,8 @@ import { until } from "../../../../test-support/servers/cluster.js";
 import { readManifest } from "../../../providers/src/manifest/read-manifest.js";
 
 const ROOT = join(import.meta.dirname, "../../../..");
-const TEMPLATE = join(ROOT, "openenv/templates/env");
-const BIN = join(ROOT, "openenv/bin/openenv.js");
+const TEMPLATE = join(ROOT, "packages/cli/templates/env");
+const BIN = join(ROOT, "packages/cli/bin/openenv.js");
 
 interface Made {
   dir: string;
@@ -49,7 +49,9 @@ describe("openenv init", TIME_LIMIT, () => {
     await using project = await createProject();
     const made = await init(project, "my_env");
     expect(made).toMatchObject({ dir: join(project.dir, "my_env"), name: "my-env", module: "my_env", client: "MyEnv" });
-    const { version } = JSON.parse(await readFile(join(ROOT, "openenv/package.json"), "utf8")) as { version: string };
+    const { version } = JSON.parse(await readFile(join(ROOT, "packages/openenv/package.json"), "utf8")) as {
+      version: string;
+    };
     expect(made.files).toEqual([
       ".dockerignore",
       ".gitignore",

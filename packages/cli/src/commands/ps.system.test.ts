@@ -24,7 +24,7 @@ vi.setConfig({ testTimeout: 120_000 });
 
 const docker = await requireDocker();
 const run = promisify(execFile);
-const PACKAGE = join(import.meta.dirname, "../../../openenv");
+const PACKAGE = join(import.meta.dirname, "../..");
 
 interface Row {
   id: string;

@@ -4,7 +4,7 @@ import { exit, print, printNote } from "../terminal/output.js";
 import { renderJson, renderOrphans } from "../terminal/render-orphans.js";
 
 const EXAMPLES = `
-Shown is what fromDockerImage(), fromHub() and the providers of openenv-ts/providers have started and not yet ended:
+Shown is what fromDockerImage(), fromHub() and the providers of @openenv-ts/providers have started and not yet ended:
 the processes of this user, and the containers of the engine that the docker command would use.
 "gone" as owner means that whoever started it has ended: \`openenv prune\` removes it.
 

@@ -69,7 +69,7 @@ test("what openenv push publishes of it can be built on its own", LIMIT, async (
 });
 
 test.each(["benchmark", "echo", "wordle"])("the Dockerfile of %s is the one of openenv init", async (name) => {
-  const [own, template] = [join(ENVS, name), join(ROOT, "openenv/templates/env")].map((dir) =>
+  const [own, template] = [join(ENVS, name), join(ROOT, "packages/cli/templates/env")].map((dir) =>
     readFile(join(dir, "server/Dockerfile"), "utf8"),
   );
   expect(await own).toBe(await template);

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { dirname, join, relative, sep } from "node:path";
 import { promisify } from "node:util";
 import { ConfigError } from "openenv-ts/internal";
-import { addPackage, dependOn, type PackageManifest } from "../init/package-source.js";
+import { addPackages, dependOn, isOurs, type PackageManifest } from "../init/package-source.js";
 import { describePath } from "../project/bundle.js";
 import { findFiles } from "../push/find-files.js";
 
@@ -28,7 +28,7 @@ const LOCK_FLAGS = [
 /**
  * Returns a folder that can be installed and built without any other. That is the folder itself, but for a package of an
  * npm workspace, whose versions are in the lock file of the workspace: then it is a temporary copy with a lock file of
- * the same versions and with `openenv-ts` from where `openenv init` takes it. Disposal removes the copy.
+ * the same versions and with our packages from where `openenv init` takes it. Disposal removes the copy.
  * @throws ConfigError for a dependency that only the workspace has, or that npm cannot resolve.
  */
 export async function standaloneFolder(dir: string, signal?: AbortSignal): Promise<StandaloneFolder> {
@@ -43,7 +43,7 @@ export async function standaloneFolder(dir: string, signal?: AbortSignal): Promi
       await mkdir(dirname(join(copy, path)), { recursive: true });
       await cp(join(dir, path), join(copy, path));
     }
-    dependOn(manifest, await addPackage(copy, signal));
+    dependOn(manifest, await addPackages(copy, signal));
     await writeFile(join(copy, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
     await cp(workspace.lock, join(copy, "package-lock.json"));
     await resolveVersions(copy, dir, signal);
@@ -79,7 +79,7 @@ function rejectLinks(
   { packages }: Workspace,
 ) {
   for (const name of Object.keys({ ...dependencies, ...devDependencies, ...optionalDependencies })) {
-    if (name === "openenv-ts" || !packages[`node_modules/${name}`]?.link) continue;
+    if (isOurs(name) || !packages[`node_modules/${name}`]?.link) continue;
     throw new ConfigError(
       `The dependency ${name} is a package of the same workspace, which an image cannot have; pack it into vendor/ and ` +
         `depend on file:vendor/${name.replaceAll("/", "-").replace("@", "")}.tgz, or on a published version.`,

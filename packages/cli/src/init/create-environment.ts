@@ -4,10 +4,11 @@ import { basename, dirname, join, resolve } from "node:path";
 import { ConfigError } from "openenv-ts/internal";
 import { describePath } from "../project/bundle.js";
 import type { Names } from "../project/names.js";
-import { addPackage, dependOn, PACKAGE_ROOT, type PackageManifest, type PackageSource } from "./package-source.js";
+import { CLI_ROOT } from "../project/package-root.js";
+import { addPackages, dependOn, type PackageManifest, type PackageSource } from "./package-source.js";
 
 /** The environment that is copied, an ordinary one; its names are replaced. */
-const TEMPLATE = join(PACKAGE_ROOT, "templates/env");
+const TEMPLATE = join(CLI_ROOT, "templates/env");
 const TEMPLATE_NAMES: Names = {
   kebab: "counter-game",
   module: "counter_game",
@@ -36,7 +37,7 @@ export async function createEnvironment(names: Names, dir: string, signal: Abort
   try {
     await mkdir(draft, { recursive: true });
     const files = await copyTemplate(names, draft);
-    await describeDependencies(draft, await addPackage(draft, signal));
+    await describeDependencies(draft, await addPackages(draft, signal));
     signal.throwIfAborted();
     await rmdir(target).catch(() => {});
     await rename(draft, target);
@@ -99,13 +100,15 @@ function rewrite(text: string, names: Names): string {
   return text.replace(new RegExp([...replacements.keys()].join("|"), "g"), (found) => replacements.get(found) ?? found);
 }
 
-async function describeDependencies(dir: string, source: PackageSource): Promise<void> {
-  await edit<PackageManifest>(join(dir, "package.json"), (manifest) => dependOn(manifest, source));
+async function describeDependencies(dir: string, sources: readonly PackageSource[]): Promise<void> {
+  await edit<PackageManifest>(join(dir, "package.json"), (manifest) => dependOn(manifest, sources));
   await edit<{ packages: Record<string, Record<string, unknown>> }>(join(dir, "package-lock.json"), ({ packages }) => {
-    dependOn(packages[""] as unknown as PackageManifest, source);
-    const row = packages["node_modules/openenv-ts"];
-    const { spec, integrity } = source;
-    if (row && integrity !== undefined) Object.assign(row, { resolved: spec, integrity, optional: true });
+    dependOn(packages[""] as unknown as PackageManifest, sources);
+    for (const { name, spec, integrity } of sources) {
+      const row = packages[`node_modules/${name}`];
+      if (!row || integrity === undefined) continue;
+      Object.assign(row, { resolved: spec, integrity }, row["dev"] === true ? {} : { optional: true });
+    }
   });
 }
 

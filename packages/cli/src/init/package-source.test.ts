@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { createProject, type Project, runCommand } from "../../../../test-support/commands/command-line.js";
-import { addPackage, PACKAGE_ROOT } from "./package-source.js";
+import { CLI, CLI_ROOT } from "../project/package-root.js";
+import { addPackages } from "./package-source.js";
 
 const run = promisify(execFile);
 /** Packing openenv-ts takes seconds. */
@@ -15,24 +16,32 @@ test(
   TIME_LIMIT,
   async () => {
     await using project = await createProject();
-    const { spec, integrity } = await addPackage(project.dir);
-    const { version } = JSON.parse(await readFile(join(PACKAGE_ROOT, "package.json"), "utf8")) as { version: string };
-    expect(spec).toBe(`file:vendor/openenv-ts-${version}.tgz`);
-    expect(integrity).toMatch(/^sha512-[\w+/]{86}==$/);
+    const sources = await addPackages(project.dir);
+    const { version } = JSON.parse(await readFile(join(CLI_ROOT, "package.json"), "utf8")) as { version: string };
+    const specs = Object.fromEntries(sources.map(({ name, spec }) => [name, spec]));
+    expect(specs["openenv-ts"]).toBe(`file:vendor/openenv-ts-${version}.tgz`);
+    expect(specs[CLI]).toBe(`file:vendor/openenv-ts-cli-${version}.tgz`);
+    for (const { integrity } of sources) expect(integrity).toMatch(/^sha512-[\w+/]{86}==$/);
 
-    const bin = await unpack(project, spec.slice("file:".length));
+    for (const { name, spec } of sources) await unpack(project, name, spec.slice("file:".length));
+    const bin = join(project.dir, "node_modules", CLI, "bin/openenv.js");
     await lock(project, {});
     await run(process.execPath, [bin, "init", "chess"], { cwd: project.dir });
-    expect(await dependencies(project, "chess")).toEqual({ dependencies: { "openenv-ts": version, zod: "4.6.7" } });
+    expect(await dependencies(project, "chess")).toEqual({
+      dependencies: { "@openenv-ts/web": version, "openenv-ts": version, zod: "4.6.7" },
+      ours: { [CLI]: version },
+    });
     expect(await readFile(join(project.dir, "chess/package-lock.json"), "utf8")).not.toContain("vendor/");
 
-    await lock(project, { "node_modules/openenv-ts": { resolved: spec } });
+    await lock(project, { [`node_modules/${CLI}`]: { resolved: specs[CLI] } });
     await run(process.execPath, [bin, "init", "checkers"], { cwd: project.dir });
     expect(await dependencies(project, "checkers")).toEqual({
       dependencies: { zod: "4.6.7" },
-      optionalDependencies: { "openenv-ts": spec },
+      optionalDependencies: { "@openenv-ts/web": specs["@openenv-ts/web"], "openenv-ts": specs["openenv-ts"] },
+      ours: Object.fromEntries(Object.entries(specs).filter(([name]) => !/^openenv-ts$|web$/.test(name))),
     });
-    expect(await readFile(join(project.dir, "checkers/package-lock.json"), "utf8")).toContain(`"resolved": "${spec}"`);
+    const text = await readFile(join(project.dir, "checkers/package-lock.json"), "utf8");
+    for (const { spec } of sources) expect(text).toContain(`"resolved": "${spec}"`);
   },
 );
 
@@ -45,11 +54,10 @@ test("without npm nothing is made, and the message says so", async () => {
 });
 
 /** As npm installs it; what it depends on is found in this repository. */
-async function unpack(project: Project, file: string): Promise<string> {
-  const home = join(project.dir, "node_modules/openenv-ts");
+async function unpack(project: Project, name: string, file: string): Promise<void> {
+  const home = join(project.dir, "node_modules", name);
   await mkdir(home, { recursive: true });
   await run("tar", ["-xzf", join(project.dir, file), "-C", home, "--strip-components=1"]);
-  return join(home, "bin/openenv.js");
 }
 
 async function lock(project: Project, packages: object): Promise<void> {
@@ -58,6 +66,7 @@ async function lock(project: Project, packages: object): Promise<void> {
 
 async function dependencies(project: Project, name: string): Promise<object> {
   const text = await readFile(join(project.dir, name, "package.json"), "utf8");
-  const { dependencies, optionalDependencies } = JSON.parse(text) as Record<string, object>;
-  return { dependencies, ...(optionalDependencies && { optionalDependencies }) };
+  const { dependencies, optionalDependencies, devDependencies = {} } = JSON.parse(text) as Record<string, object>;
+  const ours = Object.fromEntries(Object.entries(devDependencies).filter(([name]) => name.startsWith("@openenv-ts/")));
+  return { dependencies, ...(optionalDependencies && { optionalDependencies }), ours };
 }

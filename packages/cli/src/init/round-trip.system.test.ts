@@ -1,6 +1,6 @@
 /**
  * What `openenv init` makes, in the hands of its author and of those who install it from git; outside of this repository.
- * Its image is built and run by web/test/docker-snippet.system.test.ts.
+ * Its image is built and run by packages/web/test/docker-snippet.system.test.ts.
  */
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
@@ -13,7 +13,7 @@ import { runCommand } from "../../../../test-support/commands/command-line.js";
 import { INSTALL_FLAGS, npm, type StartedProgram, startProgram } from "../../../../test-support/commands/npm.js";
 import { createVenv, runPython } from "../../../../test-support/commands/python-package.js";
 import { requirePython } from "../../../../test-support/requirement.js";
-import { PACKAGE_ROOT } from "./package-source.js";
+import { packageRoot } from "../project/package-root.js";
 
 const python = await requirePython();
 /** npm and pip install for real. */
@@ -190,7 +190,7 @@ describe("with another zod", TIME_LIMIT, () => {
     npm(dir, "install", `zod@${version}`, "--ignore-scripts", ...flags, ...INSTALL_FLAGS);
   let range: string;
   beforeAll(async () => {
-    range = (await readManifest(PACKAGE_ROOT)).peerDependencies?.["zod"] ?? "";
+    range = (await readManifest(packageRoot("openenv-ts"))).peerDependencies?.["zod"] ?? "";
   });
 
   test.each(["lowest", "newest"])("the %s of the range: types, tests and the build pass", async (which) => {

@@ -114,7 +114,7 @@ function keepPlaceOfSources(inputs: Set<string>): Plugin {
 }
 
 /** Packages that a file outside of any installation takes from that of this command. */
-const OWN_PACKAGES = /^(openenv-ts|zod)(?:\/|$)/;
+const OWN_PACKAGES = /^(openenv-ts|@openenv-ts\/[\w-]+|zod)(?:\/|$)/;
 
 const resolveOwnPackages: Plugin = {
   name: "openenv-packages",

@@ -1,4 +1,5 @@
 import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
 import { chmod, cp, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -6,8 +7,9 @@ import { promisify } from "node:util";
 import { expect, onTestFinished, test } from "vitest";
 import { counterModule, createProject, runCommand } from "../../../../test-support/commands/command-line.js";
 
-const PACKAGE = join(import.meta.dirname, "../../../openenv");
-const MODULES = join(PACKAGE, "../node_modules");
+const PACKAGES = join(import.meta.dirname, "../../..");
+const MODULES = join(PACKAGES, "../node_modules");
+const OURS = { openenv: "openenv-ts", providers: "@openenv-ts/providers", cli: "@openenv-ts/cli" };
 const LIMIT = { timeout: 60_000 };
 
 test(
@@ -22,14 +24,17 @@ test(
     await mkdir(join(modules, "@esbuild", process.platform === "win32" ? "linux-x64" : "win32-x64"), {
       recursive: true,
     });
-    for (const name of (await readdir(MODULES)).filter((entry) => !/^(\.|@?esbuild$|openenv-ts$)/.test(entry))) {
+    for (const name of (await readdir(MODULES)).filter((entry) => !/^(\.|@?esbuild$|@?openenv-ts$)/.test(entry))) {
       await symlink(join(MODULES, name), join(modules, name));
     }
     await cp(join(MODULES, "esbuild"), join(modules, "esbuild"), { recursive: true });
-    for (const part of ["bin", "dist", "package.json"]) {
-      await cp(join(PACKAGE, part), join(modules, "openenv-ts", part), { recursive: true });
+    for (const [folder, name] of Object.entries(OURS)) {
+      for (const part of ["bin", "dist", "package.json"]) {
+        const from = join(PACKAGES, folder, part);
+        if (existsSync(from)) await cp(from, join(modules, name, part), { recursive: true });
+      }
     }
-    const bin = join(modules, "openenv-ts/bin/openenv.js");
+    const bin = join(modules, "@openenv-ts/cli/bin/openenv.js");
     const served = promisify(execFile)(process.execPath, [bin, "serve", "environment.ts"], {
       cwd: dir,
       timeout: 30_000,

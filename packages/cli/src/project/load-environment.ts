@@ -1,8 +1,9 @@
 import { existsSync } from "node:fs";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import type { EnvironmentDefinition } from "openenv-ts";
-import { ConfigError, pickEnvironment } from "openenv-ts/internal";
+import { ConfigError, loadPicker } from "openenv-ts/internal";
 import { bundle, describePath } from "./bundle.js";
+import { CLI_ROOT, packageRoot } from "./package-root.js";
 
 /**
  * Imports a module, compiling it first when it is or imports TypeScript, and returns the environment it exports.
@@ -15,6 +16,7 @@ export async function loadEnvironment(file: string): Promise<EnvironmentDefiniti
 /** Like {@link loadEnvironment}; `url` is that of the JavaScript module that was imported, the compiled one if need be. */
 export async function loadModule(file: string): Promise<{ environment: EnvironmentDefinition; url: string }> {
   const { exports, url } = await importModule(file);
+  const { pickEnvironment } = await loadPicker();
   return { environment: pickEnvironment(exports, describePath(file)), url };
 }
 
@@ -63,7 +65,8 @@ async function importFile(file: string): Promise<Imported> {
 function needsBundle(error: unknown): boolean {
   const { code, url } = error as { code?: string; url?: string };
   if (code === "ERR_UNKNOWN_FILE_EXTENSION") return true;
-  if (/^Cannot find package '(?:openenv-ts|zod)'/.test(String((error as Error).message))) return true;
+  if (/^Cannot find package '(?:openenv-ts|@openenv-ts\/[\w-]+|zod)'/.test(String((error as Error).message)))
+    return true;
   if (code !== "ERR_MODULE_NOT_FOUND" || !url?.startsWith("file:")) return false;
   return existsSync(fileURLToPath(url).replace(/\.([cm]?)js$/, ".$1ts"));
 }
@@ -78,16 +81,16 @@ function describeFailure(error: unknown): string {
   return place ? `${message} (${place})` : message;
 }
 
-const OWN_CODE = fileURLToPath(new URL("../../../openenv/src", import.meta.url));
-
 /** The first line of a stack that is neither Node's nor a package's. */
 function findPlace(stack: string): string | undefined {
+  const own = [CLI_ROOT, packageRoot("openenv-ts")];
   for (const line of stack.split("\n")) {
     const match = /(?:^|\()((?:file:\/\/)?\/[^()]*?:\d+(?::\d+)?)\)?$/.exec(line.trim().replace(/^at (?:async )?/, ""));
     const place = match?.[1];
     const [, path = "", position = ""] = /^(.*?)((?::\d+)+)$/.exec(place ?? "") ?? [];
     const file = path.startsWith("file:") ? fileURLToPath(path) : path;
-    if (file && !file.includes("/node_modules/") && !file.startsWith(OWN_CODE)) return describePath(file) + position;
+    if (file && !file.includes("/node_modules/") && !own.some((root) => file.startsWith(root)))
+      return describePath(file) + position;
   }
   return undefined;
 }

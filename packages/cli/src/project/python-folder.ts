@@ -14,6 +14,6 @@ export function rejectPython(dir: string, app = "server.app:app"): ConfigError {
   return new ConfigError(
     "This is a Python environment, which Node cannot serve. uv can: " +
       `uv run --isolated --project ${folder} -- uvicorn ${app} --app-dir ${folder} --port 8000 ` +
-      "(in a program, uvProvider() of openenv-ts/providers).",
+      "(in a program, uvProvider() of @openenv-ts/providers).",
   );
 }

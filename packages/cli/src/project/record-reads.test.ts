@@ -7,7 +7,7 @@ import { createProject } from "../../../../test-support/commands/command-line.js
 
 /** In a process of its own: what it wraps stays wrapped. */
 test("reads are recorded however they are made, and what is only written is not", async () => {
-  const module = pathToFileURL(join(import.meta.dirname, "../../../openenv/dist/cli/project/record-reads.js")).href;
+  const module = pathToFileURL(join(import.meta.dirname, "../../dist/project/record-reads.js")).href;
   await using project = await createProject({
     "data/a.txt": "a",
     "main.mjs": `import { recordReads } from ${JSON.stringify(module)};

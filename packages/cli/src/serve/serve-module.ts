@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import type { EnvironmentDefinition } from "openenv-ts";
-import { DEFAULT_VERSION } from "openenv-ts/internal";
+import { loadContract } from "openenv-ts/internal";
 import type { RunningServer, ServeOptions } from "openenv-ts/server";
 import { loadModule } from "../project/load-environment.js";
 
@@ -14,7 +14,7 @@ export async function serveModule(
   const { environment, url } = await loadModule(file);
   const { serve } = await import("openenv-ts/server");
   const readmePath = environment.readme === undefined ? findReadme(file) : undefined;
-  return await serve(applyVersion(environment, version), {
+  return await serve(await applyVersion(environment, version), {
     ...(readmePath && { readmePath }),
     ...options,
     module: url,
@@ -31,9 +31,14 @@ function findReadme(file: string): string | undefined {
 }
 
 /** The environment with the version of its manifest, unless its contract says one. */
-function applyVersion(environment: EnvironmentDefinition, version: string | undefined): EnvironmentDefinition {
+async function applyVersion(
+  environment: EnvironmentDefinition,
+  version: string | undefined,
+): Promise<EnvironmentDefinition> {
   const { contract } = environment;
-  if (version === undefined || contract.version !== DEFAULT_VERSION) return environment;
+  if (version === undefined) return environment;
+  const { DEFAULT_VERSION } = await loadContract();
+  if (contract.version !== DEFAULT_VERSION) return environment;
   const fingerprint = async () => ({ ...(await contract.fingerprint()), version });
   return { ...environment, contract: { ...contract, version, fingerprint } };
 }

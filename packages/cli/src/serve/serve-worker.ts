@@ -1,4 +1,4 @@
-import { findCluster, reportFailure } from "openenv-ts/internal";
+import { loadWorker } from "openenv-ts/internal";
 import type { ServeOptions } from "openenv-ts/server";
 import { serveModule } from "./serve-module.js";
 
@@ -12,6 +12,7 @@ export interface WorkerTask {
 }
 
 // Before the module is loaded, which may never end.
+const { findCluster, reportFailure } = await loadWorker();
 await findCluster();
 try {
   const { file, options, version } = JSON.parse(process.argv[2] ?? "") as WorkerTask;

@@ -1,5 +1,5 @@
 import { fileURLToPath } from "node:url";
-import { type SupervisedServer, startInterruptibly, superviseWorkers } from "openenv-ts/internal";
+import { loadSupervisor, type SupervisedServer, startInterruptibly } from "openenv-ts/internal";
 import type { ServeOptions } from "openenv-ts/server";
 import type { WorkerTask } from "./serve-worker.js";
 
@@ -7,7 +7,7 @@ import type { WorkerTask } from "./serve-worker.js";
  * Serves a module in worker processes, one by default, until a signal ends them. This process only watches over them
  * and never loads the module: whatever that does, it can be replaced.
  */
-export function superviseModule(
+export async function superviseModule(
   file: string,
   options: ServeOptions,
   version: string | undefined,
@@ -17,5 +17,6 @@ export function superviseModule(
     exec: fileURLToPath(new URL("./serve-worker.js", import.meta.url)),
     args: [JSON.stringify(task)],
   };
+  const { superviseWorkers } = await loadSupervisor();
   return startInterruptibly(() => superviseWorkers({ ...options, handleSignals: true }, program));
 }

@@ -45,7 +45,7 @@ export function tokenVariables(): Record<string, string | null> {
   };
 }
 
-/** Of a port that Docker publishes: what callers of the same machine pass through. Measured: bench/PORTS.md. */
+/** Of a port that Docker publishes: what callers of the same machine pass through. Measured: experiments/PORTS.md. */
 export function proxyNote(connections: number): string {
   return (
     `docker-proxy, through which callers at 127.0.0.1 connect, takes six descriptors for each session (${6 * connections} ` +

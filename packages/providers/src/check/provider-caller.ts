@@ -20,7 +20,7 @@ export type CallerAnswer = { url: string } | { error: string };
 
 /** @throws Error with its reason when it cannot start that. */
 export async function startCaller(descriptor: ProviderDescriptor, spec: StartSpec): Promise<Caller> {
-  const script = fileURLToPath(new URL("../../../openenv/src/testing/provider-caller-process.js", import.meta.url));
+  const script = fileURLToPath(new URL("./provider-caller-process.js", import.meta.url));
   const child = spawn(process.execPath, [script], { stdio: ["ignore", "ignore", "inherit", "ipc"] });
   child.send({ descriptor, spec } satisfies CallerTask);
   const ended = once(child, "exit").then(([code]) => [{ error: `the caller ended with ${code}` }]);

@@ -227,7 +227,7 @@ describe.skipIf(isMissing)("the Kubernetes provider", () => {
     "a script that forgets to close ends and leaves nothing, also when KUBECONFIG is relative",
     async () => {
       const kubeconfig = resolve(cluster.api?.kubeconfig ?? REAL_KUBECONFIG);
-      const entry = pathToFileURL(join(import.meta.dirname, "../../../openenv/dist/providers/index.js")).href;
+      const entry = pathToFileURL(join(import.meta.dirname, "../../dist/index.js")).href;
       const script = `
         import { kubernetesProvider } from ${JSON.stringify(entry)};
         const { url } = await kubernetesProvider().start({ image: ${JSON.stringify(IMAGE)}, replicas: 2 });

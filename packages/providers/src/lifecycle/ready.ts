@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { ConnectionError, isHealthy, openConnection, ProviderError, parseAddress } from "openenv-ts/internal";
+import { ConnectionError, isHealthy, loadConnection, ProviderError, parseAddress } from "openenv-ts/internal";
 import type { ReceivedMessage } from "openenv-ts/protocol";
 import type { ServerHandle } from "./start-context.js";
 
@@ -87,6 +87,7 @@ async function reset(
   signal: AbortSignal,
 ): Promise<ReceivedMessage> {
   const options = { headers: { ...headers }, timeoutMs: TRY_MS, signal };
+  const { openConnection } = await loadConnection();
   const link = await openConnection(parseAddress(url).socket({}), options);
   let stop = (): void => {};
   const stopped = new Promise<never>((_, reject) => {

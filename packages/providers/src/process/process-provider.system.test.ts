@@ -128,7 +128,7 @@ test("what the environment has started ends with it", async () => {
   await until(() => !isRunning(pid));
 });
 
-const PACKAGE = join(import.meta.dirname, "../../../openenv");
+const PACKAGE = join(import.meta.dirname, "../..");
 
 function isRunning(pid: number): boolean {
   try {

@@ -1,6 +1,5 @@
 import { stat } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
-import { fileURLToPath } from "node:url";
 import { ConfigError, ProviderError } from "openenv-ts/internal";
 import { rejectReplicas, rejectSource, rejectUnknown } from "../lifecycle/check-options.js";
 import { startEnvironment } from "../lifecycle/start.js";
@@ -8,6 +7,7 @@ import type { StartContext } from "../lifecycle/start-context.js";
 import type { Provider, StartedServer, StartSpec } from "../provider.js";
 import { checkOut } from "../repository/checkout.js";
 import { type GitSource, parseGitUrl } from "../repository/git-source.js";
+import { findServeScript } from "./find-serve-script.js";
 import { launch } from "./launch.js";
 
 export interface ProcessProviderOptions {
@@ -37,7 +37,6 @@ export function processProvider(options: ProcessProviderOptions = {}): Provider 
 const NAME = "process";
 /** Where a server of the caller's own is placed, which is not where this one goes. */
 const OF_CALLER = ["HOST", "PORT", "WORKERS", "OPENENV_WORKER_NUMBER", "npm_command"];
-const SCRIPT = fileURLToPath(new URL("../../../cli/src/serve/serve-child.js", import.meta.url));
 
 async function startProcess(spec: StartSpec, port: number): Promise<StartedServer> {
   rejectReplicas(NAME, spec);
@@ -54,7 +53,7 @@ async function startProcess(spec: StartSpec, port: number): Promise<StartedServe
       provider: NAME,
       source: git?.url ?? target,
       command: process.execPath,
-      args: [SCRIPT, JSON.stringify(task)],
+      args: [findServeScript(), JSON.stringify(task)],
       cwd: found.isDirectory() ? target : dirname(target),
       env: { ...process.env, ...Object.fromEntries(OF_CALLER.map((name) => [name, undefined])), ...spec.env },
       channel: true,

@@ -218,7 +218,7 @@ describe("a git repository", () => {
       import { processProvider } from "@openenv-ts/providers";
       await processProvider().start({ git: "${hub.url}/spaces/author/one" });`;
     const caller = spawn(process.execPath, ["--input-type=module", "--eval", script], {
-      cwd: join(import.meta.dirname, "../../../openenv"),
+      cwd: join(import.meta.dirname, "../.."),
       env: { ...process.env, OPENENV_STATE_DIR: state },
       stdio: "ignore",
     });

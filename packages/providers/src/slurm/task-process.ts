@@ -3,7 +3,7 @@ import { fork } from "node:child_process";
 import { rename, writeFile } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { findServeScript } from "../process/find-serve-script.js";
 
 /** Where a server of a job answers. */
 export interface TaskAddress {
@@ -16,8 +16,7 @@ export interface TaskAddress {
 const [, , dir = "", target = "", host = ""] = process.argv;
 const number = process.env["SLURM_PROCID"] ?? "0";
 const task = { target, options: { host, port: 0 }, announce: false };
-const script = fileURLToPath(new URL("../../../cli/src/serve/serve-child.js", import.meta.url));
-const child = fork(script, [JSON.stringify(task)], { stdio: ["ignore", "inherit", "inherit", "ipc"] });
+const child = fork(findServeScript(), [JSON.stringify(task)], { stdio: ["ignore", "inherit", "inherit", "ipc"] });
 const end = (): void => {
   if (child.connected) child.disconnect();
 };

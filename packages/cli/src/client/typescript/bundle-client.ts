@@ -3,11 +3,12 @@ import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import type { Plugin } from "esbuild";
 import { ConfigError } from "openenv-ts/internal";
-import { PACKAGE_ROOT } from "../../init/package-source.js";
 import { describePath } from "../../project/bundle.js";
 import { runEsbuild } from "../../project/esbuild.js";
+import { packageRoot } from "../../project/package-root.js";
 
 const NAME = "openenv-ts";
+const LIBRARY = packageRoot(NAME);
 /** Stands at the top of what is written: a folder without it belongs to somebody else and is not emptied. */
 const MARK = "// Written by openenv client bundle.";
 /** What a package of Node asks for with `require` inside of a module; nothing where there is no Node. */
@@ -72,7 +73,7 @@ function keepOthers(bundler: Parameters<Plugin["setup"]>[0]): void {
   bundler.onResolve({ filter: /^[^./]/ }, ({ path, importer }) => {
     if (path === NAME || path.startsWith(`${NAME}/`) || path.startsWith("node:")) return undefined;
     const isZod = path === "zod" || path.startsWith("zod/");
-    const isOwn = importer.startsWith(PACKAGE_ROOT + sep) || importer.includes(`${sep}node_modules${sep}`);
+    const isOwn = importer.startsWith(LIBRARY + sep) || importer.includes(`${sep}node_modules${sep}`);
     return isZod || !isOwn ? { path, external: true } : undefined;
   });
 }
@@ -82,8 +83,8 @@ async function collectTypes(entry: string, outDir: string): Promise<Map<string, 
   const root = dirname(entry);
   const exports = await readExports();
   const placeOf = (path: string): string =>
-    path.startsWith(PACKAGE_ROOT + sep)
-      ? join(outDir, NAME, relative(join(PACKAGE_ROOT, "dist"), path))
+    path.startsWith(LIBRARY + sep)
+      ? join(outDir, NAME, relative(join(LIBRARY, "dist"), path))
       : join(outDir, relative(root, path));
   const found = new Map<string, string>();
   const queue = [entry];
@@ -117,11 +118,11 @@ function typesOf(specifier: string, importer: string, exports: Map<string, strin
 }
 
 async function readExports(): Promise<Map<string, string>> {
-  const manifest = JSON.parse(await readFile(join(PACKAGE_ROOT, "package.json"), "utf8")) as {
+  const manifest = JSON.parse(await readFile(join(LIBRARY, "package.json"), "utf8")) as {
     exports: Record<string, string | { types: string }>;
   };
   const entries = Object.entries(manifest.exports).flatMap(([subpath, target]): [string, string][] =>
-    typeof target === "string" ? [] : [[join(NAME, subpath).replaceAll(sep, "/"), join(PACKAGE_ROOT, target.types)]],
+    typeof target === "string" ? [] : [[join(NAME, subpath).replaceAll(sep, "/"), join(LIBRARY, target.types)]],
   );
   return new Map(entries);
 }

@@ -22,9 +22,8 @@ const ENCODINGS = [
 /** Names in this folder hold a hash of what is in the file. */
 const HASHED = "assets/";
 const INDEX = "index.html";
-/** In a checkout whose sources are run as they are. */
-const NOT_BUILT =
-  "<!doctype html><title>openenv-ts</title><p>This page is not built: run <code>npm run build</code>.\n";
+/** In a checkout that is not built. */
+const NOT_BUILT = "The page is not built; run: npm run build\n";
 
 /**
  * The files of one folder, known by name before anybody asks: what is asked for is looked up, never joined to a path.
@@ -45,7 +44,7 @@ export class Assets {
     const names = await this.#list();
     if (name === "" && !names.has(INDEX)) {
       this.#names = undefined;
-      return sendText(response, 200, { type: "text/html; charset=utf-8", text: NOT_BUILT });
+      return sendText(response, 404, { type: "text/plain; charset=utf-8", text: NOT_BUILT });
     }
     if (type === undefined || !names.has(asked)) return sendStatus(response, 404);
     const accepted = acceptedEncodings(request.headers["accept-encoding"]);

@@ -1,23 +1,40 @@
-import { fileURLToPath } from "node:url";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
 import { renderResetOptions } from "../../../contract/json-schema/schema.js";
 import { parseSessionQuery } from "../../../protocol/session-query.js";
 import type { WebInfo } from "../../../protocol/web.js";
 import { packageVersion } from "../../../util/package-version.js";
 import type { WebSettings } from "../../context.js";
-import { sendJson } from "../../http/respond.js";
+import { sendJson, sendText } from "../../http/respond.js";
 import type { RequestContext } from "../../http/router.js";
 import { askAll, renderView } from "../../metrics/view.js";
 import { renderMetadata } from "../metadata.js";
 import { Assets } from "./assets.js";
 import { secureHeaders } from "./headers.js";
 
-/** Built with the package. */
-const assets = new Assets(fileURLToPath(new URL("../../../web-assets/", import.meta.url)));
+const PACKAGE = "@openenv-ts/web";
+const NOT_INSTALLED = `The page is not installed; run: npm install ${PACKAGE}\n`;
+
+let assets: Assets | undefined;
 
 /** A file of the page, or the page itself. */
-export function asset({ request, response, path, context }: RequestContext): Promise<void> {
+export async function asset({ request, response, path, context }: RequestContext): Promise<void> {
   secureHeaders(response, settings(context).spaceId);
+  assets ??= findAssets();
+  if (assets === undefined) return sendText(response, 404, { type: "text/plain; charset=utf-8", text: NOT_INSTALLED });
   return assets.send(path.slice("/web/".length), request, response);
+}
+
+/** Those of the package next to this one, or of the program or folder that serves. */
+function findAssets(): Assets | undefined {
+  for (const from of [import.meta.url, process.argv[1], join(process.cwd(), "package.json")]) {
+    try {
+      if (from) return new Assets(join(dirname(createRequire(from).resolve(`${PACKAGE}/package.json`)), "dist"));
+    } catch {
+      // The next one may have it.
+    }
+  }
+  return undefined;
 }
 
 export async function info({ response, context }: RequestContext): Promise<void> {
