@@ -20,6 +20,26 @@ export {
   RemoteError,
   type ValidationIssue,
 } from "./errors.js";
+export { parseJson } from "./protocol/codec/json.js";
+export type { RecordedFailure } from "./protocol/episode.js";
+export { NO_SESSION, SESSION_HEADER } from "./protocol/http.js";
+export { canonicalSchema } from "./protocol/schema/json-schema.js";
+export type { Direction } from "./protocol/schema/schema-fits.js";
+export { BOUNDS, boundOf, EXACT } from "./protocol/schema/schema-limits.js";
+export {
+  asList,
+  asNode,
+  covers,
+  dereference,
+  isComparable,
+  type Node,
+  openness,
+  othersOf,
+  type Variant,
+  variantsOf,
+} from "./protocol/schema/schema-variants.js";
+export { countSilentChecks, IMAGE_STOP_VARIABLES, stopSeconds } from "./protocol/server-times.js";
+export type { ReceivedMessage } from "./protocol/transport.js";
 export { startInterruptibly } from "./server/lifecycle/signals.js";
 export type { METRICS } from "./server/metrics/metrics.js";
 export type { ServerAbout } from "./session/registry/cluster.js";

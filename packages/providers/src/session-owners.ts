@@ -1,6 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import { isObject } from "openenv-ts/internal";
-import { NO_SESSION, SESSION_HEADER } from "openenv-ts/protocol";
+import { isObject, NO_SESSION, SESSION_HEADER } from "openenv-ts/internal";
 
 /** Which server opened a session that is not bound to a socket: over HTTP, or over MCP. */
 export interface SessionOwners {

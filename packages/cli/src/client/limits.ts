@@ -1,4 +1,4 @@
-import { asList, asNode, type Node } from "openenv-ts/protocol";
+import { asList, asNode, type Node } from "openenv-ts/internal";
 import type { FieldLimits, Type } from "./types.js";
 
 /** The limits of a schema that a class of this type can have; others are the server's to check. */

@@ -1,5 +1,5 @@
-import { clip } from "openenv-ts/internal";
-import { asList, asNode, canonicalSchema, type SchemaBody } from "openenv-ts/protocol";
+import { asList, asNode, canonicalSchema, clip } from "openenv-ts/internal";
+import type { SchemaBody } from "openenv-ts/protocol";
 import { createModelNames, type ModelNames, pascal } from "./model-names.js";
 import { createReader, describe, unionOf } from "./schema-reader.js";
 import type { ClientTypes, Model, ModelField, ToolType } from "./types.js";

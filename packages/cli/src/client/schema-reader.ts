@@ -1,5 +1,4 @@
-import { clip } from "openenv-ts/internal";
-import { asList, asNode, canonicalSchema, dereference, type Node } from "openenv-ts/protocol";
+import { asList, asNode, canonicalSchema, clip, dereference, type Node } from "openenv-ts/internal";
 import { limitsOf } from "./limits.js";
 import { type ModelNames, pascal } from "./model-names.js";
 import type { Model, ModelField, Scalar, Type } from "./types.js";

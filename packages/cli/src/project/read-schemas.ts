@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
-import { ConfigError, isObject } from "openenv-ts/internal";
-import { canonicalSchema, type PublishedTool, parseJson, type SchemaBody } from "openenv-ts/protocol";
+import { ConfigError, canonicalSchema, isObject, parseJson } from "openenv-ts/internal";
+import type { PublishedTool, SchemaBody } from "openenv-ts/protocol";
 import { download, isUrl } from "./download.js";
 import { findEnvironment } from "./find-environment.js";
 import { loadEnvironment } from "./load-environment.js";

@@ -10,7 +10,7 @@ import {
   othersOf,
   type Variant,
   variantsOf,
-} from "openenv-ts/protocol";
+} from "openenv-ts/internal";
 import { itemChanges, limitChanges } from "./limits.js";
 
 export interface FieldChange {

@@ -1,4 +1,4 @@
-import { asList, BOUNDS, boundOf, EXACT, type Node } from "openenv-ts/protocol";
+import { asList, BOUNDS, boundOf, EXACT, type Node } from "openenv-ts/internal";
 
 /** `narrowed`: fewer values fit than before (true), more (false), or others (`both`). */
 export interface LimitChange {

@@ -1,6 +1,5 @@
 import { createHash } from "node:crypto";
-import { ConfigError } from "openenv-ts/internal";
-import { countSilentChecks, stopSeconds as serverStopSeconds } from "openenv-ts/protocol";
+import { ConfigError, countSilentChecks, stopSeconds as serverStopSeconds } from "openenv-ts/internal";
 import type { Topology } from "../topology.js";
 
 /** Images of the balancers. The tests run what is installed, which may be older: the guide says which versions were. */

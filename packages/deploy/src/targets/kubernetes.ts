@@ -1,5 +1,4 @@
-import { ConfigError } from "openenv-ts/internal";
-import { countSilentChecks } from "openenv-ts/protocol";
+import { ConfigError, countSilentChecks } from "openenv-ts/internal";
 import { renderBalancerManifests } from "../balancers/kubernetes-balancer.js";
 import { loadRatio, metric } from "../monitoring/metric.js";
 import { renderPodScrape } from "../monitoring/monitoring.js";

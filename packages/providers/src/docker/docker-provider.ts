@@ -1,5 +1,4 @@
-import { ConfigError, httpUrl, isTaken, ProviderError } from "openenv-ts/internal";
-import { stopSeconds } from "openenv-ts/protocol";
+import { ConfigError, httpUrl, isTaken, ProviderError, stopSeconds } from "openenv-ts/internal";
 import { rejectReplicas, rejectSource } from "../lifecycle/check-options.js";
 import { makeRemovable } from "../lifecycle/make-removable.js";
 import { startEnvironment } from "../lifecycle/start.js";

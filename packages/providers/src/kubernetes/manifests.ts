@@ -8,7 +8,7 @@ import type {
   V1Service,
 } from "@kubernetes/client-node";
 import { SERVER_USER, unprivileged, WITHOUT_RIGHTS } from "@openenv-ts/deploy";
-import { IMAGE_STOP_VARIABLES, stopSeconds } from "openenv-ts/protocol";
+import { IMAGE_STOP_VARIABLES, stopSeconds } from "openenv-ts/internal";
 import { MARK, renderLabels } from "../docker/labels.js";
 import { OWNER } from "../orphans/owner.js";
 import type { StartOptions } from "../provider.js";

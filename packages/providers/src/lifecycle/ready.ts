@@ -1,6 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { ConnectionError, isHealthy, loadConnection, ProviderError, parseAddress } from "openenv-ts/internal";
-import type { ReceivedMessage } from "openenv-ts/protocol";
+import {
+  ConnectionError,
+  isHealthy,
+  loadConnection,
+  ProviderError,
+  parseAddress,
+  type ReceivedMessage,
+} from "openenv-ts/internal";
 import type { ServerHandle } from "./start-context.js";
 
 /**

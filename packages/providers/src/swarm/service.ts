@@ -1,4 +1,4 @@
-import { countSilentChecks, stopSeconds } from "openenv-ts/protocol";
+import { countSilentChecks, stopSeconds } from "openenv-ts/internal";
 import type { ImageConfig } from "../docker/image.js";
 import { renderLabels } from "../docker/labels.js";
 import type { StartOptions } from "../provider.js";

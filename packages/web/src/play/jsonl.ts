@@ -1,10 +1,5 @@
-import {
-  EPISODE_FORMAT,
-  type EpisodeRecord,
-  parseEpisode,
-  type RecordedFailure,
-  type RecordedStep,
-} from "openenv-ts/protocol";
+import type { RecordedFailure } from "openenv-ts/internal";
+import { EPISODE_FORMAT, type EpisodeRecord, parseEpisode, type RecordedStep } from "openenv-ts/protocol";
 import { readReward, unanswered } from "./answer.js";
 import type { Imported } from "./play.js";
 import { type NewStep, type PlayedEpisode, type Timeline, type TimelineStep, timelineOf } from "./timeline.js";

@@ -1,5 +1,5 @@
-import { describeClose, openSocket, type Socket } from "openenv-ts/internal";
-import { type JsonObject, parseJson, type ReceivedMessage, type View } from "openenv-ts/protocol";
+import { describeClose, openSocket, parseJson, type ReceivedMessage, type Socket } from "openenv-ts/internal";
+import type { JsonObject, View } from "openenv-ts/protocol";
 import { socketUrl } from "./base.js";
 import { tokenHeaders } from "./token.js";
 

@@ -1,7 +1,6 @@
 import { once } from "node:events";
 import type { Socket } from "node:net";
-import { parseAddress } from "openenv-ts/internal";
-import { NO_SESSION, SESSION_HEADER } from "openenv-ts/protocol";
+import { NO_SESSION, parseAddress, SESSION_HEADER } from "openenv-ts/internal";
 import { LoadFailure } from "../../failure.js";
 import type { ConnectTarget } from "../../raw-session.js";
 import type { PlayJob, PlayOn } from "../types.js";
