@@ -23,18 +23,14 @@ export {
 export { parseJson } from "./protocol/codec/json.js";
 export type { RecordedFailure } from "./protocol/episode.js";
 export { NO_SESSION, SESSION_HEADER } from "./protocol/http.js";
+export type { Direction } from "./protocol/schema/broken-fields.js";
 export { canonicalSchema } from "./protocol/schema/json-schema.js";
-export type { Direction } from "./protocol/schema/schema-fits.js";
-export { BOUNDS, boundOf, EXACT } from "./protocol/schema/schema-limits.js";
 export {
   asList,
   asNode,
   covers,
   dereference,
-  isComparable,
   type Node,
-  openness,
-  othersOf,
   type Variant,
   variantsOf,
 } from "./protocol/schema/schema-variants.js";
