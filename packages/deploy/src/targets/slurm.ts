@@ -62,7 +62,7 @@ ${topology.image === undefined ? FIND_COMMAND : ""}`;
 }
 
 const FIND_COMMAND = `# The command itself: npx would not pass on the signal that ends it.
-openenv=$(npx -c 'command -v openenv') || { echo "There is no openenv here: submit from a folder that has openenv-ts installed" >&2; exit 1; }
+openenv=$(npx -c 'command -v openenv') || { echo "There is no openenv here: submit from a folder that has @openenv-ts/cli installed" >&2; exit 1; }
 export openenv
 `;
 
