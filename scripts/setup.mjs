@@ -18,12 +18,18 @@ const WEB_SOURCES = [WEB, ...["client", "contract", "protocol", "util"].map((roo
 
 if (process.argv[1] === import.meta.filename) await setup();
 
-/** Installs and builds what is stale; ends the process with the exit code of a step that fails. */
-export async function setup() {
-  if (isInstalled() && projects().every(isBuilt) && isBuilt(WEB)) return;
+/**
+ * Installs and builds what is stale; ends the process with the exit code of a step that fails. With `environment` only what
+ * serving that folder of `envs` needs.
+ */
+export async function setup(environment) {
+  const wanted = environment ? [...LIBRARIES, environment] : projects();
+  const workspaces = environment ? [...wanted, WEB] : [];
+  if (isInstalled(workspaces) && wanted.every(isBuilt) && isBuilt(WEB)) return;
   await withLock(join(ROOT, ".cache/setup.lock"), () => {
-    if (!isInstalled()) step("install packages", "npm", ["ci", "--include=dev", "--no-progress"]);
-    for (const project of projects()) if (!isBuilt(project)) build(project);
+    const only = workspaces.flatMap((folder) => ["--workspace", folder]);
+    if (!isInstalled(workspaces)) step("install packages", "npm", ["ci", "--include=dev", "--no-progress", ...only]);
+    for (const project of wanted) if (!isBuilt(project)) build(project);
     if (!isBuilt(WEB)) buildWeb();
   });
 }
@@ -36,13 +42,19 @@ function projects() {
   );
 }
 
-/** npm keeps a copy of the lock file it installed from; what it lacks or has in another version is stale. */
-function isInstalled() {
+/**
+ * npm keeps a copy of the lock file it installed from; what it lacks or has in another version is stale. Where only some
+ * workspaces are needed, what is there must be right, and they must be linked.
+ */
+function isInstalled(workspaces) {
   const installed = readJson("node_modules/.package-lock.json")?.packages;
   if (!installed) return false;
+  const isPart = workspaces.length > 0;
+  const linked = Object.values(installed).map(({ resolved }) => resolved);
+  if (isPart && !workspaces.every((folder) => linked.includes(folder))) return false;
   return Object.entries(readJson("package-lock.json").packages).every(([path, wanted]) => {
     const found = installed[path];
-    if (!path.startsWith("node_modules/") || (!found && wanted.optional)) return true;
+    if (!path.startsWith("node_modules/") || (!found && (wanted.optional || isPart))) return true;
     return found !== undefined && found.version === wanted.version && found.link === wanted.link;
   });
 }
