@@ -73,6 +73,11 @@ describe("openenv init", TIME_LIMIT, () => {
       "tsconfig.build.json",
       "tsconfig.json",
       `vendor/openenv-ts-${version}.tgz`,
+      `vendor/openenv-ts-bench-${version}.tgz`,
+      `vendor/openenv-ts-cli-${version}.tgz`,
+      `vendor/openenv-ts-deploy-${version}.tgz`,
+      `vendor/openenv-ts-providers-${version}.tgz`,
+      `vendor/openenv-ts-web-${version}.tgz`,
     ]);
     expect(await listFiles(made.dir)).toEqual(made.files);
     expect((await stat(made.dir)).mode & 0o055).toBe(0o055);
