@@ -1,9 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { ConfigError } from "../../errors.js";
 import { parseJson } from "../../protocol/codec/json.js";
-import type { SchemaBody } from "../../protocol/http.js";
+import type { PublishedTool, SchemaBody } from "../../protocol/http.js";
 import { canonicalSchema } from "../../protocol/schema/json-schema.js";
-import type { PublishedTool } from "../../protocol/tools.js";
 import { isObject } from "../../util/is-object.js";
 import { download, isUrl } from "./download.js";
 import { findEnvironment } from "./find-environment.js";

@@ -1,5 +1,4 @@
-import type { SchemaBody } from "../../protocol/http.js";
-import type { PublishedTool } from "../../protocol/tools.js";
+import type { PublishedTool, SchemaBody } from "../../protocol/http.js";
 import { compareSchema, type FieldChange } from "./compare.js";
 
 /** One change between two versions of a contract, seen by a client that was built for the first. */

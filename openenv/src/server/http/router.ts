@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type * as z from "zod";
 import { NO_SESSION, SESSION_HEADER } from "../../protocol/http.js";
 import { SerializationError, serializationFailure } from "../../session/messages/message-codec.js";
 import { SessionRejectedError } from "../../session/session-rejected-error.js";
@@ -6,7 +7,7 @@ import { CLIENTS_ONLY } from "../access/authorization.js";
 import type { ServerContext } from "../context.js";
 import { readArrival } from "../limits/loop-clock.js";
 import { sendTokenPage } from "../routes/web/token-page.js";
-import { BodiesTooLargeError, BodyTooLargeError, parseBody, readBody } from "./body.js";
+import { BodiesTooLargeError, BodyTooLargeError, checkBody, parseBody, readBody } from "./body.js";
 import { findPipeline, inTurn, Pipeline, takeTurn } from "./pipeline.js";
 import { sendFailure, sendInvalid, sendJson, sendStatus } from "./respond.js";
 
@@ -203,7 +204,8 @@ function dropRest(request: IncomingMessage): void {
 }
 
 /**
- * Reads the JSON body and hands it on, with its text; an empty one is undefined. What is no JSON object is answered here.
+ * Reads the JSON body and passes it to `handle` with its text; an empty body is undefined. Answers 422 to a body that is
+ * not a JSON object.
  * @throws BodyTooLargeError, BodiesTooLargeError
  */
 export async function withBody(
@@ -216,5 +218,18 @@ export async function withBody(
     const body = parseBody(ctx.request, text, ctx.context.runtime.maxMessageItems);
     if (body.ok) await handle(body.value, text);
     else sendInvalid(ctx, body.issues);
+  });
+}
+
+/** As {@link withBody}, for a body that must fit `schema`; others are answered 422. */
+export function withCheckedBody<S extends z.ZodObject>(
+  ctx: RequestContext,
+  schema: S,
+  handle: (body: z.output<S>) => Promise<void>,
+): Promise<void> {
+  return withBody(ctx, async (body) => {
+    const checked = checkBody(schema, body);
+    if (checked.ok) await handle(checked.value);
+    else sendInvalid(ctx, checked.issues);
   });
 }

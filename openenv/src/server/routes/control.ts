@@ -1,11 +1,12 @@
-import type { JsonObject, ObservationData, ServerMessage } from "../../protocol/messages.js";
+import { stepRequest } from "../../protocol/bodies.js";
+import type { StepBody } from "../../protocol/http.js";
+import type { ObservationData, ServerMessage } from "../../protocol/messages.js";
 import type { SessionCallOptions } from "../../session/calls/call.js";
 import type { Session } from "../../session/session.js";
-import { readBody } from "../http/body.js";
-import { BodyFields } from "../http/fields.js";
+import { locateInBody, readBody } from "../http/body.js";
 import { findSession, knownSession, markSession, namedSession } from "../http/http-session.js";
 import { sendFailure, sendInvalid, sendJson } from "../http/respond.js";
-import { type Handler, type RequestContext, type Route, withBody } from "../http/router.js";
+import { type Handler, type RequestContext, type Route, withBody, withCheckedBody } from "../http/router.js";
 
 /** `/reset`, `/step` and `/state`: stateful when a session is named, else each with an environment of its own. */
 export const CONTROL_ROUTES: Record<string, Route> = {
@@ -22,8 +23,7 @@ function reset(ctx: RequestContext): Promise<void> {
     const checked = runtime.validator.reset(body);
     if (!checked.ok) {
       if (known !== undefined) markSession(ctx, known);
-      const issues = checked.issues.map((issue) => ({ ...issue, loc: ["body", ...issue.loc] }));
-      return sendInvalid(ctx, issues, known);
+      return sendInvalid(ctx, locateInBody(checked.issues), known);
     }
     const message = { type: "reset", input: checked.value } as const;
     if (known !== undefined) return send(ctx, known, await known.call(message, cancelledWith(ctx)));
@@ -43,16 +43,10 @@ function reset(ctx: RequestContext): Promise<void> {
 }
 
 function step(ctx: RequestContext): Promise<void> {
-  return withBody(ctx, async (body) => {
-    if (body === undefined) {
-      return sendInvalid(ctx, [{ type: "missing", loc: ["body"], msg: "Field required", input: null }]);
-    }
-    const fields = new BodyFields(body);
-    const message = { type: "step", data: fields.object("action") } as const;
-    const timeout = fields.optionalPositive("timeout_s");
-    const timeoutMs = timeout === undefined ? undefined : timeout * 1000;
-    const options = { timeoutMs, requestId: fields.optionalString("request_id", 255) };
-    if (fields.issues.length > 0) return sendInvalid(ctx, fields.issues);
+  return withCheckedBody(ctx, stepRequest, async ({ action, timeout_s, request_id }) => {
+    const message = { type: "step", data: action } as const;
+    const timeoutMs = timeout_s == null ? undefined : timeout_s * 1000;
+    const options = { timeoutMs, requestId: request_id ?? undefined };
     const named = namedSession(ctx);
     if (named !== undefined) {
       const session = findSession(ctx, named);
@@ -116,7 +110,7 @@ function bodyPath({ path }: RequestContext, loc: (string | number)[]): (string |
 }
 
 /** Over HTTP the four keys are always there, and the reward is a number or null. */
-function httpObservation({ observation, reward, done, metadata }: ObservationData): JsonObject {
+function httpObservation({ observation, reward, done, metadata }: ObservationData): StepBody {
   return {
     observation,
     reward: typeof reward === "boolean" ? Number(reward) : reward,

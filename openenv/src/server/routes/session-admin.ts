@@ -1,4 +1,4 @@
-import type { PausedBody, SessionsBody } from "../../protocol/http.js";
+import type { PausedBody, SessionEndedBody, SessionsBody } from "../../protocol/http.js";
 import { forOperators } from "../http/operator.js";
 import { sendFailure, sendJson } from "../http/respond.js";
 import type { Handler, RequestContext, Route } from "../http/router.js";
@@ -30,7 +30,7 @@ function end(ctx: RequestContext): void {
     return sendFailure(ctx, { code: "SESSION_ERROR", message: `No session "${id.slice(0, 100)}" is open here.` });
   }
   context.sessions.end(session, "ended by an operator");
-  sendJson(response, 200, { session_id: id, closed: true });
+  sendJson(response, 200, { session_id: id, closed: true } satisfies SessionEndedBody);
 }
 
 /** In all workers: one address has one health. */
