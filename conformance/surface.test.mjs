@@ -43,7 +43,7 @@ test("surface.txt has what users can see", { timeout: 120_000 }, async () => {
 function readSettings() {
   const guide = readAll(join(ROOT, "docs/guide"), /\.md$/) + readAll(join(ROOT, "docs/reference"), /^settings\.md$/);
   const code = readAll(join(ROOT, "openenv/src"), /(?<!\.test)\.ts$/);
-  const reads = /(?:(?:variables|env)(?:, "|\["|\.)|Token: ")([A-Z][A-Z0-9_]+)\b/g;
+  const reads = /(?:(?:variables|env)(?:, "|\["|\.)|variable: ")([A-Z][A-Z0-9_]+)\b/g;
   const read = [...code.matchAll(reads)].map(([, name]) => name);
   return [...new Set(read)].filter((name) => new RegExp(`\\b${name}\\b`).test(guide)).sort();
 }

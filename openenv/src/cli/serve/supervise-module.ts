@@ -1,5 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { type SupervisedServer, superviseWorkers } from "../../cluster/supervise.js";
+import { readSettings } from "../../server/config/settings.js";
 import { startInterruptibly } from "../../server/lifecycle/signals.js";
 import type { ServeOptions } from "../../server/types.js";
 import type { WorkerTask } from "./serve-worker.js";
@@ -18,5 +19,6 @@ export function superviseModule(
     exec: fileURLToPath(new URL("./serve-worker.js", import.meta.url)),
     args: [JSON.stringify(task)],
   };
-  return startInterruptibly(() => superviseWorkers({ ...options, handleSignals: true }, program));
+  const settings = readSettings({ ...options, handleSignals: true }, process.env);
+  return startInterruptibly(() => superviseWorkers(settings, program));
 }
