@@ -15,19 +15,19 @@ export type {
   StepBody,
 } from "./bodies.js";
 
-/** Header that names an HTTP session. A server answers `none` when no session was kept; asking with `none` wants none. */
+/** Header that names an HTTP session. `none` in an answer: no session was kept; in a request: none is wanted. */
 export const SESSION_HEADER = "openenv-session";
 export const NO_SESSION = "none";
 
 /**
- * Cookie that names an HTTP session. A browser sends a cookie to every port of a host, so its name has the port that
- * the client asked for: `openenv_session_8000`, or `openenv_session` for a host without one.
+ * Cookie that names an HTTP session. A browser sends a cookie to every port of a host, so its name contains the port of
+ * the request: `openenv_session_8000`, or `openenv_session` without a port.
  */
 export function sessionCookie(host = ""): string {
   return cookieName("openenv_session", host);
 }
 
-/** Cookie by which a browser that was given a token is known as a client, named like {@link sessionCookie}. */
+/** Cookie that authenticates a browser as a client after it has sent a token, named like {@link sessionCookie}. */
 export function clientCookie(host = ""): string {
   return cookieName("openenv_client", host);
 }

@@ -18,13 +18,13 @@ export interface BodyReader {
   request: IncomingMessage;
   /** `bodies` is shared by the bodies of all requests, until each request has been handled. */
   context: { maxMessageBytes: number; bodies: ByteBudget };
-  /** What the body has taken of the budget; given back by the caller when the request has been handled. */
+  /** Bytes that the body has taken from the budget. The caller returns them when the request has been handled. */
   bodyBytes: number;
 }
 
 /**
- * @throws BodyTooLargeError as soon as more bytes than `maxMessageBytes` have come, BodiesTooLargeError when the budget
- * has none left. The rest of the body is still to come then.
+ * @throws BodyTooLargeError as soon as the body exceeds `maxMessageBytes`, BodiesTooLargeError when the budget is used up.
+ * The rest of the body has not been read then.
  */
 export async function readBody(reader: BodyReader): Promise<Buffer> {
   const { request, context } = reader;
@@ -35,7 +35,8 @@ export async function readBody(reader: BodyReader): Promise<Buffer> {
   for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
     const { byteLength } = chunk;
     if (reader.bodyBytes + byteLength > limit) throw tooLarge();
-    if (!context.bodies.take(byteLength)) throw new BodiesTooLargeError("too much is being sent at once; try again");
+    if (!context.bodies.take(byteLength))
+      throw new BodiesTooLargeError("the requests in progress send too much at once; try again");
     reader.bodyBytes += byteLength;
     chunks.push(chunk);
   }
@@ -56,7 +57,7 @@ export function locateInBody(issues: readonly ValidationIssue[]): ValidationIssu
   return issues.map((issue) => ({ ...issue, loc: ["body", ...issue.loc] }));
 }
 
-/** Reads a JSON object; undefined for an empty body. The issues are those of the reference, and `too_many_items`. */
+/** Reads a JSON object; undefined for an empty body. The issues are those of the Python package, and `too_many_items`. */
 export function parseBody(request: IncomingMessage, text: string, maxItems: number): Checked<JsonObject | undefined> {
   if (text === "") return { ok: true, value: undefined };
   const type = request.headers["content-type"] ?? "";

@@ -8,7 +8,7 @@ import { tokenScript } from "./web/token-page.js";
 export const DOCS_ROUTES: Record<string, Route> = {
   "/openapi.json": { GET: openApi },
   "/docs": { GET: page(true) },
-  // The same to read: everything unfolded, nothing to send.
+  // The same page for reading: unfolded, without forms.
   "/redoc": { GET: page(false) },
   "/docs/token.js": { GET: tokenScript },
   "/docs/docs.css": { GET: docsStyle },

@@ -12,7 +12,7 @@ export const LIST_ROUTES: Record<string, Route> = {
   },
 };
 
-/** The Task API below `/{environment}/`; the name is compared without case. */
+/** The Task API below `/{environment}/`. The name is compared without regard to case. */
 export const TASK_ROUTES: Record<string, Route> = {
   splits: { GET: splits },
   tasks: { POST: tasks },

@@ -81,7 +81,7 @@ function controlComponents({ action, observation, state }: SchemaBody): Record<s
   return { ...components, [String(state["title"])]: inline(state) };
 }
 
-/** A schema with definitions of its own becomes a resource of its own, so that its `#/$defs/…` stay right. */
+/** A schema with definitions gets its own `$id`, so that its `#/$defs/…` references stay valid. */
 function inline(schema: JsonObject): JsonObject {
   return "$defs" in schema ? { $id: `urn:openenv:${String(schema["title"])}`, ...schema } : schema;
 }
@@ -144,7 +144,7 @@ function parameter(where: "header" | "path" | "query", name: string, description
 }
 
 function controlPaths(state: Reference): JsonObject {
-  const named = "The session that /reset answered; without it the request has an environment of its own.";
+  const named = "The session that /reset answered; without it the request has its own environment.";
   const parameters = [parameter("header", "openenv-session", named)];
   const begin = "Begin an episode; the answer names a session that /step and /state continue";
   const reset = { body: bodies.resetRequest, answer: bodies.resetBody };
@@ -156,7 +156,7 @@ function controlPaths(state: Reference): JsonObject {
   };
 }
 
-/** Of a visitor, whose session a cookie names. */
+/** Routes of a visitor, whose session is named by a cookie. */
 function webPaths(state: Reference): JsonObject {
   const tag = "Web interface";
   const reset = { body: anyObject, answer: bodies.resetBody };
@@ -205,7 +205,7 @@ const PATHS: JsonObject = {
     bodies.taskRangeRequest,
     bodies.taskRangeBody,
   ),
-  // With the operator's token as bearer token.
+  // These need the operator's token as bearer token.
   "/sessions": { get: operation("Operators", "The sessions that are open, and the capacity", bodies.sessionsBody) },
   "/sessions/{session_id}": {
     delete: operation("Operators", "End a session", bodies.sessionEndedBody),
