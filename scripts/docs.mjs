@@ -5,12 +5,19 @@ import { pathToFileURL } from "node:url";
 import { API_PACKAGES, renderApi } from "./docs/api.mjs";
 import { renderErrors } from "./docs/errors.mjs";
 import { renderManifest } from "./docs/manifest.mjs";
+import { renderSettings } from "./docs/settings.mjs";
 import { ROOT } from "./root.mjs";
 import { setup } from "./setup.mjs";
 
 await setup();
 const { ERRORS } = await import(pathToFileURL(join(ROOT, "packages/openenv/dist/errors.js")).href);
 const { manifestSchema } = await import(pathToFileURL(join(ROOT, "packages/providers/dist/manifest/schema.js")).href);
+const config = await Promise.all(
+  ["settings", "setting"].map(
+    (name) => import(pathToFileURL(join(ROOT, `packages/openenv/dist/server/config/${name}.js`)).href),
+  ),
+);
+const SETTINGS_PAGE = "docs/reference/settings.md";
 const guides = [
   ...readdirSync(join(ROOT, "docs/guide")).map((name) => `docs/guide/${name}`),
   "docs/reference/snippets.md",
@@ -23,6 +30,7 @@ const pages = {
   "docs/reference/errors.md": renderErrors(ERRORS),
   "docs/reference/api.md": api.page,
   "docs/reference/manifest.md": renderManifest(manifestSchema),
+  [SETTINGS_PAGE]: renderSettings(readFileSync(join(ROOT, SETTINGS_PAGE), "utf8"), Object.assign({}, ...config)),
 };
 const problems = [...api.problems];
 

@@ -131,7 +131,8 @@ function lookUp(from, [specifier, name]) {
   return found;
 }
 
-function describe({ program, comments, text }, name) {
+function describe(file, name) {
+  const { program, comments, text } = file;
   const statements = program.body.filter((candidate) => namesOf(candidate.declaration ?? candidate).includes(name));
   const [statement] = statements;
   const before = program.body.findLast(({ end }) => end <= statement.start)?.end ?? 0;
@@ -141,8 +142,14 @@ function describe({ program, comments, text }, name) {
     kind: KINDS[(statement.declaration ?? statement).type],
     summary: firstSentence(doc),
     example: readExample(doc),
-    signature: statements.map((one) => renderSignature(text, one.declaration ?? one)).join("\n"),
+    signature: statements.map((one) => withSchema(file, renderSignature(text, one.declaration ?? one))).join("\n"),
   };
+}
+
+/** A type that is inferred from a schema shows the schema, which has its members. */
+function withSchema(file, signature) {
+  const schema = /= z\.infer<typeof (\w+)>;$/.exec(signature)?.[1];
+  return schema ? `${describe(file, schema).signature}\n${signature}` : signature;
 }
 
 /** The declaration without private members and what says that it is a declaration; docstrings are those of members. */

@@ -36,6 +36,8 @@ export {
 } from "./protocol/schema/schema-variants.js";
 export { countSilentChecks, IMAGE_STOP_VARIABLES, stopSeconds } from "./protocol/server-times.js";
 export type { ReceivedMessage } from "./protocol/transport.js";
+export { renderDefault, type Setting } from "./server/config/setting.js";
+export { readSettings, SETTINGS, TOKENS } from "./server/config/settings.js";
 export { startInterruptibly } from "./server/lifecycle/signals.js";
 export type { METRICS } from "./server/metrics/metrics.js";
 export type { ServerAbout } from "./session/registry/cluster.js";

@@ -1,6 +1,6 @@
-import type { EnvironmentDefinition } from "./environment/environment.js";
+import { type EnvironmentDefinition, isEnvironmentDefinition } from "./environment/environment.js";
 import { ConfigError } from "./errors.js";
-import { readConfig } from "./server/config.js";
+import { readConfig } from "./server/config/config.js";
 import { startInterruptibly } from "./server/lifecycle/signals.js";
 import { serveHere } from "./server/serve.js";
 import type { RunningServer, ServeOptions } from "./server/types.js";
@@ -17,16 +17,21 @@ export async function serve(environment: EnvironmentDefinition, options: ServeOp
 }
 
 async function start(environment: EnvironmentDefinition, options: ServeOptions): Promise<RunningServer> {
+  if (!isEnvironmentDefinition(environment)) {
+    throw new ConfigError("serve() needs what defineEnvironment(contract, factory) returns.");
+  }
   if (ISOLATE_MARK in globalThis) {
     throw new ConfigError("The module of an isolated environment must not serve: keep serve() in another file.");
   }
   if (process.env["OPENENV_WORKER_NUMBER"] !== undefined) {
     const { findCluster } = await import("./cluster/worker-cluster.js");
-    return serveHere(environment, { ...options, handleSignals: false }, await findCluster());
+    const cluster = await findCluster();
+    const config = readConfig(environment, { ...options, handleSignals: false }, process.env);
+    return serveHere(environment, { config, options, cluster });
   }
-  const { workers, webInterface } = readConfig(environment, options, process.env);
-  if (workers === 1 && options.supervise !== true) return serveHere(environment, options);
+  const config = readConfig(environment, options, process.env);
+  if (config.workers === 1 && !config.supervise) return serveHere(environment, { config, options });
   const { superviseWorkers } = await import("./cluster/supervise.js");
-  const { about: _about, ...server } = await superviseWorkers(options);
-  return { ...server, environment, webInterface };
+  const { about: _about, ...server } = await superviseWorkers(config);
+  return { ...server, environment, webInterface: config.webInterface };
 }

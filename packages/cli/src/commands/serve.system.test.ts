@@ -162,7 +162,7 @@ test.each([1, 2])("a signal ends a server with %i workers that does not listen y
 describe("bad configuration is one line that says what to do, exit code 2:", () => {
   test("a variable that is no port", async () => {
     await using project = await createProject({ "environment.ts": counterModule() });
-    await fails(project.dir, ["serve"], /PORT must be a whole number.*"abc"/, { PORT: "abc" });
+    await fails(project.dir, ["serve"], /PORT must be an integer.*"abc"/, { PORT: "abc" });
   });
 
   test("a port in use", async () => {

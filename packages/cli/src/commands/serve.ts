@@ -1,11 +1,11 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
+import { renderDefault, SETTINGS, type Setting } from "openenv-ts/internal";
 import type { ServeOptions } from "openenv-ts/server";
 import { ENVIRONMENT_PLACES, locateEnvironment } from "../project/find-environment.js";
 import { applyPort, applyVariables } from "../serve/apply-manifest.js";
 import { renderStart } from "../serve/banner.js";
 import { fetchTarget } from "../serve/fetch-target.js";
 import { makeOperatorToken } from "../serve/operator-token.js";
-import { secondsAboveZero, wholeNumber } from "../terminal/option-values.js";
 import { print } from "../terminal/output.js";
 
 const EXAMPLES = `
@@ -25,88 +25,33 @@ Examples:
   openenv serve server/environment.ts --watch
   openenv serve --host 0.0.0.0 --max-concurrent-envs 500 --log-level warn`;
 
-interface ServeFlags extends ServeOptions {
+interface ServeFlags extends Omit<ServeOptions, "sessionTimeout"> {
+  sessionTimeout?: number | "none";
   watch?: boolean;
   reload?: boolean;
 }
 
 export function configureServe(command: Command): void {
+  for (const [name, setting] of Object.entries<Setting<unknown, unknown>>(SETTINGS)) {
+    if (setting.flag !== undefined) command.addOption(createOption(name, setting));
+  }
   command
     .argument("[target]", "folder or module of the environment, a Space or a git URL", ".")
-    .option("--port <number>", "port to listen on, 0 for a free one (PORT, default 8000)", wholeNumber(0, 65535))
-    .option("--host <address>", "address to listen on (HOST, default 127.0.0.1)")
-    .option(
-      "--allowed-hosts <names>",
-      "names under which pages may use the server, comma separated (ALLOWED_HOSTS)",
-      parseNames,
-    )
-    .option("--max-concurrent-envs <number>", "sessions at once (MAX_CONCURRENT_ENVS)", wholeNumber(1))
-    .option(
-      "--session-timeout <seconds>",
-      'end a session without a socket after this long, or "none" (SESSION_TIMEOUT, default 900)',
-      parseTimeout,
-    )
-    .addOption(
-      new Option("--mode <mode>", "production leaves out HTTP reset, step and state (OPENENV_MODE)").choices([
-        "simulation",
-        "production",
-      ]),
-    )
-    .addOption(
-      new Option("--isolation <kind>", "where each session lives (ISOLATION, default none)").choices([
-        "none",
-        "thread",
-        "process",
-      ]),
-    )
-    .option(
-      "--isolate-pool-size <number>",
-      "threads or processes shared by all sessions (ISOLATE_POOL_SIZE)",
-      wholeNumber(1, 1024),
-    )
-    .option(
-      "--isolate-spares <number>",
-      "isolates kept ready for sessions to come (ISOLATE_SPARES, default 1)",
-      wholeNumber(0, 1024),
-    )
-    .option(
-      "--isolate-memory-mb <number>",
-      "memory limit of an isolate, in MB (ISOLATE_MEMORY_MB)",
-      wholeNumber(1, 1_000_000),
-    )
-    .option("--step-timeout <seconds>", "kill an isolated session that takes longer (STEP_TIMEOUT)", secondsAboveZero)
-    .option("--workers <number>", 'processes behind the one address, or "auto" (WORKERS, default 1)', parseWorkers)
-    .option(
-      "--queue-size <number>",
-      "peers that may wait for a session, per worker (QUEUE_SIZE, default 0)",
-      wholeNumber(0),
-    )
-    .option("--queue-timeout <seconds>", "how long one may wait (QUEUE_TIMEOUT, default 30)", secondsAboveZero)
     .option("--watch", "restart when a source or data file changes")
     .option("--reload", "the same as --watch")
-    .addOption(
-      new Option("--log-level <level>", "least level that is logged (LOG_LEVEL, default info)").choices([
-        "trace",
-        "debug",
-        "info",
-        "warn",
-        "error",
-        "fatal",
-        "silent",
-      ]),
-    )
     .addHelpText("after", EXAMPLES)
     .action(serveTarget);
 }
 
-async function serveTarget(target: string, { watch, reload, ...options }: ServeFlags): Promise<void> {
+async function serveTarget(target: string, { watch, reload, sessionTimeout, ...flags }: ServeFlags): Promise<void> {
   endWithParent();
+  const timeout = sessionTimeout === "none" ? null : sessionTimeout;
+  const options: ServeOptions = timeout === undefined ? flags : { ...flags, sessionTimeout: timeout };
   const { file, manifest } = await locateEnvironment(await fetchTarget(target));
   if (manifest) {
     applyVariables(manifest);
     applyPort(manifest);
   }
-  if (options.sessionTimeout === Number.POSITIVE_INFINITY) options.sessionTimeout = null;
   if (watch || reload) {
     const { serveAndWatch } = await import("../serve/watch.js");
     await serveAndWatch(file, options, manifest?.version);
@@ -118,20 +63,20 @@ async function serveTarget(target: string, { watch, reload, ...options }: ServeF
   if (about !== undefined) print(await renderStart(url, about, operatorToken));
 }
 
-function parseWorkers(text: string): number | "auto" {
-  return text === "auto" ? text : wholeNumber(1, 1024)(text);
-}
-
-function parseNames(text: string): string[] {
-  return text.split(",");
-}
-
-/** Infinity stands for none: the option parser would turn a null into an empty text. */
-function parseTimeout(text: string): number {
-  if (text === "none") return Number.POSITIVE_INFINITY;
-  const value = Number(text);
-  if (text.trim() !== "" && Number.isFinite(value) && value > 0) return value;
-  throw new InvalidArgumentError('Give a number of seconds above 0, or "none".');
+/** The flag of a setting: `sessionTimeout` is `--session-timeout`. */
+function createOption(name: string, setting: Setting<unknown, unknown>): Option {
+  const { kind, variable, flag, help } = setting;
+  const shown = renderDefault(setting);
+  const source = shown === undefined ? variable : `${variable}, default ${shown}`;
+  const flags = `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)} ${flag}`;
+  const option = new Option(flags, `${help} (${source})`);
+  if (kind.choices !== undefined) return option.choices(kind.choices);
+  return option.argParser((text) => {
+    const value = kind.parse(text);
+    if (value === undefined) throw new InvalidArgumentError(`Give ${kind.expects}.`);
+    // The parser of the command line would turn null into an empty string.
+    return value ?? text;
+  });
 }
 
 const POLL_MS = 250;

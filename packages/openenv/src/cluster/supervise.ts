@@ -1,10 +1,10 @@
 import { createServer } from "node:net";
 import { ConfigError } from "../errors.js";
-import { readSupervisorConfig } from "../server/config.js";
+import type { Settings } from "../server/config/settings.js";
 import { listenProblem } from "../server/lifecycle/listen-problem.js";
 import { onSignals } from "../server/lifecycle/signals.js";
 import { createLogger } from "../server/logging/logger.js";
-import type { RunningServer, ServeOptions } from "../server/types.js";
+import type { RunningServer } from "../server/types.js";
 import type { ServerAbout } from "../session/registry/cluster.js";
 import { serverUrl } from "../util/text/http-url.js";
 import { Supervisor, type WorkerProgram } from "./supervisor.js";
@@ -14,15 +14,23 @@ export interface SupervisedServer extends Omit<RunningServer, "environment" | "w
   about: ServerAbout | undefined;
 }
 
+type SupervisorSettings = Pick<
+  Settings,
+  "host" | "port" | "workers" | "workerTimeoutMs" | "graceMs" | "drainMs" | "logLevel" | "handleSignals"
+>;
+
 /**
  * Starts the workers and watches over them. They run `program`, by default that of this process.
  * @throws ConfigError when the port is taken or a worker cannot start.
  */
-export async function superviseWorkers(options: ServeOptions, program?: WorkerProgram): Promise<SupervisedServer> {
-  const { host, graceMs, drainMs, hangMs, workers, ...config } = readSupervisorConfig(options, process.env);
+export async function superviseWorkers(
+  settings: SupervisorSettings,
+  program?: WorkerProgram,
+): Promise<SupervisedServer> {
+  const { host, graceMs, drainMs, workers, workerTimeoutMs: hangMs } = settings;
   // Workers that listen on a port of their choice could not be replaced on the same one.
-  const port = await probePort(host, config.port);
-  const log = createLogger(config.logLevel);
+  const port = await probePort(host, settings.port);
+  const log = createLogger(settings.logLevel);
   const supervisor = new Supervisor({ workers, port, log, graceMs, drainMs, hangMs });
   let isStarted = false;
   const replace = (): void => {
@@ -41,7 +49,7 @@ export async function superviseWorkers(options: ServeOptions, program?: WorkerPr
     stopSignals();
   };
   // Before all workers serve: the first may have sessions while the last starts.
-  const stopSignals = options.handleSignals === true ? onSignals({ drain, close, reload: replace }, log) : () => {};
+  const stopSignals = settings.handleSignals ? onSignals({ drain, close, reload: replace }, log) : () => {};
   await supervisor.start(program).catch((error: unknown) => {
     log.close();
     stopSignals();

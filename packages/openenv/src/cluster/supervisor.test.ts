@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openTestSocket } from "../../../../test-support/sockets/socket.js";
+import { readSettings } from "../server/config/settings.js";
 import { type Log, silentLog } from "../util/log.js";
 import { superviseWorkers } from "./supervise.js";
 import { Supervisor } from "./supervisor.js";
@@ -67,6 +68,6 @@ test("one that has served is replaced after a while that grows up to half a seco
 test("nothing is left of one whose workers end at once", async () => {
   await runAsWorker("process.exit(3)");
   const before = process.listenerCount("exit");
-  await expect(superviseWorkers({ port: 0, workers: 2 })).rejects.toThrow(/exit code 3/);
+  await expect(superviseWorkers(readSettings({ port: 0, workers: 2 }, {}))).rejects.toThrow(/exit code 3/);
   expect(process.listenerCount("exit")).toBe(before);
 });

@@ -1,6 +1,7 @@
+import { webStepRequest } from "../protocol/bodies.js";
 import { parseJson } from "../protocol/codec/json.js";
 import type { ClientMessage, JsonObject, ServerMessage } from "../protocol/messages.js";
-import { BodyFields } from "../server/http/fields.js";
+import { checkBody } from "../server/http/body.js";
 import { knownSession } from "../server/http/http-session.js";
 import { sendInvalid, sendJson } from "../server/http/respond.js";
 import { type RequestContext, type Route, withBody } from "../server/http/router.js";
@@ -8,6 +9,7 @@ import { atOwner, cancelledWith, forwardToRoom, send, withEphemeralSession } fro
 import { renderMetadata } from "../server/routes/metadata.js";
 import type { Session } from "../session/session.js";
 import { isObject } from "../util/is-object.js";
+import type { Checked } from "../validation/parse-input.js";
 import { webUiOf } from "./web-ui-session.js";
 
 /** The routes of the Python package's web interface. The session of a visitor is the one that the cookie names. */
@@ -30,11 +32,11 @@ function reset(ctx: RequestContext): Promise<void> {
 
 function step(ctx: RequestContext): Promise<void> {
   return withBody(ctx, async (body = {}, text) => {
-    const fields = new BodyFields(asAction(body));
-    const { maxMessageItems } = ctx.context.runtime;
-    const action = readCall(fields.object("action"), fields, maxMessageItems);
-    if (fields.issues.length > 0) return sendInvalid(ctx, fields.issues);
-    await play(ctx, text, { type: "step", data: action });
+    const checked = checkBody(webStepRequest, asAction(body));
+    if (!checked.ok) return sendInvalid(ctx, checked.issues);
+    const call = readCall(checked.value.action, ctx.context.runtime.maxMessageItems);
+    if (!call.ok) return sendInvalid(ctx, call.issues);
+    await play(ctx, text, { type: "step", data: call.value });
   });
 }
 
@@ -73,17 +75,18 @@ function asAction(body: JsonObject): JsonObject {
 }
 
 /** A form sends the arguments of a tool as the text of a field. */
-function readCall(action: JsonObject, { issues }: BodyFields, maxItems: number): JsonObject {
+function readCall(action: JsonObject, maxItems: number): Checked<JsonObject> {
   const { type, arguments: given } = action;
-  if (type !== "call_tool" || typeof given !== "string") return action;
-  const loc = ["body", "action", "arguments"];
+  if (type !== "call_tool" || typeof given !== "string") return { ok: true, value: action };
+  const fail = (kind: string, msg: string): Checked<never> => {
+    const issue = { type: kind, loc: ["body", "action", "arguments"], msg, input: given.slice(0, 100) };
+    return { ok: false, issues: [issue] };
+  };
   try {
     const parsed: unknown = given.trim() === "" ? {} : parseJson(given, maxItems);
-    if (isObject(parsed)) return { ...action, arguments: parsed };
-    issues.push({ type: "dict_type", loc, msg: "arguments must be a JSON object", input: given.slice(0, 100) });
+    if (isObject(parsed)) return { ok: true, value: { ...action, arguments: parsed } };
+    return fail("dict_type", "arguments must be a JSON object");
   } catch (error) {
-    const msg = `arguments are not JSON: ${(error as Error).message}`;
-    issues.push({ type: "json_invalid", loc, msg, input: given.slice(0, 100) });
+    return fail("json_invalid", `arguments are not JSON: ${(error as Error).message}`);
   }
-  return action;
 }

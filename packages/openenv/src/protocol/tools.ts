@@ -33,11 +33,6 @@ export interface ToolSummary {
   input_schema: JsonObject;
 }
 
-/** A tool in `GET /schema`: with the schema of its result as `tools/list` has it, where it declares one. */
-export interface PublishedTool extends ToolSummary {
-  output_schema?: JsonObject;
-}
-
 /** A tool in the answer to `tools/list`, in the reference's spelling. */
 export interface ToolEntry {
   name: string;

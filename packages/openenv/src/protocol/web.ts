@@ -1,13 +1,13 @@
 import type { ServerCapacityStatus, SessionInfo } from "./http.js";
 import type { JsonObject, WireCode } from "./messages.js";
 
-/** The query key of `/ws` that asks for views: `?view=1`. The first answer confirms `view` among its extensions. */
+/** The query key of `/ws` that requests views: `?view=1`. The first answer confirms `view` among its extensions. */
 export const VIEW_KEY = "view";
 
 /** The most of the latest errors that `GET /web/server` lists. */
 export const MAX_REPORTED_ERRORS = 50;
 
-/** What a piece of text means. A tone never stands alone: the text says it too. */
+/** What a piece of text means. The text must also say it in words. */
 export const TONES = ["positive", "caution", "neutral", "negative"] as const;
 export type TextTone = (typeof TONES)[number];
 
@@ -15,32 +15,32 @@ export type TextTone = (typeof TONES)[number];
 export interface TextSpan {
   text: string;
   tone?: TextTone;
-  /** In letters of equal width. */
+  /** In a monospaced font. */
   mono?: boolean;
 }
 
-/** One thing to look at: marked text, or a picture as a data URL with a text in its place. */
+/** One part of a view: marked text, or an image as a data URL with its alternative text. */
 export type ViewPart = { kind: "text"; runs: TextSpan[] } | { kind: "image"; src: string; alt: string };
 
-/** A step at one click: `action` is what `step.data` of the wire would be. */
+/** A button that takes a step: `action` is `step.data` of the wire. */
 export interface ViewAction {
   label: string;
   action: JsonObject;
 }
 
-/** Beside `type` and `data` of every `observation` frame on a socket that asked for views. */
+/** Next to `type` and `data` in every `observation` frame on a socket that requested views. */
 export interface View {
-  /** What the author's `render` made; empty without one. */
+  /** The result of the author's `render`; empty without one. */
   parts: ViewPart[];
-  /** What the author's `actions` made; empty without any. */
+  /** The result of the author's `actions`; empty without one. */
   actions: ViewAction[];
-  /** `render` or `actions` failed or made what is no view: the reason. The step itself is not affected. */
+  /** Why `render` or `actions` failed or its result is not a view. The step itself is not affected. */
   problem?: string;
 }
 
-/** `GET /web/info`: what the page needs at its start. */
+/** `GET /web/info`: what the page needs when it starts. */
 export interface WebInfo {
-  /** Of this package. */
+  /** The version of this package. */
   server_version: string;
   mode: "simulation" | "production";
   /** Reset, step and state need the orchestrator's token, which a page cannot send. */
@@ -52,19 +52,19 @@ export interface WebInfo {
   author: string | null;
   documentation_url: string | null;
   readme: string | null;
-  /** The environment declares tools; `tools_only`: a step is a call of one, and nothing else. */
+  /** The environment declares tools. With `tools_only` every step is a tool call. */
   tools: boolean;
   tools_only: boolean;
-  /** The Task API has something to tell: reset takes `split` and `index`. */
+  /** The environment has tasks: reset takes `split` and `index`. */
   tasks: boolean;
   /** JSON Schema (an object) of the contract's own reset options; null without any. */
   reset_options: JsonObject | null;
   /** Whether a step before any reset is answered. */
   step_before_reset: boolean;
   capacity: ServerCapacityStatus;
-  /** Largest frame taken, bytes. */
+  /** Largest frame that is accepted, bytes. */
   max_message_bytes: number;
-  /** The server has an operator's token; without one it answers `GET /web/server` to no caller. */
+  /** The server has an operator's token; without one `GET /web/server` is closed. */
   has_operator: boolean;
   /** `owner/name` on Hugging Face Spaces, else null. */
   space_id: string | null;
@@ -72,7 +72,7 @@ export interface WebInfo {
 
 /** One session as the server view lists it. */
 export interface ServerViewSession extends SessionInfo {
-  /** How its client came in. */
+  /** How its client is connected. */
   client: "websocket" | "batch" | "http" | "mcp";
   /** Seconds the call in flight has taken so far; null when none is. */
   busy_s: number | null;
@@ -107,7 +107,7 @@ export interface ServerViewWorker {
   loop_lag_ms: number;
   /** WebSockets that are open. */
   sockets: number;
-  /** File descriptors that are open, null where that cannot be asked, and their limit. */
+  /** File descriptors that are open, null where the system does not report them, and their limit. */
   descriptors: number | null;
   max_descriptors: number | null;
 }
@@ -123,7 +123,7 @@ export interface ServerViewSilentWorker {
   silent_s: number;
 }
 
-/** Something that went wrong: an error a client was told, or a worker that was lost (`WORKER_LOST`). */
+/** An error that was sent to a client, or a worker that was lost (`WORKER_LOST`). */
 export interface ServerViewError {
   /** Unix seconds. */
   at: number;
@@ -156,7 +156,7 @@ export interface ServerView {
    * stepped. Read from buckets: off by at most a quarter.
    */
   latency_ms: { p50: number; p99: number } | null;
-  /** Errors that clients were told, by code, without those that never happened. */
+  /** Errors that were sent to clients, by code; only codes that occurred. */
   errors: Partial<Record<WireCode, number>>;
   /** The newest first, at most 50. */
   recent_errors: ServerViewError[];

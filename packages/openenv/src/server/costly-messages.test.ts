@@ -150,6 +150,6 @@ test("a million values and keys are the default, and the variable changes it", a
 
 test("a limit out of range is refused", async () => {
   await expect(start({ maxMessageItems: 10 })).rejects.toThrow(
-    new ConfigError('MAX_MESSAGE_ITEMS must be a whole number from 1000 to 536870912, not "10".'),
+    new ConfigError('MAX_MESSAGE_ITEMS must be an integer from 1000 to 536870912, not "10".'),
   );
 });

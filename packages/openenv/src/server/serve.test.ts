@@ -20,13 +20,15 @@ async function start(options: ServeOptions = {}, counter = defineCounter()): Pro
 
 describe("serve", () => {
   test.each([
-    [{ port: 70_000 }, /PORT must be a whole number from 0 to 65535, not "70000"/],
+    [{ port: 70_000 }, /PORT must be an integer from 0 to 65535, not "70000"/],
     [{ maxConcurrentEnvs: 0 }, /MAX_CONCURRENT_ENVS must be/],
     [{ sessionTimeout: -1 }, /SESSION_TIMEOUT must be/],
     [{ sessionTimeout: Number.POSITIVE_INFINITY }, /SESSION_TIMEOUT must be/],
     [{ pingIntervalMs: 0 }, /pingIntervalMs must be a number from 1/],
     [{ graceMs: Number.NaN }, /graceMs must be a number from 0/],
-    [{ host: "" }, /HOST must be a text that is not empty/],
+    [{ host: "" }, /HOST must be a string that is not empty/],
+    [{ prot: 8000 } as ServeOptions, /serve\(\) has no option "prot". Its options are host, port, /],
+    [{ deployment: "a" } as ServeOptions, /has no option "deployment"/],
     [{ operatorToken: " " }, /\(OPENENV_OPERATOR_TOKEN\) must be a string that is not empty/],
     [{ allowedOrigins: ["localhost:3000"] }, /ALLOWED_ORIGINS needs origins such as https:/],
     [{ host: "203.0.113.1" }, /HOST "203.0.113.1" is not an address of this machine/],

@@ -5,7 +5,6 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { WEB_UI_ROUTES } from "../compat/web-ui-routes.js";
 import { WebUiSockets } from "../compat/web-ui-sockets.js";
 import type { EnvironmentDefinition } from "../environment/environment.js";
-import { isEnvironmentDefinition } from "../environment/environment.js";
 import { ConfigError } from "../errors.js";
 import type { ServerView } from "../protocol/web.js";
 import { isolateEnvironment } from "../session/isolation/isolate-environment.js";
@@ -17,7 +16,7 @@ import { serverUrl } from "../util/text/http-url.js";
 import { createAuthorization } from "./access/authorization.js";
 import { createOrigins } from "./access/origins.js";
 import { readTokens } from "./access/tokens.js";
-import { type Config, readConfig } from "./config.js";
+import type { Config } from "./config/config.js";
 import type { ServerContext } from "./context.js";
 import { ignoreUpgrade, wantsWebSocket } from "./http/other-upgrade.js";
 import { createRouter } from "./http/router.js";
@@ -41,18 +40,14 @@ const SETTLE_MS = 100;
 const CLOSE_LIMIT_MS = 1_000;
 
 /**
- * Serves an environment in this process, alone or as one of a cluster. Resolves when it listens.
- * @throws ConfigError for a wrong option or variable, a taken port, or what is no environment.
+ * Serves an environment in this process, alone or as one of a cluster. Resolves when it listens. `options` are those that
+ * `config` was read from: the tokens are read from them again.
+ * @throws ConfigError for a port that is in use.
  */
 export async function serveHere(
   environment: EnvironmentDefinition,
-  options: ServeOptions = {},
-  cluster?: Cluster,
+  { config, options, cluster }: { config: Config; options: ServeOptions; cluster?: Cluster | undefined },
 ): Promise<RunningServer> {
-  if (!isEnvironmentDefinition(environment)) {
-    throw new ConfigError("serve() needs what defineEnvironment(contract, factory) returns.");
-  }
-  const config = readConfig(environment, options, process.env);
   const log = createLogger(config.logLevel);
   const giveUp = (error: unknown): never => {
     log.close();
@@ -166,10 +161,9 @@ export async function serveHere(
       log.error({ err: error }, "the tokens could not be read again: those from before stay valid");
     }
   };
-  const stopSignals =
-    options.handleSignals === true ? onSignals({ drain, close, reload: rereadTokens }, log) : () => {};
+  const stopSignals = config.handleSignals ? onSignals({ drain, close, reload: rereadTokens }, log) : () => {};
   const stopGuarding =
-    options.handleSignals === true || cluster !== undefined ? onCrash(log, () => sockets.terminate()) : () => {};
+    config.handleSignals || cluster !== undefined ? onCrash(log, () => sockets.terminate()) : () => {};
   // Each worker has its own limit, and it is the same one.
   if (cluster === undefined || cluster.number === 0) {
     context.descriptors.warn(config);

@@ -1,5 +1,6 @@
 import type { EnvironmentDefinition } from "../environment/environment.js";
 import { createToolSet, type ToolSet } from "../environment/tools/tool-set.js";
+import { MAX_MESSAGE_ITEMS } from "../protocol/codec/json.js";
 import { type Log, silentLog } from "../util/log.js";
 import { createValidator, type Validator } from "../validation/validate.js";
 import { Statistics } from "./statistics/statistics.js";
@@ -27,8 +28,6 @@ export interface Runtime {
   readonly guarded: boolean;
 }
 
-/** Default of {@link Runtime.maxMessageItems}: parsing that many takes well under a second. */
-export const MAX_MESSAGE_ITEMS = 1_000_000;
 const MAX_ANSWER_BYTES = 100 * 1024 * 1024;
 let runtimes = 0;
 

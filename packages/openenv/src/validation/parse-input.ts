@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { ObjectSchema } from "../contract/contract.js";
 import type { ValidationIssue } from "../errors.js";
-import type { RESET_KEYS } from "../protocol/codec/codec.js";
+import { resetRequest } from "../protocol/bodies.js";
 import type { JsonObject } from "../protocol/messages.js";
 import { type CoercionRules, coerce, type NonFinite } from "./coercion/coerce.js";
 import { CopyOnWrite } from "./coercion/copy-on-write.js";
@@ -38,12 +38,6 @@ const FIRST_FAULT = { abortEarly: true } as z.core.ParseContext<z.core.$ZodIssue
 
 const NO_METADATA: Readonly<JsonObject> = Object.freeze({});
 const ACTION_FIELDS = { metadata: z.record(z.string(), z.unknown()).optional() };
-const BASE_FIELDS = {
-  seed: z.int().min(0).nullish(),
-  episode_id: z.string().max(255).nullish(),
-  split: z.string().nullish(),
-  index: z.int().nullish(),
-} satisfies Record<(typeof RESET_KEYS)[number], z.ZodType>;
 
 /** Makes the check of one kind of action. */
 export function createActionCheck(schema: ObjectSchema): (value: unknown) => Checked<CheckedAction> {
@@ -62,11 +56,11 @@ export function createResetCheck(own: ObjectSchema): (data: JsonObject) => Check
   const open = own.def.catchall;
   // A strict schema would refuse what the protocol drops.
   const keepsOthers = open !== undefined && open._zod.def.type !== "never";
-  const schema = z.compile(withFields(own, BASE_FIELDS, keepsOthers ? open : undefined));
+  const schema = z.compile(withFields(own, resetRequest.shape, keepsOthers ? open : undefined));
   return (data) => {
     const checked = parseInput(schema, data);
     if (!checked.ok) return checked;
-    const { seed, episode_id, split, index, ...fields } = checked.value as z.output<z.ZodObject<typeof BASE_FIELDS>>;
+    const { seed, episode_id, split, index, ...fields } = checked.value as z.output<typeof resetRequest>;
     const dropped = keepsOthers ? [] : Object.keys(data).filter((key) => !Object.hasOwn(schema.shape, key));
     return {
       ok: true,

@@ -1,6 +1,7 @@
 import * as z from "zod";
+import type { PublishedTool } from "../../protocol/http.js";
 import type { JsonObject } from "../../protocol/messages.js";
-import type { PublishedTool, ToolEntry, ToolSummary } from "../../protocol/tools.js";
+import type { ToolEntry, ToolSummary } from "../../protocol/tools.js";
 import { normaliseFields } from "../json-schema/normalise-schema.js";
 import { toJsonSchema } from "../json-schema/to-json-schema.js";
 import type { ToolDeclaration } from "./tools.js";

@@ -6,6 +6,9 @@ export const MAX_INPUT_DEPTH = 1000;
 /** Deepest nesting that is sent; the reference serialises no deeper either. */
 export const MAX_OUTPUT_DEPTH = 255;
 
+/** Values and keys that one message may hold by default: parsing that many takes well under a second. */
+export const MAX_MESSAGE_ITEMS = 1_000_000;
+
 /** A text this short cannot nest deeper: each level takes two characters. */
 const SHORT = 2 * MAX_INPUT_DEPTH;
 

@@ -1,24 +1,16 @@
 import { readFileSync } from "node:fs";
 import { ConfigError } from "../../errors.js";
+import { TOKENS, type TokenName, type Variables } from "../config/settings.js";
 
-/** The secrets of a server: the option of each, and its variable, whose twin with `_FILE` names a file. */
-const VARIABLES = {
-  clientToken: "OPENENV_CLIENT_TOKEN",
-  operatorToken: "OPENENV_OPERATOR_TOKEN",
-  orchestratorToken: "OPENENV_ORCHESTRATOR_TOKEN",
-} as const;
-
-type Name = keyof typeof VARIABLES;
-
-export type Tokens = { readonly [K in Name]: string | undefined };
+export type Tokens = { readonly [K in TokenName]: string | undefined };
 
 /**
  * Reads the tokens: of each the option, else the variable, else the file. No message contains a token.
  * @throws ConfigError for an empty option, a variable next to its file, or a file that is empty or cannot be read.
  */
-export function readTokens(options: Partial<Tokens>, variables: Readonly<Record<string, string | undefined>>): Tokens {
-  const read = (name: Name): string | undefined => {
-    const variable = VARIABLES[name];
+export function readTokens(options: Partial<Tokens>, variables: Variables): Tokens {
+  const read = (name: TokenName): string | undefined => {
+    const { variable } = TOKENS[name];
     const option = options[name];
     if (option !== undefined) {
       if (typeof option === "string" && option.trim() !== "") return option;

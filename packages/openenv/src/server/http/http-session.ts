@@ -5,10 +5,10 @@ import { SessionRejectedError } from "../../session/session-rejected-error.js";
 import { readCookie } from "../access/read-cookie.js";
 import type { RequestContext } from "./router.js";
 
-/** The session a request names by header or cookie. */
+/** The session that a request names, by header or cookie. */
 export interface NamedSession {
   id: string;
-  /** A header is meant; a cookie may be left over. */
+  /** Named by a header. A cookie may be left from an earlier session. */
   explicit: boolean;
 }
 
@@ -21,8 +21,8 @@ export function namedSession({ request }: RequestContext): NamedSession | undefi
 }
 
 /**
- * The session that a request names. A cookie that is left over from one that has ended names none.
- * @throws Refusal (SESSION_ERROR) when the one that a header names is not there any more.
+ * The session that a request names. A cookie of a session that has ended is ignored.
+ * @throws SessionRejectedError (SESSION_ERROR) if a header names a session that has ended.
  */
 export function knownSession(ctx: RequestContext): Session | undefined {
   const named = namedSession(ctx);
@@ -30,7 +30,7 @@ export function knownSession(ctx: RequestContext): Session | undefined {
   return named && ctx.context.sessions.named.find(named.id);
 }
 
-/** @throws Refusal (SESSION_ERROR) when it is not there any more. */
+/** @throws SessionRejectedError (SESSION_ERROR) if it has ended. */
 export function findSession({ context }: RequestContext, { id }: NamedSession): Session {
   const session = context.sessions.named.find(id);
   if (session !== undefined) return session;
@@ -38,14 +38,14 @@ export function findSession({ context }: RequestContext, { id }: NamedSession): 
   throw new SessionRejectedError({ message, code: "SESSION_ERROR" });
 }
 
-/** Says with which session the answer was made: its id, or `none` for an environment of this request alone. */
+/** Names the session in the headers of the answer: its id, or `none` if the environment was for this request only. */
 export function markSession({ request, response }: RequestContext, session: Session | null): void {
   response.setHeader(SESSION_HEADER, session === null ? NO_SESSION : session.id);
   if (session === null) return;
   response.setHeader("set-cookie", sessionCookieHeader(request, session));
 }
 
-/** The value of `set-cookie` that makes a browser name the session from now on. */
+/** The value of `set-cookie` by which a browser names the session in its next requests. */
 export function sessionCookieHeader({ headers }: IncomingMessage, { id }: Session): string {
   return `${sessionCookie(headers.host)}=${id}; Path=/; HttpOnly; SameSite=Lax`;
 }

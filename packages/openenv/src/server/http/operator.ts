@@ -1,7 +1,7 @@
 import { sendFailure, sendJson } from "./respond.js";
 import type { Handler, RequestContext } from "./router.js";
 
-/** Answers holders of the operator's token only, under a name of the server; others get 401 with the setting that makes an operator. */
+/** Requires the operator's token and a host name of the server. Others get 401, which names the setting of the token. */
 export function forOperators(handler: Handler): Handler {
   return (ctx) => {
     const { request, response, context } = ctx;

@@ -2,14 +2,14 @@ import type { IncomingMessage, Server } from "node:http";
 import type { Duplex } from "node:stream";
 import { findPipeline } from "./pipeline.js";
 
-/** Whether the client wants a WebSocket. Others offer a protocol (`h2c`), and take an answer in HTTP/1.1 as well. */
+/** Whether the client asks for a WebSocket. Others offer another protocol (`h2c`) and accept an answer in HTTP/1.1. */
 export function wantsWebSocket({ headers }: IncomingMessage): boolean {
   return headers.upgrade?.toLowerCase() === "websocket";
 }
 
 /**
- * Answers a request as if it offered no other protocol. Node has taken its connection from HTTP; the only way back is
- * to put the request, without the offer, in front of what is still to be read, once the requests before it are answered.
+ * Answers a request as if it offered no other protocol. Node has detached its connection from HTTP. The only way back is
+ * to put the request, without the offer, in front of the unread data, after the requests before it were answered.
  */
 export function ignoreUpgrade(server: Server, request: IncomingMessage, { socket, head }: Taken): void {
   const { method, url, httpVersion, rawHeaders } = request;
@@ -29,7 +29,7 @@ export function ignoreUpgrade(server: Server, request: IncomingMessage, { socket
 
 export interface Taken {
   socket: Duplex;
-  /** What came after the head of the request. */
+  /** The bytes after the head of the request. */
   head: Buffer;
 }
 

@@ -4,9 +4,9 @@ import type { Duplex } from "node:stream";
 import type { Backlog, Holder } from "../limits/backlog.js";
 import { LARGE_MESSAGE, type Runnable, type RunQueue } from "../limits/run-queue.js";
 
-/** Requests of one connection that may wait for the answers before theirs; with more, the connection is not read. */
+/** Requests of one connection that may wait for earlier answers. With more, the connection is paused. */
 const MAX_WAITING = 16;
-/** About what a request without a body holds while it waits. */
+/** Approximate memory of a waiting request without a body. */
 const REQUEST_BYTES = 4 * 1024;
 
 const pipelines = new WeakMap<Duplex, Pipeline>();
@@ -16,19 +16,19 @@ export function findPipeline(socket: Duplex): Pipeline | undefined {
 }
 
 /**
- * The requests of one connection, which Node reads and parses ahead without a limit. What was read at once before the
- * pause waits as well: at most 64 kB of requests. Each is charged to the backlog; when that is full, none may wait.
+ * The requests of one connection, which Node reads and parses ahead without a limit. Requests that were read before the
+ * pause wait as well, at most 64 kB. Each is charged to the backlog; while that is full, no request may wait.
  */
 export class Pipeline implements Holder {
   readonly #socket: Socket;
   readonly #backlog: Backlog;
   #last: ServerResponse | undefined;
   #waiting = 0;
-  /** Bytes of the answer that is on its way out. */
+  /** Bytes of the answer that the peer has not taken. */
   #untaken = 0;
   #isPaused = false;
   #isCharged = false;
-  /** Nothing is read until all requests are answered. */
+  /** Do not read until all requests are answered. */
   #isHeld = false;
 
   static of(socket: Socket, backlog: Backlog): Pipeline {
@@ -46,8 +46,8 @@ export class Pipeline implements Holder {
   }
 
   /**
-   * Calls `begin` as soon as all requests before this one are answered, with whether it had to wait for them; never when the
-   * connection ends before.
+   * Calls `begin` as soon as all earlier requests are answered, with whether it had to wait for them. Never calls it if the
+   * connection ends first.
    */
   enter(response: ServerResponse, begin: (isPipelined: boolean) => void): void {
     this.#last = response;
@@ -65,7 +65,7 @@ export class Pipeline implements Holder {
     });
   }
 
-  /** Charges what the peer has not taken of an answer, until it has. */
+  /** Charges the part of an answer that the peer has not taken, until the peer takes it. */
   answered(response: ServerResponse): void {
     const bytes = response.writableLength;
     if (bytes === 0 || this.#socket.destroyed) return;
@@ -90,14 +90,14 @@ export class Pipeline implements Holder {
   }
 
   /**
-   * For a connection that Node has taken from HTTP while answers were under way: does not read it until they are out,
-   * then calls `next`, which gives it back.
+   * For a connection that Node has detached from HTTP while answers were pending: stops reading until they are sent, then
+   * calls `next`, which returns the connection to HTTP.
    */
   takeBack(next: () => void): void {
     const socket = this.#socket;
     const continueReading = (): void => {
       if (socket.destroyed || !socket.writable) return;
-      // Left from the HTTP connection that ended, as is its timeout: the new one adds its own.
+      // Listeners and timeout of the detached HTTP connection; the new one adds its own.
       socket.removeAllListeners("resume").removeAllListeners("pause").setTimeout(0);
       this.#isHeld = false;
       next();
@@ -106,7 +106,7 @@ export class Pipeline implements Holder {
     if (this.#last === undefined || this.#last.closed) return continueReading();
     this.#watch();
     this.#isHeld = true;
-    // An error of the connection is dealt with when it closes; without a listener it would end the process.
+    // An error is handled when the connection closes. Without a listener it would end the process.
     socket.removeListener("error", ignore).on("error", ignore);
     this.#pauseIfFull();
     this.#last.once("close", continueReading);
@@ -133,7 +133,7 @@ export class Pipeline implements Holder {
   }
 
   #watch(): void {
-    // After the listeners of Node, which adds new ones when it is given the connection back.
+    // Must run after the listeners of Node, which adds new ones when the connection is returned to HTTP.
     this.#socket.removeListener("resume", this.#pauseIfFull).on("resume", this.#pauseIfFull);
     if (this.#isCharged) return;
     this.#isCharged = true;
@@ -151,33 +151,33 @@ export class Pipeline implements Holder {
 
 function ignore(): void {}
 
-/** What it looks at of an ctx. */
+/** The part of a request that {@link takeTurn} reads. */
 interface Waiting {
   response: ServerResponse;
   context: { runQueue: RunQueue };
 }
 
-/** It rejects and does not throw: nobody above a turn would catch that. */
+/** Must reject instead of throwing: no caller of a turn would catch an exception. */
 type Work = () => Promise<void>;
 
 /**
- * Does the work of a request whose body has been read: at once when that is small and its client waits for each answer,
- * which costs no look at the clock; else when it is its turn.
+ * Does the work of a request whose body has been read. A small body of a client that waits for each answer is handled at
+ * once, without reading the clock; others wait for their turn.
  */
 export function inTurn(ctx: Waiting & { bodyBytes: number; isPipelined: boolean }, work: Work): Promise<void> {
   return ctx.bodyBytes < LARGE_MESSAGE && !ctx.isPipelined ? work() : takeTurn(ctx, work);
 }
 
-/** Begins at once when time is left in this turn of the event loop, else when the run queue comes to it. */
+/** Begins at once if this turn of the event loop has time left, else when the run queue reaches it. */
 export function takeTurn({ response, context: { runQueue } }: Waiting, work: Work): Promise<void> {
   if (!runQueue.isSpent()) return work();
   return new Promise((resolve) => {
-    // Nobody waits for the answer once the connection has closed.
+    // An answer to a closed connection is not needed.
     runQueue.add(new RequestTurn(() => resolve(response.closed ? undefined : work())));
   });
 }
 
-/** A connection has one at most: the requests after it wait for its answer. */
+/** A connection has at most one: later requests wait for its answer. */
 class RequestTurn implements Runnable {
   scheduled = false;
   readonly endsTurn = true;

@@ -5,10 +5,10 @@ import { invalidMessage, serializeReply } from "../../session/messages/message-c
 import type { Session } from "../../session/session.js";
 import type { ServerContext } from "../context.js";
 
-/** Node sends an answer of this size together with its headers, bytes. */
+/** Bytes. Node sends an answer of this size together with its headers. */
 const SMALL = 4 * 1024;
 
-/** @throws SerializationError when the body cannot be written; nothing has been sent then. */
+/** @throws SerializationError when the body has no JSON form or is too large; nothing has been sent then. */
 export function sendJson(
   response: ServerResponse,
   status: number,
@@ -23,7 +23,7 @@ export function sendText(
   status: number,
   { type, text }: { type: string; text: string },
 ): void {
-  // A large one that waits as a string is held twice: the system call has its own copy.
+  // A large string that waits for the peer is held twice, because the system call has its own copy.
   const content = text.length < SMALL ? text : Buffer.from(text);
   response.writeHead(status, {
     "content-type": type,
@@ -33,13 +33,13 @@ export function sendText(
   response.end(content);
 }
 
-/** The reference's body for what has no more to say than its status. */
+/** The Python package's body of 404 and 405. */
 export function sendStatus(response: ServerResponse, status: 404 | 405, allow?: string): void {
   if (allow !== undefined) response.setHeader("allow", allow);
   sendJson(response, status, { detail: status === 404 ? "Not Found" : "Method Not Allowed" });
 }
 
-/** The answer, and where it is counted. */
+/** The response, and the statistics that count it. */
 export interface Answering {
   response: ServerResponse;
   context: Pick<ServerContext, "runtime">;
@@ -51,7 +51,7 @@ export function sendInvalid({ response, context }: Answering, detail: Validation
   sendJson(response, 422, { detail });
 }
 
-/** What a code of the wire is in HTTP. */
+/** HTTP status of each error code of the wire. */
 export const STATUS: Readonly<Record<WireCode, number>> = {
   INVALID_JSON: 422,
   UNKNOWN_TYPE: 422,
@@ -66,7 +66,7 @@ export const STATUS: Readonly<Record<WireCode, number>> = {
   FORBIDDEN: 403,
 };
 
-/** A failure with its code and message, where the reference answers a bare text. */
+/** Answers a failure with its code and message; the Python package answers plain text. */
 export function sendFailure({ response, context }: Answering, data: ErrorData, session?: Session): void {
   const { message, ...rest } = data;
   context.runtime.statistics.countError(data, session);

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type * as z from "zod";
 import { NO_SESSION, SESSION_HEADER } from "../../protocol/http.js";
 import { SerializationError, serializationFailure } from "../../session/messages/message-codec.js";
 import { SessionRejectedError } from "../../session/session-rejected-error.js";
@@ -6,51 +7,51 @@ import { CLIENTS_ONLY } from "../access/authorization.js";
 import type { ServerContext } from "../context.js";
 import { readArrival } from "../limits/loop-clock.js";
 import { sendTokenPage } from "../routes/web/token-page.js";
-import { BodiesTooLargeError, BodyTooLargeError, parseBody, readBody } from "./body.js";
+import { BodiesTooLargeError, BodyTooLargeError, checkBody, parseBody, readBody } from "./body.js";
 import { findPipeline, inTurn, Pipeline, takeTurn } from "./pipeline.js";
 import { sendFailure, sendInvalid, sendJson, sendStatus } from "./respond.js";
 
-/** How long a refused body may go on. */
+/** How long the rest of a rejected body is read. */
 const DROP_REST_MS = 2_000;
 
-/** Answered without a client's token: probes carry none, and the page must be there to be given one. */
+/** Answered without a client's token: probes send none, and the page must load before the user can enter one. */
 const OPEN_PATHS = /^\/(health|livez|readyz|web\/?|web\/.+\.\w+|docs\/token\.js)?$/;
-/** Pages ask these with the token that they were given, and get the cookie for what a browser opens by its address. */
+/** A page requests these with its token and gets a cookie, because a browser that opens an address sends no token. */
 const COOKIE_PATHS = /^\/(web\/info|openapi\.json)$/;
 
-/** Answered until the process ends. */
+/** Answered until the process exits. */
 const PROBES = /^\/(health|livez|readyz)$/;
 
-/** What a page of an allowed origin may send. */
+/** Headers that a page of an allowed origin may send. */
 const ALLOWED_HEADERS =
   "content-type, authorization, openenv-session, mcp-session-id, mcp-protocol-version, mcp-method, mcp-name, last-event-id";
 
-/** One request with what its handler needs. */
+/** One request, its response and the server. */
 export interface RequestContext {
   request: IncomingMessage;
   response: ServerResponse;
   context: ServerContext;
-  /** Without the query, and with nothing percent-encoded. */
+  /** Decoded, without the query. */
   path: string;
-  /** Another server of the cluster sent it here. */
+  /** Forwarded by another worker of the cluster. */
   forwarded: boolean;
   /** By the clock of `performance.now()`. */
   arrivedAt: number;
-  /** What its body holds of `context.bodies`, until the request has been handled. */
+  /** Bytes of `context.bodies` that its body takes until the request has been handled. */
   bodyBytes: number;
-  /** Its client did not wait for the answer before. */
+  /** Its client did not wait for the previous answer. */
   isPipelined: boolean;
 }
 
 export type Handler = (ctx: RequestContext) => void | Promise<void>;
 
-/** Methods of one path. */
+/** The handlers of one path, by method. */
 export type Route = { GET?: Handler; POST?: Handler; DELETE?: Handler };
 
-/** Finds the route of a path; undefined for none. */
+/** Finds the route of a path. */
 export type Lookup = (path: string) => Route | undefined;
 
-/** Answers every request: 404, 405, redirects of a trailing slash, origins, failures and the handlers of `lookup`. */
+/** Handles every request: checks origin and token, redirects a trailing slash, calls the handler that `lookup` finds. */
 export function createRouter(context: ServerContext, lookup: Lookup) {
   return (request: IncomingMessage, response: ServerResponse, forwarded = false): void => {
     const ctx = {
@@ -65,7 +66,7 @@ export function createRouter(context: ServerContext, lookup: Lookup) {
     };
     Pipeline.of(request.socket, context.backlog).enter(response, (isPipelined) => {
       ctx.isPipelined = isPipelined;
-      // One with a body takes its turn when that has been read.
+      // A request with a body waits for its turn after the body has been read.
       if (isPipelined && !hasBody(request)) void takeTurn(ctx, () => handle(ctx, lookup));
       else void handle(ctx, lookup);
     });
@@ -111,7 +112,7 @@ async function answer(ctx: RequestContext, lookup: Lookup): Promise<void> {
   if (cookie !== undefined) response.setHeader("set-cookie", cookie);
   const handler = route[method as keyof Route];
   if (handler === undefined) return sendStatus(response, 405, allowed);
-  // A balancer keeps no connection to a server that is about to end.
+  // A balancer must not keep a connection to a server that is about to exit.
   if (context.draining) response.setHeader("connection", "close");
   if (context.closing && !PROBES.test(path)) {
     return sendJson(response, 503, { detail: "the server is shutting down" });
@@ -125,7 +126,7 @@ function rejectUnauthorized(ctx: RequestContext): void {
   sendFailure(ctx, { code: "UNAUTHORIZED", message: CLIENTS_ONLY });
 }
 
-/** True when a preflight was answered. */
+/** Sets the headers for a page of an allowed origin; true if the request was a preflight, which is answered here. */
 function allowCrossOrigin({ request, response, context }: RequestContext, allowed: string): boolean {
   const origin = context.origins.corsOrigin(request.headers);
   if (origin === undefined) return false;
@@ -144,7 +145,7 @@ interface Target {
   query: string;
 }
 
-/** A client that takes the server for a proxy names it in the target: `GET http://host/path`. */
+/** A client that uses the server as a proxy sends an absolute target: `GET http://host/path`. */
 function splitTarget({ url = "/" }: IncomingMessage): Target {
   const target = url.startsWith("/") ? url : url.replace(/^https?:\/\/[^/?]*/i, "");
   const mark = target.indexOf("?");
@@ -160,7 +161,7 @@ function decodePath(path: string): string {
   }
 }
 
-/** Where a path that ends with slashes leads when there is a route without them. */
+/** The path without its trailing slashes, if it has some and a route without them exists. */
 function withoutSlash({ request }: RequestContext, lookup: Lookup): string | undefined {
   const { path, query } = splitTarget(request);
   let end = path.length;
@@ -170,7 +171,7 @@ function withoutSlash({ request }: RequestContext, lookup: Lookup): string | und
   return isElsewhere || lookup(decodePath(bare)) === undefined ? undefined : bare + query;
 }
 
-/** What a request is answered that its handler gave up. */
+/** Answers a request whose handler threw. */
 function fail(ctx: RequestContext, error: unknown): void {
   const { request, response, context } = ctx;
   if (response.headersSent || response.destroyed) {
@@ -189,11 +190,11 @@ function fail(ctx: RequestContext, error: unknown): void {
     if (error instanceof BodyTooLargeError) return sendJson(response, 413, { detail: error.message });
     return sendFailure(ctx, { code: "CAPACITY_REACHED", message: error.message });
   }
-  context.runtime.log.error({ err: error }, "a request failed inside the server");
+  context.runtime.log.error({ err: error }, "internal error while handling a request");
   sendFailure(ctx, { code: "EXECUTION_ERROR", message: "Internal Server Error" });
 }
 
-/** A connection that is cut while its client still writes loses the answer: what is left is read for a while. */
+/** A connection that is closed while its client still writes loses the answer, so the rest is read for a while. */
 function dropRest(request: IncomingMessage): void {
   const { socket } = request;
   const timer = setTimeout(() => socket.destroy(), DROP_REST_MS);
@@ -203,7 +204,8 @@ function dropRest(request: IncomingMessage): void {
 }
 
 /**
- * Reads the JSON body and hands it on, with its text; an empty one is undefined. What is no JSON object is answered here.
+ * Reads the JSON body and passes it to `handle` with its text; an empty body is undefined. Answers 422 to a body that is
+ * not a JSON object.
  * @throws BodyTooLargeError, BodiesTooLargeError
  */
 export async function withBody(
@@ -216,5 +218,18 @@ export async function withBody(
     const body = parseBody(ctx.request, text, ctx.context.runtime.maxMessageItems);
     if (body.ok) await handle(body.value, text);
     else sendInvalid(ctx, body.issues);
+  });
+}
+
+/** As {@link withBody}, for a body that must fit `schema`; others are answered 422. */
+export function withCheckedBody<S extends z.ZodObject>(
+  ctx: RequestContext,
+  schema: S,
+  handle: (body: z.output<S>) => Promise<void>,
+): Promise<void> {
+  return withBody(ctx, async (body) => {
+    const checked = checkBody(schema, body);
+    if (checked.ok) await handle(checked.value);
+    else sendInvalid(ctx, checked.issues);
   });
 }

@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import type { Runtime } from "../../session/runtime.js";
 import { descriptorLimit } from "../../util/descriptor-limit.js";
-import type { Config } from "../config.js";
+import type { Config } from "../config/config.js";
 
 /** Descriptors that sessions leave to requests, and those that every connection leaves to the process itself. */
 const FOR_REQUESTS = 24;

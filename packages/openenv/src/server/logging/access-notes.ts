@@ -1,6 +1,6 @@
 import type { Log } from "../../util/log.js";
 import { isLoopback } from "../access/origins.js";
-import type { Config } from "../config.js";
+import type { Config } from "../config/config.js";
 
 type Access = Pick<Config, "host" | "mode" | "clientToken" | "operatorToken" | "orchestratorToken">;
 

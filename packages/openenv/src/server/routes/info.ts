@@ -7,7 +7,7 @@ import { sendJson, sendText } from "../http/respond.js";
 import type { RequestContext, Route } from "../http/router.js";
 import { renderMetadata } from "./metadata.js";
 
-/** What a server tells about itself. */
+/** Routes that describe the server. */
 export const INFO_ROUTES: Record<string, Route> = {
   "/health": { GET: health },
   "/metadata": { GET: metadata },
@@ -22,10 +22,10 @@ function health({ request, response, context }: RequestContext): void {
   sendJson(response, status, body);
 }
 
-/** A balancer that asks by the name of its deployment must not take the server of another one for its own. */
+/** A balancer that names its deployment must not accept a server of another deployment. */
 function isMisdirected({ headers }: IncomingMessage, { deployment }: ServerContext): boolean {
-  const asked = headers["openenv-deployment"];
-  return asked !== undefined && asked !== deployment;
+  const named = headers["openenv-deployment"];
+  return named !== undefined && named !== deployment;
 }
 
 async function metadata({ response, context }: RequestContext): Promise<void> {

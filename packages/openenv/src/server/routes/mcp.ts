@@ -13,8 +13,8 @@ import type { RequestContext, Route } from "../http/router.js";
 import { forwardToRoom } from "./control.js";
 
 /**
- * Two kinds of client at one address, told apart by what a client of real MCP has to send: it accepts event streams, or
- * names its session or its revision of the protocol. All others are answered as the reference does.
+ * Two kinds of client use one address. An MCP client accepts event streams, or names its session or its revision of the
+ * protocol. All others are answered as the Python package answers them.
  */
 export const MCP_ROUTES: Record<string, Route> = { "/mcp": { POST: post, GET: listen, DELETE: end } };
 
@@ -39,21 +39,21 @@ async function answerPlainly(ctx: RequestContext, body: string): Promise<void> {
   if (forwardToOwner(ctx, sessionOf(value), body)) return;
   if (createsSession(value) && forwardToRoom(ctx, body)) return;
   const orchestrator = context.authorization.isOrchestrator(request.headers);
-  const whenGone = (giveUp: () => void): void => void response.once("close", giveUp);
-  const answer = await answerRpc(value, { runtime, sessions, orchestrator, onDisconnect: whenGone });
+  const onDisconnect = (cancel: () => void): void => void response.once("close", cancel);
+  const answer = await answerRpc(value, { runtime, sessions, orchestrator, onDisconnect });
   // For balancers, which read headers.
   const created = createsSession(value) && "result" in answer ? sessionOf({ params: answer.result }) : "";
   if (created !== "") response.setHeader(SESSION_HEADER, created);
   sendRpc(ctx, answer);
 }
 
-/** Status 200 always, and the content type of the request is not looked at. */
+/** The status is always 200, and the content type of the request is ignored. */
 function sendRpc({ response, context }: RequestContext, answer: RpcResponse): void {
   const text = renderRpc(answer, context.runtime.maxAnswerBytes);
   sendText(response, 200, { type: "application/json", text });
 }
 
-/** The stream of what a session has to tell. */
+/** The event stream of a session. */
 async function listen(ctx: RequestContext): Promise<void> {
   if (!acceptsEvents(ctx.request.headers)) return sendStatus(ctx.response, 405, "POST");
   await handleInSession(ctx);
@@ -77,7 +77,7 @@ function acceptsEvents({ accept = "" }: IncomingHttpHeaders): boolean {
   return accept.includes("text/event-stream");
 }
 
-/** The SDK comes with the first client that needs it. A failure is not kept: the next one tries again. */
+/** The first MCP client loads the SDK. If that fails, the next client tries again. */
 function endpointOf(context: ServerContext): Promise<McpEndpoint> {
   context.mcp ??= import("../mcp/streamable-http-handler.js")
     .then(({ StreamableHttpHandler }) => new StreamableHttpHandler(context))
@@ -96,7 +96,7 @@ function pick({
   return { request, response, forwarded };
 }
 
-/** True when another server of the cluster has the session and answers. */
+/** True if another worker of the cluster has the session and answers. */
 function forwardToOwner(
   { request, response, context }: RequestContext,
   session: string,
@@ -108,13 +108,13 @@ function forwardToOwner(
   return true;
 }
 
-/** The session that a client of real MCP names, in MCP's way or in ours; empty for none. */
+/** The session that an MCP client names, by the header of MCP or by ours; empty for none. */
 function mcpSession(ctx: RequestContext): string {
   const id = ctx.request.headers["mcp-session-id"];
   return typeof id === "string" ? id : (namedSession(ctx)?.id ?? "");
 }
 
-/** A plain request for a new session, which any server of the cluster can open. */
+/** A plain request for a new session, which any worker of the cluster can open. */
 function createsSession(value: unknown): boolean {
   return isObject(value) && value["method"] === "openenv/session/create";
 }

@@ -2,18 +2,18 @@ import type { LivenessBody, NotReadyReason, ReadinessBody } from "../../protocol
 import { sendJson } from "../http/respond.js";
 import type { RequestContext, Route } from "../http/router.js";
 
-/** What an orchestrator asks: whether to restart the server, and whether to send it new sessions. */
+/** Probes of an orchestrator: whether to restart the server, and whether to send it new sessions. */
 export const PROBE_ROUTES: Record<string, Route> = {
   "/livez": { GET: live },
   "/readyz": { GET: ready },
 };
 
-/** Every process that serves answers this in its event loop: when none does, no session of the server is served. */
+/** Every worker answers this in its event loop. If none does, the server serves no session. */
 function live({ response }: RequestContext): void {
   sendJson(response, 200, { status: "alive" } satisfies LivenessBody);
 }
 
-/** `?exclude=full` leaves a reason out: a full server that loses its address also loses the HTTP sessions it has. */
+/** `?exclude=full` ignores that reason: a full server that is taken out of rotation loses its HTTP sessions. */
 function ready({ request, response, context }: RequestContext): void {
   const excluded = new URL(request.url ?? "/", "http://localhost").searchParams.getAll("exclude");
   const { draining, sessions } = context;

@@ -1,4 +1,4 @@
-import type { Config } from "../config.js";
+import type { Config } from "../config/config.js";
 import type { Lookup, Route } from "../http/router.js";
 import { CONTROL_ROUTES } from "./control.js";
 import { DOCS_ROUTES } from "./docs.js";

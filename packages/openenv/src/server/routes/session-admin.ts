@@ -1,9 +1,9 @@
-import type { PausedBody, SessionsBody } from "../../protocol/http.js";
+import type { PausedBody, SessionEndedBody, SessionsBody } from "../../protocol/http.js";
 import { forOperators } from "../http/operator.js";
 import { sendFailure, sendJson } from "../http/respond.js";
 import type { Handler, RequestContext, Route } from "../http/router.js";
 
-/** What operators see of the sessions and do to them. */
+/** Routes by which operators list, end and pause sessions. */
 export const SESSION_ROUTES: Record<string, Route> = {
   "/sessions": { GET: forOperators(list) },
   "/sessions/pause": { POST: forOperators(pause(true)) },
@@ -19,7 +19,7 @@ async function list({ response, context }: RequestContext): Promise<void> {
   sendJson(response, 200, body);
 }
 
-/** Ends any session, whatever its client and its state. */
+/** Ends any session, regardless of its client and its state. */
 function end(ctx: RequestContext): void {
   const { request, response, context, path } = ctx;
   const id = path.slice("/sessions/".length);
@@ -30,10 +30,10 @@ function end(ctx: RequestContext): void {
     return sendFailure(ctx, { code: "SESSION_ERROR", message: `No session "${id.slice(0, 100)}" is open here.` });
   }
   context.sessions.end(session, "ended by an operator");
-  sendJson(response, 200, { session_id: id, closed: true });
+  sendJson(response, 200, { session_id: id, closed: true } satisfies SessionEndedBody);
 }
 
-/** In all workers: one address has one health. */
+/** Applies to all workers, because one address has one health. */
 function pause(paused: boolean): Handler {
   return async ({ response, context }) => {
     if (context.cluster === undefined) context.sessions.pause(paused);

@@ -1,9 +1,9 @@
 import type { TaskProvider } from "../../environment/tasks/tasks.js";
+import { listTasksRequest, numTasksRequest, taskRangeRequest, taskRequest } from "../../protocol/bodies.js";
 import { askTasks } from "../../session/calls/ask-tasks.js";
 import { clip } from "../../util/text/clip.js";
-import { BodyFields } from "../http/fields.js";
-import { sendFailure, sendInvalid, sendJson } from "../http/respond.js";
-import { type RequestContext, type Route, withBody } from "../http/router.js";
+import { sendFailure, sendJson } from "../http/respond.js";
+import { type RequestContext, type Route, withCheckedBody } from "../http/router.js";
 
 /** `GET /list_environments`. */
 export const LIST_ROUTES: Record<string, Route> = {
@@ -12,7 +12,7 @@ export const LIST_ROUTES: Record<string, Route> = {
   },
 };
 
-/** The Task API below `/{environment}/`; the name is compared without case. */
+/** The Task API below `/{environment}/`. The name is compared without regard to case. */
 export const TASK_ROUTES: Record<string, Route> = {
   splits: { GET: splits },
   tasks: { POST: tasks },
@@ -26,53 +26,28 @@ async function splits(ctx: RequestContext): Promise<void> {
 }
 
 function tasks(ctx: RequestContext): Promise<void> {
-  return withFields(ctx, ["split"], (fields) => {
-    const split = fields.string("split");
-    const { name } = ctx.context.runtime.definition.contract;
-    return () => answer(ctx, "list", [split], (list) => ({ tasks: list, env_name: name }));
-  });
+  const { name } = ctx.context.runtime.definition.contract;
+  return withCheckedBody(ctx, listTasksRequest, ({ split }) =>
+    answer(ctx, "list", [split], (tasks) => ({ tasks, env_name: name })),
+  );
 }
 
 function numTasks(ctx: RequestContext): Promise<void> {
-  return withFields(ctx, ["split"], (fields) => {
-    const split = fields.string("split");
-    return () => answer(ctx, "count", [split], (count) => ({ num_tasks: count }));
-  });
+  return withCheckedBody(ctx, numTasksRequest, ({ split }) =>
+    answer(ctx, "count", [split], (num_tasks) => ({ num_tasks })),
+  );
 }
 
 function task(ctx: RequestContext): Promise<void> {
-  return withFields(ctx, ["split", "index"], (fields) => {
-    const split = fields.string("split");
-    const index = fields.integer("index");
-    return () => answer(ctx, "get", [split, index], (found) => ({ task: found }));
-  });
+  return withCheckedBody(ctx, taskRequest, ({ split, index }) =>
+    answer(ctx, "get", [split, index], (task) => ({ task })),
+  );
 }
 
 function taskRange(ctx: RequestContext): Promise<void> {
-  return withFields(ctx, ["split", "start", "stop"], (fields) => {
-    const split = fields.string("split");
-    const start = fields.optionalInteger("start");
-    const stop = fields.optionalInteger("stop");
-    return () => answer(ctx, "range", [split, start, stop], (list) => ({ tasks: list }));
-  });
-}
-
-/** Reads the body's members, refuses what is wrong with them, then goes on. */
-function withFields(
-  ctx: RequestContext,
-  known: string[],
-  read: (fields: BodyFields) => () => Promise<void>,
-): Promise<void> {
-  return withBody(ctx, async (body) => {
-    if (body === undefined) {
-      return sendInvalid(ctx, [{ type: "missing", loc: ["body"], msg: "Field required", input: null }]);
-    }
-    const fields = new BodyFields(body);
-    const proceed = read(fields);
-    fields.only(...known);
-    if (fields.issues.length > 0) return sendInvalid(ctx, fields.issues);
-    await proceed();
-  });
+  return withCheckedBody(ctx, taskRangeRequest, ({ split, start, stop }) =>
+    answer(ctx, "range", [split, start ?? undefined, stop ?? undefined], (tasks) => ({ tasks })),
+  );
 }
 
 async function answer<K extends keyof TaskProvider>(

@@ -69,7 +69,7 @@ test.each([
   [{ isolation: "thread" }, /needs the option `module`/],
   [{ stepTimeout: 1 }, /set ISOLATION to thread or process/],
   [{ isolation: "vm" as "thread" }, /ISOLATION must be one of none, thread, process/],
-  [{ isolation: "thread", module: "/m.mjs", isolatePoolSize: 0 }, /ISOLATE_POOL_SIZE must be a whole number from 1/],
+  [{ isolation: "thread", module: "/m.mjs", isolatePoolSize: 0 }, /ISOLATE_POOL_SIZE must be an integer from 1/],
   [{ isolation: "thread", module: "/m.mjs", stepTimeout: 0 }, /STEP_TIMEOUT must be a number/],
 ] satisfies [ServeOptions, RegExp][])("options %o are refused", async (options, message) => {
   await using isolated = await startIsolated();

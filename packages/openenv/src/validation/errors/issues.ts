@@ -45,8 +45,9 @@ interface Target {
 
 function collect({ schema, value, issues, rules }: FailedParse, target: Target): void {
   const unions = new Set<string>();
-  for (const issue of issues) {
+  for (const [index, issue] of issues.entries()) {
     if (target.found.length >= MAX_ISSUES) return;
+    if (isAboutWrongType(issue, issues[index - 1])) continue;
     const at = locate(schema, value, issue.path);
     at.loc = [...target.prefix, ...at.loc];
     if (at.union && isChoice(issue, at)) {
@@ -64,6 +65,12 @@ function collect({ schema, value, issues, rules }: FailedParse, target: Target):
       target.found.push(...describe(issue, at));
     }
   }
+}
+
+/** zod holds everything that has a `length` against the limits of a string, also an object in its place. */
+function isAboutWrongType(issue: z.core.$ZodIssue, before: z.core.$ZodIssue | undefined): boolean {
+  if (before?.code !== "invalid_type" || before.path.length !== issue.path.length) return false;
+  return before.path.every((key, i) => key === issue.path[i]);
 }
 
 function isChoice(issue: z.core.$ZodIssue, at: LocatedIssue): boolean {

@@ -34,6 +34,7 @@ export function pydanticError(issue: z.core.$ZodIssue, at: LocatedIssue): Pydant
 /** Issues of an author's refinement, or of a field helper, which names its type itself. */
 function ownKind(issue: z.core.$ZodIssueCustom): PydanticError {
   const type = issue.params?.["type"];
+  if (type === "dict_type") return { type, msg: "Must be an object" };
   if (typeof type === "string") return { type, msg: issue.message, ctx: { error: issue.message } };
   return { type: "value_error", msg: issue.message, ctx: { error: issue.message } };
 }

@@ -1,12 +1,13 @@
+import * as z from "zod";
+import * as bodies from "../../../protocol/bodies.js";
 import type { SchemaBody } from "../../../protocol/http.js";
+import type { JsonObject } from "../../../protocol/messages.js";
 import type { Mode } from "../../../session/runtime.js";
 
 /** The version of the HTTP API, which is not the package's. */
 const API_VERSION = "1.0.0";
 
-type Schema = Record<string, unknown>;
-
-export interface ApiParts {
+interface ApiParts {
   mode: Mode;
   name: string;
   schemas: SchemaBody;
@@ -17,7 +18,7 @@ export interface ApiParts {
 /** The OpenAPI 3.1 description of `GET /openapi.json`; in production without the simulation routes. */
 export function renderOpenApi({ mode, name, schemas, web }: ApiParts): object {
   const simulation = mode === "simulation";
-  const anyObject = { type: "object" };
+  const state = { $ref: pathOf(String(schemas.state["title"])) };
   return {
     openapi: "3.1.0",
     info: {
@@ -26,246 +27,195 @@ export function renderOpenApi({ mode, name, schemas, web }: ApiParts): object {
       description: `The environment \`${name}\`. Training talks to the WebSocket \`/ws\`; these routes are for everything else.`,
     },
     paths: {
-      ...(simulation ? controlPaths(String(schemas.state["title"])) : {}),
-      "/metadata": { get: operation("Info", "Who this environment is", ref("EnvironmentMetadata")) },
-      "/health": { get: operation("Info", "Whether the server takes requests", ref("HealthResponse")) },
-      ...probePaths(),
-      "/schema": { get: operation("Info", "JSON Schemas of action, observation and state", ref("SchemaResponse")) },
-      ...taskPaths(),
-      ...operatorPaths(),
-      "/mcp": {
-        post: posting("MCP", "JSON-RPC: tools and sessions; MCP for clients of it", {
-          body: anyObject,
-          answer: anyObject,
-        }),
-      },
-      ...(web && simulation ? webPaths(String(schemas.state["title"])) : {}),
+      ...(simulation ? controlPaths(state) : {}),
+      ...PATHS,
+      ...(web && simulation ? webPaths(state) : {}),
     },
-    components: { schemas: { ...commonSchemas(), ...(simulation ? controlSchemas(schemas) : {}) } },
-  };
-}
-
-function ref(name: string): Schema {
-  return { $ref: `#/components/schemas/${name}` };
-}
-
-function json(schema: Schema): Schema {
-  return { "application/json": { schema } };
-}
-
-function operation(tag: string, summary: string, answer: Schema): Schema {
-  return { tags: [tag], summary, responses: { 200: { description: "OK", content: json(answer) } } };
-}
-
-interface Posting {
-  body: Schema;
-  answer: Schema;
-  /** Without a body the request means the same as with an empty object. */
-  bodyOptional?: boolean;
-}
-
-function posting(tag: string, summary: string, { body, answer, bodyOptional = false }: Posting): Schema {
-  return {
-    tags: [tag],
-    summary,
-    requestBody: { required: !bodyOptional, content: json(body) },
-    responses: {
-      200: { description: "OK", content: json(answer) },
-      422: { description: "Validation Error", content: json(ref("HTTPValidationError")) },
+    components: {
+      schemas: { ...renderComponents(COMPONENTS), ...(simulation ? controlComponents(schemas) : {}) },
     },
   };
 }
 
-const SESSION_PARAMETER = {
-  name: "openenv-session",
-  in: "header",
-  required: false,
-  schema: { type: "string" },
-  description: "The session that /reset answered; without it the request has an environment of its own.",
+/** Bodies that are components, named as in the Python package. The others are written out where they are used. */
+const COMPONENTS = {
+  EnvironmentMetadata: bodies.metadataBody,
+  HealthStatus: bodies.healthStatus,
+  HealthResponse: bodies.healthBody,
+  SchemaResponse: bodies.schemaBody,
+  ListTasksRequest: bodies.listTasksRequest,
+  NumTasksRequest: bodies.numTasksRequest,
+  GetTaskRequest: bodies.taskRequest,
+  GetTaskRangeRequest: bodies.taskRangeRequest,
+  ValidationError: bodies.validationError,
+  HTTPValidationError: bodies.validationErrorBody,
 };
+const CONTROL_COMPONENTS = {
+  ResetRequest: bodies.resetRequest,
+  ResetResponse: bodies.resetBody,
+  StepRequest: bodies.stepRequest,
+  StepResponse: bodies.stepBody,
+};
+const NAMES = new Map<z.ZodType, string>(
+  Object.entries({ ...COMPONENTS, ...CONTROL_COMPONENTS }).map(([name, schema]) => [schema, name]),
+);
 
-function controlPaths(stateName: string): Schema {
-  const parameters = [SESSION_PARAMETER];
+function renderComponents(named: Readonly<Record<string, z.ZodType>>): Record<string, JsonObject> {
+  const registry = z.registry<{ id: string }>();
+  for (const [id, schema] of Object.entries(named)) registry.add(schema, { id });
+  const { schemas } = z.toJSONSchema(registry, { ...RENDERING, uri: pathOf });
+  return Object.fromEntries(
+    Object.entries(schemas).map(([title, { $schema, $id, ...schema }]) => [title, { title, ...schema }]),
+  );
+}
+
+/** With the schemas of the contract in place of any object. */
+function controlComponents({ action, observation, state }: SchemaBody): Record<string, JsonObject> {
+  const components = renderComponents(CONTROL_COMPONENTS);
+  const fill = (name: keyof typeof CONTROL_COMPONENTS, key: string, schema: JsonObject): void => {
+    (components[name]?.["properties"] as JsonObject)[key] = inline(schema);
+  };
+  fill("ResetResponse", "observation", observation);
+  fill("StepRequest", "action", action);
+  fill("StepResponse", "observation", observation);
+  return { ...components, [String(state["title"])]: inline(state) };
+}
+
+/** A schema with definitions gets its own `$id`, so that its `#/$defs/…` references stay valid. */
+function inline(schema: JsonObject): JsonObject {
+  return "$defs" in schema ? { $id: `urn:openenv:${String(schema["title"])}`, ...schema } : schema;
+}
+
+const RENDERING = {
+  io: "input",
+  unrepresentable: "any",
+  /** zod gives every integer the limits of what JavaScript can represent. */
+  override: ({ jsonSchema }: { jsonSchema: z.core.JSONSchema.BaseSchema }) => {
+    if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
+    if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
+  },
+} as const;
+
+function pathOf(name: string): string {
+  return `#/components/schemas/${name}`;
+}
+
+type Reference = { $ref: string };
+/** A body, or a reference to a component that the contract defines. */
+type Body = z.ZodType | Reference;
+
+function content(body: Body): JsonObject {
+  return { "application/json": { schema: "$ref" in body ? body : referTo(body) } };
+}
+
+/** A reference to the component, or the schema itself if it is not one. */
+function referTo(schema: z.ZodType): JsonObject {
+  const name = NAMES.get(schema);
+  return name === undefined ? render(schema) : { $ref: pathOf(name) };
+}
+
+function render(schema: z.ZodType): JsonObject {
+  const { $schema, ...rendered } = z.toJSONSchema(schema, RENDERING);
+  return rendered;
+}
+
+interface Operation {
+  tags: string[];
+  summary: string;
+  requestBody?: JsonObject;
+  responses: Record<number, JsonObject>;
+}
+
+function operation(tag: string, summary: string, answer: Body): Operation {
+  return { tags: [tag], summary, responses: { 200: { description: "OK", content: content(answer) } } };
+}
+
+function posting(tag: string, summary: string, { body, answer }: { body: Body; answer: Body }): Operation {
+  const { responses, ...described } = operation(tag, summary, answer);
+  const invalid = { description: "Validation Error", content: content(bodies.validationErrorBody) };
+  // Of a reset, no body means the same as an empty object.
+  const required = answer !== bodies.resetBody;
+  return { ...described, requestBody: { required, content: content(body) }, responses: { ...responses, 422: invalid } };
+}
+
+function parameter(where: "header" | "path" | "query", name: string, description?: string): JsonObject {
+  const about = description === undefined ? {} : { description };
+  return { name, in: where, required: where === "path", schema: { type: "string" }, ...about };
+}
+
+function controlPaths(state: Reference): JsonObject {
+  const named = "The session that /reset answered; without it the request has its own environment.";
+  const parameters = [parameter("header", "openenv-session", named)];
   const begin = "Begin an episode; the answer names a session that /step and /state continue";
-  const reset = { body: ref("ResetRequest"), answer: ref("ResetResponse"), bodyOptional: true };
-  const step = { body: ref("StepRequest"), answer: ref("StepResponse") };
+  const reset = { body: bodies.resetRequest, answer: bodies.resetBody };
+  const step = { body: bodies.stepRequest, answer: bodies.stepBody };
   return {
     "/reset": { post: posting("Control", begin, reset), parameters },
     "/step": { post: posting("Control", "Take one action", step), parameters },
-    "/state": { get: operation("Control", "The state of the episode", ref(stateName)), parameters },
+    "/state": { get: operation("Control", "The state of the episode", state), parameters },
   };
 }
 
-/** For orchestrators. */
-function probePaths(): Schema {
-  const reason = { enum: ["draining", "paused", "full"] };
-  const reasons = { type: "array", items: reason };
-  const alive = object("Liveness", { status: { const: "alive" } }, ["status"]);
-  const state = { status: { enum: ["ready", "not ready"] }, reasons };
-  const readiness = object("Readiness", state, ["status", "reasons"]);
-  const ready = operation("Info", "Whether the server takes new sessions", readiness);
-  const notReady = { description: "Service Unavailable", content: json(readiness) };
-  const exclude = {
-    name: "exclude",
-    in: "query",
-    required: false,
-    schema: reasons,
-    description: "Reasons that do not count",
-  };
+/** Routes of a visitor, whose session is named by a cookie. */
+function webPaths(state: Reference): JsonObject {
+  const tag = "Web interface";
+  const reset = { body: anyObject, answer: bodies.resetBody };
+  const step = { body: bodies.webStepRequest, answer: bodies.stepBody };
   return {
-    "/livez": { get: operation("Info", "Answers as long as a process serves", alive) },
-    "/readyz": {
-      get: { ...ready, responses: { ...(ready["responses"] as object), 503: notReady }, parameters: [exclude] },
-    },
+    "/web/metadata": { get: operation(tag, "Who this environment is, with its README", bodies.metadataBody) },
+    "/web/reset": { post: posting(tag, "Begin an episode of this visitor", reset) },
+    "/web/step": { post: posting(tag, "Take one action in it", step) },
+    "/web/state": { get: operation(tag, "Its state", state) },
   };
 }
 
-/** Of a visitor, whose session a cookie names. */
-function webPaths(stateName: string): Schema {
-  const info = operation("Web interface", "Who this environment is, with its README", ref("EnvironmentMetadata"));
-  const anyObject = { type: "object" };
-  const answer = ref("StepResponse");
-  const reset = { body: anyObject, answer: ref("ResetResponse"), bodyOptional: true };
-  return {
-    "/web/metadata": { get: info },
-    "/web/reset": { post: posting("Web interface", "Begin an episode of this visitor", reset) },
-    "/web/step": { post: posting("Web interface", "Take one action in it", { body: ref("StepRequest"), answer }) },
-    "/web/state": { get: operation("Web interface", "Its state", ref(stateName)) },
-  };
+const anyObject = z.object({});
+const envName = [parameter("path", "env_name")];
+const excluded = {
+  ...parameter("query", "exclude", "Reasons that do not count"),
+  schema: render(bodies.notReadyReasons),
+};
+
+function taskPath(summary: string, body: Body, answer: Body): JsonObject {
+  return { post: posting("Tasks", summary, { body, answer }), parameters: envName };
 }
 
-/** With the operator's token as bearer token. */
-function operatorPaths(): Schema {
-  const anyObject = { type: "object" };
-  const paused = object("Paused", { paused: { type: "boolean" } }, ["paused"]);
-  const ended = object("SessionEnded", { session_id: { type: "string" }, closed: { type: "boolean" } });
-  const parameters = [{ name: "session_id", in: "path", required: true, schema: { type: "string" } }];
-  return {
-    "/sessions": { get: operation("Operators", "The sessions that are open, and the capacity", anyObject) },
-    "/sessions/{session_id}": { delete: operation("Operators", "End a session", ended), parameters },
-    "/sessions/pause": { post: operation("Operators", "Open no more sessions; open sessions continue", paused) },
-    "/sessions/resume": { post: operation("Operators", "Open sessions again", paused) },
-  };
+function readiness(): Operation {
+  const ready = operation("Info", "Whether the server takes new sessions", bodies.readinessBody);
+  const notReady = { description: "Service Unavailable", content: content(bodies.readinessBody) };
+  return { ...ready, responses: { ...ready.responses, 503: notReady } };
 }
 
-function taskPaths(): Schema {
-  const list = { type: "array", items: { type: "object" } };
-  const tasks = { type: "object", properties: { tasks: list, env_name: { type: "string" } } };
-  const parameters = [{ name: "env_name", in: "path", required: true, schema: { type: "string" } }];
-  const post = (summary: string, body: string, answer: Schema): Schema => ({
-    post: posting("Tasks", summary, { body: ref(body), answer }),
-    parameters,
-  });
-  return {
-    "/list_environments": {
-      get: operation("Tasks", "The name of this environment", { type: "array", items: { type: "string" } }),
-    },
-    "/{env_name}/splits": { get: operation("Tasks", "The splits of the tasks", list), parameters },
-    "/{env_name}/tasks": post("All tasks of a split", "ListTasksRequest", tasks),
-    "/{env_name}/num_tasks": post("How many tasks a split has", "NumTasksRequest", {
-      type: "object",
-      properties: { num_tasks: { type: "integer" } },
-    }),
-    "/{env_name}/task": post("One task", "GetTaskRequest", {
-      type: "object",
-      properties: { task: { type: "object" } },
-    }),
-    "/{env_name}/task_range": post("Tasks start to stop, stop exclusive", "GetTaskRangeRequest", tasks),
-  };
-}
-
-/** The schema of an object with these members. */
-function object(title: string, properties: Schema, required: string[] = []): Schema {
-  return { title, type: "object", properties, ...(required.length > 0 ? { required } : {}) };
-}
-
-function nullable(schema: Schema): Schema {
-  return { anyOf: [schema, { type: "null" }] };
-}
-
-function commonSchemas(): Schema {
-  const text = { type: "string" };
-  const integer = { type: "integer" };
-  const anything = { type: "object", additionalProperties: true };
-  const closed = (schema: Schema): Schema => ({ ...schema, additionalProperties: false });
-  const loc = { type: "array", items: { anyOf: [text, integer] } };
-  return {
-    EnvironmentMetadata: object(
-      "EnvironmentMetadata",
-      {
-        name: text,
-        description: text,
-        readme_content: nullable(text),
-        version: nullable(text),
-        author: nullable(text),
-        documentation_url: nullable(text),
-        contract: object("ContractFingerprint", { version: text, hash: text }),
-      },
-      ["name", "description"],
-    ),
-    HealthStatus: { title: "HealthStatus", type: "string", enum: ["healthy", "unhealthy", "degraded"] },
-    HealthResponse: object("HealthResponse", { status: ref("HealthStatus") }, ["status"]),
-    SchemaResponse: object(
-      "SchemaResponse",
-      {
-        action: anything,
-        observation: anything,
-        state: anything,
-        reset_observation: anything,
-        tools: { type: "array", items: anything, description: "Where the environment declares some" },
-      },
-      ["action", "observation", "state"],
-    ),
-    ListTasksRequest: closed(object("ListTasksRequest", { split: text }, ["split"])),
-    NumTasksRequest: closed(object("NumTasksRequest", { split: text }, ["split"])),
-    GetTaskRequest: closed(object("GetTaskRequest", { split: text, index: integer }, ["split", "index"])),
-    GetTaskRangeRequest: closed(
-      object("GetTaskRangeRequest", { split: text, start: nullable(integer), stop: nullable(integer) }, ["split"]),
-    ),
-    ValidationError: object("ValidationError", { loc, msg: text, type: text }, ["loc", "msg", "type"]),
-    HTTPValidationError: object("HTTPValidationError", {
-      detail: { type: "array", items: ref("ValidationError") },
-    }),
-  };
-}
-
-function controlSchemas({ action, observation, state }: SchemaBody): Schema {
-  const text = { type: "string", maxLength: 255 };
-  const answer = (title: string): Schema =>
-    object(
-      title,
-      {
-        observation: inline(observation),
-        reward: nullable({ type: "number" }),
-        done: { type: "boolean", default: false },
-        metadata: nullable({ type: "object", additionalProperties: true }),
-      },
-      ["observation"],
-    );
-  return {
-    ResetRequest: {
-      ...object("ResetRequest", { seed: nullable({ type: "integer", minimum: 0 }), episode_id: nullable(text) }),
-      additionalProperties: true,
-    },
-    ResetResponse: answer("ResetResponse"),
-    StepRequest: {
-      ...object(
-        "StepRequest",
-        {
-          action: inline(action),
-          timeout_s: nullable({ type: "number", exclusiveMinimum: 0 }),
-          request_id: nullable(text),
-        },
-        ["action"],
-      ),
-      additionalProperties: true,
-    },
-    StepResponse: answer("StepResponse"),
-    [String(state["title"])]: inline(state),
-  };
-}
-
-/** A schema with definitions of its own becomes a resource of its own, so that its `#/$defs/…` stay right. */
-function inline(schema: Schema): Schema {
-  return "$defs" in schema ? { $id: `urn:openenv:${String(schema["title"])}`, ...schema } : schema;
-}
+const PATHS: JsonObject = {
+  "/metadata": { get: operation("Info", "Who this environment is", bodies.metadataBody) },
+  "/health": { get: operation("Info", "Whether the server takes requests", bodies.healthBody) },
+  "/livez": { get: operation("Info", "Answers as long as a process serves", bodies.livenessBody) },
+  "/readyz": { get: { ...readiness(), parameters: [excluded] } },
+  "/schema": { get: operation("Info", "JSON Schemas of action, observation and state", bodies.schemaBody) },
+  "/list_environments": { get: operation("Tasks", "The name of this environment", bodies.environmentsBody) },
+  "/{env_name}/splits": {
+    get: operation("Tasks", "The splits of the tasks", bodies.splitsBody),
+    parameters: envName,
+  },
+  "/{env_name}/tasks": taskPath("All tasks of a split", bodies.listTasksRequest, bodies.tasksBody),
+  "/{env_name}/num_tasks": taskPath("How many tasks a split has", bodies.numTasksRequest, bodies.taskCountBody),
+  "/{env_name}/task": taskPath("One task", bodies.taskRequest, bodies.taskBody),
+  "/{env_name}/task_range": taskPath(
+    "Tasks start to stop, stop exclusive",
+    bodies.taskRangeRequest,
+    bodies.taskRangeBody,
+  ),
+  // These need the operator's token as bearer token.
+  "/sessions": { get: operation("Operators", "The sessions that are open, and the capacity", bodies.sessionsBody) },
+  "/sessions/{session_id}": {
+    delete: operation("Operators", "End a session", bodies.sessionEndedBody),
+    parameters: [parameter("path", "session_id")],
+  },
+  "/sessions/pause": {
+    post: operation("Operators", "Open no more sessions; open sessions continue", bodies.pausedBody),
+  },
+  "/sessions/resume": { post: operation("Operators", "Open sessions again", bodies.pausedBody) },
+  "/mcp": {
+    post: posting("MCP", "JSON-RPC: tools and sessions; MCP for clients of it", { body: anyObject, answer: anyObject }),
+  },
+};

@@ -4,7 +4,7 @@ import { isObject } from "../../../util/is-object.js";
 type Schema = Record<string, unknown>;
 type Content = Record<string, { schema: Schema }>;
 
-/** What the page reads of an OpenAPI document. */
+/** The parts of an OpenAPI document that the page reads. */
 export interface OpenApi {
   info: { title: string; description: string };
   paths: Record<string, Record<string, unknown> & { parameters?: Parameter[] }>;
@@ -26,7 +26,7 @@ interface Parameter {
 }
 
 interface PageOptions {
-  /** With forms that send requests; without them everything is unfolded. */
+  /** The page has forms that send requests. Without them it is unfolded. */
   sends: boolean;
 }
 
@@ -133,7 +133,7 @@ ${inputs.join("\n")}
 </form>`;
 }
 
-/** The members that have to be there; each is a schema of its own. */
+/** An example of the required members. */
 function exampleOf(api: OpenApi, schema: Schema): Schema {
   const name = /^#\/components\/schemas\/(\w+)$/.exec(String(schema["$ref"]))?.[1];
   const { properties, required } = (name === undefined ? schema : api.components.schemas[name]) ?? {};
@@ -154,12 +154,12 @@ function renderSchema(title: string, schema: Schema, open: boolean, anchor?: str
   return `<details${id}${open ? " open" : ""}><summary>${escapeHtml(title)}</summary><pre tabindex="0">${linked}</pre></details>`;
 }
 
-/** Words between backticks are code. */
+/** Text between backticks is code. */
 function renderInline(text: string): string {
   return escapeHtml(text).replace(/`([^`]+)`/g, "<code>$1</code>");
 }
 
-/** A text as it stands in HTML, also between double quotes. */
+/** Escapes text for HTML, also for attributes in double quotes. */
 function escapeHtml(text: string): string {
   return text.replace(/[&<>"]/g, (character) => `&#${character.charCodeAt(0)};`);
 }

@@ -13,7 +13,7 @@ const TYPES: Readonly<Record<string, string>> = {
   ".ico": "image/x-icon",
   ".woff2": "font/woff2",
 };
-/** Compressed copies that may lie beside a file, the smallest first. */
+/** Compressed copies that may exist next to a file, the smallest first. */
 const ENCODINGS = [
   { name: "br", suffix: ".br" },
   { name: "gzip", suffix: ".gz" },
@@ -26,7 +26,7 @@ const INDEX = "index.html";
 const NOT_BUILT = "The page is not built; run: npm run build\n";
 
 /**
- * The files of one folder, known by name before anybody asks: what is asked for is looked up, never joined to a path.
+ * The files of one folder. Their names are listed in advance: a requested name is looked up, never joined to a path.
  * Links are no files.
  */
 export class Assets {
@@ -39,25 +39,25 @@ export class Assets {
 
   /** Answers with the file of this name, or the index for an empty one; 404 when there is none. */
   async send(name: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const asked = name || INDEX;
-    const type = TYPES[extname(asked)];
+    const file = name || INDEX;
+    const type = TYPES[extname(file)];
     const names = await this.#list();
     if (name === "" && !names.has(INDEX)) {
       this.#names = undefined;
       return sendText(response, 404, { type: "text/plain; charset=utf-8", text: NOT_BUILT });
     }
-    if (type === undefined || !names.has(asked)) return sendStatus(response, 404);
+    if (type === undefined || !names.has(file)) return sendStatus(response, 404);
     const accepted = acceptedEncodings(request.headers["accept-encoding"]);
-    const variants = ENCODINGS.filter(({ suffix }) => names.has(asked + suffix));
+    const variants = ENCODINGS.filter(({ suffix }) => names.has(file + suffix));
     const encoding = variants.find((variant) => accepted.has(variant.name));
-    const bytes = await this.#read(asked + (encoding?.suffix ?? ""));
+    const bytes = await this.#read(file + (encoding?.suffix ?? ""));
     if (bytes === undefined) return sendStatus(response, 404);
     if (variants.length > 0) response.setHeader("vary", "accept-encoding");
     if (encoding !== undefined) response.setHeader("content-encoding", encoding.name);
     response.writeHead(200, {
       "content-type": type,
       "content-length": bytes.byteLength,
-      "cache-control": cacheControl(asked),
+      "cache-control": cacheControl(file),
     });
     response.end(bytes);
   }
@@ -67,7 +67,7 @@ export class Assets {
     return this.#names;
   }
 
-  /** A file that has gone means that the folder was replaced: the next request looks again. */
+  /** If a listed file is missing, the folder was replaced, so the next request lists it again. */
   async #read(name: string): Promise<Buffer | undefined> {
     try {
       return await readFile(join(this.#folder, name));
@@ -89,7 +89,7 @@ function cacheControl(name: string): string {
   return name === INDEX ? "no-cache" : "max-age=3600";
 }
 
-/** Codings of `Accept-Encoding` that are not refused with a weight of 0. */
+/** Codings of `Accept-Encoding`, without those that a weight of 0 excludes. */
 function acceptedEncodings(header: string | string[] | undefined): Set<string> {
   const accepted = new Set<string>();
   for (const part of String(header ?? "").split(",")) {

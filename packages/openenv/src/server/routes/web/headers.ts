@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 
-/** Nothing but what this server sends; pictures may also be in the data. No eval, no inline script or style. */
+/** Only resources of this server, and images in data URLs. No eval, no inline script or style. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -12,10 +12,10 @@ const POLICY = [
   "base-uri 'none'",
   "form-action 'none'",
 ].join("; ");
-/** A Space shows its page inside of one of the hub. */
+/** The Hub shows the page of a Space in a frame. */
 const HUB = "https://huggingface.co";
 
-/** The directive of a policy that keeps other sites from showing a page in a frame and having its buttons clicked. */
+/** The directive that prevents clickjacking: other sites may not show the page in a frame. */
 export function frameAncestors(spaceId: string | null): string {
   return `frame-ancestors 'self'${spaceId === null ? "" : ` ${HUB}`}`;
 }

@@ -68,7 +68,7 @@ export async function server({ request, response, context }: RequestContext): Pr
   sendJson(response, 200, renderView(await askAll(context, query), context, query));
 }
 
-/** The routes are there only with it. */
+/** The routes exist only with these settings. */
 function settings({ web }: RequestContext["context"]): WebSettings {
   return web ?? { readme: null, spaceId: null };
 }

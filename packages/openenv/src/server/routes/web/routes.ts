@@ -1,11 +1,11 @@
 import { forOperators } from "../../http/operator.js";
 import type { Handler, RequestContext, Route } from "../../http/router.js";
 
-/** What the page is made of: all that has a suffix. */
+/** The files of the page: every path with a suffix. */
 export const WEB_FILE = /^\/web\/.+\.\w+$/;
 export const WEB_ASSET: Route = { GET: lazily(async () => (await page()).asset) };
 
-/** The page and what it asks at its start. */
+/** The page and the routes that it requests. */
 export const WEB_ROUTES: Record<string, Route> = {
   "/": { GET: toPage },
   "/web": { GET: toPage },
@@ -19,7 +19,7 @@ function toPage({ response }: RequestContext): void {
   response.writeHead(307, { location: "web/", "content-length": 0 }).end();
 }
 
-/** A server that nobody looks at does not load what it would be shown with. */
+/** Loads the code of the page with the first request for it. */
 function lazily(load: () => Promise<Handler>): Handler {
   return async (ctx) => (await load())(ctx);
 }

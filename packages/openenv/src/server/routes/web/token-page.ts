@@ -3,7 +3,7 @@ import type { ServerContext } from "../../context.js";
 import { sendText } from "../../http/respond.js";
 import { frameAncestors } from "./headers.js";
 
-/** What of an ctx it needs: the router, which asks for this page, is not imported. */
+/** The part of a request that the page reads. The router calls this module, so importing its type would be a cycle. */
 interface PageRequest {
   request: IncomingMessage;
   response: ServerResponse;
@@ -11,11 +11,11 @@ interface PageRequest {
   path: string;
 }
 
-/** Pages that a browser opens by their address, where it can send no token. */
+/** Pages that a browser opens by their address, where it cannot send a token. */
 const PAGES = /^\/(docs|redoc)$/;
 const POLICY = "default-src 'none'; script-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'";
 
-/** Asks the visitor of a page for the client's token, in place of the page. False when the request is not for one. */
+/** Sends a form for the client's token in place of a page. False if the request is not for a page. */
 export function sendTokenPage({ request, response, context, path }: PageRequest): boolean {
   if (request.method !== "GET" || !PAGES.test(path) || !request.headers.accept?.includes("text/html")) return false;
   const ancestors = frameAncestors(context.web?.spaceId ?? null);
