@@ -2,10 +2,8 @@
  * What users of the packages can see: exports, command line, settings, error codes, routes, headers and metrics. A
  * change shows up as a difference of surface.txt; `npx vitest run conformance/surface.test.mjs --update` writes it again.
  */
-import { execFile } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import { ERRORS } from "openenv-ts";
 import { connect } from "openenv-ts/client";
 import { serve } from "openenv-ts/server";
@@ -13,10 +11,9 @@ import { expect, test } from "vitest";
 import { WebSocket } from "ws";
 import { API_PACKAGES, readEntries } from "../scripts/docs/api.mjs";
 import { ROOT } from "../scripts/root.mjs";
+import { callCommand } from "../test-support/commands/command-line.js";
 import { ENVIRONMENTS } from "./environments.js";
 
-const run = promisify(execFile);
-const BIN = join(ROOT, "packages/cli/bin/openenv.js");
 const TOKEN = "surface-test-operator-token-0123456789";
 const ORIGIN = "https://trainer.example";
 const METHODS = ["GET", "POST", "DELETE"];
@@ -127,12 +124,11 @@ async function readMetrics() {
 
 /** The help of a command and of those in it. */
 async function readHelp(command) {
-  const { stdout } = await run(process.execPath, [BIN, ...command, "--help"], {
-    env: { ...process.env, COLUMNS: "120" },
-  });
+  const { stdout } = await callCommand([...command, "--help"], { cwd: ROOT });
   const commands = /\nCommands:\n((?: {2}.*\n)*)/.exec(stdout)?.[1] ?? "";
   const names = [...commands.matchAll(/^ {2}(\w+)/gm)].map(([, name]) => name).filter((name) => name !== "help");
-  const inner = await Promise.all(names.map((name) => readHelp([...command, name])));
+  const inner = [];
+  for (const name of names) inner.push(await readHelp([...command, name]));
   return [`## openenv ${command.join(" ")}`.trimEnd(), "", stdout.trimEnd(), "", ...inner.flat()];
 }
 

@@ -1,11 +1,14 @@
-/** The built command line, run as a user runs it: in a process of its own, in a folder of its own. */
+/** The built command line, run as a user runs it, in a separate folder and process, or called in this process. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { vi } from "vitest";
 
 const BIN = join(import.meta.dirname, "../../packages/cli/bin/openenv.js");
+const MAIN = join(import.meta.dirname, "../../packages/cli/dist/main.js");
 /** Inside the repository, so that the user's `import "openenv-ts"` resolves. */
 const SCRATCH = join(import.meta.dirname, "../../.cache/cli");
 
@@ -102,6 +105,45 @@ export async function runCommand(args: readonly string[], options: CommandOption
   const running = startCommand(args, options);
   const code = await running.exited;
   return { code, stdout: running.stdout, stderr: running.stderr };
+}
+
+/** Calls a command that ends by itself, in this process: many times faster than {@link runCommand}. */
+export async function callCommand(
+  args: readonly string[],
+  { cwd, env = {} }: Pick<CommandOptions, "cwd" | "env">,
+): Promise<{ code: number | string; stdout: string; stderr: string }> {
+  // The compiler remembers the folder in which it was loaded, and that of a project goes away.
+  await import("esbuild");
+  const { main } = (await import(
+    /* @vite-ignore */ pathToFileURL(MAIN).href
+  )) as typeof import("../../packages/cli/src/main.js");
+  const text = { stdout: "", stderr: "" };
+  const before = { dir: process.cwd(), env: Object.keys(env).map((name) => [name, process.env[name]] as const) };
+  const spies = (["stdout", "stderr"] as const).map((name) =>
+    vi.spyOn(process[name], "write").mockImplementation((chunk: unknown, ...rest: unknown[]) => {
+      text[name] += chunk;
+      for (const callback of rest) if (typeof callback === "function") callback();
+      return true;
+    }),
+  );
+  let exit = (_code: number): void => {};
+  const exited = new Promise<number>((resolve) => {
+    exit = resolve;
+  });
+  const exitSpy = vi.spyOn(process, "exit").mockImplementation((code) => exit(Number(code ?? 0)) as never);
+  try {
+    process.chdir(cwd);
+    Object.assign(process.env, env);
+    const code = await Promise.race([exited, main(args).then(() => Promise.race([exited, 0]))]);
+    return { code, ...text };
+  } finally {
+    for (const spy of [...spies, exitSpy]) spy.mockRestore();
+    process.chdir(before.dir);
+    for (const [name, value] of before.env) {
+      if (value === undefined) delete process.env[name];
+      else process.env[name] = value;
+    }
+  }
 }
 
 /** An environment module in TypeScript that counts; `step` decides what one step adds. */

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createProject, runCommand } from "../../../test-support/commands/command-line.js";
+import { callCommand, createProject } from "../../../test-support/commands/command-line.js";
 import { useServers } from "../../../test-support/servers/servers.js";
 
 const { start } = useServers();
@@ -7,7 +7,7 @@ const { start } = useServers();
 test("commands send OPENENV_TOKEN to a server that asks for a client's token", { timeout: 120_000 }, async () => {
   await using project = await createProject();
   const server = await start({ clientToken: "letmein" });
-  const run = (args: string[], env: Record<string, string>) => runCommand(args, { cwd: project.dir, env });
+  const run = (args: string[], env: Record<string, string>) => callCommand(args, { cwd: project.dir, env });
   for (const args of [
     ["schema", "show", server.url],
     ["collect", server.url, "-n", "1", "--max-steps", "2"],

@@ -3,11 +3,13 @@ import type { AddressInfo } from "node:net";
 import { createServer } from "node:net";
 import { describe, expect, it, vi } from "vitest";
 import { WebSocket } from "ws";
+import * as z from "zod";
 import { defineCounter } from "../../../test-support/environments/counter.js";
 import { type ScriptedPeer, startScriptedServer } from "../../../test-support/servers/scripted-server.js";
 import { openConnection } from "./client/transport/connection.js";
 import { connect } from "./connect.js";
 import type { ConnectionError, RemoteError } from "./errors.js";
+import { defineContract, defineEnvironment } from "./index.js";
 import { serve } from "./serve.js";
 
 const silent = (): void => {};
@@ -17,6 +19,19 @@ const tellRequest = async (peer: ScriptedPeer): Promise<void> => {
   const { url, headers } = peer.request;
   for (;;) await peer.answer({ metadata: { url, authorization: headers.authorization, team: headers["x-team"] } });
 };
+
+const values = defineContract({ name: "values_env", action: z.object({}), observation: z.object({ seed: z.int() }) });
+
+it.each([0, 7])("the environment receives the seed %i, and its reward of 0 arrives as 0", async (seed) => {
+  const environment = defineEnvironment(values, () => ({
+    reset: ({ seed = -1 }) => ({ observation: { seed }, reward: 0 }),
+    step: () => ({ observation: { seed: -1 }, reward: 0 }),
+  }));
+  await using server = await serve(environment, { port: 0, logLevel: "silent" });
+  await using env = await connect(server.url, values);
+  expect(await env.reset({ seed })).toMatchObject({ observation: { seed }, reward: 0 });
+  expect((await env.step({})).reward).toBe(0);
+});
 
 describe("connect", () => {
   it("asks for extensions by a query key and keeps the caller's query and prefix", async () => {

@@ -2,6 +2,7 @@ import { connectStarted, processProvider, type StartedServer } from "@openenv-ts
 import { connect, connectVector } from "openenv-ts/client";
 import { beforeAll, expect, test } from "vitest";
 import { counterModule, createProject, type Project } from "../../../test-support/commands/command-line.js";
+import { speedUpTimers } from "../../../test-support/fast-timers.js";
 import { useServers } from "../../../test-support/servers/servers.js";
 
 /** An action of 9 ends the process. */
@@ -15,7 +16,7 @@ beforeAll(async () => {
   return () => project[Symbol.asyncDispose]();
 }, 60_000);
 
-test("a session whose server has ended says why, and so does the reset that finds nobody", async () => {
+test("calls and resets of a session whose server has ended say why it ended", async () => {
   await using env = await connectStarted(await processProvider().start({ directory: project.dir }), undefined, {});
   await env.reset();
   const lost = { code: "SESSION_LOST", message: expect.stringMatching(WHY) };
@@ -39,7 +40,7 @@ test("each lost result of a vector environment has the reason of its own server,
   expect((await envs.reset()).map((result) => result?.outcome)).toEqual(["ok", "ok"]);
 }, 60_000);
 
-test("a client that knows no provider has the typed error, and the log of the server has the rest", async () => {
+test("a client without a provider gets the error of the session, and the started server has the reason", async () => {
   await using server = await processProvider().start({ directory: project.dir });
   await using env = await connect(server.url);
   await env.reset();
@@ -63,7 +64,7 @@ async function startWatched() {
   return { server, watched, env: await connectStarted(started, undefined, {}) };
 }
 
-test("where the address still answers, a lost session is the session's loss alone", async () => {
+test("a session that is lost while its address still answers does not blame the server", async () => {
   const { env, watched } = await startWatched();
   await env.reset();
   await expect(env.step({ amount: 60 }, { timeoutMs: 50 })).rejects.toMatchObject({ code: "CLIENT_TIMEOUT" });
@@ -74,16 +75,17 @@ test("where the address still answers, a lost session is the session's loss alon
   await env.close();
 }, 60_000);
 
-test("a session that is lost while its server runs on says so within the limit of the call", async () => {
+test("a call on a session whose server no longer answers fails within its limit, and the watching ends", async () => {
   const { server, env, watched } = await startWatched();
   await env.reset();
   await server.close();
   await expect.poll(() => env.sessionLost).toBe(true);
+  speedUpTimers(10);
   const lost = { code: "SESSION_LOST", message: expect.not.stringContaining("Its server has ended") };
-  const calls = [1, 2, 3].map((amount) => env.step({ amount }, { timeoutMs: 300 }));
+  const calls = [1, 2, 3].map((amount) => env.step({ amount }, { timeoutMs: 3_000 }));
   await Promise.all(calls.map((call) => expect(call).rejects.toMatchObject(lost)));
-  // All of them ask once, and nobody watches for ever.
+  // All of them ask once.
   expect(watched).toHaveLength(1);
-  await expect.poll(() => watched[0]?.aborted, { timeout: 30_000 }).toBe(true);
+  await expect.poll(() => watched[0]?.aborted).toBe(true);
   await env.close();
 }, 60_000);

@@ -4,7 +4,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { delimiter, dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
-import { createProject, type Project, runCommand } from "../../../test-support/commands/command-line.js";
+import { callCommand, createProject, type Project } from "../../../test-support/commands/command-line.js";
 import { cleanEnv } from "../../../test-support/commands/npm.js";
 import { createNpmImage } from "../../../test-support/commands/npm-image.js";
 import { requireDocker } from "../../../test-support/requirement.js";
@@ -48,7 +48,7 @@ const OPTIONS = { action: {}, fits: true, reset: {}, mode: "simulation", guarded
  * that of build.system.test.ts, so that the engine has the layer of its packages when that has run before.
  */
 async function makeFolder(project: Project): Promise<string> {
-  expect(await runCommand(["init", "echo-env"], { cwd: project.dir })).toMatchObject({ code: 0, stderr: "" });
+  expect(await callCommand(["init", "echo-env"], { cwd: project.dir })).toMatchObject({ code: 0, stderr: "" });
   const dir = join(project.dir, "echo-env");
   const dockerfile = join(dir, "server/Dockerfile");
   const base = await createNpmImage("node:20-slim");

@@ -3,7 +3,7 @@ import { parseEpisode } from "openenv-ts";
 import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import wordle from "../../../envs/wordle/server/environment.js";
-import { createProject, runCommand } from "../../../test-support/commands/command-line.js";
+import { callCommand, createProject } from "../../../test-support/commands/command-line.js";
 import { openEpisodeFile } from "../../cli/src/collect/episode-file.js";
 import { exported, imported, requireChromium, steps, usePages } from "./pages.js";
 
@@ -26,7 +26,7 @@ describe.skipIf(!chromium.available)("a file of episodes", () => {
 
     await using project = await createProject();
     const args = ["collect", server.url, "-n", "3", "--seed", "42", "--max-steps", "3", "-o", file, "--json"];
-    const { code, stdout, stderr } = await runCommand(args, { cwd: project.dir });
+    const { code, stdout, stderr } = await callCommand(args, { cwd: project.dir });
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     const { steps: taken, ...summary } = JSON.parse(stdout) as { steps: number };
     expect(summary).toMatchObject({ episodes: 3, failed: 0 });

@@ -4,6 +4,7 @@ import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
+  callCommand,
   counterModule,
   createProject,
   type Project,
@@ -72,7 +73,7 @@ describe("openenv bench", () => {
     const env = { OPENENV_TOKEN: "letmein" };
     for (const args of [[...burst, "--compare"], loop]) {
       const given = [...args, "--processes", "2", "--output-dir", `token-${args.length}`];
-      const { code, stderr } = await runCommand(["bench", ...given], { cwd: project.dir, env });
+      const { code, stderr } = await callCommand(["bench", ...given], { cwd: project.dir, env });
       expect({ code, stderr }).toMatchObject({ code: 0 });
     }
     const refused = await bench(...burst);
@@ -259,7 +260,7 @@ describe("openenv bench", () => {
     [["http://127.0.0.1:9", "-n", "1000000", "--processes", "1"], 2, /ulimit -n.*--processes/],
     [["report", "."], 2, /holds no results/],
   ])("%j is refused with what to do", async (args, expected, message) => {
-    const { code, stderr } = await bench(...args);
+    const { code, stderr } = await callCommand(["bench", ...args], { cwd: project.dir });
     expect(stderr).toMatch(message);
     expect(code).toBe(expected);
   });

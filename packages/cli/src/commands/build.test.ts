@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createProject, runCommand } from "../../../../test-support/commands/command-line.js";
+import { callCommand, createProject } from "../../../../test-support/commands/command-line.js";
 import { createPublishable } from "../../../../test-support/commands/publishable.js";
 
 test.each([
@@ -10,7 +10,7 @@ test.each([
   ["an option for a name", {}, ["-t", "--push"], 2, '"--push" is no name for an image'],
 ])("%s is one clear error", async (_case, env, args, code, text) => {
   await using project = await createPublishable();
-  const done = await runCommand(["build", ...args], { cwd: project.dir, env });
+  const done = await callCommand(["build", ...args], { cwd: project.dir, env });
   expect(done).toMatchObject({ code, stdout: "" });
   expect(done.stderr).toMatch(/^error: [^\n]*\n$/);
   expect(done.stderr).toContain(text);
@@ -18,7 +18,7 @@ test.each([
 
 test("a folder without a Dockerfile is told where one is looked for", async () => {
   await using project = await createProject({ "environment.js": "" });
-  const { code, stderr } = await runCommand(["build"], { cwd: project.dir });
+  const { code, stderr } = await callCommand(["build"], { cwd: project.dir });
   expect(code).toBe(2);
   expect(stderr).toContain("No server/Dockerfile and no Dockerfile");
 });

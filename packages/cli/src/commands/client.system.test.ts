@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, test, vi } from "vitest";
 import {
+  callCommand,
   counterModule,
   createProject,
   runCommand,
@@ -49,7 +50,7 @@ function pythonFiles(module: string): string[] {
 describe("openenv client python", () => {
   test("of a folder with a manifest writes beside the environment, called as the manifest says", async () => {
     await using project = await createProject({ "environment.ts": counterModule(), "openenv.yaml": MANIFEST });
-    const { code, stdout } = await runCommand(["client", "python", "--json"], { cwd: project.dir });
+    const { code, stdout } = await callCommand(["client", "python", "--json"], { cwd: project.dir });
     expect(code).toBe(0);
     expect(JSON.parse(stdout)).toEqual({
       dir: project.dir,
@@ -64,11 +65,11 @@ describe("openenv client python", () => {
     await using project = await createProject({ "environment.ts": counterModule() });
     await using server = startCommand(["serve", "--port", "0"], { cwd: project.dir });
     const [, url = ""] = await server.printed(/at (http:\S+)/);
-    const ofServer = await runCommand(["client", "python", "--url", url], { cwd: project.dir });
+    const ofServer = await callCommand(["client", "python", "--url", url], { cwd: project.dir });
     expect(ofServer.stdout).toBe(
       `Wrote CounterEnv in counter-env-python-client: ${pythonFiles("counter_env").join(", ")}\n`,
     );
-    await runCommand(["client", "python", "environment.ts", "-o", "here", "--name", "tally"], { cwd: project.dir });
+    await callCommand(["client", "python", "environment.ts", "-o", "here", "--name", "tally"], { cwd: project.dir });
     expect(await readdir(join(project.dir, "here"))).toEqual(["README.md", "pyproject.toml", "tally"]);
     const [fromServer, fromModule] = await Promise.all(
       ["counter-env-python-client/counter_env/models.py", "here/tally/models.py"].map((file) =>
@@ -80,12 +81,13 @@ describe("openenv client python", () => {
 
   test("run again replaces what it wrote, and keeps what its author changed", async () => {
     await using project = await createProject({ "environment.ts": counterModule(), "openenv.yaml": MANIFEST });
-    await runCommand(["client", "python"], { cwd: project.dir });
+    await callCommand(["client", "python"], { cwd: project.dir });
     await project.write("README.md", "mine");
     await project.write(
       "environment.ts",
       counterModule().replace("amount: z.int()", "amount: z.int(), unit: z.string()"),
     );
+    // Node keeps the module that it has imported, so a separate process reads the changed one.
     const { code, stdout } = await runCommand(["client", "python"], { cwd: project.dir });
     expect(code).toBe(0);
     expect(stdout).not.toContain("README");
@@ -104,7 +106,7 @@ describe("openenv client typescript", TIME_LIMIT, () => {
     await using _ = { [Symbol.asyncDispose]: () => rm(home, { recursive: true, force: true, maxRetries: 5 }) };
     const consumer = join(home, "consumer");
     await mkdir(consumer);
-    const made = await runCommand(["client", "typescript", "--url", url, "--json"], { cwd: home });
+    const made = await callCommand(["client", "typescript", "--url", url, "--json"], { cwd: home });
     expect(JSON.parse(made.stdout)).toMatchObject({
       client: "CounterEnv",
       files: ["README.md", "dist/index.d.ts", "dist/index.js", "package.json"],
@@ -145,7 +147,7 @@ describe("openenv client typescript", TIME_LIMIT, () => {
 
   test("has the tools of the environment as typed methods", async () => {
     await using project = await createProject({ "environment.ts": TOOLS_MODULE });
-    await runCommand(["client", "typescript", "-o", "client"], { cwd: project.dir });
+    await callCommand(["client", "typescript", "-o", "client"], { cwd: project.dir });
     await using server = startCommand(["serve", "--port", "0"], { cwd: project.dir });
     const [, url = ""] = await server.printed(/at (http:\S+)/);
     await project.write(
@@ -174,7 +176,7 @@ describe("openenv client typescript", TIME_LIMIT, () => {
 
   test("refuses a server that has other schemas by now, and names the fields", async () => {
     await using project = await createProject({ "environment.ts": counterModule() });
-    await runCommand(["client", "typescript", "-o", "client"], { cwd: project.dir });
+    await callCommand(["client", "typescript", "-o", "client"], { cwd: project.dir });
     await project.write("environment.ts", counterModule().replaceAll("amount", "size"));
     await using server = startCommand(["serve", "--port", "0"], { cwd: project.dir });
     const [, url = ""] = await server.printed(/at (http:\S+)/);
@@ -208,7 +210,7 @@ describe("what cannot be done is one line and exit code 2:", () => {
       "schemas.json": '{ "action": {}, "observation": {}, "state": {} }',
       "mine/counter_env/client.py": "# mine\n",
     });
-    const { code, stdout, stderr } = await runCommand(["client", "python", ...args], { cwd: project.dir });
+    const { code, stdout, stderr } = await callCommand(["client", "python", ...args], { cwd: project.dir });
     expect(stderr).toMatch(message);
     expect(stderr.trim().split("\n")).toHaveLength(1);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
@@ -221,7 +223,7 @@ describe("what cannot be done is one line and exit code 2:", () => {
       "dist/client.d.ts": "export declare const one = 1;\n",
       "mine/letter.txt": "dear mother",
     });
-    const bundle = (to: string) => runCommand(["client", "bundle", "dist/client.js", "-o", to], { cwd: project.dir });
+    const bundle = (to: string) => callCommand(["client", "bundle", "dist/client.js", "-o", to], { cwd: project.dir });
     const before = await readdir(project.dir, { recursive: true });
     for (const folder of [".", "dist", "mine"]) {
       expect(await bundle(folder)).toMatchObject({ code: 2, stderr: expect.stringContaining("which would be lost") });
@@ -243,7 +245,7 @@ describe("what cannot be done is one line and exit code 2:", () => {
     }).listen(0, "127.0.0.1");
     await new Promise((resolve) => server.once("listening", resolve));
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    const { code, stderr } = await runCommand(["client", "python", "--url", url], { cwd: project.dir });
+    const { code, stderr } = await callCommand(["client", "python", "--url", url], { cwd: project.dir });
     expect(stderr).toBe(`error: ${url}/schema answered more than 8 MB; give the URL of an OpenEnv server.\n`);
     expect(code).toBe(2);
     server.closeAllConnections();

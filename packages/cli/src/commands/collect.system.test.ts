@@ -2,9 +2,9 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import {
+  callCommand,
   counterModule,
   createProject,
-  runCommand,
   startCommand,
 } from "../../../../test-support/commands/command-line.js";
 import { sayText, startChatServer } from "../../../../test-support/servers/chat-server.js";
@@ -75,7 +75,7 @@ async function startServer(module: string) {
 /** A folder with these files to collect in from the server. */
 async function createFolder({ url }: { url: string }, files: Record<string, string> = {}) {
   const { dir, [Symbol.asyncDispose]: dispose } = await createProject(files);
-  const collect = (...args: string[]) => runCommand(["collect", url, ...args], { cwd: dir });
+  const collect = (...args: string[]) => callCommand(["collect", url, ...args], { cwd: dir });
   return { url, dir, file: join(dir, "episodes.jsonl"), collect, [Symbol.asyncDispose]: dispose };
 }
 
@@ -154,10 +154,10 @@ describe("openenv collect", () => {
     };`;
     await using folder = await createFolder(counter, { "policy.mjs": fails });
     const args = ["collect", folder.url, "-n", "3", "--policy", "policy.mjs", "--parallel", "1"];
-    const first = await runCommand(args, { cwd: folder.dir, env: { BROKEN: "1" } });
+    const first = await callCommand(args, { cwd: folder.dir, env: { BROKEN: "1" } });
     expect(first).toMatchObject({ code: 1, stderr: expect.stringContaining("episode 1: the policy broke") });
     expect(read(folder.file).map(({ episode }) => episode)).toEqual([0, 2]);
-    expect((await runCommand(args, { cwd: folder.dir })).code).toBe(0);
+    expect((await callCommand(args, { cwd: folder.dir })).code).toBe(0);
     expect(read(folder.file).map(({ episode }) => episode)).toEqual([0, 2, 1]);
   });
 
@@ -200,7 +200,7 @@ describe("openenv collect", () => {
     const kept = read(folder.file).map(({ episode }) => episode);
     expect(kept.slice(0, 2)).toEqual([0, 1]);
     expect(kept.length).toBeLessThan(5);
-    expect((await runCommand(args, { cwd: folder.dir })).code).toBe(0);
+    expect((await callCommand(args, { cwd: folder.dir })).code).toBe(0);
     expect(read(folder.file).map(({ episode }) => episode)).toEqual([0, 1, 2, 3, 4]);
   });
 
@@ -243,7 +243,7 @@ describe("openenv collect", () => {
     const args = ["collect", folder.url, "-n", "1", "--endpoint", model.url, "--model", "small"];
     const more = ["--system-prompt", "Prefer large steps.", "--sampling", '{"temperature":0.5,"max_tokens":64}'];
     const env = { OPENAI_API_KEY: "sk-hidden" };
-    const { code, stdout, stderr } = await runCommand([...args, ...more], { cwd: folder.dir, env });
+    const { code, stdout, stderr } = await callCommand([...args, ...more], { cwd: folder.dir, env });
     expect([code, stderr]).toEqual([0, ""]);
     expect(read(folder.file)[0]?.steps.map(({ action }) => action)).toEqual([{ amount: 10 }]);
     const bodies = model.requests.map(({ body }) => body);

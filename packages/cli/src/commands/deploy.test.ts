@@ -1,7 +1,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { createProject, runCommand } from "../../../../test-support/commands/command-line.js";
+import { callCommand, createProject } from "../../../../test-support/commands/command-line.js";
 import { TARGETS } from "../../../deploy/src/targets.js";
 
 const TOPOLOGY = "name: echo\nimage: echo:1\nnodes: 3\nworkers: 2\nbalancer: { kind: envoy }\n";
@@ -9,7 +9,7 @@ const TOPOLOGY = "name: echo\nimage: echo:1\nnodes: 3\nworkers: 2\nbalancer: { k
 test("one file goes to standard output as it is", async () => {
   await using project = await createProject();
   const args = ["deploy", "render", "--target", "haproxy", "--backend", "10.0.0.5:8000", "--backend", "10.0.0.6:8000"];
-  const { code, stdout } = await runCommand(args, { cwd: project.dir });
+  const { code, stdout } = await callCommand(args, { cwd: project.dir });
   expect(code).toBe(0);
   expect(stdout).toMatch(/^# HAProxy before the servers of openenv: 2 x 1 workers x 100 sessions\./);
   expect(stdout.trimEnd().split("\n").slice(-2)).toEqual([
@@ -21,7 +21,7 @@ test("one file goes to standard output as it is", async () => {
 test("a topology file is rendered into a folder, and options win over it", async () => {
   await using project = await createProject({ "topology.yaml": TOPOLOGY });
   const args = ["deploy", "render", "--target", "compose", "--topology", "topology.yaml", "--nodes", "5", "-o", "out"];
-  const { code, stdout } = await runCommand([...args, "--json"], { cwd: project.dir });
+  const { code, stdout } = await callCommand([...args, "--json"], { cwd: project.dir });
   expect(code).toBe(0);
   expect(JSON.parse(stdout)).toEqual(["compose.yaml", "envoy.yaml", "envoy.sh"].map((file) => join("out", file)));
   const text = await readFile(join(project.dir, "out/compose.yaml"), "utf8");
@@ -32,7 +32,7 @@ test("a topology file is rendered into a folder, and options win over it", async
 test("a directory that Compose builds is named as its file sees it", async () => {
   await using project = await createProject();
   const render = async (...args: string[]): Promise<string> => {
-    const { stdout } = await runCommand(["deploy", "render", "--target", "compose", ...args], { cwd: project.dir });
+    const { stdout } = await callCommand(["deploy", "render", "--target", "compose", ...args], { cwd: project.dir });
     return stdout;
   };
   expect(await render("--directory", "./my-env")).toMatch(/context: \.\/my-env\n\s+dockerfile: server\/Dockerfile\n/);
@@ -49,19 +49,19 @@ test("a directory that Compose builds is named as its file sees it", async () =>
 test("files that were changed by hand are kept unless told otherwise", async () => {
   await using project = await createProject({ "topology.yaml": TOPOLOGY, "out/envoy.yaml": "mine" });
   const args = ["deploy", "render", "--target", "compose", "--topology", "topology.yaml", "-o", "out"];
-  const refused = await runCommand(args, { cwd: project.dir });
+  const refused = await callCommand(args, { cwd: project.dir });
   expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining("is there and different") });
   expect(await readdir(join(project.dir, "out"))).toEqual(["envoy.yaml"]);
-  expect(await runCommand([...args, "--force"], { cwd: project.dir })).toMatchObject({ code: 0 });
-  expect(await runCommand(args, { cwd: project.dir })).toMatchObject({ code: 0 });
+  expect(await callCommand([...args, "--force"], { cwd: project.dir })).toMatchObject({ code: 0 });
+  expect(await callCommand(args, { cwd: project.dir })).toMatchObject({ code: 0 });
 });
 
 test("several files are printed below their names, or as JSON", async () => {
   await using project = await createProject();
   const args = ["deploy", "render", "--target", "swarm", "--image", "echo:1"];
-  const { stdout } = await runCommand(args, { cwd: project.dir });
+  const { stdout } = await callCommand(args, { cwd: project.dir });
   expect(stdout).toMatch(/^# ---- stack\.yaml ----\n[\s\S]*^# ---- haproxy\.cfg ----$/m);
-  const asJson = await runCommand([...args, "--json"], { cwd: project.dir });
+  const asJson = await callCommand([...args, "--json"], { cwd: project.dir });
   expect(Object.keys(JSON.parse(asJson.stdout))).toEqual(["stack.yaml", "haproxy.cfg"]);
 });
 
@@ -86,14 +86,14 @@ test.each([
     "wrong.yaml": "nodez: 3\n",
     "nginx.yaml": "image: a:1\nbalancer: { kind: nginx }\n",
   });
-  const { code, stderr } = await runCommand(["deploy", "render", ...args], { cwd: project.dir });
+  const { code, stderr } = await callCommand(["deploy", "render", ...args], { cwd: project.dir });
   expect(stderr).toMatch(message);
   expect(code).toBe(2);
 });
 
 test("the help names every target and has examples", async () => {
   await using project = await createProject();
-  const { stdout } = await runCommand(["deploy", "render", "--help"], { cwd: project.dir });
+  const { stdout } = await callCommand(["deploy", "render", "--help"], { cwd: project.dir });
   for (const target of TARGETS) expect(stdout).toContain(`"${target}"`);
   expect(stdout).toContain("Examples:");
 });

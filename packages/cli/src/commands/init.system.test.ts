@@ -7,9 +7,9 @@ import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import {
+  callCommand,
   createProject,
   type Project,
-  runCommand,
   startCommand,
 } from "../../../../test-support/commands/command-line.js";
 import { until } from "../../../../test-support/servers/cluster.js";
@@ -28,7 +28,7 @@ interface Made {
 }
 
 async function init(project: Project, ...args: string[]): Promise<Made> {
-  const { code, stdout, stderr } = await runCommand(["init", ...args, "--json"], { cwd: project.dir });
+  const { code, stdout, stderr } = await callCommand(["init", ...args, "--json"], { cwd: project.dir });
   expect(stderr).toBe("");
   expect(code).toBe(0);
   return JSON.parse(stdout) as Made;
@@ -117,7 +117,7 @@ describe("openenv init", TIME_LIMIT, () => {
   test("makes it in another folder, also in one that is there and empty, and says what to do next", async () => {
     await using project = await createProject();
     await mkdir(join(project.dir, "envs/chess"), { recursive: true });
-    const { code, stdout } = await runCommand(["init", "chess", "-o", "envs"], { cwd: project.dir });
+    const { code, stdout } = await callCommand(["init", "chess", "-o", "envs"], { cwd: project.dir });
     expect(code).toBe(0);
     expect(stdout).toMatch(/^Made chess in envs\/chess\.\n\n {2}cd envs\/chess\n {2}npm install\n {2}npm start/);
     expect(await listFiles(join(project.dir, "envs/chess"))).toContain("server/environment.ts");
@@ -126,7 +126,7 @@ describe("openenv init", TIME_LIMIT, () => {
   test("makes it below the folder of -o, whatever that is called; elsewhere the whole path is said", async () => {
     await using project = await createProject();
     await using other = await createProject();
-    const { stdout } = await runCommand(["init", "chess", "-o", join(other.dir, "chess")], { cwd: project.dir });
+    const { stdout } = await callCommand(["init", "chess", "-o", join(other.dir, "chess")], { cwd: project.dir });
     const made = join(other.dir, "chess/chess");
     expect(stdout).toContain(`Made chess in ${made}.\n\n  cd ${made}\n`);
     expect(await listFiles(made)).toContain("server/environment.ts");
@@ -149,7 +149,7 @@ describe("openenv init", TIME_LIMIT, () => {
 describe("openenv init refuses, and changes nothing:", TIME_LIMIT, () => {
   async function refused(project: Project, args: string[], message: RegExp): Promise<void> {
     const before = await listFiles(project.dir);
-    const { code, stdout, stderr } = await runCommand(["init", ...args], { cwd: project.dir });
+    const { code, stdout, stderr } = await callCommand(["init", ...args], { cwd: project.dir });
     expect(stderr).toMatch(message);
     expect(stderr.trim().split("\n")).toHaveLength(1);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
@@ -236,7 +236,7 @@ test("the Python client of the template is what its contract gives", TIME_LIMIT,
   await using project = await createProject();
   const { dir } = await init(project, "counter-game");
   // Its packages are those of this repository.
-  const { code, stdout } = await runCommand(["client", "python", dir, "-o", "again", "--json"], { cwd: project.dir });
+  const { code, stdout } = await callCommand(["client", "python", dir, "-o", "again", "--json"], { cwd: project.dir });
   expect(code).toBe(0);
   const { files } = JSON.parse(stdout) as { files: string[] };
   for (const file of files.filter((path) => path !== "README.md")) {

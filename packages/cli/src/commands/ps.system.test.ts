@@ -9,10 +9,10 @@ import { promisify } from "node:util";
 import { processProvider } from "@openenv-ts/providers";
 import { expect, onTestFinished, test, vi } from "vitest";
 import {
+  callCommand,
   counterModule,
   createProject,
   type Project,
-  runCommand,
 } from "../../../../test-support/commands/command-line.js";
 import { buildImage, SERVERS } from "../../../../test-support/commands/images.js";
 import { requireDocker } from "../../../../test-support/requirement.js";
@@ -39,9 +39,9 @@ test("what a live process has started is shown, and prune leaves it alone", asyn
   await using started = await processProvider().start({ directory: project.dir });
   const rows = (await list(project)).filter(({ owner }) => owner.pid === process.pid);
   expect(rows).toMatchObject([{ provider: "process", source: project.dir, url: started.url, owner: { alive: true } }]);
-  const { stdout } = await runCommand(["ps"], { cwd: project.dir });
+  const { stdout } = await callCommand(["ps"], { cwd: project.dir });
   expect(stdout).toMatch(/^ID +PROVIDER +SOURCE +URL +AGE +OWNER/);
-  await runCommand(["prune"], { cwd: project.dir });
+  await callCommand(["prune"], { cwd: project.dir });
   expect((await fetch(`${started.url}/health`)).ok).toBe(true);
 });
 
@@ -77,7 +77,7 @@ test.skipIf(!docker.available)(
       "-e",
       "setInterval(Date, 1e3)",
     ]);
-    const { code, stdout } = await runCommand(["prune", "--json"], { cwd: project.dir });
+    const { code, stdout } = await callCommand(["prune", "--json"], { cwd: project.dir });
     const removed = (JSON.parse(stdout) as Row[]).filter(({ owner }) => owner.pid === process.pid);
     expect([code, removed.length]).toEqual([0, 2]);
     expect((await run(docker.path, ["network", "ls", "--quiet", "--filter", `name=${name}`])).stdout).toBe("");
@@ -90,7 +90,7 @@ test.each([
 ])("an engine that %s is a note, and the processes are shown", async (_how, host, note) => {
   await using project = await createProject();
   const env = { DOCKER_HOST: host, OPENENV_STATE_DIR: project.dir };
-  const { code, stdout, stderr } = await runCommand(["ps"], { cwd: project.dir, env });
+  const { code, stdout, stderr } = await callCommand(["ps"], { cwd: project.dir, env });
   expect([code, stdout]).toEqual([0, "Nothing runs that a provider has started.\n"]);
   expect(stderr).toMatch(note);
 });
@@ -105,7 +105,7 @@ test.each(["ps", "prune"])("an engine that answers oddly is one line of %s", asy
   await using project = await createProject();
   const host = `tcp://127.0.0.1:${(engine.address() as AddressInfo).port}`;
   const env = { DOCKER_HOST: host, KUBECONFIG: "", OPENENV_STATE_DIR: project.dir };
-  const { code, stderr } = await runCommand([name], { cwd: project.dir, env });
+  const { code, stderr } = await callCommand([name], { cwd: project.dir, env });
   expect(code).toBe(0);
   expect(stderr.match(/not asked: .*its store is broken/g)).toHaveLength(1);
 });
@@ -122,7 +122,7 @@ test.each(["ps", "prune"])("commands of Slurm that know no cluster are one line 
     DOCKER_HOST: "unix:///nonesuch.sock",
     OPENENV_STATE_DIR: project.dir,
   };
-  const { code, stderr } = await runCommand([name], { cwd: project.dir, env });
+  const { code, stderr } = await callCommand([name], { cwd: project.dir, env });
   expect(code).toBe(0);
   const lines = stderr
     .trim()
@@ -150,7 +150,7 @@ test("a guard works where NODE_OPTIONS names a file from where its killed caller
 
 test.each(["ps", "prune"])("%s has help with examples", async (name) => {
   await using project = await createProject();
-  const { code, stdout } = await runCommand([name, "--help"], { cwd: project.dir });
+  const { code, stdout } = await callCommand([name, "--help"], { cwd: project.dir });
   expect([code, stdout]).toEqual([0, expect.stringMatching(new RegExp(`Examples:\\n {2}openenv ${name}`))]);
 });
 
@@ -211,14 +211,14 @@ async function expectPruned(project: Project, pid: number, provider: string): Pr
   const left = async (): Promise<Row[]> => (await list(project)).filter(({ owner }) => owner.pid === pid);
   const [row] = await left();
   expect(row).toMatchObject({ provider, owner: { alive: false } });
-  const { code, stdout } = await runCommand(["prune", "--dry-run"], { cwd: project.dir });
+  const { code, stdout } = await callCommand(["prune", "--dry-run"], { cwd: project.dir });
   expect([code, stdout]).toEqual([0, expect.stringContaining(row?.id ?? "none")]);
   expect(await left()).toHaveLength(1);
-  expect((await runCommand(["prune"], { cwd: project.dir })).code).toBe(0);
+  expect((await callCommand(["prune"], { cwd: project.dir })).code).toBe(0);
   expect(await left()).toEqual([]);
 }
 
 async function list(project: Project): Promise<Row[]> {
-  const { stdout } = await runCommand(["ps", "--json"], { cwd: project.dir });
+  const { stdout } = await callCommand(["ps", "--json"], { cwd: project.dir });
   return JSON.parse(stdout) as Row[];
 }

@@ -4,7 +4,12 @@ import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test, vi } from "vitest";
-import { counterModule, runCommand, startCommand } from "../../../../test-support/commands/command-line.js";
+import {
+  callCommand,
+  counterModule,
+  runCommand,
+  startCommand,
+} from "../../../../test-support/commands/command-line.js";
 import { createPublishable } from "../../../../test-support/commands/publishable.js";
 import { type Hub, startHub } from "../../../../test-support/hub/hub-server.js";
 import { requirePython } from "../../../../test-support/requirement.js";
@@ -56,7 +61,7 @@ async function push(hub: Hub, args: string[] = [], { files = {}, env = {}, prepa
   await using project = await createPublishable(files);
   await prepare?.(project.dir);
   const variables = { HF_ENDPOINT: hub.url, HF_TOKEN: hub.token, HF_HOME: join(project.dir, "nobody"), ...env };
-  const done = await runCommand(["push", ...args], { cwd: project.dir, env: variables });
+  const done = await callCommand(["push", ...args], { cwd: project.dir, env: variables });
   expect(`${done.stdout}${done.stderr}`).not.toContain(hub.token);
   return done;
 }

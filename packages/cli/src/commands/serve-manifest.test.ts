@@ -1,8 +1,8 @@
 import { describe, expect, test, vi } from "vitest";
 import {
+  callCommand,
   counterModule,
   createProject,
-  runCommand,
   startCommand,
 } from "../../../../test-support/commands/command-line.js";
 import { findFreePort } from "../../../../test-support/free-port.js";
@@ -25,47 +25,43 @@ async function countOf(url: string | undefined): Promise<unknown> {
   return ((await answer.json()) as { observation: { count: unknown } }).observation.count;
 }
 
+async function versionsOf(url: string | undefined): Promise<unknown> {
+  const { version, contract } = (await (await fetch(`${url}/metadata`)).json()) as Record<string, { version: string }>;
+  return [version, contract?.version];
+}
+
 describe("an environment", () => {
-  test("is served as the manifest of its folder says: module and variables", async () => {
-    const text = manifest("environment: game/main.ts", "variables: { FACTOR: 3, MAX_CONCURRENT_ENVS: 7 }");
-    await using project = await createProject({ "game/main.ts": module, "openenv.yaml": text, "environment.ts": "" });
+  test("is served with the module and the variables of its manifest, and with the version of its contract", async () => {
+    const text = manifest("environment: game/main.ts", 'version: "0.3.1"', "variables: { FACTOR: 3 }");
+    const code = module.replace('name: "', 'version: "2.0.0", name: "');
+    await using project = await createProject({ "game/main.ts": code, "openenv.yaml": text, "environment.ts": "" });
     await using running = startCommand(["serve", "--port", "0"], { cwd: project.dir });
     const [, url] = await running.printed(URL_LINE);
     expect(await countOf(url)).toBe(6);
+    expect(await versionsOf(url)).toEqual(["2.0.0", "2.0.0"]);
+    expect(running.stdout).toContain("counter_env 2.0.0 at");
   });
 
-  test("listens where the manifest says, unless PORT or --port says another", async () => {
+  test("listens on the port of the manifest, unless PORT or --port sets another", async () => {
     const wanted = await findFreePort();
-    const text = manifest(`port: ${wanted}`);
+    const text = manifest(`port: ${wanted}`, 'version: "0.3.1"');
     await using project = await createProject({ "environment.ts": module, "openenv.yaml": text });
     await using first = startCommand(["serve"], { cwd: project.dir, env: { FACTOR: "1", PORT: "" } });
-    expect((await first.printed(URL_LINE))[2]).toBe(String(wanted));
+    const [, url, port] = await first.printed(URL_LINE);
+    expect(port).toBe(String(wanted));
+    expect(await versionsOf(url)).toEqual(["0.3.1", "0.3.1"]);
     await using second = startCommand(["serve"], { cwd: project.dir, env: { FACTOR: "1", PORT: "0" } });
     expect((await second.printed(URL_LINE))[2]).not.toBe(String(wanted));
   });
 
-  test("has the variables of the process before those of the manifest, also when it is watched", async () => {
-    const text = manifest("variables: { FACTOR: 3 }");
+  test("with --watch has the version of the manifest, and variables of the process before those of the manifest", async () => {
+    const text = manifest('version: "0.3.1"', "variables: { FACTOR: 3 }");
     await using project = await createProject({ "environment.ts": module, "openenv.yaml": text });
     const options = { cwd: project.dir, env: { FACTOR: "5" } };
     await using running = startCommand(["serve", "--watch", "--port", "0"], options);
     const [, url] = await running.printed(URL_LINE);
     expect(await countOf(url)).toBe(10);
-  });
-
-  test.each([
-    ["of its manifest", module, "0.3.1"],
-    ["of its contract, where that says one", module.replace('name: "', 'version: "2.0.0", name: "'), "2.0.0"],
-  ])("has the version %s, also when it is watched", async (_, code, version) => {
-    const text = manifest('version: "0.3.1"');
-    await using project = await createProject({ "environment.ts": code, "openenv.yaml": text });
-    for (const more of [[], ["--watch"]]) {
-      await using running = startCommand(["serve", "--port", "0", ...more], { cwd: project.dir, env: { FACTOR: "1" } });
-      const [, url] = await running.printed(URL_LINE);
-      const metadata = (await (await fetch(`${url}/metadata`)).json()) as Record<string, unknown>;
-      expect(metadata).toMatchObject({ version, contract: { version } });
-      expect(running.stdout).toContain(`counter_env ${version} at`);
-    }
+    expect(await versionsOf(url)).toEqual(["0.3.1", "0.3.1"]);
   });
 });
 
@@ -77,9 +73,9 @@ test.each([
   ],
   ["environment: missing.ts", /There is no file missing\.ts, which openenv\.yaml names as the environment; correct it/],
   ["environment: ../environment.ts", /openenv\.yaml:2: environment must be a path in this folder/],
-])("a manifest with %s is one line and exit code 2", async (line, message) => {
+])("a manifest with %s is an error of one line and exit code 2", async (line, message) => {
   await using project = await createProject({ "environment.ts": module, "openenv.yaml": manifest(line) });
-  const { code, stdout, stderr } = await runCommand(["serve", "--port", "0"], { cwd: project.dir });
+  const { code, stdout, stderr } = await callCommand(["serve", "--port", "0"], { cwd: project.dir });
   expect(stderr).toMatch(message);
   expect(stderr.trim().split("\n")).toHaveLength(1);
   expect({ code, stdout }).toEqual({ code: 2, stdout: "" });

@@ -3,6 +3,7 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { describe, expect, test, vi } from "vitest";
 import {
+  callCommand,
   counterModule,
   createProject,
   runCommand,
@@ -224,7 +225,7 @@ describe("bad configuration is one line that says what to do, exit code 2:", () 
 
 test.each(["ts", "js"])("a syntax error in a .%s module shows the line, without a stack", async (extension) => {
   await using project = await createProject({ [`environment.${extension}`]: "const a = 1;\nconst b = ;" });
-  expect(await runCommand(["serve"], { cwd: project.dir })).toEqual({
+  expect(await callCommand(["serve"], { cwd: project.dir })).toEqual({
     code: 2,
     stdout: "",
     stderr: `error: environment.${extension}:2:11: Unexpected ";"\n    const b = ;\n`,
@@ -232,7 +233,7 @@ test.each(["ts", "js"])("a syntax error in a .%s module shows the line, without 
 });
 
 async function fails(cwd: string, args: string[], message: RegExp, env: Record<string, string> = {}): Promise<void> {
-  const { code, stdout, stderr } = await runCommand(args, { cwd, env });
+  const { code, stdout, stderr } = await callCommand(args, { cwd, env });
   expect(stderr).toMatch(message);
   expect(stderr.trim().split("\n")).toHaveLength(1);
   expect({ code, stdout }).toEqual({ code: 2, stdout: "" });

@@ -2,7 +2,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { createProject, runCommand } from "../../../../test-support/commands/command-line.js";
+import { callCommand, createProject } from "../../../../test-support/commands/command-line.js";
 import { useServers } from "../../../../test-support/servers/servers.js";
 import type { RunningReport } from "../validate/report/running-report.js";
 import { parseCheckId } from "../validate/runtime-results.js";
@@ -13,7 +13,7 @@ const servers = useServers();
 
 describe("openenv validate --url", () => {
   const validateUrl = async (...args: string[]) => {
-    const { code, stdout, stderr } = await runCommand(["validate", "--json", ...args], { cwd: HERE });
+    const { code, stdout, stderr } = await callCommand(["validate", "--json", ...args], { cwd: HERE });
     return { code, stderr, report: JSON.parse(stdout) as RunningReport };
   };
 
@@ -89,7 +89,7 @@ describe("openenv validate --url", () => {
     await new Promise<void>((resolve) => bare.listen(0, "127.0.0.1", resolve));
     try {
       const url = `http://127.0.0.1:${(bare.address() as AddressInfo).port}`;
-      const { code, stdout } = await runCommand(["validate", url], { cwd: HERE });
+      const { code, stdout } = await callCommand(["validate", url], { cwd: HERE });
       expect(stdout).toMatch(/ {2}PASS {2}health_endpoint\n/);
       expect(stdout).toMatch(/ {2}FAIL {2}episode\n {8}the WebSocket \/ws does not open.*\n {8}to mend it: Serve the/);
       expect(stdout).toMatch(/ {2}SKIP {2}isolated: episode did not pass\n[\s\S]*Verdict: FAIL\n$/);

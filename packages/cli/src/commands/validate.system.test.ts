@@ -3,6 +3,7 @@ import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import {
+  callCommand,
   counterModule,
   createProject,
   type Project,
@@ -21,7 +22,7 @@ const LIMIT = { timeout: 240_000 };
 const FEW = ["--sessions", "5"];
 
 async function validate(project: Project, ...args: string[]) {
-  const { code, stdout, stderr } = await runCommand(["validate", "--json", ...args], { cwd: project.dir });
+  const { code, stdout, stderr } = await callCommand(["validate", "--json", ...args], { cwd: project.dir });
   const report = (stdout ? JSON.parse(stdout) : undefined) as PackageReport | undefined;
   const of = (id: string): Result | undefined => report?.results.find(({ check_id }) => check_id === id);
   const failed = report?.results.filter(({ status }) => status === "fail" || status === "error");
@@ -32,7 +33,7 @@ describe("openenv validate <folder>", () => {
   test.each(readdirSync(ENVS))("passes the environment %s without a warning", LIMIT, async (name) => {
     // What keeps programs apart is not what is validated here.
     const where = { cwd: join(ENVS, name), env: { ALLOW_WEAK_SANDBOX: "1" } };
-    const { code, stdout } = await runCommand(["validate", "--json", ...FEW], where);
+    const { code, stdout } = await callCommand(["validate", "--json", ...FEW], where);
     const { results, verdict, levels_run } = JSON.parse(stdout) as PackageReport;
     expect(results.filter(({ status }) => status === "fail" || status === "error")).toEqual([]);
     expect({ code, verdict, levels_run }).toEqual({ code: 0, verdict: "pass", levels_run: [1, 2, 3] });
@@ -82,7 +83,7 @@ describe("openenv validate <folder>", () => {
 
   test("stops at the static level when it is told to, and says the verdict in words", async () => {
     await using project = await createPackage();
-    const { code, stdout } = await runCommand(["validate", "--level", "static"], { cwd: project.dir });
+    const { code, stdout } = await callCommand(["validate", "--level", "static"], { cwd: project.dir });
     expect(stdout).toMatch(
       /openenv.yaml, policy v1, levels static\)\n {2}PASS {2}static.manifest .*\nVerdict: PASS\n$/,
     );
@@ -259,7 +260,7 @@ describe("openenv validate has exit codes", () => {
     ],
   ])("%s", async (_, files, args, expected, message) => {
     await using project = await createProject(files as Record<string, string>);
-    const { code, stdout, stderr } = await runCommand(["validate", ...args], { cwd: project.dir });
+    const { code, stdout, stderr } = await callCommand(["validate", ...args], { cwd: project.dir });
     expect(stderr).toMatch(message);
     expect({ code, stdout, stacks: /\n\s+at /.test(stderr) }).toEqual({ code: expected, stdout: "", stacks: false });
   });

@@ -3,7 +3,7 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
-import { createProject, type Project, runCommand } from "../../../../test-support/commands/command-line.js";
+import { callCommand, createProject, type Project } from "../../../../test-support/commands/command-line.js";
 import { CLI, CLI_ROOT } from "../project/package-root.js";
 import { addPackages } from "./package-source.js";
 
@@ -47,7 +47,7 @@ test(
 
 test("without npm nothing is made, and the message says so", async () => {
   await using project = await createProject();
-  const { code, stderr } = await runCommand(["init", "chess"], { cwd: project.dir, env: { PATH: project.dir } });
+  const { code, stderr } = await callCommand(["init", "chess"], { cwd: project.dir, env: { PATH: project.dir } });
   expect(stderr).toMatch(/^error: npm could not pack openenv-ts \(spawn npm ENOENT\); check that npm is installed\.$/m);
   expect(code).toBe(2);
   await expect(readFile(join(project.dir, "chess/package.json"))).rejects.toThrow("ENOENT");

@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { runCommand } from "../../../../test-support/commands/command-line.js";
+import { callCommand } from "../../../../test-support/commands/command-line.js";
 import { INSTALL_FLAGS, npm, type StartedProgram, startProgram } from "../../../../test-support/commands/npm.js";
 import { createVenv, runPython } from "../../../../test-support/commands/python-package.js";
 import { requirePython } from "../../../../test-support/requirement.js";
@@ -24,7 +24,7 @@ let dir: string;
 
 beforeAll(async () => {
   home = await mkdtemp(join(tmpdir(), "openenv-init-"));
-  const { code, stderr } = await runCommand(["init", "star-map"], { cwd: home });
+  const { code, stderr } = await callCommand(["init", "star-map"], { cwd: home });
   expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
   dir = join(home, "star-map");
   await git("init", "--quiet");

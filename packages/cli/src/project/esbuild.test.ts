@@ -5,7 +5,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, onTestFinished, test } from "vitest";
-import { counterModule, createProject, runCommand } from "../../../../test-support/commands/command-line.js";
+import {
+  callCommand,
+  counterModule,
+  createProject,
+  runCommand,
+} from "../../../../test-support/commands/command-line.js";
 
 const PACKAGES = join(import.meta.dirname, "../../..");
 const MODULES = join(PACKAGES, "../node_modules");
@@ -59,7 +64,7 @@ test.each([
   ["is empty", "new TypeError()", "TypeError"],
 ])("the reason of an error whose message %s is given", LIMIT, async (_case, thrown, reason) => {
   await using project = await createProject({ "environment.ts": `throw ${thrown};` });
-  const { code, stderr } = await runCommand(["serve"], { cwd: project.dir });
+  const { code, stderr } = await callCommand(["serve"], { cwd: project.dir });
   expect(code).toBe(2);
   expect(stderr).toContain(`environment.ts does not load: ${reason} (environment.ts:1:7)`);
 });

@@ -2,10 +2,10 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import {
+  callCommand,
   counterModule,
   createProject,
   type Project,
-  runCommand,
   startCommand,
 } from "../../../../test-support/commands/command-line.js";
 import { SMALL_PYTHON_PROJECT } from "../../../../test-support/commands/python-project.js";
@@ -66,12 +66,12 @@ describe("serve", () => {
   test("says how a Python environment is served", async () => {
     await hub.addSpace("author/small", SMALL_PYTHON_PROJECT);
     await using folder = await createProject(SMALL_PYTHON_PROJECT);
-    const here = await runCommand(["serve", folder.dir], options);
+    const here = await callCommand(["serve", folder.dir], options);
     expect(here.code).toBe(2);
     expect(here.stderr).toContain(
       `uv run --isolated --project ${folder.dir} -- uvicorn small:app --app-dir ${folder.dir}`,
     );
-    const { code, stderr } = await runCommand(["serve", "author/small"], options);
+    const { code, stderr } = await callCommand(["serve", "author/small"], options);
     expect(code).toBe(2);
     expect(stderr).toMatch(/uv run --isolated --project \S+ -- uvicorn small:app --app-dir \S+/);
   });
@@ -82,7 +82,7 @@ describe("serve", () => {
     ["https://me:secret@example.com/repo", 2, "Leave the name and password out of https://example.com/repo"],
     ["../none/here", 2, "There is no file or folder ../none/here"],
   ])("refuses %s in one line", async (target, code, text) => {
-    const ended = await runCommand(["serve", target], options);
+    const ended = await callCommand(["serve", target], options);
     expect(ended).toMatchObject({ code, stderr: expect.stringContaining(text) });
     expect(ended.stderr).not.toContain("secret@");
     expect(ended.stderr).not.toMatch(/^ +at /m);

@@ -1,10 +1,10 @@
 /** What a hostile server says, in the terminal of the one who asks it. */
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import {
+  callCommand,
   createProject,
   type Project,
   type Running,
-  runCommand,
   startCommand,
 } from "../../../../test-support/commands/command-line.js";
 
@@ -51,7 +51,7 @@ test.each([
   ["validate", () => ["validate", "--url", url, "--sessions", "2"]],
   ["collect", () => ["collect", url, "-n", "1", "-o", "episodes.jsonl"]],
 ])("openenv %s prints it as escapes that a terminal does not obey", async (_, args) => {
-  const { stdout, stderr } = await runCommand(args(), { cwd: project.dir });
+  const { stdout, stderr } = await callCommand(args(), { cwd: project.dir });
   const output = stdout + stderr;
   expect(output).toContain("\\u001b]0;title\\u0007");
   expect(output).toContain("\\u202e");
@@ -59,7 +59,7 @@ test.each([
 });
 
 test("JSON stays JSON, and says the same", async () => {
-  const { stdout } = await runCommand(["schema", "diff", "plain.json", url, "--json"], { cwd: project.dir });
+  const { stdout } = await callCommand(["schema", "diff", "plain.json", url, "--json"], { cwd: project.dir });
   expect(UNSAFE.exec(stdout)).toBeNull();
   expect(JSON.stringify(JSON.parse(stdout))).toContain(JSON.stringify(HOSTILE).slice(1, -1));
 });

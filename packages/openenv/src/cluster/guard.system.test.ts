@@ -251,9 +251,9 @@ describe.skipIf(!existsSync("/proc/self/stat"))("a server with workers", { timeo
     expect(pids).toHaveLength(3);
     for (let pauses = 0; pauses < 2; pauses++) {
       for (const pid of pids) process.kill(pid, "SIGSTOP");
-      await sleep(5_000);
-      for (const pid of pids) process.kill(pid, "SIGCONT");
       await sleep(3_000);
+      for (const pid of pids) process.kill(pid, "SIGCONT");
+      await sleep(2_500);
     }
     for (const { socket } of sessions) {
       expect(await socket.ask(step(1))).toMatchObject({ data: { observation: { count: 1 } } });

@@ -6,16 +6,27 @@ import { fetchAsOperator } from "../../../../test-support/operator.js";
 import { openAll, RESET, startCluster, until, untilAllKnow } from "../../../../test-support/servers/cluster.js";
 import { openTestSocket } from "../../../../test-support/sockets/socket.js";
 
-test("workers close sockets that stay silent for clients that need their slots, and only then", {
+test("workers close silent sockets when other clients need their slots, and not before", {
   timeout: 120_000,
 }, async () => {
-  await using cluster = await startCluster({ WORKERS: "2", MAX_CONCURRENT_ENVS: "2" });
+  await using project = await createProject();
+  const later = join(project.dir, "later");
+  await using cluster = await startCluster({
+    WORKERS: "2",
+    MAX_CONCURRENT_ENVS: "2",
+    NODE_OPTIONS: passWith(later, 10_500),
+  });
   const { url } = cluster;
   const [busy] = await openAll(url, 1);
   const silent = await Promise.all(Array.from({ length: 3 }, () => openTestSocket(`${url}/ws`)));
   const closed: { code: number }[] = [];
   for (const { closed: end } of silent) void end.then((how) => closed.push(how));
 
+  const full = await openTestSocket(`${url}/ws`);
+  expect(await full.receive()).toMatchObject({ data: { code: "CAPACITY_REACHED" } });
+  expect(closed).toEqual([]);
+
+  await writeFile(later, "");
   const served: unknown[] = [];
   await until(async () => {
     const socket = await openTestSocket(`${url}/ws`);
@@ -30,7 +41,7 @@ test("workers close sockets that stay silent for clients that need their slots, 
   expect(await busy?.socket.ask(RESET)).toMatchObject({ type: "observation" });
 });
 
-test("workers count no session of POST /reset as load until it is used, and one of openenv/session/create at once", {
+test("workers count a session of POST /reset as load when it is used, and one of openenv/session/create at once", {
   timeout: 120_000,
 }, async () => {
   await using cluster = await startCluster({ WORKERS: "2", MAX_CONCURRENT_ENVS: "2" });
@@ -74,21 +85,25 @@ test("workers count no session of POST /reset as load until it is used, and one 
   await untilAllKnow(cluster.url, { available_slots: 0, is_at_capacity: true });
 });
 
-/** For a process and what it starts, 300 s and more have passed once the file is there. */
-function passWith(file: string): string {
+/** For a process and its children, this many milliseconds have passed once the file exists. */
+function passWith(file: string, ms: number): string {
   const code = `
     import { existsSync } from "node:fs";
     const real = performance.now.bind(performance);
-    performance.now = () => real() + (existsSync(${JSON.stringify(file)}) ? 300_500 : 0);`;
+    performance.now = () => real() + (existsSync(${JSON.stringify(file)}) ? ${ms} : 0);`;
   return `--import data:text/javascript,${encodeURIComponent(code)}`;
 }
 
-test("every worker knows of an HTTP session in another that has been idle for long enough to give way", {
+test("every worker knows which idle HTTP sessions of the others can be closed for new ones", {
   timeout: 120_000,
 }, async () => {
   await using project = await createProject();
   const later = join(project.dir, "later");
-  await using cluster = await startCluster({ WORKERS: "2", MAX_CONCURRENT_ENVS: "1", NODE_OPTIONS: passWith(later) });
+  await using cluster = await startCluster({
+    WORKERS: "2",
+    MAX_CONCURRENT_ENVS: "1",
+    NODE_OPTIONS: passWith(later, 300_500),
+  });
   const request = async (path: string, session?: string): Promise<string> => {
     const answer = await fetch(`${cluster.url}${path}`, {
       method: path === "/state" ? "GET" : "POST",

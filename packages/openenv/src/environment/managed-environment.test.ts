@@ -272,6 +272,12 @@ describe("an environment with tasks", () => {
     await expect(other.reset({ split: "x", index: 5 })).rejects.toThrow('there is no task 5 in the split "x"');
   });
 
+  test("checks the index against the count of a provider that has a task for any index", async () => {
+    const any: TaskProvider = { splits: lists.splits, count: () => 2, get: () => ({ id: 1 }) };
+    await using env = await connect(tasked(any));
+    await expect(env.reset({ split: "train", index: 2 })).rejects.toThrow("it has 2, 0 to 1");
+  });
+
   test("is left alone without a provider, and may not have a reset option of that name with one", async () => {
     await using env = await connect(define(() => ({ ...plain(), reset: shows })));
     expect((await env.reset({ split: "any", index: 9 })).observation.text).toBe('["any",9,null]');

@@ -1,5 +1,5 @@
 export { EPISODE_FORMAT, type EpisodeRecord, parseEpisode, type RecordedStep } from "./episode.js";
-export type { MetadataBody, SchemaBody } from "./http.js";
+export type { MetadataBody, PublishedTool, SchemaBody } from "./http.js";
 export type { JsonObject } from "./messages.js";
 export {
   DEFAULT_SESSION_QUERY,
@@ -9,7 +9,7 @@ export {
   type SessionQuery,
   sessionState,
 } from "./session-query.js";
-export { isToolAction, type PublishedTool, type ToolSummary } from "./tools.js";
+export { isToolAction, type ToolSummary } from "./tools.js";
 export {
   MAX_REPORTED_ERRORS,
   type ServerView,

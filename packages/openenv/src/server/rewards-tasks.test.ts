@@ -1,9 +1,9 @@
 /** Rewards by rubrics and the tasks of a reset, wherever sessions live. They run the built package, as hosts do. */
 import { connect } from "openenv-ts/client";
 import type { ServeOptions } from "openenv-ts/server";
-import { describe, expect, test } from "vitest";
-import { createProject, startCommand } from "../../../../test-support/commands/command-line.js";
-import { startIsolated } from "../../../../test-support/environments/isolation.js";
+import { beforeAll, describe, expect, test } from "vitest";
+import { callCommand, createProject, startCommand } from "../../../../test-support/commands/command-line.js";
+import { type IsolatedServer, startIsolated } from "../../../../test-support/environments/isolation.js";
 
 const TASKS = { "train.jsonl": '{"answer":1}\n\n{"answer":2}\n', "test.jsonl": '{"answer":3}\nbroken\n' };
 const MODULE = `
@@ -64,68 +64,59 @@ async function play(url: string): Promise<void> {
   ]);
 }
 
-for (const [kind, options] of Object.entries(KINDS)) {
-  describe(`sessions ${kind}`, () => {
-    const source = MODULE.replace("__FILES__", "false");
+describe.each(Object.entries(KINDS))("sessions %s", (_, options) => {
+  let isolated: IsolatedServer;
+  beforeAll(async () => {
+    isolated = await startIsolated(options, MODULE.replace("__FILES__", "false"));
+    return () => isolated[Symbol.asyncDispose]();
+  });
 
-    test("have their tasks, their rewards and the scores of their parts", async () => {
-      await using isolated = await startIsolated(options, source);
-      await Promise.all([play(isolated.server.url), play(isolated.server.url)]);
+  test("receive their tasks, their rewards and the scores of each rubric", async () => {
+    await Promise.all([play(isolated.server.url), play(isolated.server.url)]);
+  });
+
+  test("receive an error for a wrong split, a wrong task and a rubric that fails, and continue", async () => {
+    await using env = await connect(isolated.server.url);
+    const failure = (message: string) => ({ code: "EXECUTION_ERROR", message });
+    await expect(env.reset({ split: "dev", index: 0 })).rejects.toMatchObject(
+      failure('there is no split "dev"; there are: "train", "test"'),
+    );
+    await expect(env.reset({ split: "train", index: 2 })).rejects.toMatchObject(
+      failure('there is no task 2 in the split "train": it has 2, 0 to 1'),
+    );
+    await expect(env.reset({ split: "test", index: 1 })).rejects.toMatchObject(
+      failure("./test.jsonl, line 2: no JSON"),
+    );
+    await env.reset({ split: "test", index: 0 });
+    await expect(env.step({ answer: 666 })).rejects.toMatchObject(
+      failure("the rubric rubric_0.rubric failed: the secret of the judge"),
+    );
+    expect((await env.step({ answer: 3 })).reward).toBe(0);
+  });
+
+  test("have the Task API", async () => {
+    await using env = await connect(isolated.server.url);
+    expect(await env.tasks.splits()).toEqual([
+      { name: "train", type: "train" },
+      { name: "test", type: "test" },
+    ]);
+    expect(await env.tasks.count("test")).toBe(2);
+    expect(await env.tasks.list("train")).toEqual([{ answer: 1 }, { answer: 2 }]);
+    expect(await env.tasks.get("train", 1)).toEqual({ answer: 2 });
+    expect(await env.tasks.range("train", -1)).toEqual([{ answer: 2 }]);
+    await expect(env.tasks.get("train", 2)).rejects.toThrow('no task 2 in the split "train": it has 2, 0 to 1');
+    await expect(env.tasks.count("dev")).rejects.toMatchObject({
+      details: { status: 400 },
+      message: expect.stringContaining('there is no split "dev"; there are: "train", "test"'),
     });
-
-    test("are told which splits and tasks there are, and go on", async () => {
-      await using isolated = await startIsolated(options, source);
-      await using env = await connect(isolated.server.url);
-      const told = (message: string) => ({ code: "EXECUTION_ERROR", message });
-      await expect(env.reset({ split: "dev", index: 0 })).rejects.toMatchObject(
-        told('there is no split "dev"; there are: "train", "test"'),
-      );
-      await expect(env.reset({ split: "train", index: 2 })).rejects.toMatchObject(
-        told('there is no task 2 in the split "train": it has 2, 0 to 1'),
-      );
-      await expect(env.reset({ split: "test", index: 1 })).rejects.toMatchObject(told("./test.jsonl, line 2: no JSON"));
-      await env.reset({ split: "test", index: 0 });
-      expect((await env.step({ answer: 3 })).reward).toBe(0);
-    });
-
-    test("get an error where the rubric fails, which in production keeps the author's words back", async () => {
-      for (const mode of ["simulation", "production"] as const) {
-        await using isolated = await startIsolated({ ...options, mode }, source);
-        await using env = await connect(isolated.server.url);
-        await env.reset();
-        await expect(env.step({ answer: 666 })).rejects.toMatchObject({
-          code: "EXECUTION_ERROR",
-          message: `the rubric rubric_0.rubric failed${mode === "simulation" ? ": the secret of the judge" : ""}`,
-        });
-        expect((await env.step({ answer: 1 })).reward).toBe(0);
-      }
-    });
-
-    test("have the Task API beside them", async () => {
-      await using isolated = await startIsolated(options, source);
-      await using env = await connect(isolated.server.url);
-      expect(await env.tasks.splits()).toEqual([
-        { name: "train", type: "train" },
-        { name: "test", type: "test" },
-      ]);
-      expect(await env.tasks.count("test")).toBe(2);
-      expect(await env.tasks.list("train")).toEqual([{ answer: 1 }, { answer: 2 }]);
-      expect(await env.tasks.get("train", 1)).toEqual({ answer: 2 });
-      expect(await env.tasks.range("train", -1)).toEqual([{ answer: 2 }]);
-      await expect(env.tasks.get("train", 2)).rejects.toThrow('no task 2 in the split "train": it has 2, 0 to 1');
-      await expect(env.tasks.count("dev")).rejects.toMatchObject({
-        details: { status: 400 },
-        message: expect.stringContaining('there is no split "dev"; there are: "train", "test"'),
-      });
-      await expect(env.tasks.list("test")).rejects.toMatchObject({
-        details: { status: 500 },
-        message: expect.stringContaining("./test.jsonl, line 2: no JSON"),
-      });
+    await expect(env.tasks.list("test")).rejects.toMatchObject({
+      details: { status: 500 },
+      message: expect.stringContaining("./test.jsonl, line 2: no JSON"),
     });
   });
-}
+});
 
-test("workers in production serve tasks of files; the log has what broke a rubric, the answer has not", async () => {
+test("workers in production serve tasks of files, and only the log has the message of a rubric that fails", async () => {
   await using project = await createProject({ "environment.mjs": MODULE.replace("__FILES__", "true"), ...TASKS });
   await using command = startCommand(
     ["serve", "environment.mjs", "--port", "0", "--workers", "2", "--isolation", "process"],
@@ -140,9 +131,9 @@ test("workers in production serve tasks of files; the log has what broke a rubri
   await command.printed(/the secret of the judge/);
 }, 60_000);
 
-test("a file of tasks that is not there stops the start with its path", async () => {
+test("a missing file of tasks stops the start, and the error has its path", async () => {
   await using project = await createProject({ "environment.mjs": MODULE.replace("__FILES__", "true") });
-  await using command = startCommand(["serve", "environment.mjs", "--port", "0"], { cwd: project.dir });
-  expect(await command.exited).toBe(2);
-  expect(command.stderr).toMatch(/There is no file .*train\.jsonl/);
+  const { code, stderr } = await callCommand(["serve", "environment.mjs", "--port", "0"], { cwd: project.dir });
+  expect(code).toBe(2);
+  expect(stderr).toMatch(/There is no file .*train\.jsonl/);
 });

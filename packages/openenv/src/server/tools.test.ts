@@ -1,5 +1,6 @@
 import { describe, expect, test, vi } from "vitest";
 import { defineDesk } from "../../../../test-support/environments/tool-environment.js";
+import { speedUpTimers } from "../../../../test-support/fast-timers.js";
 import { useServers, waitFor } from "../../../../test-support/servers/servers.js";
 import type { TestSocket } from "../../../../test-support/sockets/socket.js";
 import { connect } from "../connect.js";
@@ -234,7 +235,8 @@ describe("the time of a call", () => {
     expect(log.aborted).toEqual([expect.stringContaining("within 0.02 s"), "the client has left"]);
   });
 
-  test("of a caller who leaves is not for ever: the session goes on though the handler never ends", async () => {
+  test("of a client that leaves ends: the session continues although the handler does not return", async () => {
+    speedUpTimers(20);
     let called = 0;
     const tools = defineTools({ deaf: { description: "Never ends." }, quick: { description: "Ends at once." } });
     const environment = defineEnvironment(defineContract({ name: "deaf_env", tools }), () => ({

@@ -1,18 +1,16 @@
-import { execFile } from "node:child_process";
-import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import { dockerProvider, type FromHubOptions, fromHub, processProvider } from "@openenv-ts/providers";
 import { connect } from "openenv-ts/client";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import { counterModule, createProject } from "../../../../test-support/commands/command-line.js";
 import { SMALL_PYTHON_PROJECT } from "../../../../test-support/commands/python-project.js";
 import { counterContract } from "../../../../test-support/environments/counter.js";
 import { type Hub, startHub } from "../../../../test-support/hub/hub-server.js";
 import { useServers } from "../../../../test-support/servers/servers.js";
 
-const run = promisify(execFile);
 const servers = useServers();
 const SECRET = "hf_author";
 
@@ -42,36 +40,29 @@ const fails = async (repo: string, options: FromHubOptions = {}): Promise<Error 
 const processes = () => readdir(join(scratch, "state", "processes")).catch(() => []);
 
 describe("a Space's repository", () => {
-  test("is run with Node, and the process ends with close", async () => {
-    const contract = await readFile(join(import.meta.dirname, "../../../../envs/echo/models.ts"), "utf8");
-    const environment = await readFile(
-      join(import.meta.dirname, "../../../../envs/echo/server/environment.ts"),
-      "utf8",
-    );
-    const packing = ["pack", "--silent", "--pack-destination", scratch];
-    const { stdout } = await run("npm", packing, { cwd: join(import.meta.dirname, "../../../openenv") });
-    const dependencies = { "openenv-ts": "file:vendor/openenv-ts.tgz", zod: "4.6.7" };
-    await hub.addSpace("author/echo", {
-      "package.json": JSON.stringify({ name: "echo", version: "1.0.0", type: "module", dependencies }),
-      "models.ts": contract,
-      "server/environment.ts": environment,
-      "vendor/openenv-ts.tgz": await readFile(join(scratch, stdout.trim())),
+  test("runs with Node, and its process ends with close", async () => {
+    // Inside of this repository, where the environment finds openenv-ts.
+    await using cache = await createProject();
+    vi.stubEnv("OPENENV_CACHE", cache.dir);
+    await hub.addSpace("author/counter", {
+      "package.json": '{ "name": "counter", "version": "1.0.0", "type": "module" }',
+      "environment.ts": counterModule(),
     });
-    const env = await fromHub("author/echo", { useDocker: false, timeoutMs: 300_000 });
+    const env = await fromHub("author/counter", { useDocker: false });
     await env.reset();
-    expect((await env.step({ message: "hello" })).observation).toMatchObject({ echoed_message: "hello" });
+    expect((await env.step({ amount: 2 })).observation).toMatchObject({ count: 2 });
     expect(await processes()).toHaveLength(1);
     await env.close();
     expect(await processes()).toEqual([]);
     await expect(connect(env.url)).rejects.toMatchObject({ code: "CONNECTION_FAILED" });
-  }, 300_000);
+  });
 
-  test("of another host is one for a provider", async () => {
+  test("at another host is refused: a provider can clone it", async () => {
     const elsewhere = await fails("https://example.com/author/echo.git#main");
     expect(elsewhere).toMatchObject({ code: "INVALID_CONFIG", message: expect.stringContaining("{ git }") });
   });
 
-  test("is given up with the deadline, the download included", async () => {
+  test("stops downloading at the deadline or with the signal", async () => {
     await hub.addSpace("author/small", SMALL_PYTHON_PROJECT);
     const late = await fails("author/small", { useDocker: false, timeoutMs: 1 });
     expect(late).toMatchObject({ code: "START_TIMEOUT" });
@@ -82,7 +73,7 @@ describe("a Space's repository", () => {
 });
 
 describe("a running Space", () => {
-  test("is used by the URL of its page or its host, and goes on after close", async () => {
+  test("is used by the URL of its page or its host, and continues after close", async () => {
     const server = await servers.start();
     await hub.addSpace("author/counter", {}, { host: server.url });
     for (const url of [`${hub.url}/spaces/author/counter`, server.url]) {
@@ -93,7 +84,7 @@ describe("a running Space", () => {
     }
   });
 
-  test("that is private is told the token, and another is not", async () => {
+  test("receives the token only if it is private", async () => {
     const seen: (string | undefined)[] = [];
     const front = createServer((request, response) => {
       seen.push(request.headers.authorization);
@@ -142,7 +133,7 @@ describe("a running Space", () => {
   });
 });
 
-describe("a Space that cannot be had", () => {
+describe("a Space that cannot be used", () => {
   test("because it is missing or private, with or without a token", async () => {
     await hub.addSpace("author/secret", {}, { private: true });
     const cases: [string, string, RegExp][] = [
@@ -197,7 +188,7 @@ describe("a Space that cannot be had", () => {
   });
 
   test.each(["../etc/passwd", "author", "author/../../x", "author/..", "-o/x", "author/name extra"])(
-    "because %j is no name of one",
+    "because %j is not a valid name",
     async (repo) => {
       expect(await fails(repo)).toMatchObject({
         code: "INVALID_CONFIG",

@@ -1,5 +1,5 @@
-import { expect, test } from "vitest";
 import { SETTINGS, TOKENS } from "openenv-ts/internal";
+import { expect, test } from "vitest";
 import { objectToVariable, SETTABLE_SETTINGS } from "./variable-policy.js";
 
 test.each([

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { runCommand } from "../../../../test-support/commands/command-line.js";
+import { callCommand } from "../../../../test-support/commands/command-line.js";
 import { type Hub, type SpaceFiles, startHub } from "../../../../test-support/hub/hub-server.js";
 import { until } from "../../../../test-support/servers/cluster.js";
 import { findSpace } from "../hub/find-space.js";
@@ -223,7 +223,7 @@ describe("a git repository", () => {
       stdio: "ignore",
     });
     await until(() => hub.requests.length > 0);
-    const { stdout } = await runCommand(["ps", "--json"], { cwd: cache, env: { OPENENV_STATE_DIR: state } });
+    const { stdout } = await callCommand(["ps", "--json"], { cwd: cache, env: { OPENENV_STATE_DIR: state } });
     const rows = (JSON.parse(stdout) as { provider: string; owner: { pid: number } }[])
       .filter(({ owner }) => owner.pid === caller.pid)
       .map(({ provider }) => provider);

@@ -129,12 +129,12 @@ describe("trouble with the endpoint", () => {
 
   test("such as slowness ends at the time limit, all tries together", async () => {
     await using server = await startChatServer(() => {});
-    const error = await failureOf(judgeAt(server.url, { timeoutMs: 1000 }));
-    expect(error.message).toMatch(/did not answer within 1 s$/);
+    const error = await failureOf(judgeAt(server.url, { timeoutMs: 300 }));
+    expect(error.message).toMatch(/did not answer within 0.3 s$/);
     await waitFor(() => server.givenUp === 1);
     await using busy = await startChatServer((response) => sayStatus(response, 429, {}, { "retry-after": "3600" }));
-    const late = await failureOf(judgeAt(busy.url, { timeoutMs: 4000 }));
-    expect(late.message).toMatch(/within 4 s; before, it answered status 429$/);
+    const late = await failureOf(judgeAt(busy.url, { timeoutMs: 2000 }));
+    expect(late.message).toMatch(/within 2 s; before, it answered status 429$/);
   });
 
   test("such as a port that nobody listens on is an error", async () => {

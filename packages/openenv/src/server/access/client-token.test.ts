@@ -26,7 +26,8 @@ describe("a server with a client's token", () => {
   test("refuses an upgrade without it with 401, before a slot is taken", async () => {
     const server = await guarded({ maxConcurrentEnvs: 1 });
     for (const path of ["/ws", "/mcp", "/ws/ui", "/ws?session_id=x"]) {
-      for (const headers of [{}, bearer("wrong"), { authorization: TOKEN }, { cookie: `token=${TOKEN}` }]) {
+      const near = [TOKEN.slice(0, -1), `${TOKEN}x`, ""].map(bearer);
+      for (const headers of [{}, bearer("wrong"), ...near, { authorization: TOKEN }, { cookie: `token=${TOKEN}` }]) {
         const { statusCode, headers: answered } = await refusal(server, path, headers);
         expect([statusCode, answered["www-authenticate"]]).toEqual([401, "Bearer"]);
       }

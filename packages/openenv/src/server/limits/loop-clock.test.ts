@@ -1,6 +1,9 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { afterEach, expect, test, vi } from "vitest";
-import { readArrival, startLoopClock } from "./loop-clock.js";
+
+// Its own copy: other tests start the clock of the process.
+vi.resetModules();
+const { readArrival, startLoopClock } = await import("./loop-clock.js");
 
 const TURNS = 5000;
 const BLOCKED_MS = 60;

@@ -143,16 +143,22 @@ describe("a client of real MCP with a session", () => {
     expect(await client.ping()).toEqual({});
   });
 
-  test("that is idle is timed out, unless it holds its stream open", async () => {
-    const { server, log, active } = await start({ sessionTimeout: 3 });
-    const session = await initialize(server.url);
-    const { client } = await open(server);
-    await waitFor(() => log.closed === 1);
-    const late = await send(server.url, { ...rpc, method: "tools/list" }, session);
-    expect([late.status, await late.json()]).toMatchObject([404, { error: { code: -32001 } }]);
-    expect(await client.ping()).toEqual({});
-    await client.close();
-    await waitFor(() => active() === 0);
+  test("that is idle times out, unless its stream is open", async () => {
+    vi.useFakeTimers({ toFake: ["Date", "performance", "setInterval", "clearInterval"] });
+    try {
+      const { server, log, active } = await start({ sessionTimeout: 3 });
+      const session = await initialize(server.url);
+      const { client } = await open(server);
+      const pass = () => vi.advanceTimersByTime(1_000);
+      await expect.poll(() => pass() && log.closed).toBe(1);
+      const late = await send(server.url, { ...rpc, method: "tools/list" }, session);
+      expect([late.status, await late.json()]).toMatchObject([404, { error: { code: -32001 } }]);
+      expect(await client.ping()).toEqual({});
+      await client.close();
+      await expect.poll(() => pass() && active()).toBe(0);
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   test.each([900, null])("that vanishes as soon as it was let in has 10 s, whatever the timeout: %s", async (limit) => {

@@ -1,11 +1,11 @@
-/** In a file of its own: what a scrape starts, it starts for the whole process. */
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import * as z from "zod";
 import { fetchAsOperator, WITH_OPERATOR } from "../../../../../test-support/operator.js";
-import { useServers } from "../../../../../test-support/servers/servers.js";
-import { defineContract } from "../../contract/contract.js";
-import { defineEnvironment } from "../../environment/environment.js";
 
+// A separate copy of the server: a scrape starts the clock of the process, and other tests scrape.
+vi.resetModules();
+const { useServers } = await import("../../../../../test-support/servers/servers.js");
+const { defineContract, defineEnvironment } = await import("../../index.js");
 const { start, open } = useServers();
 const STEP_MS = 30;
 

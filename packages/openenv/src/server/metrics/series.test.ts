@@ -43,6 +43,15 @@ const busy = {
   ),
 };
 
+test("quotes, backslashes and line breaks in a label are escaped", async () => {
+  const contract = defineContract({ name: 'a "b" \\ c\nd', action: z.object({}), observation: z.object({}) });
+  const answer = () => ({ observation: {} });
+  const environment = defineEnvironment(contract, () => ({ reset: answer, step: answer }));
+  const server = await start(WITH_OPERATOR, { environment });
+  const text = await (await fetchAsOperator(`${server.url}/metrics`)).text();
+  expect(text).toContain(String.raw`environment="a \"b\" \\ c\nd"`);
+});
+
 describe("sessions", () => {
   test("that their clients have not used are exported apart from those in use", async () => {
     const server = await start({ ...WITH_OPERATOR, maxConcurrentEnvs: 3 });
@@ -158,8 +167,9 @@ test("the lag of the event loop is one observation a second, of its worst moment
   const socket = await open(server);
   await socket.ask(RESET);
   const lag = async (what: string) => (await scrape(server)).get(`openenv_event_loop_lag_seconds_${what}`);
-  // What delays the loop before its first beat is not seen.
+  // A delay before the first beat of an observation is not seen, and one observation has just ended.
   await expect.poll(() => lag("count")).toBeGreaterThan(0);
+  await new Promise((resolve) => setTimeout(resolve, 100));
   await socket.ask(step(300));
   await expect.poll(() => lag("sum")).toBeGreaterThan(0.2);
 });

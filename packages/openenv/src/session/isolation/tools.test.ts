@@ -1,7 +1,7 @@
 /** The same promises for the tools of sessions in this process, in threads and in processes. */
 import type { ServeOptions } from "openenv-ts/server";
-import { expect, test } from "vitest";
-import { startIsolated } from "../../../../../test-support/environments/isolation.js";
+import { beforeAll, describe, expect, test } from "vitest";
+import { type IsolatedServer, startIsolated } from "../../../../../test-support/environments/isolation.js";
 import { waitFor } from "../../../../../test-support/servers/servers.js";
 
 const MODULE = `
@@ -44,7 +44,7 @@ export default defineEnvironment(defineContract({ name: "hosted_tools_env", tool
 `;
 
 const KINDS: Record<string, ServeOptions> = {
-  none: {},
+  "no isolation": {},
   "a thread each": { isolation: "thread" },
   "a process each": { isolation: "process" },
   "one process for all": { isolation: "process", isolatePoolSize: 1 },
@@ -58,9 +58,14 @@ const frame = (name: string, given: object = {}) => ({
   data: { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name, arguments: given } },
 });
 
-for (const [kind, options] of Object.entries(KINDS)) {
-  test(`${kind}: tools are called with the state of their session, and the environment is told`, async () => {
-    await using isolated = await startIsolated({ ...options, mode: "production" }, MODULE);
+describe.each(Object.entries(KINDS))("with %s", (_, options) => {
+  let isolated: IsolatedServer;
+  beforeAll(async () => {
+    isolated = await startIsolated({ ...options, mode: "production" }, MODULE);
+    return () => isolated[Symbol.asyncDispose]();
+  });
+
+  test("tools are called with the state of their session, and the environment sees the calls", async () => {
     const [one, other] = [await isolated.open(), await isolated.open()];
     await one.ask({ type: "reset" });
     await other.ask({ type: "reset" });
@@ -79,8 +84,7 @@ for (const [kind, options] of Object.entries(KINDS)) {
     });
   });
 
-  test(`${kind}: failures of tools keep their kind, and their words where they may`, async () => {
-    await using isolated = await startIsolated({ ...options, mode: "production" }, MODULE);
+  test("failures of tools keep their kind, and their message where clients may see it", async () => {
     const socket = await isolated.open();
     await socket.ask({ type: "reset" });
     const error = async (name: string) => {
@@ -97,23 +101,23 @@ for (const [kind, options] of Object.entries(KINDS)) {
     await waitFor(() => isolated.log().length > 0);
     expect(isolated.log()).toEqual([expect.stringMatching(/aborted: .*did not answer within 0.5 s/)]);
   });
-}
+});
 
-test.each(["step", "mcp"])("a tool that ends its isolate is told as that and never rewarded: %s", async (door) => {
+test.each(["step", "mcp"])("a tool call that ends its isolate fails and has no reward: %s", async (frameType) => {
   await using isolated = await startIsolated({ isolation: "process" }, MODULE);
   const socket = await isolated.open();
   await socket.ask({ type: "reset" });
-  const answer = await socket.ask(door === "step" ? call("exit") : frame("exit"));
+  const answer = await socket.ask(frameType === "step" ? call("exit") : frame("exit"));
   expect(answer).toMatchObject(
-    door === "step"
+    frameType === "step"
       ? { type: "error", data: { code: "ISOLATE_LOST" } }
       : { type: "mcp", data: { error: { code: -32603, data: { error_type: "transport_error" } } } },
   );
   expect(await socket.closed).toMatchObject({ code: 4000 });
 });
 
-test("a tool that loops for ever is killed with its session", async () => {
-  await using isolated = await startIsolated({ isolation: "thread", stepTimeout: 3 }, MODULE);
+test("a tool that never returns is ended with its session", async () => {
+  await using isolated = await startIsolated({ isolation: "thread", stepTimeout: 1 }, MODULE);
   const socket = await isolated.open();
   await socket.ask({ type: "reset" });
   expect(await socket.ask(frame("loop"))).toMatchObject({ data: { error: { data: { error_type: "timeout" } } } });
