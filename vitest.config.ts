@@ -1,3 +1,5 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
@@ -16,12 +18,25 @@ class LongFirst extends BaseSequencer {
   }
 }
 
-/** Our packages are their sources: no build is needed between an edit and a test. */
-const CONDITIONS = ["openenv-source", "module", "node", "development|production"];
+/**
+ * Our packages are their sources: no build is needed between an edit and a test. By name and not by the condition, which
+ * Node would also apply to what is built.
+ */
+function sources(): { find: RegExp; replacement: string }[] {
+  const packages = fileURLToPath(new URL("packages", import.meta.url));
+  return readdirSync(packages).flatMap((folder) => {
+    const text = readFileSync(join(packages, folder, "package.json"), "utf8");
+    const { name, exports = {} } = JSON.parse(text) as { name: string; exports?: Record<string, unknown> };
+    return Object.entries(exports).flatMap(([entry, target]) => {
+      const source = (target as { "openenv-source"?: string })["openenv-source"];
+      if (source === undefined) return [];
+      return [{ find: new RegExp(`^${name}${entry.slice(1)}$`), replacement: join(packages, folder, source) }];
+    });
+  });
+}
 
 export default defineConfig({
-  resolve: { conditions: CONDITIONS },
-  ssr: { resolve: { conditions: CONDITIONS, externalConditions: ["openenv-source"] } },
+  resolve: { alias: sources() },
   test: {
     pool: "forks",
     // Much of the time is waiting, for processes and containers, so one more than the two cores of CI; four are no faster.
