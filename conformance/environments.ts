@@ -6,16 +6,16 @@ import { asyncCounter, failingState, freeState, noArguments } from "./environmen
 import { tasked } from "./environments/tasks.js";
 import { nanTools, slowTools, tools, toolsAndAction, toolsAndText } from "./environments/tools.js";
 
-export interface Served {
+interface Served {
   environment: EnvironmentDefinition;
   options: ServeOptions;
 }
 
-/** Seconds; recorded with 2 s. */
-const SHORT = 1;
+/** Session timeout in seconds; recorded with 2 s. */
+export const SHORT = 1;
 
 /** The recorded environments by the name that transcripts give them, each with its recorded capacity; `strict` is ours. */
-export const ENVIRONMENTS: Readonly<Record<string, Served>> = {
+const ENVIRONMENTS: Readonly<Record<string, Served>> = {
   counter: { environment: counter, options: { maxConcurrentEnvs: 2 } },
   "counter-production": { environment: counter, options: { maxConcurrentEnvs: 1, mode: "production" } },
   "counter-timeout": { environment: counter, options: { maxConcurrentEnvs: 4, sessionTimeout: SHORT } },
@@ -37,3 +37,9 @@ export const ENVIRONMENTS: Readonly<Record<string, Served>> = {
   badstate: { environment: failingState, options: { maxConcurrentEnvs: 1 } },
   dictstate: { environment: freeState, options: { maxConcurrentEnvs: 1 } },
 };
+
+export function findServed(name: string): Served {
+  const served = ENVIRONMENTS[name];
+  if (served === undefined) throw new Error(`environments.ts has no "${name}"`);
+  return served;
+}

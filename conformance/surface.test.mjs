@@ -12,7 +12,7 @@ import { WebSocket } from "ws";
 import { API_PACKAGES, readEntries } from "../scripts/docs/api.mjs";
 import { ROOT } from "../scripts/root.mjs";
 import { callCommand } from "../test-support/commands/command-line.js";
-import { ENVIRONMENTS } from "./environments.js";
+import { findServed } from "./environments.js";
 
 const TOKEN = "surface-test-operator-token-0123456789";
 const ORIGIN = "https://trainer.example";
@@ -133,7 +133,7 @@ async function readHelp(command) {
 }
 
 async function withServer(name, options, work) {
-  const served = ENVIRONMENTS[name];
+  const served = findServed(name);
   const server = await serve(served.environment, {
     ...served.options,
     ...{ host: "127.0.0.1", port: 0, logLevel: "silent", webInterface: true },

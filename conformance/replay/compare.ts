@@ -9,7 +9,7 @@ const WORDING = new Set(["message", "msg", "detail", "title", "description", "er
 const BRIEF = 200;
 
 /** Members of a row that tell an answer; a frame or a close that was not expected counts as one. */
-const MEMBERS = [
+export const MEMBERS = [
   "connect_error",
   "setup",
   "recv",
@@ -32,6 +32,8 @@ const MEMBERS = [
   "recv_after_client_text",
   "other_socket_answered_fast",
   "server_answer_code",
+  "client_results",
+  "server_saw",
 ] as const;
 /** Always told of an answer, but not of every recorded one. */
 const OPEN = new Set(["response_headers", "content_type", "response", "response_text"]);

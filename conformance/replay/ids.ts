@@ -16,6 +16,13 @@ export class Ids {
     return JSON.parse(text) as T;
   }
 
+  /** The value with every id of now replaced by the recorded one. */
+  reverse<T>(value: T): T {
+    let text = JSON.stringify(value);
+    for (const [recorded, now] of this.#now) text = text.replaceAll(now, recorded);
+    return JSON.parse(text) as T;
+  }
+
   /** Takes up the session ids of an answer that are new in the recorded one, which has the same shape. */
   learn(recorded: unknown, now: unknown): void {
     if (typeof recorded !== "object" || typeof now !== "object" || recorded === null || now === null) return;

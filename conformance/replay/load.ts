@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 
 /** What was sent, and the frames that answered it. */
 export interface FrameExchange {
@@ -45,22 +45,29 @@ const CLIENT_FILES = ["clients.jsonl"];
 
 /** The recorded exchanges with a server, in the order they were made. */
 export function loadRecordings(): Recording[] {
-  return readdirSync(FOLDER)
-    .filter((file) => file.endsWith(".jsonl") && !CLIENT_FILES.includes(file))
+  return listTranscripts()
+    .filter((file) => !CLIENT_FILES.includes(basename(file)))
     .flatMap((file) => readRows<Recording>(file));
 }
 
-/** What a released Python client returned or raised, call by call. */
+/** The paths of all transcripts. */
+export function listTranscripts(): string[] {
+  const files = readdirSync(FOLDER).filter((file) => file.endsWith(".jsonl"));
+  return files.sort().map((file) => join(FOLDER, file));
+}
+
+/** What a released Python client returned or raised, call by call, and what the server saw of it. */
 export interface ClientRecording {
   case: string;
   client_results: unknown[];
+  server_saw?: { n: number }[];
 }
 
 export function loadClientRecordings(): ClientRecording[] {
-  return CLIENT_FILES.flatMap((file) => readRows<ClientRecording>(file));
+  return CLIENT_FILES.flatMap((file) => readRows<ClientRecording>(join(FOLDER, file)));
 }
 
 function readRows<T>(file: string): T[] {
-  const lines = readFileSync(join(FOLDER, file), "utf8").trim().split("\n");
+  const lines = readFileSync(file, "utf8").trim().split("\n");
   return lines.map((line) => JSON.parse(line) as T);
 }

@@ -5,9 +5,10 @@ import { playHttp } from "./play-http.js";
 import { playConnections, playSocket } from "./play-socket.js";
 import { SCENARIOS } from "./scenarios.js";
 import { SPECIALS } from "./specials.js";
-import { Stage } from "./stage.js";
+import { OURS, Stage, type Starter } from "./stage.js";
 
 export interface ReplayOutcome {
+  /** With the recorded ids in the place of those that were made now. */
   answer: RecordedAnswer;
   /** Sentences about what differs from the recording with all divergences taken in. */
   differences: string[];
@@ -15,30 +16,35 @@ export interface ReplayOutcome {
   stale: string[];
 }
 
-/** Plays one recorded case against a server of its own and holds the answer against the expected one. */
-export async function replay(recording: Recording, divergences: readonly Divergence[]): Promise<ReplayOutcome> {
+/** Plays one recorded case against a server of its own, by default ours, and compares the answer with the expected one. */
+export async function replay(
+  recording: Recording,
+  divergences: readonly Divergence[],
+  starter: Starter = OURS,
+): Promise<ReplayOutcome> {
   const scenario = SCENARIOS[recording.case] ?? {};
   const complete = { ...recording, ...scenario.complete };
   const row = diverge(complete, divergences);
-  await using stage = await Stage.open(scenario.env ?? recording.env, scenario.options);
+  await using stage = await Stage.openWith(starter, scenario.env ?? recording.env, scenario.options);
   await scenario.before?.(stage, row);
   const answer = await play(row, stage);
   stage.ids.learn(row, answer);
-  const differences = (expected: Recording): string[] => compareRows(stage.ids.apply(expected), answer);
+  const recorded = stage.ids.reverse(answer);
+  const differences = (expected: Recording): string[] => compareRows(expected, recorded);
   const without = (one: Divergence): Recording =>
     diverge(
       complete,
       divergences.filter((other) => other !== one),
     );
   const stale = divergences.filter((one) => differences(without(one)).length === 0);
-  return { answer, differences: differences(row), stale: stale.map(({ id }) => id) };
+  return { answer: recorded, differences: differences(row), stale: stale.map(({ id }) => id) };
 }
 
 function play(row: Recording, stage: Stage): Promise<RecordedAnswer> {
   const special = SPECIALS[row.case];
   if (special) return special(stage, row);
   if (row.method) return playHttp(stage.ids.apply(row), stage.url);
-  const place = { url: stage.url, ids: stage.ids, pauseMs: SCENARIOS[row.case]?.pauseMs };
+  const place = { url: stage.url, ids: stage.ids, pauseMs: SCENARIOS[row.case]?.pause && stage.idleMs };
   return row.connections ? playConnections(row, place) : playSocket(row, place);
 }
 

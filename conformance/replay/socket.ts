@@ -1,4 +1,5 @@
 import type { IncomingMessage } from "node:http";
+import type { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type ClientOptions, WebSocket } from "ws";
 
@@ -10,6 +11,8 @@ export interface Opened {
   refused?: number;
   headers: IncomingMessage["headers"];
   socket: ReplaySocket;
+  /** The connection under the WebSocket. */
+  stream: Socket;
 }
 
 /** Opens a WebSocket; a refused upgrade is told, not thrown. */
@@ -17,10 +20,10 @@ export function openSocket(url: string, options: ClientOptions = {}): Promise<Op
   const ws = new WebSocket(url.replace(/^http/, "ws"), { perMessageDeflate: false, ...options });
   const socket = new ReplaySocket(ws);
   return new Promise((resolve, reject) => {
-    ws.on("upgrade", (response) => resolve({ headers: response.headers, socket }));
+    ws.on("upgrade", (response) => resolve({ headers: response.headers, socket, stream: response.socket }));
     ws.on("unexpected-response", (request, response) => {
       request.destroy();
-      resolve({ refused: response.statusCode ?? 0, headers: response.headers, socket });
+      resolve({ refused: response.statusCode ?? 0, headers: response.headers, socket, stream: response.socket });
     });
     ws.on("error", reject);
   });

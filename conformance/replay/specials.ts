@@ -7,6 +7,7 @@ import type { Stage } from "./stage.js";
 export const SPECIALS: Readonly<Record<string, (stage: Stage, row: Recording) => Promise<RecordedAnswer>>> = {
   "ws/handshake-headers": handshake,
   "ws/client-close-handshake": clientClose,
+  "ws/frame-too-big": tooBig,
   "mcp-ws/attach/survives-detach": comeBack,
   "timeouts/server-keepalive": keepalive,
   "timeouts/sessions-run-in-parallel": parallel,
@@ -28,6 +29,21 @@ async function clientClose(stage: Stage): Promise<RecordedAnswer> {
   const socket = await stage.hold();
   socket.ws.close(1000);
   return { server_answer_code: await socket.closed };
+}
+
+/** Of a text frame from a client, with an empty mask. */
+const HEAD = { bytes: 14, opcode: 0x81, masked64: 0xff };
+const TOO_BIG = 17 * 1024 * 1024;
+
+/** Sends the head of the frame only: the failure to write the rest to a closed connection could hide why it was closed. */
+async function tooBig(stage: Stage): Promise<RecordedAnswer> {
+  const { socket, stream } = await openSocket(`${stage.url}/ws`);
+  const head = Buffer.alloc(HEAD.bytes);
+  head.set([HEAD.opcode, HEAD.masked64]);
+  head.writeBigUInt64BE(BigInt(TOO_BIG), 2);
+  stream.write(head);
+  const code = await socket.closedByServer();
+  return { recv: socket.frames, ...(code !== undefined && { closed_by_server: { code } }) };
 }
 
 /** A peer that misses two pings is dropped: that more of them come shows that the answers arrive. */
@@ -74,7 +90,7 @@ async function shutDown(stage: Stage): Promise<RecordedAnswer> {
 async function silentPeer(stage: Stage): Promise<RecordedAnswer> {
   const { socket } = await openSocket(`${stage.url}/ws`, { autoPong: false });
   const code = await socket.closed;
-  await stage.until(() => stage.server.capacity().active_sessions === 0);
+  await stage.until(async () => (await stage.countActive()) === 0);
   return { closed_by_server: { code } };
 }
 

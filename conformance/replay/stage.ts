@@ -1,27 +1,61 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type RunningServer, type ServeOptions, serve } from "openenv-ts/server";
-import { ENVIRONMENTS } from "../environments.js";
+import { findServed, SHORT } from "../environments.js";
 import { Ids } from "./ids.js";
 import { playHttp } from "./play-http.js";
 import { openSocket, PATIENCE_MS, type ReplaySocket } from "./socket.js";
 
 const POLL_MS = 5;
 
+/** What a case needs of a server, which is ours or the reference. */
+export interface StagedServer {
+  readonly url: string;
+  capacity(): { active_sessions: number } | Promise<{ active_sessions: number }>;
+  sessions(): Promise<readonly { attached: boolean }[]>;
+  close(): Promise<void>;
+}
+
+/** How a server for a case is started. */
+export interface Starter<Server extends StagedServer = StagedServer> {
+  /** Serves an environment of environments.ts with these options over its own. */
+  start(name: string, options: ServeOptions): Promise<Server>;
+  /** Milliseconds after which an idle session is gone, where the environment has a session timeout. */
+  readonly idleMs: number;
+}
+
+/** Starts our server. */
+export const OURS: Starter<RunningServer> = {
+  idleMs: 3 * SHORT * 1_000,
+  start(name, options) {
+    const { environment, options: own } = findServed(name);
+    const quiet = { host: "127.0.0.1", port: 0, logLevel: "silent" } as const;
+    return serve(environment, { webInterface: false, ...own, ...quiet, ...options });
+  },
+};
+
 /** A fresh server for one case, and what the case finds there: open sockets, sessions. */
-export class Stage implements AsyncDisposable {
-  readonly server: RunningServer;
+export class Stage<Server extends StagedServer = StagedServer> implements AsyncDisposable {
+  readonly server: Server;
+  readonly idleMs: number;
   readonly ids = new Ids();
   readonly #held: ReplaySocket[] = [];
 
-  private constructor(server: RunningServer) {
+  private constructor(server: Server, idleMs: number) {
     this.server = server;
+    this.idleMs = idleMs;
   }
 
-  static async open(name: string, options: ServeOptions = {}): Promise<Stage> {
-    const served = ENVIRONMENTS[name];
-    if (served === undefined) throw new Error(`environments.ts has no "${name}"`);
-    const quiet = { host: "127.0.0.1", port: 0, logLevel: "silent" } as const;
-    return new Stage(await serve(served.environment, { webInterface: false, ...served.options, ...quiet, ...options }));
+  /** With our server. */
+  static open(name: string, options: ServeOptions = {}): Promise<Stage<RunningServer>> {
+    return Stage.openWith(OURS, name, options);
+  }
+
+  static async openWith<Server extends StagedServer>(
+    starter: Starter<Server>,
+    name: string,
+    options: ServeOptions = {},
+  ): Promise<Stage<Server>> {
+    return new Stage(await starter.start(name, options), starter.idleMs);
   }
 
   get url(): string {
@@ -30,12 +64,21 @@ export class Stage implements AsyncDisposable {
 
   /** Opens a socket that stays for the rest of the case. */
   async hold(path = "/ws"): Promise<ReplaySocket> {
-    const attached = async () => (await this.server.sessions()).filter((session) => session.attached).length;
-    const before = await attached();
+    const before = await this.#countHeld();
     const { socket } = await openSocket(`${this.url}${this.ids.apply(path)}`);
     this.#held.push(socket);
-    await this.until(async () => (await attached()) > before);
+    await this.until(async () => (await this.#countHeld()) > before);
     return socket;
+  }
+
+  async countActive(): Promise<number> {
+    return (await this.server.capacity()).active_sessions;
+  }
+
+  /** Grows with a session and with a socket at one; the reference says of no session whether it was opened by a socket. */
+  async #countHeld(): Promise<number> {
+    const attached = (await this.server.sessions()).filter((session) => session.attached);
+    return attached.length + (await this.countActive());
   }
 
   /** Opens a session over HTTP, which from now on stands for the recorded id. */
