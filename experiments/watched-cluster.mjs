@@ -17,7 +17,7 @@ export async function startWatchedCluster(workers, capacity) {
   const server = await startCluster("node", {
     args: ["--workers", String(workers), "--max-concurrent-envs", String(capacity)],
     env: { TMPDIR: folder, OPENENV_OPERATOR_TOKEN: TOKEN },
-    onText: (text) => (log.lost += text.split("a worker was lost").length - 1),
+    onText: (text) => (log.lost += text.split("a worker exited").length - 1),
   });
   return {
     url: server.url,

@@ -1,15 +1,15 @@
 import { once } from "node:events";
 import { createServer } from "node:net";
 
-/** Below the ports that the system gives to who asks for any: what is free here is not taken by such a one meanwhile. */
+/** Below the ephemeral ports: the system does not assign these ports to other sockets. */
 const LOWEST = 12_000;
-/** Each process that runs test files at the same time has as many. */
+/** Each test process uses a range of this many ports. */
 const EACH = 1_000;
 const first = LOWEST + EACH * (Number(process.env["VITEST_POOL_ID"] ?? 0) % 20);
-// Not the ports of the test file before, which may still be closing.
+// Start at different ports: those of an earlier test file may still be closing.
 let next = process.pid % EACH;
 
-/** A port of the loopback address for what cannot choose one itself; no other test has it. */
+/** A free port of the loopback address, for programs that cannot choose one; no other test uses it. */
 export async function findFreePort(): Promise<number> {
   for (let tries = 0; tries < EACH; tries++) {
     next = (next + 1) % EACH;

@@ -1,7 +1,7 @@
-/** The operator of servers that tests start. */
+/** The operator token of servers in tests. */
 export const OPERATOR_TOKEN = "operator of the tests";
 
-/** For a server that is started by options, and for one that is started by variables. */
+/** The token as options of a server, and as variables. */
 export const WITH_OPERATOR = { operatorToken: OPERATOR_TOKEN };
 export const OPERATOR_VARIABLES = { OPENENV_OPERATOR_TOKEN: OPERATOR_TOKEN };
 

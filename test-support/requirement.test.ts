@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, expect, test, vi } from "vitest";
 
-// Each runs vitest in a separate process.
+// Each test runs vitest in a separate process.
 vi.setConfig({ testTimeout: 120_000 });
 
 const ROOT = join(import.meta.dirname, "..");
@@ -72,7 +72,7 @@ test.each(["missing", "present"])(
   },
 );
 
-/** A file that answers like it is enough to be one. */
+/** An executable that prints the version of Node 24 is enough. */
 async function node24(state: string): Promise<string> {
   if (state === "missing") return "no-such-node";
   const file = join(project, "node24");

@@ -1,5 +1,5 @@
 /**
- * Components that not every machine has. A `*.system.test.ts` file asks for one at its top and skips by the answer:
+ * Components that not every machine has. A `*.system.test.ts` file requires one at its top and skips if it is missing:
  *
  *     const python = await requirePython();
  *     describe.skipIf(!python.available)("the released client", () => {
@@ -15,14 +15,14 @@ import { delimiter, join } from "node:path";
 import { promisify } from "node:util";
 import { expect, TestRunner, test } from "vitest";
 
-/** `path` is the executable (or what the function says), empty when it is not available; `reason` says why it is not. */
+/** `path` is the executable (or as the function says), empty when it is missing; `reason` says why. */
 export interface Component {
   available: boolean;
   path: string;
   reason: string;
 }
 
-/** A Python that has openenv 0.10.0: `OPENENV_PYTHON`, else that of the active virtual environment, else `python3`. */
+/** A Python with openenv 0.10.0: `OPENENV_PYTHON`, else that of the active virtual environment, else `python3`. */
 export function requirePython(): Promise<Component> {
   const active = process.env["VIRTUAL_ENV"];
   return find({
@@ -47,7 +47,7 @@ export function requireChromium(): Promise<Component> {
   });
 }
 
-/** A Node 24: `OPENENV_NODE24`, else the one that runs the tests when it is a 24. */
+/** A Node 24: `OPENENV_NODE24`, else the one that runs the tests if it is Node 24. */
 export function requireNode24(): Promise<Component> {
   return find({
     name: "node24",
@@ -59,7 +59,7 @@ export function requireNode24(): Promise<Component> {
   });
 }
 
-/** A Python that has textarena 0.7.4, openenv 0.10.0 and uv: `OPENENV_TEXTARENA_PYTHON`, else `python3`. */
+/** A Python with textarena 0.7.4, openenv 0.10.0 and uv: `OPENENV_TEXTARENA_PYTHON`, else `python3`. */
 export function requireTextarena(): Promise<Component> {
   return find({
     name: "textarena",
@@ -74,7 +74,7 @@ export function requireTextarena(): Promise<Component> {
   });
 }
 
-/** A Python that has verifiers 0.3.1 and openenv 0.10.0: `OPENENV_VERIFIERS_PYTHON`, else `python3`. */
+/** A Python with verifiers 0.3.1 and openenv 0.10.0: `OPENENV_VERIFIERS_PYTHON`, else `python3`. */
 export function requireVerifiers(): Promise<Component> {
   return find({
     name: "verifiers",
@@ -86,7 +86,7 @@ export function requireVerifiers(): Promise<Component> {
   });
 }
 
-/** A bubblewrap that may make namespaces here: `BUBBLEWRAP`, else the one on the PATH. */
+/** A bubblewrap that can create namespaces here: `BUBBLEWRAP`, else the one on the PATH. */
 export function requireBubblewrap(): Promise<Component> {
   return find({
     name: "bubblewrap",
@@ -110,7 +110,7 @@ export function requireUv(): Promise<Component> {
   });
 }
 
-/** A Docker engine that is a swarm manager; `path` is the command that asks it: `OPENENV_SWARM`, else `docker`. */
+/** A Docker engine that is a swarm manager; `path` is its docker command: `OPENENV_SWARM`, else `docker`. */
 export function requireSwarm(): Promise<Component> {
   return find({
     name: "swarm",
@@ -122,7 +122,7 @@ export function requireSwarm(): Promise<Component> {
   });
 }
 
-/** A registry of images that a push needs no login for; `path` is its `host:port`: `OPENENV_REGISTRY`. */
+/** An image registry without login; `path` is its `host:port`: `OPENENV_REGISTRY`. */
 export function requireRegistry(): Promise<Component> {
   return find({
     name: "registry",
@@ -130,7 +130,7 @@ export function requireRegistry(): Promise<Component> {
     candidates: ["127.0.0.1:5000"],
     ask: async (host) => String((await fetch(`http://${host}/v2/`, { signal: AbortSignal.timeout(5_000) })).status),
     expected: /^200$/,
-    what: "a registry of images",
+    what: "an image registry",
   });
 }
 
@@ -146,7 +146,7 @@ export function requireCurl(): Promise<Component> {
   });
 }
 
-/** A docker command whose engine answers: `OPENENV_DOCKER`, else `docker`. */
+/** A docker command with a running engine: `OPENENV_DOCKER`, else `docker`. */
 export function requireDocker(): Promise<Component> {
   return find({
     name: "docker",
@@ -154,7 +154,7 @@ export function requireDocker(): Promise<Component> {
     candidates: ["docker"],
     args: ["version", "--format", "{{.Server.Version}}"],
     expected: /^\d+\./,
-    what: "a docker command with an engine that answers",
+    what: "a docker command with a running engine",
   });
 }
 
@@ -188,14 +188,14 @@ export function requireNginx(): Promise<Component> {
     name: "nginx",
     variable: "OPENENV_NGINX",
     candidates: ["nginx", "/usr/sbin/nginx"],
-    // It says so on standard error.
+    // nginx prints its version to standard error.
     ask: async (file) => (await promisify(execFile)(file, ["-v"], { timeout: 60_000 })).stderr,
     expected: /nginx\/\d/,
     what: "nginx",
   });
 }
 
-/** A promtool, which checks what Prometheus reads: `OPENENV_PROMTOOL`, else the one on the PATH. */
+/** A promtool, which checks the metrics format: `OPENENV_PROMTOOL`, else the one on the PATH. */
 export function requirePromtool(): Promise<Component> {
   return find({
     name: "promtool",
@@ -219,7 +219,7 @@ export function requirePrometheus(): Promise<Component> {
   });
 }
 
-/** The configuration file of a Slurm whose nodes answer: `OPENENV_SLURM`. */
+/** The configuration file of a Slurm with working nodes: `OPENENV_SLURM`. */
 export function requireSlurm(): Promise<Component> {
   return find({
     name: "slurm",
@@ -230,11 +230,11 @@ export function requireSlurm(): Promise<Component> {
       return (await promisify(execFile)("sinfo", ["--noheader", "--format=%T"], options)).stdout;
     },
     expected: /idle|mixed|allocated/,
-    what: "the configuration of a Slurm that answers",
+    what: "the configuration of a working Slurm",
   });
 }
 
-/** A docker command that has Compose; no engine is needed: `OPENENV_COMPOSE`, else `docker`. */
+/** A docker command with Compose; no engine is needed: `OPENENV_COMPOSE`, else `docker`. */
 export function requireCompose(): Promise<Component> {
   return find({
     name: "compose",
@@ -246,7 +246,7 @@ export function requireCompose(): Promise<Component> {
   });
 }
 
-/** A kubernetes-validate, which holds manifests against the published schemas: `OPENENV_KUBERNETES_VALIDATE`. */
+/** A kubernetes-validate, which checks manifests against the published schemas: `OPENENV_KUBERNETES_VALIDATE`. */
 export function requireKubernetesValidate(): Promise<Component> {
   return find({
     name: "kubernetes",
@@ -262,9 +262,9 @@ interface Search {
   name: string;
   variable: string;
   candidates: string[];
-  /** Arguments of the candidate, which is an executable. */
+  /** The arguments of a candidate that is an executable. */
   args?: string[];
-  /** How a candidate is asked that is none. */
+  /** How to query a candidate that is not an executable. */
   ask?: (candidate: string) => Promise<string>;
   expected: RegExp;
   what: string;
@@ -283,12 +283,12 @@ async function find(search: Search): Promise<Component> {
   return { available: false, path: "", reason };
 }
 
-/** A mistake in the call fails on every machine, with the component or without. */
+/** Reports a wrong call on every machine, with or without the component. */
 function checkCaller(name: string): void {
   const running = TestRunner.getCurrentTest();
   if (running) {
     throw new Error(
-      `"${running.name}" requires the component ${name} while it runs: require it at the top of the file, and skip by the answer.`,
+      `"${running.name}" requires the component ${name} while it runs: require it at the top of the file, and skip if it is missing.`,
     );
   }
   const { testPath = "" } = expect.getState();
@@ -307,7 +307,7 @@ async function answers(
   }
 }
 
-/** Where an executable is: not everybody who starts one looks for it on the PATH. */
+/** Finds an executable: not every program searches the PATH. */
 async function locate(path: string, { args }: Search): Promise<string> {
   if (args === undefined || path.includes("/")) return path;
   for (const folder of (process.env["PATH"] ?? "").split(delimiter)) {
@@ -329,7 +329,7 @@ async function run(file: string, args: string[]): Promise<string> {
 
 function report(name: string, reason: string): void {
   const required = (process.env["OPENENV_REQUIRE"] ?? "").split(",").map((entry) => entry.trim());
-  test(`the component ${name} is there`, ({ skip }) => {
+  test(`the component ${name} is available`, ({ skip }) => {
     if (required.includes(name)) throw new Error(`required component ${name} is missing: ${reason}`);
     skip(`${name}: ${reason}`);
   });

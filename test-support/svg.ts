@@ -1,4 +1,4 @@
-/** What a picture that Vega has drawn shows, with places in its own coordinates. */
+/** The contents of a Vega picture, in its own coordinates. */
 export interface Drawing {
   width: number;
   height: number;
@@ -6,7 +6,7 @@ export interface Drawing {
   marks: DrawnMark[];
 }
 
-/** A text and the room that it takes, as far as that can be said without its font. */
+/** A text and its estimated box; its font is not available. */
 export interface Box {
   text: string;
   left: number;
@@ -15,7 +15,7 @@ export interface Box {
   bottom: number;
 }
 
-/** A symbol of the data: its description, and its colour. */
+/** A data symbol: its description and its colour. */
 export interface DrawnMark {
   kind: string;
   description: string;
@@ -30,7 +30,7 @@ interface Element {
 
 type Matrix = readonly [number, number, number, number, number, number];
 
-/** Of the digits of DejaVu Sans; other letters are narrower on average. */
+/** The width of digits of DejaVu Sans; other letters are narrower on average. */
 const CHARACTER_WIDTH = 0.64;
 const ASCENT = 0.75;
 const DESCENT = 0.2;
@@ -54,7 +54,7 @@ export function readDrawing(svg: string): Drawing {
     const inherited = name === "tspan" ? (parent?.attributes ?? []) : [];
     const attributes = new Map([...inherited, ...own]);
     const element: Element = { name: name ?? "", matrix: place(parent?.matrix, own), attributes };
-    // The line of a text is counted from the line before.
+    // The position of a line is relative to the line before.
     if (name === "tspan" && parent) parent.matrix = element.matrix;
     const description = own.get("aria-label");
     if (description !== undefined && own.get("role") === "graphics-symbol") {
@@ -70,7 +70,7 @@ export function readDrawing(svg: string): Drawing {
   return drawing;
 }
 
-/** Pairs of texts that lie on each other. */
+/** Pairs of texts that overlap. */
 export function findCollisions({ texts }: Drawing): string[] {
   return texts.flatMap((one, index) =>
     texts

@@ -26,7 +26,7 @@ describe.skipIf(!python.available)("checkServer against the released Python serv
     const { checks } = await checkServer(server.url, { rounds: 3 });
     const failed = new Map(checks.flatMap(({ id, status, detail }) => (status === "failed" ? [[id, detail]] : [])));
     expect([...failed.keys()]).toEqual(["rewards", "schemas_hold", "episode_id"]);
-    expect(failed.get("rewards")).toMatch(/step 1 gave the reward null/);
-    expect(failed.get("schemas_hold")).toMatch(/reset breaks the schema .* 'tool_name'/);
+    expect(failed.get("rewards")).toMatch(/step 1 returned the reward null/);
+    expect(failed.get("schemas_hold")).toMatch(/reset violates the schema .* 'tool_name'/);
   });
 });

@@ -14,11 +14,11 @@ const SCRATCH = join(import.meta.dirname, "../../.cache/cli");
 
 export interface Project extends AsyncDisposable {
   readonly dir: string;
-  /** The file appears, or changes, with all of its text at once: who watches it never reads a part. */
+  /** Writes the file atomically: a watcher never reads a part of it. */
   write(path: string, text: string): Promise<string>;
 }
 
-/** A folder with its own package.json and these files; removed on disposal. */
+/** Creates a folder with a package.json and these files; it is removed on disposal. */
 export async function createProject(files: Record<string, string> = {}): Promise<Project> {
   await mkdir(SCRATCH, { recursive: true });
   const dir = await mkdtemp(join(SCRATCH, "project-"));
@@ -41,14 +41,14 @@ export async function createProject(files: Record<string, string> = {}): Promise
 
 export interface CommandOptions {
   cwd: string;
-  /** The Node that runs it; by default the one that runs the tests. */
+  /** The Node executable; default: the one that runs the tests. */
   node?: string;
   env?: Record<string, string>;
   /** Standard input; empty by default. */
   input?: string;
-  /** In a process group of its own, so that a signal can be sent to the group, as a terminal does. */
+  /** Run in a separate process group, so that a signal can be sent to the group, as a terminal does. */
   detached?: boolean;
-  /** How many files the process, and each one it starts, may have open (`ulimit -n`). */
+  /** The limit on open files of the process and its children (`ulimit -n`). */
   openFiles?: number;
 }
 
@@ -58,7 +58,7 @@ export interface Running extends AsyncDisposable {
   readonly stderr: string;
   /** The exit code, or the signal that ended it. */
   readonly exited: Promise<number | string>;
-  /** Resolves with the first match in what was printed on either stream; fails when the process ends without it. */
+  /** Resolves with the first match in the output of both streams; fails when the process ends without a match. */
   printed(pattern: RegExp): Promise<RegExpExecArray>;
 }
 
@@ -100,7 +100,7 @@ export function startCommand(args: readonly string[], options: CommandOptions): 
   };
 }
 
-/** Runs a command to its end. */
+/** Runs a command until it exits. */
 export async function runCommand(args: readonly string[], options: CommandOptions) {
   const running = startCommand(args, options);
   const code = await running.exited;

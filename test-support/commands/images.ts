@@ -1,4 +1,4 @@
-/** Images for tests, built once for each file that asks, from `node:20-slim` and one bundled file. */
+/** Images for tests, built once for each test file, from `node:20-slim` and one bundled file. */
 import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -10,9 +10,9 @@ import { build } from "esbuild";
 const run = promisify(execFile);
 const SOURCES = join(import.meta.dirname, "../../packages/openenv");
 
-/** What runs in a test image; `openenv-ts` can be imported. */
+/** The programs of test images; they can import `openenv-ts`. */
 export const SERVERS = {
-  /** Counts, and listens on PORT. `HELLO` is written at its start, and what it is stands in each observation. */
+  /** A counter that listens on PORT. It prints `HELLO` at its start, and each observation contains it. */
   counter: `
     import { defineContract, defineEnvironment } from "openenv-ts";
     import { serve } from "openenv-ts/server";
@@ -33,7 +33,7 @@ export const SERVERS = {
     console.log("hello " + hello);
     await serve(environment, { host: "0.0.0.0", handleSignals: true });
   `,
-  /** Answers GET /health, and nothing else. */
+  /** Answers only GET /health. */
   healthOnly: `
     import { createServer } from "node:http";
     process.once("SIGTERM", () => process.exit(0));
@@ -43,13 +43,13 @@ export const SERVERS = {
       response.end('{"status":"healthy"}');
     }).listen(Number(process.env.PORT ?? 8000), "0.0.0.0");
   `,
-  /** Runs, and listens on nothing. */
+  /** Runs, but does not listen. */
   deaf: `
     process.once("SIGTERM", () => process.exit(0));
     console.log("deaf");
     setInterval(() => {}, 1000);
   `,
-  /** Ends at once. */
+  /** Exits at once. */
   ends: `
     console.error("nothing to do here");
     process.exitCode = 3;
@@ -60,7 +60,7 @@ export interface TestImage extends AsyncDisposable {
   readonly name: string;
 }
 
-/** `lines` go into the Dockerfile, before the command. */
+/** `lines` are added to the Dockerfile before the command. */
 export async function buildImage(docker: string, source: string, lines: readonly string[] = []): Promise<TestImage> {
   const context = await mkdtemp(join(tmpdir(), "openenv-image-"));
   const name = `openenv-test-${randomBytes(6).toString("hex")}`;
@@ -85,7 +85,7 @@ export async function buildImage(docker: string, source: string, lines: readonly
   };
 }
 
-/** The file with everything that it imports. */
+/** Bundles a file with all its imports. */
 async function writeBundle(source: string, outfile: string): Promise<void> {
   await build({
     stdin: { contents: source, resolveDir: SOURCES, loader: "ts" },
@@ -95,7 +95,7 @@ async function writeBundle(source: string, outfile: string): Promise<void> {
     platform: "node",
     target: "node20",
     logLevel: "error",
-    // Packages of CommonJS ask for builtins.
+    // CommonJS packages require builtins.
     banner: { js: 'import { createRequire } from "node:module"; const require = createRequire("/");' },
   });
 }

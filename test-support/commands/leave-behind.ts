@@ -3,10 +3,10 @@ import { promisify } from "node:util";
 import { expect } from "vitest";
 
 const run = promisify(execFile);
-/** Of those that have ended, too: until one is reaped, it keeps its name. */
+/** Counts ended processes, too: a process keeps its name until it is reaped. */
 const COUNT = "grep -l '^Name:.sleep$' /proc/[0-9]*/status | wc -l";
 
-/** Leaves five processes without a parent in a container and ends them; resolves when its first process has reaped all of them. */
+/** Leaves five orphans in a container and kills them; resolves when the container's first process has reaped them. */
 export async function leaveBehind(docker: string, container: string): Promise<void> {
   const shell = async (script: string): Promise<string> =>
     (await run(docker, ["exec", container, "sh", "-c", script])).stdout.trim();

@@ -6,12 +6,12 @@ import { promisify } from "node:util";
 
 const NPM_IMAGE = "openenv-test-npm:local";
 
-/** Runs the docker command; its standard output. */
+/** Runs the docker command; returns its standard output. */
 export async function docker(...args: string[]): Promise<string> {
   return (await promisify(execFile)("docker", args, { maxBuffer: 16 * 1024 * 1024 })).stdout.trim();
 }
 
-/** What `docker image inspect` says, of an image that is there. */
+/** Returns the output of `docker image inspect` for an existing image. */
 export async function inspectImage(image: string) {
   const [found] = JSON.parse(await docker("image", "inspect", image)) as {
     Id: string;
@@ -29,7 +29,7 @@ export async function inspectImage(image: string) {
   return found;
 }
 
-/** The base image with this machine's npm, as images of Node have it; it stays for other tests. */
+/** Adds this machine's npm to the base image, as in images of Node; the image is kept for other tests. */
 export async function createNpmImage(base: string): Promise<string> {
   const { stdout } = await promisify(execFile)("npm", ["root", "--global"]);
   const dir = await mkdtemp(join(tmpdir(), "npm-image-"));

@@ -2,10 +2,10 @@ import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { promisify } from "node:util";
 
-/** How tests install: quietly, and from the cache where it can be. */
+/** Flags of installs in tests: quiet, and from the cache if possible. */
 export const INSTALL_FLAGS = ["--no-audit", "--no-fund", "--prefer-offline", "--loglevel=error"];
 
-/** Runs npm in a folder as its author would, to its end; fails with what it printed. */
+/** Runs npm in a folder until it exits; fails with its output. */
 export async function npm(cwd: string, ...args: string[]): Promise<{ stdout: string }> {
   try {
     return await promisify(execFile)("npm", args, { cwd, env: cleanEnv(), maxBuffer: 16 * 1024 * 1024 });
@@ -15,18 +15,18 @@ export async function npm(cwd: string, ...args: string[]): Promise<{ stdout: str
   }
 }
 
-/** Without the settings that an npm around the tests hands down. */
+/** The environment without the settings that npm passes to the tests. */
 export function cleanEnv(): NodeJS.ProcessEnv {
   const kept = Object.entries(process.env).filter(([name]) => !/^npm_|^VITEST|^NODE_ENV$|^FORCE_COLOR$/i.test(name));
   return { ...Object.fromEntries(kept), NO_COLOR: "1" };
 }
 
 export interface StartedProgram extends AsyncDisposable {
-  /** Resolves with the first match in what was printed; fails when the program ends without it. */
+  /** Resolves with the first match in the output; fails when the program ends without a match. */
   printed(pattern: RegExp): Promise<RegExpExecArray>;
 }
 
-/** A program with all that it starts, in its own process group and without the settings of the tests. */
+/** Starts a program in its own process group, without the settings of the tests. */
 export function startProgram(cwd: string, command: string[], env: Record<string, string> = {}): StartedProgram {
   const [file = "", ...args] = command;
   const child = spawn(file, args, { cwd, env: { ...cleanEnv(), ...env }, detached: true });

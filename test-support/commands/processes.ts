@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { findListeners, findServerProcesses } from "../../packages/bench/src/burst/local-server.js";
 import { socketPath, WORKER_NUMBER, WORKER_SOCKETS } from "../../packages/openenv/src/cluster/messages.js";
 
-/** Descriptors that a process has open now; none when it has ended. */
+/** The number of open descriptors of a process; 0 when it has ended. */
 export function openDescriptors(pid: number): number {
   try {
     return readdirSync(`/proc/${pid}/fd`).length;
@@ -11,7 +11,7 @@ export function openDescriptors(pid: number): number {
   }
 }
 
-/** The processes behind a URL and what each has open, the one with the lowest number first. */
+/** The processes behind a URL and their open descriptors, lowest pid first. */
 export function serverDescriptors(url: string): { pid: number; open: number }[] {
   const pids = findServerProcesses(Number(new URL(url).port)).sort((a, b) => a - b);
   return pids.map((pid) => ({ pid, open: openDescriptors(pid) }));
@@ -26,7 +26,7 @@ export function workerSockets(url: string): string[] {
   });
 }
 
-/** The variables that a process was started with; none when it has ended. */
+/** The variables that a process was started with; empty when it has ended. */
 function environmentOf(pid: number): Map<string, string> {
   try {
     const entries = readFileSync(`/proc/${pid}/environ`, "utf8").split("\0");
@@ -36,13 +36,13 @@ function environmentOf(pid: number): Map<string, string> {
   }
 }
 
-/** The processes of a group that have not ended. */
+/** The running processes of a group. */
 export function processesOfGroup(group: number): number[] {
   const pids = readdirSync("/proc").map(Number).filter(Number.isInteger);
   return pids.filter((pid) => {
     try {
       const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-      // Behind the name in parentheses: state, parent, group.
+      // The fields after the name in parentheses: state, parent, group.
       const [state, , itsGroup] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
       return Number(itsGroup) === group && state !== "Z";
     } catch {

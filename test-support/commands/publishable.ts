@@ -18,7 +18,7 @@ validation:
   types: { tags: [test] }
 `;
 
-/** A project with what a Space needs, besides these files. */
+/** Creates a project with these files and all that a Space needs. */
 export async function createPublishable(files: Record<string, string> = {}): Promise<Project> {
   return await createProject({
     "openenv.yaml": MANIFEST,

@@ -6,11 +6,11 @@ import { promisify } from "node:util";
 
 export interface PythonFolder extends AsyncDisposable {
   readonly dir: string;
-  /** Runs a script that finds the packages of the folder; what it printed last is JSON. */
+  /** Runs a script that can import the packages of the folder; the last line of its output is JSON. */
   run(python: string, script: string): Promise<unknown>;
 }
 
-/** A folder with these files, on the search path of the scripts that are run in it. */
+/** Creates a folder with these files, which is on the search path of its scripts. */
 export async function createPythonFolder(files: Record<string, string>): Promise<PythonFolder> {
   const dir = await mkdtemp(join(tmpdir(), "openenv-python-"));
   for (const [path, text] of Object.entries(files)) {
@@ -24,12 +24,12 @@ export async function createPythonFolder(files: Record<string, string>): Promise
   };
 }
 
-/** Runs a script; what it printed last is JSON. */
+/** Runs a script; the last line of its output is JSON. */
 export async function runPython(python: string, script: string, cwd: string): Promise<unknown> {
   const env = {
     ...process.env,
     PYTHONPATH: cwd,
-    // The package remembers there which environments the user has.
+    // The package stores there which environments the user has.
     XDG_CACHE_HOME: join(cwd, ".cache"),
     PYTHONDONTWRITEBYTECODE: "1",
     PYTHONWARNINGS: "error::UserWarning:pydantic",
@@ -40,11 +40,11 @@ export async function runPython(python: string, script: string, cwd: string): Pr
 
 export interface Venv extends AsyncDisposable {
   readonly python: string;
-  /** Installs with pip, without what it depends on: that is there already. */
+  /** Installs with pip, without dependencies, which are already installed. */
   install(...sources: string[]): Promise<void>;
 }
 
-/** A virtual environment that has what another Python has beside its own. */
+/** Creates a virtual environment that also has the packages of another Python. */
 export async function createVenv(python: string): Promise<Venv> {
   const run = promisify(execFile);
   const dir = await mkdtemp(join(tmpdir(), "openenv-venv-"));

@@ -10,7 +10,7 @@ export interface PythonProject extends AsyncDisposable {
   readonly dir: string;
 }
 
-/** What the Python package's own `openenv init echo_env` makes: an environment that echoes a message. */
+/** The output of the Python package's `openenv init echo_env`: an environment that echoes a message. */
 export async function createPythonProject(python: string): Promise<PythonProject> {
   const parent = await mkdtemp(join(tmpdir(), "python-"));
   await run(join(dirname(python), "openenv"), ["init", "echo_env"], { cwd: parent });
@@ -21,7 +21,7 @@ export async function createPythonProject(python: string): Promise<PythonProject
   };
 }
 
-/** A Python environment of two packages, which starts in a second: it echoes each action. */
+/** A small Python environment with two dependencies that starts in a second and echoes each action. */
 export const SMALL_PYTHON_PROJECT: Readonly<Record<string, string>> = {
   "pyproject.toml": `[project]
 name = "small"

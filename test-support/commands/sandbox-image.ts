@@ -10,12 +10,12 @@ const SANDBOX_IMAGE = "openenv-test-sandbox:local";
 const PLACES =
   "import json, os, sys, sysconfig; " +
   "print(json.dumps([os.path.realpath(sys.executable), sysconfig.get_paths()['stdlib']]))";
-/** Not needed to run programs, and large. */
+/** Large, and not needed to run programs. */
 const LEFT_OUT = /^(__pycache__|test|tests|idlelib|ensurepip|(site|dist)-packages|config-.*)$/;
 
 /**
- * The base image, with the Python and the bubblewrap of this machine where it has no apt-get to install them with; it stays
- * for other tests.
+ * Returns the base image, with the Python and the bubblewrap of this machine if it has no apt-get to install them. The
+ * image is kept for other tests.
  */
 export async function createSandboxImage(base: string, bubblewrap: string): Promise<string> {
   const command = ["run", "--rm", "--entrypoint", "sh", base, "-c", "command -v apt-get || true"];
@@ -28,7 +28,7 @@ export async function createSandboxImage(base: string, bubblewrap: string): Prom
   try {
     await cp(python, join(root, "usr/local/bin/python3"));
     await cp(bubblewrap, join(root, "usr/local/bin/bwrap"));
-    // Python looks for its library next to the folder that it is in.
+    // Python looks for its library next to its own folder.
     const filter = (path: string): boolean => !LEFT_OUT.test(basename(path));
     await cp(library, join(root, "usr/local/lib", basename(library)), { recursive: true, dereference: true, filter });
     for (const path of await findLibraries(binaries)) await cp(path, join(root, path), { dereference: true });
@@ -40,7 +40,7 @@ export async function createSandboxImage(base: string, bubblewrap: string): Prom
   }
 }
 
-/** The shared libraries that these files name. */
+/** The shared libraries that these files need. */
 async function findLibraries(files: readonly string[]): Promise<Set<string>> {
   const { stdout } = await run("ldd", [...files]);
   return new Set(stdout.match(/(?<=^\s+|=> )\/\S+(?= \()/gm));

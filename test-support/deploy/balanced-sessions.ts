@@ -1,14 +1,14 @@
-/** Sessions over HTTP through a balancer, and where they landed. */
+/** HTTP sessions through a balancer, and the servers that they reach. */
 import { expect } from "vitest";
 
-/** A step of the desk: it answers how many there were. */
+/** A step of the desk, which returns the number of its tally calls. */
 export const TALLY = { type: "call_tool", tool_name: "tally", arguments: {} };
-/** Enough for both of two servers to get some. */
+/** Enough sessions for both servers to get some. */
 export const MANY = 8;
 
 type Pair = Record<"one" | "two", { active(): number }>;
 
-/** Opens some at once, and more until both servers have one: a balancer may take a while to trust the second. */
+/** Opens sessions until both servers have one: a balancer may take a while to use the second. */
 export async function openOnBoth<T>({ one, two }: Pair, openOne: () => Promise<T>): Promise<T[]> {
   const opened = await Promise.all(Array.from({ length: MANY }, openOne));
   const isSpread = async (): Promise<boolean> => {
@@ -20,7 +20,7 @@ export async function openOnBoth<T>({ one, two }: Pair, openOne: () => Promise<T
   return opened;
 }
 
-/** What it answers. */
+/** The expected answer. */
 export function tallied(data: number) {
   return { result: { data } };
 }
@@ -49,7 +49,7 @@ export async function stepHttp(
   }
 }
 
-/** Asked once, over connections that are kept as any client keeps them: an answer that is lost is a step that is lost. */
+/** Sends a request once, over kept-alive connections like any client: a lost answer is a lost step. */
 function post(url: string, body: object, headers: Record<string, string>): Promise<Response> {
   return fetch(url, {
     method: "POST",

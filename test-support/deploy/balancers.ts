@@ -1,4 +1,4 @@
-/** Real balancers on loopback, each with the configuration that `renderTarget` gives it. */
+/** Real balancers on loopback, with the configuration of `renderTarget`. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -11,9 +11,9 @@ import { type Component, requireEnvoy, requireHaproxy, requireNginx } from "../r
 
 export interface TestBalancer extends AsyncDisposable {
   url: string;
-  /** Ends it and starts it again with nothing kept. */
+  /** Ends it and starts it again without its state. */
   restart(): Promise<void>;
-  /** Of HAProxy: another process takes over; the old one ends with its last connection. */
+  /** HAProxy only: a new process takes over; the old one ends with its last connection. */
   reload(): Promise<void>;
 }
 
@@ -21,15 +21,15 @@ export interface BalancerPlan {
   /** The servers, as `host:port`. */
   backends: readonly string[];
   metricsPort?: number;
-  /** Changes what was rendered; by default nothing. */
+  /** Edits the rendered configuration. */
   edit?(text: string): string;
 }
 
 interface Kind {
   require(): Promise<Component>;
-  /** How it runs with a configuration in the foreground. */
+  /** The arguments to run it in the foreground. */
   args(config: string): string[];
-  /** How it checks one. */
+  /** The arguments to check a configuration. */
   check(config: string): string[];
 }
 
@@ -48,13 +48,13 @@ export const BALANCERS = {
   },
 } as const satisfies Record<string, Kind>;
 
-/** A proxy that no file is rendered for; a test writes its configuration. */
+/** A proxy without a rendered configuration; tests write it. */
 export const NGINX = {
   require: requireNginx,
   args: (config) => ["-e", "stderr", "-g", `daemon off; pid ${config}.pid;`, "-c", config],
 } as const satisfies Omit<Kind, "check">;
 
-/** Starts a balancer before servers and waits until a request gets through. */
+/** Starts a balancer in front of servers and waits until a request succeeds. */
 export async function startBalancer(
   kind: keyof typeof BALANCERS,
   path: string,
@@ -100,7 +100,7 @@ export async function startBalancer(
   };
 }
 
-/** Two tests may run at once, and a busy test process answers late: here a check fails by an answer or a refusal only. */
+/** For tests that run concurrently: a free admin port, and long timeouts, because a busy test process answers late. */
 function adapt(text: string): string {
   return text.replace("port_value: 9901", "port_value: 0").replace(/(timeout check|- timeout:) 3s/, "$1 30s");
 }
@@ -110,7 +110,7 @@ interface Running {
   end(): Promise<void>;
 }
 
-/** Runs a balancer with these arguments until a request for `/health` below `url` gets through. */
+/** Starts a balancer with these arguments and waits until a request for `/health` at `url` succeeds. */
 export async function run(path: string, args: readonly string[], url: string): Promise<Running> {
   const child = spawn(path, args, { stdio: ["ignore", "pipe", "pipe"] });
   let output = "";
@@ -125,7 +125,7 @@ export async function run(path: string, args: readonly string[], url: string): P
   return { pid: child.pid, end: () => endChild(child, exited) };
 }
 
-/** Polls; the balancer may need a moment to find its servers healthy. */
+/** Polls: the balancer may need a moment to find its servers healthy. */
 async function answers(url: string): Promise<boolean> {
   const response = await fetch(`${url}/health`, { signal: AbortSignal.timeout(2_000) }).catch(() => undefined);
   await response?.text();
@@ -135,7 +135,7 @@ async function answers(url: string): Promise<boolean> {
 }
 
 async function endChild(child: ChildProcess, exited: Promise<unknown>): Promise<void> {
-  // As a crash would: connections are not drained. An nginx that is killed leaves its workers behind.
+  // Like a crash: connections are not drained. A killed nginx would leave its workers behind.
   child.kill(child.spawnfile.endsWith("nginx") ? "SIGTERM" : "SIGKILL");
   await exited;
 }

@@ -1,9 +1,9 @@
 import type { NamedRow } from "../../packages/bench/src/burst/results/max-batch.js";
 
-/** What a row says; all else is of a burst that is whole and took no longer than its wait. */
+/** The given values of a row; the others are those of a complete burst without delays. */
 export type BurstRowValues = Pick<NamedRow, "subject" | "requests"> & Partial<NamedRow>;
 
-/** A row of a summary as it is read. */
+/** A row of a parsed summary. */
 export function burstRow(told: BurstRowValues): NamedRow {
   const { wait_seconds = 1, requests, success_rate = 1 } = told;
   const step = 1000 * wait_seconds;
@@ -33,7 +33,7 @@ export function burstRow(told: BurstRowValues): NamedRow {
   } as NamedRow;
 }
 
-/** The row of all repetitions, and one of each of the given ones. */
+/** The row of all repetitions, followed by a row for each of them. */
 export function repeated(told: BurstRowValues, repetitions: readonly Partial<NamedRow>[]): NamedRow[] {
   return [burstRow(told), ...repetitions.map((one, index) => burstRow({ ...told, ...one, rep: index + 1 }))];
 }

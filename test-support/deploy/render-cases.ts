@@ -1,4 +1,4 @@
-/** What the tests render: a topology for each kind of file. */
+/** The topologies that tests render: one for each kind of file. */
 import { renderTarget } from "../../packages/deploy/src/render.js";
 import type { DeployTarget, RenderedFiles } from "../../packages/deploy/src/targets.js";
 import { parseTopology, type TopologyInput } from "../../packages/deploy/src/topology.js";

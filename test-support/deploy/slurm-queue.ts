@@ -1,4 +1,4 @@
-/** A controller of Slurm beside the one that is there, with a short queue of its own and no node that answers. */
+/** A second Slurm controller, with its own short queue and no working node. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
@@ -12,7 +12,7 @@ export interface SlurmQueue extends AsyncDisposable {
   config: string;
 }
 
-/** Starts one that takes `maxJobs` jobs, set up as the `slurm.conf` at `like`. */
+/** Starts a controller that accepts `maxJobs` jobs, with a copy of the `slurm.conf` at `like`. */
 export async function startSlurmQueue(like: string, maxJobs: number): Promise<SlurmQueue> {
   const dir = await mkdtemp(join(tmpdir(), "openenv-slurm-queue-"));
   const config = join(dir, "slurm.conf");
@@ -22,7 +22,7 @@ export async function startSlurmQueue(like: string, maxJobs: number): Promise<Sl
     StateSaveLocation: dir,
     SlurmctldPidFile: join(dir, "slurmctld.pid"),
     SlurmctldLogFile: join(dir, "slurmctld.log"),
-    // It refuses the one that would reach it.
+    // Slurm rejects the job that would reach this number.
     MaxJobCount: String(maxJobs + 1),
   };
   const kept = (await readFile(like, "utf8")).split("\n").filter((line) => !((line.split("=")[0] ?? "") in own));

@@ -11,7 +11,7 @@ import type { Runtime } from "../../packages/openenv/src/session/runtime.js";
 
 const MB = 1024 * 1024;
 
-/** What the transports of a server on this machine work with, for tests that set limits which no option sets. */
+/** Creates the context of a server's transports, for tests of limits that have no option. */
 export function createContext(runtime: Runtime, own: Partial<ServerContext>): ServerContext {
   return {
     runtime,

@@ -1,6 +1,6 @@
 import { counterModule, createProject, type Project } from "../commands/command-line.js";
 
-/** The counter with what validation asks of a package. */
+/** Creates a package of the counter with everything that validation requires. */
 export function createPackage(files: Record<string, string> = {}): Promise<Project> {
   return createProject({ "openenv.yaml": MANIFEST, "server/environment.ts": counterModule(), ...files });
 }

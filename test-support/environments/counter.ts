@@ -10,18 +10,18 @@ export const counterContract = defineContract({
   reset: z.object({ start: z.int().default(0) }),
 });
 
-/** What the counters of a test did, seen from inside. */
+/** What the counters of a test did, recorded by the environment. */
 export interface CounterLog {
   created: number;
-  /** Steps that take their time: amounts of 50 and 60. */
+  /** Slow steps that have started: amounts of 50 and 60. */
   begun: number;
   closed: number;
   aborted: number;
 }
 
 /**
- * The counter that most tests use. Amounts with a meaning: 13 throws, 50 answers after 50 ms, 60 answers when the
- * session ends or the call is given up, 70 returns a field that the contract does not have.
+ * The counter that most tests use. Special amounts: 13 throws, 50 answers after 50 ms, 60 answers when the session ends
+ * or the call is cancelled, 70 returns a field that is not in the contract.
  */
 export function defineCounter(options: EnvironmentOptions<typeof counterContract> = {}) {
   const log: CounterLog = { created: 0, begun: 0, closed: 0, aborted: 0 };

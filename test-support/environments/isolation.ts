@@ -1,11 +1,11 @@
-/** An environment in a module of its own and servers that isolate it; they run the built package, as isolates do. */
+/** An environment in a separate module and servers that isolate it; they run the built package, as isolates do. */
 import { existsSync, readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import { type RunningServer, type ServeOptions, serve } from "openenv-ts/server";
 import { createProject } from "../commands/command-line.js";
 import { openTestSocket, type TestSocket } from "../sockets/socket.js";
 
-/** What an action does: `op` names it, `text` goes with some. Observations tell where they were made. */
+/** An action has an `op`, some have a `text`. Observations contain the process and thread of the environment. */
 export const ISOLATED_MODULE = `
 import { appendFileSync } from "node:fs";
 import { threadId } from "node:worker_threads";
@@ -66,7 +66,7 @@ export default defineEnvironment(contract, async () => {
     exit: () => process.exit(7),
     stray: () => { setTimeout(() => { throw new Error("nobody catches this"); }, 0); return new Promise(() => {}); },
     heap: () => { for (;;) kept.push(new Array(100_000).fill({}).map((_, i) => ({ i }))); },
-    // Not faster than it can be watched: a server may allow more memory than the machine has.
+    // Slow enough to be observed: a server may allow more memory than the machine has.
     native: () => {
       const never = new Int32Array(new SharedArrayBuffer(4));
       for (;;) { kept.push(Buffer.alloc(8 * 1024 * 1024, 1)); Atomics.wait(never, 0, 0, 10); }
@@ -94,14 +94,14 @@ export type IsolatedAnswer = {
 export interface IsolatedServer extends AsyncDisposable {
   readonly server: RunningServer;
   readonly url: URL;
-  /** The lines that environments wrote. */
+  /** The lines that environments logged. */
   log(): string[];
   open(path?: string): Promise<TestSocket>;
-  /** A session that has been reset, and where it lives. */
+  /** Opens and resets a session; returns its process and thread. */
   play(): Promise<{ socket: TestSocket; pid: number; thread: number }>;
 }
 
-/** Without an isolation the environment runs in the process of the test. */
+/** Without isolation the environment runs in the process of the test. */
 export async function startIsolated(options: ServeOptions = {}, source = ISOLATED_MODULE): Promise<IsolatedServer> {
   const project = await createProject();
   const file = await project.write("environment.mjs", source);
@@ -140,7 +140,7 @@ export function step(op: string, more: Record<string, unknown> = {}): Record<str
   return { type: "step", data: { op, ...more } };
 }
 
-/** Resolves when the process is gone; the time limit of the test bounds it. */
+/** Resolves when the process has ended; the timeout of the test applies. */
 export async function untilGone(pid: number): Promise<void> {
   while (isAlive(pid)) await new Promise((resolve) => setTimeout(resolve, 50));
 }

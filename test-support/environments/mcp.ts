@@ -8,11 +8,11 @@ import { defineDesk } from "./tool-environment.js";
 
 export interface OpenMcpOptions {
   headers?: Record<string, string>;
-  /** Whether the client speaks the revision without sessions where the server does; by default it does not. */
+  /** `newest` uses the revision without sessions if the server supports it. */
   revision?: "newest";
 }
 
-/** Starts servers and the official clients of MCP for one test after the other; what a test started ends with it. */
+/** Starts servers and official MCP clients for tests; they are closed after each test. */
 export function useMcp() {
   const cleanup: (() => Promise<unknown>)[] = [];
   afterEach(async () => {
@@ -42,9 +42,9 @@ export function useMcp() {
   };
 }
 
-/** What all requests of JSON-RPC have here. */
+/** The common fields of JSON-RPC requests. */
 export const rpc = { jsonrpc: "2.0", id: 1 };
-/** What a client of MCP has to accept. */
+/** The `accept` header that MCP requires. */
 export const MCP_ACCEPT = "application/json, text/event-stream";
 export const INITIALIZE = {
   ...rpc,
@@ -52,7 +52,7 @@ export const INITIALIZE = {
   params: { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "x", version: "1" } },
 };
 
-/** A request as a client of MCP sends it, by hand. */
+/** Sends a request like an MCP client. */
 export async function send(
   url: string,
   body: object | string,
@@ -65,14 +65,14 @@ export async function send(
   });
 }
 
-/** The header that names the new session. */
+/** Initializes; returns the header that names the new session. */
 export async function initialize(url: string): Promise<{ "mcp-session-id": string }> {
   const response = await send(url, INITIALIZE);
   await response.text();
   return { "mcp-session-id": response.headers.get("mcp-session-id") ?? "" };
 }
 
-/** Opens the stream of a session and cuts it; one that was cut before may take the server a moment to notice. */
+/** Opens the stream of a session and closes it; retries while the server has not noticed the end of an earlier one. */
 export async function openAndCutStream(url: string, headers: Record<string, string>): Promise<void> {
   const open = async () => {
     const cut = new AbortController();

@@ -1,6 +1,6 @@
 import { Rubric } from "../../packages/openenv/src/environment/rubrics/rubric.js";
 
-/** Gives one score, or what a function makes of each step; counts how often it was asked. */
+/** Returns a fixed score, or the result of a function of each step; counts its calls. */
 export class Fixed extends Rubric<unknown, unknown> {
   asked = 0;
   readonly #score: number | (() => number | Promise<number>);

@@ -2,14 +2,14 @@ import { once } from "node:events";
 import { createServer } from "node:net";
 
 /**
- * Waits until no other test file has the turn for `what`, for those that take something away that there is once, such as
- * a node of a scheduler. Resolves with what ends the turn; a process that ends ends its turn. Linux.
+ * A lock between test files, for tests that need exclusive access to `what`, such as a node of a scheduler. Resolves
+ * with a function that releases it; the end of the process releases it, too. Linux only.
  */
 export async function takeTurn(what: string): Promise<() => Promise<void>> {
   for (;;) {
     const server = createServer();
     try {
-      // A name, not a file: nothing is left of it.
+      // An abstract socket, not a file: it leaves nothing behind.
       await once(server.listen(`\0openenv-test-${what}`), "listening");
       return async () => {
         server.close();

@@ -21,31 +21,31 @@ const contract = defineContract({
       output: z.object({ greeting: z.string() }),
     },
     tally: { description: "Counts its calls in this session.", output: z.int() },
-    count: { description: "The same, in its time and alone.", output: z.int() },
+    count: { description: "Counts its calls, slowly and one at a time.", output: z.int() },
     fail: { description: "Always fails.", input: z.object({ why: z.string() }), output: z.string() },
-    unreachable: { description: "Needs a network that is not there." },
-    wrong: { description: "Does not keep its promise.", output: z.int() },
-    hang: { description: "Answers when it is given up.", output: z.string() },
+    unreachable: { description: "Needs a network that is missing." },
+    wrong: { description: "Returns the wrong type.", output: z.int() },
+    hang: { description: "Answers when it is aborted.", output: z.string() },
     pause: { description: "Answers after 50 ms.", output: z.string() },
-    nest: { description: "Answers deeper than can be sent." },
-    late: { description: "Has 20 ms, and waits until it is told to stop.", output: z.string(), timeoutMs: 20 },
-    tidy: { description: "Has 20 ms, then tidies up.", timeoutMs: 20 },
-    practice: { description: "Is there in simulation.", mode: "simulation", output: z.string() },
-    serious: { description: "Is there in production.", mode: "production", output: z.string() },
+    nest: { description: "Returns too many levels to be sent." },
+    late: { description: "Has 20 ms, and waits until it is aborted.", output: z.string(), timeoutMs: 20 },
+    tidy: { description: "Has 20 ms, then cleans up.", timeoutMs: 20 },
+    practice: { description: "Exists in simulation.", mode: "simulation", output: z.string() },
+    serious: { description: "Exists in production.", mode: "production", output: z.string() },
   }),
 });
 
 /** Names of the tools in simulation. */
 export const DESK_TOOLS = Object.keys(contract.tools).filter((name) => name !== "serious");
 
-/** What the desks of a test did, seen from inside. */
+/** What the desks of a test did, recorded by the environment. */
 export interface DeskLog {
   created: number;
   closed: number;
-  /** Handlers that wait to be given up. */
+  /** The number of handlers that wait to be aborted. */
   hanging: number;
   pauses: number;
-  /** Why handlers were given up. */
+  /** The reasons of aborted handlers. */
   aborted: string[];
 }
 

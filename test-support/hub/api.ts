@@ -1,4 +1,4 @@
-/** What the Hub's API answers, for the requests that its own libraries send about a Space. */
+/** The Hub's API for the requests that its libraries send about a Space. */
 import { createHash } from "node:crypto";
 import type { FileChange, Repository } from "./repository.js";
 
@@ -13,17 +13,17 @@ export interface StoredSpace {
   readonly repository: Repository;
   private: boolean;
   sdk: string;
-  /** As the Hub names it: `RUNNING`, `SLEEPING`, `PAUSED`, `BUILDING`, `RUNTIME_ERROR`, … */
+  /** The Hub's name of the stage: `RUNNING`, `SLEEPING`, `PAUSED`, `BUILDING`, `RUNTIME_ERROR`, … */
   stage: string;
   hardware: string;
-  /** Where the running Space answers; a test puts its server here. */
+  /** The URL of the running Space; a test sets it to its server. */
   host: string;
   readonly secrets: Record<string, string>;
   readonly variables: Record<string, string>;
-  /** Requests to open one, numbered from 1. */
+  /** The pull requests, numbered from 1. */
   readonly pulls: Pull[];
   readonly large: Map<string, Buffer>;
-  /** Every file of a branch by its path. */
+  /** The files of a branch, by path. */
   files(revision?: string): Promise<Record<string, string>>;
 }
 
@@ -33,11 +33,11 @@ export interface Account {
   role: "read" | "write";
 }
 
-/** An answer that is no success, as the Hub words it. */
+/** An error with the text of the Hub. */
 export class HubApiError extends Error {
   readonly status: number;
   readonly code: string;
-  /** What the body has beside the message. */
+  /** The fields of the body next to the message. */
   readonly more: object;
 
   constructor(status: number, message: string, { code = "", more = {} }: { code?: string; more?: object } = {}) {
@@ -56,7 +56,7 @@ export interface HubCall {
 
 type Handler = (space: StoredSpace, rest: string, call: HubCall) => unknown;
 
-/** `GET /api/spaces/<id>/<key>/<rest>` and its like; what changes something needs a token that may write. */
+/** The routes below `/api/spaces/<id>/`, by method and key; a change requires a token with write access. */
 export const SPACE_ROUTES: Record<string, Handler> = {
   "GET ": (space) => describe(space, "main"),
   "GET revision": (space, rest) => describe(space, decodeURIComponent(rest)),
@@ -108,7 +108,7 @@ export const SPACE_ROUTES: Record<string, Handler> = {
   },
 };
 
-/** The answer to `GET /spaces/<id>/resolve/<revision>/<path>`; a large file comes with its content, not its pointer. */
+/** Answers `GET /spaces/<id>/resolve/<revision>/<path>`; a large file is sent as content, not as pointer. */
 export async function resolveFile(space: StoredSpace, rest: string, raw: boolean) {
   const [revision = "main", ...parts] = rest.split("/").map(decodeURIComponent);
   const commit = await known(space, revision);
@@ -279,7 +279,7 @@ function unset(map: Record<string, string>, body: Buffer) {
   return withKeys(map, false);
 }
 
-/** The Hub never tells a secret's value. */
+/** The Hub never returns the value of a secret. */
 function withKeys(map: Record<string, string>, tell = true) {
   return Object.fromEntries(Object.entries(map).map(([key, value]) => [key, { key, ...(tell && { value }) }]));
 }

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { join } from "node:path";
 
-/** Answers a clone or a fetch of git's smart HTTP protocol with git's own backend. */
+/** Answers a clone or a fetch over git's smart HTTP protocol, with git's own backend. */
 export async function serveGit(
   request: IncomingMessage,
   response: ServerResponse,

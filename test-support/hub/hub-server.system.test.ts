@@ -1,4 +1,4 @@
-/** The Hub of the tests, asked by the libraries that talk to the real one. */
+/** The Hub of the tests, used by the official libraries. */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";

@@ -1,4 +1,4 @@
-/** The Hub of the tests, asked by the libraries that talk to the real one. */
+/** The Hub of the tests, used by the official libraries. */
 import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
@@ -12,7 +12,7 @@ import { startHub } from "./hub-server.js";
 const run = promisify(execFile);
 
 describe("the JavaScript library", () => {
-  test("says whose the token is, and refuses another", async () => {
+  test("returns the owner of the token, and rejects other tokens", async () => {
     await using hub = await startHub();
     expect(await whoAmI({ accessToken: hub.token, hubUrl: hub.url })).toMatchObject({
       name: "author",
@@ -24,7 +24,7 @@ describe("the JavaScript library", () => {
   test("creates a Space, commits to it and reads it again, small files and large", async () => {
     await using hub = await startHub();
     const call = { hubUrl: hub.url, accessToken: hub.token, repo: { type: "space", name: "crew/one" } } as const;
-    // A zero among the first bytes is what makes a file binary.
+    // A zero among the first bytes makes a file binary.
     const bytes = Buffer.concat([Buffer.of(0), randomBytes(4095)]);
     expect(await createRepo({ ...call, sdk: "docker" })).toMatchObject({ id: "crew/one" });
     await uploadFiles({
@@ -43,7 +43,7 @@ describe("the JavaScript library", () => {
     await expect(createRepo({ ...call, sdk: "docker" })).rejects.toMatchObject({ statusCode: 409 });
   });
 
-  test("opens a pull request, which leaves the branch as it is", async () => {
+  test("opens a pull request, which does not change the branch", async () => {
     await using hub = await startHub();
     const space = await hub.addSpace("other/two", { "a.txt": "1" });
     const files = [{ path: "a.txt", content: new Blob(["2"]) }];
@@ -57,7 +57,7 @@ describe("the JavaScript library", () => {
     });
   });
 
-  test("tells what a Space is doing, and nothing about a private one", async () => {
+  test("returns the stage of a Space, and nothing about a private one", async () => {
     await using hub = await startHub();
     await hub.addSpace("author/asleep", {}, { stage: "SLEEPING" });
     await hub.addSpace("author/own", {}, { private: true });
@@ -69,7 +69,7 @@ describe("the JavaScript library", () => {
     await expect(about("author/own", hub.readToken)).rejects.toMatchObject({ statusCode: 404 });
   });
 
-  test("sees each failure that is switched on, and the break of an upload", async () => {
+  test("simulates the requested failures, and a broken upload", async () => {
     await using hub = await startHub();
     await hub.addSpace("author/three", {});
     for (const status of [401, 402, 403, 404, 409, 429, 503]) {
@@ -87,7 +87,7 @@ describe("the JavaScript library", () => {
   });
 });
 
-test("git clones a Space, a private one with a token only", async () => {
+test("git clones a Space, and a private one only with a token", async () => {
   await using hub = await startHub();
   await hub.addSpace("author/own", { "server/app.ts": "text" }, { private: true });
   const dir = await mkdtemp(join(tmpdir(), "clone-"));

@@ -14,7 +14,7 @@ export interface RecordedHubRequest {
   authorization: string | undefined;
 }
 
-/** Bytes and text by path; a link is a symbolic link to its target. */
+/** Files by path: bytes, text or a symbolic link. */
 export type SpaceFiles = Record<string, string | Buffer | { link: string }>;
 
 export interface SpaceOptions {
@@ -24,35 +24,38 @@ export interface SpaceOptions {
   host?: string;
 }
 
-/** A status with the Hub's kind of body, or `"drop"`: the connection breaks in the middle of the request; `"hang"`: no answer comes. */
+/**
+ * A status with the Hub's kind of body; `"drop"`: the connection breaks in the middle of the request; `"hang"`: there is
+ * no answer.
+ */
 export type HubFailure =
   | "drop"
   | "hang"
   | { status: number; error?: string; headers?: Record<string, string>; body?: unknown };
 
 export interface Hub extends AsyncDisposable {
-  /** For `HF_ENDPOINT`. */
+  /** The value for `HF_ENDPOINT`. */
   readonly url: string;
-  /** May write to what `author` and the organisation `crew` own. */
+  /** The token of `author`: can write to the Spaces of `author` and the organisation `crew`. */
   readonly token: string;
-  /** Belongs to `reader`, may write nothing. */
+  /** The token of `reader`, which cannot write. */
   readonly readToken: string;
   readonly requests: readonly RecordedHubRequest[];
-  /** Empties the list of requests. */
+  /** Clears the list of requests. */
   forget(): void;
   addSpace(id: string, files: SpaceFiles, options?: SpaceOptions): Promise<api.StoredSpace>;
   space(id: string): api.StoredSpace | undefined;
-  /** Requests whose `METHOD /path` matches fail, `times` of them (default: all). */
+  /** Makes requests whose `METHOD /path` matches fail, `times` of them (default: all). */
   fail(match: RegExp, failure: HubFailure, times?: number): void;
-  /** Requests whose `METHOD /path` matches are answered with this, whatever there is. */
+  /** Answers requests whose `METHOD /path` matches with this body. */
   answer(match: RegExp, body: unknown): void;
-  /** Ends every failure and answer that was switched on. */
+  /** Removes all failures and answers. */
   recover(): void;
 }
 
 /**
- * A real server that speaks the Hub's API for Spaces as its own libraries use it, with git repositories behind it and
- * their clone over HTTP. Like the Hub it answers 401 for a Space that an anonymous caller may not see.
+ * A server with the part of the Hub's API for Spaces that the official libraries use, with git repositories that can be
+ * cloned over HTTP. Like the Hub it answers 401 for a Space that an anonymous caller may not see.
  */
 export async function startHub(): Promise<Hub> {
   const dir = await mkdtemp(join(tmpdir(), "hub-"));
@@ -233,7 +236,7 @@ export async function startHub(): Promise<Hub> {
 
 function breakOff(failure: HubFailure, request: IncomingMessage, response: ServerResponse): void {
   if (failure === "drop") {
-    // After the first bytes of the body, as a connection that breaks does.
+    // After the first bytes of the body, like a broken connection.
     request.once("data", () => request.socket.destroy()).once("end", () => request.socket.destroy());
     return;
   }

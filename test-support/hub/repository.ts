@@ -20,20 +20,20 @@ export interface TreeEntry {
 
 export interface FileChange {
   path: string;
-  /** Nothing removes the file, or everything below the folder. */
+  /** Without content, the file or everything below the folder is removed. */
   content?: Buffer;
-  /** A symbolic link, whose content is its target. */
+  /** True for a symbolic link; the content is its target. */
   link?: boolean;
 }
 
-/** A bare git repository: what a Space keeps its files in, and what git clones. */
+/** The bare git repository of a Space. */
 export interface Repository {
   readonly dir: string;
-  /** The commit of a branch, a tag or a commit; undefined when there is none. */
+  /** Returns the commit of a branch, a tag or an id; undefined when there is none. */
   resolve(revision: string): Promise<string | undefined>;
   tree(revision: string): Promise<TreeEntry[]>;
   read(revision: string, path: string): Promise<Buffer | undefined>;
-  /** A new commit on top of `parent`; the reference points to it afterwards. */
+  /** Creates a commit on top of `parent` and moves the reference to it. */
   commit(ref: string, parent: string | undefined, title: string, changes: readonly FileChange[]): Promise<string>;
 }
 

@@ -22,7 +22,7 @@ async function startApi() {
 }
 
 describe.skipIf(!schemas.available)("the API server of the tests", () => {
-  test("refuses what the published API does not have", async () => {
+  test("rejects what the published API does not have", async () => {
     await using server = await startApi();
     const core = "/api/v1/namespaces/tests";
     const pod = renderPod(workload("counter"));
@@ -46,7 +46,7 @@ describe.skipIf(!schemas.available)("the API server of the tests", () => {
     expect(server.api.names()).toEqual(["secrets/one"]);
   }, 60_000);
 
-  test("a Pod is terminating until its container has ended; of a Deployment that is removed as an orphan it stays", async () => {
+  test("a Pod is terminating until its container has ended, and stays if its Deployment is removed with Orphan", async () => {
     await using server = await startApi();
     const core = "/api/v1/namespaces/tests";
     const apps = "/apis/apps/v1/namespaces/tests/deployments";

@@ -1,4 +1,4 @@
-/** An API server that refuses what is not in the published schemas, in front of a cluster that is played. */
+/** An API server that rejects everything outside the published schemas, in front of a simulated cluster. */
 import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -15,22 +15,22 @@ import { findFault, type Verb } from "./parameters.js";
 import { createPlayedCluster } from "./played-cluster.js";
 
 export interface KubernetesApi extends AsyncDisposable {
-  /** A file that leads to it. */
+  /** The path of a kubeconfig for it. */
   kubeconfig: string;
-  /** Port on this machine where the controller of Ingresses listens. */
+  /** The port of the Ingress controller. */
   ingressPort: number;
-  /** Everything there is, as `pods/name`. */
+  /** All objects, as `pods/name`. */
   names(): string[];
   find(name: RegExp): object | undefined;
   /** The requests that were answered, as `POST services` or `DELETE services/name`. */
   readonly answered: readonly string[];
-  /** From now on such a request (`GET portforward` is one) waits for that, which may reject; returns what ends it. */
+  /** Makes matching requests, such as `GET portforward`, wait for the promise, which may reject. Returns an undo. */
   obstruct(request: RegExp, obstacle: Promise<unknown>): () => void;
-  /** Befalls the first Pod of that name, which runs. */
+  /** Applies a failure to the first running Pod of that name. */
   strike(name: RegExp, blow: Blow): Promise<void>;
 }
 
-/** The Pods of this image get a second container. */
+/** Pods of this image get a second container. */
 const MESHED = "meshed";
 /** The API group of each kind. */
 const GROUPS: Record<string, string> = {
@@ -92,7 +92,7 @@ export async function startKubernetesApi(validate: string): Promise<KubernetesAp
       cluster.create(kind, made);
       return answer(201, made);
     }
-    // What a removal may carry has no schema that could be asked.
+    // There is no published schema for the body of a removal.
     if (body) return refuse(400, `${asked} takes no body here`);
     if (verb === "delete") {
       const seconds = searchParams.get("gracePeriodSeconds");

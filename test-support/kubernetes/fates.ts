@@ -1,9 +1,9 @@
-/** How Pods fare that do not simply run. */
+/** The states of Pods that do not run. */
 import type { V1ContainerStatus, V1Pod, V1PodSpec, V1PodStatus } from "@kubernetes/client-node";
 
 /** A label that no node has. */
 export const NOWHERE = "openenv.test/nowhere";
-/** Megabytes without which no container of ours comes up. */
+/** The memory that a container needs to start, megabytes. */
 const LEAST_MEMORY = 32;
 
 const CONTAINER = { name: "environment", image: "", imageID: "", ready: false, restartCount: 0 };
@@ -21,7 +21,7 @@ const BY_IMAGE: Record<string, V1PodStatus> = {
   evicted: EVICTED,
 };
 
-/** The state of a Pod that never runs; nothing for one that does. */
+/** The state of a Pod that never runs; undefined for a Pod that runs. */
 export function findFate({ containers, nodeSelector = {} }: V1PodSpec): V1PodStatus | undefined {
   if (NOWHERE in nodeSelector) return UNSCHEDULABLE;
   const [container] = containers;
@@ -30,10 +30,10 @@ export function findFate({ containers, nodeSelector = {} }: V1PodSpec): V1PodSta
   return BY_IMAGE[container?.image ?? ""];
 }
 
-/** What may befall a Pod that runs. */
+/** The failures of a running Pod. */
 export type Blow = "OOMKilled" | "Evicted";
 
-/** The state after it; of a container that was killed and may start again, what its next run remembers. */
+/** The state after a failure; for a restarted container, its last state. */
 export function afterBlow(blow: Blow, { spec }: V1Pod): { status: V1PodStatus } | { last: V1ContainerStatus } {
   if (blow === "Evicted") return { status: EVICTED };
   const state = HUNGRY.containerStatuses?.[0]?.state ?? {};

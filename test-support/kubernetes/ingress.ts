@@ -6,7 +6,7 @@ import type { V1Ingress, V1Service } from "@kubernetes/client-node";
 import { isReady, isRunning } from "../../packages/providers/src/kubernetes/pod-state.js";
 import type { PlayedCluster } from "./played-cluster.js";
 
-/** The controller of Ingresses: leads what comes for a host to the Pods of its Service, in turn. */
+/** The Ingress controller: forwards requests for a host to the Pods of its Service, in turn. */
 export async function startIngress(cluster: PlayedCluster) {
   let turn = 0;
 
@@ -33,7 +33,7 @@ export async function startIngress(cluster: PlayedCluster) {
     if (!target) return response.writeHead(503).end();
     const { method, url: path, headers } = incoming;
     const body = await buffer(incoming);
-    // A connection of its own, and one write: one that is kept may be closed at the moment it is used again.
+    // A new connection and one write: a kept-alive connection may be closed at the moment it is used again.
     const onward = { host: target.host, port: target.port, agent: false, path, method, headers };
     const outgoing = request(onward, (answer) => {
       response.writeHead(answer.statusCode ?? 502, answer.headers);

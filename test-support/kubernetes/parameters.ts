@@ -1,4 +1,4 @@
-/** The query parameters that the published OpenAPI of Kubernetes 1.37 has for what a client asks; others are a mistake. */
+/** The query parameters in the published OpenAPI document of Kubernetes 1.37; others are errors. */
 const PARAMETERS = {
   list: [
     "pretty",
@@ -42,11 +42,11 @@ export type Verb = keyof typeof PARAMETERS;
 const WHOLE = ["limit", "timeoutSeconds", "limitBytes", "sinceSeconds", "tailLines", "gracePeriodSeconds"];
 const POLICIES = ["Background", "Foreground", "Orphan"];
 
-/** What is wrong with the parameters of a request; nothing when all is well. */
+/** Returns what is wrong with the parameters of a request; undefined when they are valid. */
 export function findFault(verb: Verb, given: URLSearchParams): string | undefined {
   for (const [name, value] of given) {
     if (!(PARAMETERS[verb] as readonly string[]).includes(name)) return `${verb} has no parameter ${name}`;
-    if (WHOLE.includes(name) && !/^\d+$/.test(value)) return `${name} is ${value}, which is no whole number`;
+    if (WHOLE.includes(name) && !/^\d+$/.test(value)) return `${name} must be an integer, got ${value}`;
     if (name === "propagationPolicy" && !POLICIES.includes(value)) return `${name} is ${value}`;
   }
   return undefined;

@@ -1,4 +1,4 @@
-/** What a cluster holds, and the life of its Pods: in each runs a counter of this process. */
+/** The objects of a simulated cluster and the life cycle of its Pods: each runs a counter in this process. */
 import type { Socket } from "node:net";
 import { networkInterfaces } from "node:os";
 import type { V1ContainerStatus, V1Deployment, V1Pod, V1Secret } from "@kubernetes/client-node";
@@ -11,11 +11,11 @@ import { afterBlow, type Blow, findFate, running, waiting } from "./fates.js";
 /** The container of a Pod. */
 interface Container {
   server: RunningServer;
-  /** What is forwarded to it; its end is theirs. */
+  /** The sockets that are forwarded to it; they close with it. */
   sockets: Set<Socket>;
 }
 
-/** How something is removed. */
+/** The options of a removal. */
 interface Removal {
   gracePeriodSeconds: number | undefined;
   propagationPolicy: string | null;
@@ -23,23 +23,23 @@ interface Removal {
 
 export type PlayedCluster = ReturnType<typeof createPlayedCluster>;
 
-/** Images whose container listens at its own port, at an address of its own Pod. */
+/** The image whose container listens on its own port and address. */
 const ADDRESSED = "addressed";
 const HAS_IPV6 = Object.values(networkInterfaces()).some((all) => all?.some(({ address }) => address === "::1"));
-/** Of this image no Pod may be made. */
+/** The image of which no Pod can be created. */
 const FORBIDDEN = "forbidden";
 const REFUSAL = { type: "ReplicaFailure", status: "True", reason: "FailedCreate", message: "exceeded quota: pods" };
 const USUAL_GRACE_SECONDS = 30;
 
 export function createPlayedCluster() {
-  /** Everything there is, as `pods/name`. */
+  /** All objects, by `pods/name`. */
   const store = new Map<string, V1Pod>();
   const containers = new Map<V1Pod, Promise<Container | undefined>>();
   const ending = new Set<Promise<unknown>>();
   let count = 0;
   let addresses = 0;
 
-  /** The second is one of IPv6, where there is one. */
+  /** The second address is an IPv6 address, if the machine has IPv6. */
   const nextAddress = (): string => (++addresses === 2 && HAS_IPV6 ? "::1" : `127.77.0.${addresses}`);
 
   const runContainer = async (pod: V1Pod, last?: V1ContainerStatus): Promise<Container | undefined> => {
@@ -74,7 +74,7 @@ export function createPlayedCluster() {
   const podsOf = (deployment: string): string[] =>
     [...store.keys()].filter((key) => key.startsWith(`pods/${deployment}-`));
 
-  /** A Deployment replaces what it has lost, or is about to lose. */
+  /** Creates the missing Pods of a Deployment, also for Pods that are terminating. */
   const fill = (deployment: V1Deployment): void => {
     const { metadata, spec } = deployment;
     const { name = "", deletionTimestamp } = metadata ?? {};
@@ -94,7 +94,7 @@ export function createPlayedCluster() {
     for (const [key, one] of store) if (key.startsWith("deployments/")) fill(one as unknown as V1Deployment);
   };
 
-  /** Terminating, until its container has ended or its grace is over. */
+  /** Marks a Pod as terminating, until its container has ended or the grace period is over. */
   const terminate = (key: string, graceSeconds?: number): Promise<void> => {
     const pod = store.get(key);
     if (!pod || pod.metadata?.deletionTimestamp) return Promise.resolve();
@@ -112,7 +112,7 @@ export function createPlayedCluster() {
     store: store as ReadonlyMap<string, V1Pod>,
     create,
 
-    /** Returns what it was, or is until its end; nothing when there is no such thing. */
+    /** Removes an object and returns it; undefined when it does not exist. */
     remove(key: string, { gracePeriodSeconds, propagationPolicy }: Removal): V1Pod | undefined {
       const found = store.get(key);
       if (!found) return undefined;
@@ -132,7 +132,7 @@ export function createPlayedCluster() {
       return found;
     },
 
-    /** Befalls a Pod that runs; the cluster comes to know of it once its container has ended. */
+    /** Applies a failure to a running Pod; the cluster notices it once the container has ended. */
     async strike(key: string, blow: Blow): Promise<void> {
       const pod = store.get(key);
       if (!pod) throw new Error(`there is no ${key}`);

@@ -14,7 +14,7 @@ interface Container {
 
 const SAFE_SYSCTLS = ["net.ipv4.ip_unprivileged_port_start"];
 
-/** Holds a Pod against the Pod Security Standard `restricted`, as far as our Pods use what it is about. */
+/** Checks a Pod against the Pod Security Standard `restricted`, for the features that our Pods use. */
 export function expectRestricted({ securityContext, containers, initContainers = [], volumes = [], ...rest }: PodSpec) {
   const { runAsUser, sysctls = [], ...ofPod } = securityContext as { runAsUser: number; sysctls?: { name: string }[] };
   expect(ofPod).toMatchObject({ runAsNonRoot: true, seccompProfile: { type: "RuntimeDefault" } });

@@ -6,16 +6,16 @@ import { requireKubernetesValidate } from "../requirement.js";
 import { type KubernetesApi, startKubernetesApi } from "./api.js";
 
 const schemas = await requireKubernetesValidate();
-/** A real cluster, where there is one, with an image of a counter that it can pull. */
+/** True when there is a real cluster, which can pull the image of a counter. */
 export const isReal = process.env["CLUSTER"] === "up";
 export const isMissing = !schemas.available && !isReal;
 export const IMAGE = (isReal && process.env["OPENENV_CLUSTER_IMAGE"]) || "counter";
 
-/** What this process has in the cluster. */
+/** The objects of this process in the cluster. */
 export const own = async () =>
   (await createKubernetesOrphanFinder().list()).filter(({ owner }) => owner.pid === process.pid);
 
-/** Asks the cluster itself about the one thing that this process has there. */
+/** Reads the single object of this process from the cluster. */
 export async function askCluster() {
   const { core, networking, namespace } = await findKubernetesCluster({});
   const [{ id } = { id: "nothing" }] = await own();
@@ -28,7 +28,7 @@ export async function askCluster() {
   };
 }
 
-/** For the tests of a group: the cluster that is played, unless there is a real one. Each test leaves nothing in it. */
+/** Provides the real cluster, else the simulated one, and checks that each test leaves nothing in it. */
 export function useCluster(): { readonly api: KubernetesApi | undefined } {
   let api: KubernetesApi | undefined;
   beforeAll(async () => {

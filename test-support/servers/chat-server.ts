@@ -11,11 +11,11 @@ export interface ReceivedChatRequest {
 export interface ChatServer extends AsyncDisposable {
   readonly url: string;
   readonly requests: ReceivedChatRequest[];
-  /** Connections that their client ended before the answer. */
+  /** The number of connections that their client closed before the answer. */
   readonly givenUp: number;
 }
 
-/** A real server that speaks the chat-completions shape of OpenAI: request by request, as the script says. */
+/** A server with OpenAI's chat completions API that answers each request as the script says. */
 export async function startChatServer(script: (response: ServerResponse, nth: number) => void): Promise<ChatServer> {
   const requests: ReceivedChatRequest[] = [];
   let givenUp = 0;

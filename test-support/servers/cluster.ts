@@ -1,4 +1,4 @@
-/** Servers of the built command line, alone or with workers, whose environment says which process it lives in. */
+/** Servers of the built command line, with one or more workers, whose environment returns its process. */
 import { once } from "node:events";
 import { type IncomingMessage, request } from "node:http";
 import { text } from "node:stream/consumers";
@@ -9,10 +9,10 @@ import { AS_OPERATOR, fetchAsOperator, OPERATOR_VARIABLES } from "../operator.js
 import { openTestSocket, type TestSocket } from "../sockets/socket.js";
 
 /**
- * Says which process it lives in; 13 ends that process, 14 blocks it for good, 15 answers when the session ends, 16 with a megabyte,
- * 17 after half a second.
- * It cannot start while there is a file that `BROKEN` names, and hangs before it serves while `STUCK` names one.
- * While `TOLD` names one, it waits until its supervisor has told it that the server is paused.
+ * An environment that returns its process. Amounts: 13 ends that process, 14 blocks it for ever, 15 answers when the
+ * session ends, 16 answers with a megabyte, 17 answers after half a second.
+ * It fails to start while the file named by `BROKEN` exists, and hangs before it serves while that of `STUCK` exists.
+ * While the file named by `TOLD` exists, it waits for the message of its supervisor that the server is paused.
  */
 export const WHERE = `
 import { defineContract, defineEnvironment, defineTools } from "openenv-ts";
@@ -27,7 +27,7 @@ const where = defineContract({
   name: "where_env",
   action: z.object({ amount: z.int() }),
   observation: z.object({ pid: z.int(), count: z.int(), made: z.int(), closed: z.int(), steps: z.int(), text: z.string() }),
-  tools: defineTools({ count: { description: "Tells the count.", output: z.int() } }),
+  tools: defineTools({ count: { description: "Returns the count.", output: z.int() } }),
 });
 let made = 0;
 let closed = 0;
@@ -61,7 +61,7 @@ export default defineEnvironment(where, () => {
 export interface TestCluster extends AsyncDisposable {
   url: string;
   command: Running;
-  /** As the worker sees it that accepts the connection. */
+  /** The counts, as known to the worker that accepts the connection. */
   capacity(): Promise<Counts>;
 }
 
@@ -72,7 +72,7 @@ interface Counts {
   is_at_capacity: boolean;
 }
 
-/** The built command line serves {@link WHERE}; the variables are its settings. */
+/** Serves {@link WHERE} with the built command line and these variables. */
 export async function startCluster(
   env: Record<string, string>,
   options: Pick<CommandOptions, "openFiles" | "detached"> = {},
@@ -115,7 +115,7 @@ async function capacityAt(url: string): Promise<Counts> {
   return ((await response.json()) as { capacity: Counts }).capacity;
 }
 
-/** Polls until every worker at this address knows these counts: what one has heard of the others may be old. */
+/** Polls until every worker at this address reports these counts: a worker's data about the others may be old. */
 export async function untilAllKnow(url: string, counts: Partial<Counts>): Promise<void> {
   const names = Object.keys(counts) as (keyof Counts)[];
   await until(async () => {
@@ -129,9 +129,9 @@ export async function untilAllKnow(url: string, counts: Partial<Counts>): Promis
 }
 
 /**
- * What each worker at this address answers to a GET; status 0 where one starts or ends and does not answer. Each is asked
- * at its own socket, because one worker may accept all connections to the address. Where there is no /proc to find these
- * sockets, many connections are made at once.
+ * Sends a GET request to each worker at this address; the status is 0 if a worker starts or ends. Each is reached at
+ * its own local socket, because one worker may accept all connections to the address. Without /proc, which is needed to
+ * find these sockets, many connections are made at once.
  */
 export function askEachWorker(
   url: string,
@@ -154,11 +154,11 @@ export function askEachWorker(
   );
 }
 
-/** Polls; fails after a minute: workers start one after the other, on a machine that may be busy. */
+/** Polls; fails after a minute: workers start one after the other, possibly on a busy machine. */
 export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
   const deadline = Date.now() + 60_000;
   while (!(await condition())) {
-    if (Date.now() > deadline) throw new Error("the condition did not come true in 60 s");
+    if (Date.now() > deadline) throw new Error("the condition was not met within 60 s");
     await sleep(20);
   }
 }

@@ -4,11 +4,11 @@ import type { AddressInfo } from "node:net";
 import { buffer } from "node:stream/consumers";
 import { findEngine } from "../../packages/providers/src/docker/connection.js";
 
-/** Stands in front of the container engine of this machine; this process asks it until it is disposed. */
+/** A proxy in front of the container engine of this machine, which this process uses until it is disposed. */
 export interface EngineProxy extends AsyncDisposable {
   /**
-   * The next request that matches (`POST /containers/create`) waits. Resolves when it has come, with what lets it go on
-   * and resolves when its answer has arrived.
+   * Makes the next matching request (such as `POST /containers/create`) wait. Resolves when it has arrived, with a
+   * function that forwards it and resolves when its answer has arrived.
    */
   hold(request: RegExp): Promise<() => Promise<void>>;
 }
@@ -24,7 +24,7 @@ export async function startEngineProxy(): Promise<EngineProxy> {
     const body = await buffer(request);
     const onward = ask({ ...target, method, path, headers, agent: false }, (answer) => {
       response.writeHead(answer.statusCode ?? 502, answer.headers);
-      // An answer that comes later has begun.
+      // Sends the head at once; the body may come later.
       response.flushHeaders();
       answer.pipe(response);
     });
@@ -32,7 +32,7 @@ export async function startEngineProxy(): Promise<EngineProxy> {
       if (response.headersSent) response.destroy();
       else response.writeHead(502).end(JSON.stringify({ message: `the engine behind the proxy: ${message}` }));
     });
-    // Head and body in one write: the engine answers and closes before a second one is out.
+    // Head and body in one write: the engine may answer and close before a second write.
     onward.end(body);
     await once(response, "close");
   };

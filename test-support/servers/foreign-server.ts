@@ -3,7 +3,7 @@ import { type ScriptedServer, startScriptedServer } from "./scripted-server.js";
 const CAPACITY = 4;
 const LEAKS_FROM = 21;
 
-/** A small server that is not of this package and keeps the protocol, but for what is `broken`: a check's id, or a word. */
+/** A small server of another implementation that follows the protocol, except for what `broken` names. */
 export function startForeignServer(broken = "nothing"): Promise<ScriptedServer> {
   const action = {
     type: "object",

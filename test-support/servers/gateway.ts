@@ -5,13 +5,13 @@ export type Manner = "passes" | "refuses" | "answers 503" | "answers 401" | "is 
 
 export interface Gateway extends AsyncDisposable {
   readonly url: string;
-  /** What came while it was silent; it passes once the gateway does. */
+  /** The sockets that arrived while it was silent; they are passed on later. */
   readonly held: ReadonlySet<Socket>;
-  /** From now on it behaves like this, to another server if one is given. */
+  /** Changes its behaviour, and its server if one is given. */
   turn(manner: Manner, target?: { url: string }): void;
 }
 
-/** A way to a server that keeps its address whatever becomes of the server, and whose manners change. */
+/** A proxy with a fixed address whose server and behaviour can change. */
 export async function startGateway(first: { url: string }, begins: Manner): Promise<Gateway> {
   let [target, manner] = [first, begins];
   const held = new Set<Socket>();

@@ -19,7 +19,7 @@ export interface LimitedServer {
   close(): void;
 }
 
-/** HTTP and WebSockets of a server whose connections may hold little together, which no option sets. */
+/** Starts HTTP and WebSockets of a server with a small memory limit for all connections, which has no option. */
 export async function startLimited(
   environment: unknown,
   limit: number,

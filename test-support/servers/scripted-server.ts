@@ -2,14 +2,14 @@ import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { type WebSocket, WebSocketServer } from "ws";
 
-/** One connection of a {@link startScriptedServer}, as its script sees it. */
+/** One connection of {@link startScriptedServer}. */
 export interface ScriptedPeer {
   readonly socket: WebSocket;
   readonly request: IncomingMessage;
   /** The next frame of the client, parsed; rejects when the client has gone. */
   receive(): Promise<Record<string, unknown>>;
   send(frame: unknown): void;
-  /** Receives a frame and answers an observation that holds it. */
+  /** Receives a frame and answers with an observation that contains it. */
   answer(fields?: Record<string, unknown>): Promise<void>;
   /** The close code, once the socket is closed. */
   readonly closed: Promise<number>;
@@ -17,13 +17,13 @@ export interface ScriptedPeer {
 
 export interface ScriptedServer extends AsyncDisposable {
   readonly url: string;
-  /** How many sockets were opened so far. */
+  /** The number of sockets that were opened. */
   readonly opened: number;
 }
 
 /**
- * A real server that says exactly what a test wants said: `script` runs once for each socket on `/ws`, `routes` are the
- * JSON that its HTTP routes answer.
+ * A real server that sends exactly the frames of a test: `script` runs once for each socket on `/ws`; `routes` contains
+ * the JSON bodies of its HTTP routes.
  */
 export async function startScriptedServer(
   script: (peer: ScriptedPeer, nth: number) => Promise<void> | void,
@@ -38,7 +38,7 @@ export async function startScriptedServer(
   const sockets = new WebSocketServer({ server: http });
   sockets.on("connection", (socket, request) => {
     opened++;
-    // A script ends with its client: a frame that never comes is no failure of the test.
+    // A script ends with its client: a missing frame is not a failure of the test.
     Promise.resolve(script(createPeer(socket, request), opened)).catch(() => {});
   });
   await new Promise<void>((resolve) => http.listen(0, "127.0.0.1", resolve));

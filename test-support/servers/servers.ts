@@ -12,7 +12,7 @@ interface Served<C extends Contract> {
   environment: EnvironmentDefinition<C>;
 }
 
-/** Starts servers and sockets for one test after the other; what a test started ends with it. */
+/** Starts servers and sockets for tests; they are closed after each test. */
 export function useServers() {
   const cleanup: (() => Promise<void>)[] = [];
   afterEach(async () => {
@@ -40,12 +40,12 @@ export function useServers() {
 export async function waitFor(condition: () => boolean): Promise<void> {
   const deadline = Date.now() + 20_000;
   while (!condition()) {
-    if (Date.now() > deadline) throw new Error("the condition did not come true in 20 s");
+    if (Date.now() > deadline) throw new Error("the condition was not met within 20 s");
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
 }
 
-/** How many wait for a session of a server that was started with `WITH_OPERATOR`. */
+/** The number of peers in the queue of a server that was started with `WITH_OPERATOR`. */
 export async function countWaiting(url: string): Promise<number> {
   const response = await fetchAsOperator(`${url}/web/server`);
   return ((await response.json()) as ServerView).waiting;

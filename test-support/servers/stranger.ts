@@ -5,8 +5,8 @@ import { openTestSocket } from "../sockets/socket.js";
 const STEP = { action: { amount: 100 } };
 
 /**
- * Expects that a peer without a token, which comes by way of `url`, lists, ends and steps no session of `server`, and
- * cannot pause it. The server has a counter and no token.
+ * Expects that a peer without a token at `url` cannot list, end or step sessions of `server`, and cannot pause it. The
+ * server has a counter and no token.
  */
 export async function expectNoOperator(server: RunningServer, url: string): Promise<void> {
   await using player = await openTestSocket(`${server.url}/ws`);
@@ -25,12 +25,12 @@ export async function expectNoOperator(server: RunningServer, url: string): Prom
   for (const id of [ofSocket, ofHttp]) expect(await ask(url, "DELETE", `/sessions/${id}`)).toMatchObject(closed);
   expect(await ask(url, "POST", "/sessions/pause")).toMatchObject(closed);
 
-  // A socket's session has no name outside of it, and the eight characters that the log has of any name are not one.
+  // The session of a socket has no public id, and the eight characters of an id in the log are not an id.
   const unknown = { status: 404, body: { code: "SESSION_ERROR" } };
   for (const id of [ofSocket, ofSocket.slice(0, 8), ofHttp.slice(0, 8)]) {
     expect(await ask(url, "POST", "/step", id)).toMatchObject(unknown);
   }
-  // Without a name the step has an environment of its own.
+  // Without an id the step has a new environment.
   expect(await ask(url, "POST", "/step")).toMatchObject({ status: 200, body: { observation: { count: 100 } } });
   expect(await player.ask({ type: "step", data: { amount: 1 } })).toMatchObject({
     data: { observation: { count: 1 } },

@@ -1,4 +1,4 @@
-/** What one peer, or a few, can send to a server to exhaust it. Bounded in bytes; each ends when it is disposed. */
+/** Attacks that one peer or a few can make to exhaust a server. Limited in bytes; each ends when it is disposed. */
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
@@ -10,28 +10,28 @@ const BLOCK_BYTES = 64 * 1024;
 
 export interface Flood extends AsyncDisposable {
   readonly peer: RawPeer;
-  /** Bytes of the flood that the system has taken from this process. */
+  /** The bytes of the flood that the system has accepted from this process. */
   readonly takenBytes: number;
-  /** Text frames that the server sent, if they are read. */
+  /** The number of text frames from the server, if they are read. */
   readonly answers: number;
-  /** All has been sent, or the socket has closed. */
+  /** Resolves when all frames have been sent or the socket has closed. */
   readonly sent: Promise<void>;
 }
 
 export interface FloodOptions {
-  /** Frames to send. */
+  /** The number of frames to send. */
   count: number;
-  /** Content of each frame; empty by default. */
+  /** The content of each frame; empty by default. */
   payload?: Buffer;
   opcode?: number;
-  /** Messages to send first, such as a step that takes its time. */
+  /** Messages to send first, such as a slow step. */
   before?: object[];
   path?: string;
-  /** Receives the answers; without it nothing is read. */
+  /** Called with each answer; without it nothing is read. */
   onAnswer?: (payload: Buffer) => void;
 }
 
-/** One connection sends many frames without waiting for answers, as fast as the server reads them. */
+/** Sends many frames on one connection without waiting for answers, as fast as the server reads them. */
 export async function flood(url: string, options: FloodOptions): Promise<Flood> {
   const { count, payload = Buffer.alloc(0), opcode = OPCODE.text, before = [], path, onAnswer } = options;
   const peer = await openRawPeer(url, path);
@@ -76,7 +76,7 @@ export async function flood(url: string, options: FloodOptions): Promise<Flood> 
   };
 }
 
-/** So many connections send a frame of `bytes` except for its last byte. */
+/** Sends a frame of `bytes` without its last byte on each of `peers` connections. */
 export async function sendUnfinished(url: string, { peers, bytes }: { peers: number; bytes: number }) {
   const frame = encodeFrame(OPCODE.text, Buffer.alloc(bytes, 0x20));
   const floods: RawPeer[] = [];
@@ -94,7 +94,7 @@ export async function sendUnfinished(url: string, { peers, bytes }: { peers: num
   };
 }
 
-/** So many HTTP requests to `/step` whose bodies lack the last byte until they are completed. */
+/** Sends `peers` HTTP requests to `/step` without the last byte of their bodies. */
 export async function sendUnfinishedBodies(port: number, { peers, body }: { peers: number; body: Buffer }) {
   const head = `POST /step HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`;
   const sockets = Array.from({ length: peers }, () => {
@@ -110,11 +110,11 @@ export async function sendUnfinishedBodies(port: number, { peers, body }: { peer
   };
   const statuses = sockets.map(readStatus);
   return {
-    /** All that was written has been taken by the system. */
+    /** True when the system has accepted all written bytes. */
     get isSent() {
       return sockets.every(({ writableLength }) => writableLength === 0);
     },
-    /** Sends the last bytes, all at once; the statuses of the answers, NaN for a connection that closed without one. */
+    /** Sends the last bytes at once. Resolves with the statuses; NaN for a connection that closed without an answer. */
     complete(): Promise<number[]> {
       for (const socket of sockets) socket.write(body.subarray(-1));
       return Promise.all(statuses);
@@ -126,7 +126,7 @@ export async function sendUnfinishedBodies(port: number, { peers, body }: { peer
   };
 }
 
-/** The most memory that a process ever had resident, bytes. */
+/** The peak resident memory of a process, bytes. */
 export function peakMemory(pid: number): number {
   const kilobytes = /VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
   return Number(kilobytes) * 1024;

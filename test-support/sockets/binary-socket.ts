@@ -4,7 +4,7 @@ import { type BinaryCodec, loadBinary } from "../../packages/openenv/src/protoco
 
 type Json = Record<string, unknown>;
 
-/** One answer, and how it came. */
+/** One answer and its format. */
 export interface Framed {
   binary: boolean;
   frame: Json;
@@ -13,14 +13,14 @@ export interface Framed {
 
 export interface BinarySocket extends AsyncDisposable {
   readonly codec: BinaryCodec;
-  /** Sends bytes as a binary frame and text as a text frame; takes one answer. */
+  /** Sends bytes as a binary frame or text as a text frame; returns one answer. */
   ask(message: Uint8Array | string): Promise<Framed>;
-  /** Sends MessagePack; takes one answer, which must be MessagePack too. */
+  /** Sends MessagePack; returns one answer, which must be MessagePack, too. */
   askPacked(message: unknown): Promise<Json>;
   readonly closed: Promise<number>;
 }
 
-/** A bare WebSocket that speaks both formats. The first frame is not sent yet. */
+/** Opens a plain WebSocket for both formats. */
 export async function openBinarySocket(url: string): Promise<BinarySocket> {
   const codec = await loadBinary();
   const ws = new WebSocket(url.replace(/^http/, "ws"), { perMessageDeflate: false });

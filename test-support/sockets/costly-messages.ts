@@ -8,11 +8,11 @@ const ITEMS = {
   "keys of one object": { write: (i: number) => `"k${i}":0`, items: 5 },
 } as const;
 
-/** Values that cost a reader far more time and memory than their bytes suggest. */
+/** Values whose parsing needs far more time and memory than their size suggests. */
 export type CostlyShape = keyof typeof ITEMS;
 export const COSTLY_SHAPES = Object.keys(ITEMS) as CostlyShape[];
 
-/** The largest value of a shape with at most so many items and bytes, as Python writes it: JSON with NaN and -Infinity. */
+/** Renders the largest value of a shape within the limits, as Python does: JSON with NaN and -Infinity. */
 export function renderCostly(shape: CostlyShape, limits: { items: number; bytes: number }): string {
   const { write, items } = ITEMS[shape];
   const parts: string[] = [];

@@ -1,6 +1,6 @@
 import { connect, type Socket } from "node:net";
 
-/** One HTTP/1.1 request as bytes on a keep-alive connection; a POST when there is a body. */
+/** Renders an HTTP/1.1 request for a keep-alive connection; a POST if there is a body. */
 export function renderRequest(path: string, body?: object): string {
   const text = body === undefined ? "" : JSON.stringify(body);
   const head = `${body === undefined ? "GET" : "POST"} ${path} HTTP/1.1\r\nHost: localhost\r\n`;
@@ -9,7 +9,7 @@ export function renderRequest(path: string, body?: object): string {
   return `${head}${type}\r\n${text}`;
 }
 
-/** A connection on which requests are sent one after the other without waiting, as fast as the server takes them. */
+/** Sends requests on one connection without waiting for answers, as fast as the server reads them. */
 export function pipelineRequests(port: number, requests: string | Iterable<string>): Socket {
   const socket = connect(port, "127.0.0.1");
   socket.on("error", () => {});

@@ -2,13 +2,13 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { encodeFrame, OPCODE } from "../../packages/bench/src/ws-codec.js";
 
-/** A WebSocket by hand: nothing is read after the handshake, and nothing is answered, unless the test does it. */
+/** A raw WebSocket: after the handshake only the test reads and answers. */
 export interface RawPeer {
   socket: Socket;
   send(...messages: object[]): void;
 }
 
-/** @param headers lines that end with a line break. */
+/** @param headers lines that end with CRLF. */
 export async function openRawPeer(url: string, path = "/ws", headers = ""): Promise<RawPeer> {
   const { host, port } = new URL(url);
   const socket = connect(Number(port), "127.0.0.1");
@@ -18,7 +18,8 @@ export async function openRawPeer(url: string, path = "/ws", headers = ""): Prom
       "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n",
   );
   const [answer] = (await Promise.race([once(socket, "data"), once(socket, "close")])) as [unknown];
-  if (!String(answer).startsWith("HTTP/1.1 101")) throw new Error(`no WebSocket: ${String(answer).split("\r\n")[0]}`);
+  if (!String(answer).startsWith("HTTP/1.1 101"))
+    throw new Error(`expected a WebSocket, got ${String(answer).split("\r\n")[0]}`);
   socket.pause();
   return {
     socket,

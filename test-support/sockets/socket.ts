@@ -3,13 +3,13 @@ import { WebSocket } from "ws";
 
 type Json = Record<string, unknown>;
 
-/** A bare WebSocket as a test sees it: frames in the order they came, and how it ended. */
+/** A plain WebSocket for tests: frames in order, and how it closed. */
 export interface TestSocket extends AsyncDisposable {
   ws: WebSocket;
   send(...messages: (Json | string | Buffer)[]): void;
   /** The next frame. Fails when the socket closes instead. */
   receive(): Promise<Json>;
-  /** Sends and takes one answer. */
+  /** Sends a message and returns one answer. */
   ask(message: Json | string | Buffer): Promise<Json>;
   closed: Promise<{ code: number; reason: string }>;
 }

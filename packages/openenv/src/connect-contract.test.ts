@@ -365,7 +365,7 @@ describe("the comparison of contracts", () => {
     expect(error.fields).toEqual(expect.arrayContaining([expect.stringMatching(/^action\.height/)]));
     expect(error.fields).toEqual(expect.arrayContaining([expect.stringMatching(/^observation\.total/)]));
     expect(error.message).toContain(
-      `The server at ${server.url} (parcel_env) does not keep the contract "parcel_env": `,
+      `The server at ${server.url} (parcel_env) does not match the contract "parcel_env": `,
     );
     expect(error.message).toContain('action: "height" was removed');
     expect(error.message.match(/"total" changed/g)).toHaveLength(1);

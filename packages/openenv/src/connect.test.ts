@@ -83,12 +83,13 @@ describe("connect", () => {
     expect((await env.reset()).metadata).toEqual({ offered: [] });
   });
 
-  it("says where nobody listens", async () => {
+  it("names the address when no server listens", async () => {
     const gone = await listenDeaf();
     await gone[Symbol.asyncDispose]();
     const error = (await connect(gone.url, { check: false }).catch((cause: unknown) => cause)) as Error;
     expect(error).toMatchObject({ code: "CONNECTION_FAILED", outcome: "lost" });
-    const said = (path: string) => new RegExp(`^No answer from ${path}: .*ECONNREFUSED.*\\. Does the server run\\?$`);
+    const said = (path: string) =>
+      new RegExp(`^Could not reach ${path}: .*ECONNREFUSED.*\\. Is the server running\\?$`);
     expect(error.message).toMatch(said(`ws://${gone.url}/ws`));
     await expect(connect(gone.url)).rejects.toMatchObject({
       code: "CONNECTION_FAILED",
@@ -107,7 +108,7 @@ describe("connect", () => {
         code: "REQUEST_FAILED",
         message: `${url}/schema answered 503: 503 No server is available`,
       });
-      await expect(connect(url, { check: false })).rejects.toThrow("no WebSocket, but the HTTP status 503");
+      await expect(connect(url, { check: false })).rejects.toThrow("expected a WebSocket, got HTTP status 503");
     } finally {
       balancer.close();
     }
@@ -116,7 +117,7 @@ describe("connect", () => {
   it("gives up on a server that never answers the handshake", async () => {
     await using deaf = await listenDeaf();
     const options = { check: false, connectTimeoutMs: 30 };
-    await expect(connect(deaf.url, options)).rejects.toThrow(/^No answer from ws:.* within 30 ms/);
+    await expect(connect(deaf.url, options)).rejects.toThrow(/^Could not reach ws:.*: no answer within 30 ms/);
     await expect(connect(deaf.url, { ...options, check: true })).rejects.toMatchObject({ code: "CLIENT_TIMEOUT" });
   });
 

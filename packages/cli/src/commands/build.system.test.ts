@@ -132,7 +132,7 @@ describe.skipIf(!engine.available)("the image of the echo environment", TIME_LIM
         vi.waitUntil(async () => (await readLog(id)).includes(text), { timeout: 60_000, interval: 200 });
       await says(" at http://");
       await docker("kill", "--signal", "HUP", id);
-      await says("the tokens were read again");
+      await says("reloaded the tokens");
       // The server itself, not what started it.
       await docker("exec", id, "sh", "-c", "kill -9 $(grep -l '^PPid:.1$' /proc/[0-9]*/status | cut -d/ -f3)");
       expect(await docker("wait", id)).toBe("137");

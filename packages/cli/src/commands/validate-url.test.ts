@@ -45,7 +45,7 @@ describe("openenv validate --url", () => {
     });
     expect(report.criteria[1]).toEqual({
       id: "health_endpoint",
-      description: "GET /health says healthy",
+      description: "GET /health returns healthy",
       passed: true,
       required: true,
       expected: { status_code: 200, status: "healthy" },
@@ -79,7 +79,7 @@ describe("openenv validate --url", () => {
     expect(report.summary.failed_criteria).toEqual(["episode"]);
     const { details, remediation } = report.criteria.find(({ id }) => id === "episode") ?? {};
     expect(details).toMatch(/VALIDATION_ERROR: .*am.*, for the action \{"amout":1\}$/);
-    expect(remediation).toMatch(/^The action does not fit .* correct the actions that were given \(--actions/);
+    expect(remediation).toMatch(/^The action does not match .* correct the given actions \(--actions/);
   });
 
   test("says of a server with /health and nothing else what is missing, in words", LIMIT, async () => {
@@ -91,7 +91,7 @@ describe("openenv validate --url", () => {
       const url = `http://127.0.0.1:${(bare.address() as AddressInfo).port}`;
       const { code, stdout } = await callCommand(["validate", url], { cwd: HERE });
       expect(stdout).toMatch(/ {2}PASS {2}health_endpoint\n/);
-      expect(stdout).toMatch(/ {2}FAIL {2}episode\n {8}the WebSocket \/ws does not open.*\n {8}to mend it: Serve the/);
+      expect(stdout).toMatch(/ {2}FAIL {2}episode\n {8}could not open the WebSocket \/ws.*\n {8}to mend it: Serve the/);
       expect(stdout).toMatch(/ {2}SKIP {2}isolated: episode did not pass\n[\s\S]*Verdict: FAIL\n$/);
       expect(code).toBe(1);
     } finally {

@@ -135,8 +135,8 @@ describe("each thing that is wrong with a package fails its own check", () => {
     counterModule().replace("let count: number = 0;", `let count: number = 0; ${more}`).replace("reward: 1", step);
 
   test.each([
-    ["rewards that are none", counting("reward: null"), "reward_well_formed", /step 1 gave the reward null/],
-    ["rewards out of range", counting("reward: 7"), "reward_well_formed", /the reward 7, outside 0 to 1/],
+    ["rewards that are none", counting("reward: null"), "reward_well_formed", /step 1 returned the reward null/],
+    ["rewards out of range", counting("reward: 7"), "reward_well_formed", /the reward 7, expected 0 to 1/],
     ["chance", counting("reward: Math.random()"), "seed_control", /differ first in 1\.reward: 0\.\d+ and 0\.\d+/],
     [
       "what differs between processes",
@@ -256,7 +256,7 @@ describe("openenv validate has exit codes", () => {
       {},
       ["--url", "http://127.0.0.1:9"],
       1,
-      /127.0.0.1:9.*check the URL and that the server runs/,
+      /127.0.0.1:9.*check the URL and that the server is running/,
     ],
   ])("%s", async (_, files, args, expected, message) => {
     await using project = await createProject(files as Record<string, string>);

@@ -208,7 +208,7 @@ describe("with another zod", TIME_LIMIT, () => {
     await installZod("3.25.76", "--legacy-peer-deps");
     for (const command of ["validate", "serve"]) {
       await expect(npm(dir, "exec", "--", "openenv", command)).rejects.toThrow(
-        /error: openenv-ts needs zod \^4\.6\.0 and found zod 3 or older; run: npm install zod@4/,
+        /error: openenv-ts requires zod \^4\.6\.0, found zod 3 or older; run: npm install zod@4/,
       );
     }
   });

@@ -22,7 +22,7 @@ const environment = defineEnvironment(blobs, () => ({
 }));
 const startBlobs = () => start({}, { environment } as never);
 
-describe("a client that asks for binary frames", () => {
+describe("a client that requests binary frames", () => {
   test.each([true, false])("gets the same values with and without them (binary: %s)", async (binary) => {
     const server = await startBlobs();
     await using env = await connect(server.url, blobs, { binary });
@@ -65,7 +65,7 @@ describe("a client that asks for binary frames", () => {
     expect([...blob]).toEqual([1, 2]);
   });
 
-  test("stays with JSON where the server does not confirm", async () => {
+  test("uses JSON if the server does not confirm", async () => {
     await using server = await startScriptedServer(async (peer) => {
       for (;;) await peer.answer({ reward: 2 });
     });
@@ -74,7 +74,7 @@ describe("a client that asks for binary frames", () => {
     expect((await env.step({ amount: 1 })).reward).toBe(2);
   });
 
-  test("ends the session when a binary frame is none, or comes unasked for", async () => {
+  test("ends the session after an invalid or an unexpected binary frame", async () => {
     for (const [confirmed, frame] of [
       [true, Buffer.from([0xc1])],
       [false, Buffer.from([0x80])],

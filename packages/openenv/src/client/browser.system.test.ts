@@ -43,7 +43,7 @@ describe.skipIf(!chromium.available)("in a browser, on a page of another origin"
   }, 120_000);
 });
 
-/** What a bundler makes of the client: what is imported dynamically stays apart, builtins of Node are left alone. */
+/** Bundles the client: dynamic imports become separate chunks, builtins of Node stay external. */
 async function bundle(project: Project): Promise<Map<string, string>> {
   const { outputFiles } = await build({
     entryPoints: [join(project.dir, "play.js")],

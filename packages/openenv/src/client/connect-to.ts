@@ -8,8 +8,8 @@ import type { ExplainExit } from "./transport/exit-reason.js";
 import { createSession } from "./transport/session.js";
 
 /**
- * Opens one session of a server, typed by a contract or generic from its `/schema`. Who has started the server may know
- * more of a loss.
+ * Opens one session of a server, typed by a contract or generic from its `/schema`. `explainLoss` adds the reason to a
+ * loss; only the code that started the server knows it.
  */
 export async function connectTo(
   url: string | URL,

@@ -12,47 +12,47 @@ import type { ClientSession } from "./transport/session.js";
 
 /**
  * One session of an environment. Calls are answered in the order in which they were made.
- * Calls reject with RemoteError (the server answered an error; the session goes on) or
- * ConnectionError (there is no answer; after SESSION_LOST only `reset` goes on, on a new session).
+ * Calls reject with RemoteError (the server answered with an error; the session continues) or
+ * ConnectionError (no answer; after SESSION_LOST only `reset` works, on a new session).
  */
 export interface EnvClient<C extends ClientContract = GenericContract> extends AsyncDisposable {
   /** `http://host:port/prefix`; `in-process:<name>` without a server. */
   readonly url: string;
-  /** True when the episode is gone: `step` and `state` are refused until a `reset` is answered. */
+  /** True when the episode is lost: `step` and `state` are rejected until a `reset` succeeds. */
   readonly sessionLost: boolean;
   readonly tasks: TaskClient;
-  /** The tools of the environment as methods; a call is a step. Empty for a server that does not publish its tools. */
+  /** The tools of the environment as methods; a call is a step. Empty if the server does not publish its tools. */
   readonly tools: ToolMethods<C>;
-  /** Starts an episode; after a loss on a new session. */
+  /** Starts an episode; after a loss, on a new session. */
   reset(options?: ResetOptions & Sent<C["reset"]>, call?: CallOptions): Promise<StepResult<Received<C["observation"]>>>;
-  /** As `reset`, but a failure is a result with `outcome` `env_error` or `lost`, to be masked. */
+  /** Like `reset`, but a failure is a result with `outcome` `env_error` or `lost`, to be masked. */
   tryReset(
     options?: ResetOptions & Sent<C["reset"]>,
     call?: CallOptions,
   ): Promise<StepResult<Received<C["observation"]>> | FailedResult>;
   step(action: Sent<C["action"]>, call?: StepOptions): Promise<StepResult<Received<C["observation"]>>>;
-  /** As `step`, but a failure is a result with `outcome` `env_error` or `lost`, to be masked. */
+  /** Like `step`, but a failure is a result with `outcome` `env_error` or `lost`, to be masked. */
   tryStep(
     action: Sent<C["action"]>,
     call?: StepOptions,
   ): Promise<StepResult<Received<C["observation"]>> | FailedResult>;
   state(call?: CallOptions): Promise<EpisodeState & Received<C["state"]>>;
-  /** What the environment says about itself. */
+  /** The environment's name, description and version. */
   metadata(): Promise<MetadataBody>;
-  /** Ends the session; calls that wait reject with CLIENT_CLOSED. Doing it twice does no harm. */
+  /** Ends the session; pending calls reject with CLIENT_CLOSED. Can be called more than once. */
   close(): Promise<void>;
 }
 
-/** What a client is made of. */
+/** The parts that a client is made of. */
 export interface ClientParts {
   url: string;
   session: ClientSession;
   shape: Shape;
   tasks: TaskClient;
   metadata(): Promise<MetadataBody>;
-  /** Milliseconds a call waits when it does not say. */
+  /** Default timeout of a call, milliseconds. */
   timeoutMs: number;
-  /** Default by a step. */
+  /** How tools are called; default: by a step. */
   callTool?: CallTool;
 }
 

@@ -18,8 +18,8 @@ const PLAY = `
 
 describe.skipIf(!node24.available)("Node 24", () => {
   test.each([
-    ["serves a client of the Node that runs the tests", node24.path, process.execPath],
-    ["plays against a server of the Node that runs the tests", process.execPath, node24.path],
+    ["serves a client on the Node version that runs the tests", node24.path, process.execPath],
+    ["plays against a server on the Node version that runs the tests", process.execPath, node24.path],
   ])("%s", async (_, serving, playing) => {
     await using project = await createProject({ "environment.ts": counterModule(), "play.mjs": PLAY });
     await using server = startCommand(["serve", "--port", "0"], { cwd: project.dir, node: serving });
@@ -29,7 +29,7 @@ describe.skipIf(!node24.available)("Node 24", () => {
     expect(JSON.parse(stdout)).toEqual({ node: version.trim(), observation: { count: 2 }, outcome: "ok" });
   });
 
-  test("passes SIGTERM with exit code 0", async () => {
+  test("exits with code 0 on SIGTERM", async () => {
     await using project = await createProject({ "environment.ts": counterModule() });
     await using server = startCommand(["serve", "--port", "0"], { cwd: project.dir, node: node24.path });
     await server.printed(/at (http:\S+)/);

@@ -9,18 +9,18 @@ import { callAction, type ToolStepResult } from "./tools/tool-methods.js";
 
 export type Method = "reset" | "step" | "state";
 
-/** One kind of call: how its value is written, and how its answer is read. */
+/** One kind of call: encodes its value and decodes its answer. */
 export interface Operation<V, R> {
   readonly method: Method;
-  /** The data of the frame. @throws RemoteError VALIDATION_ERROR when the value does not fit. */
+  /** The data of the frame. @throws RemoteError VALIDATION_ERROR when the value is invalid. */
   encode(value: V): JsonObject;
-  /** `sent` is what `encode` returned. @throws ConnectionError PROTOCOL_ERROR when the answer does not fit. */
+  /** `sent` is what `encode` returned. @throws ConnectionError PROTOCOL_ERROR when the answer is invalid. */
   decode(data: JsonObject, extensions: readonly string[], sent: JsonObject): R;
 }
 
 type Observation<C extends ClientContract> = Received<C["observation"]>;
 
-/** The calls of an environment, as clients of one and of many sessions make them. */
+/** The calls of an environment, shared by clients of one session and of many. */
 export interface Operations<C extends ClientContract> {
   reset: Operation<ResetValues<C>, StepResult<Observation<C>>>;
   step: Operation<Sent<C["action"]>, StepResult<Observation<C>>>;

@@ -4,14 +4,14 @@ import type { ClientContract, GenericContract, Sent } from "./contract/contract.
 
 /** Options of one call. */
 export interface CallOptions {
-  /** Milliseconds to wait for the answer, once the call was sent; default that of the client. Then the session is lost. */
+  /** Milliseconds to wait for the answer once the call is sent, then the session is lost; default: the client's. */
   timeoutMs?: number | undefined;
-  /** Aborting a call that was already sent loses the session; one that still waits for its turn is only taken back. */
+  /** Aborting a call that was already sent loses the session; a call that waits for its turn is only cancelled. */
   signal?: AbortSignal | undefined;
 }
 
 export interface StepOptions extends CallOptions {
-  /** Free-form data for the environment beside the action (`action.metadata` on the wire). */
+  /** Free-form data for the environment, sent with the action (`action.metadata` on the wire). */
   metadata?: JsonObject | undefined;
 }
 
@@ -19,33 +19,33 @@ export interface StepOptions extends CallOptions {
 export interface ConnectOptions {
   /** Headers of the handshake and of every HTTP request. Browsers cannot send them on a WebSocket. */
   headers?: Readonly<Record<string, string>> | undefined;
-  /** Sent as `Authorization: Bearer <token>`; where a WebSocket cannot have headers, as a subprotocol. */
+  /** Sent as `Authorization: Bearer <token>`; as a subprotocol on a WebSocket that cannot send headers. */
   token?: string | undefined;
   /** Milliseconds a call waits for its answer; default 60,000. */
   timeoutMs?: number | undefined;
-  /** Milliseconds until a connection must be open; default 10,000. */
+  /** Milliseconds to wait for a connection to open; default 10,000. */
   connectTimeoutMs?: number | undefined;
-  /** Ask the server where the time of each call goes: `result.metadata.openenv`. Default false. */
+  /** Request timings of each call from the server, in `result.metadata.openenv`. Default false. */
   timing?: boolean | undefined;
   /**
-   * Speak MessagePack instead of JSON with a server that can: smaller and faster for numbers, long texts and bytes.
+   * Use MessagePack instead of JSON if the server supports it: smaller and faster for numbers, long strings and bytes.
    * Default false.
    */
   binary?: boolean | undefined;
   /** False skips the comparison of contracts, and without a contract the fetch of `/schema`. Default true. */
   check?: boolean | undefined;
-  /** Aborts the connecting; a client that is open is ended with `close()`. */
+  /** Aborts connecting; close an open client with `close()`. */
   signal?: AbortSignal | undefined;
 }
 
 /**
- * What happens when the episode of a session has ended or was lost. `disabled`: nothing until `reset`. `next-step`: its
- * next step starts a new episode, and the action is not used. `same-step`: the step that ended it starts a new one, whose
- * first result is in `next`.
+ * What happens when the episode of a session has ended or was lost. `disabled`: nothing until `reset`. `next-step`: the
+ * next step starts a new episode and ignores its action. `same-step`: the step that ended the episode starts a new one,
+ * whose first result is in `next`.
  */
 export type Autoreset = "disabled" | "next-step" | "same-step";
 
-/** What a reset takes: the options of the protocol, and those of the contract. */
+/** The options of a reset: those of the protocol and those of the contract. */
 export type ResetValues<C extends ClientContract> = ResetOptions & Sent<C["reset"]>;
 
 /** Options of `connectVector`. */
@@ -54,17 +54,17 @@ export interface VectorOptions<C extends ClientContract = GenericContract> exten
   size: number;
   /** Default `disabled`. */
   autoreset?: Autoreset | undefined;
-  /** The options of a reset by `autoreset`, by the index of the session; default none, so no seed. */
+  /** Returns the options of a reset by `autoreset`, given the index of the session; default: no options, so no seed. */
   resetWith?: ((index: number) => ResetValues<C>) | undefined;
-  /** At most so many sessions are called or opened at the same time; default 1,024. */
+  /** Maximum number of sessions that are called or opened at the same time; default 1,024. */
   concurrency?: number | undefined;
-  /** A socket for each session instead of one for many, so that no result waits for another. Default false. */
+  /** Use a separate socket for each session, so that no result waits for another. Default false. */
   ownSockets?: boolean | undefined;
 }
 
 /** Options of `connectVector` with a provider. */
 export interface VectorStartOptions<S, C extends ClientContract = GenericContract> extends VectorOptions<C> {
-  /** What `provider.start` is given. */
+  /** The argument of `provider.start`. */
   start: S;
   /** How many servers to start; default 1. */
   servers?: number | undefined;
@@ -73,7 +73,7 @@ export interface VectorStartOptions<S, C extends ClientContract = GenericContrac
 export const DEFAULT_TIMEOUT_MS = 60_000;
 export const DEFAULT_CONNECT_TIMEOUT_MS = 10_000;
 
-/** The headers that the options ask for. */
+/** The request headers for these options. */
 export function requestHeaders(options: ConnectOptions): Record<string, string> {
   return { ...options.headers, ...(options.token ? { authorization: `Bearer ${options.token}` } : {}) };
 }

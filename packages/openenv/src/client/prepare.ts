@@ -10,15 +10,15 @@ import { parseAddress } from "./transport/address.js";
 import { openConnection } from "./transport/connection.js";
 import { createHttpClient, type HttpClient } from "./transport/http.js";
 
-/** What a client of one server works with. */
+/** The checked options and the open HTTP client of one server. */
 export interface Prepared {
   /** `http://host:port/prefix`. */
   base: string;
   shape: Shape;
   http: HttpClient;
-  /** Milliseconds a call waits when it does not say. */
+  /** Default timeout of a call, milliseconds. */
   timeoutMs: number;
-  /** Opens a socket, asking for these extensions beside those of the options; `sessionId` attaches it to that session. */
+  /** Opens a socket that requests these extensions too; `sessionId` attaches it to a session. */
   open(signal: AbortSignal | undefined, more?: readonly Extension[], sessionId?: string): Promise<Transport>;
 }
 
@@ -31,13 +31,13 @@ export async function prepare(
   const address = parseAddress(url);
   const headers = requestHeaders(options);
   const opening = { headers, timeoutMs: options.connectTimeoutMs ?? DEFAULT_CONNECT_TIMEOUT_MS };
-  const asking = createHttpClient(address, { ...opening, signal: options.signal });
-  if (contract && options.check !== false) await checkContract(contract, address.base, asking);
-  const shape = await makeShape(contract, asking, options);
+  const setupHttp = createHttpClient(address, { ...opening, signal: options.signal });
+  if (contract && options.check !== false) await checkContract(contract, address.base, setupHttp);
+  const shape = await makeShape(contract, setupHttp, options);
   const { binary } = options;
-  const asked: Extension[] = ["warnings"];
-  if (options.timing) asked.push("timing");
-  if (binary) asked.push("binary");
+  const requested: Extension[] = ["warnings"];
+  if (options.timing) requested.push("timing");
+  if (binary) requested.push("binary");
   const timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
   const http = createHttpClient(address, { headers, timeoutMs });
   return {
@@ -46,9 +46,9 @@ export async function prepare(
     http,
     timeoutMs,
     open: (signal, more = [], sessionId) => {
-      const extensions = { [EXTENSIONS_KEY]: [...asked, ...more].join() };
+      const extensions = { [EXTENSIONS_KEY]: [...requested, ...more].join() };
       const socketUrl = address.socket(sessionId === undefined ? extensions : { ...extensions, session_id: sessionId });
-      // A balancer leads the socket to the server that has the session.
+      // With this header a balancer routes the socket to the server that holds the session.
       const hints = sessionId === undefined || http.session === undefined ? {} : { [SESSION_HEADER]: http.session };
       return openConnection(socketUrl, { ...opening, hints, signal, binary });
     },

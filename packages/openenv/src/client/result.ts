@@ -3,22 +3,22 @@ import type { JsonObject } from "../protocol/messages.js";
 import { isObject } from "../util/is-object.js";
 import type { ClientContract, GenericContract, Received } from "./contract/contract.js";
 
-/** What a reset or a step gave. */
+/** The result of a reset or a step. */
 export interface StepResult<O = JsonObject> {
-  /** `terminated`: the episode came to its end. `truncated`: it was cut off (a time limit). */
+  /** `terminated`: the episode ended. `truncated`: a limit, such as a time limit, ended it. */
   readonly outcome: "ok" | "terminated" | "truncated";
   readonly observation: O;
   readonly reward: number | boolean | null;
   readonly done: boolean;
-  /** Free-form data of the environment, `{}` without. */
+  /** Free-form data of the environment; `{}` if there is none. */
   readonly metadata: JsonObject;
-  /** What the server did not like about the call but let pass. */
+  /** Problems with the call that the server accepted. */
   readonly warnings: readonly string[];
 }
 
 /**
- * Where a result should be and none is to be had: mask it, it is no reward of 0.
- * `env_error`: the server answered an error. `lost`: there was no answer; the episode is gone.
+ * Takes the place of a result when a call fails: mask it, it is not a reward of 0.
+ * `env_error`: the server answered with an error. `lost`: there was no answer; the episode is lost.
  */
 export type FailedResult = Failure<RemoteError> | Failure<ConnectionError>;
 
@@ -27,23 +27,23 @@ interface Failure<E extends RemoteError | ConnectionError> {
   readonly error: E;
   readonly observation: null;
   readonly reward: null;
-  /** True when the session has ended, null when it lives on: the step can be repeated or the episode reset. */
+  /** True when the session has ended, null when it is still open: repeat the step or reset. */
   readonly done: true | null;
   readonly metadata: JsonObject;
   readonly warnings: readonly string[];
 }
 
-/** What a session of a vector environment gave; `outcome`, `observation` and `reward` are always those of the call itself. */
+/** The result of one session of a vector environment; `outcome`, `observation` and `reward` are those of the call. */
 export type VectorResult<C extends ClientContract = GenericContract> = TryResult<C> & VectorPosition<C>;
 
-/** What a call that does not reject gave. */
+/** The result of a call that reports failures instead of rejecting. */
 export type TryResult<C extends ClientContract> = StepResult<Received<C["observation"]>> | FailedResult;
 
-/** Where the result of a session belongs. */
+/** The session and the episode that a result belongs to. */
 export interface VectorPosition<C extends ClientContract> {
-  /** Which session, from 0. */
+  /** The index of the session, from 0. */
   readonly index: number;
-  /** True for the first result of an episode: of a reset, or of a step that autoreset replaced with one. */
+  /** True for the first result of an episode: of a reset, or of a step that autoreset replaced with a reset. */
   readonly began: boolean;
   /** True when this or `next` is the first result of a session that replaces a lost one. */
   readonly reopened: boolean;
@@ -52,7 +52,7 @@ export interface VectorPosition<C extends ClientContract> {
 }
 
 /**
- * Reads the data of an `observation` frame. `metadata` is taken out of the observation and put beside it.
+ * Reads the data of an `observation` frame. `metadata` is moved from the observation to the result.
  * @throws ConnectionError PROTOCOL_ERROR when it has another shape.
  */
 export function parseResult(data: JsonObject, extensions: readonly string[]): StepResult {
@@ -85,16 +85,16 @@ export function parseState(data: JsonObject): EpisodeState & JsonObject {
   return { episode_id, step_count, ...fields };
 }
 
-/** What every state has; the names are those of the wire. */
+/** The fields of every state, with their names on the wire. */
 export interface EpisodeState {
   episode_id: string | null;
   step_count: number;
 }
 
-/** Codes of an answer after which the server has no session. */
+/** The error codes after which the server has no session. */
 const ENDED: readonly string[] = ["TIMEOUT", "ISOLATE_LOST", "SESSION_ERROR", "CAPACITY_REACHED", "FACTORY_ERROR"];
 
-/** The failure as a result; anything but a failure of server or connection is thrown on. */
+/** Converts a failure to a result; throws any other error. */
 export function toFailedResult(error: unknown): FailedResult {
   const rest = { observation: null, reward: null, metadata: {}, warnings: [] } as const;
   if (error instanceof RemoteError) {
@@ -112,6 +112,6 @@ function parseWarnings(extension: unknown): string[] {
 function misfit(field: string, expected: string): ConnectionError {
   return new ConnectionError(
     "PROTOCOL_ERROR",
-    `The server's answer has no fitting "${field}": it must be ${expected}.`,
+    `The server's answer has an invalid "${field}": it must be ${expected}.`,
   );
 }

@@ -9,7 +9,7 @@ const clientOf = (url: string) =>
   createTaskClient(createHttpClient(parseAddress(url), { headers: {}, timeoutMs: 1000 }));
 
 describe("the task client", () => {
-  it("asks for the name of the environment once and uses it in every path", async () => {
+  it("requests the name of the environment once and uses it in every path", async () => {
     let asked = 0;
     await using server = await startScriptedServer(silent, {
       get "/p/list_environments?k=1"() {
@@ -25,7 +25,7 @@ describe("the task client", () => {
     expect(asked).toBe(1);
   });
 
-  it("asks again when the name was not to be had", async () => {
+  it("requests the name again after a failure", async () => {
     let ready = false;
     await using server = await startScriptedServer(silent, {
       get "/list_environments"() {
@@ -39,7 +39,7 @@ describe("the task client", () => {
     expect(await tasks.splits()).toEqual([]);
   });
 
-  it("takes no other shape for an answer", async () => {
+  it("rejects an answer of another shape", async () => {
     await using server = await startScriptedServer(silent, { "/list_environments": ["env"], "/env/task": { id: 1 } });
     await expect(clientOf(server.url).get("train", 0)).rejects.toThrow('answer to task has no "task"');
     await using other = await startScriptedServer(silent, { "/list_environments": {} });

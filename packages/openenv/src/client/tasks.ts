@@ -2,7 +2,7 @@ import { ConnectionError } from "../errors.js";
 import type { JsonObject } from "../protocol/messages.js";
 import type { HttpClient } from "./transport/http.js";
 
-/** A part of the tasks, as `splits()` tells it. */
+/** A split of the tasks, as `splits()` returns it. */
 export interface TaskSplitInfo extends JsonObject {
   name: string;
   type: string;
@@ -10,7 +10,7 @@ export interface TaskSplitInfo extends JsonObject {
 
 /**
  * The tasks of an environment, without a session. A task is played with `reset({ split, index })`.
- * Every method rejects with RemoteError TASKS_NOT_SUPPORTED when the environment has no such thing.
+ * Every method rejects with RemoteError TASKS_NOT_SUPPORTED when the environment does not support it.
  */
 export interface TaskClient {
   splits(): Promise<TaskSplitInfo[]>;
@@ -18,18 +18,18 @@ export interface TaskClient {
   count(split: string): Promise<number>;
   /** @throws RemoteError REQUEST_FAILED (`details.status` 400) when the index is outside the split. */
   get(split: string, index: number): Promise<JsonObject>;
-  /** Slice rules: `stop` is exclusive, negative numbers count from the end. */
+  /** Like `Array.slice`: `stop` is exclusive, negative numbers count from the end. */
   range(split: string, start?: number, stop?: number): Promise<JsonObject[]>;
 }
 
-/** The Task API of a server. The name that its paths need is asked for once. */
+/** The Task API of a server. The environment's name, a part of its paths, is requested once. */
 export function createTaskClient(http: HttpClient): TaskClient {
-  let asked: Promise<string> | undefined;
+  let cached: Promise<string> | undefined;
   const prefix = (): Promise<string> => {
-    asked ??= http.get("/list_environments").then((names) => `/${encodeURIComponent(first(names))}`);
-    // A failure is not kept: the next call asks again.
-    asked.catch(() => (asked = undefined));
-    return asked;
+    cached ??= http.get("/list_environments").then((names) => `/${encodeURIComponent(first(names))}`);
+    // A failure is not cached: the next call tries again.
+    cached.catch(() => (cached = undefined));
+    return cached;
   };
   const post = async <T>(route: string, body: JsonObject, key: string): Promise<T> => {
     const answer = (await http.post(`${await prefix()}/${route}`, body)) as JsonObject | null;
@@ -49,5 +49,5 @@ export function createTaskClient(http: HttpClient): TaskClient {
 
 function first(names: unknown): string {
   if (Array.isArray(names) && typeof names[0] === "string") return names[0];
-  throw new ConnectionError("PROTOCOL_ERROR", "GET /list_environments did not answer a list of names.");
+  throw new ConnectionError("PROTOCOL_ERROR", "GET /list_environments did not return a list of names.");
 }

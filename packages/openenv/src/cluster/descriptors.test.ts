@@ -9,12 +9,12 @@ import { openTestSocket, type TestSocket } from "../../../../test-support/socket
 import { cpuSeconds } from "../../../bench/src/measure.js";
 
 const LIMIT = 256;
-/** More than a worker keeps for itself, fewer than sessions leave to requests. */
+/** More than a worker reserves for itself, fewer than sessions leave for requests. */
 const KEPT = 12;
 const OUT = /"limit":256,"refused":\d+,"msg":"out of file descriptors[^"]*ulimit -n[^"]*MAX_CONCURRENT_ENVS"/g;
 
-describe.skipIf(!existsSync("/proc/self/fd"))("a server that may open few files", () => {
-  /** The share of a second that the busiest of its processes computes. */
+describe.skipIf(!existsSync("/proc/self/fd"))("a server with a low limit on file descriptors", () => {
+  /** The share of CPU time that the busiest of its processes uses. */
   async function busiest(url: string): Promise<number> {
     const spent = () => serverDescriptors(url).map(({ pid }) => cpuSeconds(pid));
     const [before, since] = [spent(), performance.now()];
@@ -24,7 +24,7 @@ describe.skipIf(!existsSync("/proc/self/fd"))("a server that may open few files"
   }
 
   test.each([1, 2])(
-    "of %i workers refuses what it cannot hold, serves what it has, and recovers",
+    "of %i workers rejects connections beyond the limit, serves the others, and recovers",
     async (workers) => {
       const since = performance.now();
       await using cluster = await startCluster(
@@ -33,11 +33,11 @@ describe.skipIf(!existsSync("/proc/self/fd"))("a server that may open few files"
       );
       const [before] = await Promise.all([
         serverDescriptors(cluster.url),
-        cluster.command.printed(/fewer file descriptors/),
+        cluster.command.printed(/the limit on file descriptors is too low/),
       ]);
       const first = await openAll(cluster.url, 4);
 
-      // Connections that never say anything, until no worker has a descriptor left: one may take more than its share.
+      // Idle connections, until no worker has a descriptor left: one may accept more than its share.
       const idle: Socket[] = [];
       const areFull = (): boolean => {
         for (let i = 0; i < LIMIT; i++) {
@@ -54,7 +54,7 @@ describe.skipIf(!existsSync("/proc/self/fd"))("a server that may open few files"
       await expect.poll(() => busiest(cluster.url), { timeout: 20_000 }).toBeLessThan(0.5);
       for (const socket of idle) socket.destroy();
 
-      // Sessions up to the last descriptor that they may have.
+      // Sessions up to the last descriptor for sessions.
       const opened: TestSocket[] = [];
       await until(() =>
         serverDescriptors(cluster.url)
@@ -71,7 +71,7 @@ describe.skipIf(!existsSync("/proc/self/fd"))("a server that may open few files"
       expect((await fetch(`${cluster.url}/health`)).status).toBe(200);
       const lines = cluster.command.stderr.match(OUT)?.length ?? 0;
       expect(lines).toBeGreaterThanOrEqual(1);
-      // At each of three occasions, and again after ten seconds.
+      // One line for each of three bursts, and again after ten seconds.
       expect(lines).toBeLessThanOrEqual(workers * (3 + Math.ceil((performance.now() - since) / 10_000)));
 
       for (const socket of [...opened, ...first.map((session) => session.socket)]) await socket[Symbol.asyncDispose]();
@@ -91,7 +91,7 @@ describe.skipIf(!existsSync("/proc/self/fd"))("a server that may open few files"
   }
 
   test.each([1, 2])(
-    "of %i workers has counted each refusal once, for /metrics and in its log",
+    "of %i workers counts each rejection once, in /metrics and in its log",
     async (workers) => {
       const cluster = await startCluster({ WORKERS: String(workers) }, { openFiles: LIMIT });
       const sockets = Array.from({ length: workers * LIMIT + 100 }, () => {

@@ -80,7 +80,7 @@ const isIdle = async (cluster: TestCluster, max: number): Promise<boolean> => {
 
 /** Milliseconds after which each worker that was lost was to be replaced. */
 function delaysOf({ command }: TestCluster): number[] {
-  const lines = command.stderr.matchAll(/"delay":(\d+),"msg":"a worker was lost and is replaced"/g);
+  const lines = command.stderr.matchAll(/"delay":(\d+),"msg":"a worker exited; starting a new one"/g);
   return [...lines].map(([, delay]) => Number(delay));
 }
 
@@ -152,8 +152,8 @@ describe.skipIf(!existsSync("/proc/self/fd"))("a server whose workers are killed
     process.kill(first?.pid as number, "SIGKILL");
     await until(() => delaysOf(cluster).length === 1);
     cluster.command.process.kill("SIGHUP");
-    await cluster.command.printed(/does not come to serve and is killed/);
-    await cluster.command.printed(/a new worker does not start: the old ones stay/);
+    await cluster.command.printed(/a worker did not start in time; killing it/);
+    await cluster.command.printed(/a new worker did not start; keeping the old ones/);
     expect(await openAll(cluster.url, 4)).toHaveLength(4);
     await rm(stuck);
     // The successor of the one that was killed may have begun to hang before that.

@@ -23,11 +23,11 @@ const GONE = [404, "SESSION_ERROR", null];
 const BUSY = [503, "CAPACITY_REACHED", "1"];
 
 test.each([
-  ["is not there any more", "gone.sock", GONE],
+  ["does not exist any more", "gone.sock", GONE],
   ["was killed", "left.sock", GONE],
-  ["ends meanwhile", "ends.sock", GONE],
+  ["ends during the request", "ends.sock", GONE],
   ["cannot be reached for another reason", "left.sock/w1.sock", BUSY],
-])("a request to a worker that %s is told so, by the session that it names", async (_what, path, told) => {
+])("a request to a worker that %s gets an error for the session that it names", async (_what, path, told) => {
   expect(await forwarded(path, true)).toEqual(told);
   expect(await forwarded(path, false)).toEqual(BUSY);
 });

@@ -1,18 +1,18 @@
 import { request as httpRequest, type IncomingMessage, type ServerResponse } from "node:http";
 import type { ForwardedRequest } from "../session/registry/cluster.js";
 
-/** What a connection to a server that has ended fails with. */
+/** The error codes of a connection to a server that has ended. */
 const GONE = ["ENOENT", "ECONNREFUSED", "ECONNRESET", "EPIPE"];
 
-/** Has the server at a local socket answer a request. One that is gone is an answer too: its sessions have ended. */
+/** Forwards a request to the server at a local socket. If that server is gone, answers that its session has ended. */
 export function forwardRequest(path: string, { request, response, body, named }: ForwardedRequest): void {
   const { method, url, headers } = request;
   const onward = httpRequest(
-    // A connection of its own: one that is kept could be closed by the other side at the moment it is used again.
+    // A new connection: the other side could close a kept-alive connection at the moment it is used again.
     { socketPath: path, agent: false, method, path: url, headers: onwardHeaders(headers, body) },
     (answer) => {
       response.writeHead(answer.statusCode ?? 502, answer.headers);
-      // A stream of events may have its first one much later.
+      // The first event of a stream may come much later.
       response.flushHeaders();
       answer.pipe(response);
       answer.once("error", () => response.destroy());
@@ -24,18 +24,18 @@ export function forwardRequest(path: string, { request, response, body, named }:
     else sendBusy(response);
   });
   response.once("close", () => onward.destroy());
-  // Head and body in one write: the answer may come, and the connection close, before a second one is out.
+  // Head and body in one write: the answer may arrive, and the connection close, before a second write.
   onward.end(body);
 }
 
 function sendGone(response: ServerResponse): void {
-  const detail = "the worker that had this session has ended; POST /reset without the session opens a new one";
+  const detail = "the worker of this session has ended; POST /reset without the session opens a new one";
   response.writeHead(404, { "content-type": "application/json" });
   response.end(JSON.stringify({ detail, code: "SESSION_ERROR" }));
 }
 
 function sendBusy(response: ServerResponse): void {
-  const detail = "the worker that was to answer this could not be reached; try again";
+  const detail = "the worker of this session could not be reached; try again";
   response.writeHead(503, { "content-type": "application/json", "retry-after": "1" });
   response.end(JSON.stringify({ detail, code: "CAPACITY_REACHED" }));
 }

@@ -74,13 +74,13 @@ describe("a step that never returns, under openenv serve with its one worker", {
     expect(await fresh?.socket.ask(step(1))).toMatchObject({ data: { observation: { count: 1 } } });
     await fresh?.socket[Symbol.asyncDispose]();
 
-    await cluster.command.printed(/a worker was lost/);
+    await cluster.command.printed(/a worker exited/);
     const lines = linesOf(cluster.command);
     const [blocked] = lines.filter(({ msg }) => /a call blocks the event loop/.test(msg));
     expect(blocked).toMatchObject({ level: 50, environment: "where_env", call: "step", blockedMs: 2_000 });
     expect(ids.filter((id) => id.startsWith(`${blocked?.session}-`))).toHaveLength(1);
-    expect(lines.filter(({ msg }) => /a worker hangs and is replaced/.test(msg))).toHaveLength(1);
-    expect(lines.filter(({ msg }) => /a worker was lost/.test(msg))).toHaveLength(1);
+    expect(lines.filter(({ msg }) => /a worker does not respond; replacing it/.test(msg))).toHaveLength(1);
+    expect(lines.filter(({ msg }) => /a worker exited/.test(msg))).toHaveLength(1);
     // The id is what opens a session.
     expect(ids.filter((id) => lines.some(({ session }) => session === id))).toEqual([]);
   });
@@ -131,7 +131,7 @@ describe("a server that an operator has paused", { timeout: 120_000 }, () => {
     const sessions = await openAll(cluster.url, 8);
     await project.write("reply", "");
     sessions[0]?.socket.send(step(ENDS));
-    await cluster.command.printed(/a worker was lost/);
+    await cluster.command.printed(/a worker exited/);
     const pause = async () => (await fetchAsOperator(`${cluster.url}/sessions/pause`, {}, "POST")).status;
     const capacity = async () => (await cluster.capacity().catch(() => undefined))?.max_sessions;
     // It serves when it has been told; its module may listen too late for the first time.
@@ -152,7 +152,7 @@ test("the program of an image has its single worker replaced after an endless lo
   const [, url = ""] = await running.printed(/at (http:\S+)/);
   const [session] = await openAll(url, 1);
   session?.socket.send(step(BLOCKS));
-  await running.printed(/a worker was lost and is replaced/);
+  await running.printed(/a worker exited; starting a new one/);
   const [fresh] = await openAll(url, 1);
   expect(fresh?.pid).not.toBe(session?.pid);
   await fresh?.socket[Symbol.asyncDispose]();

@@ -3,16 +3,16 @@ import { fetchAsOperator, OPERATOR_TOKEN } from "../../../../test-support/operat
 import { openAll, startCluster, step, until, untilAllKnow } from "../../../../test-support/servers/cluster.js";
 import type { ServerView } from "../protocol/web.js";
 
-/** A worker that does not answer within a second is silent in a view. */
+/** A worker that does not answer within a second is reported as silent. */
 const SOON = { timeout: 10_000, interval: 100 };
 
 describe("workers behind one address", () => {
-  test("have their sessions sorted and searched as one list, the longest calls of all first", async () => {
+  test("list and search their sessions together, longest calls first", async () => {
     await using cluster = await startCluster({ WORKERS: "2", MAX_CONCURRENT_ENVS: "4" });
     const view = async (query: string) =>
       (await (await fetchAsOperator(`${cluster.url}/web/server?${query}`)).json()) as ServerView;
     const players = await openAll(cluster.url, 6);
-    // The player at each place has made as many steps.
+    // The player at index n has made n steps.
     for (const [steps, { socket }] of players.entries()) {
       for (let made = 0; made < steps; made++) await socket.ask(step(1));
     }
@@ -33,7 +33,7 @@ describe("workers behind one address", () => {
       ]);
       expect(found.sort()).toEqual(own.map((steps) => [steps, steps.length]).sort());
     }, SOON);
-    // One call in each worker that does not end: the one that began first is the longest.
+    // One endless call in each worker: the first is the longest.
     const slow = own.map((steps) => steps.at(-1) ?? 0);
     for (const at of slow) {
       players[at]?.socket.send(step(15));
@@ -49,10 +49,10 @@ describe("workers behind one address", () => {
     for (const { socket } of players) await socket[Symbol.asyncDispose]();
   }, 120_000);
 
-  test("are reported as silent while a call blocks them, with their sessions", async () => {
+  test("are reported as silent, with their sessions, while a call blocks them", async () => {
     await using cluster = await startCluster({ WORKERS: "2", MAX_CONCURRENT_ENVS: "4", WORKER_TIMEOUT: "60" });
     let seen: ServerView | undefined;
-    // A connection may be one to the worker that is blocked.
+    // The connection may go to the blocked worker.
     const look = async () => {
       const headers = { connection: "close", authorization: `Bearer ${OPERATOR_TOKEN}` };
       const signal = AbortSignal.timeout(5_000);
@@ -64,7 +64,7 @@ describe("workers behind one address", () => {
     const { pid, socket } = players[0] as (typeof players)[number];
     const own = players.filter((player) => player.pid === pid).length;
     expect(own).toBeLessThan(6);
-    // A worker that is blocked does not report the sessions that it has just opened.
+    // A blocked worker does not report the sessions that it has just opened.
     await untilAllKnow(cluster.url, { active_sessions: 6 });
     socket.send(step(14));
     await until(async () => (await look()) === "1 1");

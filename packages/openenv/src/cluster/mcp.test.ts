@@ -22,15 +22,17 @@ export default defineEnvironment(desk, () => {
 });
 `;
 
-test("workers answer an MCP session where it lives and open it where there is room", { timeout: 120_000 }, async () => {
+test("a request of an MCP session goes to its worker, and a new one to a worker with room", {
+  timeout: 120_000,
+}, async () => {
   await using project = await createProject({ "environment.mjs": DESK });
   const env = { WORKERS: "2", MAX_CONCURRENT_ENVS: "2", ...OPERATOR_VARIABLES };
   await using command = startCommand(["serve", "environment.mjs", "--port", "0"], { cwd: project.dir, env });
   const [, url = ""] = await command.printed(/at (http:\S+)/);
-  // Each request comes in on a connection of its own, so on any worker.
+  // Each request uses a new connection, which any worker may accept.
   const headers = { connection: "close" };
   const opened: Awaited<ReturnType<typeof open>>[] = [];
-  // What the workers know of one another is some milliseconds old.
+  // The workers' view of one another is some milliseconds old.
   const openAnother = () =>
     open({ url }, { headers }).then(
       (client) => opened.push(client),

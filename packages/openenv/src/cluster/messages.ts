@@ -1,29 +1,29 @@
 import type { SessionQuery } from "../protocol/session-query.js";
 import type { ServerAbout, WorkerLoad } from "../session/registry/cluster.js";
 
-/** What is left of an upgrade request when its socket goes to another process. */
+/** The data of an upgrade request whose socket is sent to another process. */
 export interface UpgradeEnvelope {
   url: string;
   headers: Record<string, string | string[] | undefined>;
-  /** Bytes that came after the request, base64. */
+  /** The bytes after the request, base64. */
   head: string;
-  /** Worker that the named session lives on. */
+  /** The worker of the named session. */
   owner?: number;
-  /** Workers that had no room. */
+  /** The workers that had no room. */
   tried: number[];
 }
 
-/** One worker as the others know it. */
+/** One worker, as the others see it. */
 export interface ClusterPeer {
   number: number;
   load: WorkerLoad;
-  /** Takes nothing new; what names one of its sessions still goes there. */
+  /** True when it accepts no new sessions; requests for its sessions still go to it. */
   retiring: boolean;
 }
 
 /**
- * What a worker is asked: `sessions` is answered with SessionInfo[], `report` with WorkerReport, of all ClusterReport;
- * `pause` when it is done.
+ * A request to a worker. The answer to `sessions` is SessionInfo[], to `report` WorkerReport (of all workers
+ * ClusterReport); `pause` is answered when it is done.
  */
 export type WorkerRequest =
   | { what: "sessions" }
@@ -31,22 +31,25 @@ export type WorkerRequest =
   | { what: "pause"; paused: boolean };
 
 export type WorkerMessage =
-  /** From now on it gets what it is told. It asks for the port after that, and so gets it after what it has to know. */
+  /** It receives messages from now on. It requests the port after this, and gets it after its first messages. */
   | { type: "listening" }
   | { type: "ready"; about: ServerAbout }
-  /** It cannot serve; `isConfig`: for a wrong setting or file. */
+  /** It cannot serve; `isConfig`: because of an invalid setting or file. */
   | { type: "failed"; message: string; isConfig: boolean }
-  /** Also the answer to a ping. `inUse`: sessions that a server that drains waits for. `taken`: sockets that this worker has been given for a new session, by which those on their way count. */
+  /**
+   * Also the answer to a ping. `inUse`: sessions that a drain waits for. `taken`: sockets for new sessions that the
+   * worker has received; the supervisor counts those that are still on their way.
+   */
   | { type: "load"; load: WorkerLoad; inUse: number; taken: number }
   | { type: "upgrade"; envelope: UpgradeEnvelope }
   | { type: "request"; id: number; about: WorkerRequest }
   | { type: "reply"; id: number; answer: unknown };
 
 export type SupervisorMessage =
-  /** Asks for a sign of life. */
+  /** Requests a sign of life. */
   | { type: "ping" }
   | { type: "peers"; peers: ClusterPeer[] }
-  /** `last` says that no other worker has room: take it or refuse it. */
+  /** With `last` no other worker has room: the worker must accept or reject it. */
   | { type: "upgrade"; envelope: UpgradeEnvelope; last: boolean; peers: ClusterPeer[] }
   | { type: "request"; id: number; about: WorkerRequest }
   | { type: "reply"; id: number; answer: unknown }
@@ -55,16 +58,16 @@ export type SupervisorMessage =
   | { type: "reread-tokens" }
   | { type: "stop" };
 
-/** Whether a socket that is given to a worker will be one more session there, not a refusal or a second peer of one. */
+/** Whether a socket that is sent to a worker opens a new session there. */
 export function opensSession({ envelope, last }: Extract<SupervisorMessage, { type: "upgrade" }>): boolean {
   return envelope.owner === undefined && !last;
 }
 
-/** The environment variables by which a supervisor tells a process that it is a worker, and which. */
+/** The environment variable by which a supervisor gives a worker its number. */
 export const WORKER_NUMBER = "OPENENV_WORKER_NUMBER";
-/** The port that all workers listen on, whatever the program asked for: it may have asked for any free one. */
+/** The port that all workers listen on. The program may have requested any free port. */
 export const WORKER_PORT = "OPENENV_WORKER_PORT";
-/** Folder of the local sockets by which workers forward requests to one another. */
+/** The folder of the local sockets on which workers forward requests to one another. */
 export const WORKER_SOCKETS = "OPENENV_WORKER_SOCKETS";
 
 export function socketPath(folder: string, number: number): string {

@@ -16,7 +16,7 @@ const peer = (number: number, active: number, max = 100, waiting = 0) => ({
 });
 
 describe("placement", () => {
-  test("one that is ahead passes on half of what it has too much, one that is about even nothing", () => {
+  test("a worker above the average passes on half of its surplus, one near the average nothing", () => {
     expect(surplus(load(200), [peer(1, 100, 1000)])).toBe(25);
     expect(surplus(load(110), [peer(1, 90, 1000)])).toBe(0);
     expect(surplus(load(12), [peer(1, 0, 1000)])).toBe(0);
@@ -49,7 +49,7 @@ describe("placement", () => {
     );
   });
 
-  test("a full one gives up a socket to one with room, and otherwise lets it wait where the line is short", () => {
+  test("a full worker passes a socket to one with room, otherwise to the shortest queue", () => {
     const full = (waiting: number, queueSize = 1000) => ({ ...load(100, 100, waiting), queueSize });
     expect(shouldHandOff(full(0), [peer(1, 5)])).toBe(true);
     expect(shouldHandOff(full(0), [peer(1, 100)])).toBe(false);
@@ -58,7 +58,7 @@ describe("placement", () => {
     expect(shouldHandOff(full(0, 0), [])).toBe(false);
   });
 
-  test("a full one that can make room takes a socket itself, unless another has room", () => {
+  test("a full worker that can make room accepts a socket itself, unless another has room", () => {
     const idle = (active: number, unclaimed: number) => ({
       ...peer(1, active),
       load: load(active, 100, 0, unclaimed),
@@ -71,14 +71,14 @@ describe("placement", () => {
     expect(leastLoaded([peer(2, 100), idle(100, 1)])?.number).toBe(1);
   });
 
-  test("the next session goes where there is room and least to do, else to the shortest queue", () => {
+  test("the next session goes to the least loaded worker with room, else to the shortest queue", () => {
     expect(leastLoaded([peer(1, 9), peer(2, 3), peer(3, 7)])?.number).toBe(2);
     expect(leastLoaded([peer(1, 100), peer(2, 99)])?.number).toBe(2);
     expect(leastLoaded([peer(1, 100, 100, 3), peer(2, 100, 100, 1)])?.number).toBe(2);
     expect(leastLoaded([])).toBeUndefined();
   });
 
-  test("never names a full worker while another has room", () => {
+  test("never selects a full worker while another has room", () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 0, max: 4 }), { minLength: 1, maxLength: 8 }), (loads) => {
         const peers = loads.map((active, number) => peer(number, active, 4));

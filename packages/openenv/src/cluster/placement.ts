@@ -1,23 +1,23 @@
 import type { WorkerLoad } from "../session/registry/cluster.js";
 import type { ClusterPeer } from "./messages.js";
 
-/** Sessions, and share of the average, by which a worker may be ahead of the others before it passes new ones on. */
+/** A worker passes new sessions on when it is this many sessions, and this share, above the average. */
 const SLACK = 16;
 const UNEVEN = 1.15;
 
 /**
- * How many of its next sockets a worker should pass on to come nearer to the others. Both loads are of the same moment:
- * an own load that is newer than those of the others looks ahead of them in every burst.
+ * How many of its next sockets a worker should pass on to approach the average. Both loads must be of the same moment:
+ * a newer load of its own would look too high in every burst.
  */
 export function surplus(own: WorkerLoad, others: readonly ClusterPeer[]): number {
   if (others.length === 0) return 0;
   const average = others.reduce((sum, { load }) => sum + load.active, own.active) / (others.length + 1);
   if (own.active <= average * UNEVEN + SLACK) return 0;
-  // Half of it: what is on its way at this moment is in nobody's count.
+  // Only half of it: sockets on their way at this moment are not counted anywhere.
   return Math.ceil((own.active - average) / 2);
 }
 
-/** Whether a worker without room should have another take a socket, rather than let it wait here. */
+/** Whether a worker without room should pass a socket to another worker instead of queueing it. */
 export function shouldHandOff(own: WorkerLoad, others: readonly ClusterPeer[]): boolean {
   if (roomElsewhere(own, others) !== undefined) return true;
   if (own.unclaimed > 0) return false;
@@ -26,7 +26,7 @@ export function shouldHandOff(own: WorkerLoad, others: readonly ClusterPeer[]): 
   return own.waiting > shortest * UNEVEN + SLACK;
 }
 
-/** The other worker that should open a session in the place of a full one; none when that one can make room itself. */
+/** The worker that should open a session instead of a full one; undefined when the full one can make room itself. */
 export function roomElsewhere(own: WorkerLoad, others: readonly ClusterPeer[]): ClusterPeer | undefined {
   const best = leastLoaded(others);
   if (best === undefined || hasRoom(own)) return undefined;
@@ -34,7 +34,7 @@ export function roomElsewhere(own: WorkerLoad, others: readonly ClusterPeer[]): 
 }
 
 /**
- * The worker that should take the next session: one with room and the least to do, else one that can make room, else the
+ * The worker for the next session: the least loaded one with room, else one that can make room, else the one with the
  * shortest queue.
  */
 export function leastLoaded(peers: readonly ClusterPeer[]): ClusterPeer | undefined {

@@ -2,37 +2,37 @@ import { MAX_REPORTED_ERRORS } from "../protocol/web.js";
 import type { LostWorker } from "../session/statistics/worker-report.js";
 import type { WorkerProcess } from "./worker-process.js";
 
-/** A worker that lived shorter than this, or never served, has failed to start: the next one waits longer. */
+/** A worker that ran for less time, or never served, counts as a failed start: the next one waits longer. */
 const SHORT_LIFE_MS = 10_000;
 const MAX_BACKOFF_MS = 5_000;
-/** The most for one that had served: what killed it need not be what it starts with. */
+/** The maximum delay after a worker that had served: the cause of its end may not affect the next start. */
 const MAX_SERVED_BACKOFF_MS = 500;
 
-/** The workers that were lost, and how long the replacement of each waits. */
+/** Records lost workers and computes the delay of their replacements. */
 export class RestartBackoff {
   #count = 0;
-  /** Short lives in a row. */
+  /** The number of failed starts in a row. */
   #failures = 0;
-  /** The newest last. */
+  /** Oldest first. */
   readonly #recent: LostWorker[] = [];
 
-  /** All that there were. */
+  /** The number of all lost workers. */
   get count(): number {
     return this.#count;
   }
 
-  /** The latest, the newest last. */
+  /** The last lost workers, oldest first. */
   get recent(): readonly LostWorker[] {
     return this.#recent;
   }
 
-  /** Milliseconds until its replacement is to start. */
+  /** Records a lost worker. Returns the milliseconds until its replacement starts. */
   add(worker: WorkerProcess, reason: string, served: boolean): number {
     this.#count++;
     this.#recent.push({
       at: Date.now() / 1000,
       code: "WORKER_LOST",
-      message: `Worker ${worker.number} ended (${reason}) and is replaced; it had ${worker.load.active} sessions.`,
+      message: `Worker ${worker.number} exited (${reason}) and is being replaced; it had ${worker.load.active} sessions.`,
       worker: worker.number,
       session_id: null,
       step: null,

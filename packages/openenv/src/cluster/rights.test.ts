@@ -7,13 +7,13 @@ const { open } = useMcp();
 
 const RESET = { type: "reset", data: {} };
 const FORBIDDEN = { data: { code: "FORBIDDEN" } };
-/** Each comes in on a connection of its own, so on any worker. */
+/** Each request uses a new connection, which any worker may accept. */
 const AGENT = { connection: "close" };
 const BEARER = { ...AGENT, authorization: "Bearer secret" };
-/** Enough that both workers are asked. */
+/** Enough requests to reach both workers. */
 const TRIES = 8;
 
-test("workers ask the peer for its token, wherever its session lives", { timeout: 120_000 }, async () => {
+test("workers check the token of the peer, wherever its session is", { timeout: 120_000 }, async () => {
   const env = { WORKERS: "2", OPENENV_MODE: "production", OPENENV_ORCHESTRATOR_TOKEN: "secret" };
   await using cluster = await startCluster(env);
   const { url } = cluster;

@@ -4,15 +4,15 @@ import { openAll, RESET, startCluster, step, until } from "../../../../test-supp
 import { openTestSocket } from "../../../../test-support/sockets/socket.js";
 
 const headers = { connection: "close", authorization: `Bearer ${OPERATOR_TOKEN}` };
-/** Enough requests, each on a connection of its own, that every worker is asked. */
+/** Enough requests, each on a new connection, to reach every worker. */
 const TRIES = 12;
 
-test("an operator ends a session and pauses the server, whichever worker is asked", { timeout: 180_000 }, async () => {
+test("an operator ends a session and pauses the server through any worker", { timeout: 180_000 }, async () => {
   await using cluster = await startCluster({ ...OPERATOR_VARIABLES, WORKERS: "2", SHUTDOWN_DRAIN: "60" });
   const { url } = cluster;
   const opened = await openAll(url, 6);
   let sessions: { session_id: string }[] = [];
-  // A worker that does not answer in a second is left out.
+  // A worker that does not answer within a second is omitted.
   await until(async () => {
     ({ sessions } = await (await fetchAsOperator(`${url}/sessions`)).json());
     return sessions.length === 6;
@@ -37,7 +37,7 @@ test("an operator ends a session and pauses the server, whichever worker is aske
   expect((await act("pause")).status).toBe(200);
   expect(await health()).toEqual(new Set([503]));
   for (let i = 0; i < TRIES; i++) expect(await first()).toMatchObject({ data: { code: "CAPACITY_REACHED" } });
-  // Workers that are started meanwhile are paused as well.
+  // Workers that start during a pause are paused as well.
   cluster.command.process.kill("SIGHUP");
   const { socket } = opened[answers.findIndex((answer) => answer !== "ended")] as (typeof opened)[number];
   await cluster.command.printed(/replacing the workers/);

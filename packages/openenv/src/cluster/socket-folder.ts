@@ -4,12 +4,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ConfigError } from "../errors.js";
 
-/** In memory, and writable in a container whose file system is not (`docker run --read-only`). */
+/** In memory, and writable in a container with a read-only file system (`docker run --read-only`). */
 const SHARED_MEMORY = "/dev/shm";
 
 /**
- * The name of a folder for the sockets of the workers, in the first of these that can be written; it is not made yet.
- * @throws ConfigError where none can be made.
+ * Chooses a folder for the sockets of the workers, in the first writable place; it is not created yet.
+ * @throws ConfigError when no place is writable.
  */
 export function chooseFolder(places: readonly string[] = [tmpdir(), SHARED_MEMORY]): string {
   let problem: unknown;
@@ -24,8 +24,8 @@ export function chooseFolder(places: readonly string[] = [tmpdir(), SHARED_MEMOR
     }
   }
   throw new ConfigError(
-    `Workers need a folder for their sockets, and neither ${places.join(" nor ")} can be written ` +
-      `(${(problem as Error).message}): set TMPDIR to one that can, in a container with --tmpfs /tmp.`,
+    `Workers need a folder for their sockets, but neither ${places.join(" nor ")} is writable ` +
+      `(${(problem as Error).message}): set TMPDIR to a writable folder, in a container use --tmpfs /tmp.`,
     { cause: problem },
   );
 }

@@ -3,11 +3,11 @@ import { fetchAsOperator } from "../../../../test-support/operator.js";
 import { openAll, startCluster, step, until } from "../../../../test-support/servers/cluster.js";
 import type { ServerView } from "../protocol/web.js";
 
-/** A worker that does not answer within a second is silent in a view. */
+/** A worker that does not answer within a second is reported as silent. */
 const SOON = { timeout: 10_000, interval: 100 };
 
 describe("workers behind one address", () => {
-  test("are watched together, whichever of them is asked", async () => {
+  test("are reported together by any of them", async () => {
     await using cluster = await startCluster({ WORKERS: "2", MAX_CONCURRENT_ENVS: "4", QUEUE_SIZE: "3" });
     const view = async () => (await (await fetchAsOperator(`${cluster.url}/web/server`)).json()) as ServerView;
     const players = await openAll(cluster.url, 6);
@@ -42,7 +42,7 @@ describe("workers behind one address", () => {
     for (const { socket } of players) await socket[Symbol.asyncDispose]();
   }, 120_000);
 
-  test("are told of when they are lost and replaced", async () => {
+  test("are reported when they are lost and replaced", async () => {
     await using cluster = await startCluster({ WORKERS: "2", MAX_CONCURRENT_ENVS: "4" });
     const view = async () => (await (await fetchAsOperator(`${cluster.url}/web/server`)).json()) as ServerView;
     const [player] = await openAll(cluster.url, 1);
@@ -56,7 +56,7 @@ describe("workers behind one address", () => {
       const { recent_errors, errors } = await view();
       expect(recent_errors).toMatchObject([{ code: "WORKER_LOST", session_id: null }]);
       expect(recent_errors[0]?.message).toMatch(
-        /^Worker \d ended \(exit code 1\) and is replaced; it had \d sessions?\.$/,
+        /^Worker \d exited \(exit code 1\) and is being replaced; it had \d sessions?\.$/,
       );
       expect(errors).toEqual({});
     }, SOON);

@@ -9,7 +9,7 @@ import type { ServerAbout } from "../session/registry/cluster.js";
 import { serverUrl } from "../util/text/http-url.js";
 import { Supervisor, type WorkerProgram } from "./supervisor.js";
 
-/** What a supervisor offers: it has not loaded the environment, and knows what a worker says about it. */
+/** The server of a supervisor. It does not load the environment; its data comes from a worker. */
 export interface SupervisedServer extends Omit<RunningServer, "environment" | "webInterface"> {
   about: ServerAbout | undefined;
 }
@@ -20,15 +20,15 @@ type SupervisorSettings = Pick<
 >;
 
 /**
- * Starts the workers and watches over them. They run `program`, by default that of this process.
- * @throws ConfigError when the port is taken or a worker cannot start.
+ * Starts the workers and replaces those that exit or hang. They run `program`, by default that of this process.
+ * @throws ConfigError when the port is in use or a worker cannot start.
  */
 export async function superviseWorkers(
   settings: SupervisorSettings,
   program?: WorkerProgram,
 ): Promise<SupervisedServer> {
   const { host, graceMs, drainMs, workers, workerTimeoutMs: hangMs } = settings;
-  // Workers that listen on a port of their choice could not be replaced on the same one.
+  // The port must be fixed: workers on a port of their choice could not be replaced on the same port.
   const port = await probePort(host, settings.port);
   const log = createLogger(settings.logLevel);
   const supervisor = new Supervisor({ workers, port, log, graceMs, drainMs, hangMs });
@@ -48,7 +48,7 @@ export async function superviseWorkers(
     log.close();
     stopSignals();
   };
-  // Before all workers serve: the first may have sessions while the last starts.
+  // Before all workers are ready: the first may have sessions while the last starts.
   const stopSignals = settings.handleSignals ? onSignals({ drain, close, reload: replace }, log) : () => {};
   await supervisor.start(program).catch((error: unknown) => {
     log.close();
@@ -56,7 +56,7 @@ export async function superviseWorkers(
     throw error;
   });
   isStarted = true;
-  log.info({ host, port, workers, capacity: supervisor.capacity().max_sessions }, "all workers serve");
+  log.info({ host, port, workers, capacity: supervisor.capacity().max_sessions }, "all workers are ready");
   return {
     url: serverUrl(host, port),
     role: "supervisor",
@@ -71,7 +71,7 @@ export async function superviseWorkers(
   };
 }
 
-/** The port that is free, or the reason why it is not. */
+/** Returns a free port. Rejects with the reason when the port cannot be used. */
 function probePort(host: string, port: number): Promise<number> {
   return new Promise((resolve, reject) => {
     const probe = createServer();

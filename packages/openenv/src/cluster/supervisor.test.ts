@@ -1,4 +1,4 @@
-/** What happens to a supervisor whose workers do not come to serve; they are scripts, because none is at fault. */
+/** A supervisor whose workers do not start. They are scripts, because no real worker fails like this. */
 import cluster from "node:cluster";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-/** What each worker runs from now on, and where. */
+/** Makes later workers run `script` in `cwd`. */
 async function runAsWorker(script: string, cwd = folder): Promise<void> {
   const exec = join(folder, "worker.cjs");
   await writeFile(exec, script);
@@ -27,15 +27,15 @@ async function runAsWorker(script: string, cwd = folder): Promise<void> {
 const createSupervisor = (log: Log = silentLog) =>
   new Supervisor({ workers: 1, port: 0, log, graceMs: 0, drainMs: 0, hangMs: 30_000 });
 
-test("a process that cannot be started at all is a worker that ended", async () => {
+test("a process that cannot be started counts as a worker that exited", async () => {
   await runAsWorker("", join(folder, "nowhere"));
   await expect(createSupervisor().start()).rejects.toMatchObject({
     code: "INVALID_CONFIG",
-    message: expect.stringMatching(/ended before it served \(spawn .* ENOENT\)/),
+    message: expect.stringMatching(/exited before it was ready \(spawn .* ENOENT\)/),
   });
 });
 
-test("a socket that no worker can take is refused with 503", async () => {
+test("a socket that no worker can accept is rejected with 503", async () => {
   await runAsWorker(`
     const server = require("node:http").createServer();
     server.on("upgrade", ({ url, headers }, socket) =>
@@ -50,8 +50,8 @@ test("a socket that no worker can take is refused with 503", async () => {
   await supervisor.close();
 });
 
-test("one that has served is replaced after a while that grows up to half a second", async () => {
-  // It is told of the peers once it is ready.
+test("a worker that has served is replaced after a delay that grows up to half a second", async () => {
+  // It receives the list of peers once it is ready.
   await runAsWorker(`
     process.on("message", () => process.exit(1));
     process.send({ type: "ready" });
@@ -65,7 +65,7 @@ test("one that has served is replaced after a while that grows up to half a seco
   expect(delays.slice(0, 5)).toEqual([100, 200, 400, 500, 500]);
 });
 
-test("nothing is left of one whose workers end at once", async () => {
+test("leaves nothing behind when its workers exit at once", async () => {
   await runAsWorker("process.exit(3)");
   const before = process.listenerCount("exit");
   await expect(superviseWorkers(readSettings({ port: 0, workers: 2 }, {}))).rejects.toThrow(/exit code 3/);

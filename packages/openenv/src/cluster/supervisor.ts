@@ -19,32 +19,32 @@ import { type WorkerEvent, WorkerProcess } from "./worker-process.js";
 
 export interface SupervisorOptions {
   workers: number;
-  /** The port that they share. */
+  /** The port that all workers share. */
   port: number;
   log: Log;
   /** Milliseconds that sessions get when their worker is stopped or replaced. */
   graceMs: number;
-  /** Milliseconds before that in which {@link Supervisor.drain} lets sessions finish. */
+  /** Milliseconds that {@link Supervisor.drain} gives sessions to finish. */
   drainMs: number;
-  /** Milliseconds that a worker may leave a ping unanswered before it is taken to hang, and is replaced. */
+  /** Milliseconds without an answer to a ping after which a worker counts as hung and is replaced. */
   hangMs: number;
 }
 
-/** What workers run when it is not the program of this process: a script and its arguments. */
+/** The program of the workers, if it is not that of this process: a script and its arguments. */
 export interface WorkerProgram {
   exec: string;
   args: string[];
 }
 
 const PEERS_MS = 20;
-/** Between pings, at most. */
+/** The longest time between pings. */
 const PING_MS = 500;
-/** What a worker gets beside its sessions' time before it is killed. */
+/** The time that a worker gets in addition to that of its sessions, before it is killed. */
 const STOP_MS = 5_000;
-/** A worker that starts has as many times what one that serves may be silent: it loads what the author imports. */
+/** The limit for a starting worker is this many times longer: it loads the author's imports. */
 const START_LIMIT = 10;
 
-/** Keeps a number of workers alive behind one address. It serves nothing itself. */
+/** Keeps a number of workers running behind one address. Serves nothing itself. */
 export class Supervisor {
   readonly #options: SupervisorOptions;
   readonly #workers = new Map<number, WorkerProcess>();
@@ -64,7 +64,7 @@ export class Supervisor {
     this.#options = options;
   }
 
-  /** What the first worker says about itself; undefined before that. */
+  /** The first worker's description of the server; undefined before it is ready. */
   get about(): ServerAbout | undefined {
     return this.#about;
   }
@@ -93,12 +93,12 @@ export class Supervisor {
     return totalCapacity(this.#accepting().map(({ load }) => load));
   }
 
-  /** The sessions of all workers; one that does not answer in a second is left out. */
+  /** The sessions of all workers; a worker that does not answer within a second is omitted. */
   async sessions(): Promise<SessionInfo[]> {
     return ((await this.#askAll({ what: "sessions" })) as SessionInfo[][]).flat();
   }
 
-  /** What all workers have to say; one that does not answer in a second is silent. */
+  /** The reports of all workers; a worker that does not answer within a second is silent. */
   async reports(query: SessionQuery): Promise<ClusterReport> {
     const serving = [...this.#workers.values()].filter(({ state }) => state === "ready" || state === "hung");
     const reports = (await this.#askAll({ what: "report", query })) as WorkerReport[];
@@ -113,11 +113,11 @@ export class Supervisor {
   }
 
   /**
-   * Replaces all workers, one after the other; their sessions get the time to drain, or the grace period. Asked again
-   * before the last is replaced, it does not begin anew.
+   * Replaces all workers, one after the other; their sessions get the drain time, or the grace period. A second call
+   * during the replacement does not start a new one.
    */
   replaceAll(): Promise<void> {
-    // The old workers serve their sessions for a while: they must not accept a token that was withdrawn.
+    // The old workers still serve their sessions for a while: they must not accept a revoked token.
     for (const worker of this.#workers.values()) worker.send({ type: "reread-tokens" });
     this.#replacing ??= this.#replaceStaying().finally(() => {
       this.#replacing = undefined;
@@ -127,12 +127,12 @@ export class Supervisor {
 
   async #replaceStaying(): Promise<void> {
     for (const old of [...this.#workers.values()]) {
-      // Whoever ends the workers would not know of one more.
+      // close() would not end a worker that starts now.
       if (this.#closing) return;
       if (old.retiring || old.state === "hung" || old.state === "gone") continue;
       const fresh = await this.#startOne();
       if (fresh.state !== "ready") {
-        if (!this.#closing) this.#options.log.error({}, "a new worker does not start: the old ones stay");
+        if (!this.#closing) this.#options.log.error({}, "a new worker did not start; keeping the old ones");
         return;
       }
       old.retiring = true;
@@ -141,7 +141,7 @@ export class Supervisor {
     }
   }
 
-  /** Lets the sessions of all workers finish before it closes. They end together: one address has one health. */
+  /** Lets the sessions of all workers finish before it closes. The workers end together: an address has one health. */
   async drain(): Promise<void> {
     const deadline = performance.now() + this.#options.drainMs;
     const isInUse = (): boolean => [...this.#workers.values()].some(({ inUse }) => inUse > 0);
@@ -154,7 +154,7 @@ export class Supervisor {
     await this.#end({ type: "retire", limitMs }, limitMs);
   }
 
-  /** Cuts draining short. */
+  /** Ends all workers, also during a drain. */
   close(): Promise<void> {
     return this.#end({ type: "stop" }, 0);
   }
@@ -208,16 +208,16 @@ export class Supervisor {
     }
   }
 
-  /** Before all workers serve it ends the start; later the next one is tried. */
+  /** Fails the start if not all workers are ready yet; later, the next worker is tried. */
   #onFailure({ number }: WorkerProcess, { message, isConfig }: Extract<WorkerEvent, { type: "failed" }>): void {
     if (this.#started !== undefined) {
       this.#started.reject(isConfig ? new ConfigError(message) : new Error(message));
     } else if (!this.#closing) {
-      this.#options.log.error({ worker: number, reason: message }, "a worker cannot serve");
+      this.#options.log.error({ worker: number, reason: message }, "a worker failed to start");
     }
   }
 
-  /** Finds the worker for a socket that another could not or should not serve. */
+  /** Finds a worker for a socket that another one passed on. */
   #place(envelope: UpgradeEnvelope, socket: Socket): void {
     const peers = this.#peers();
     const taking = this.#accepting();
@@ -226,7 +226,7 @@ export class Supervisor {
     const chosen = owner ?? leastLoaded(untried.length > 0 ? untried : taking);
     const worker = chosen && this.#workers.get(chosen.number);
     if (chosen === undefined || worker === undefined) {
-      rejectUpgrade(socket, "503 Service Unavailable", "no worker can take a connection: try again later");
+      rejectUpgrade(socket, "503 Service Unavailable", "no worker can accept a connection: try again later");
       return;
     }
     worker.handOver({ type: "upgrade", envelope, last: untried.length === 0, peers }, socket);
@@ -234,26 +234,26 @@ export class Supervisor {
 
   #lose(worker: WorkerProcess, reason: string, served: boolean): void {
     this.#workers.delete(worker.number);
-    // One that was killed has left it behind.
+    // A killed worker leaves its socket file behind.
     void rm(socketPath(this.#folder, worker.number), { force: true });
     this.#sendPeers();
     if (this.#closing || worker.retiring) return;
     if (this.#started !== undefined) {
-      this.#started.reject(new ConfigError(`A worker ended before it served (${reason}); its output says why.`));
+      this.#started.reject(new ConfigError(`A worker exited before it was ready (${reason}); see its output.`));
       return;
     }
     const delay = this.#backoff.add(worker, reason, served);
     const lost = { worker: worker.number, reason, sessions: worker.load.active, delay };
-    this.#options.log.error(lost, "a worker was lost and is replaced");
+    this.#options.log.error(lost, "a worker exited; starting a new one");
     setTimeout(() => {
-      // A fresh one that failed to replace another leaves nothing to replace.
+      // If a new worker failed to replace an old one, the old one stays: nothing is missing.
       const staying = [...this.#workers.values()].filter(({ retiring }) => !retiring);
       if (!this.#closing && staying.length < this.#options.workers) this.#fork();
     }, delay).unref();
   }
 
   /**
-   * The time is counted in turns of this process: a pause of the whole machine, or a clock that is set, is one turn at
+   * The time is counted in timer ticks of this process: a pause of the whole machine, or a clock change, is one tick at
    * most, and workers have the next ones to answer.
    */
   #replaceHung(turnMs: number): void {
@@ -261,16 +261,16 @@ export class Supervisor {
       if (worker.state === "hung" || worker.state === "gone") continue;
       const silentMs = Math.round(worker.ping() * turnMs);
       if (worker.state === "starting" && silentMs >= this.#options.hangMs * START_LIMIT) {
-        this.#options.log.error({ worker: worker.number, silentMs }, "a worker does not come to serve and is killed");
+        this.#options.log.error({ worker: worker.number, silentMs }, "a worker did not start in time; killing it");
         worker.kill();
       } else if (worker.state === "ready" && silentMs >= this.#options.hangMs) {
-        this.#options.log.error({ worker: worker.number, silentMs }, "a worker hangs and is replaced");
+        this.#options.log.error({ worker: worker.number, silentMs }, "a worker does not respond; replacing it");
         void this.#replace(worker);
       }
     }
   }
 
-  /** Kills it when another one listens: the port stays open meanwhile, and who connects waits instead of being refused. */
+  /** Kills it once another one listens: the port stays open, so new connections wait instead of being refused. */
   async #replace(hung: WorkerProcess): Promise<void> {
     hung.state = "hung";
     this.#sendPeers();
@@ -278,7 +278,7 @@ export class Supervisor {
     hung.kill();
   }
 
-  /** A worker that is ready, or has ended, or will be ended. */
+  /** Starts a worker. Resolves when it is ready or has ended, or the supervisor is closing. */
   async #startOne(): Promise<WorkerProcess> {
     const fresh = this.#fork();
     while (fresh.state === "starting" && !this.#closing) await sleep(10);
@@ -319,8 +319,8 @@ export class Supervisor {
   }
 
   async #askAll(about: WorkerRequest, states: WorkerProcess["state"][] = ["ready"]): Promise<unknown[]> {
-    const asked = [...this.#workers.values()].filter(({ state }) => states.includes(state));
-    const answers = await Promise.all(asked.map((worker) => worker.request(about)));
+    const targets = [...this.#workers.values()].filter(({ state }) => states.includes(state));
+    const answers = await Promise.all(targets.map((worker) => worker.request(about)));
     return answers.filter((answer) => answer !== undefined);
   }
 }

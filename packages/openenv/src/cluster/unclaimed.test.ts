@@ -58,7 +58,7 @@ test("workers count a session of POST /reset as load when it is used, and one of
     await answer.text();
     return answer.headers.get("openenv-session") ?? "";
   };
-  /** Sessions and how many of them are in use; undefined while a worker does not answer in time. */
+  /** The number of sessions and of sessions in use; undefined while a worker does not answer in time. */
   const count = async (): Promise<[sessions: number, inUse: number] | undefined> => {
     const text = await (await fetchAsOperator(`${cluster.url}/metrics`)).text();
     const gauge = (name: string): number[] =>
@@ -107,7 +107,7 @@ test("every worker knows which idle HTTP sessions of the others can be closed fo
   const request = async (path: string, session?: string): Promise<string> => {
     const answer = await fetch(`${cluster.url}${path}`, {
       method: path === "/state" ? "GET" : "POST",
-      // Another connection each time, which any worker may accept.
+      // A new connection each time, which any worker may accept.
       headers: { connection: "close", ...(session && { "openenv-session": session }) },
     });
     await answer.text();

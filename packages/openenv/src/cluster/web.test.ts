@@ -2,12 +2,12 @@ import { expect, test } from "vitest";
 import { startCluster, untilAllKnow } from "../../../../test-support/servers/cluster.js";
 import { openTestSocket } from "../../../../test-support/sockets/socket.js";
 
-test("visitors of the web interface find their session, and its changes, whichever worker they come to", async () => {
+test("visitors of the web interface reach their session and its updates through any worker", async () => {
   await using cluster = await startCluster({ WORKERS: "2", MAX_CONCURRENT_ENVS: "4" });
   const ask = async (path: string, body: object, cookie = "") => {
     const response = await fetch(cluster.url + path, {
       method: "POST",
-      // A connection each, which any of the workers may take.
+      // A new connection each time, which any worker may accept.
       headers: { "content-type": "application/json", connection: "close", ...(cookie && { cookie }) },
       body: JSON.stringify(body),
     });

@@ -26,14 +26,14 @@ import {
 import { hasRoom, roomElsewhere, shouldHandOff, surplus } from "./placement.js";
 import { stillSocket } from "./still-socket.js";
 
-/** Changes of the load within this time are answered at once. */
+/** Changes of the load within this time are reported together. */
 const REPORT_MS = 5;
 
 let found: Promise<Cluster> | undefined;
 
 /**
- * The cluster as this process sees it, when a supervisor has started it as a worker. With the first call it listens to the
- * supervisor, and ends soon after it, even in an endless loop.
+ * Returns the cluster if a supervisor has started this process as a worker. From the first call on, the process listens
+ * to the supervisor and ends soon after it, even in an endless loop.
  */
 export async function findCluster(): Promise<Cluster | undefined> {
   const number = process.env[WORKER_NUMBER];
@@ -49,12 +49,12 @@ class WorkerCluster implements Cluster {
   readonly #folder: string;
   readonly #requests = new Map<number, (answer: unknown) => void>();
   #server: ClusterServer | undefined;
-  /** What came before there was a server: it may take sessions from the moment it listens, and must know by then. */
+  /** Messages that arrived before the server existed: it needs them before it listens and sessions arrive. */
   readonly #early: SupervisorMessage[] = [];
   #peers: ClusterPeer[] = [];
-  /** Those that take nothing new, too. */
+  /** All workers with sessions, also those that accept no new ones. */
   #owners: number[] = [];
-  /** Sockets to pass on before the next news of the others. */
+  /** How many sockets to pass on before the next report of the others. */
   #surplus = 0;
   #accepted = 0;
   #reporting = false;
@@ -77,7 +77,7 @@ class WorkerCluster implements Cluster {
         void reportFailure(problem);
         reject(problem);
       });
-      // In a worker of node:cluster this is the listening handle that all workers share.
+      // In a worker of node:cluster this returns the listening handle that all workers share.
       server.listen(port, host, LISTEN_BACKLOG, () => resolve((server.address() as AddressInfo).port));
     });
   }
@@ -85,19 +85,19 @@ class WorkerCluster implements Cluster {
   async join(server: ClusterServer): Promise<void> {
     this.#server = server;
     for (const message of this.#early.splice(0)) this.#onMessage(message, undefined);
-    // Slurm, or a terminal, signals every process of a group: when this one ends is the supervisor's to say.
+    // Slurm or a terminal signals every process of a group: the supervisor decides when this one ends.
     for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, () => {});
-    // node:cluster ends a worker whose supervisor is gone; no other process can remove the folder then.
+    // node:cluster ends a worker whose supervisor is gone; then no other process can remove the folder.
     process.once("exit", () => {
       if (!process.connected) rmSync(this.#folder, { recursive: true, force: true });
     });
     const local = createServer((request, response) => server.handle(request, response));
-    // Readable by this user only. The supervisor has only chosen the name: if it is killed early, there is no folder.
+    // Readable only by this user. The supervisor only chose the name: if it is killed early, there is no folder.
     mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
     const path = socketPath(this.#folder, this.number);
     await new Promise<void>((resolve) => local.listen({ path, exclusive: true, backlog: LISTEN_BACKLOG }, resolve));
     local.unref();
-    // A forwarded request that cannot be accepted is the forwarder's failure; this worker goes on.
+    // A forwarded request that cannot be accepted is the sender's failure; this worker continues.
     local.on("error", () => {});
     this.#reportLoad();
     sendToSupervisor({ type: "ready", about: server.about });
@@ -203,7 +203,7 @@ class WorkerCluster implements Cluster {
     }
   }
 
-  /** Asks all workers, by way of the supervisor. */
+  /** Sends a request to all workers, through the supervisor. */
   #request(about: WorkerRequest): Promise<unknown> {
     const id = ++this.#lastRequest;
     sendToSupervisor({ type: "request", id, about });
@@ -233,7 +233,7 @@ class WorkerCluster implements Cluster {
     this.#surplus = own === undefined ? 0 : surplus(own.load, this.#peers);
   }
 
-  /** Told together with the load, so that the supervisor knows that this one is full before it looks for another. */
+  /** Sends the load first, so that the supervisor knows that this worker is full before it selects another. */
   #handOffSurplus(envelope: UpgradeEnvelope, socket: Socket): void {
     this.#reportLoad();
     sendToSupervisor({ type: "upgrade", envelope }, socket);

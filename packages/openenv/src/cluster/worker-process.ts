@@ -13,29 +13,29 @@ import {
 } from "./messages.js";
 import { stillSocket } from "./still-socket.js";
 
-/** What a worker says by itself. */
+/** A message of a worker that is not a reply. */
 export type WorkerEvent = Exclude<WorkerMessage, { type: "reply" }>;
 
 export interface WorkerHandlers {
   message(worker: WorkerProcess, message: WorkerEvent, socket: Socket | undefined): void;
-  /** `served`: it was ready once. */
+  /** `served`: whether it was ever ready. */
   exit(worker: WorkerProcess, reason: string, served: boolean): void;
 }
 
 const REQUEST_LIMIT_MS = 1_000;
 
-/** One worker as its supervisor holds it. */
+/** One worker, as seen by its supervisor. */
 export class WorkerProcess {
   readonly number: number;
   readonly startedAt = performance.now();
   #reported: WorkerLoad = { active: 0, unclaimed: 0, max: 0, waiting: 0, queueSize: 0 };
   #inUse = 0;
-  /** Sockets that were given to it, and those it has said that it took. */
+  /** The number of sockets that were sent to it, and of those that it reported as received. */
   #handedOver = 0;
   #accepted = 0;
-  /** `hung`: it answers no ping and will be killed; its sessions are lost. */
+  /** `hung`: it does not answer pings and will be killed; its sessions are lost. */
   state: "starting" | "ready" | "hung" | "gone" = "starting";
-  /** Takes nothing new and is not replaced when it ends. */
+  /** True when it accepts no new sessions and is not replaced when it ends. */
   retiring = false;
   readonly #worker: Worker;
   #unanswered = 0;
@@ -66,23 +66,23 @@ export class WorkerProcess {
       };
       this.#worker.once("exit", (code, signal) => end(signal ?? `exit code ${code}`));
       this.#worker.on("error", (error) => {
-        // A channel that breaks is followed by the exit, which says it better. What never ran has no exit.
+        // A broken channel is followed by an exit with a better reason. A process that never ran has no exit.
         if (this.#worker.process.pid === undefined && this.state !== "gone") end(error.message);
       });
     });
   }
 
-  /** With the sockets that are on their way to it. */
+  /** Its load, including the sockets that are on their way to it. */
   get load(): WorkerLoad {
     return { ...this.#reported, active: this.#reported.active + this.#handedOver - this.#accepted };
   }
 
-  /** Sessions that are used or waited for, with the sockets that are on their way to it. */
+  /** The sessions in use or in the queue, including the sockets that are on their way to it. */
   get inUse(): number {
     return this.#inUse + this.#handedOver - this.#accepted;
   }
 
-  /** What is known of it while it does not answer. */
+  /** What is known about it while it does not answer. */
   silence(): ServerViewSilentWorker {
     const { active, max } = this.load;
     const silent_s = (performance.now() - this.#lastMessageAt) / 1000;
@@ -105,13 +105,13 @@ export class WorkerProcess {
     else socket?.destroy();
   }
 
-  /** Asks for a sign of life. Returns how many times in a row that was asked and nothing has come. */
+  /** Requests a sign of life. Returns how many requests in a row have no answer. */
   ping(): number {
     if (this.#unanswered === 0 && this.state === "ready") this.send({ type: "ping" });
     return this.#unanswered++;
   }
 
-  /** Undefined when no answer comes in a second. */
+  /** Resolves with undefined when there is no answer within a second. */
   request(about: WorkerRequest): Promise<unknown> {
     const id = ++this.#lastRequest;
     return new Promise((resolve) => {
@@ -126,9 +126,9 @@ export class WorkerProcess {
     });
   }
 
-  /** Ends it: asks first, kills after `limitMs`. */
+  /** Asks it to end, and kills it after `limitMs`. */
   async end(how: Extract<SupervisorMessage, { type: "retire" | "stop" }>, limitMs: number): Promise<void> {
-    // One that does not serve yet does not listen to messages either.
+    // A worker that is not ready does not receive messages.
     if (this.state === "starting") this.kill();
     else this.send(how);
     const timer = setTimeout(() => this.kill(), limitMs);

@@ -12,7 +12,7 @@ import { isObject } from "../util/is-object.js";
 import type { Checked } from "../validation/parse-input.js";
 import { webUiOf } from "./web-ui-session.js";
 
-/** The routes of the Python package's web interface. The session of a visitor is the one that the cookie names. */
+/** The routes of the Python package's web interface. A cookie names the session of a visitor. */
 export const WEB_UI_ROUTES: Readonly<Record<string, Route>> = {
   "/web/metadata": { GET: metadata },
   "/web/reset": { POST: atOwner(reset) },
@@ -20,7 +20,7 @@ export const WEB_UI_ROUTES: Readonly<Record<string, Route>> = {
   "/web/state": { GET: atOwner(state) },
 };
 
-/** As `/metadata`, with the README that the web interface shows. */
+/** Like `/metadata`, with the README that the web interface shows. */
 async function metadata({ response, context }: RequestContext): Promise<void> {
   const body = await renderMetadata(context.runtime.definition);
   sendJson(response, 200, { ...body, readme_content: context.web?.readme ?? null });
@@ -48,7 +48,7 @@ async function state(ctx: RequestContext): Promise<void> {
 
 type Move = Extract<ClientMessage, { type: "reset" | "step" }>;
 
-/** Plays in the visitor's session. The first move that succeeds opens one. */
+/** Calls the visitor's session. The first call that succeeds opens one. */
 async function play(ctx: RequestContext, body: string, message: Move): Promise<void> {
   const { sessions } = ctx.context;
   const known = knownSession(ctx);
@@ -68,13 +68,13 @@ function record(session: Session, message: Move, reply: ServerMessage): void {
   else webUiOf(session).reset(session.episodeId, reply.data);
 }
 
-/** Chat pages send the text of the action alone. */
+/** Chat pages send only the text of the action. */
 function asAction(body: JsonObject): JsonObject {
   if ("action" in body || typeof body["message"] !== "string") return body;
   return { action: { message: body["message"] } };
 }
 
-/** A form sends the arguments of a tool as the text of a field. */
+/** A form sends the arguments of a tool as text. */
 function readCall(action: JsonObject, maxItems: number): Checked<JsonObject> {
   const { type, arguments: given } = action;
   if (type !== "call_tool" || typeof given !== "string") return { ok: true, value: action };

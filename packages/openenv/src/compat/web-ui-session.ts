@@ -3,21 +3,21 @@ import type { JsonObject, ObservationData } from "../protocol/messages.js";
 import type { SessionObserver } from "../session/registry/sessions.js";
 import type { Session } from "../session/session.js";
 
-/** Steps of an episode that are kept, and characters of all of them together. */
+/** The limits of the kept steps of an episode: their number, and their characters together. */
 const MAX_LOGS = 100;
 const MAX_CHARACTERS = 1024 * 1024;
 
-/** A page that shows the episode. */
+/** A page that displays the episode. */
 export interface Subscriber {
   send(update: string): void;
   close(reason: string): void;
 }
 
-/** The episode that `/web/reset` and `/web/step` play in a session, as its pages at `/ws/ui` show it. */
+/** The episode of `/web/reset` and `/web/step` in a session, in the form that pages at `/ws/ui` display. */
 export class WebUiSession {
   readonly subscribers = new Set<Subscriber>();
   #episodeId: string | null = null;
-  /** JSON: an environment may change an object that it has returned. */
+  /** Stored as JSON, because an environment may change an object after it has returned it. */
   #observation = "null";
   #logs: string[] = [];
   #steps = 0;
@@ -68,7 +68,7 @@ function countCharacters(logs: readonly string[]): number {
 
 const webUiSessions = new WeakMap<Session, WebUiSession>();
 
-/** Created with the first call for a session. */
+/** The episode of a session; created on the first call. */
 export function webUiOf(session: Session): WebUiSession {
   const known = webUiSessions.get(session);
   if (known !== undefined) return known;
@@ -77,7 +77,7 @@ export function webUiOf(session: Session): WebUiSession {
   return created;
 }
 
-/** A session with a page is in use. Its pages close with it. */
+/** A session with an open page counts as in use. Its pages close with it. */
 export const webUiObserver: SessionObserver = {
   isWatching: (session) => (webUiSessions.get(session)?.subscribers.size ?? 0) > 0,
   ended(session, reason) {

@@ -12,16 +12,16 @@ import type { Session } from "../session/session.js";
 import type { SessionRejectedError } from "../session/session-rejected-error.js";
 import { type Subscriber, webUiObserver, webUiOf } from "./web-ui-session.js";
 
-/** Pages that may subscribe to one session. */
+/** The maximum number of pages that subscribe to one session. */
 const MAX_SUBSCRIBERS = 16;
-/** Nothing that a page sends is read. */
+/** The largest frame of a page; its content is ignored. */
 const MAX_FRAME = 64 * 1024;
-/** A page that leaves more updates untaken is closed, bytes. */
+/** A page with more unread updates is closed, bytes. */
 const MAX_BUFFERED = 4 * 1024 * 1024;
-/** The same when the backlog of all connections is full. */
+/** The same while the backlog of all connections is full. */
 const FULL_MAX_BUFFERED = 64 * 1024;
 
-/** WebSocket `/ws/ui`: sends a page each change of the visitor's episode. */
+/** WebSocket `/ws/ui`: sends each change of the visitor's episode to a page. */
 export class WebUiSockets implements SocketRoute {
   readonly path = "/ws/ui";
   readonly #context: ServerContext;
@@ -40,18 +40,18 @@ export class WebUiSockets implements SocketRoute {
     return cookieSession(request) ?? null;
   }
 
-  /** A visitor without a session gets one, as with a first reset. */
+  /** A visitor without a session gets a new one, as with a first reset. */
   async upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     socket.on("error", () => socket.destroy());
     const session = await this.#findSession(request).catch((refusal: SessionRejectedError) => refusal);
     if (session instanceof Error) return rejectUpgrade(socket, "503 Service Unavailable", session.message);
     if (webUiOf(session).subscribers.size >= MAX_SUBSCRIBERS) {
-      return rejectUpgrade(socket, "503 Service Unavailable", "too many pages watch this session");
+      return rejectUpgrade(socket, "503 Service Unavailable", "too many pages are open for this session");
     }
     const setCookie = (headers: string[]): void => {
       headers.push(`Set-Cookie: ${sessionCookieHeader(request, session)}`);
     };
-    // `handleUpgrade` emits it before it returns, unless the request is not valid.
+    // `handleUpgrade` emits "headers" before it returns, unless the request is invalid.
     this.#server.once("headers", setCookie);
     this.#server.handleUpgrade(request, socket, head, (ws) => this.#subscribe(ws, session));
     this.#server.off("headers", setCookie);
@@ -105,7 +105,7 @@ export class WebUiSockets implements SocketRoute {
   }
 }
 
-/** What a page has not taken is charged to the backlog. */
+/** The backlog is charged for the unread updates of a page. */
 class Page implements Subscriber, Holder {
   heldBytes = 0;
   readonly #ws: WebSocket;
@@ -124,7 +124,7 @@ class Page implements Subscriber, Holder {
 
   send(update: string): void {
     if (this.#ws.bufferedAmount > (this.#backlog.isFull ? FULL_MAX_BUFFERED : MAX_BUFFERED)) return this.shed();
-    // A string that waits is held twice: the system call has its own copy.
+    // A waiting string would be in memory twice: the system call has its own copy.
     this.#ws.send(Buffer.from(update), { binary: false }, this.#charge);
     this.#charge();
     this.#backlog.relieve();

@@ -11,7 +11,7 @@ interface Answer {
   body: Record<string, unknown> & { detail: { type: string; loc: (string | number)[] }[] };
 }
 
-/** A browser: it keeps its cookie. */
+/** A browser that keeps its cookie. */
 function visitor(server: RunningServer) {
   const self = {
     cookie: "",
@@ -61,7 +61,7 @@ describe("the routes of the Python package's web interface", () => {
     await waitFor(() => server.capacity().active_sessions === 0);
   });
 
-  test("begin again after the session has ended", async () => {
+  test("start again after the session has ended", async () => {
     const server = await start({ sessionTimeout: 0.05 });
     const ada = visitor(server);
     await ada.reset();
@@ -71,7 +71,7 @@ describe("the routes of the Python package's web interface", () => {
     expect(ada.cookie).not.toBe(cookie);
   });
 
-  test("refuse a visitor with 503 when all sessions are in use", async () => {
+  test("reject a visitor with 503 when all sessions are in use", async () => {
     const server = await start({ maxConcurrentEnvs: 1 });
     const socket = await open(server);
     await socket.ask({ type: "reset" });
@@ -123,7 +123,7 @@ describe("the routes of the Python package's web interface", () => {
     expect((await ada.step({ amount: 1 })).status).toBe(200);
   });
 
-  test("take a step before the first reset where the environment does", async () => {
+  test("accept a step before the first reset if the environment does", async () => {
     const strict = await start();
     expect(await visitor(strict).step({ amount: 2 })).toMatchObject({
       status: 500,
@@ -138,7 +138,7 @@ describe("the routes of the Python package's web interface", () => {
     expect((await ada.step({ amount: 2 })).body).toMatchObject({ observation: { count: 4 } });
   });
 
-  test("read the text of a chat page and a tool's arguments from a form", async () => {
+  test("accept the text of a chat page, and a tool's arguments from a form", async () => {
     const chat = defineContract({
       name: "chat_env",
       action: z.object({ message: z.string() }),
@@ -167,7 +167,7 @@ describe("the routes of the Python package's web interface", () => {
     }
   });
 
-  test("are not there in production, and pages of other origins may not use them", async () => {
+  test("do not exist in production, and reject pages of other origins", async () => {
     const server = await start({ mode: "production", webInterface: true });
     for (const path of ["/web/reset", "/web/step"])
       expect((await visitor(server).ask("POST", path, {})).status).toBe(404);
@@ -241,7 +241,7 @@ describe("WebSocket /ws/ui", () => {
   test("closes with its session and with the server, and answers 503 when there is no room", async () => {
     const server = await start({ maxConcurrentEnvs: 1 });
     const socket = await open(server, "/ws/ui");
-    // Its visitor has not used it: it makes room for a player.
+    // Its visitor has not used it: it is closed to make room for a client.
     const player = await open(server);
     await player.ask({ type: "reset" });
     expect(await socket.closed).toMatchObject({ code: 4000 });

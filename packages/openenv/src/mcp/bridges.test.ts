@@ -13,7 +13,7 @@ import { type McpSource, toMcpServer, toolsFromMcp } from "./index.js";
 const { start } = useMcp();
 const BIN = join(import.meta.dirname, "../../../cli/bin/openenv.js");
 
-/** A server of MCP on its standard streams that lists one tool a page. */
+/** An MCP server on standard input and output that lists one tool for each page. */
 const PAGED = `
 import { Server } from "@modelcontextprotocol/server";
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
@@ -37,7 +37,7 @@ async function agentOf(client: Parameters<typeof toMcpServer>[0]) {
 }
 
 describe("a client's tools for an agent that speaks MCP", () => {
-  test("are listed and called, in production beside the episode", async () => {
+  test("are listed and called, in production outside the episode", async () => {
     const { server } = await start();
     await using client = await connectTools(server.url, { mode: "production" });
     const agent = await agentOf(client);
@@ -56,7 +56,7 @@ describe("a client's tools for an agent that speaks MCP", () => {
     expect((await client.state()).step_count).toBe(0);
   });
 
-  test("are steps in simulation, which tell what they earned", async () => {
+  test("are steps in simulation, whose results contain the reward", async () => {
     const { server } = await start();
     await using client = await connectTools(server.url);
     await client.reset();
@@ -69,7 +69,7 @@ describe("a client's tools for an agent that speaks MCP", () => {
     expect((await client.state()).step_count).toBe(2);
   });
 
-  test("come over the standard streams of `openenv mcp`, and its session ends with them", async () => {
+  test("are served on the standard streams of `openenv mcp`, whose session ends with them", async () => {
     const { server, active, log } = await start();
     const args = [BIN, "mcp", server.url, "--reset"];
     const transport = new StdioClientTransport({ command: process.execPath, args, stderr: "pipe" });
@@ -84,7 +84,7 @@ describe("a client's tools for an agent that speaks MCP", () => {
   });
 });
 
-/** An environment whose tools are those of a server of MCP. */
+/** An environment whose tools are those of an MCP server. */
 async function borrow(source: McpSource): Promise<EnvironmentDefinition> {
   const { tools, open } = await toolsFromMcp(source, { only: ["add", "tally", "fail", "greet"], prefix: "desk_" });
   return defineEnvironment(defineContract({ name: "borrower_env", tools }), () => {
@@ -94,7 +94,7 @@ async function borrow(source: McpSource): Promise<EnvironmentDefinition> {
 }
 
 describe("the tools of an MCP server in an environment", () => {
-  test("are called with the checks and the errors of its own tools", async () => {
+  test("are called with the same checks and errors as its own tools", async () => {
     const { server, log, active } = await start();
     const environment = await borrow({ url: `${server.url}/mcp` });
     expect([active(), log.created - log.closed]).toEqual([0, 0]);
@@ -114,7 +114,7 @@ describe("the tools of an MCP server in an environment", () => {
     expect(types).toEqual(["execution_error", "invalid_args"]);
   });
 
-  test("keep a session there for each session here, and end it with it", async () => {
+  test("open a remote session for each session of the environment, and close it with it", async () => {
     const { server, active } = await start();
     const environment = await borrow({ url: `${server.url}/mcp` });
     await using one = await connect(environment);
@@ -134,7 +134,7 @@ describe("the tools of an MCP server in an environment", () => {
     expect(failed).toMatchObject({ observation: { error: { error_type: "transport_error" } }, reward: null });
   });
 
-  test("may be those of a command", async () => {
+  test("can be those of a command", async () => {
     const { server } = await start();
     const source = { command: process.execPath, args: [BIN, "mcp", server.url] };
     await using env = await connect(await borrow(source));
@@ -143,7 +143,7 @@ describe("the tools of an MCP server in an environment", () => {
     expect(observation).toMatchObject({ result: { data: 2 } });
   });
 
-  test("may come in pages, but not without an end", async () => {
+  test("can be listed in pages, but not in endless pages", async () => {
     const paged = (last: number): McpSource => ({
       command: process.execPath,
       args: ["--input-type=module", "-e", PAGED],
@@ -154,7 +154,7 @@ describe("the tools of an MCP server in an environment", () => {
     await expect(toolsFromMcp(paged(1e9))).rejects.toMatchObject({ errorType: "transport_error" });
   });
 
-  test("are asked for in vain where there are none, with an error that says why", async () => {
+  test("fail with an error that says why when there is no such server or tool", async () => {
     const { server } = await start();
     const url = `${server.url}/mcp`;
     await expect(toolsFromMcp({ url: "http://127.0.0.1:9/mcp" })).rejects.toMatchObject({

@@ -3,34 +3,34 @@ import { ConfigError, ToolError } from "../errors.js";
 import type { JsonObject } from "../protocol/messages.js";
 import { MAX_TIMER_MS } from "../util/async/timer.js";
 
-/** Where a server of MCP is: at a URL, or a command that speaks MCP over its standard streams. */
+/** The address of an MCP server: a URL, or a command that speaks MCP on standard input and output. */
 export type McpSource =
   | { url: string | URL; headers?: Readonly<Record<string, string>> }
   | { command: string; args?: readonly string[]; env?: Readonly<Record<string, string>>; cwd?: string };
 
-/** One connection to a server of MCP. */
+/** One connection to an MCP server. */
 export interface RemoteClient {
-  /** @throws ToolError (transport_error) when there is no answer to be had. */
+  /** @throws ToolError (transport_error) when there is no answer. */
   list(): Promise<Tool[]>;
-  /** @throws ToolError (transport_error) when there is no answer to be had. */
+  /** @throws ToolError (transport_error) when there is no answer. */
   call(name: string, given: JsonObject, signal: AbortSignal): Promise<CallToolResult>;
   close(): Promise<void>;
 }
 
-/** JSON-RPC's code for what is wrong with the call itself. */
+/** JSON-RPC's code for invalid parameters. */
 const INVALID_PARAMS = -32602;
 
-/** @throws ToolError (transport_error) when there is no connection to be had, ConfigError without the SDK. */
+/** @throws ToolError (transport_error) when the connection fails, ConfigError without the SDK. */
 export async function connectRemote(source: McpSource): Promise<RemoteClient> {
   const sdk = await loadSdk();
-  // A session first, for what the tools keep; the revision without sessions is for servers that know no other.
+  // Sessions first, because tools may have state; the revision without sessions is for servers without support.
   const { client, transport } = await open(sdk, source, "legacy").catch((error: unknown) =>
     open(sdk, source, "auto").catch(() => {
       throw unreachable(error);
     }),
   );
   return {
-    // All pages; the SDK ends a list that does not end.
+    // Reads all pages; the SDK limits their number.
     list: async () => {
       try {
         return (await client.listTools()).tools;
@@ -40,7 +40,7 @@ export async function connectRemote(source: McpSource): Promise<RemoteClient> {
     },
     call: async (name, given, signal) => {
       try {
-        // Our side keeps the time.
+        // The timeout is enforced by our side.
         const limits = { signal, timeout: MAX_TIMER_MS };
         return (await client.callTool({ name, arguments: given }, limits)) as CallToolResult;
       } catch (error) {
@@ -49,7 +49,7 @@ export async function connectRemote(source: McpSource): Promise<RemoteClient> {
       }
     },
     close: async () => {
-      // Without this the server keeps the session until it has timed out.
+      // Without this the server keeps the session until its timeout.
       if ("terminateSession" in transport) await transport.terminateSession().catch(() => {});
       await client.close();
     },
@@ -74,7 +74,7 @@ async function loadSdk(): Promise<Sdk> {
   try {
     return await import("@modelcontextprotocol/client");
   } catch (error) {
-    const message = "Tools of an MCP server need a package more: npm install @modelcontextprotocol/client";
+    const message = "Tools of an MCP server require another package: npm install @modelcontextprotocol/client";
     throw new ConfigError(message, { cause: error });
   }
 }
@@ -88,7 +88,7 @@ async function processTransport({ command, args = [], env, cwd }: Extract<McpSou
   return new StdioClientTransport({
     command,
     args: [...args],
-    // Nothing of this process that it does not need: there may be secrets.
+    // Pass only the default variables: the environment of this process may contain secrets.
     env: { ...getDefaultEnvironment(), ...env },
     ...(cwd === undefined ? {} : { cwd }),
   });

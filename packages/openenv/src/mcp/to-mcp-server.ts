@@ -5,17 +5,17 @@ import type { JsonObject } from "../protocol/messages.js";
 import { isObject } from "../util/is-object.js";
 
 export interface McpServerOptions {
-  /** Told to the agent; default the description of the environment. */
+  /** Instructions for the agent; default: the description of the environment. */
   instructions?: string | undefined;
 }
 
-/** What is used of a client. */
+/** The part of a client that is used. */
 type ToolSource = Pick<McpToolClient, "mode" | "metadata" | "listTools" | "callTool">;
 
 /**
- * Gives the tools of a client's session to any agent that speaks MCP: a server of the MCP SDK, to be connected to a
- * transport. In simulation a result tells `openenv/reward` and `openenv/done` in its `_meta`. The client stays yours.
- * @throws RemoteError, ConnectionError when the environment cannot be asked what it is.
+ * Offers the tools of a client's session to any MCP agent: returns a server of the MCP SDK to connect to a transport.
+ * In simulation, a result has `openenv/reward` and `openenv/done` in its `_meta`. The caller still closes the client.
+ * @throws RemoteError, ConnectionError when the metadata of the environment cannot be read.
  * @example
  * await using client = await connectTools("http://localhost:8000", { mode: "production" });
  * const server = await toMcpServer(client);
@@ -29,7 +29,7 @@ export async function toMcpServer(client: ToolSource, options: McpServerOptions 
     name,
     version: version ?? "0",
     instructions: options.instructions ?? description,
-    // Tools of a session stay what they are, and in simulation to ask is a step.
+    // The tools of a session do not change, and in simulation listing them is a step.
     list: () =>
       (listed ??= list(client).catch((error: unknown) => {
         listed = undefined;
@@ -37,14 +37,14 @@ export async function toMcpServer(client: ToolSource, options: McpServerOptions 
       })),
     call: async (tool, given, signal) => {
       try {
-        // A step that is given up loses the session.
+        // Aborting a step would lose the session.
         const limits = client.mode === "production" ? { signal } : {};
         return render(await client.callTool(tool, given, limits), client.mode);
       } catch (error) {
         if (!(error instanceof ToolCallError)) throw error;
         const { errorType, message } = error;
-        const told = toCallToolResult({ result: null, error: { error_type: errorType, message } });
-        return { ...told, _meta: { ...told._meta, ...earned(error, client.mode) } };
+        const failed = toCallToolResult({ result: null, error: { error_type: errorType, message } });
+        return { ...failed, _meta: { ...failed._meta, ...earned(error, client.mode) } };
       }
     },
   });

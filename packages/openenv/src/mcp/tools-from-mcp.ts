@@ -10,19 +10,19 @@ import { connectRemote, type McpSource, type RemoteClient } from "./remote-clien
 export type { McpSource } from "./remote-client.js";
 
 export interface RemoteToolsOptions {
-  /** Only these, by the server's names; default all. */
+  /** The tools to include, by the server's names; default all. */
   only?: readonly string[] | undefined;
-  /** Stands before the names, so that they differ from others. */
+  /** A prefix for the names, to tell them apart from other tools. */
   prefix?: string | undefined;
-  /** Milliseconds a call may take; default 30,000. */
+  /** Timeout of a call, milliseconds; default 30,000. */
   timeoutMs?: number | undefined;
 }
 
-/** The tools of a server of MCP, to be offered by an environment. */
+/** The tools of an MCP server, for use in an environment. */
 export interface RemoteTools {
   /** For `defineContract`. */
   readonly tools: Tools;
-  /** For the factory: each session of the environment has a session of its own there, from its first call on. */
+  /** For the factory: each session of the environment gets its own session there, with its first call. */
   open(): RemoteToolSession;
 }
 
@@ -36,9 +36,9 @@ export interface RemoteToolSession extends AsyncDisposable {
 type RemoteHandler = (given: JsonObject, context: ToolContext) => Promise<unknown>;
 
 /**
- * Turns the tools of a server of MCP, remote or a command of this machine, into tools of an environment.
- * @throws ToolError (transport_error) when the server cannot be asked, OpenEnvError INVALID_TOOL for a name that cannot
- * be taken, ConfigError without the optional package `@modelcontextprotocol/client`.
+ * Converts the tools of an MCP server, remote or a local command, to tools of an environment.
+ * @throws ToolError (transport_error) when the server does not answer, OpenEnvError INVALID_TOOL for an invalid name,
+ * ConfigError without the optional package `@modelcontextprotocol/client`.
  * @example
  * const remote = await toolsFromMcp({ url: "http://localhost:9000/mcp" });
  * const desk = defineContract({ name: "desk_env", tools: remote.tools });
@@ -53,7 +53,7 @@ export async function toolsFromMcp(source: McpSource, options: RemoteToolsOption
   const listed = await client.list().finally(() => client.close());
   const missing = only?.find((name) => !listed.some((tool) => tool.name === name));
   if (missing !== undefined) {
-    throw new ToolError("tool_not_found", `The MCP server has no tool "${missing}": see \`only\`.`);
+    throw new ToolError("tool_not_found", `The MCP server has no tool "${missing}": correct \`only\`.`);
   }
   const taken = listed.filter(({ name }) => only?.includes(name) ?? true);
   const tools = taken.map((tool) => [prefix + tool.name, declare(tool, options)] as const);
@@ -98,7 +98,7 @@ function declare({ name, title, description, inputSchema }: Tool, { timeoutMs }:
   };
 }
 
-/** What is more than an object with fields is left to the server to check. */
+/** Schemas that are more than an object with fields are checked by the server. */
 function toZod(schema: JsonObject): z.ZodObject {
   const { properties, required, $defs } = schema;
   for (const candidate of [schema, { type: "object", properties, required, $defs }]) {
@@ -106,7 +106,7 @@ function toZod(schema: JsonObject): z.ZodObject {
       const parsed = z.fromJSONSchema(JSON.parse(JSON.stringify(candidate)) as JsonObject);
       if (parsed instanceof z.ZodObject) return parsed;
     } catch {
-      // A keyword that zod does not know.
+      // A keyword that zod does not support.
     }
   }
   return z.object(Object.fromEntries(Object.keys(isObject(properties) ? properties : {}).map(anyField)));
@@ -116,18 +116,18 @@ function anyField(name: string): [string, z.ZodType] {
   return [name, z.unknown().optional()];
 }
 
-/** The value of the tool: what is structured, else the text, else whatever content there is. */
+/** The value of the tool: its structured content, else its text, else its other content. */
 function unwrap({ content, structuredContent, isError, _meta }: CallToolResult): unknown {
   const texts = content.flatMap((part) => (part.type === "text" ? [part.text] : []));
   if (isError === true) {
     const type = TOOL_ERROR_TYPES.find((known) => known === _meta?.[ERROR_TYPE_META]);
-    throw new ToolError(type ?? "execution_error", texts.join("\n") || "The tool failed and says no more.");
+    throw new ToolError(type ?? "execution_error", texts.join("\n") || "The tool failed without a message.");
   }
   if (isObject(structuredContent)) return isWrapped(_meta) ? structuredContent["result"] : structuredContent;
   return texts.length === content.length ? texts.join("\n") : content;
 }
 
-/** As fastmcp and the servers of this package mark a value that is no object. */
+/** Detects how fastmcp and the servers of this package mark a value that is not an object. */
 function isWrapped(meta: JsonObject | undefined): boolean {
   const mark = meta?.["fastmcp"];
   return isObject(mark) && mark["wrap_result"] === true;

@@ -24,7 +24,7 @@ const post = (url: string, path: string, headers: Record<string, string> = {}) =
   fetch(url + path, { method: "POST", body: "{}", headers: { "content-type": "application/json", ...headers } });
 
 describe("calls that wait for their turn", () => {
-  test("are all answered, also when those before them answer at once", async () => {
+  test("are all answered, even if the calls before them answer at once", async () => {
     const server = await startWith(() => ({
       ...well,
       step: async ({ say }) => {
@@ -38,15 +38,15 @@ describe("calls that wait for their turn", () => {
       fetch(`${server.url}/step`, { method: "POST", headers, body: JSON.stringify({ action: { say } }) });
     const slow = step("slow");
     await sleep(10);
-    const rest = [fetch(`${server.url}/state`, { headers }), step("a"), fetch(`${server.url}/state`, { headers })];
-    const answers = await Promise.all([slow, ...rest]);
+    const others = [fetch(`${server.url}/state`, { headers }), step("a"), fetch(`${server.url}/state`, { headers })];
+    const answers = await Promise.all([slow, ...others]);
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
     expect(await (await fetch(`${server.url}/state`, { headers })).json()).toMatchObject({ step_count: 2 });
   });
 });
 
 describe("a factory", () => {
-  test("that never comes back does not keep the slot of a client that has left", async () => {
+  test("that never returns does not keep the slot of a client that has disconnected", async () => {
     const server = await startWith(() => new Promise<never>(() => {}), { maxConcurrentEnvs: 1 });
     const socket = await openTestSocket(`${server.url}/ws`);
     await waitFor(() => server.capacity().active_sessions === 1);
@@ -54,7 +54,7 @@ describe("a factory", () => {
     await waitFor(() => server.capacity().active_sessions === 0);
   });
 
-  test("that comes back after the client has left has its environment closed", async () => {
+  test("that returns after the client has disconnected has its environment closed", async () => {
     let [made, closed] = [0, 0];
     let comeBack = (): void => {};
     const gate = new Promise<void>((resolve) => {
@@ -82,13 +82,13 @@ describe("a factory", () => {
     ["nothing", () => undefined as unknown as Author, /there is no reset/],
     ["an environment without step", () => ({ reset: well.reset }) as Author, /there is no step/],
     [
-      "what cannot be read",
+      "an object whose properties throw",
       () => {
         throw Object.create(null);
       },
       /FACTORY|factory/,
     ],
-  ])("that gives %s is FACTORY_ERROR, and its slot is free", async (_what, factory, message) => {
+  ])("that returns %s is FACTORY_ERROR, and its slot is free", async (_what, factory, message) => {
     const server = await startWith(factory, { maxConcurrentEnvs: 1 });
     for (let i = 0; i < 2; i++) {
       const socket = await open(server);
@@ -100,7 +100,7 @@ describe("a factory", () => {
   });
 });
 
-describe("what is thrown", () => {
+describe("a thrown value", () => {
   const hostile = {
     "without a prototype": () => Object.create(null) as unknown,
     "with a message that throws": () =>
@@ -122,7 +122,7 @@ describe("what is thrown", () => {
   };
 
   test.each(Object.entries(hostile))(
-    "%s is answered, sync and async, and the session lives on",
+    "%s is answered, sync and async, and the session continues",
     async (_what, make) => {
       const server = await startWith(() => ({
         ...well,
@@ -142,7 +142,7 @@ describe("what is thrown", () => {
 });
 
 describe("a reset that fails", () => {
-  test("leaves no episode to step in, neither the old one nor a new one", async () => {
+  test("leaves no episode to step in, neither the previous nor a new one", async () => {
     let fails = false;
     const environment = defineEnvironment(contract, () => ({
       ...well,
@@ -189,14 +189,14 @@ describe("long calls", () => {
     }
   });
 
-  test("may have a time limit beyond what a timer takes", async () => {
+  test("can have a time limit beyond the maximum of a timer", async () => {
     const server = await startWith(() => ({ ...well, step: () => sleep(20, { observation: {} }) }));
     const body = JSON.stringify({ action: {}, timeout_s: 3e6 });
     const headers = { "content-type": "application/json" };
     expect((await fetch(`${server.url}/step`, { method: "POST", headers, body })).status).toBe(200);
   });
 
-  test("are given up when the client of a named session leaves, and the next one has its turn", async () => {
+  test("are cancelled when the client of a named session disconnects, and the next call runs", async () => {
     let begun = 0;
     const server = await startWith(() => ({
       ...well,
@@ -225,7 +225,7 @@ describe("long calls", () => {
 });
 
 describe("shutdown", () => {
-  test("waits for environments that take their time to close", async () => {
+  test("waits for environments that are slow to close", async () => {
     const events: string[] = [];
     const environment = define(() => ({
       ...well,
@@ -241,7 +241,7 @@ describe("shutdown", () => {
     expect(events).toEqual(["closed"]);
   });
 
-  test("does not wait for one that never closes, and tells a busy peer by a close code", async () => {
+  test("does not wait for an environment that never closes, and sends a busy peer a close code", async () => {
     const forever = () => new Promise<never>(() => {});
     const environment = define(() => ({ ...well, step: forever, close: forever }));
     const server = await serve(environment, { port: 0, logLevel: "silent", graceMs: 50 });
@@ -252,7 +252,7 @@ describe("shutdown", () => {
     expect((await socket.closed).code).toBe(1012);
   });
 
-  test("is not held up by an upgrade that was refused and never closed by its peer", async () => {
+  test("does not wait for a rejected upgrade whose peer never closes the socket", async () => {
     const server = await serve(
       define(() => well),
       { port: 0, logLevel: "silent" },

@@ -10,20 +10,20 @@ import type { Descriptors } from "./limits/descriptors.js";
 import type { RunQueue } from "./limits/run-queue.js";
 import type { Gauge } from "./metrics/gauge.js";
 
-/** A request of a client of real MCP. */
+/** A request of an MCP client. */
 export interface McpRequest {
   request: IncomingMessage;
   response: ServerResponse;
-  /** Another server of the cluster sent it here. */
+  /** True when another server of the cluster forwarded it. */
   forwarded: boolean;
-  /** The text of a POST. */
+  /** The body of a POST request. */
   body?: string;
 }
 
-/** Where clients of real MCP come in. */
+/** The endpoint for MCP clients. */
 export interface McpEndpoint {
   handle(request: McpRequest): Promise<void>;
-  /** Ends the streams that wait for nothing in particular. */
+  /** Ends idle streams. */
   drain(): void;
 }
 
@@ -34,7 +34,7 @@ export interface WebSettings {
   readonly spaceId: string | null;
 }
 
-/** What the transports of one server work with. */
+/** What the transports of one server share. */
 export interface ServerContext {
   readonly runtime: Runtime;
   readonly sessions: Sessions;
@@ -42,29 +42,29 @@ export interface ServerContext {
   readonly authorization: Authorization;
   readonly maxMessageBytes: number;
   readonly pingIntervalMs: number;
-  /** Shared by the HTTP bodies that are being read. */
+  /** The memory for all HTTP bodies that are being read. */
   readonly bodies: ByteBudget;
-  /** Shared by what waits on sockets: parts of messages, frames for their turn, answers for a slow reader. */
+  /** The memory for everything that waits on sockets: partial messages, queued frames, answers to slow readers. */
   readonly backlog: Backlog;
-  /** Shared by what sockets and HTTP have to do in this turn of the event loop. */
+  /** Schedules the work of sockets and HTTP in a turn of the event loop. */
   readonly runQueue: RunQueue;
   readonly descriptors: Descriptors;
-  /** Name of the deployment that the server belongs to: a health check that names another one is refused. */
+  /** Name of the deployment that the server belongs to: a health check for another deployment fails. */
   readonly deployment?: string | undefined;
-  /** What the web interface is told beside the environment; undefined when it is off. */
+  /** The settings of the web interface; undefined when it is off. */
   readonly web: WebSettings | undefined;
   readonly limits: ServerView["limits"];
   readonly gauge: Gauge;
-  /** WebSockets that are open. */
+  /** The number of open WebSockets. */
   openSockets(): number;
   /** The other servers behind the same address. */
   readonly cluster: Cluster | undefined;
-  /** Loaded with the first client that speaks real MCP. */
+  /** Loaded with the first MCP client. */
   mcp?: Promise<McpEndpoint> | undefined;
-  /** HTTP requests being answered. */
+  /** The number of HTTP requests being answered. */
   requests: number;
-  /** `/health` says that the server wants no more sessions; those it has go on. */
+  /** `/health` reports that the server accepts no more sessions; its sessions continue. */
   draining: boolean;
-  /** The server is on its way down: nothing new is taken. */
+  /** The server is stopping: it accepts nothing new. */
   closing: boolean;
 }

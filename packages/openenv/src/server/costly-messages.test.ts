@@ -24,13 +24,13 @@ const environment = defineEnvironment(
   }),
 );
 const LIMIT = 20_000;
-/** Of the frame around the value: type, data and the field. */
+/** The items of the frame around the value: type, data and the field. */
 const AROUND = 15;
 const step = (field: string, value: string): string => `{"type":"step","data":{"${field}":${value}}}`;
 const MESSAGE = /more than 20000 values and keys \(MAX_MESSAGE_ITEMS\)/;
 const refused = { type: "too_many_items", loc: [], msg: expect.stringMatching(MESSAGE), input: null };
 
-test.each(COSTLY_SHAPES)("a frame with too many values is refused and its session continues: %s", async (shape) => {
+test.each(COSTLY_SHAPES)("a frame with too many values is rejected and its session continues: %s", async (shape) => {
   const server = await start({ maxMessageItems: LIMIT }, { environment });
   const [socket, bystander] = [await open(server), await open(server)];
   await socket.ask({ type: "reset" });
@@ -49,7 +49,7 @@ test.each(COSTLY_SHAPES)("a frame with too many values is refused and its sessio
   expect(server.capacity().active_sessions).toBe(2);
 });
 
-test("15 MB of the default server's are refused in each format, and no session is lost", async () => {
+test("the default server rejects 15 MB of values in each format, and loses no session", async () => {
   const server = await start({}, { environment });
   const bystander = await open(server);
   const binary = await openBinarySocket(`${server.url}/ws?openenv=binary`);
@@ -67,7 +67,7 @@ test("15 MB of the default server's are refused in each format, and no session i
     const frame = step("any", renderCostly(shape, { items: 15e6, bytes: 15e6 }));
     expect(await socket.ask(frame)).toMatchObject({ data: { code: "VALIDATION_ERROR" } });
   }
-  // Neither bytes nor characters of a string are items.
+  // Bytes and the characters of a string are not items.
   const text = '[{"a":1},'.repeat(1_500_000);
   expect((await socket.ask(step("any", JSON.stringify(text))))["type"]).toBe("observation");
   expect((await bystander.ask({ type: "reset" }))["type"]).toBe("observation");
@@ -75,7 +75,7 @@ test("15 MB of the default server's are refused in each format, and no session i
   await binary[Symbol.asyncDispose]();
 }, 120_000);
 
-test.each(["json", "binary"])("a key that a frame has not had before counts as four items: %s", async (format) => {
+test.each(["json", "binary"])("the first occurrence of a key in a frame counts as four items: %s", async (format) => {
   const server = await start({ maxMessageItems: 2000 }, { environment });
   const socket = await openBinarySocket(`${server.url}/ws?openenv=binary`);
   await socket.ask('{"type":"reset"}');
@@ -93,7 +93,7 @@ test.each(["json", "binary"])("a key that a frame has not had before counts as f
   await socket[Symbol.asyncDispose]();
 });
 
-test("a frame with NaN is read without a reviver, and one with too many values is not parsed", async () => {
+test("a frame with NaN is parsed without a reviver, and one with too many values is not parsed", async () => {
   const server = await start({}, { environment });
   const socket = await open(server);
   await socket.ask({ type: "reset" });
@@ -104,7 +104,7 @@ test("a frame with NaN is read without a reviver, and one with too many values i
   const calls = callsWith("marked");
   const tooMany = renderCostly("zeros", { items: 1_000_001, bytes: 15e6 });
   const refusal = await socket.ask(`{"type":"step","data":{"any":{"refused":${tooMany}}}}`);
-  // It is counted before it is parsed.
+  // Items are counted before the frame is parsed.
   expect(callsWith("refused")).toEqual([]);
   parse.mockRestore();
   expect(refusal).toMatchObject({ data: { code: "VALIDATION_ERROR" } });
@@ -113,7 +113,7 @@ test("a frame with NaN is read without a reviver, and one with too many values i
   expect(calls.map((args) => args.length)).toEqual(calls.map(() => 1));
 });
 
-test("over HTTP and in JSON-RPC the answer names the limit, too", async () => {
+test("over HTTP and in JSON-RPC the answer names the limit", async () => {
   const server = await start({ maxMessageItems: LIMIT }, { environment });
   const value = renderCostly("zeros", { items: LIMIT + 10, bytes: 15e6 });
   const post = async (path: string, body: string, more: Record<string, string> = {}) => {
@@ -148,7 +148,7 @@ test("a million values and keys are the default, and the variable changes it", a
   vi.unstubAllEnvs();
 }, 60_000);
 
-test("a limit out of range is refused", async () => {
+test("a limit out of range is an error", async () => {
   await expect(start({ maxMessageItems: 10 })).rejects.toThrow(
     new ConfigError('MAX_MESSAGE_ITEMS must be an integer from 1000 to 536870912, not "10".'),
   );

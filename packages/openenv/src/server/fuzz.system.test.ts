@@ -20,7 +20,7 @@ afterAll(() => server.close());
 
 const anything = fc.anything({ maxDepth: 1, maxKeys: 3 });
 
-/** Frames near the protocol, and far from it; never a plain close, which has no answer. */
+/** Valid and invalid frames, but never a plain close, which has no answer. */
 const frame = fc.oneof(
   fc
     .record(
@@ -59,7 +59,7 @@ function toText(value: unknown): string {
 }
 
 describe("ten thousand random frames", () => {
-  test("get one answer each, none of them crashes or leaks", async () => {
+  test("get one answer each, without a crash or a leak", async () => {
     const known = new Set(["observation", "state", "error", "mcp"]);
     const frames = Array.from({ length: SOCKETS }, (_, seed) => fc.sample(frame, { numRuns: FRAMES_EACH, seed }));
     const sockets = await Promise.all(Array.from({ length: SOCKETS }, () => openTestSocket(`${server.url}/ws`)));
@@ -80,7 +80,7 @@ describe("ten thousand random frames", () => {
     expect(counter.log).toMatchObject({ created: SOCKETS, closed: SOCKETS, aborted: 0 });
   }, 180_000);
 
-  test("near the calls of tools get one answer each, too, at both doors of a socket", async () => {
+  test("similar to tool calls get one answer each, as steps and as MCP frames", async () => {
     const name = fc.oneof(fc.constantFrom("add", "tally", "fail", "wrong", "constructor", "__proto__"), anything);
     const given = fc.oneof(fc.record({ a: anything, b: anything }, { requiredKeys: [] }), anything);
     const type = fc.oneof(fc.constantFrom("call_tool", "list_tools"), anything);
@@ -105,7 +105,7 @@ describe("ten thousand random frames", () => {
     expect(await socket.ask({ type: "reset" })).toMatchObject({ type: "observation" });
   }, 180_000);
 
-  test("a frame that is too large, and a hundred thousand levels of nesting", async () => {
+  test("with too many bytes or a hundred thousand levels of nesting get an error", async () => {
     await using deep = await openTestSocket(`${server.url}/ws`);
     const levels = 100_000;
     for (const metadata of [

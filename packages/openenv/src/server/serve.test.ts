@@ -29,17 +29,17 @@ describe("serve", () => {
     [{ host: "" }, /HOST must be a string that is not empty/],
     [{ prot: 8000 } as ServeOptions, /serve\(\) has no option "prot". Its options are host, port, /],
     [{ deployment: "a" } as ServeOptions, /has no option "deployment"/],
-    [{ operatorToken: " " }, /\(OPENENV_OPERATOR_TOKEN\) must be a string that is not empty/],
-    [{ allowedOrigins: ["localhost:3000"] }, /ALLOWED_ORIGINS needs origins such as https:/],
+    [{ operatorToken: " " }, /\(OPENENV_OPERATOR_TOKEN\) must be a non-empty string/],
+    [{ allowedOrigins: ["localhost:3000"] }, /ALLOWED_ORIGINS must be origins such as https:/],
     [{ host: "203.0.113.1" }, /HOST "203.0.113.1" is not an address of this machine/],
-  ])("refuses %o and says what is allowed", async (options, message) => {
+  ])("rejects %o and says what is allowed", async (options, message) => {
     await expect(start(options)).rejects.toMatchObject({
       code: "INVALID_CONFIG",
       message: expect.stringMatching(message),
     });
   });
 
-  test("refuses a contract with a type that has no JSON form", async () => {
+  test("rejects a contract with a type that has no JSON form", async () => {
     const contract = defineContract({
       name: "map_env",
       action: z.object({ table: z.map(z.string(), z.string()) }),
@@ -55,12 +55,12 @@ describe("serve", () => {
     });
   });
 
-  test("refuses a port in use and says what to do", async () => {
+  test("rejects a port in use and says what to do", async () => {
     const { port } = await start();
     await expect(start({ port })).rejects.toThrow(/in use: set PORT or --port/);
   });
 
-  test("leaves no timer behind when it cannot listen", async () => {
+  test("leaves no timer running when it cannot listen", async () => {
     const { port } = await start();
     const timers = new Set<number>();
     const hook = createHook({
@@ -75,13 +75,13 @@ describe("serve", () => {
     expect(timers).toEqual(new Set());
   });
 
-  test("an environment that does not support concurrent sessions has a capacity of one, and refuses more", async () => {
+  test("an environment that does not support concurrent sessions has a capacity of one", async () => {
     const counter = defineCounter({ supportsConcurrentSessions: false });
     expect((await start({}, counter)).capacity().max_sessions).toBe(1);
     await expect(start({ maxConcurrentEnvs: 2 }, counter)).rejects.toThrow(/supportsConcurrentSessions: false/);
   });
 
-  test("tells the port to blocking clients of this process, and takes it back", async () => {
+  test("registers its port for blocking clients of this process while it listens", async () => {
     const server = await start();
     const ports = (): Set<number> => (globalThis as never)[Symbol.for("openenv.listening")];
     expect(ports().has(server.port)).toBe(true);

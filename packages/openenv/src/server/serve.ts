@@ -34,14 +34,14 @@ import { createRoutes } from "./routes/routes.js";
 import type { RunningServer, ServeOptions } from "./types.js";
 import { createSocketServer } from "./websocket/socket-server.js";
 
-/** What a connection that was just made has to send its request. */
+/** The time that a new connection gets to send its request. */
 const SETTLE_MS = 100;
-/** What environments get to close in, however little of the grace period is left. */
+/** The time that environments get to close, even if less of the grace period is left. */
 const CLOSE_LIMIT_MS = 1_000;
 
 /**
- * Serves an environment in this process, alone or as one of a cluster. Resolves when it listens. `options` are those that
- * `config` was read from: the tokens are read from them again.
+ * Serves an environment in this process, alone or as a worker of a cluster. Resolves when it listens. `options` are those
+ * that `config` was read from: the tokens are read from them again.
  * @throws ConfigError for a port that is in use.
  */
 export async function serveHere(
@@ -104,8 +104,8 @@ export async function serveHere(
     await isolated?.close();
     return giveUp(error);
   });
-  // Of a connection that could not be accepted; nobody else listens.
-  server.on("error", (error) => context.descriptors.tell(error));
+  // Errors of connections that could not be accepted; there is no other listener.
+  server.on("error", (error) => context.descriptors.countRejection(error));
   const reaper = startReaper(context.sessions, config);
   listeningPorts().add(port);
 
@@ -113,15 +113,15 @@ export async function serveHere(
   const drain = (): Promise<void> => (draining ??= config.drainMs > 0 ? drainThenClose(config.drainMs) : close());
   const drainThenClose = async (limitMs: number): Promise<void> =>
     retire(await drainSessions(context, { limitMs, isDone: () => context.sessions.inUse === 0 }));
-  /** Who comes now is refused by the system, so that a balancer asks another; who came before is still served. */
+  /** Stops accepting connections, so that a balancer uses another server; existing connections are still served. */
   const retire = async (limitMs: number): Promise<void> => {
     const deadline = performance.now() + limitMs;
     const sessionsEnd = async (): Promise<void> => {
       while (context.sessions.inUse > 0 && !context.closing && performance.now() < deadline) await sleep(DRAIN_POLL_MS);
     };
-    // An HTTP session that was let in at the last moment is continued by connections that are still to come.
+    // An HTTP session that was accepted at the last moment still needs new connections.
     if (context.draining) await sessionsEnd();
-    // The listener only: HTTP's own close() ends idle connections too, on which a request may be under way.
+    // Only the listener: close() of an HTTP server also ends idle connections, on which a request may be arriving.
     if (!context.closing) NetServer.prototype.close.call(server);
     await sleep(SETTLE_MS);
     await sessionsEnd();
@@ -135,12 +135,12 @@ export async function serveHere(
     stopGuarding();
     sockets.drain();
     void context.mcp?.then((endpoint) => endpoint.drain()).catch(() => {});
-    // The listener stays up meanwhile, so that a balancer reads "unhealthy" from /health.
+    // The listener stays open meanwhile, so that a balancer reads "unhealthy" from /health.
     const deadline = performance.now() + config.graceMs;
     while (sockets.open + context.requests > 0 && performance.now() < deadline) await sleep(DRAIN_POLL_MS);
     if (sockets.open > 0) await sockets.terminate();
     sockets.close();
-    // Of one that has passed a socket on, Node tells "close" only after the processes that it went to have ended.
+    // If a socket was passed on, Node emits "close" only after the processes that received it have ended.
     const closed = closeListener(server);
     if (cluster === undefined) await closed;
     clearInterval(reaper);
@@ -156,15 +156,15 @@ export async function serveHere(
   const rereadTokens = (): void => {
     try {
       context.authorization.replace(readTokens(options, process.env));
-      log.info({}, "the tokens were read again");
+      log.info({}, "reloaded the tokens");
     } catch (error) {
-      log.error({ err: error }, "the tokens could not be read again: those from before stay valid");
+      log.error({ err: error }, "could not reload the tokens; the previous ones stay valid");
     }
   };
   const stopSignals = config.handleSignals ? onSignals({ drain, close, reload: rereadTokens }, log) : () => {};
   const stopGuarding =
     config.handleSignals || cluster !== undefined ? onCrash(log, () => sockets.terminate()) : () => {};
-  // Each worker has its own limit, and it is the same one.
+  // Every worker has the same limit: one warning is enough.
   if (cluster === undefined || cluster.number === 0) {
     context.descriptors.warn(config);
     noteAccess(config, log);
@@ -220,7 +220,7 @@ function listen(server: Server, { host, port }: Config): Promise<number> {
   });
 }
 
-/** Sessions without a socket that have timed out end at most a quarter of the timeout late. */
+/** Closes sessions without a socket that have timed out, at most a quarter of the timeout late. */
 function startReaper(sessions: Sessions, { sessionTimeoutMs }: Config): NodeJS.Timeout {
   const timer = setInterval(() => sessions.endOverdue(), Math.min((sessionTimeoutMs ?? Infinity) / 4, 5_000));
   timer.unref();
@@ -234,7 +234,7 @@ function closeListener(server: Server): Promise<void> {
   });
 }
 
-/** Ports this process listens on: a blocking client asks, because it would wait for itself. */
+/** The ports that this process listens on. A blocking client checks them: it would block its own server. */
 function listeningPorts(): Set<number> {
   const key = Symbol.for("openenv.listening");
   const holder = globalThis as { [key]?: Set<number> };

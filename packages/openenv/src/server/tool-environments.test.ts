@@ -29,13 +29,13 @@ describe("an environment with tools only", () => {
       }),
     );
 
-  test("keeps the promises of every environment: finite rewards, and a reset that fits its schema", async () => {
+  test("passes the checks of every environment: finite rewards, and a reset that matches its schema", async () => {
     const report = await checkEnvironment(define((letter) => letter === "a"));
     expect(report.passed, renderCheckReport(report)).toBe(true);
     expect(report.checks.find(({ id }) => id === "tools_answer")?.status).toBe("passed");
   });
 
-  test("sends at every door what its schemas tell", async () => {
+  test("sends on every transport what its schemas declare", async () => {
     const environment = define((letter) => letter === "a");
     const server = await start({}, { environment });
     const schemas = (await (await fetch(`${server.url}/schema`)).json()) as Required<SchemaBody>;
@@ -71,7 +71,7 @@ describe("an environment with tools only", () => {
     }
   });
 
-  test("shows in a reset what it declares, and refuses anything else", async () => {
+  test("returns from a reset what it declares, and rejects anything else", async () => {
     await using env = await connect(define(() => true));
     expect((await env.reset()).observation).toMatchObject({ hint: "a vowel" });
     const { observation } = await env.step({ tool_name: "guess", arguments: { letter: "a" } });
@@ -79,7 +79,7 @@ describe("an environment with tools only", () => {
     expect(observation).not.toHaveProperty("hint");
   });
 
-  test("whose factory forgets a handler is told which one", async () => {
+  test("reports which handler its factory forgot", async () => {
     const { contract } = define(() => true);
     const forgetful = defineEnvironment(contract, () => ({ reset: () => ({ observation: {} }), tools: {} as never }));
     await expect(connect(forgetful)).rejects.toMatchObject({
@@ -89,12 +89,12 @@ describe("an environment with tools only", () => {
   });
 });
 
-describe("tools beside an action", () => {
+describe("tools next to an action", () => {
   const contract = defineContract({
     name: "both_env",
     action: z.object({ amount: z.int() }),
     observation: z.object({ count: z.int() }),
-    tools: defineTools({ peek: { description: "Tells the count.", output: z.int() } }),
+    tools: defineTools({ peek: { description: "Returns the count.", output: z.int() } }),
   });
   const environment = defineEnvironment(contract, () => {
     let count = 0;
@@ -105,7 +105,7 @@ describe("tools beside an action", () => {
     };
   });
 
-  test("leave the action and its schema as they are, and both are steps", async () => {
+  test("do not change the action or its schema, and both are steps", async () => {
     expect(Object.keys(contract.schemas().action["properties"] as object)).toEqual(["metadata", "amount"]);
     const socket = await open(await start({}, { environment }));
     await socket.ask(RESET);
@@ -119,7 +119,7 @@ describe("tools beside an action", () => {
     });
   });
 
-  test("count as steps, also a list of tools and a call that failed", async () => {
+  test("count as steps, also a list of tools and a failed call", async () => {
     const socket = await open(await start({}, { environment }));
     await socket.ask(RESET);
     await socket.ask({ type: "step", data: { type: "list_tools" } });
@@ -128,7 +128,7 @@ describe("tools beside an action", () => {
     expect(await socket.ask({ type: "state" })).toMatchObject({ data: { step_count: 3 } });
   });
 
-  test("are let through by a client that checks the action, with a contract and without", async () => {
+  test("pass a client that checks the action, with and without a contract", async () => {
     const server = await start({}, { environment });
     for (const env of [await connect(server.url, contract), await connect(server.url)] as EnvClient[]) {
       await using client = env;
@@ -139,7 +139,7 @@ describe("tools beside an action", () => {
     }
   });
 
-  test("keep the promises of every environment", async () => {
+  test("pass the checks of every environment", async () => {
     const report = await checkEnvironment(environment);
     expect(report.passed, renderCheckReport(report)).toBe(true);
   });

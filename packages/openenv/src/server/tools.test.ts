@@ -27,7 +27,7 @@ async function post(url: string, body: object): Promise<Record<string, unknown>>
   return (await response.json()) as Record<string, unknown>;
 }
 
-/** What each door answers to the same call: the error's type, or the data. */
+/** The answer of each transport to the same call: the type of the error, or the data. */
 async function askAll(url: string, socket: TestSocket, [name, given]: [string, object?]) {
   const mcp = await open({ url } as never, "/mcp");
   const told = ({ result, error }: Told) => error?.data.error_type ?? result?.data;
@@ -55,7 +55,7 @@ describe("the tools of an environment", () => {
     ["fail", { why: "s" }, "execution_error"],
     ["wrong", {}, "execution_error"],
     ["unreachable", {}, "transport_error"],
-  ] as [string, object, unknown][])("answer alike at every door: %s %j is %j", async (name, given, expected) => {
+  ] as [string, object, unknown][])("answer alike on every transport: %s %j is %j", async (name, given, expected) => {
     const server = await start({}, defineDesk());
     const socket = await open(server);
     await socket.ask(RESET);
@@ -64,7 +64,7 @@ describe("the tools of an environment", () => {
     expect(await socket.ask(call("tally"))).toMatchObject({ data: { observation: { result: { data: 1 } } } });
   });
 
-  test("have state that belongs to the session, whichever door is used, and count steps in a step only", async () => {
+  test("have state that belongs to the session on every transport, and count a step only as a step", async () => {
     const server = await start({}, defineDesk());
     const created = (await post(server.url, { jsonrpc: "2.0", id: 1, method: "openenv/session/create" })) as {
       result: { session_id: string };
@@ -90,7 +90,7 @@ describe("the tools of an environment", () => {
     expect(await socket.ask(frame(rpc("tally")))).toMatchObject({ data: { result: { data: 1 } } });
   });
 
-  test("earn what the environment says, nothing for an agent's fault, and no reward at all for a failure", async () => {
+  test("earn the environment's reward, 0 for an agent's fault, and null for a failure", async () => {
     await using env = await connect(defineDesk().environment);
     await env.reset();
     const reward = async (tool_name: string, given = {}) => (await env.step({ tool_name, arguments: given })).reward;
@@ -113,7 +113,7 @@ describe("the tools of an environment", () => {
     expect(told.map(({ result }) => result?.data).sort()).toEqual([1, 2, 3, 4, 5]);
   });
 
-  test("that cannot be called need no environment", async () => {
+  test("that cannot be called do not create an environment", async () => {
     const { environment, log } = defineDesk();
     const server = await start({}, { environment });
     await post(server.url, { jsonrpc: "2.0", id: 1, method: "tools/list" });
@@ -124,7 +124,7 @@ describe("the tools of an environment", () => {
     expect(log.created).toBe(1);
   });
 
-  test("of one mode are not there in the other", async () => {
+  test("of one mode are missing in the other", async () => {
     const answers = async (mode: "simulation" | "production") => {
       const socket = await open(await start({ mode }, defineDesk()));
       await socket.ask(RESET);
@@ -139,7 +139,7 @@ describe("the tools of an environment", () => {
     expect(await answers("production")).toEqual([["serious"], "tool_not_found", "ok"]);
   });
 
-  test("tell in production only what their author meant to tell", async () => {
+  test("report in production only the messages that their author intended", async () => {
     const server = await start({ mode: "production" }, defineDesk());
     const text = async (name: string, given = {}) => JSON.stringify(await post(server.url, rpc(name, given)));
     expect(await text("fail", { why: "hunter2" })).not.toContain("hunter2");
@@ -148,7 +148,7 @@ describe("the tools of an environment", () => {
 });
 
 describe("the time of a call", () => {
-  test("a tool has its time limit at every door, is told of it, and the session goes on", async () => {
+  test("of a tool is limited on every transport: the tool is notified, and the session continues", async () => {
     const { environment, log } = defineDesk();
     const server = await start({}, { environment });
     const socket = await open(server);
@@ -166,7 +166,7 @@ describe("the time of a call", () => {
   });
 
   test("of a tool is not that of its step: afterTool has a signal that is not aborted", async () => {
-    const tools = defineTools({ late: { description: "Waits until it is told to stop.", timeoutMs: 20 } });
+    const tools = defineTools({ late: { description: "Waits until it is aborted.", timeoutMs: 20 } });
     const environment = defineEnvironment(defineContract({ name: "late_env", tools }), () => ({
       reset: () => ({ observation: {} }),
       afterTool: ({ error }, { signal }) => ({ metadata: { failed: error?.error_type, aborted: signal.aborted } }),
@@ -178,7 +178,7 @@ describe("the time of a call", () => {
     expect(metadata).toMatchObject({ failed: "timeout", aborted: false });
   });
 
-  test("lets the next call wait for a handler that tidies up after its time", async () => {
+  test("makes the next call wait for a handler that cleans up after its timeout", async () => {
     const socket = await open(await start({}, defineDesk()));
     await socket.ask(RESET);
     socket.send(call("tidy"), call("count"), call("count"));
@@ -188,7 +188,7 @@ describe("the time of a call", () => {
     expect(await socket.receive()).toMatchObject({ data: { observation: { result: { data: 2 } } } });
   });
 
-  test("is 30 s unless the tool says otherwise", async () => {
+  test("is limited to 30 s by default", async () => {
     vi.useFakeTimers();
     try {
       await using env = await connect(defineDesk().environment);
@@ -207,7 +207,7 @@ describe("the time of a call", () => {
     }
   });
 
-  test("may be longer than timers take", async () => {
+  test("can be longer than the maximum of a timer", async () => {
     const server = await start({}, defineDesk());
     const body = JSON.stringify({ action: { tool_name: "pause" }, timeout_s: 1e9 });
     const headers = { "content-type": "application/json" };
@@ -215,7 +215,7 @@ describe("the time of a call", () => {
     expect(await response.json()).toMatchObject({ observation: { result: { data: "rested" }, error: null } });
   });
 
-  test("is cut short by a caller who says so, and by one who leaves", async () => {
+  test("ends when the caller cancels or disconnects", async () => {
     const { environment, log } = defineDesk();
     const server = await start({}, { environment });
     const body = JSON.stringify({ action: { tool_name: "hang" }, timeout_s: 0.02 });

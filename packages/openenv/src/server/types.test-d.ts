@@ -1,4 +1,4 @@
-/** Compiled by the type check, never run: the types that a user of openenv-ts/server names. */
+/** Type tests of the entry openenv-ts/server: compiled by the type check, never run. */
 import { defineCounter } from "../../../../test-support/environments/counter.js";
 import { type ConcurrencyConfig, type ServerCapacityStatus, type SessionInfo, serve } from "./index.js";
 
@@ -8,9 +8,9 @@ const same = <A, B>(_: Same<A, B>): void => {};
 export async function typesOfAServer(): Promise<void> {
   const limits: ConcurrencyConfig = { maxConcurrentEnvs: 4, sessionTimeout: null };
   const server = await serve(defineCounter().environment, { ...limits, port: 0 });
-  // @ts-expect-error: whole, both fields are there
+  // @ts-expect-error: both fields are required
   const half: ConcurrencyConfig = { maxConcurrentEnvs: 4 };
-  // @ts-expect-error: a number of sessions
+  // @ts-expect-error: must be a number
   await serve(defineCounter().environment, { ...half, maxConcurrentEnvs: "4" });
 
   const capacity = server.capacity();
@@ -22,6 +22,6 @@ export async function typesOfAServer(): Promise<void> {
   same<typeof sessions, SessionInfo[]>(true);
   same<SessionInfo["session_id"], string>(true);
   same<SessionInfo["episode_id"], string | null>(true);
-  // @ts-expect-error: the wire's names
+  // @ts-expect-error: fields have their names on the wire
   sessions[0]?.sessionId;
 }

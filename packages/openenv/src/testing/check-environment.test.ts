@@ -10,7 +10,7 @@ const contract = defineContract({
   observation: z.object({ rolled: z.int().min(0) }),
 });
 
-/** A die that keeps its promises, unless `break` says which one it does not. */
+/** A die that passes all checks, except the one that `broken` names. */
 function defineDice(broken: "nothing" | "seed" | "isolation" | "reset" | "schema" | "reward" | "factory" = "nothing") {
   let shared = 0;
   return defineEnvironment(
@@ -45,19 +45,19 @@ async function failures(environment: Parameters<typeof checkEnvironment>[0]): Pr
 }
 
 describe("checkEnvironment", () => {
-  test("passes an environment that keeps its promises", async () => {
+  test("passes a correct environment", async () => {
     const report = await checkEnvironment(defineDice());
     expect(report).toMatchObject({ target: "dice_env", passed: true });
     const statuses = report.checks.map(({ id, status }) => (id === "tools_answer" ? "none" : status));
     expect(statuses.filter((status) => status !== "none")).toEqual(Array(7).fill("passed"));
   });
 
-  test("names the field that differs when the seed is not honoured", async () => {
+  test("names the field that differs when the environment ignores the seed", async () => {
     const found = await failures(defineDice("seed"));
     expect(found["seed_honoured"]).toMatch(/differ first in \d+\.(observation\.rolled|reward): \d+ and \d+/);
   });
 
-  test("finds state that sessions share, when it shows in an episode", async () => {
+  test("finds state that sessions share, if it affects an episode", async () => {
     expect(await failures(defineDice("isolation"))).toHaveProperty("seed_honoured");
   });
 
@@ -70,7 +70,7 @@ describe("checkEnvironment", () => {
     expect((await failures(defineDice("reward")))["answers"]).toMatch(/reward null/);
   });
 
-  test("finds a close that fails, and says when it did", async () => {
+  test("finds a close that fails, and reports when it failed", async () => {
     const define = (close: (steps: number) => void) =>
       defineEnvironment(contract, () => {
         let steps = 0;
@@ -99,14 +99,14 @@ describe("checkEnvironment", () => {
     expect((await failures(defineDice("factory")))["answers"]).toMatch(/no dice today/);
   });
 
-  test("leaves the seed alone where it is not declared, and takes actions of the caller", async () => {
+  test("skips the seed check unless it is declared, and plays actions of the caller", async () => {
     const { environment } = defineCounter();
     const report = await checkEnvironment(environment, { actions: [{ amount: 1 }, { amount: 2 }] });
     expect(report.passed).toBe(true);
     expect(report.checks.find(({ id }) => id === "seed_honoured")?.status).toBe("skipped");
   });
 
-  test("takes for shown what the seed decides only where the actions show it", async () => {
+  test("passes the seed check only if the actions show what the seed decides", async () => {
     const guesses = defineContract({
       name: "guess_env",
       action: z.object({ number: z.int().min(1).max(100) }),

@@ -22,9 +22,9 @@ import { sampleActions, sampleCall } from "./sample-actions.js";
 
 export interface CheckEnvironmentOptions<C extends Contract = Contract> {
   /**
-   * What is played in every check, in this order until the episode is done; default: eight actions sampled from the action
-   * schema, always the same. Give some that show what the environment decides, where sampled ones do not: for a game of
-   * guessing, the guess that is right for seed 7, which is played.
+   * The actions of every check, in this order until the episode is done; default: eight actions sampled from the schema,
+   * always the same. Pass actions if sampled ones do not show what the environment decides: for a guessing game, the
+   * correct guess for seed 7, the seed that is played.
    */
   actions?: readonly ActionInput<C>[];
   /** The contract's own reset options. */
@@ -34,9 +34,9 @@ export interface CheckEnvironmentOptions<C extends Contract = Contract> {
 const SAMPLES = 8;
 
 /**
- * Plays an environment in process and checks what every environment promises: answers that fit the schema, finite
- * rewards, isolated sessions, a reset that resets, a close that never fails, and, where `seeded` is declared, that the
- * seed fixes the episode. That check is skipped, with the reason, where the actions do not show what the seed decides.
+ * Plays an environment in process and checks what every environment must do: answers match the schema, rewards are
+ * finite, sessions are isolated, reset starts over, close never fails, and, if `seeded` is declared, the seed
+ * determines the episode. The last check is skipped, with a reason, if the actions do not show what the seed decides.
  * @example expect(await checkEnvironment(environment)).toMatchObject({ passed: true });
  */
 export function checkEnvironment<C extends Contract>(
@@ -69,14 +69,18 @@ function checksOf(subject: Subject): CheckDefinition[] {
     run: () => run(subject),
   });
   return [
-    check("answers", "reset, step and state answer, and rewards of steps are finite numbers", answers),
-    check("schemas_hold", "observations and states fit the published schemas", schemasHold),
-    check("episode_id", "the given episode id is taken over and steps are counted", episodeId),
+    check("answers", "reset, step and state return results, and rewards of steps are finite numbers", answers),
+    check("schemas_hold", "observations and states match the published schemas", schemasHold),
+    check("episode_id", "the state has the given episode id and counts the steps", episodeId),
     check("isolated", "one session does not change another", isolatedSessions, ADVICE.isolated),
-    check("reset_resets", "a second reset begins as the first did", resetResets, ADVICE.resetResets),
+    check("reset_resets", "a second reset starts like the first", resetResets, ADVICE.resetResets),
     check("seed_honoured", "the same seed and actions give the same episode", seedHonoured, ADVICE.seeded),
-    check("tools_answer", "tools are listed, take what their schemas say, and unknown ones are refused", toolsAnswer),
-    check("close_works", "close fails at no time: before a reset, after it, during a step", closeWorks),
+    check(
+      "tools_answer",
+      "tools are listed and accept what their schemas allow, and unknown tools are rejected",
+      toolsAnswer,
+    ),
+    check("close_works", "close never fails: before a reset, after it, during a step", closeWorks),
   ];
 }
 
@@ -88,7 +92,7 @@ function collect(subject: Subject): Promise<RecordedCall[]> {
 async function answers(subject: Subject): Promise<void> {
   const exchanges = await collect(subject);
   const stepped = exchanges.some(({ operation }) => operation === "step");
-  demand(stepped, "the episode was done at its reset: no step could be taken");
+  demand(stepped, "the episode was done after reset: no step was possible");
   const [problem] = rewardProblems(exchanges);
   demand(problem === undefined, `${problem}: return a finite number from step`);
 }
@@ -120,12 +124,12 @@ async function toolsAnswer(subject: Subject): Promise<void> {
     const ajv = new Ajv2020({ strict: false, validateFormats: false });
     for (const tool of offered) {
       const call = sampleCall(tool, random);
-      // Not every schema can be sampled.
+      // Some schemas cannot be sampled.
       if (!ajv.validate(tool.input_schema, call["arguments"])) continue;
       const { error } = (await env.step(call)).observation as { error: ToolErrorBody | null };
       demand(
         error?.error_type !== "invalid_args",
-        `the tool ${tool.name} takes less than its schema: ${error?.message}`,
+        `the tool ${tool.name} rejects arguments that its schema allows: ${error?.message}`,
       );
     }
     const unknown = { type: "call_tool", tool_name: `no_${offered[0]?.name}`, arguments: {} };
@@ -141,7 +145,7 @@ async function closeWorks(subject: Subject): Promise<void> {
     const env = (await connect(watched)) as unknown as EnvClient;
     await use(env);
     await env.close();
-    demand(failures.length === 0, `close ${when} threw ${failures[0]}: end only what there is`);
+    demand(failures.length === 0, `close ${when} threw ${failures[0]}: close only what exists`);
   };
   await closeAfter("before any reset", async () => {});
   await closeAfter("after a reset", (env) => env.reset(subject.reset));
@@ -152,7 +156,7 @@ async function closeWorks(subject: Subject): Promise<void> {
   });
 }
 
-/** The same environment; `failed` hears of each `close` that throws or rejects, which a server only logs. */
+/** Wraps the environment; `failed` is called for each `close` that throws or rejects, which a server only logs. */
 function watchClose(definition: EnvironmentDefinition, failed: (error: unknown) => void): EnvironmentDefinition {
   const watch = (instance: Environment): Environment =>
     new Proxy(instance, {

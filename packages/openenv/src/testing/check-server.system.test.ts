@@ -40,7 +40,7 @@ describe("checkServer", { timeout: 60_000 }, () => {
         "mode_endpoint_consistency",
         "episode",
       ]);
-      expect(report.checks.find(({ id }) => id === "episode")?.detail).toMatch(/the WebSocket \/ws does not open/);
+      expect(report.checks.find(({ id }) => id === "episode")?.detail).toMatch(/could not open the WebSocket \/ws/);
     } finally {
       bare.close();
     }
@@ -95,17 +95,17 @@ describe("checkServer", { timeout: 60_000 }, () => {
     ["mcp_endpoint", /POST \/mcp answered 200 \[\]/],
     ["mode_endpoint_consistency", /only \/reset, \/step of/],
     ["episode", /step on \/ws was answered with the error EXECUTION_ERROR: no/],
-    ["rewards", /^step 1 gave the reward null; step 2/],
-    ["schemas_hold", /^reset breaks the schema in total: must be integer/],
-    ["episode_id", /the state after step 1 has the step_count 2 after 1 steps/],
-    ["metadata", /^reset has other metadata in the observation than beside it: note: 1 and 2/],
-    ["bad_input", /after the refusal the session does not go on: .*was lost/],
+    ["rewards", /^step 1 returned the reward null, expected a finite number; step 2/],
+    ["schemas_hold", /^reset violates the schema in total: must be integer/],
+    ["episode_id", /the state after step 1 has the step_count 2, expected 1/],
+    ["metadata", /^reset has different metadata in the observation and next to it: note: 1 and 2/],
+    ["bad_input", /after the rejection the session does not continue: .*was lost/],
     ["isolated", /another session changed total: 0 and \d+/],
     ["reset_resets", /differs in seen: 0 and 1/],
     ["seed_honoured", /differ first in 0\.observation\.seen: \d+ and \d+/],
     ["workers_agree", /two sessions at the same time differ first in 0\.observation\.seen: 1 and 2/],
-    ["capacity", /does not tell active_sessions and max_sessions/],
-    ["nothing_left", /session \d+ of 12, one after the other, was refused/],
+    ["capacity", /does not have the integers active_sessions and max_sessions/],
+    ["nothing_left", /session \d+ of 12, opened one after the other, was rejected/],
   ] as const)("finds in a server of somebody else that %s is broken, says so, and nothing else", async (id, detail) => {
     await using server = await startForeignServer(id);
     const { checks } = await checkServer(server.url, { rounds: ROUNDS });
@@ -115,11 +115,11 @@ describe("checkServer", { timeout: 60_000 }, () => {
 
   test.each([
     ["validation", "bad_input", /an action with an unknown field was answered with undefined/],
-    ["code", "capacity", /session 5 was refused with the code FULL/],
-    ["list", "nothing_left", /12 of 12 sessions are still there/],
+    ["code", "capacity", /session 5 was rejected with the code FULL/],
+    ["list", "nothing_left", /12 of 12 sessions are still open/],
     ["recursion", "schemas_hold", /timed out/],
-    ["silence", "episode", /no answer came within 2000 ms/],
-    ["binary", "episode", /a binary frame came/],
+    ["silence", "episode", /no answer within 2000 ms/],
+    ["binary", "episode", /received a binary frame/],
     ["type", "episode", /answered with the type "state"/],
   ] as const)("finds other ways to break it: %s", async (broken, id, detail) => {
     await using server = await startForeignServer(broken);
@@ -152,7 +152,7 @@ describe("checkServer", { timeout: 60_000 }, () => {
     await using server = await startForeignServer();
     const { checks } = await checkServer(server.url, { rounds: 3, rewardRange: [0, 0.5], seeded: true });
     expect(checks.filter(({ status }) => status === "failed")).toMatchObject([
-      { id: "rewards", detail: expect.stringMatching(/the reward 1, outside 0 to 0.5/) },
+      { id: "rewards", detail: expect.stringMatching(/the reward 1, expected 0 to 0.5/) },
     ]);
     expect(checks.filter(({ status }) => status === "skipped")).toMatchObject([
       { id: "seed_honoured", detail: UNSHOWN },
@@ -182,7 +182,7 @@ describe("checkServer", { timeout: 60_000 }, () => {
     const report = await checkServer(server.url, { rounds: 5 });
     expect(report.passed, renderCheckReport(report)).toBe(true);
     expect(report.checks.filter(({ status }) => status === "skipped")).toMatchObject([
-      { id: "isolated", detail: "the server takes one session at a time", notApplicable: true },
+      { id: "isolated", detail: "the server accepts only one session at a time", notApplicable: true },
       { id: "seed_honoured" },
       { id: "workers_agree" },
     ]);

@@ -16,38 +16,38 @@ import { type CheckDefinition, type CheckReport, type Note, runChecks } from "./
 import { sampleActions } from "./sample-actions.js";
 
 export interface CheckServerOptions extends ConnectOptions {
-  /** What is played; default: four actions sampled from the server's action schema. Give some where those show little. */
+  /** Actions to play; default: four actions sampled from the server's schema. Pass some if those show little. */
   actions?: readonly JsonObject[];
-  /** The environment's own reset options. */
+  /** The reset options that the contract declares. */
   reset?: JsonObject;
-  /** Seed of the episodes, default 7, and id of the one that is looked at, default `checked`. */
+  /** Seed of the episodes, default 7, and id of the recorded one, default `checked`. */
   seed?: number;
   episodeId?: string;
-  /** Milliseconds for that whole episode; default no limit but that of each answer. */
+  /** Timeout of that whole episode, milliseconds; default none, only each answer has one. */
   episodeTimeoutMs?: number;
-  /** Least and greatest reward of a step, where they are declared. */
+  /** The smallest and the largest reward of a step, if declared. */
   rewardRange?: readonly [number, number];
   /**
-   * True: the seed decides the episode; where the actions do not show it, the check is skipped with that reason. False: it
-   * need not. Default, as a URL does not say it: the same seed must give the same episode.
+   * True: the seed decides the episode; if the actions do not show it, the check is skipped with that reason. False: it
+   * does not. Default, because a URL does not declare it: the same seed must give the same episode.
    */
   seeded?: boolean;
   /** Paths that differ by nature and are not compared, such as `observation.seen_at`. */
   ignore?: readonly string[];
-  /** Another server, or worker, of the same environment; the same seed must give the same episode on both. */
+  /** Another server or worker of the same environment; the same seed must give the same episode on both. */
   other?: string | URL;
-  /** Milliseconds an HTTP route may take; default 5,000, never more than `timeoutMs`. */
+  /** Timeout of an HTTP route, milliseconds; default 5,000, at most `timeoutMs`. */
   httpTimeoutMs?: number;
-  /** Most sessions that are open at once; default 128. A greater capacity than that is not tried out. */
+  /** The maximum number of open sessions; default 128. A larger capacity is not tested. */
   maxHeld?: number;
-  /** Sessions that come and go to see what they leave; default 100. */
+  /** The number of sessions that are opened and closed to find leaks; default 100. */
   rounds?: number;
-  /** Ids of checks that are not made. */
+  /** Ids of checks to skip. */
   leaveOut?: readonly string[];
 }
 
 export interface ServerReport extends CheckReport {
-  /** `info.version` of `/openapi.json`, and the mode that its paths show. */
+  /** `info.version` of `/openapi.json`, and the mode according to its paths. */
   standard: Standard;
 }
 
@@ -55,13 +55,13 @@ const SAMPLES = 4;
 const HTTP_TIMEOUT_MS = 5_000;
 const MAX_HELD = 128;
 const ROUNDS = 100;
-/** How long a slot may take to be free once its session was closed. */
+/** The time that a slot may take to become free after its session was closed. */
 const PATIENCE_MS = 10_000;
 
 /**
- * Checks a running server, of this package or of another, as a validator and a trainer use it: its HTTP routes, an
- * episode on `/ws`, many sessions at once. `url` is what `connect` takes. It fills the server up to its capacity, or to
- * `maxHeld` sessions, for a moment.
+ * Checks a running server, of this package or another, as validators and trainers use it: its HTTP routes, an episode
+ * on `/ws`, many sessions at once. `url` has the forms that `connect` accepts. For a moment it fills the server up to
+ * its capacity, or to `maxHeld` sessions.
  * @throws ConnectionError when there is no server at the URL.
  * @example renderCheckReport(await checkServer("http://localhost:8000"));
  */
@@ -108,23 +108,23 @@ function crowdChecks(crowd: Crowd): CheckDefinition[] {
   });
   return [
     check("isolated", "one session does not change another", ADVICE.isolated, isolated),
-    check("reset_resets", "a second reset begins as the first did", ADVICE.resetResets, resetResets),
+    check("reset_resets", "a second reset starts like the first", ADVICE.resetResets, resetResets),
     check("seed_honoured", "the same seed and actions give the same episode", ADVICE.seeded, seedHonoured),
     check(
       "workers_agree",
       "the same seed and actions give the same episode in every session and on every worker",
-      `${ADVICE.seeded} What all sessions share must be the same in each process.`,
+      `${ADVICE.seeded} Data that all sessions share must be the same in each process.`,
       workersAgree,
     ),
     check(
       "capacity",
-      "a session too many is refused with CAPACITY_REACHED, and the others go on",
+      "a session beyond the capacity is rejected with CAPACITY_REACHED, and the others continue",
       "Accept the socket, send one error frame CAPACITY_REACHED with active_sessions and max_sessions, close with 1000; free the slot when a session ends.",
       capacityRejection,
     ),
     check(
       "nothing_left",
-      "sessions that have come and gone leave nothing",
+      "closed sessions leave nothing behind",
       "End the session, close its environment and free its slot when its socket closes, on every path.",
       nothingLeft,
     ),
@@ -158,7 +158,7 @@ function makeCrowd(
   };
 }
 
-/** What `GET /schema` tells; nothing when the answer is no such thing, which a check says later. */
+/** The body of `GET /schema`; empty if the answer is invalid, which a later check reports. */
 async function askSchema(ask: Ask): Promise<JsonObject> {
   try {
     const { body } = await ask("/schema");
@@ -175,15 +175,15 @@ async function sample({ action }: JsonObject, ask: Ask): Promise<JsonObject[]> {
 }
 
 /**
- * Opens a session that the server has really granted: a refusal comes only after the handshake.
+ * Opens a session and verifies that the server accepted it: a rejection arrives only after the handshake.
  * @throws RemoteError CAPACITY_REACHED when there is no room within `patienceMs`.
  */
 async function openSession(url: string | URL, options: ConnectOptions, patienceMs: number): Promise<EnvClient> {
   for (const deadline = Date.now() + patienceMs; ; await sleep(25)) {
-    // The schemas are checked apart, and bad input must reach the server.
+    // The schemas have their own checks, and invalid input must reach the server.
     const env = await connect(url, { ...options, check: false });
     const answer: unknown = await env.state().catch((error: unknown) => error);
-    // Errors of an environment are for a check to tell; a code that is nobody's is a refusal too.
+    // Errors of the environment are reported by checks; an unknown code counts as a rejection, too.
     if (!isFull(answer) && !isStrange(answer)) return env;
     await env.close();
     if (!isFull(answer) || Date.now() >= deadline) throw answer;

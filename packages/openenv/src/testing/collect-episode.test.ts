@@ -16,7 +16,7 @@ async function collect(script: (peer: ScriptedPeer) => Promise<void>, limits: { 
   return await collectEpisode(parseAddress(server.url), PLAN, { headers: {}, timeoutMs: 5_000, ...limits });
 }
 
-/** Answers for ever, observations with `more` in them. */
+/** Answers every request; observations contain the fields of `more`. */
 function answering(more: (step: number) => object) {
   return async (peer: ScriptedPeer): Promise<void> => {
     for (let step = 0; ; ) {
@@ -27,7 +27,7 @@ function answering(more: (step: number) => object) {
 }
 
 describe("collectEpisode", () => {
-  test("keeps what was said, and stops where the episode is done", async () => {
+  test("records all calls, and stops when the episode is done", async () => {
     const exchanges = await collect(answering((step) => ({ done: step === 1, more: step })));
     expect(exchanges.map(({ operation }) => operation)).toEqual(["reset", "state", "step", "state"]);
     expect(exchanges[2]).toEqual({
@@ -54,20 +54,20 @@ describe("collectEpisode", () => {
       async (peer: ScriptedPeer) => peer.send({ type: "error", data: { code: "EXECUTION_ERROR", message: "no" } }),
       /reset on \/ws was answered with the error EXECUTION_ERROR: no/,
     ],
-    ["a binary frame", async (peer: ScriptedPeer) => peer.socket.send(Buffer.from("{}")), /a binary frame came/],
-    ["what is no JSON", async (peer: ScriptedPeer) => peer.send("hello"), /what is no JSON object: hello/],
-    ["a list", async (peer: ScriptedPeer) => peer.send("[]"), /what is no JSON object/],
+    ["a binary frame", async (peer: ScriptedPeer) => peer.socket.send(Buffer.from("{}")), /received a binary frame/],
+    ["invalid JSON", async (peer: ScriptedPeer) => peer.send("hello"), /text that is not a JSON object: hello/],
+    ["a list", async (peer: ScriptedPeer) => peer.send("[]"), /text that is not a JSON object/],
     [
-      "data that are no object",
+      "data that is not an object",
       async (peer: ScriptedPeer) => peer.send({ type: "observation", data: 1 }),
-      /no object: 1/,
+      /not an object: 1/,
     ],
     ["a socket that closes", async (peer: ScriptedPeer) => peer.socket.close(1011), /closed with 1011/],
-  ])("refuses %s", async (_, script, problem) => {
+  ])("rejects %s", async (_, script, problem) => {
     await expect(collect(script as (peer: ScriptedPeer) => Promise<void>)).rejects.toThrow(problem);
   });
 
-  test("says of an exception of the environment that it is one", async () => {
+  test("reports an exception of the environment as such", async () => {
     const failing = async (peer: ScriptedPeer) =>
       peer.send({ type: "error", data: { code: "EXECUTION_ERROR", message: "no" } });
     const collecting = collect(failing as (peer: ScriptedPeer) => Promise<void>);
@@ -76,7 +76,7 @@ describe("collectEpisode", () => {
     });
   });
 
-  test("refuses an episode of more than 8 MiB, and one that takes too long", async () => {
+  test("rejects an episode of more than 8 MiB, and one that takes too long", async () => {
     await using server = await startScriptedServer(answering(() => ({ text: "x".repeat(1_000_000) })));
     const actions = Array.from({ length: 10 }, () => ({}));
     const plan = { reset: {}, actions };
@@ -85,14 +85,14 @@ describe("collectEpisode", () => {
     await expect(collect(async () => {}, { episodeTimeoutMs: 100 })).rejects.toThrow(/longer than 100 ms/);
   });
 
-  test("leaves no connection to who does not answer the handshake in time", async () => {
+  test("closes the connection to a server that does not answer the handshake in time", async () => {
     const server = createServer().listen(0, "127.0.0.1");
     const connected = once(server, "connection") as Promise<[Socket]>;
     await once(server, "listening");
     const { port } = server.address() as { port: number };
     const limits = { headers: {}, timeoutMs: 600_000, episodeTimeoutMs: 100 };
     const collecting = collectEpisode(parseAddress(`http://127.0.0.1:${port}`), PLAN, limits);
-    await expect(collecting).rejects.toThrow(/does not open/);
+    await expect(collecting).rejects.toThrow(/could not open/);
     const [socket] = await connected;
     socket.on("error", () => {}).resume();
     if (!socket.closed) await once(socket, "close");

@@ -6,14 +6,14 @@ import type { JsonObject } from "../protocol/messages.js";
 import { isObject } from "../util/is-object.js";
 import { demand, show } from "./report.js";
 
-/** One request and the `data` of its answer, as it came: nothing is filled in or taken out. */
+/** One request and the unchanged `data` of its answer. */
 export interface RecordedCall {
   operation: "reset" | "step" | "state";
   request: JsonObject;
   data: JsonObject;
 }
 
-/** What is played: the data of the reset, in the names of the wire, and the actions until the episode is done. */
+/** The episode to play: the data of the reset, with names of the wire, and the actions. */
 export interface EpisodePlan {
   reset: JsonObject;
   actions: readonly JsonObject[];
@@ -27,20 +27,20 @@ export interface CollectOptions {
   episodeTimeoutMs?: number | undefined;
 }
 
-/** A message and a whole episode that are larger say that something is wrong with a server. Bytes. */
+/** The largest message and the largest episode of a working server, bytes. */
 const MAX_MESSAGE = 1024 * 1024;
 const MAX_EPISODE = 8 * 1024 * 1024;
-/** The fault of who gave the action, not of the server. */
+/** The remedy when the action is at fault, not the server. */
 const MISFIT =
-  "The action does not fit the schema that the server publishes: correct the actions that were given (--actions, the " +
-  "runtime plan, the option `actions`); where none were, give some.";
+  "The action does not match the schema of the server: correct the given actions (--actions, the runtime plan, the " +
+  "option `actions`), or give some if there were none.";
 const EXCEPTION =
-  "The environment threw an exception, whose stack is in the log of the server: fix it. An illegal move is an " +
-  "observation and no exception.";
+  "The environment threw an exception: fix it; its stack is in the log of the server. An illegal move is an " +
+  "observation, not an exception.";
 
 /**
- * Plays the episode on a bare socket, asking for the state after each answer, and keeps what was said.
- * Throws a CheckFailure for an error frame, another type than the expected, a binary or too large frame and silence.
+ * Plays the episode on a plain socket, with a state request after each answer, and records all calls.
+ * Throws a CheckFailure for an error frame, an unexpected type, a binary or too large frame, and a timeout.
  */
 export async function collectEpisode(
   address: ServerAddress,
@@ -67,7 +67,7 @@ export async function collectEpisode(
         expected,
         actual: answer["type"],
       });
-      demand(isObject(body), `${where} was answered with data that are no object: ${show(body)}`);
+      demand(isObject(body), `${where} was answered with data that is not an object: ${show(body)}`);
       return body;
     });
   } finally {
@@ -75,7 +75,7 @@ export async function collectEpisode(
   }
 }
 
-/** The same over a client, which has looked at the frames already. */
+/** The same through a client, which has already validated the frames. */
 export function collectWith(env: EnvClient, { reset, actions }: EpisodePlan): Promise<RecordedCall[]> {
   return playPlan({ reset: encodeReset({ ...reset }), actions }, async (operation, data) => {
     if (operation === "state") return env.state();
@@ -114,9 +114,9 @@ function parseFrame(text: string, where: string): JsonObject {
   try {
     answer = JSON.parse(text);
   } catch {
-    // Said below.
+    // Reported below.
   }
-  demand(isObject(answer), `${where} was answered with what is no JSON object: ${text.slice(0, 80)}`);
+  demand(isObject(answer), `${where} was answered with text that is not a JSON object: ${text.slice(0, 80)}`);
   return answer;
 }
 
@@ -125,7 +125,7 @@ interface RecordingSocket {
   close(): void;
 }
 
-/** A socket without compression and extensions: what any client of the protocol would see. */
+/** Opens a socket without compression and extensions, as any client of the protocol does. */
 async function openRecordingSocket(
   url: string,
   { headers, timeoutMs, episodeTimeoutMs = Infinity }: CollectOptions,
@@ -148,7 +148,7 @@ async function openRecordingSocket(
   };
   socket.on("message", (data: Buffer, isBinary) => {
     bytes += data.length;
-    if (isBinary) take(new Error("a binary frame came"));
+    if (isBinary) take(new Error("received a binary frame"));
     else if (bytes > MAX_EPISODE) take(new Error(`the answers of one episode are larger than ${MAX_EPISODE} bytes`));
     else take(data.toString("utf8"));
   });
@@ -175,7 +175,7 @@ async function openRecordingSocket(
     });
   socket.on("open", () => take(""));
   try {
-    await next("the WebSocket /ws does not open");
+    await next("could not open the WebSocket /ws");
   } catch (error) {
     socket.terminate();
     throw error;
@@ -194,7 +194,7 @@ async function openRecordingSocket(
 }
 
 function silent(timeoutMs: number): string {
-  return `no answer came within ${timeoutMs} ms`;
+  return `no answer within ${timeoutMs} ms`;
 }
 
 const CLOSE_MS = 1_000;

@@ -1,4 +1,4 @@
-/** The path and the two values where `a` and `b` first differ; undefined when they are equal. Both are plain JSON. */
+/** The path and the two values of the first difference of plain JSON; undefined when both are equal. */
 export function firstDifference(a: unknown, b: unknown, path = ""): string | undefined {
   if (Object.is(a, b)) return undefined;
   if (

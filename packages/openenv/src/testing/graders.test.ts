@@ -15,7 +15,7 @@ interface Recorded {
 test.each([
   ["validator/runtime/counter", "http/schema/counter"],
   ["validator/runtime/mcp", "http/schema/mcp"],
-])("sees in a recorded episode what the released graders saw: %s", (name, schemaOf) => {
+])("agrees with the released graders on a recorded episode: %s", (name, schemaOf) => {
   const [recorded] = find("clients", name)["client_results"] as [Recorded];
   const schema = find("http", schemaOf)["response"] as JsonObject;
   const exchanges = recorded.exchanges.map(({ operation, request, response }) => {
@@ -30,7 +30,7 @@ test.each([
   expect(ours).toEqual(recorded.checks.map(({ id, status }) => ({ id, status })));
 });
 
-test("a reward must be there, a number, and in range", () => {
+test("a reward must exist, be a number and be in range", () => {
   const graded = (reward?: unknown) => {
     const data = { observation: {}, done: false, ...(reward !== undefined && { reward }) };
     return rewardProblems([{ operation: "step", request: {}, data }], [0, 1]);
@@ -38,15 +38,17 @@ test("a reward must be there, a number, and in range", () => {
   expect(graded(0.5)).toEqual([]);
   expect([graded(), graded(true), graded(Number.POSITIVE_INFINITY), graded(2)].flat()).toEqual([
     "step 1 has no reward",
-    "step 1 gave the reward true",
-    "step 1 gave the reward null",
-    "step 1 gave the reward 2, outside 0 to 1",
+    "step 1 returned the reward true, expected a finite number",
+    "step 1 returned the reward null, expected a finite number",
+    "step 1 returned the reward 2, expected 0 to 1",
   ]);
 });
 
-test("a schema that points outside of itself is not fetched, but refused", () => {
+test("a schema with an external reference is rejected, not fetched", () => {
   const schema = { observation: { $ref: "http://127.0.0.1:9/schema.json" }, state: {} };
-  expect(schemaProblems([], schema)).toEqual([expect.stringMatching(/schema `.*` is none: can't resolve reference/)]);
+  expect(schemaProblems([], schema)).toEqual([
+    expect.stringMatching(/schema `.*` is invalid: can't resolve reference/),
+  ]);
 });
 
 function find(transcript: string, name: string): JsonObject {

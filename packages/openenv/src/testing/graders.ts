@@ -6,12 +6,12 @@ import type { RecordedCall } from "./collect-episode.js";
 import { firstDifference } from "./first-difference.js";
 import { show } from "./report.js";
 
-/** Each grader says what an episode shows that was not promised: one sentence a problem, none when all is well. */
+/** Each grader returns the problems of an episode, one sentence each. */
 
-/** A schema of somebody else may hold a pattern that never ends. */
+/** The time limit of a validation: a foreign schema may contain a pattern with endless backtracking. */
 const SCHEMA_MS = 5_000;
 
-/** Rewards of steps are finite numbers, within `range` where one is declared; a reset may have none. */
+/** Checks that rewards of steps are finite numbers, within `range` if given; the reward of a reset may be null. */
 export function rewardProblems(exchanges: readonly RecordedCall[], range?: readonly [number, number]): string[] {
   const [low, high] = range ?? [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY];
   return walk(exchanges).flatMap(({ where, operation, data }) => {
@@ -19,16 +19,17 @@ export function rewardProblems(exchanges: readonly RecordedCall[], range?: reado
     if (!("reward" in data)) return [`${where} has no reward`];
     const { reward } = data;
     if (operation === "reset" && reward === null) return [];
-    if (typeof reward !== "number" || !Number.isFinite(reward)) return [`${where} gave the reward ${show(reward)}`];
-    if (reward < low || reward > high) return [`${where} gave the reward ${reward}, outside ${low} to ${high}`];
+    if (typeof reward !== "number" || !Number.isFinite(reward))
+      return [`${where} returned the reward ${show(reward)}, expected a finite number`];
+    if (reward < low || reward > high) return [`${where} returned the reward ${reward}, expected ${low} to ${high}`];
     return [];
   });
 }
 
-/** Observations have an object, a boolean `done` and a `reward`, and fit what `GET /schema` publishes; so do states. */
+/** Checks that results have an object `observation`, a boolean `done` and a `reward`, and match the schemas. */
 export function schemaProblems(exchanges: readonly RecordedCall[], schema: JsonObject): string[] {
   const { observation, reset_observation = observation, state } = schema;
-  if (!isObject(observation)) return ["GET /schema tells no object `observation`"];
+  if (!isObject(observation)) return ["GET /schema returned no object `observation`"];
   const check = (): string[] => {
     const fits = {
       reset: compile("reset_observation", reset_observation),
@@ -37,7 +38,8 @@ export function schemaProblems(exchanges: readonly RecordedCall[], schema: JsonO
     };
     return walk(exchanges).flatMap(({ where, operation, data }) => {
       const seen = operation === "state" ? data : wholeObservation(data);
-      if (seen === undefined) return [`${where} needs an object \`observation\`, a boolean \`done\` and a \`reward\``];
+      if (seen === undefined)
+        return [`${where} must have an object \`observation\`, a boolean \`done\` and a \`reward\``];
       const fit = fits[operation];
       return fit(seen) ? [] : [`${where} ${describeErrors(fit)}`];
     });
@@ -49,7 +51,7 @@ export function schemaProblems(exchanges: readonly RecordedCall[], schema: JsonO
   }
 }
 
-/** The state names the episode as the reset did, and counts its steps. */
+/** Checks that the state has the episode id of the reset, and counts its steps. */
 export function stateProblems(exchanges: readonly RecordedCall[]): string[] {
   const problems: string[] = [];
   let [episode, steps]: [unknown, number] = [null, 0];
@@ -59,23 +61,24 @@ export function stateProblems(exchanges: readonly RecordedCall[]): string[] {
     else {
       const { episode_id, step_count } = data;
       if (episode_id !== episode) {
-        problems.push(`${where} names the episode ${show(episode_id)} instead of ${show(episode)}`);
+        problems.push(`${where} has the episode_id ${show(episode_id)}, expected ${show(episode)}`);
       }
-      if (step_count !== steps) problems.push(`${where} has the step_count ${show(step_count)} after ${steps} steps`);
+      if (step_count !== steps) problems.push(`${where} has the step_count ${show(step_count)}, expected ${steps}`);
     }
   }
   return problems;
 }
 
-/** Metadata are an object wherever they are, and the same beside the observation as in it. */
+/** Checks that metadata is an object, and the same in the observation as next to it. */
 export function metadataProblems(exchanges: readonly RecordedCall[]): string[] {
   return walk(exchanges).flatMap(({ where, operation, data }) => {
     if (operation === "state") return [];
     const { metadata: outer = {}, observation } = data;
     const inner = isObject(observation) ? (observation["metadata"] ?? {}) : {};
-    for (const found of [outer, inner]) if (!isObject(found)) return [`${where} has the metadata ${show(found)}`];
+    for (const found of [outer, inner])
+      if (!isObject(found)) return [`${where} has the metadata ${show(found)}, expected an object`];
     const difference = "metadata" in data && firstDifference(inner, outer);
-    return difference ? [`${where} has other metadata in the observation than beside it: ${difference}`] : [];
+    return difference ? [`${where} has different metadata in the observation and next to it: ${difference}`] : [];
   });
 }
 
@@ -89,7 +92,7 @@ function compile(name: string, schema: unknown): ValidateFunction {
   try {
     return ajv.compile(schema as JsonObject);
   } catch (error) {
-    throw new Error(`the published schema \`${name}\` is none: ${(error as Error).message}`);
+    throw new Error(`the published schema \`${name}\` is invalid: ${(error as Error).message}`);
   }
 }
 
@@ -97,10 +100,10 @@ function describeErrors({ errors }: ValidateFunction): string {
   const [first] = errors ?? [];
   const { additionalProperty } = (first?.params ?? {}) as { additionalProperty?: string };
   const field = first?.instancePath.slice(1).replaceAll("/", ".") || "(root)";
-  return `breaks the schema in ${field}: ${first?.message}${additionalProperty ? ` (${additionalProperty})` : ""}`;
+  return `violates the schema in ${field}: ${first?.message}${additionalProperty ? ` (${additionalProperty})` : ""}`;
 }
 
-/** Names each exchange as a reader counts: `reset`, `step 2`, `the state after step 2`. */
+/** Names each call for messages: `reset`, `step 2`, `the state after step 2`. */
 function walk(exchanges: readonly RecordedCall[]): (RecordedCall & { where: string })[] {
   let [at, steps] = ["reset", 0];
   return exchanges.map((exchange) => {

@@ -1,19 +1,19 @@
 import { OpenEnvError } from "../errors.js";
 
-/** One thing that was looked at. `detail` says what was seen when it failed, why it was skipped, or what it leaves open. */
+/** The result of one check. `detail` is what was wrong, why it was skipped, or what it does not cover. */
 export interface Check {
   id: string;
   description: string;
   status: "passed" | "failed" | "skipped";
   detail?: string;
-  /** How to mend what failed. */
+  /** How to fix the failure. */
   remedy?: string;
-  /** What was promised, and what was seen instead, where both are plain values. */
+  /** The expected and the actual value, if both are plain values. */
   expected?: unknown;
   actual?: unknown;
-  /** How long it took; 0 when it was not made. */
+  /** How long it took, milliseconds; 0 if it did not run. */
   durationMs: number;
-  /** A skipped check that has nothing to look at: what it looks at is not declared. */
+  /** Set when a check was skipped because its subject is not declared. */
   notApplicable?: true;
 }
 
@@ -23,27 +23,27 @@ export interface CheckReport {
   checks: Check[];
 }
 
-/** A check does its work, or throws a {@link CheckFailure}, {@link CheckSkip} or {@link NotApplicable}. */
+/** A check: `run` throws {@link CheckFailure}, {@link CheckSkip} or {@link NotApplicable} unless it passes. */
 export interface CheckDefinition {
   id: string;
   description: string;
   remedy?: string;
-  /** The check without which this one says nothing: it is skipped unless that one passed. */
+  /** The id of a check that this one depends on: it is skipped unless that check passed. */
   needs?: string;
-  /** `note` takes down what is told also when the check passes. */
+  /** `note` adds facts to the report, also when the check passes. */
   run(note: Note): Promise<void>;
 }
 
 export type Note = (facts: Facts & Pick<Check, "detail">) => void;
 
-/** Plain values that say more than a sentence, and how to mend it where the check's own remedy does not fit. */
+/** Values for the report, and a remedy that replaces the check's own. */
 interface Facts {
   expected?: unknown;
   actual?: unknown;
   remedy?: string;
 }
 
-/** What was seen where something else was promised. */
+/** The result of a check differs from what is expected. */
 class CheckFailure extends Error {
   readonly facts: Facts;
 
@@ -53,13 +53,13 @@ class CheckFailure extends Error {
   }
 }
 
-/** Why a check could not tell. */
+/** A check could not decide; the message is the reason. */
 export class CheckSkip extends Error {}
 
-/** What is not declared, so that a check has nothing to look at. */
+/** A check does not apply, because its subject is not declared. */
 export class NotApplicable extends CheckSkip {}
 
-/** Runs the checks one after the other, but for `leaveOut`; one that fails stops only those that need it. */
+/** Runs the checks one after the other, except `leaveOut`; a failure skips only the checks that need it. */
 export async function runChecks(
   target: string,
   definitions: readonly CheckDefinition[],
@@ -99,7 +99,7 @@ async function runCheck({ id, description, remedy, run }: CheckDefinition): Prom
   }
 }
 
-/** The report as lines of text: one a check, and below one that failed how to mend it. */
+/** Renders the report as text: a line for each check, and below a failed check its remedy. */
 export function renderCheckReport({ target, checks }: CheckReport): string {
   const lines = checks.flatMap(({ id, status, detail, remedy }) => [
     `  ${status.padEnd(7)} ${id}${detail ? `: ${detail}` : ""}`,
@@ -112,7 +112,7 @@ export function demand(condition: boolean, message: string, facts: Facts = {}): 
   if (!condition) throw new CheckFailure(message, facts);
 }
 
-/** A value, short enough for a sentence. */
+/** Renders a value, short enough for a sentence. */
 export function show(value: unknown): string {
   const text = JSON.stringify(value) ?? "nothing";
   return text.length > 200 ? `${text.slice(0, 200)}…` : text;

@@ -7,7 +7,7 @@ import { rng } from "../util/rng.js";
 
 const SEED = 7;
 
-/** Actions that fit the schema, always the same; calls of the tools in turn where there is nothing else to do. */
+/** Samples actions that match the schema, always the same; tool calls in turn if tool calls are the only actions. */
 export function sampleActions(action: JsonObject, tools: readonly ToolSummary[], count: number): JsonObject[] {
   const random = rng(SEED);
   return Array.from({ length: count }, (_, nth) => {
@@ -20,7 +20,7 @@ export function sampleCall({ name, input_schema }: ToolSummary, random: Rng): Js
   return { type: "call_tool", tool_name: name, arguments: sampleValue(input_schema, random) };
 }
 
-/** True for the schema of the action that calls a tool: what the tool takes is not in it. */
+/** True for the schema of a tool call, which does not contain the arguments of the tools. */
 export function onlyCallsTools({ properties }: JsonObject): boolean {
   return isObject(properties) && "tool_name" in properties && "arguments" in properties;
 }

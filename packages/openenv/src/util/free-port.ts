@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer } from "node:net";
 
-/** A port of the loopback address that nobody has at this moment, for what cannot choose one itself. */
+/** A port of the loopback address that is free at this moment, for programs that cannot choose one themselves. */
 export async function findFreePort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -11,7 +11,7 @@ export async function findFreePort(): Promise<number> {
   return port;
 }
 
-/** True when something on this machine takes connections at that port. */
+/** True when a process on this machine accepts connections at that port. */
 export function isTaken(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect({ host: "127.0.0.1", port });

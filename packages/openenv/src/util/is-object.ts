@@ -1,4 +1,4 @@
-/** True for what JSON calls an object: no array, no null. */
+/** True for a JSON object: not an array, not null. */
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,6 +1,6 @@
 export type LogLevel = "trace" | "debug" | "info" | "warn" | "error" | "fatal" | "silent";
 
-/** What the server says to operators: pino's shape, so that any such logger fits. Fields first, then the sentence. */
+/** The server's log. It has pino's shape, so that any such logger fits: fields first, then the message. */
 export interface Log {
   debug(fields: object, message: string): void;
   info(fields: object, message: string): void;

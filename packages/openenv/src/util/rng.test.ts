@@ -7,11 +7,11 @@ function numbers(seed: number, count = 5): number[] {
   return Array.from({ length: count }, () => random.int(0, 999_999));
 }
 
-test("the numbers of a seed stay what they are, on every platform and in every version", () => {
+test("a seed gives the same numbers on every platform and in every version", () => {
   expect(numbers(42)).toEqual([456255, 564175, 574377, 964942, 831097]);
 });
 
-test("the same seed gives the same numbers, another seed others, also beyond 2^32", () => {
+test("the same seed gives the same numbers and another seed gives others, also beyond 2^32", () => {
   expect(numbers(7)).toEqual(numbers(7));
   expect(numbers(7)).not.toEqual(numbers(8));
   expect(numbers(7)).not.toEqual(numbers(7 + 2 ** 32));
@@ -39,7 +39,7 @@ test("numbers are at least 0 and below 1, and fill that range evenly", () => {
   for (const count of buckets) expect(Math.abs(count - 10_000)).toBeLessThan(500);
 });
 
-describe("whole numbers", () => {
+describe("integers", () => {
   test("reach both ends and nothing outside", () => {
     fc.assert(
       fc.property(fc.integer(), fc.integer({ min: -50, max: 50 }), fc.nat(5), (seed, min, width) => {
@@ -51,7 +51,7 @@ describe("whole numbers", () => {
   });
 });
 
-test("a shuffle keeps every item, changes no list and reaches every order", () => {
+test("a shuffle keeps every item, does not change its input and reaches every order", () => {
   const items = Object.freeze(["a", "b", "c"]);
   const orders = new Set<string>();
   const random = rng(3);
@@ -63,7 +63,7 @@ test("a shuffle keeps every item, changes no list and reaches every order", () =
   expect(orders.size).toBe(6);
 });
 
-test("a pick reaches every item and refuses an empty list", () => {
+test("a pick reaches every item and rejects an empty list", () => {
   const random = rng(4);
   expect(new Set(Array.from({ length: 100 }, () => random.pick(["x", "y"])))).toEqual(new Set(["x", "y"]));
   expect(() => random.pick([])).toThrow(RangeError);

@@ -2,15 +2,15 @@
 export interface Rng {
   /** A number in [0, 1). */
   next(): number;
-  /** A whole number in [min, max], both included. */
+  /** An integer in [min, max], both included. */
   int(min: number, max: number): number;
-  /** One item of a list that is not empty. */
+  /** A random item. @throws RangeError for an empty list. */
   pick<T>(items: readonly T[]): T;
   /** A shuffled copy. */
   shuffle<T>(items: readonly T[]): T[];
 }
 
-/** Generator sfc32 (public domain, PractRand), seeded through splitmix32. Without a seed it takes one from the platform. */
+/** Creates an sfc32 generator (public domain, PractRand), seeded with splitmix32. The default seed is random. */
 export function rng(seed: number = crypto.getRandomValues(new Uint32Array(1))[0] as number): Rng {
   const next = sfc32(seed);
   const int = (min: number, max: number): number => min + Math.floor(next() * (max - min + 1));
@@ -18,7 +18,7 @@ export function rng(seed: number = crypto.getRandomValues(new Uint32Array(1))[0]
     next,
     int,
     pick: (items) => {
-      if (items.length === 0) throw new RangeError("rng.pick needs a list that is not empty");
+      if (items.length === 0) throw new RangeError("rng.pick requires a list that is not empty");
       return items[int(0, items.length - 1)] as (typeof items)[number];
     },
     shuffle: (items) => {
@@ -36,7 +36,7 @@ function sfc32(seed: number): () => number {
   const mix = splitmix32(seed >>> 0);
   let a = mix();
   let b = mix();
-  // Both halves of a seed beyond 2^32 count.
+  // Use both halves of a seed beyond 2^32.
   let c = mix() ^ Math.floor(seed / 0x1_0000_0000);
   let counter = 1;
   const next = (): number => {

@@ -26,7 +26,7 @@ describe("a snapshot", () => {
     expect(copy).toEqual({ list: [1, 2], nested: [{ a: [3] }], bytes: new Uint8Array([4]) });
   });
 
-  test("of bytes is written by JSON as the original", () => {
+  test("of bytes has the same JSON as the original", () => {
     const original = { bytes: new Text([65, 66]), buffer: Buffer.from([1]) };
     const copy = snapshot(original);
     expect(JSON.stringify(copy)).toBe(JSON.stringify(original));
@@ -34,7 +34,7 @@ describe("a snapshot", () => {
     expect([...copy.buffer]).toEqual([1]);
   });
 
-  test("keeps objects that are no plain JSON, and a member called __proto__", () => {
+  test("keeps objects that are not plain JSON, and a member called __proto__", () => {
     const date = new Date(0);
     expect(snapshot({ date }).date).toBe(date);
     const hostile = JSON.parse('{"__proto__":{"a":1}}') as object;

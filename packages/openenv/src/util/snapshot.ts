@@ -1,17 +1,17 @@
 /**
- * A copy of plain JSON that shares nothing with the original: lists, objects and bytes. For what is held until later,
- * while its owner may go on to change it. Objects of other kinds, such as dates, stay what they are.
+ * Returns a deep copy of plain JSON: arrays, objects and bytes. For values that are kept while their owner may still
+ * change them. Other objects, such as dates, are not copied.
  */
 export function snapshot<T>(value: T): T {
   if (typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) return copyList(value) as T;
-  // By its own class an array of bytes knows how JSON writes it.
+  // The class of a byte array determines its JSON.
   if (value instanceof Uint8Array)
     return Object.setPrototypeOf(new Uint8Array(value), Object.getPrototypeOf(value)) as T;
   if (Object.getPrototypeOf(value) !== Object.prototype) return value;
   const copy: Record<string, unknown> = {};
   for (const [key, member] of Object.entries(value)) {
-    // Assigning to it would set the prototype instead of a member.
+    // An assignment would set the prototype instead of a member.
     if (key === "__proto__") Object.defineProperty(copy, key, { value: snapshot(member), enumerable: true });
     else copy[key] = snapshot(member);
   }

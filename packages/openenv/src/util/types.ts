@@ -1,4 +1,4 @@
-/** The members of an object type; `unknown` where a schema declares none, so that it can be joined with others. */
+/** The members of an object type; `unknown` if a schema declares none, so that it can be intersected with others. */
 export type Members<T> = T extends Record<string, never> ? unknown : T;
 
 export type MaybePromise<T> = T | PromiseLike<T>;

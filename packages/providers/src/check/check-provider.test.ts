@@ -2,7 +2,7 @@ import { checkProvider, type Provider, processProvider, type StartSpec } from "@
 import { expect, test } from "vitest";
 import { counterModule, createProject } from "../../../../test-support/commands/command-line.js";
 
-/** Drops what it does not know, and says of every failure that it had no time. */
+/** Ignores unknown options, and reports every failure as a timeout. */
 function sloppyProvider(): Provider {
   return {
     name: "sloppy",
@@ -13,7 +13,7 @@ function sloppyProvider(): Provider {
   };
 }
 
-test("a provider that takes what it does not know is told so, and what cannot be tried is skipped", async () => {
+test("a provider that accepts unknown options fails, and checks that cannot run are skipped", async () => {
   await using project = await createProject({ "environment.mjs": counterModule().replace(": number", "") });
   const { passed, checks } = await checkProvider({
     create: sloppyProvider,

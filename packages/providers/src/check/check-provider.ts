@@ -16,52 +16,52 @@ import type { Provider, StartedServer, StartSpec } from "../provider.js";
 import { endCaller, startCaller } from "./provider-caller.js";
 
 export interface CheckProviderOptions {
-  /** Makes the provider, with these options beside those that the test needs. */
+  /** Creates the provider, with these options in addition to those that the test needs. */
   create(options?: Readonly<Record<string, unknown>>): Provider;
-  /** Something small that starts. */
+  /** A small environment that starts. */
   works: StartSpec;
-  /** What it takes; default one empty action. */
+  /** Actions to play; default one empty action. */
   actions?: readonly JsonObject[];
-  /** A text that `works` writes. */
+  /** A string that `works` writes to its log. */
   writes?: string;
-  /** What does not start, by what is wrong with it, and the code of its error. */
+  /** Environments that do not start, by their defect, with the code of the error. */
   broken: Readonly<Record<string, { spec: StartSpec; code: ProviderError["code"]; message?: RegExp }>>;
-  /** A provider for which what it works with is not there. */
+  /** Creates a provider whose platform is missing. */
   unavailable?: () => Provider;
 }
 
 /**
- * Checks a provider on the real thing: starts, plays, ends, fails and is killed, and looks each time for what is left.
- * What other processes have started is not touched; this one must have nothing else running. Takes a minute, and as long
- * as each of `broken` takes to fail.
+ * Checks a provider on its real platform: starts, plays, ends, fails and is killed, and looks for leftovers each time.
+ * Servers that other processes started are not touched; this process must not have started others. Takes a minute, plus
+ * the time that each of `broken` takes to fail.
  * @example
  * renderCheckReport(await checkProvider({ create: dockerProvider, works: { image: "echo" }, broken: {} }));
  */
 export async function checkProvider(options: CheckProviderOptions): Promise<CheckReport> {
   return runChecks(`provider ${options.create().name}`, [
-    { id: "play", description: "what was started can be played", run: () => play(options) },
+    { id: "play", description: "a started server can be played", run: () => play(options) },
     { id: "logs", description: "its log can be read", run: () => logs(options) },
-    { id: "close", description: "close ends it, twice does no harm", run: () => close(options) },
-    { id: "two", description: "two at once are apart", run: () => two(options) },
-    { id: "unknown_options", description: "unknown options are refused", run: () => unknownOptions(options) },
-    { id: "replicas", description: "replicas are started, or refused", run: () => replicas(options) },
-    { id: "deadline", description: "a start ends with its deadline", run: () => deadline(options) },
+    { id: "close", description: "close ends it, and can be called twice", run: () => close(options) },
+    { id: "two", description: "two servers at once are independent", run: () => two(options) },
+    { id: "unknown_options", description: "unknown options are rejected", run: () => unknownOptions(options) },
+    { id: "replicas", description: "replicas are started or rejected", run: () => replicas(options) },
+    { id: "deadline", description: "a start ends at its deadline", run: () => deadline(options) },
     { id: "abort", description: "a start can be aborted", run: () => abort(options) },
     ...Object.keys(options.broken).map((name) => ({
       id: `broken_${name.replaceAll(/\W+/g, "_")}`,
-      description: `${name}: one clear error, and nothing is left`,
+      description: `${name}: one clear error, and nothing is left running`,
       run: () => broken(options, name),
     })),
-    { id: "unavailable", description: "says when it cannot work here", run: () => unavailable(options) },
+    { id: "unavailable", description: "reports when it cannot work here", run: () => unavailable(options) },
     ...(["SIGINT", "SIGTERM", "SIGKILL"] as const).map((signal) => ({
       id: `caller_${signal.toLowerCase()}`,
-      description: `${signal} to the caller leaves nothing`,
+      description: `${signal} to the caller leaves nothing running`,
       run: () => callerEnds(options, signal),
     })),
   ] satisfies CheckDefinition[]);
 }
 
-/** How long what was ended may take to be gone, and what runs to answer. */
+/** The time limit for a server to end, or to answer. */
 const WAIT_MS = 20_000;
 const POLL_MS = 50;
 
@@ -69,7 +69,7 @@ async function play({ create, works, actions = [{}] }: CheckProviderOptions): Pr
   await using started = await create().start(works);
   await using env = await connect(started.url);
   const { length } = await playEpisode(env, {}, actions);
-  demand(length > 1, "the episode was done at its reset; give `actions` that can be played");
+  demand(length > 1, "the episode was done after reset; give `actions` that can be played");
 }
 
 async function logs({ create, works, writes = "" }: CheckProviderOptions): Promise<void> {
@@ -81,7 +81,7 @@ async function logs({ create, works, writes = "" }: CheckProviderOptions): Promi
 
 async function close({ create, works }: CheckProviderOptions): Promise<void> {
   const started = await create().start(works);
-  demand((await leftByThis()).length > 0, "what runs is not in the list of what runs (`openenv ps`)");
+  demand((await leftByThis()).length > 0, "the running server is not in the list of `openenv ps`");
   await Promise.all([started.close(), started.close()]);
   await started.close();
   await demandNothing();
@@ -93,7 +93,7 @@ async function two({ create, works, actions = [{}] }: CheckProviderOptions): Pro
   const both = await Promise.all([provider.start(works), provider.start(works)]);
   const [first, second] = both as [StartedServer, StartedServer];
   try {
-    demand(first.url !== second.url, `both are at ${first.url}`);
+    demand(first.url !== second.url, `both have the URL ${first.url}`);
     await first.close();
     await using env = await connect(second.url);
     await playEpisode(env, {}, actions);
@@ -105,9 +105,9 @@ async function two({ create, works, actions = [{}] }: CheckProviderOptions): Pro
 
 async function unknownOptions({ create, works }: CheckProviderOptions): Promise<void> {
   const made = await failure(async () => create({ nonesuch: 1 }));
-  demand(made instanceof ConfigError, `the provider took the option "nonesuch": ${String(made)}`);
+  demand(made instanceof ConfigError, `the provider accepted the unknown option "nonesuch": ${String(made)}`);
   const started = await failure(() => create().start({ ...works, ...{ nonesuch: 1 } }));
-  demand(started instanceof ConfigError, `start() took the option "nonesuch": ${String(started)}`);
+  demand(started instanceof ConfigError, `start() accepted the unknown option "nonesuch": ${String(started)}`);
 }
 
 async function replicas({ create, works }: CheckProviderOptions): Promise<void> {
@@ -118,7 +118,7 @@ async function replicas({ create, works }: CheckProviderOptions): Promise<void> 
     return;
   }
   const refusal = await failure(() => provider.start({ ...works, replicas: 2 }));
-  demand(refusal instanceof ConfigError, `it has no replicas, and answered ${String(refusal)}`);
+  demand(refusal instanceof ConfigError, `expected a ConfigError for replicas, got ${String(refusal)}`);
 }
 
 async function deadline({ create, works }: CheckProviderOptions): Promise<void> {
@@ -140,7 +140,7 @@ async function broken({ create, broken }: CheckProviderOptions, name: string): P
   const { spec, code, message = /./ } = broken[name] ?? {};
   const error = await failure(() => create().start(spec as StartSpec));
   demandCode(error, code as ProviderError["code"]);
-  demand(message.test(error.message), `the message does not fit ${message}: ${error.message}`);
+  demand(message.test(error.message), `the message does not match ${message}: ${error.message}`);
   await demandNothing();
 }
 
@@ -151,13 +151,13 @@ async function unavailable({ unavailable, works }: CheckProviderOptions): Promis
 
 async function callerEnds({ create, works }: CheckProviderOptions, signal: NodeJS.Signals): Promise<void> {
   const { descriptor } = create();
-  if (!descriptor) throw new CheckSkip("the provider has no `descriptor`, so another process cannot make it");
+  if (!descriptor) throw new CheckSkip("the provider has no `descriptor`, so another process cannot create it");
   const caller = await startCaller(descriptor, works);
   demand(await until(() => answers(caller.url)), `${caller.url} does not answer`);
   await endCaller(caller, signal);
   const left = async (): Promise<number> => (await leftBy(caller.pid)).length;
   await until(async () => (await left()) === 0 && !(await answers(caller.url)));
-  demand((await left()) === 0, `${await left()} are left ${WAIT_MS} ms after the caller got ${signal}`);
+  demand((await left()) === 0, `${await left()} are still running ${WAIT_MS} ms after the caller received ${signal}`);
   demand(!(await answers(caller.url)), `${caller.url} still answers`);
 }
 
@@ -168,18 +168,18 @@ async function failure(work: () => Promise<unknown>): Promise<Error> {
   } catch (error) {
     return error as Error;
   }
-  return new Error("it started");
+  return new Error("the start succeeded");
 }
 
 function demandCode(error: Error, code: ProviderError["code"]): void {
   const isIt = error instanceof OpenEnvError && error.code === code;
-  demand(isIt && error instanceof ProviderError, `instead of a ProviderError ${code} came ${String(error)}`);
+  demand(isIt && error instanceof ProviderError, `expected a ProviderError ${code}, got ${String(error)}`);
 }
 
 async function demandNothing(): Promise<void> {
   await until(async () => (await leftByThis()).length === 0);
   const left = await leftByThis();
-  demand(left.length === 0, `left behind: ${left.map(({ provider, id }) => `${provider} ${id}`).join(", ")}`);
+  demand(left.length === 0, `still running: ${left.map(({ provider, id }) => `${provider} ${id}`).join(", ")}`);
 }
 
 const leftByThis = () => leftBy(process.pid);
@@ -188,7 +188,7 @@ async function leftBy(pid: number) {
   return (await listOrphans()).found.filter(({ owner }) => owner.pid === pid);
 }
 
-/** Whether it came true in time. */
+/** Whether the condition becomes true in time. */
 async function until(condition: () => Promise<boolean>): Promise<boolean> {
   const deadline = Date.now() + WAIT_MS;
   while (!(await condition())) {

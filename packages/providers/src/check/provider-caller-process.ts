@@ -1,4 +1,4 @@
-/** Starts what it is told and waits to be ended, as a program would be in the middle of its work. */
+/** Starts an environment and waits to be killed, like a program in the middle of its work. */
 
 import { createFromDescriptor } from "../lifecycle/create-from-descriptor.js";
 import type { Provider } from "../provider.js";
@@ -8,7 +8,7 @@ process.once("message", async ({ descriptor, spec }: CallerTask) => {
   process.send?.(await start({ descriptor, spec }));
 });
 
-// Nothing that was started keeps its caller alive.
+// A started server does not keep its caller alive.
 setInterval(() => {}, 60_000);
 
 async function start({ descriptor, spec }: CallerTask): Promise<CallerAnswer> {

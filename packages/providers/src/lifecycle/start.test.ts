@@ -100,7 +100,7 @@ test("the deadline covers everything, and says what it waited for", async () => 
   const second = await failed(waiting);
   expect(second).toMatchObject({ code: "START_TIMEOUT", logs: "line 1\nline 2\n" });
   expect(second.message).toMatch(
-    /longer than 2000 ms: it ended while waiting for the answer to a reset \(No answer from/,
+    /longer than 2000 ms: it ended while waiting for the answer to a reset \(Could not reach/,
   );
 });
 

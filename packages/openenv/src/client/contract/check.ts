@@ -4,7 +4,7 @@ import type { HttpClient } from "../transport/http.js";
 import type { ClientContract } from "./contract.js";
 
 /**
- * Compares the contract with the server's: by hash where the server tells one, else field by field.
+ * Compares the contract with the server's: by hash if the server publishes one, otherwise field by field.
  * A server without these routes passes.
  * @throws ContractMismatchError naming the fields that break.
  */
@@ -18,7 +18,7 @@ export async function checkContract(contract: ClientContract, url: string, http:
   compareSchemas(contract, { url, name: metadata?.name, schema });
 }
 
-/** What the server says about itself; undefined when it has no such route. */
+/** The metadata of the environment; undefined when the server has no such route. */
 export async function fetchMetadata(http: HttpClient): Promise<MetadataBody | undefined> {
   return (await optional(http.get("/metadata"))) as MetadataBody | undefined;
 }

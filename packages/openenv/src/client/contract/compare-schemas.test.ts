@@ -17,18 +17,18 @@ function maze(parts: Parts = {}) {
   return defineContract({ name: "maze_env", action, observation: z.object({ at: z.int() }), ...parts });
 }
 
-/** Why a client with this contract refuses a server with these schemas: the fields, and the text about them. */
+/** Why a client with this contract rejects a server with these schemas: the fields and the message. */
 function refusal(contract: ReturnType<typeof maze>, schema: SchemaBody): [readonly string[], string] | undefined {
   try {
     compareSchemas(contract, { url: "http://server", name: undefined, schema });
   } catch (error) {
     const { fields, message } = error as ContractMismatchError;
-    return [fields, /does not keep the contract "maze_env": (.*)\. Use the server's/.exec(message)?.[1] ?? message];
+    return [fields, /does not match the contract "maze_env": (.*)\. Use the server's/.exec(message)?.[1] ?? message];
   }
   return undefined;
 }
 
-describe("the client names the fields that break it:", () => {
+describe("the client names the fields that break the contract:", () => {
   test.each<[string, Parts, Parts, string[], string]>([
     [
       "one that was removed",

@@ -2,7 +2,7 @@ import type { ContractFingerprint, SchemaBody } from "../../protocol/http.js";
 import type { JsonObject } from "../../protocol/messages.js";
 import type { Members } from "../../util/types.js";
 
-/** A schema of the author, as far as a client needs it: any zod object fits. */
+/** The part of an author's schema that a client uses: any zod object fits. */
 export interface ClientSchema<I = unknown, O = unknown> {
   safeParse(value: unknown): { success: true; data: O } | { success: false; error: { issues: readonly SchemaIssue[] } };
   readonly "~standard": { readonly types?: { readonly input: I; readonly output: O } | undefined };
@@ -15,14 +15,14 @@ export interface SchemaIssue {
   readonly input?: unknown;
 }
 
-/** What a client needs of a tool; without `input` it takes no arguments, without `output` it may return any JSON. */
+/** The part of a tool that a client uses. Without `input` it has no arguments; without `output` it returns any JSON. */
 export interface ClientTool {
   readonly description?: string;
   readonly input?: ClientSchema;
   readonly output?: ClientSchema;
 }
 
-/** What a client needs of a contract; what `defineContract` returns fits. */
+/** The part of a contract that a client uses; the result of `defineContract` fits. */
 export interface ClientContract {
   readonly name: string;
   readonly action: ClientSchema;
@@ -30,13 +30,13 @@ export interface ClientContract {
   readonly state: ClientSchema;
   readonly reset: ClientSchema;
   readonly tools?: Readonly<Record<string, ClientTool>>;
-  /** There is no action but to call a tool. */
+  /** True when tool calls are the only actions. */
   readonly toolsOnly?: boolean;
   schemas(): SchemaBody;
   fingerprint(): Promise<ContractFingerprint>;
 }
 
-/** What a client without a contract works with: plain JSON objects. */
+/** The contract of a client without one: plain JSON objects. */
 export interface GenericContract extends ClientContract {
   readonly action: ClientSchema<JsonObject, JsonObject>;
   readonly observation: ClientSchema<JsonObject, JsonObject>;
@@ -44,7 +44,7 @@ export interface GenericContract extends ClientContract {
   readonly reset: ClientSchema<JsonObject, JsonObject>;
 }
 
-/** What is sent: fields with defaults may be left out. */
+/** The type that a client sends: fields with defaults are optional. */
 export type Sent<S extends ClientSchema> = Members<NonNullable<S["~standard"]["types"]>["input"]>;
-/** What is received: all declared fields. */
+/** The type that a client receives: all declared fields. */
 export type Received<S extends ClientSchema> = Members<NonNullable<S["~standard"]["types"]>["output"]>;

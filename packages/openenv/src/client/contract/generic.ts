@@ -2,8 +2,8 @@ import type { ValidationIssue } from "../../errors.js";
 import type { JsonObject } from "../../protocol/messages.js";
 
 /**
- * Makes a check of actions from the action schema of `GET /schema`. It is lazy about its own limits: where the schema
- * cannot be compiled (a dialect of its own, a browser page that forbids eval) it finds nothing, and the server decides.
+ * Compiles the action schema of `GET /schema` to a check of actions. If the schema cannot be compiled (an unknown
+ * dialect, a browser page that forbids eval), the check finds no issues and the server decides.
  */
 export async function compileActionCheck(schema: JsonObject): Promise<(action: unknown) => ValidationIssue[]> {
   const { Ajv2020 } = await import("ajv/dist/2020.js");
@@ -18,13 +18,13 @@ export async function compileActionCheck(schema: JsonObject): Promise<(action: u
     return (validate.errors ?? []).map((error) => ({
       type: error.keyword,
       loc: locate(error.instancePath, error.params),
-      msg: error.message ?? "does not fit the schema",
+      msg: error.message ?? "does not match the schema",
       input: error.data,
     }));
   };
 }
 
-/** JSON pointer to path; a missing or extra field is named itself instead of the object it is (not) in. */
+/** Converts a JSON pointer to a path, which ends with the field itself when the field is missing or extra. */
 function locate(pointer: string, params: Record<string, unknown>): (string | number)[] {
   const keys = pointer.split("/").slice(1);
   const loc = keys.map((key) => (/^\d+$/.test(key) ? Number(key) : key.replaceAll("~1", "/").replaceAll("~0", "~")));

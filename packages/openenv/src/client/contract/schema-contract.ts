@@ -3,16 +3,16 @@ import type { JsonObject } from "../../protocol/messages.js";
 import { hashSchemas } from "../../protocol/schema/json-schema.js";
 import type { ClientContract, ClientSchema, ClientTool } from "./contract.js";
 
-/** The types of an environment, as a generated client declares them. */
+/** The types that a generated client declares for an environment. */
 export interface SchemaTypes {
   action: object;
   observation: object;
   state: object;
-  /** The arguments and the result of each tool, by its name. */
+  /** The arguments and the result of each tool, by tool name. */
   tools?: object;
 }
 
-/** A contract of which there are types and JSON Schemas, and no code. */
+/** A contract that consists of types and JSON Schemas, without code. */
 export interface SchemaContract<T extends SchemaTypes> extends ClientContract {
   readonly action: ClientSchema<T["action"], T["action"]>;
   readonly observation: ClientSchema<T["observation"], T["observation"]>;
@@ -28,8 +28,8 @@ type SchemaTools<T> = {
 };
 
 /**
- * Makes a contract for `connect` from what `GET /schema` answers, as generated clients do. The schemas are compared
- * with the server's when a client connects; actions are the server's to check.
+ * Creates a contract for `connect` from the body of `GET /schema`; generated clients use it. The schemas are compared
+ * with the server's when a client connects; the server checks the actions.
  */
 export function contractFromSchemas<T extends SchemaTypes>(name: string, schemas: SchemaBody): SchemaContract<T> {
   let hash: Promise<string> | undefined;

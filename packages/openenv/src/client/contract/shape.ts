@@ -3,33 +3,33 @@ import type { JsonObject } from "../../protocol/messages.js";
 import { isToolAction, lacksToolType, MISSING_TOOL_TYPE } from "../../protocol/tools.js";
 import type { ClientContract, SchemaIssue } from "./contract.js";
 
-/** What a client knows about the values of its environment. */
+/** Checks and converts the values that a client sends and receives. */
 export interface Shape {
   /**
-   * What goes on the wire for an action, or for the environment's own reset options.
-   * @throws RemoteError VALIDATION_ERROR when it does not fit, as the server would; nothing was sent then.
+   * Encodes an action, or the reset options that the contract declares, for the wire.
+   * @throws RemoteError VALIDATION_ERROR, like the server, when the value is invalid; nothing was sent.
    */
   write(part: "action" | "reset", value: unknown): JsonObject;
-  /** @throws ConnectionError PROTOCOL_ERROR that names the fields which do not fit. */
+  /** @throws ConnectionError PROTOCOL_ERROR that names the invalid fields. */
   read(part: "observation" | "state", fields: JsonObject): JsonObject;
-  /** What a step showed, by what `write` returned for its action: the answer to a call of a tool is no observation of the contract. */
+  /** Reads the observation of a step; a tool call does not return the contract's. `action` is the result of `write`. */
   readStep(action: JsonObject, fields: JsonObject): JsonObject;
   /** The names of the tools. */
   readonly tools: readonly string[];
-  /** What goes on the wire for the arguments of a tool. Wrong ones go as they are: the answer to them is the server's. */
+  /** Encodes the arguments of a tool for the wire. Invalid arguments are sent unchanged: the server answers them. */
   writeCall(tool: string, given: JsonObject): JsonObject;
-  /** What a tool returned. @throws ConnectionError PROTOCOL_ERROR when it does not fit. */
+  /** Reads the result of a tool. @throws ConnectionError PROTOCOL_ERROR when it does not match its schema. */
   readCall(tool: string, data: unknown): unknown;
 }
 
-/** Values as the contract declares them. With `raw`, bytes are left to whoever writes the frame. */
+/** The shape of a contract. With `raw`, the codec of the frame encodes bytes. */
 export function contractShape(contract: ClientContract, { raw = false } = {}): Shape {
   const tools = contract.tools ?? {};
   const hasTools = Object.keys(tools).length > 0;
   const isToolStep = (action: unknown): boolean => hasTools && isToolAction(action as JsonObject);
   const misfit = (part: string, issues: readonly SchemaIssue[]): ConnectionError => {
     const what = issues.map((issue) => `${[part, ...issue.path].join(".")}: ${issue.message}`);
-    const message = `The server's answer does not fit the contract "${contract.name}": ${what.join("; ")}.`;
+    const message = `The server's answer does not match the contract "${contract.name}": ${what.join("; ")}.`;
     return new ConnectionError("PROTOCOL_ERROR", message);
   };
   const read = (part: "observation" | "state", fields: JsonObject): JsonObject => {
@@ -62,7 +62,7 @@ export function contractShape(contract: ClientContract, { raw = false } = {}): S
   };
 }
 
-/** Values as they come; actions are checked with `findIssues`, but for those that every environment with tools takes. */
+/** The shape without a contract. `findIssues` checks all actions except tool calls. */
 export function genericShape(findIssues: (action: unknown) => ValidationIssue[], tools: readonly string[] = []): Shape {
   const hasTools = tools.length > 0;
   return {
@@ -82,7 +82,7 @@ export function genericShape(findIssues: (action: unknown) => ValidationIssue[],
 
 function refusal(part: string, errors: ValidationIssue[]): RemoteError {
   const what = errors.map(({ loc, msg }) => `${[part, ...loc].join(".")}: ${msg}`).join("; ");
-  return new RemoteError("VALIDATION_ERROR", `Nothing was sent, it does not fit its schema: ${what}.`, { errors });
+  return new RemoteError("VALIDATION_ERROR", `Invalid ${part}, nothing was sent: ${what}.`, { errors });
 }
 
 function withToolType(input: unknown, issues: ValidationIssue[]): ValidationIssue[] {
@@ -104,9 +104,9 @@ function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
 }
 
 /**
- * `sent` with every array of bytes in it as its field writes it (base64, a data URL), or with `raw` as its field has it:
- * bytes that JSON writes as base64. Only the field knows, so the form is taken from `parsed`, what the schema made of
- * `sent`. The rest stays as it is: the server parses it itself.
+ * Returns `sent` with each byte array replaced by the form that its field gives it: base64 or a data URL, or with `raw`
+ * bytes that JSON writes as base64. Only the field knows the form, so it is taken from `parsed`, the output of the
+ * schema for `sent`. Other values are not changed: the server parses them.
  */
 function encodeBytes(sent: unknown, parsed: unknown, raw = false): unknown {
   if (typeof sent !== "object" || sent === null) return sent;

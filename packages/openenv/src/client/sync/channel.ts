@@ -4,15 +4,15 @@ import { DEFAULT_CONNECT_TIMEOUT_MS, DEFAULT_TIMEOUT_MS } from "../options.js";
 import type { SyncConnectOptions } from "./types.js";
 import { type SyncAnswer, unpackError, type WorkerSetup } from "./wire.js";
 
-/** The calling thread's side of a client that lives in another thread. */
+/** The calling thread's side of a client that runs in another thread. */
 export interface SyncChannel {
-  /** Blocks until the thread has done it; throws what it threw. */
+  /** Blocks until the thread has made the call; rethrows its error. */
   call(method: string, ...args: unknown[]): unknown;
-  /** Closes the client and ends the thread; nothing happens the second time. */
+  /** Closes the client and ends the thread. Can be called more than once. */
   end(): void;
 }
 
-/** How long the thread may take to start, and a call beyond its own time limits, before the thread counts as dead. */
+/** The time that the thread gets to start, and a call on top of its timeout, before the thread counts as dead. */
 const GRACE_MS = 10_000;
 
 export function startChannel(url: string, options: SyncConnectOptions, typed: boolean): SyncChannel {
@@ -25,14 +25,14 @@ export function startChannel(url: string, options: SyncConnectOptions, typed: bo
     // Options of this process, such as --input-type, can keep the thread from starting.
     execArgv: [],
   });
-  // A script that forgets to close ends all the same.
+  // A script exits even if it does not close the client.
   worker.unref();
   let ended = false;
 
   const wait = (limitMs: number): void => {
     if (Atomics.wait(flag, 0, 0, limitMs) !== "timed-out") return;
     end();
-    throw new ConnectionError("SESSION_LOST", "The client's thread does not answer; it was ended.");
+    throw new ConnectionError("SESSION_LOST", "The client's thread did not respond and was terminated.");
   };
 
   const exchange = (method: string, args: unknown[]): unknown => {

@@ -1,4 +1,4 @@
-/** Scripts in processes of their own, as a blocking client is used; they load the built package. */
+/** Scripts in separate processes, as a blocking client is used; they load the built package. */
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -9,7 +9,7 @@ import { serve } from "../../serve.js";
 
 const PACKAGE = join(import.meta.dirname, "../../..");
 
-/** Runs the script and returns the JSON lines that it told. It is ended, and the test fails, when it does not end itself. */
+/** Runs the script and returns the JSON lines that it printed. If it does not exit, it is killed and the test fails. */
 async function play(url: string, script: string): Promise<unknown[]> {
   const source = `
     import { connectSync, RemoteError, ConnectionError } from "openenv-ts/sync";
@@ -25,7 +25,7 @@ async function play(url: string, script: string): Promise<unknown[]> {
     .map((line) => JSON.parse(line) as unknown);
 }
 
-/** Counts what it is told to add. */
+/** A counter: adds the amount of each step. */
 async function count(peer: ScriptedPeer): Promise<void> {
   let sum = 0;
   for (let steps = 0; ; ) {
@@ -186,7 +186,7 @@ describe("a blocking client", () => {
     expect(server.opened).toBe(1);
   });
 
-  it("refuses only a server of the same process", async () => {
+  it("rejects a server of the same process, and only that", async () => {
     await using server = await startScriptedServer(count);
     const told = await play(
       server.url,

@@ -12,9 +12,9 @@ import type { SyncCallOptions, SyncConnectOptions, SyncEnvClient, SyncTaskClient
 import type { ServerAnswer } from "./wire.js";
 
 /**
- * Opens one session of an environment, like `connect`, with calls that block this thread until the answer is there;
- * a thread of its own does the work meanwhile. For scripts and notebooks; it holds up everything else in the process.
- * @throws ConnectionError SYNC_SAME_PROCESS when the server runs in this process, and whatever `connect` throws.
+ * Opens one session of an environment, like `connect`, with calls that block this thread until the answer arrives;
+ * a separate thread does the work. For scripts and notebooks: everything else in this thread waits.
+ * @throws ConnectionError SYNC_SAME_PROCESS when the server runs in this process, and the errors of `connect`.
  * @example
  * using env = connectSync("http://localhost:8000", counter);
  * let result = env.reset({ seed: 7 });
@@ -45,7 +45,7 @@ export function connectSync(
     channel.end();
     throw error;
   }
-  // Schemas of an author do not cross threads: without a contract the thread checks actions, with one this thread does.
+  // An author's schemas cannot be sent to a thread: with a contract this thread checks actions, without one the other.
   const shape = contract ? contractShape(contract) : genericShape(() => [], channel.call("tools") as string[]);
   return createClient(base, channel, shape);
 }
@@ -105,17 +105,17 @@ function createClient(url: string, channel: SyncChannel, shape: Shape): SyncEnvC
   return client;
 }
 
-/** Servers enter their ports here while they listen. */
+/** The registry in which servers of this process list their ports while they listen. */
 const LISTENING = Symbol.for("openenv.listening");
 
-/** @throws ConnectionError SYNC_SAME_PROCESS when a server of this process listens there: it could never answer. */
+/** @throws ConnectionError SYNC_SAME_PROCESS when a server of this process listens there: the call would block it. */
 function refuseSameProcess(base: string): void {
   const { hostname, port, protocol } = new URL(base);
   const ports = (globalThis as { [LISTENING]?: Set<number> })[LISTENING];
   if (!isLocal(hostname) || !ports?.has(Number(port || (protocol === "https:" ? 443 : 80)))) return;
   throw new ConnectionError(
     "SYNC_SAME_PROCESS",
-    `The server at ${base} runs in this process, which a blocking call holds up: the server could never answer. ` +
+    `The server at ${base} runs in this process: a blocking call would keep it from answering. ` +
       "Use connect() of openenv-ts/client, or run the server in another process.",
   );
 }

@@ -6,40 +6,40 @@ import type { EpisodeState, FailedResult, StepResult } from "../result.js";
 import type { TaskClient } from "../tasks.js";
 import type { ToolMethods } from "../tools/tool-methods.js";
 
-/** As those of `connect`; a thread that waits cannot be aborted. */
+/** The options of `connect` without `signal`: a blocked thread cannot abort. */
 export type SyncConnectOptions = Omit<ConnectOptions, "signal">;
 export type SyncCallOptions = Omit<CallOptions, "signal">;
 export type SyncStepOptions = Omit<StepOptions, "signal">;
 
-/** A method that waits for its answer instead of promising it. */
+/** A method that returns its result instead of a promise. */
 type Blocking<M> = M extends (...args: infer A) => Promise<infer R> ? (...args: A) => R : never;
 export type SyncTaskClient = { [M in keyof TaskClient]: Blocking<TaskClient[M]> };
 export type SyncToolMethods<C extends ClientContract> = {
   readonly [M in keyof ToolMethods<C>]: Blocking<ToolMethods<C>[M]>;
 };
 
-/** One session of an environment, as `EnvClient`, with calls that block until the answer is there. */
+/** One session of an environment, like `EnvClient`, with calls that block until the answer arrives. */
 export interface SyncEnvClient<C extends ClientContract = GenericContract> extends Disposable {
   /** `http://host:port/prefix`. */
   readonly url: string;
-  /** True when the episode is gone: `step` and `state` are refused until `reset`. */
+  /** True when the episode is lost: `step` and `state` are rejected until a `reset` succeeds. */
   readonly sessionLost: boolean;
   readonly tasks: SyncTaskClient;
-  /** The tools of the environment as methods; a call is a step. Empty for a server that does not publish its tools. */
+  /** The tools of the environment as methods; a call is a step. Empty if the server does not publish its tools. */
   readonly tools: SyncToolMethods<C>;
-  /** Starts an episode; after a loss on a new session. */
+  /** Starts an episode; after a loss, on a new session. */
   reset(options?: ResetOptions & Sent<C["reset"]>, call?: SyncCallOptions): StepResult<Received<C["observation"]>>;
-  /** As `reset`, but a failure is a result with `outcome` `env_error` or `lost`, to be masked. */
+  /** Like `reset`, but a failure is a result with `outcome` `env_error` or `lost`, to be masked. */
   tryReset(
     options?: ResetOptions & Sent<C["reset"]>,
     call?: SyncCallOptions,
   ): StepResult<Received<C["observation"]>> | FailedResult;
   step(action: Sent<C["action"]>, call?: SyncStepOptions): StepResult<Received<C["observation"]>>;
-  /** As `step`, but a failure is a result with `outcome` `env_error` or `lost`, to be masked. */
+  /** Like `step`, but a failure is a result with `outcome` `env_error` or `lost`, to be masked. */
   tryStep(action: Sent<C["action"]>, call?: SyncStepOptions): StepResult<Received<C["observation"]>> | FailedResult;
   state(call?: SyncCallOptions): EpisodeState & Received<C["state"]>;
-  /** What the environment says about itself. */
+  /** The environment's name, description and version. */
   metadata(): MetadataBody;
-  /** Ends the session and its thread. Doing it twice does no harm. */
+  /** Ends the session and its thread. Can be called more than once. */
   close(): void;
 }

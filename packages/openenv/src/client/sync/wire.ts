@@ -9,14 +9,14 @@ import {
 import type { SchemaBody } from "../../protocol/http.js";
 import { ToolCallError } from "../tools/mcp-result.js";
 
-/** What the thread is started with. */
+/** The data that the thread starts with. */
 export interface WorkerSetup {
   port: MessagePort;
-  /** 1 once an answer is at the port. */
+  /** Set to 1 when an answer has arrived at the port. */
   flag: Int32Array;
   url: string;
   options: Record<string, unknown>;
-  /** The calling thread has a contract and does the checking itself. */
+  /** True when the calling thread has a contract and checks values itself. */
   typed: boolean;
 }
 
@@ -25,7 +25,7 @@ export interface SyncCall {
   args: unknown[];
 }
 
-/** What the thread tells of the server, for the comparison of contracts; undefined for a route that it does not have. */
+/** What the server publishes, for the comparison of contracts; undefined for a route that it does not have. */
 export interface ServerAnswer {
   name: string | undefined;
   schema: SchemaBody | undefined;
@@ -35,7 +35,7 @@ export type SyncAnswer = { value: unknown } | { error: PackedError };
 
 type Reward = ToolCallError["reward"];
 
-/** An error on its way between threads: structured clone would leave nothing of it but its message. */
+/** An error in a message between threads: structured clone would keep only its message. */
 type PackedError =
   | { kind: "remote"; wireCode: string; message: string; details: Record<string, unknown> }
   | { kind: "connection"; code: ErrorCode; message: string; cause: unknown }

@@ -1,4 +1,4 @@
-/** The thread of a blocking client: an ordinary client, driven by the calls that come through a port. */
+/** The thread of a blocking client: an ordinary client that makes the calls that arrive at a port. */
 import { workerData } from "node:worker_threads";
 import type { McpToolClient, TaskClient } from "../index.js";
 import type { ConnectOptions } from "../options.js";
@@ -42,7 +42,7 @@ async function perform(method: string, args: unknown[]): Promise<unknown> {
   );
 }
 
-/** Loaded here, not at the top: a failure to load must reach the thread that waits. */
+/** Imports here, not at the top: a failure to load must reach the waiting thread. */
 async function open(): Promise<McpToolClient> {
   const { connectTools } = await import("../index.js");
   return connectTools(setup.url, setup.typed ? { ...options, check: false } : options);

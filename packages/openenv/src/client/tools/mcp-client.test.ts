@@ -21,7 +21,7 @@ describe.each(["simulation", "production"] as const)("a client of tools in %s", 
     });
   });
 
-  test("throws typed errors, and goes on", async () => {
+  test("throws typed errors and stays usable", async () => {
     const { server } = await start();
     await using client = await connectTools(server.url, contract, { mode });
     await client.reset({ tally: 7 });
@@ -37,7 +37,7 @@ describe.each(["simulation", "production"] as const)("a client of tools in %s", 
     expect(await client.callTool("tally")).toMatchObject({ data: 8 });
   });
 
-  test("never takes a failure for an empty list", async () => {
+  test("never reports a failure as an empty list", async () => {
     const { server } = await start({}, { bare: true });
     await using client = await connectTools(server.url, { mode, check: false });
     await expect(client.listTools()).rejects.toMatchObject({ name: "RemoteError" });
@@ -46,7 +46,7 @@ describe.each(["simulation", "production"] as const)("a client of tools in %s", 
     });
   });
 
-  test("is refused at capacity with the counts, and leaves no session behind", async () => {
+  test("is rejected at capacity with the counts, and leaves no session open", async () => {
     const { server, log, active } = await start({ maxConcurrentEnvs: 1 });
     const client = await connectTools(server.url, { mode });
     await client.reset();
@@ -58,7 +58,7 @@ describe.each(["simulation", "production"] as const)("a client of tools in %s", 
     await expect(client.reset()).rejects.toMatchObject({ code: "CLIENT_CLOSED" });
   });
 
-  test("goes on with a reset after the server has lost its session", async () => {
+  test("continues with a reset after the server has lost its session", async () => {
     const { server } = await start();
     await using client = await connectTools(server.url, { mode });
     await client.reset();
@@ -70,7 +70,7 @@ describe.each(["simulation", "production"] as const)("a client of tools in %s", 
   });
 });
 
-test("in simulation a call is a step, which earns and ends", async () => {
+test("in simulation a call is a step, with a reward and done", async () => {
   const { server } = await start();
   await using client = await connectTools(server.url, contract);
   const { observation } = await client.reset();
@@ -83,7 +83,7 @@ test("in simulation a call is a step, which earns and ends", async () => {
   await expect(connectTools("http://127.0.0.1:9")).rejects.toMatchObject({ code: "CONNECTION_FAILED" });
 });
 
-test("in production calls are no steps, and share the session with them", async () => {
+test("in production calls are not steps, and use the same session as steps", async () => {
   const { server } = await start({ mode: "production" });
   await using client = await connectTools(server.url, contract, { mode: "production" });
   expect(await client.callTool("tally")).toMatchObject({ data: 1, reward: null, done: false });
@@ -92,7 +92,7 @@ test("in production calls are no steps, and share the session with them", async 
   expect(await client.state()).toMatchObject({ step_count: 0 });
 });
 
-test("in production an agent keeps the tools where only the orchestrator may reset", async () => {
+test("in production an agent keeps its tools when only the orchestrator may reset", async () => {
   const { server } = await start({ mode: "production", orchestratorToken: "secret" });
   await using agent = await connectTools(server.url, { mode: "production" });
   await expect(agent.reset()).rejects.toMatchObject({ code: "FORBIDDEN" });
@@ -101,7 +101,7 @@ test("in production an agent keeps the tools where only the orchestrator may res
   expect((await orchestrator.reset()).done).toBe(false);
 });
 
-test("a call is given up by its time or its signal, and the session goes on over /mcp", async () => {
+test("a timeout or a signal cancels a call, and the session continues over /mcp", async () => {
   const { server, log } = await start();
   await using client = await connectTools(server.url, { mode: "production" });
   await expect(client.callTool("hang", {}, { timeoutMs: 1_000 })).rejects.toMatchObject({ code: "CLIENT_TIMEOUT" });

@@ -13,8 +13,8 @@ import { callByStep } from "./tool-methods.js";
 
 export interface ConnectToolsOptions extends ConnectOptions {
   /**
-   * `simulation`: a call is a step, which may earn a reward and end the episode. `production`: calls go beside the
-   * episode, which somebody else drives, perhaps. Default `simulation`.
+   * `simulation`: a call is a step, which can earn a reward and end the episode. `production`: calls are not part of
+   * the episode, which another client may control. Default `simulation`.
    */
   mode?: "simulation" | "production" | undefined;
 }
@@ -23,19 +23,19 @@ export interface ConnectToolsOptions extends ConnectOptions {
 export interface McpToolClient<C extends ClientContract = GenericContract> extends EnvClient<C> {
   readonly mode: "simulation" | "production";
   /**
-   * What the environment offers. In simulation this is a step.
-   * @throws RemoteError also when the environment has no tools: an empty list is never a failure.
+   * Lists the tools of the environment. In simulation this is a step.
+   * @throws RemoteError also when the environment has no tools: a failure is never an empty list.
    */
   listTools(call?: CallOptions): Promise<ToolInfo[]>;
   /**
    * Calls a tool with its arguments by name.
-   * @throws ToolCallError when the tool gave no result, RemoteError or ConnectionError when it was not called.
+   * @throws ToolCallError when the tool returned no result, RemoteError or ConnectionError when it was not called.
    * @example const { data } = await client.callTool("greet", { name: "Ada" });
    */
   callTool(name: string, given?: JsonObject, call?: CallOptions): Promise<ToolCallResult>;
 }
 
-/** Opens one session of a server, and makes its tools callable by name. */
+/** Opens one session of a server whose tools can be called by name. */
 export async function connectToolsTo(
   url: string | URL,
   contract: ClientContract | undefined,
@@ -59,7 +59,7 @@ export async function connectToolsTo(
   });
 }
 
-/** How tools are called outside of the episode, and what is to be closed with the client. */
+/** How tools are called outside of the episode, and what the client closes. */
 interface ToolAccess {
   mode: "simulation" | "production";
   ask: AskRpc;

@@ -15,12 +15,13 @@ interface RpcFailure {
 }
 
 type RpcAnswer = { result: unknown } | { failure: RpcFailure };
-/** Asks for a method of JSON-RPC. */
+/** Calls a JSON-RPC method. */
 export type AskRpc = (method: string, params: JsonObject, call: CallOptions) => Promise<RpcAnswer>;
 
-/** Reads a JSON-RPC response. @throws ConnectionError PROTOCOL_ERROR when it is none. */
+/** Reads a JSON-RPC response. @throws ConnectionError PROTOCOL_ERROR when it is not one. */
 export function toRpcAnswer(response: unknown): RpcAnswer {
-  if (!isObject(response)) throw new ConnectionError("PROTOCOL_ERROR", "The server's answer is no JSON-RPC.");
+  if (!isObject(response))
+    throw new ConnectionError("PROTOCOL_ERROR", "The server's answer is not a JSON-RPC response.");
   const { error, result } = response;
   if (!isObject(error)) return { result };
   const { code, message, data } = error;
@@ -37,7 +38,7 @@ export class JsonRpcClient {
     this.#http = http;
   }
 
-  /** Creates a session, and a transport to it; the one before is closed. */
+  /** Creates a session and a transport to it, and closes the previous session. */
   async attach(transport: (sessionId: string) => Promise<Transport>): Promise<Transport> {
     await this.close();
     const answer = await this.ask("openenv/session/create", {}, {});
@@ -54,7 +55,7 @@ export class JsonRpcClient {
     return toRpcAnswer(await this.#http.post("/mcp", request, call));
   }
 
-  /** Ends the session, if there is one; a server that is gone has ended it already. */
+  /** Ends the session, if there is one. Ignores errors of a server that is gone: it has ended the session. */
   async close(): Promise<void> {
     if (this.#sessionId === undefined) return;
     await this.ask("openenv/session/close", {}, {}).catch(() => {});
@@ -68,7 +69,7 @@ export async function listInProduction(ask: AskRpc, call: CallOptions): Promise<
   return toToolInfos(isObject(answer.result) ? answer.result["tools"] : undefined);
 }
 
-/** The Python package tells no type of a failure: it is an execution error. */
+/** The Python package does not report the type of a failure: it counts as an execution error. */
 export async function callInProduction(
   ask: AskRpc,
   { name, given }: { name: string; given: JsonObject },

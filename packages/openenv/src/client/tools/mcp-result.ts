@@ -3,7 +3,7 @@ import type { JsonObject } from "../../protocol/messages.js";
 import { isObject } from "../../util/is-object.js";
 import type { StepResult } from "../result.js";
 
-/** A tool as an agent is told of it. */
+/** The description of a tool for an agent. */
 export interface ToolInfo {
   name: string;
   description: string;
@@ -11,11 +11,11 @@ export interface ToolInfo {
   inputSchema: JsonObject;
 }
 
-/** What a call gave. Outside simulation it earns nothing and ends nothing. */
+/** The result of a tool call. Outside simulation it has no reward and does not end the episode. */
 export interface ToolCallResult<D = unknown> {
   /** What the tool returned. */
   data: D;
-  /** The same for a language model. */
+  /** The result as text, for a language model. */
   text: string;
   reward: number | boolean | null;
   done: boolean;
@@ -25,7 +25,7 @@ export interface ToolCallResult<D = unknown> {
 type Earned = Pick<StepResult, "reward" | "done" | "metadata">;
 const NOTHING: Earned = { reward: null, done: false, metadata: {} };
 
-/** A tool gave no result. As a step it may have earned a reward all the same, and ended the episode. */
+/** The error of a tool without a result. As a step, the call may still have earned a reward or ended the episode. */
 export class ToolCallError extends ToolError {
   readonly toolName: string;
   readonly reward: number | boolean | null;
@@ -68,10 +68,10 @@ export function toToolCallResult(
   };
 }
 
-/** Servers spell the schema in two ways. @throws ConnectionError PROTOCOL_ERROR when this is no list of tools. */
+/** Reads a list of tools; servers use two names for the schema. @throws ConnectionError PROTOCOL_ERROR otherwise. */
 export function toToolInfos(tools: unknown): ToolInfo[] {
   if (!Array.isArray(tools)) {
-    throw new ConnectionError("PROTOCOL_ERROR", "The server's answer has no list of tools.");
+    throw new ConnectionError("PROTOCOL_ERROR", "The server's answer does not contain a list of tools.");
   }
   return tools.filter(isObject).map(({ name, description, inputSchema, input_schema }) => ({
     name: String(name),
@@ -80,7 +80,7 @@ export function toToolInfos(tools: unknown): ToolInfo[] {
   }));
 }
 
-/** One that is not known says no more than that the tool failed. */
+/** An unknown type counts as an execution error. */
 export function toErrorType(given: unknown): ToolErrorType {
   return TOOL_ERROR_TYPES.find((type) => type === given) ?? "execution_error";
 }

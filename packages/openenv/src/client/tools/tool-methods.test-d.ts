@@ -1,4 +1,4 @@
-/** Compiled by the type check, never run: what a client knows of tools. */
+/** Type tests of a client's tools: compiled by the type check, never run. */
 import * as z from "zod";
 import { connect } from "../../connect.js";
 import { connectTools } from "../../connect-tools.js";
@@ -72,7 +72,7 @@ export function blocking(): void {
   same<typeof data.at, Date>(true);
 }
 
-/** As a generated client declares it. */
+/** A contract as a generated client declares it. */
 export async function typedBySchemas(): Promise<void> {
   const generated = contractFromSchemas<{
     action: { move: string };
@@ -86,7 +86,7 @@ export async function typedBySchemas(): Promise<void> {
   const env = await connect("http://localhost:8000", generated);
   same<Awaited<ReturnType<typeof env.tools.guess>>["data"], { right: boolean }>(true);
   await env.tools.peek();
-  // @ts-expect-error: the argument is of another type
+  // @ts-expect-error: the argument has the wrong type
   await env.tools.guess({ word: 1 });
 }
 

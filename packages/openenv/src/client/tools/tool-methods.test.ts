@@ -1,4 +1,4 @@
-/** One environment with its own action and tools, used in each way that a client can be made. */
+/** One environment with an action and tools, used through every kind of client. */
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
 import { connect } from "../../connect.js";
@@ -29,7 +29,7 @@ const contract = defineContract({
       output: z.object({ letter: bytes(), when: datetime() }),
     },
     peek: { description: "Looks." },
-    constructor: { description: "Has the name of what every object has.", output: z.string() },
+    constructor: { description: "Has the name of a property of every object.", output: z.string() },
     broken: { description: "Fails." },
   }),
 });
@@ -76,7 +76,7 @@ describe.each<[string, Use]>([
   ["the environment itself", inProcess(() => connect(environment))],
   ["the environment itself, with tools by name", inProcess(() => connectTools(environment))],
 ])("a client of %s", (_, use) => {
-  test("has the tools of the contract as methods, beside the action", () =>
+  test("has the tools of the contract as methods, next to the action", () =>
     use(async (env) => {
       await env.reset();
       expect(Object.keys(env.tools)).toEqual(Object.keys(contract.tools));
@@ -88,7 +88,7 @@ describe.each<[string, Use]>([
       expect(await env.state()).toMatchObject({ step_count: 4 });
     }));
 
-  test("gives values as the contract declares them", () =>
+  test("returns values as the contract declares them", () =>
     use(async (env) => {
       await env.reset();
       const sent = { letter: Uint8Array.from([0, 255]), when: new Date("2026-01-02T03:04:05Z") };
@@ -97,7 +97,7 @@ describe.each<[string, Use]>([
       expect(data.when).toEqual(sent.when);
     }));
 
-  test("throws what went wrong, and leaves wrong arguments to the server, where they are a step", () =>
+  test("throws the failures of tools, and sends invalid arguments to the server, where they are a step", () =>
     use(async (env) => {
       await env.reset();
       const wrong: unknown = await env.tools.guess({ word: 1 } as never).catch((error: unknown) => error);
@@ -107,7 +107,7 @@ describe.each<[string, Use]>([
       expect(await env.state()).toMatchObject({ step_count: 2 });
     }));
 
-  test("is told of a call without a type that it lacks one, and of the action as ever", () =>
+  test("reports the missing type of a tool call next to the issues of the action", () =>
     use(async (env) => {
       await env.reset();
       const untyped = env as unknown as EnvClient;
@@ -158,7 +158,7 @@ test("a generated client has the tools of its schemas", async () => {
   expect((await env.tools.guess({ word: "crane" })).data.right).toBe(true);
 });
 
-test("a server names the missing type of a call first, as stock clients show the first fault alone", async () => {
+test("a server names the missing type of a call first, because stock clients show only the first issue", async () => {
   await using server = await serve(environment, { port: 0, logLevel: "silent" });
   await using env = await connect(server.url, { check: false });
   await env.reset();

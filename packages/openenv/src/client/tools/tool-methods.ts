@@ -7,7 +7,7 @@ import type { ClientSession } from "../transport/session.js";
 import { type ToolCallError, type ToolCallResult, toToolCallResult } from "./mcp-result.js";
 
 /**
- * The tools of an environment as methods: those of the contract, without one those that `GET /schema` lists.
+ * The tools of an environment as methods: those of the contract or, without one, those that `GET /schema` lists.
  * @example const { data } = await env.tools.search({ text: "Du" });
  */
 export type ToolMethods<C extends ClientContract> = {
@@ -19,12 +19,12 @@ type ToolsOf<C extends ClientContract> = C extends { readonly tools: infer T }
   : Readonly<Record<string, ClientTool>>;
 
 /**
- * Calls a tool. Arguments with defaults may be left out.
- * @throws ToolCallError when the tool gave no result, also for wrong arguments, which the server checks; RemoteError or
+ * Calls a tool. Arguments with defaults are optional.
+ * @throws ToolCallError when the tool returned no result, or the server found invalid arguments; RemoteError or
  * ConnectionError when it was not called.
  */
 type ToolMethod<T> = Method<Arguments<T>, Data<T>>;
-/** A method, so that a client of known tools is also a client of any. */
+/** Declared as a method, so that a client of known tools is assignable to a client of any tools. */
 type Method<A, D> = {
   call(
     ...given: Record<never, never> extends A ? [given?: A, call?: CallOptions] : [given: A, call?: CallOptions]
@@ -40,11 +40,11 @@ type Data<T> = T extends { output: infer O extends ClientSchema }
   ? NonNullable<O["~standard"]["types"]>["output"]
   : unknown;
 
-/** The names of the tools of a contract; any string without one. */
+/** The names of the tools of a contract; any string without a contract. */
 export type ToolName<C extends ClientContract> = keyof ToolsOf<C> & string;
 
 /**
- * One call of a tool, as clients of many sessions take it. Arguments with defaults may be left out.
+ * One tool call of a vector environment. Arguments with defaults are optional.
  * @example { name: "search", arguments: { text: "Du" } }
  */
 export type ToolCallInput<C extends ClientContract, K extends ToolName<C> = ToolName<C>> =
@@ -52,8 +52,9 @@ export type ToolCallInput<C extends ClientContract, K extends ToolName<C> = Tool
 type GivenArguments<A> = Record<never, never> extends A ? { readonly arguments?: A } : { readonly arguments: A };
 
 /**
- * What a call gave in one of many sessions. `error` is null when the tool returned `data`; a ToolCallError when the call
- * was made and failed, which is a step with its own `outcome`, `reward` and `done`; else the call was not made.
+ * The result of a tool call in one of many sessions. `error` is null when the tool returned `data`. A ToolCallError
+ * means that the call failed, which is a step with its own `outcome`, `reward` and `done`; any other error means that
+ * the tool was not called.
  */
 export type ToolStepResult<C extends ClientContract, K extends ToolName<C> = ToolName<C>> =
   | (K extends ToolName<C> ? Called<K, Data<ToolsOf<C>[K]>, null> : never)
@@ -61,8 +62,8 @@ export type ToolStepResult<C extends ClientContract, K extends ToolName<C> = Too
   | FailedResult;
 
 /**
- * What a call gave in a session of a vector environment. Where autoreset began an episode instead it is the result of that
- * reset, without `error`.
+ * The result of a tool call in a session of a vector environment. If autoreset started an episode instead, it is the
+ * result of that reset, without `error`.
  */
 export type VectorToolResult<C extends ClientContract = GenericContract, K extends ToolName<C> = ToolName<C>> = (
   | ToolStepResult<C, K>
@@ -71,21 +72,21 @@ export type VectorToolResult<C extends ClientContract = GenericContract, K exten
   VectorPosition<C>;
 
 interface Called<K, D, E> extends Omit<StepResult, "observation"> {
-  /** The tool. */
+  /** The name of the tool. */
   readonly name: K;
   /** What the tool returned. */
   readonly data: D;
-  /** The same for a language model. */
+  /** The result as text, for a language model. */
   readonly text: string;
   readonly error: E;
 }
 
-/** The action that calls a tool, with arguments as they go on the wire. */
+/** The action that calls a tool, with encoded arguments. */
 export function callAction(name: string, given: JsonObject): JsonObject {
   return { type: "call_tool", tool_name: name, arguments: given };
 }
 
-/** Calls a tool with what is written already, and gives what came of it as it is. */
+/** Calls a tool with encoded arguments and returns its result as received. */
 export type CallTool = (name: string, given: JsonObject, call: CallOptions) => Promise<ToolCallResult>;
 
 /** Calls tools by steps. */

@@ -1,4 +1,4 @@
-/** An environment whose observation has fields with the names of those that a call of a tool shows. */
+/** An environment whose observation has fields with the same names as the result of a tool call. */
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
 import { datetime, defineContract, defineEnvironment, defineTools } from "../../index.js";

@@ -35,11 +35,11 @@ describe("parseAddress", () => {
   });
 
   const WRONG = ["ftp://a.example", "", "http://", "a b", "file:///etc", "htp:/x", "http:/a.example", "a:", "a:99999"];
-  it.each(WRONG)("refuses %j and says what to write", (given) => {
+  it.each(WRONG)("rejects %j and says what to write", (given) => {
     expect(() => parseAddress(given)).toThrow(/is not the URL of a server: write http/);
   });
 
-  it("refuses credentials in the URL and names the options for them", () => {
+  it("rejects credentials in the URL and names the options for them", () => {
     expect(() => parseAddress("http://me:secret@a.example")).toThrow(/`headers` or `token`/);
   });
 });

@@ -1,6 +1,6 @@
 import { ConnectionError } from "../../errors.js";
 
-/** Where a server is: one base URL, from which every route follows. */
+/** The address of a server: a base URL, from which every route derives. */
 export interface ServerAddress {
   /** `http://host:port/prefix`: no trailing slash, no query. */
   readonly base: string;
@@ -11,9 +11,9 @@ export interface ServerAddress {
 }
 
 /**
- * Reads what a user calls "the URL of the server": http, https, ws, wss or a bare host,
+ * Parses the URL of a server: http, https, ws, wss or a bare host,
  * with or without a path prefix, a trailing slash, a trailing `/ws` and a query.
- * @throws ConnectionError CONNECTION_FAILED when it is no such URL.
+ * @throws ConnectionError CONNECTION_FAILED when it is not such a URL.
  */
 export function parseAddress(text: string | URL): ServerAddress {
   const url = parseUrl(String(text));
@@ -34,7 +34,7 @@ export function parseAddress(text: string | URL): ServerAddress {
 
 function parseUrl(text: string): URL {
   const withScheme = /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `ws://${text}`;
-  // `http:/a` is a slash short: its `http` is no host.
+  // In `http:/a` a slash is missing: `http` is not its host.
   const isBroken = /^[a-z][a-z0-9+.-]*:(\/(?!\/)|$)/i.test(text);
   const url = !isBroken && URL.canParse(withScheme) ? new URL(withScheme) : undefined;
   if (!url?.host || !["http:", "https:", "ws:", "wss:"].includes(url.protocol)) {
@@ -46,7 +46,7 @@ function parseUrl(text: string): URL {
   if (url.username || url.password) {
     throw new ConnectionError(
       "CONNECTION_FAILED",
-      "A URL with a user name or password is not taken: give them as `headers` or `token`.",
+      "A URL must not contain a user name or password: pass them with `headers` or `token`.",
     );
   }
   return url;

@@ -6,13 +6,13 @@ const MEANINGS: Record<number, string> = {
   1005: "the server closed it",
   1006: "the connection broke",
   [CLOSE_CODES.tooLarge]: "a frame was too large",
-  [CLOSE_CODES.noPong]: "the server met a failure or missed our pong",
+  [CLOSE_CODES.noPong]: "the server failed or did not receive a pong in time",
   [CLOSE_CODES.restart]: "the server is restarting",
   [CLOSE_CODES.overloaded]: "the server is overloaded",
   [CLOSE_CODES.sessionEnded]: "the server ended the session",
 };
 
-/** Says in words why a socket was closed: `the server is restarting (1012)`. */
+/** Describes why a socket was closed: `the server is restarting (1012)`. */
 export function describeClose(code: number, reason: string): string {
   const meaning = MEANINGS[code] ?? "the server closed it";
   return reason ? `${meaning} (${code}: ${reason})` : `${meaning} (${code})`;

@@ -1,6 +1,6 @@
 import { ConnectionError } from "../../errors.js";
 
-/** Nobody answered at this URL, or not in time: what every way to a server says then. */
+/** The error for a server that cannot be reached, for HTTP and WebSocket alike. */
 export function connectFailed(url: string, why: string, cause?: unknown): ConnectionError {
-  return new ConnectionError("CONNECTION_FAILED", `No answer from ${url}: ${why}. Does the server run?`, { cause });
+  return new ConnectionError("CONNECTION_FAILED", `Could not reach ${url}: ${why}. Is the server running?`, { cause });
 }

@@ -16,7 +16,7 @@ describe("a session that ends", () => {
     [1012, "", "the server is restarting (1012)"],
     [4000, "idle for 900 s", "the server ended the session (4000: idle for 900 s)"],
     [4999, "", "the server closed it (4999)"],
-  ])("with close code %i is told to the caller", async (code, reason, words) => {
+  ])("with close code %i is reported to the caller", async (code, reason, words) => {
     await using server = await startScriptedServer(async (peer) => {
       await peer.receive();
       peer.socket.close(code, reason);
@@ -27,7 +27,7 @@ describe("a session that ends", () => {
     expect(error.message).toContain(words);
   });
 
-  it("by a broken connection refuses step and state, and reset starts a new one", async () => {
+  it("by a broken connection rejects step and state, and reset starts a new one", async () => {
     await using server = await startScriptedServer(async (peer, nth) => {
       await peer.answer();
       if (nth === 1) peer.socket.terminate();
@@ -42,7 +42,7 @@ describe("a session that ends", () => {
     expect((await env.step({})).outcome).toBe("ok");
   });
 
-  it("and cannot be replaced leaves reset failing until the server is back", async () => {
+  it("and cannot be replaced makes reset fail until the server is back", async () => {
     let url: string;
     let env: EnvClient;
     {
@@ -58,13 +58,13 @@ describe("a session that ends", () => {
   });
 });
 
-describe("a refusal right after the handshake", () => {
+describe("a rejection right after the handshake", () => {
   const refusal = {
     type: "error",
     data: { message: "full", code: "CAPACITY_REACHED", active_sessions: 2, max_sessions: 2 },
   };
 
-  it("is the answer to the first call, also when the socket has been closed long before", async () => {
+  it("is the answer to the first call, even if the socket was closed long before", async () => {
     let closed = 0;
     await using server = await startScriptedServer(async (peer, nth) => {
       if (nth > 1) return echo(peer);
@@ -80,7 +80,7 @@ describe("a refusal right after the handshake", () => {
     expect((await env.reset()).outcome).toBe("ok");
   });
 
-  it("that meets a reset on its way is that reset's answer, and the next reset asks again", async () => {
+  it("that crosses a reset is the answer to that reset, and the next reset tries again", async () => {
     await using server = await startScriptedServer(async (peer, nth) => {
       if (nth > 2) return echo(peer);
       await peer.receive();
@@ -96,9 +96,9 @@ describe("a refusal right after the handshake", () => {
   });
 });
 
-describe("an answer that is not the protocol", () => {
+describe("an answer that violates the protocol", () => {
   it.each<[string, unknown]>([
-    ["text that is no JSON", "hello"],
+    ["text that is not JSON", "hello"],
     ["a list", "[1]"],
     ["no type", { data: {} }],
     ["no data", { type: "observation" }],
@@ -133,11 +133,11 @@ describe("an answer that is not the protocol", () => {
     expect(error.message).toContain(`"${field}"`);
   });
 
-  it("that nobody asked for fails the next call instead of answering it", async () => {
+  it("without a request fails the next call instead of answering it", async () => {
     await using server = await startScriptedServer(async (peer, nth) => {
       if (nth > 1) return echo(peer);
       await peer.receive();
-      // Both in one segment, so that the second is there before the client goes on.
+      // Both in one segment, so that the second arrives before the client continues.
       const { _socket: socket } = peer.socket as unknown as { _socket: Socket };
       socket.cork();
       peer.send({ type: "observation", data: { observation: {}, reward: null, done: false } });
@@ -152,11 +152,11 @@ describe("an answer that is not the protocol", () => {
   });
 });
 
-describe("what cannot be sent", () => {
+describe("a value that cannot be encoded", () => {
   it.each<[string, unknown]>([
     ["a bigint", 1n],
-    ["half a character", "\ud800"],
-  ])("is refused before anything is sent: %s", async (_, value) => {
+    ["a lone surrogate", "\ud800"],
+  ])("is rejected before anything is sent: %s", async (_, value) => {
     await using server = await startScriptedServer(echo);
     await using env = await connect(server.url);
     await expect(env.step({ value })).rejects.toMatchObject({ code: "VALIDATION_ERROR" });

@@ -8,7 +8,7 @@ import { isObject } from "../../util/is-object.js";
 import { describeClose } from "./close-codes.js";
 import { type OpenSocketOptions, openSocket, type Socket } from "./socket.js";
 
-/** What type the answer to a request has when it is no error. */
+/** The type of the answer to a request, if it is not an error. */
 const ANSWER_TYPES: Record<string, string> = {
   reset: "observation",
   step: "observation",
@@ -19,7 +19,7 @@ const ANSWER_TYPES: Record<string, string> = {
   step_many: "many",
   state_many: "many",
 };
-/** After these the server closes the socket; nothing more can be asked on it. */
+/** After these codes the server closes the socket. */
 const ENDING_CODES = ["CAPACITY_REACHED", "FACTORY_ERROR", "SESSION_ERROR"];
 
 interface Pending {
@@ -29,17 +29,17 @@ interface Pending {
 }
 
 /**
- * One socket as a {@link Transport}: one request at a time, answers paired by position. A frame that is no answer ends it;
- * so does `close` while an answer is due, because the next answer would be the wrong one.
+ * One socket as a {@link Transport}: one request at a time, answers paired by position. A frame that is not an answer
+ * closes it; so does `close` while an answer is pending, because the next answer would be the wrong one.
  */
 export async function openConnection(url: string, options: OpenSocketOptions): Promise<Transport> {
   let socket: Socket | undefined;
   let pending: Pending | undefined;
-  /** What came without being asked for: the next request gets it. */
+  /** A frame or an error that arrived without a request: the next request receives it. */
   let kept: ReceivedMessage | ConnectionError | undefined;
-  /** Why the socket is of no use any more. */
+  /** Why the socket can no longer be used. */
   let ended: string | undefined;
-  /** Once the server has confirmed binary frames, and their codec is loaded. */
+  /** Set once the server has confirmed binary frames and their codec is loaded. */
   let codec: BinaryCodec | undefined;
   let loading: Promise<void> | undefined;
 
@@ -52,12 +52,12 @@ export async function openConnection(url: string, options: OpenSocketOptions): P
   };
 
   const violate = (what: string): void => {
-    const error = new ConnectionError("PROTOCOL_ERROR", `The server broke the OpenEnv protocol: it sent ${what}.`);
+    const error = new ConnectionError("PROTOCOL_ERROR", `The server violated the OpenEnv protocol: it sent ${what}.`);
     if (!pending) kept = error;
     end(`the server sent ${what}`, error);
   };
 
-  /** Where the codec cannot be loaded, frames stay text. */
+  /** If the codec cannot be loaded, frames stay text. */
   const goBinary = async (): Promise<void> => {
     codec = await loadBinary().catch(() => undefined);
     loading = undefined;
@@ -78,7 +78,7 @@ export async function openConnection(url: string, options: OpenSocketOptions): P
     const message = parseMessage(data, codec);
     if (typeof message === "string") violate(message);
     else if (message.type === "error" || message.type === pending?.answerType) deliver(message);
-    else violate(`a frame "${message.type}" where ${pending ? `"${pending.answerType}"` : "nothing"} was due`);
+    else violate(`a frame "${message.type}" when ${pending ? `"${pending.answerType}"` : "nothing"} was expected`);
   };
 
   const ask = (message: JsonObject): Promise<ReceivedMessage> =>
@@ -89,14 +89,14 @@ export async function openConnection(url: string, options: OpenSocketOptions): P
         return first instanceof Error ? reject(first) : resolve(first);
       }
       if (ended !== undefined) return reject(lost(ended));
-      if (pending) return reject(new TypeError("a connection takes one request at a time"));
+      if (pending) return reject(new TypeError("a connection sends one request at a time"));
       const frame = codec ? renderRequest(message, codec.encode) : renderRequest(message);
       pending = { answerType: ANSWER_TYPES[String(message["type"])], resolve, reject };
       socket?.send(frame);
     });
 
   const close = async (): Promise<void> => {
-    if (pending) return end("the client dropped it");
+    if (pending) return end("the client closed it before the answer arrived");
     if (ended !== undefined) return;
     ended = "the client closed it";
     socket?.send('{"type":"close"}');
@@ -114,7 +114,7 @@ export async function openConnection(url: string, options: OpenSocketOptions): P
   };
 }
 
-/** The frame, or what is wrong with it. */
+/** Returns the frame, or a description of what is wrong with it. */
 function parseMessage(data: unknown, codec: BinaryCodec | undefined): ReceivedMessage | string {
   let message: unknown;
   try {

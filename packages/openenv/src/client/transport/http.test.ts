@@ -6,19 +6,19 @@ import { parseAddress } from "./address.js";
 import { createHttpClient } from "./http.js";
 
 describe("a request whose connection closes without an answer", () => {
-  it("is sent again when it only asks", async () => {
+  it("is repeated if it only reads", async () => {
     await using server = await startDyingServer(1);
     expect(await server.client.get("/schema")).toEqual({ path: "/schema" });
     expect(server.asked).toEqual(["GET /schema", "GET /schema"]);
   });
 
-  it("is sent once when it may have changed something", async () => {
+  it("is sent once if it may have changed something", async () => {
     await using server = await startDyingServer(1);
     await expect(server.client.post("/step", {})).rejects.toMatchObject({ code: "CONNECTION_FAILED" });
     expect(server.asked).toEqual(["POST /step"]);
   });
 
-  it("fails when the second is not answered either", async () => {
+  it("fails if the second attempt is not answered either", async () => {
     await using server = await startDyingServer(2);
     await expect(server.client.get("/schema")).rejects.toMatchObject({ code: "CONNECTION_FAILED" });
     expect(server.asked).toHaveLength(2);

@@ -6,17 +6,17 @@ import type { ServerAddress } from "./address.js";
 import { connectFailed } from "./connect-failed.js";
 import type { OpenSocketOptions } from "./socket.js";
 
-/** The HTTP routes of one server. Bodies are JSON; what comes back is not yet trusted. */
+/** The HTTP routes of one server. Bodies are JSON; answers are not validated. */
 export interface HttpClient {
   get(path: string): Promise<unknown>;
   post(path: string, body: unknown, call?: CallOptions): Promise<unknown>;
-  /** The session that the server named last, as it or a balancer before it wrote that. It is sent with every post. */
+  /** The session header that the server or its balancer sent last. Every POST request sends it. */
   readonly session: string | undefined;
 }
 
 /**
- * @throws RemoteError (its `details.status` is the HTTP status) when the server refuses,
- * ConnectionError when there is no answer or one that is no JSON.
+ * @throws RemoteError (its `details.status` is the HTTP status) when the server answers with an error,
+ * ConnectionError when there is no answer or it is not JSON.
  */
 export function createHttpClient(address: ServerAddress, { headers, ...limits }: OpenSocketOptions): HttpClient {
   let session: string | undefined;
@@ -29,15 +29,15 @@ export function createHttpClient(address: ServerAddress, { headers, ...limits }:
       const response = await fetch(address.http(path), { ...init, signal: ended });
       return { response, text: await response.text() };
     };
-    // What changes nothing may be sent again.
-    const askAgain = (error: unknown): ReturnType<typeof ask> => {
+    // A request that changes nothing may be sent again.
+    const retry = (error: unknown): ReturnType<typeof ask> => {
       if (init.method === "GET" && wasClosed(error)) return ask();
       throw error;
     };
     let response: Response;
     let text: string;
     try {
-      ({ response, text } = await ask().catch(askAgain));
+      ({ response, text } = await ask().catch(retry));
     } catch (cause) {
       if (signal?.aborted) throw new ConnectionError("ABORTED", `${url}: the request was aborted.`, { cause });
       if (!timeout.aborted) throw connectFailed(url, describe(cause), cause);
@@ -47,7 +47,7 @@ export function createHttpClient(address: ServerAddress, { headers, ...limits }:
     if (named !== null && named !== NO_SESSION) session = named;
     const body = parse(text);
     if (!response.ok) throw refusal(url, response.status, body ?? readText(text));
-    if (body === undefined) throw new ConnectionError("PROTOCOL_ERROR", `${url} answered something that is no JSON.`);
+    if (body === undefined) throw new ConnectionError("PROTOCOL_ERROR", `${url} returned a body that is not JSON.`);
     return body;
   };
 
@@ -72,10 +72,10 @@ function refusal(url: string, status: number, body: unknown): RemoteError {
   return new RemoteError(code, `${url} answered ${status}${words && `: ${words}`}`, { status, ...errors });
 }
 
-/** Of a page longer than that only the beginning is read, characters. */
+/** Only this many characters of an error page are read. */
 const MOST_TEXT = 4_000;
 
-/** What a page of a balancer says, in one line. */
+/** The text of a balancer's error page, in one line. */
 function readText(text: string): string {
   const shown = text.slice(0, MOST_TEXT).replace(/<(script|style)\b[\s\S]*?<\/\1>|<[^<>]*>/gi, " ");
   return shown.replace(/\s+/g, " ").trim();
@@ -90,8 +90,8 @@ function parse(text: string): unknown {
 }
 
 /**
- * Whether the connection ended without an answer: one that `fetch` had kept may be closed at the moment it is used again,
- * and a balancer closes it when the server that was to answer ends.
+ * Whether the connection closed without an answer: the server may close a kept-alive connection at the moment `fetch`
+ * uses it again, and a balancer closes it when the server behind it ends.
  */
 function wasClosed(error: unknown): boolean {
   return CLOSED.includes((error as { cause?: NodeJS.ErrnoException }).cause?.code ?? "");

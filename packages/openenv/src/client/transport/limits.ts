@@ -3,8 +3,8 @@ import { MAX_TIMER_MS } from "../../util/async/timer.js";
 import type { CallOptions } from "../options.js";
 
 /**
- * The answer, unless the time is up or the signal is aborted first: then `onLimit` is told, and the promise rejects
- * with CLIENT_TIMEOUT or ABORTED.
+ * Resolves with the answer. After the timeout or an abort it calls `onLimit` and rejects with CLIENT_TIMEOUT or
+ * ABORTED.
  */
 export function withLimits<T>(
   answer: Promise<T>,
@@ -18,9 +18,9 @@ export function withLimits<T>(
       reject(error);
     };
     const onAbort = (): void =>
-      stop(new ConnectionError("ABORTED", "A call was aborted on its way.", { cause: signal?.reason }));
+      stop(new ConnectionError("ABORTED", "The call was aborted after it was sent.", { cause: signal?.reason }));
     const onTimeout = (): void =>
-      stop(new ConnectionError("CLIENT_TIMEOUT", `No answer came within ${timeoutMs} ms; the connection was dropped.`));
+      stop(new ConnectionError("CLIENT_TIMEOUT", `No answer within ${timeoutMs} ms; the connection was closed.`));
     const timer = timeoutMs !== undefined && timeoutMs <= MAX_TIMER_MS ? setTimeout(onTimeout, timeoutMs) : undefined;
     const settle = (): void => {
       clearTimeout(timer);

@@ -6,11 +6,11 @@ import type { CallOptions } from "../options.js";
 import { withLimits } from "./limits.js";
 import { abortedBeforeSent } from "./turns.js";
 
-/** A transport with limits. It is dropped when an answer does not arrive in time, so that it never answers a later request. */
+/** A transport with limits. A late answer closes it, so that the answer is never matched to a later request. */
 export class ReconnectingTransport {
   /** The extensions that the server confirmed. */
   extensions: readonly string[] = [];
-  /** Why it was dropped. */
+  /** Why the transport was closed. */
   dropped: ConnectionError | undefined;
   readonly #transport: Transport;
 
@@ -22,7 +22,7 @@ export class ReconnectingTransport {
     return this.dropped === undefined && this.#transport.open;
   }
 
-  /** One request at a time. @throws ConnectionError when there is no answer, RemoteError when it cannot be written. */
+  /** Sends one request at a time. @throws ConnectionError without an answer, RemoteError if it cannot be encoded. */
   async request(message: JsonObject, limits: CallOptions): Promise<ReceivedMessage> {
     if (limits.signal?.aborted) throw abortedBeforeSent(limits.signal);
     if (this.dropped) throw sessionLost(this.dropped);

@@ -44,7 +44,7 @@ describe("a client's calls", () => {
     expect(most).toBe(1);
   });
 
-  it("go on in the same session after an error frame", async () => {
+  it("continue in the same session after an error frame", async () => {
     await using server = await startScriptedServer(async (peer) => {
       await peer.receive();
       const errors = [{ type: "missing", loc: ["amount"], msg: "Field required", input: {} }];
@@ -75,7 +75,7 @@ describe("a client's calls", () => {
 });
 
 describe("a call that takes too long", () => {
-  it("drops the socket, so that the late answer is never taken for the next call's", async () => {
+  it("closes the socket, so that the late answer is never the answer to the next call", async () => {
     await using server = await startScriptedServer(async (peer, nth) => {
       if (nth > 1) return echo(peer);
       await peer.answer();
@@ -92,14 +92,14 @@ describe("a call that takes too long", () => {
     expect(env.sessionLost).toBe(true);
     await expect(env.step({ n: 2 })).rejects.toMatchObject({ code: "SESSION_LOST" });
     await sleep(80);
-    await expect(env.state()).rejects.toThrow(/No answer came within 20 ms.*Call reset/);
+    await expect(env.state()).rejects.toThrow(/No answer within 20 ms.*Call reset/);
     const fresh = await env.reset();
     expect(fresh.observation).toEqual({ frame: { type: "reset", data: {} } });
     expect((await env.step({ n: 3 })).observation).toEqual({ frame: { type: "step", data: { n: 3 } } });
     expect(server.opened).toBe(2);
   });
 
-  it("makes the calls behind it fail as lost, until the reset among them", async () => {
+  it("makes the calls after it fail as lost, up to the next reset", async () => {
     await using server = await startScriptedServer((peer, nth) => (nth > 1 ? echo(peer) : undefined));
     await using env = await connect(server.url);
     const codes = await Promise.all(
@@ -121,7 +121,7 @@ describe("after a loss", () => {
       (error: ConnectionError | RemoteError) => error.code,
     );
 
-  it("calls are refused until a reset was answered, also when the server would answer them", async () => {
+  it("calls are rejected until a reset succeeds, even if the server would answer them", async () => {
     const seen: unknown[] = [];
     const observation = { type: "observation", data: { observation: {}, reward: 1, done: false } };
     const failure = { type: "error", data: { message: "boom", code: "EXECUTION_ERROR" } };
@@ -134,7 +134,7 @@ describe("after a loss", () => {
         const { type } = await peer.receive();
         seen.push(type);
         if (type !== "reset") peer.send(observation);
-        // The second socket refuses one reset and leaves the other without an answer; the third answers.
+        // The second socket rejects one reset and does not answer the other; the third answers.
         else if (nth === 3) peer.send(observation);
         else if (++resets === 1) peer.send(failure);
       }
@@ -157,7 +157,7 @@ describe("after a loss", () => {
 });
 
 describe("an abort", () => {
-  it("before the call was sent only takes it back", async () => {
+  it("before the call is sent only cancels the call", async () => {
     const seen: unknown[] = [];
     await using server = await startScriptedServer(async (peer) => {
       for (;;) {
@@ -179,7 +179,7 @@ describe("an abort", () => {
     expect(env.sessionLost).toBe(false);
   });
 
-  it("in the same turn as the call takes it back, and the session goes on", async () => {
+  it("in the same turn as the call cancels it, and the session continues", async () => {
     const seen: unknown[] = [];
     await using server = await startScriptedServer(async (peer) => {
       for (;;) {
@@ -198,7 +198,7 @@ describe("an abort", () => {
     expect(seen).toEqual(["reset", "reset"]);
   });
 
-  it("in the same turn as a reset that must connect ends it at once", async () => {
+  it("in the same turn as a reset that must connect cancels the reset at once", async () => {
     await using server = await startScriptedServer(async (peer) => {
       await peer.answer();
       peer.socket.terminate();
@@ -214,7 +214,7 @@ describe("an abort", () => {
     expect(server.opened).toBe(2);
   });
 
-  it("of a call on its way loses the session", async () => {
+  it("of a pending call loses the session", async () => {
     await using server = await startScriptedServer((peer, nth) => (nth > 1 ? echo(peer) : undefined));
     await using env = await connect(server.url);
     const controller = new AbortController();
@@ -245,7 +245,7 @@ describe("close", () => {
     await expect(env.step({})).rejects.toMatchObject({ code: "CLIENT_CLOSED" });
   });
 
-  it("rejects the call on its way and those that wait", async () => {
+  it("rejects the pending call and those that wait", async () => {
     await using server = await startScriptedServer(() => {});
     const env = await connect(server.url);
     const calls = [env.reset(), env.step({}), env.state()].map((call) =>
@@ -255,7 +255,7 @@ describe("close", () => {
     expect(await Promise.all(calls)).toEqual(["CLIENT_CLOSED", "CLIENT_CLOSED", "CLIENT_CLOSED"]);
   });
 
-  it("ends a reset that is connecting, and leaves no socket behind", async () => {
+  it("cancels a reset that is connecting, and leaves no socket open", async () => {
     let closed = 0;
     await using server = await startScriptedServer(async (peer, nth) => {
       void peer.closed.then(() => closed++);

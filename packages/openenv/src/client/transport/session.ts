@@ -7,28 +7,28 @@ import { type ExplainExit, limitsLeft } from "./exit-reason.js";
 import { ReconnectingTransport } from "./reconnecting-transport.js";
 import { abortedBeforeSent, type TurnHolder, takeTurn } from "./turns.js";
 
-/** One session: its calls in their order, and a new transport for the first reset after a loss. */
+/** One session: makes its calls in order, and opens a new transport for the first reset after a loss. */
 export interface ClientSession {
-  /** True when the next step would be refused: the episode is gone until a `reset` is answered. */
+  /** True when the next step would be rejected: the episode is lost until a `reset` succeeds. */
   readonly lost: boolean;
-  /** The extensions that the server confirmed on the present transport. */
+  /** The extensions that the server confirmed on the current transport. */
   readonly extensions: readonly string[];
   /**
-   * The data of the answer. After a loss only a reset is sent, on a new transport.
+   * Returns the data of the answer. After a loss only a reset is sent, on a new transport.
    * @throws RemoteError for an error frame, ConnectionError when there is no answer.
    */
   call(message: JsonObject, options: CallOptions): Promise<JsonObject>;
   close(): Promise<void>;
 }
 
-/** `open` makes a transport, now and for each reset after a loss. `explain` may add the cause to a loss. */
+/** `open` creates a transport, at the start and for each reset after a loss. `explain` can add the cause of a loss. */
 export async function createSession(
   open: (signal: AbortSignal | undefined) => Promise<Transport>,
   signal: AbortSignal | undefined,
   explain?: ExplainExit,
 ): Promise<ClientSession> {
   let transport = new ReconnectingTransport(await open(signal));
-  /** Why the episode is gone, until a reset is answered: a server may allow a step before the first reset. */
+  /** Why the episode is lost, until a reset succeeds: a server may allow a step before the first reset. */
   let lost: ConnectionError | undefined;
   const order: TurnHolder = {};
   const closing = new AbortController();
@@ -39,7 +39,7 @@ export async function createSession(
     lost ??= transport.dropped ?? noReset();
     await transport.close();
     transport = new ReconnectingTransport(await open(orClosing(given)));
-    // close() may have seen the transport before this one only.
+    // close() may have run before this transport was assigned.
     if (closing.signal.aborted) await transport.close();
   };
 
@@ -63,11 +63,11 @@ export async function createSession(
       return transport.extensions;
     },
     call: async (message, options) => {
-      const begunAt = Date.now();
+      const startedAt = Date.now();
       try {
         return await takeTurn([order], orClosing(options.signal), () => perform(message, options));
       } catch (error) {
-        const explained = explain ? await explain(error, limitsLeft(options, begunAt)) : error;
+        const explained = explain ? await explain(error, limitsLeft(options, startedAt)) : error;
         // Once the client is closed, that is the cause of every failure.
         throw closing.signal.aborted ? clientClosed(explained) : explained;
       }

@@ -2,12 +2,12 @@ import { ConnectionError } from "../../errors.js";
 import { SUBPROTOCOL, TOKEN_SUBPROTOCOL } from "../../protocol/messages.js";
 import { connectFailed } from "./connect-failed.js";
 
-/** An open WebSocket, the same whatever the runtime brings. */
+/** An open WebSocket, independent of the runtime. */
 export interface Socket {
   send(frame: string | Uint8Array): void;
-  /** Resolves once the socket is closed; a peer that does not answer the closing is dropped after a second. */
+  /** Resolves once the socket is closed; a peer that does not answer the close frame is disconnected after a second. */
   close(): Promise<void>;
-  /** Ends it at once; nothing is heard of it afterwards. */
+  /** Destroys the socket at once; its handlers are not called again. */
   drop(): void;
 }
 
@@ -17,24 +17,24 @@ export interface SocketHandlers {
   close(code: number, reason: string): void;
 }
 
-/** What every way to a server needs. */
+/** Options of `openSocket`. */
 export interface OpenSocketOptions {
   headers: Record<string, string>;
-  /** Headers that a platform which can send none may leave out. */
+  /** Optional headers: omitted on platforms that cannot send headers. */
   hints?: Record<string, string>;
   timeoutMs: number;
   signal?: AbortSignal | undefined;
-  /** Send and take MessagePack once the server has confirmed it. */
+  /** Send and accept MessagePack once the server has confirmed it. */
   binary?: boolean | undefined;
 }
 
-/** Largest message taken from a server, bytes. */
+/** The largest accepted message, bytes. */
 const MAX_MESSAGE_BYTES = 100 * 1024 * 1024;
 const CLOSE_WAIT_MS = 1000;
 const BEARER = "Bearer ";
 
 /**
- * Opens a WebSocket. Handlers may be called before the promise resolves: a refusal follows the handshake at once.
+ * Opens a WebSocket. Handlers may be called before the promise resolves: a server can reject right after the handshake.
  * @throws ConnectionError CONNECTION_FAILED or ABORTED.
  */
 export async function openSocket(url: string, handlers: SocketHandlers, options: OpenSocketOptions): Promise<Socket> {
@@ -50,14 +50,14 @@ export async function openSocket(url: string, handlers: SocketHandlers, options:
       reject(error);
     };
     const onAbort = (): void => fail(aborted(signal));
-    const timer = setTimeout(() => fail(connectFailed(place, `none within ${timeoutMs} ms`)), timeoutMs);
+    const timer = setTimeout(() => fail(connectFailed(place, `no answer within ${timeoutMs} ms`)), timeoutMs);
     const settle = (): void => {
       clearTimeout(timer);
       signal?.removeEventListener("abort", onAbort);
     };
     signal?.addEventListener("abort", onAbort);
     raw.onmessage = (event) => handlers.message(event.data);
-    raw.onerror = ({ error }) => fail(connectFailed(place, refusalOf(error) || "refused, or nobody is there", error));
+    raw.onerror = ({ error }) => fail(connectFailed(place, refusalOf(error) || "connection failed", error));
     raw.onclose = ({ code }) => fail(connectFailed(place, `closed before it was open (${code})`));
     raw.onopen = () => {
       settle();
@@ -68,7 +68,7 @@ export async function openSocket(url: string, handlers: SocketHandlers, options:
       raw.onclose = (event) => handlers.close(event.code, event.reason || messageOf(cause));
       resolve();
     };
-    // Between the first look at the signal and its listener the socket's module was loaded.
+    // The signal may have fired before its listener was added, while the module was loading.
     if (signal?.aborted) onAbort();
   });
   return {
@@ -107,8 +107,8 @@ async function createRawSocket(url: string, options: OpenSocketOptions): Promise
   if (Object.keys(rest).length > 0 || (authorization !== undefined && token === undefined)) {
     throw new ConnectionError(
       "CONNECTION_FAILED",
-      "The WebSocket of this platform cannot send headers, so `headers` does not work here: use `token`, or let a " +
-        "cookie of the same origin carry what the server needs.",
+      "WebSockets on this platform cannot send headers: use `token` instead of `headers`, or a cookie of the same " +
+        "origin.",
     );
   }
   const socket = new globalThis.WebSocket(
@@ -119,7 +119,7 @@ async function createRawSocket(url: string, options: OpenSocketOptions): Promise
   return socket as unknown as RawSocket;
 }
 
-/** As base64url: a subprotocol is a token of HTTP. */
+/** Encodes as base64url: a subprotocol must be an HTTP token. */
 function encode(text: string): string {
   const bytes = String.fromCharCode(...new TextEncoder().encode(text));
   return btoa(bytes).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
@@ -132,7 +132,7 @@ function isNode(): boolean {
 
 function detach(raw: RawSocket): void {
   raw.onopen = raw.onmessage = raw.onclose = null;
-  // `ws` throws the error of a socket that is ended before it is open when nobody listens.
+  // Without a listener, `ws` throws the error of a socket that is closed before it is open.
   raw.onerror = () => {};
 }
 
@@ -161,15 +161,15 @@ function messageOf(cause: unknown): string {
   return cause instanceof Error ? cause.message : "";
 }
 
-/** An HTTP answer is none for a WebSocket. */
+/** Describes why the handshake failed; an HTTP response is a rejection. */
 function refusalOf(cause: unknown): string {
-  const reason = messageOf(cause).replace(/^Unexpected server response: /, "no WebSocket, but the HTTP status ");
+  const reason = messageOf(cause).replace(/^Unexpected server response: /, "expected a WebSocket, got HTTP status ");
   return reason.endsWith(" 401")
-    ? `${reason}: the server wants the value of OPENENV_CLIENT_TOKEN as \`token\``
+    ? `${reason}: pass the value of the server's OPENENV_CLIENT_TOKEN as \`token\``
     : reason;
 }
 
-/** The query may hold a secret. */
+/** The query may contain a secret. */
 function withoutQuery(url: string): string {
   const { origin, pathname } = new URL(url);
   return origin + pathname;

@@ -1,15 +1,15 @@
 import { ConnectionError } from "../../errors.js";
 import { withLimits } from "./limits.js";
 
-/** What takes one call at a time. */
+/** Something that accepts one call at a time. */
 export interface TurnHolder {
-  /** Resolves when the last call that was given has ended. */
+  /** Resolves when the last call has ended. */
   turn?: Promise<void> | undefined;
 }
 
 /**
- * Does `work` after the calls that these holders were given before. When the signal is aborted earlier, `work` is done at
- * once and must check the signal before it does anything.
+ * Runs `work` after the earlier calls of these holders. If the signal is aborted first, `work` runs at once and must
+ * check the signal before it does anything.
  */
 export async function takeTurn<T>(
   holders: readonly TurnHolder[],
@@ -19,7 +19,7 @@ export async function takeTurn<T>(
   const before = new Set<Promise<void>>();
   for (const { turn } of holders) if (turn) before.add(turn);
   const doInTurn = async (): Promise<T> => {
-    // Also without a wait, so that an abort in the same tick comes first.
+    // Await even without a wait, so that an abort in the same tick takes effect first.
     await (before.size > 0 ? settled(before, signal) : undefined);
     return work();
   };
@@ -32,12 +32,12 @@ export async function takeTurn<T>(
 }
 
 async function settled(turns: Iterable<Promise<void>>, signal: AbortSignal | undefined): Promise<void> {
-  // Node warns of more than ten listeners on one signal.
+  // Node warns about more than ten listeners on one signal.
   const own = signal && AbortSignal.any([signal]);
   await withLimits(Promise.all(turns), { signal: own }, () => {}).catch(() => {});
 }
 
-/** For a call that was aborted before anything was sent. */
+/** The error of a call that was aborted before it was sent. */
 export function abortedBeforeSent(signal: AbortSignal | undefined): ConnectionError {
   return new ConnectionError("ABORTED", "The call was aborted before it was sent. The session is not affected.", {
     cause: signal?.reason,

@@ -1,4 +1,4 @@
-/** The frames of the extension `batch`, as a client writes and reads them. */
+/** Writes and reads the frames of the extension `batch`. */
 import { RemoteError } from "../../errors.js";
 import { renderRequest } from "../../protocol/codec/codec.js";
 import type { JsonObject } from "../../protocol/messages.js";
@@ -7,7 +7,7 @@ import { isObject } from "../../util/is-object.js";
 import { attempt, type CallFailure, isFailure, protocolError, sessionLost, toRemoteError } from "../failures.js";
 import type { Method } from "../operations.js";
 
-/** What is asked of one session: `session` is its number on the socket. */
+/** The request for one session; `session` is its number on the socket. */
 export interface Item {
   session: number;
   data: JsonObject;
@@ -18,13 +18,13 @@ export function writeItems(method: Method, items: readonly Item[]): JsonObject {
   return { type: `${method}_many`, data: { items: sent } };
 }
 
-/** Why an item cannot be written. */
+/** Why an item cannot be encoded; undefined if it can. */
 export function findFault(item: Item): CallFailure | undefined {
   const written = attempt(() => renderRequest({ ...item }));
   return isFailure(written) ? written : undefined;
 }
 
-/** The replies of a frame, or why it was refused as a whole. */
+/** Returns the replies of a frame, or why the whole frame was rejected. */
 export function readItems(answer: ReceivedMessage, count: number): unknown[] | CallFailure {
   const data = readReply("many", answer);
   if (isFailure(data)) return data;
@@ -32,7 +32,7 @@ export function readItems(answer: ReceivedMessage, count: number): unknown[] | C
   return Array.isArray(items) && items.length === count ? items : protocolError(`"many" does not have ${count} items`);
 }
 
-/** The number of a session, or why it was refused. */
+/** Returns the number of a session, or why it was rejected. */
 export function readOpened(reply: unknown): number | CallFailure {
   const opened = readReply("opened", reply);
   if (isFailure(opened)) return opened;
@@ -40,7 +40,7 @@ export function readOpened(reply: unknown): number | CallFailure {
   return typeof session === "number" ? session : protocolError("an opened session has no number");
 }
 
-/** The answer of a session. One that the server has ended is lost, as it would be with a socket that ended. */
+/** Returns the answer of a session. A session that the server ended is lost, as if its socket had closed. */
 export function readAnswer(method: Method, reply: unknown): JsonObject | CallFailure {
   const answer = readReply(method === "state" ? "state" : "observation", reply);
   const hasEnded = answer instanceof RemoteError && answer.wireCode === "SESSION_ERROR";

@@ -1,4 +1,4 @@
-/** Tools of many sessions at once. */
+/** Tool calls in many sessions at once. */
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
 import { defineContract } from "../../contract/contract.js";
@@ -54,7 +54,7 @@ const clients: [string, Open][] = [
 ];
 
 describe.each(clients)("callTools with %s", (_, open) => {
-  test("calls a different tool in each session, and leaves out those with null", async () => {
+  test("calls a different tool in each session, and skips those with null", async () => {
     await using server = await startServer();
     await using envs = await open(server.url, 4);
     await envs.reset();
@@ -78,7 +78,7 @@ describe.each(clients)("callTools with %s", (_, open) => {
     expect(await envs.state()).toMatchObject([2, 2, 1, 0].map((step_count) => ({ step_count })));
   });
 
-  test("reports the failure of a tool as a step, and a loss as every call does", async () => {
+  test("reports the failure of a tool as a step, and a loss like every other call", async () => {
     await using server = await startServer();
     await using envs = await open(server.url, 4);
     const calls = [
@@ -118,7 +118,7 @@ test("an untyped client calls tools by name", async () => {
 describe("autoreset", () => {
   const win = { name: "guess", arguments: { word: "crane" } } as const;
 
-  test("next-step begins the next episode instead of calling", async () => {
+  test("next-step starts the next episode instead of calling the tool", async () => {
     await using server = await startServer();
     await using envs = await connectVector(server.url, contract, { size: 2, autoreset: "next-step" });
     await envs.reset();
@@ -129,7 +129,7 @@ describe("autoreset", () => {
     expect(called).toMatchObject({ index: 1, began: false, name: "guess", data: { right: true } });
   });
 
-  test("same-step gives the beginning of the next episode with the call that ended one", async () => {
+  test("same-step returns the start of the next episode with the call that ended one", async () => {
     await using server = await startServer();
     await using envs = await connectVector(server.url, contract, { size: 2, autoreset: "same-step" });
     await envs.reset();

@@ -1,10 +1,10 @@
-/** Results in the order in which they arrive, of sessions that are named by their index. */
+/** Results in the order in which they arrive, keyed by the index of their session. */
 export class Completions<R> {
   readonly #pending = new Set<number>();
   readonly #arrived: { index: number; take(): R }[] = [];
   #wake: (() => void)[] = [];
 
-  /** Whether the result of this session was not taken yet. */
+  /** Whether the result of this session is still pending. */
   has(index: number): boolean {
     return this.#pending.has(index);
   }
@@ -24,7 +24,7 @@ export class Completions<R> {
     );
   }
 
-  /** So many results, by default all that are pending. */
+  /** Yields `count` results, by default all that are pending. */
   async *take(count = this.#pending.size): AsyncGenerator<R> {
     for (let left = count; left > 0; left--) {
       while (this.#arrived.length === 0 && this.#pending.size > 0) {

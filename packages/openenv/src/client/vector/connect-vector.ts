@@ -7,7 +7,7 @@ import { VectorEngine } from "./engine.js";
 import { type ServerPlace, ServerTarget } from "./server-target.js";
 import { VectorEnv } from "./vector-env.js";
 
-/** Starts servers: each of `@openenv-ts/providers` fits. */
+/** Starts servers; every provider of `@openenv-ts/providers` fits. */
 export interface VectorProvider<S = never> {
   start(spec: S): Promise<ServerPlace & { close(): Promise<void> }>;
 }
@@ -16,10 +16,10 @@ type Urls = string | URL | readonly (string | URL)[];
 
 /**
  * Opens many sessions of one environment that are called together: on one server or several, or on servers that a
- * provider starts and `close()` ends. Sessions open with their first reset, each on the server that has the fewest.
+ * provider starts and `close()` ends. A session opens with its first reset, on the server with the fewest sessions.
  * @throws ConnectionError or RemoteError when no server can be used (CONNECTION_FAILED without an answer),
- * ContractMismatchError when the schema of one breaks the contract, ConfigError for a wrong option, and what the provider
- * throws. Nothing that was started is left then.
+ * ContractMismatchError when a server's schema does not match the contract, ConfigError for an invalid option, and the
+ * errors of the provider. Servers that were started are stopped first.
  * @example
  * await using envs = await connectVector("http://localhost:8000", counter, { size: 64, autoreset: "next-step" });
  * await envs.reset({ seed: 7 });
@@ -67,7 +67,7 @@ async function connectServers(
   const { size, autoreset = "disabled", resetWith, concurrency = 1_024, ownSockets = false } = options;
   const targets = places.map((place) => new ServerTarget(place, contract, options));
   const prepared = await Promise.allSettled(targets.map((target) => target.prepare(signal)));
-  // A server that is down gets sessions once it is up. One that cannot be used later either is an error.
+  // A server that is down receives sessions once it is up. A server that can never be used is an error.
   for (const one of prepared) if (one.status === "rejected" && !mayRecover(one.reason)) throw one.reason;
   const first = prepared.find((one) => one.status === "fulfilled");
   if (!first) throw (prepared[0] as PromiseRejectedResult).reason;
@@ -82,9 +82,10 @@ function isProvider(where: Urls | VectorProvider<unknown>): where is VectorProvi
   return typeof where === "object" && "start" in where;
 }
 
-/** All of them, or none. */
+/** Starts all servers, or none. */
 async function startServers(provider: VectorProvider<unknown>, { start, servers = 1 }: VectorStartOptions<unknown>) {
-  if (start === undefined) throw new ConfigError("start is missing: say what to start, for example { image: … }.");
+  if (start === undefined)
+    throw new ConfigError("start is missing: pass the options of the provider, for example { image: … }.");
   checkCount("servers", servers);
   const starts = await Promise.allSettled(Array.from({ length: servers }, () => provider.start(start)));
   const failed = starts.find((one) => one.status === "rejected");

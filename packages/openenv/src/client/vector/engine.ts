@@ -20,7 +20,7 @@ import { Placement } from "./placement.js";
 import type { ServerTarget } from "./server-target.js";
 import { type ClosedState, type OpenState, openState, type Slot, targetOf } from "./slot.js";
 
-/** What came of the call of one session. */
+/** The result of a call in one session. */
 export interface Called<R> {
   result: R | FailedResult;
   /** Whether this is the first reset of a session that replaces a lost one. */
@@ -29,7 +29,7 @@ export interface Called<R> {
 
 type Answers = Map<Slot, JsonObject | CallFailure>;
 
-/** Calls many sessions, those that share a socket together. */
+/** Calls many sessions; one frame calls all sessions that share a socket. */
 export class VectorEngine {
   readonly slots: readonly Slot[];
   readonly #limiter: Limiter;
@@ -48,7 +48,7 @@ export class VectorEngine {
     return this.#placement.close();
   }
 
-  /** Calls these sessions, which must be in no other call. A value that does not fit fails alone, before anything is sent. */
+  /** Calls these sessions, which must not be in another call. An invalid value fails alone, before anything is sent. */
   async call<V, R extends object>(
     operation: Operation<V, R>,
     values: ReadonlyMap<Slot, V>,
@@ -71,9 +71,9 @@ export class VectorEngine {
     const refuse = (error: CallFailure): Answers => new Map(Array.from(data.keys(), (slot) => [slot, error]));
     if (this.#placement.isClosed) return refuse(clientClosed());
     if (limits.signal?.aborted) return refuse(abortedBeforeSent(limits.signal));
-    const begunAt = Date.now();
+    const startedAt = Date.now();
     const answers = await (method === "reset" ? this.#reset(data, limits) : this.#ask(method, data, limits));
-    if (!this.#placement.isClosed) await explainLosses(answers, limitsLeft(limits, begunAt));
+    if (!this.#placement.isClosed) await explainLosses(answers, limitsLeft(limits, startedAt));
     // Once the client is closed, that is the cause of every loss.
     for (const [slot, answer] of this.#placement.isClosed ? answers : []) {
       if (answer instanceof ConnectionError) answers.set(slot, clientClosed(answer));
@@ -81,7 +81,7 @@ export class VectorEngine {
     return answers;
   }
 
-  /** Opens the sessions that are missing, and tries other servers for those that have none after that. */
+  /** Opens missing sessions, and tries other servers for those that fail to open. */
   async #reset(data: ReadonlyMap<Slot, JsonObject>, limits: CallOptions): Promise<Answers> {
     const answers: Answers = new Map();
     const tried = new Map(Array.from(data.keys(), (slot) => [slot, new Set<ServerTarget>()]));
@@ -97,7 +97,7 @@ export class VectorEngine {
         answers.set(slot, answer);
         if (!isFailure(answer) || !(reply ? isSessionMissing : isServerFailure)(answer)) return false;
         this.#placement.release(slot, answer);
-        // A server that lost a session may be back: it is ruled out when it cannot open a new one.
+        // A server that lost a session may be back: it is ruled out only when it cannot open a new one.
         return (tried.get(slot)?.size ?? 0) < this.#placement.targets.length;
       });
     }
@@ -111,14 +111,14 @@ export class VectorEngine {
       const obstacle = method === "reset" ? undefined : findObstacle(slot);
       if (obstacle) answers.set(slot, obstacle);
     }
-    const asked = [...data.keys()].filter((slot) => !answers.has(slot));
-    const members = groupBy(asked, (slot) => (slot.state as OpenState).group);
+    const called = [...data.keys()].filter((slot) => !answers.has(slot));
+    const members = groupBy(called, (slot) => (slot.state as OpenState).group);
     const calls = Array.from(members, async ([group, slots]) => {
       const items = slots.map((slot) => {
         const { session } = slot.state as OpenState;
         return { session, data: data.get(slot) as JsonObject };
       });
-      // Node warns of more than ten listeners on one signal.
+      // Node warns about more than ten listeners on one signal.
       const own = { ...limits, signal: limits.signal && AbortSignal.any([limits.signal]) };
       const call = this.#limiter.run(slots.length, own.signal, () => group.call(method, items, own));
       const replies = await call.catch((error: unknown) => slots.map(() => asFailure(error)));
@@ -155,14 +155,14 @@ function read<V, R extends object>(
   return { result, reopened };
 }
 
-/** Why a session can neither step nor show its state; undefined when it can. */
+/** Why a session cannot step or return its state; undefined when it can. */
 function findObstacle({ state, hasPlayed }: Slot): CallFailure | undefined {
   if (state.kind === "closed") return state.error instanceof RemoteError ? state.error : sessionLost(state.error);
-  // A server may allow a step before the first reset: that would continue an episode that nobody began.
+  // A server may allow a step before the first reset: the step would belong to no episode of this client.
   return state.kind === "opened" && hasPlayed ? noSession() : undefined;
 }
 
-/** Adds to the errors of lost sessions why their servers ended, if that is known in time. */
+/** Adds to the errors of lost sessions why their servers ended, if the reason is known in time. */
 async function explainLosses(answers: Answers, limits: CallOptions): Promise<void> {
   const explaining: Promise<void>[] = [];
   for (const [slot, answer] of answers) {

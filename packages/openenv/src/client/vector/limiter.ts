@@ -1,6 +1,6 @@
 import { abortedBeforeSent } from "../transport/turns.js";
 
-/** Runs work in the order in which it came, as long as its total weight does not exceed a limit. */
+/** Runs work in the order of arrival, up to a limit on the total weight that runs at the same time. */
 export interface Limiter {
   /** Work heavier than the limit runs alone. @throws ConnectionError ABORTED when the signal ends the wait. */
   run<T>(weight: number, signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T>;

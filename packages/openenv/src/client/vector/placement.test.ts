@@ -13,7 +13,7 @@ const outcomes = (results: Results) => results.map((result) => result?.outcome ?
 const errors = (results: Results) => results.map((result) => (result && "error" in result ? result.error : null));
 const add = (size: number, amount = 1) => Array.from({ length: size }, () => ({ amount }));
 
-/** A server that refuses every session, or does not answer. */
+/** A server that rejects every session, or does not answer. */
 const startFull = (answers: boolean) =>
   startScriptedServer(async (peer: ScriptedPeer) => {
     for (;;) {
@@ -62,7 +62,7 @@ describe("closing a vector environment", () => {
 });
 
 describe("a session that was lost", () => {
-  test("is reported as reopened by the first reset that succeeds, and has no place before", async () => {
+  test("is reported as reopened by the first reset that succeeds, and has no server before", async () => {
     const server = await start();
     await using envs = await connectVector(server.url, counterContract, { size: 1 });
     expect(await envs.reset({ start: -1 })).toMatchObject([{ outcome: "env_error", reopened: false }]);
@@ -75,7 +75,7 @@ describe("a session that was lost", () => {
     expect(envs.places()).toEqual([server.url]);
   });
 
-  test("loses the other sessions of its socket, unless each has its own", async () => {
+  test("takes the other sessions of its socket with it, unless each has its own socket", async () => {
     const server = await start();
     for (const ownSockets of [false, true]) {
       await using envs = await connectVector(server.url, counterContract, { size: 3, ownSockets });
@@ -115,7 +115,7 @@ describe("of several servers", () => {
     60_000,
   );
 
-  test("connecting fails when none can be used, when one never can be used, and when it is aborted", async () => {
+  test("connecting fails if none can be used, if one can never be used, and on an abort", async () => {
     const server = await start();
     await using gateway = await startGateway(server, "answers 503");
     await expect(connectVector(gateway.url, counterContract, { size: 1 })).rejects.toMatchObject({
@@ -131,7 +131,7 @@ describe("of several servers", () => {
     await expect(opening).rejects.toMatchObject({ code: "ABORTED" });
   });
 
-  test.each([true, false])("a failing factory is not tried on each (own sockets: %s)", async (own) => {
+  test.each([true, false])("a failing factory is not tried on every server (own sockets: %s)", async (own) => {
     let made = 0;
     const environment = defineEnvironment(counterContract, () => {
       made++;
@@ -159,7 +159,7 @@ describe("of several servers", () => {
     expect(envs.places().sort()).toEqual([gateway.url, server.url, null].sort());
   });
 
-  test.each([true, false])("one without room is asked once (it answers: %s)", async (answers) => {
+  test.each([true, false])("a full server is tried once (it answers: %s)", async (answers) => {
     await using full = await startFull(answers);
     const server = await start();
     await using envs = await connectVector([full.url, server.url], { size: 2, check: false });

@@ -9,7 +9,7 @@ import type { ServerTarget } from "./server-target.js";
 import { groupOf, type Slot, type SlotState, targetOf } from "./slot.js";
 import { SocketGroup } from "./socket-group.js";
 
-/** Opens sessions on the sockets of several servers, and closes the sockets that have none left. */
+/** Opens sessions on the sockets of several servers, and closes sockets without sessions. */
 export class Placement {
   readonly targets: readonly ServerTarget[];
   readonly #limiter: Limiter;
@@ -29,8 +29,8 @@ export class Placement {
   }
 
   /**
-   * Opens a session for each, at the server that has the fewest of those that it has not tried yet. One that is refused
-   * has the reason in its state.
+   * Opens a session for each slot, on the server with the fewest sessions among those that the slot has not tried. The
+   * state of a slot whose session is rejected has the reason.
    */
   async open(
     slots: readonly Slot[],
@@ -47,11 +47,11 @@ export class Placement {
       return target;
     };
     await this.#seat(slots, choose, { timeoutMs, signal });
-    // An aborted call keeps none of the sessions that it was opening.
+    // An aborted call releases all sessions that it was opening.
     if (signal.aborted) for (const slot of slots) this.release(slot, abortedBeforeSent(signal));
   }
 
-  /** Takes a session that was refused or lost from its socket. */
+  /** Removes a session that was rejected or lost from its socket. */
   release(slot: Slot, error: CallFailure): void {
     this.#move(slot, { kind: "closed", error, target: targetOf(slot) });
   }
@@ -82,7 +82,7 @@ export class Placement {
   async #open(group: SocketGroup, slots: readonly Slot[], { timeoutMs, signal: given }: CallOptions): Promise<void> {
     const { target } = group;
     const isNew = !group.up;
-    // Node warns of more than ten listeners on one signal.
+    // Node warns about more than ten listeners on one signal.
     const signal = given && AbortSignal.any([given]);
     try {
       const replies = await this.#limiter.run(slots.length, signal, async () => {
@@ -95,7 +95,7 @@ export class Placement {
         else if (reply) this.release(slot, reply);
         return reply === undefined || (isFailure(reply) && reply.code === "CAPACITY_REACHED");
       });
-      // Behind one address can be many servers: another socket may reach one with room, unless a new one gave none.
+      // One address can lead to many servers: another socket may reach one with room, unless a new one opened none.
       const isUseful = !isNew || replies.length < slots.length || replies.some((reply) => typeof reply === "number");
       if (isUseful) await this.#seat(left, () => target, { timeoutMs, signal }, false);
     } catch (error) {

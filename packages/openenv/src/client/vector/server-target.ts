@@ -4,7 +4,7 @@ import { type Prepared, prepare } from "../prepare.js";
 import { createExitExplainer, type ExplainExit, type WaitForExit } from "../transport/exit-reason.js";
 import { createLimiter } from "./limiter.js";
 
-/** Where a server is; one that was started also reports why it ended. */
+/** The address of a server; a server that was started also reports why it ended. */
 export interface ServerPlace {
   readonly url: string;
   ended?: WaitForExit | undefined;
@@ -13,13 +13,13 @@ export interface ServerPlace {
 /** One server of a vector environment. */
 export class ServerTarget {
   readonly url: string;
-  /** How many sessions are placed there. */
+  /** The number of sessions placed on it. */
   load = 0;
-  /** False once it has answered that it has no batch frames. */
+  /** False once the server has answered that it does not support batch frames. */
   hasBatch = true;
-  /** Bounds the sockets that a server without batch frames is asked for at the same time. */
+  /** Limits how many sockets open at the same time on a server without batch frames. */
   readonly handshakes = createLimiter(64);
-  /** Adds to an error why the server ended; only for a server that was started. */
+  /** Adds to an error why the server ended; only for servers that were started. */
   readonly explainExit: ExplainExit | undefined;
   readonly #contract: ClientContract | undefined;
   readonly #options: ConnectOptions;
@@ -35,7 +35,7 @@ export class ServerTarget {
 
   /**
    * Compares the contract, once. Callers share the result, so `signal` must not be that of one call.
-   * @throws ConnectionError, RemoteError, ContractMismatchError; the next caller asks again.
+   * @throws ConnectionError, RemoteError, ContractMismatchError; the next caller tries again.
    */
   prepare(signal: AbortSignal | undefined): Promise<Prepared> {
     if (this.#prepared) return this.#prepared;

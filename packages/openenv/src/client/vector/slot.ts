@@ -3,17 +3,17 @@ import type { TurnHolder } from "../transport/turns.js";
 import type { ServerTarget } from "./server-target.js";
 import type { SocketGroup } from "./socket-group.js";
 
-/** One session of a vector environment, on whatever socket it is. */
+/** The place of one session in a vector environment; it keeps its index when the session changes sockets. */
 export interface Slot extends TurnHolder {
   readonly index: number;
   state: SlotState;
-  /** Whether an episode has begun in it, also on an earlier session. */
+  /** Whether an episode has started in it, possibly on an earlier session. */
   hasPlayed: boolean;
 }
 
 export type SlotState = { kind: "unopened" } | { kind: "opening"; group: SocketGroup } | OpenState | ClosedState;
 
-/** A session on a socket. `opened`: no reset of it has succeeded. `over`: its episode has ended, or its last reset failed. */
+/** A session on a socket. `opened`: no reset has succeeded. `over`: the episode has ended, or the last reset failed. */
 export interface OpenState {
   kind: "opened" | "playing" | "over";
   group: SocketGroup;
@@ -21,7 +21,7 @@ export interface OpenState {
   session: number;
 }
 
-/** Without a session: it was refused, or lost. */
+/** No session: it was rejected or lost. */
 export interface ClosedState {
   kind: "closed";
   error: CallFailure;
@@ -36,7 +36,7 @@ export function groupOf(state: SlotState): SocketGroup | undefined {
   return "group" in state ? state.group : undefined;
 }
 
-/** The server that has the session, or was the last that had it or refused it. */
+/** The server of the session, or the last one that had or rejected it. */
 export function targetOf({ state }: Slot): ServerTarget | undefined {
   return state.kind === "closed" ? state.target : groupOf(state)?.target;
 }

@@ -59,14 +59,14 @@ describe("sessions of one server", () => {
       "EXECUTION_ERROR",
       null,
     ]);
-    await expect(envs.step([{ amount: 1 }])).rejects.toThrow("There are 6 sessions, but 1 values");
+    await expect(envs.step([{ amount: 1 }])).rejects.toThrow("Expected 6 values, one for each session, got 1");
     const typed = await connectVector(server.url, counterContract, { size: 2, binary });
     await typed.reset();
     expect(codes(await typed.step([{ amount: 1000 }, { amount: 1 }]))).toEqual(["VALIDATION_ERROR", null]);
     await typed.close();
   });
 
-  test("are refused one by one, and the next reset asks again", async () => {
+  test("are rejected one by one, and the next reset tries again", async () => {
     const server = await start({ maxConcurrentEnvs: 3 });
     const other = await connect(server.url);
     await other.reset();
@@ -83,7 +83,7 @@ describe("sessions of one server", () => {
     expect(counts(await envs.step([{ amount: 1 }, { amount: 1 }, { amount: 1 }]))).toEqual([2, 2, 5]);
   });
 
-  test("are all lost with their socket, each until its reset", async () => {
+  test("are all lost with their socket, each until its own reset", async () => {
     const counter = defineCounter({ stepBeforeReset: "allow" });
     const first = await serve(counter.environment, { port: 0, logLevel: "silent", graceMs: 50 });
     await using gateway = await startGateway(first, "passes");
@@ -97,7 +97,7 @@ describe("sessions of one server", () => {
     await using second = await serve(counter.environment, { port: 0, logLevel: "silent", graceMs: 50 });
     gateway.turn("passes", second);
     expect(outcomes(await step())).toEqual(["lost", "lost", "lost"]);
-    // Only these two start a new episode. That of the third is gone, and no result may be invented for it.
+    // Only these two start a new episode. The episode of the third is lost, and no result may be invented for it.
     expect(counts(await envs.reset([{ start: 5 }, null, { start: 7 }]))).toEqual([5, null, 7]);
     const results = await step();
     expect(counts(results)).toEqual([6, null, 8]);
@@ -117,7 +117,7 @@ describe("sessions of one server", () => {
     await waitFor(() => server.capacity().active_sessions === 2);
   });
 
-  test("are lost alone when the server ends one, and open again on the same socket", async () => {
+  test("are lost one at a time when the server ends one, and open again on the same socket", async () => {
     let ended = false;
     await using server = await startScriptedServer(async (peer) => {
       const opened = [0, 1].map((session) => ({ type: "opened", data: { session } }));
@@ -147,7 +147,7 @@ describe("sessions of one server", () => {
     expect(server.opened).toBe(1);
   });
 
-  test("are opened and called in several frames when there are more than a frame holds", async () => {
+  test("are opened and called in several frames if one frame cannot hold them", async () => {
     const server = await start({ maxConcurrentEnvs: 3_000 });
     const size = 2_500;
     await using envs = await connectVector(server.url, counterContract, { size });
@@ -192,7 +192,7 @@ describe("sessions of one server", () => {
     expect(sockets.filter((url) => url.includes("batch"))).toHaveLength(1);
   });
 
-  test("open a bounded number of such sockets at a time, and leave none after an abort", async () => {
+  test("open a limited number of such sockets at a time, and leave none open after an abort", async () => {
     const sockets = new WebSocketServer({ noServer: true });
     sockets.on("connection", (socket) => {
       const refusal = { type: "error", data: { code: "UNKNOWN_TYPE", message: "Unknown message type" } };

@@ -10,11 +10,11 @@ import { type TurnHolder, takeTurn } from "../transport/turns.js";
 import { findFault, type Item, readAnswer, readItems, readOpened, writeItems } from "./batch-messages.js";
 import type { ServerTarget } from "./server-target.js";
 
-/** A socket and its sessions: many in batch frames, or one in plain frames where the server has no batch frames. */
+/** A socket and its sessions: many with batch frames, or one with plain frames if the server does not support them. */
 export class SocketGroup implements TurnHolder {
   readonly target: ServerTarget;
   turn: Promise<void> | undefined;
-  /** How many sessions it has or is opening. */
+  /** The number of sessions that it has or is opening. */
   size = 0;
   readonly #limit: number;
   #transport: ReconnectingTransport | undefined;
@@ -43,8 +43,8 @@ export class SocketGroup implements TurnHolder {
   }
 
   /**
-   * Opens sessions, and the socket before the first ones: the number of each, or why it was refused. Shorter than `count`
-   * for a server without batch frames, whose sockets have one session each.
+   * Opens sessions, and the socket before the first ones. Returns the number of each session, or why it was rejected.
+   * The list is shorter than `count` for a server without batch frames, whose sockets have one session each.
    */
   async open(count: number, prepared: Prepared, limits: CallOptions): Promise<(number | CallFailure)[]> {
     const { target } = this;
@@ -63,7 +63,7 @@ export class SocketGroup implements TurnHolder {
     return [this.up ? 0 : readOpened(answer)];
   }
 
-  /** One answer for each item, in their order; an item that cannot be written fails alone. */
+  /** Returns one answer for each item, in order; an item that cannot be encoded fails alone. */
   async call(method: Method, items: readonly Item[], limits: CallOptions): Promise<(JsonObject | CallFailure)[]> {
     try {
       const replies = await this.#send(method, items, limits);
@@ -73,7 +73,7 @@ export class SocketGroup implements TurnHolder {
       const faults = items.map(findFault);
       const good = items.filter((_, nth) => faults[nth] === undefined);
       if (good.length === items.length) return items.map(() => failure);
-      // Nothing was sent: the others are sent without those at fault.
+      // Nothing was sent yet: send the others without the faulty items.
       const answers = good.length === 0 ? [] : await this.call(method, good, limits);
       return faults.map((fault) => fault ?? (answers.shift() as JsonObject));
     }
@@ -98,7 +98,7 @@ export class SocketGroup implements TurnHolder {
   #itemsOf(answer: ReceivedMessage, count: number): unknown[] {
     const items = readItems(answer, count);
     if (!isFailure(items)) return items;
-    // After an answer that is not one the next would be the wrong one, too.
+    // After an invalid answer the next one would be matched to the wrong request.
     if (items instanceof ConnectionError) this.#transport?.drop(items);
     throw items;
   }

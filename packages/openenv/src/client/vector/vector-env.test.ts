@@ -33,7 +33,7 @@ describe.each([false, true])("a vector environment with a socket for each sessio
     expect(outcomes(await envs.step(add(7)))).toEqual(Array(7).fill("lost"));
   });
 
-  test("opens sessions that one server refuses on another, and those that no server has room for fail alone", async () => {
+  test("opens sessions that one server rejects on another; those that no server has room for fail alone", async () => {
     const servers = [await start({ maxConcurrentEnvs: 1 }), await start({ maxConcurrentEnvs: 3 })];
     await using envs = await connectVector(
       servers.map(({ url }) => url),
@@ -81,7 +81,7 @@ const SLOW = counterModule().replace(
 );
 
 describe("autoreset", () => {
-  test("disabled leaves a finished episode to the caller", async () => {
+  test("disabled does not start an episode after one has ended", async () => {
     const server = await start();
     await using envs = await connectVector(server.url, counterContract, { size: 2 });
     await envs.reset([{ start: 9 }, {}]);
@@ -89,7 +89,7 @@ describe("autoreset", () => {
     expect(counts(await envs.step(add(2)))).toEqual([11, 2]);
   });
 
-  test("next-step begins the next episode with the next step, and does not use its action", async () => {
+  test("next-step starts the next episode with the next step, and ignores its action", async () => {
     const server = await start();
     const resetWith = (index: number) => ({ start: 5 + index });
     const options = { size: 2, autoreset: "next-step", resetWith } as const;
@@ -102,7 +102,7 @@ describe("autoreset", () => {
     expect(counts(await envs.step(add(2)))).toEqual([6, 3]);
   });
 
-  test("same-step gives the end of one episode and the beginning of the next in one result", async () => {
+  test("same-step returns the end of one episode and the start of the next in one result", async () => {
     const server = await start();
     await using envs = await connectVector(server.url, counterContract, { size: 2, autoreset: "same-step" });
     await envs.reset([{ start: 9 }, {}]);
@@ -123,7 +123,7 @@ describe("autoreset", () => {
 });
 
 describe("asCompleted", () => {
-  test("gives the first results that arrive; the others come with the next call", async () => {
+  test("yields the first results that arrive; the next call yields the others", async () => {
     let release = () => {};
     const released = new Promise<void>((resolve) => {
       release = resolve;
@@ -156,7 +156,7 @@ describe("asCompleted", () => {
     }
   });
 
-  test("is refused when sessions share a socket", async () => {
+  test("is rejected when sessions share a socket", async () => {
     const server = await start();
     await using envs = await connectVector(server.url, counterContract, { size: 1 });
     const results = envs.asCompleted(add(1))[Symbol.asyncIterator]();
@@ -197,7 +197,7 @@ test("servers of a provider are started and end with the vector environment", as
   for (const url of envs.urls) await expect(fetch(`${url}/health`)).rejects.toThrow();
 }, 90_000);
 
-test("wrong options are refused", async () => {
+test("invalid options are rejected", async () => {
   const open = (options: object) => connectVector("http://127.0.0.1:9", { size: 1, ...options });
   for (const [opening, words] of [
     [() => open({ size: 0 }), "size must be a positive integer, got 0"],

@@ -20,29 +20,29 @@ interface VectorParts<C extends ClientContract> {
 }
 
 /**
- * Many sessions of one environment, on one or several servers, that are called together. Results are in the order of the
- * sessions, null for a session that was left out. A call does not reject because of a session: a result has `outcome`
- * `env_error` when the server answered an error or refused the session, `lost` when the episode is gone; mask both. The
- * next reset of a lost or refused session opens another one, on any server that has room.
+ * Many sessions of one environment, on one or several servers, that are called together. Results are in the order of
+ * the sessions, with null for a session that was skipped. A failed session does not reject the call: its result has
+ * `outcome` `env_error` when the server answered with an error or rejected the session, `lost` when the episode is
+ * lost; mask both. The next reset of a lost or rejected session opens another one, on any server that has room.
  */
 export class VectorEnv<C extends ClientContract = GenericContract> implements AsyncDisposable {
-  /** How many sessions. */
+  /** The number of sessions. */
   readonly size: number;
-  /** The servers. */
+  /** The URLs of the servers. */
   readonly urls: readonly string[];
   readonly #parts: VectorParts<C>;
-  /** What `asCompleted` has sent. */
+  /** The pending results of `asCompleted`. */
   readonly #completions = new Completions<VectorResult<C>>();
   #closing: Promise<void> | undefined;
 
-  /** Made by `connectVector`. */
+  /** Called by `connectVector`. */
   constructor(parts: VectorParts<C>) {
     this.size = parts.engine.slots.length;
     this.urls = parts.urls;
     this.#parts = parts;
   }
 
-  /** For each session the URL of its server; null for a session that is not open. */
+  /** Returns the URL of the server of each session; null for a session that is not open. */
   places(): (string | null)[] {
     return this.#parts.engine.slots.map((slot) => {
       const group = openState(slot)?.group;
@@ -50,7 +50,7 @@ export class VectorEnv<C extends ClientContract = GenericContract> implements As
     });
   }
 
-  /** Starts an episode in every session, with the same options or an array with one for each; null leaves one alone. */
+  /** Starts an episode in every session, with the same options or an array of options; null skips a session. */
   async reset(
     options: ResetValues<C> | readonly (ResetValues<C> | null)[] = {} as ResetValues<C>,
     call: CallOptions = {},
@@ -60,7 +60,7 @@ export class VectorEnv<C extends ClientContract = GenericContract> implements As
     return this.#inOrder(await takeTurn([...values.keys()], call.signal, () => this.#begin(values, call)));
   }
 
-  /** One action for each session; null leaves one alone. */
+  /** Steps each session with its action; null skips a session. */
   async step(
     actions: readonly (Sent<C["action"]> | null)[],
     call: CallOptions = {},
@@ -69,7 +69,7 @@ export class VectorEnv<C extends ClientContract = GenericContract> implements As
   }
 
   /**
-   * A tool call for each session, which is a step; null leaves one alone. Sessions can call different tools.
+   * Calls a tool in each session, which is a step; null skips a session. Sessions can call different tools.
    * @example await envs.callTools([{ name: "search", arguments: { text: "Du" } }, { name: "hint" }, null]);
    */
   async callTools<K extends ToolName<C>>(
@@ -82,8 +82,8 @@ export class VectorEnv<C extends ClientContract = GenericContract> implements As
   }
 
   /**
-   * Steps as `step` does, and gives `count` results as they arrive, by default all that are pending. The others come with
-   * the next call; until then their sessions take no other action. Needs `ownSockets`.
+   * Steps like `step`, and yields `count` results as they arrive, by default all that are pending. The next call yields
+   * the others; until then their sessions accept no other action. Requires `ownSockets`.
    * @throws TypeError for a session whose result is pending, and without `ownSockets`.
    */
   async *asCompleted(
@@ -100,7 +100,7 @@ export class VectorEnv<C extends ClientContract = GenericContract> implements As
     yield* this.#completions.take(count);
   }
 
-  /** The state of every session. */
+  /** Returns the state of every session. */
   async state(call: CallOptions = {}): Promise<((EpisodeState & Received<C["state"]>) | FailedResult)[]> {
     const { engine, operations } = this.#parts;
     const values = new Map(engine.slots.map((slot) => [slot, undefined]));
@@ -118,7 +118,7 @@ export class VectorEnv<C extends ClientContract = GenericContract> implements As
     return this.close();
   }
 
-  /** Steps each session, or begins an episode where autoreset asks for one. */
+  /** Steps each session, or starts an episode where autoreset requires one. */
   #advance<V, R extends TryResult<C> | ToolStepResult<C>>(
     operation: Operation<V, R>,
     values: ReadonlyMap<Slot, V>,
@@ -132,8 +132,8 @@ export class VectorEnv<C extends ClientContract = GenericContract> implements As
         if (needsReset(slot)) begin.set(slot, resetWith(slot.index));
         if (begin.has(slot)) played.delete(slot);
       }
-      const [begun, stepped] = await Promise.all([this.#begin(begin, call), this.#call(operation, played, call)]);
-      const results = new Map<Slot, (R | TryResult<C>) & VectorPosition<C>>(begun);
+      const [started, stepped] = await Promise.all([this.#begin(begin, call), this.#call(operation, played, call)]);
+      const results = new Map<Slot, (R | TryResult<C>) & VectorPosition<C>>(started);
       const ended = new Map<Slot, ResetValues<C>>();
       for (const [slot, { result, reopened }] of stepped) {
         results.set(slot, { ...result, index: slot.index, began: false, reopened, next: null });
@@ -141,7 +141,7 @@ export class VectorEnv<C extends ClientContract = GenericContract> implements As
         try {
           ended.set(slot, resetWith(slot.index));
         } catch {
-          // The results of the step are worth more: the next call asks again, and throws before anything is sent.
+          // Keep the results of the step: the next call tries the reset again, and throws before anything is sent.
         }
       }
       for (const [slot, { result: next, reopened }] of await this.#call(operations.reset, ended, call)) {
@@ -167,17 +167,19 @@ export class VectorEnv<C extends ClientContract = GenericContract> implements As
     return this.#parts.engine.call(operation, values, { timeoutMs, signal });
   }
 
-  /** The values that are not null. @throws TypeError without one for each session, or for a session that is in `asCompleted`. */
+  /** The values that are not null. @throws TypeError for a wrong number of values, or a session in `asCompleted`. */
   #bySlot<V>(values: readonly (V | null)[]): Map<Slot, V> {
     if (values.length !== this.size) {
-      throw new TypeError(`There are ${this.size} sessions, but ${values.length} values: give one for each, or null.`);
+      throw new TypeError(
+        `Expected ${this.size} values, one for each session, got ${values.length}: use null to skip a session.`,
+      );
     }
     const given = new Map<Slot, V>();
     for (const slot of this.#parts.engine.slots) {
       const value = values[slot.index] as V | null;
       if (value === null) continue;
       if (this.#completions.has(slot.index)) {
-        const remedy = "give null for it, and take its result with asCompleted()";
+        const remedy = "pass null for it, and read its result with asCompleted()";
         throw new TypeError(`Session ${slot.index} has not answered yet: ${remedy}.`);
       }
       given.set(slot, value);
@@ -190,7 +192,7 @@ export class VectorEnv<C extends ClientContract = GenericContract> implements As
   }
 }
 
-/** Whether the next step of a session cannot continue an episode. One that was never opened is reported as lost first. */
+/** Whether the session must reset before its next step. A session that was never opened is reported as lost first. */
 function needsReset({ state }: Slot): boolean {
   return state.kind !== "playing" && state.kind !== "unopened";
 }

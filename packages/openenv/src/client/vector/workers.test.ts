@@ -12,7 +12,7 @@ export default defineEnvironment(where, () => ({
 }));
 `;
 
-test("sessions that one worker refuses open on another, and a worker that dies loses only its own", async () => {
+test("sessions that one worker rejects open on another, and a worker that dies loses only its own", async () => {
   await using project = await createProject({ "environment.mjs": WHERE });
   const env = { WORKERS: "2", MAX_CONCURRENT_ENVS: "3" };
   const command = startCommand(["serve", "environment.mjs", "--port", "0"], { cwd: project.dir, env });

@@ -28,7 +28,7 @@ async function createSession(server: RunningServer, headers: Record<string, stri
 }
 
 describe("a production server with an orchestrator's token", () => {
-  test("keeps reset, step and state from everybody else, who keeps the tools, and the session goes on", async () => {
+  test("rejects reset, step and state of other clients, allows their tool calls, and keeps the session", async () => {
     const socket = await open(await guarded());
     expect(await socket.ask(RESET)).toEqual(FORBIDDEN);
     expect(await socket.ask({ type: "step", data: { type: "list_tools" } })).toEqual(FORBIDDEN);
@@ -38,7 +38,7 @@ describe("a production server with an orchestrator's token", () => {
     expect(await mcp.ask(TALLY)).toMatchObject({ result: { data: 1 } });
   });
 
-  test("lets in who sends it with the upgrade, and nobody with another", async () => {
+  test("accepts the token in the upgrade request, and no other token", async () => {
     const server = await guarded();
     const holder = await open(server, "/ws", BEARER);
     expect(await holder.ask(RESET)).toMatchObject({ type: "observation" });
@@ -47,7 +47,7 @@ describe("a production server with an orchestrator's token", () => {
     }
   });
 
-  test("takes the token from a subprotocol, as a page sends it, and does not echo it", async () => {
+  test("accepts the token in a subprotocol, as a page sends it, and does not echo it", async () => {
     const server = await guarded();
     const answer = async (token: string) => {
       const secret = `openenv-token.${Buffer.from(token).toString("base64url")}`;
@@ -62,7 +62,7 @@ describe("a production server with an orchestrator's token", () => {
     expect(await answer(`${TOKEN}x`)).toEqual(FORBIDDEN);
   });
 
-  test("lets in our client with the token, and tells it what is missing without", async () => {
+  test("accepts our client with the token, and answers FORBIDDEN without it", async () => {
     const server = await guarded();
     await using env = await connect(server.url, { token: TOKEN });
     expect((await env.reset()).done).toBe(false);
@@ -70,7 +70,7 @@ describe("a production server with an orchestrator's token", () => {
     await expect(other.reset()).rejects.toMatchObject({ code: "FORBIDDEN", wireCode: "FORBIDDEN" });
   });
 
-  test("asks a socket for the token in every session, whoever created it", async () => {
+  test("requires the token of a socket in every session, whichever client created it", async () => {
     const server = await guarded();
     for (const headers of [BEARER, {}]) {
       const id = await createSession(server, headers);
@@ -84,7 +84,7 @@ describe("a production server with an orchestrator's token", () => {
     }
   });
 
-  test("lets only the orchestrator end a session that it opened, at every door", async () => {
+  test("lets only the orchestrator end a session that it opened, on every transport", async () => {
     const server = await guarded();
     const id = await createSession(server, BEARER);
     const holder = await open(server, `/ws?session_id=${id}`, BEARER);
@@ -108,7 +108,7 @@ describe("a production server with an orchestrator's token", () => {
     });
   });
 
-  test("lets anybody end a session that was opened without the token", async () => {
+  test("lets any client end a session that was opened without the token", async () => {
     const server = await guarded();
     const session_id = await createSession(server);
     expect(await post(server, rpc("openenv/session/close", { session_id }))).toMatchObject({
@@ -116,7 +116,7 @@ describe("a production server with an orchestrator's token", () => {
     });
   });
 
-  test("gives the right to a socket and not to the session that it attached to", async () => {
+  test("grants the right to a socket, not to the session that it attached to", async () => {
     const server = await guarded();
     const id = await createSession(server);
     const holder = await open(server, `/ws?session_id=${id}`, BEARER);
@@ -126,7 +126,7 @@ describe("a production server with an orchestrator's token", () => {
     expect(await (await open(server, `/ws?session_id=${id}`)).ask(RESET)).toEqual(FORBIDDEN);
   });
 
-  test("asks the same of sessions that share a socket", async () => {
+  test("applies to sessions that share a socket", async () => {
     const server = await guarded();
     const reset = async (headers: Record<string, string>) => {
       const socket = await open(server, "/ws?openenv=batch", headers);
@@ -142,12 +142,12 @@ describe("a production server with an orchestrator's token", () => {
 test.each([
   ["in production without a token", { mode: "production" }],
   ["in simulation with one", { mode: "simulation", orchestratorToken: TOKEN }],
-] as const)("everybody may do everything %s", async (_where, options) => {
+] as const)("every client may call everything %s", async (_where, options) => {
   const socket = await open(await start(options, defineDesk()));
   expect(await socket.ask(RESET)).toMatchObject({ type: "observation" });
 });
 
-test("the token may come from the environment, and an empty option is an error", async () => {
+test("the token can be set by a variable, and an empty option is an error", async () => {
   process.env["OPENENV_ORCHESTRATOR_TOKEN"] = TOKEN;
   try {
     const server = await start({ mode: "production" }, defineDesk());

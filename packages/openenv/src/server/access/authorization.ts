@@ -5,20 +5,20 @@ import { SUBPROTOCOL, TOKEN_SUBPROTOCOL } from "../../protocol/messages.js";
 import { readCookie } from "./read-cookie.js";
 import type { Tokens } from "./tokens.js";
 
-/** Who may do what, by the bearer token of a request. Where no token is set for a right, no request has it. */
+/** Decides by the bearer token of a request what it may do. Without a token for a right, no request has that right. */
 export interface Authorization {
-  /** An operator's token is set: nothing else makes an operator. */
+  /** True when an operator token is set: only that token makes an operator. */
   readonly hasOperator: boolean;
   isOperator(headers: IncomingHttpHeaders): boolean;
   isOrchestrator(headers: IncomingHttpHeaders): boolean;
-  /** True for all requests where no client's token is set. Operators and orchestrators are clients, too. */
+  /** True for all requests if no client token is set. Operators and orchestrators are clients, too. */
   isClient(headers: IncomingHttpHeaders): boolean;
   /**
-   * The value of `set-cookie` that makes a browser a client, for its links and pages: they cannot have headers.
-   * Undefined unless a client's token is set and the request carries a token.
+   * The value of `set-cookie` that makes a browser a client: links and pages cannot send headers.
+   * Undefined unless a client token is set and the request has a token.
    */
   cookieFor(headers: IncomingHttpHeaders): string | undefined;
-  /** Replaces the tokens that requests are compared with from now on. */
+  /** Replaces the tokens that later requests are compared with. */
   replace(tokens: Tokens): void;
 }
 
@@ -52,8 +52,8 @@ export function createAuthorization(initial: Tokens): Authorization {
 }
 
 /**
- * What the cookie holds. Other ports of the host get it, too: it makes a client and nothing more, whichever token was
- * sent, and no token can be read from it.
+ * Derives the value of the cookie. Browsers send it to other ports of the host, too: it grants only the rights of a
+ * client, whichever token was sent, and does not reveal a token.
  */
 function deriveKey({ clientToken }: Tokens): string | undefined {
   return clientToken && createHmac("sha256", clientToken).update("openenv client cookie").digest("base64url");
@@ -65,8 +65,8 @@ function carries(headers: IncomingHttpHeaders, token: string | undefined): boole
 }
 
 /**
- * The token that a request carries: as bearer token, or, because a page cannot set headers of a WebSocket, as an offered
- * subprotocol. Such a page offers {@link SUBPROTOCOL}, too, which the server selects: the token is never echoed.
+ * The token of a request: a bearer token, or an offered subprotocol, because a page cannot set headers of a WebSocket.
+ * Such a page also offers {@link SUBPROTOCOL}, which the server selects: the token is never echoed.
  */
 function tokenOf({ authorization, "sec-websocket-protocol": offered }: IncomingHttpHeaders): string | undefined {
   if (authorization?.startsWith(BEARER)) return authorization.slice(BEARER.length);
@@ -74,19 +74,18 @@ function tokenOf({ authorization, "sec-websocket-protocol": offered }: IncomingH
   return protocol && Buffer.from(protocol.trim().slice(TOKEN_SUBPROTOCOL.length), "base64url").toString();
 }
 
-/** For `ws`: a subprotocol that comes without a token is ignored, as by the reference. */
+/** For `ws`: ignores subprotocols without a token, like the Python package. */
 export function selectSubprotocol(offered: ReadonlySet<string>): string | false {
   const hasToken = [...offered].some((name) => name.startsWith(TOKEN_SUBPROTOCOL));
   return hasToken && offered.has(SUBPROTOCOL) && SUBPROTOCOL;
 }
 
-/** The answer to a peer without a token where one is needed. */
-export const CLIENTS_ONLY =
-  "this server answers only clients with its token: send the value of OPENENV_CLIENT_TOKEN as bearer token";
+/** The answer to a peer without the required token. */
+export const CLIENTS_ONLY = "this server requires a token: send the value of its OPENENV_CLIENT_TOKEN as bearer token";
 
 const BEARER = "Bearer ";
 
-/** Takes as long for a near miss as for a far one. */
+/** Compares in constant time. */
 function sameText(given: string, expected: string): boolean {
   const [a, b] = [Buffer.from(given), Buffer.from(expected)];
   return a.byteLength === b.byteLength && timingSafeEqual(a, b);

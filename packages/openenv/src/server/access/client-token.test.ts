@@ -13,7 +13,7 @@ const TOKEN = "client s3cret";
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
 const guarded = (options = {}) => start({ clientToken: TOKEN, ...options }, defineDesk());
 
-/** The HTTP answer to an upgrade. */
+/** The HTTP response to an upgrade request. */
 async function refusal({ url }: RunningServer, path: string, headers: Record<string, string> = {}) {
   const ws = new WebSocket(url.replace("http", "ws") + path, { headers });
   ws.on("error", () => {});
@@ -23,7 +23,7 @@ async function refusal({ url }: RunningServer, path: string, headers: Record<str
 }
 
 describe("a server with a client's token", () => {
-  test("refuses an upgrade without it with 401, before a slot is taken", async () => {
+  test("rejects an upgrade without it with 401, before a slot is taken", async () => {
     const server = await guarded({ maxConcurrentEnvs: 1 });
     for (const path of ["/ws", "/mcp", "/ws/ui", "/ws?session_id=x"]) {
       const near = [TOKEN.slice(0, -1), `${TOKEN}x`, ""].map(bearer);
@@ -37,7 +37,7 @@ describe("a server with a client's token", () => {
     expect(await socket.ask({ type: "reset" })).toMatchObject({ type: "observation" });
   });
 
-  test("lets in a page that offers it as a subprotocol", async () => {
+  test("accepts a page that offers it as a subprotocol", async () => {
     const { url } = await guarded();
     const offered = [SUBPROTOCOL, TOKEN_SUBPROTOCOL + Buffer.from(TOKEN).toString("base64url")];
     const ws = new WebSocket(`${url.replace("http", "ws")}/ws`, offered);
@@ -77,13 +77,13 @@ describe("a server with a client's token", () => {
     expect(allowed.status === 401).toBe(path === "/sessions");
   });
 
-  test.each(["/health", "/", "/web", "/web/"])("answers %s to everybody", async (path) => {
+  test.each(["/health", "/", "/web", "/web/"])("answers %s without a token", async (path) => {
     const { url } = await guarded();
     const { status } = await fetch(url + path, { redirect: "manual" });
     expect([200, 307]).toContain(status);
   });
 
-  test("takes an operator and an orchestrator for clients, too", async () => {
+  test("accepts an operator and an orchestrator as clients", async () => {
     const server = await guarded({ operatorToken: "operates", orchestratorToken: "drives" });
     for (const token of ["operates", "drives", TOKEN]) {
       expect((await fetch(`${server.url}/schema`, { headers: bearer(token) })).status).toBe(200);
@@ -91,7 +91,7 @@ describe("a server with a client's token", () => {
     }
   });
 
-  test("gives a page that sends the token a cookie, which makes a client and nothing more", async () => {
+  test("sets a cookie for a page that sends the token, with the rights of a client only", async () => {
     const server = await guarded({ operatorToken: "operates", mode: "production", orchestratorToken: "drives" });
     const cookies = [];
     for (const token of [TOKEN, "operates", "drives"]) {
@@ -115,7 +115,7 @@ describe("a server with a client's token", () => {
     expect(await socket.ask({ type: "reset" })).toMatchObject({ data: { code: "FORBIDDEN" } });
   });
 
-  test("gives no cookie without the token, or where none is needed, or anywhere else", async () => {
+  test("sets no cookie without the token, on a server without a token, or on other routes", async () => {
     const { url } = await guarded();
     const cookiesOf = async (address: string, headers: Record<string, string>) =>
       (await fetch(address, { headers })).headers.getSetCookie();
@@ -126,7 +126,7 @@ describe("a server with a client's token", () => {
     expect(await cookiesOf(`${open.url}/openapi.json`, bearer("operates"))).toEqual([]);
   });
 
-  test("asks a browser that opens a page of the documentation for the token, and takes none from the address", async () => {
+  test("asks a browser that opens a documentation page for the token, and ignores tokens in the URL", async () => {
     const { url } = await guarded();
     for (const path of ["/docs", "/redoc", `/docs?token=${TOKEN}`]) {
       const page = await fetch(url + path, { headers: { accept: "text/html,*/*;q=0.8" } });
@@ -137,7 +137,7 @@ describe("a server with a client's token", () => {
     }
   });
 
-  test("lets in our client with the token, and names the setting to one without", async () => {
+  test("accepts our client with the token, and names the setting to a client without it", async () => {
     const { url } = await guarded();
     await using env = await connect(url, { token: TOKEN });
     expect((await env.reset()).done).toBe(false);
@@ -146,7 +146,7 @@ describe("a server with a client's token", () => {
   });
 });
 
-test("everybody is a client of a server without a token", async () => {
+test("every peer is a client of a server without a token", async () => {
   const server = await start({}, defineDesk());
   expect((await fetch(`${server.url}/schema`)).status).toBe(200);
   await open(server);

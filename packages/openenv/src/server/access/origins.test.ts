@@ -22,7 +22,7 @@ describe("the Host on a loopback address", () => {
     ["tunnel.example"],
     ["Tunnel.example:443"],
     [undefined],
-  ])("%s is let in", (host) => {
+  ])("%s is allowed", (host) => {
     expect(rejectionReason({ host })).toBeUndefined();
   });
 
@@ -36,13 +36,13 @@ describe("the Host on a loopback address", () => {
     ":8000",
     "x.proxy.example",
     "10.0.0.2.example",
-  ])("%j is refused, and the remedy named", (host) => {
+  ])("%j is rejected with the remedy", (host) => {
     expect(rejectionReason({ host })).toMatch(/is not a name of this server.* ALLOWED_HOSTS/);
   });
 });
 
-describe("a Host that was let in", () => {
-  test("lets in no other after it, and is let in again itself", () => {
+describe("a Host that was allowed", () => {
+  test("does not allow other hosts, and is allowed again", () => {
     const { rejectionReason } = createOrigins({ host: "127.0.0.1", allowedOrigins: [], allowedHosts: [] });
     for (let i = 0; i < 2; i++) {
       expect(rejectionReason({ host: "localhost:8000" })).toBeUndefined();
@@ -50,7 +50,7 @@ describe("a Host that was let in", () => {
     }
   });
 
-  test("lets in no foreign origin", () => {
+  test("does not allow a foreign origin", () => {
     const { rejectionReason } = createOrigins({ host: "127.0.0.1", allowedOrigins: [], allowedHosts: [] });
     const headers = { host: "localhost:8000" };
     expect(rejectionReason(headers)).toBeUndefined();
@@ -67,12 +67,12 @@ describe("the Host on an address for every interface", () => {
   });
   const known = ["127.0.0.1:8000", "localhost:8000", "10.0.0.2:8000", "[::1]:8000", "env.example:8000", "ENV.example."];
 
-  test.each(known)("%s is let in with an Origin", (host) => {
+  test.each(known)("%s is allowed with an Origin", (host) => {
     expect(rejectionReason({ host, origin: `http://${host}` })).toBeUndefined();
     expect(hostRejectionReason({ host }, true)).toBeUndefined();
   });
 
-  test("a foreign name is refused with an Origin, also of a request that reads", () => {
+  test("a foreign name is rejected with an Origin, also in a request that only reads", () => {
     const rebound = { host: "evil.example:8000", origin: "http://evil.example:8000" };
     const refusal = /"evil\.example:8000" is not a name of this server.*add evil\.example to ALLOWED_HOSTS/;
     expect(rejectionReason(rebound)).toMatch(refusal);
@@ -80,7 +80,7 @@ describe("the Host on an address for every interface", () => {
     expect(rejectionReason({ ...rebound, "x-forwarded-host": "env.example" })).toMatch(refusal);
   });
 
-  test("any name is let in without an Origin, except on routes for operators", () => {
+  test("any name is allowed without an Origin, except on routes for operators", () => {
     const stock = { host: "openenv-servers.default.svc:8000" };
     expect(rejectionReason(stock)).toBeUndefined();
     expect(hostRejectionReason(stock)).toBeUndefined();
@@ -110,7 +110,7 @@ describe("the Origin", () => {
     [{ host: "10.0.0.2:8000", "x-forwarded-host": "me.example, inner", origin: "https://me.example" }],
     [{ host: "x.example", origin: "https://app.example" }],
     [{ host: "x.example" }],
-  ])("%j is let in", (headers) => {
+  ])("%j is allowed", (headers) => {
     expect(anywhere.rejectionReason(headers)).toBeUndefined();
   });
 
@@ -122,12 +122,12 @@ describe("the Origin", () => {
     [{ host: "x.example", "x-forwarded-host": "me.example", origin: "https://y.example" }],
     // A foreign name that resolves to a proxy.
     [{ host: "10.0.0.2:8000", "x-forwarded-host": "evil.example", origin: "http://evil.example" }],
-  ])("%j is refused, and the remedy named", (headers) => {
+  ])("%j is rejected with the remedy", (headers) => {
     expect(anywhere.rejectionReason(headers)).toMatch(/is not allowed; .* ALLOWED_ORIGINS/);
   });
 });
 
-test("names are checked when they are read", () => {
+test("names are checked when they are parsed", () => {
   expect(parseHosts("ALLOWED_HOSTS", [" Env.Example. ", "", "a_b"])).toEqual(["env.example", "a_b"]);
   for (const name of ["https://env.example", "env.example:8000", "*", "a b"]) {
     expect(() => parseHosts("ALLOWED_HOSTS", [name])).toThrow(/ALLOWED_HOSTS must be host names without a port/);

@@ -9,34 +9,34 @@ interface Headers {
 }
 
 export interface Origins {
-  /** Why a request with these headers is refused; undefined when it may continue. */
+  /** Why a request with these headers is rejected; undefined when it is allowed. */
   rejectionReason(headers: Headers): string | undefined;
-  /** The same for a request that only reads, which any origin may send: it cannot see the answer. */
+  /** The same for a request that only reads. Any origin may send it: a foreign page cannot read the answer. */
   hostRejectionReason(headers: Headers, always?: boolean): string | undefined;
-  /** The value of `access-control-allow-origin`; undefined for none. */
+  /** The value of `access-control-allow-origin`; undefined to omit the header. */
   corsOrigin(headers: Headers): string | undefined;
 }
 
-/** What the server is set to let in. */
+/** The settings for allowed hosts and origins. */
 export interface OriginSettings {
   /** The address that it listens on. */
   host: string;
-  /** As browsers write them, or `*`. */
+  /** Origins in the form that browsers send, or `*`. */
   allowedOrigins: readonly string[];
   /** Names without a port, in lower case. */
   allowedHosts: readonly string[];
 }
 
 /**
- * Keeps foreign web pages out. A foreign name that resolves to this server (DNS rebinding) makes its page look like one of
- * the server's: so the Host has to be an IP address, a loopback name, or a name that is set. A client that is not a browser
- * sends no Origin, and may use any name unless the server listens on loopback only.
+ * Rejects requests of foreign web pages. With DNS rebinding a foreign name resolves to this server and its page appears
+ * to be same-origin, so the Host must be an IP address, a loopback name or a configured name. A client that is not a
+ * browser sends no Origin and may use any name, unless the server listens on loopback only.
  */
 export function createOrigins({ host: boundHost, allowedOrigins, allowedHosts }: OriginSettings): Origins {
   const checkAll = isLoopback(boundHost);
   const allowAll = allowedOrigins.includes("*");
   const isAllowed = (origin: string): boolean => allowAll || allowedOrigins.includes(origin);
-  // Nearly all requests name the same host; to look at it anew would cost each connection several regexes.
+  // Nearly all requests have the same Host: caching it saves several regexes for each connection.
   let lastKnown: string | undefined;
   const isKnown = (host: string): boolean => {
     if (host === lastKnown) return true;
@@ -53,12 +53,12 @@ export function createOrigins({ host: boundHost, allowedOrigins, allowedHosts }:
     return `the Host "${clip(host, 100)}" is not a name of this server; if it is yours, add ${name} to ALLOWED_HOSTS`;
   };
   /**
-   * A proxy that puts another name into Host sends the one that the browser asked for in X-Forwarded-Host. A page may not
-   * send that to a foreign origin without a preflight, which is refused; one of a foreign name that resolves to the proxy may.
+   * A proxy that changes Host sends the name that the browser requested in X-Forwarded-Host. A page cannot send this
+   * header to a foreign origin without a preflight, which is rejected; a page whose name resolves to the proxy can.
    */
   const isSameOrigin = ({ origin = "", host = "", "x-forwarded-host": forwarded }: Headers): boolean => {
-    const asked = (String(forwarded ?? "").split(",")[0] ?? "").trim();
-    return isAt(origin, host) || (isAt(origin, asked) && isKnown(asked));
+    const requested = (String(forwarded ?? "").split(",")[0] ?? "").trim();
+    return isAt(origin, host) || (isAt(origin, requested) && isKnown(requested));
   };
   return {
     hostRejectionReason: hostObjection,
@@ -73,30 +73,30 @@ export function createOrigins({ host: boundHost, allowedOrigins, allowedHosts }:
   };
 }
 
-/** Origins as browsers write them. @throws ConfigError */
+/** Parses origins to the form that browsers send. @throws ConfigError */
 export function parseOrigins(names: readonly string[]): string[] {
   return names.flatMap((given) => {
     const name = String(given).trim();
     if (name === "*" || name === "") return name || [];
     const url = URL.canParse(name) ? new URL(name) : undefined;
-    // As browsers write it; `origin` would be "null" for the pages of a browser's extension.
+    // Not `url.origin`: it is "null" for the pages of a browser extension.
     if (url !== undefined && url.host !== "") return `${url.protocol}//${url.host}`;
-    throw new ConfigError(`ALLOWED_ORIGINS needs origins such as https://example.org, not "${name}".`);
+    throw new ConfigError(`ALLOWED_ORIGINS must be origins such as https://example.org, got "${name}".`);
   });
 }
 
-/** Host names in lower case. @throws ConfigError that names the setting. */
+/** Parses host names to lower case. @throws ConfigError that names the setting. */
 export function parseHosts(setting: string, names: readonly string[]): string[] {
   return names.flatMap((given) => {
     const name = bareName(String(given).trim());
     if (name === "" || HOST_NAME.test(name)) return name || [];
-    throw new ConfigError(`${setting} must be host names without a port, such as env.example.org, not "${name}".`);
+    throw new ConfigError(`${setting} must be host names without a port, such as env.example.org, got "${name}".`);
   });
 }
 
 const HOST_NAME = /^[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?$/;
 
-/** True for 127.0.0.0/8, ::1, localhost and the names below it, which resolve to this machine by definition. */
+/** True for 127.0.0.0/8, ::1, localhost and its subdomains, which always resolve to this machine. */
 export function isLoopback(host: string): boolean {
   const bare = bareName(host).replace(/^::ffff:/, "");
   return bare === "localhost" || bare.endsWith(".localhost") || bare === "::1" || /^127(\.\d{1,3}){3}$/.test(bare);
@@ -107,7 +107,7 @@ function hostName(host: string): string {
   return host.startsWith("[") ? host.slice(0, host.indexOf("]") + 1) : (host.split(":")[0] ?? "");
 }
 
-/** In lower case, without the brackets of an IPv6 address and the dot at the end. */
+/** Converts to lower case, without the brackets of an IPv6 address and a trailing dot. */
 function bareName(name: string): string {
   return name
     .toLowerCase()
@@ -115,7 +115,7 @@ function bareName(name: string): string {
     .replace(/\.$/, "");
 }
 
-/** Compares as URLs do: names without case, and a default port like none. */
+/** Compares like URLs: names without case, and the default port equal to no port. */
 function isAt(origin: string, host: string): boolean {
   if (host === "" || !URL.canParse(origin)) return false;
   const { protocol, host: own } = new URL(origin);

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 
-/** The value of the cookie of this name; undefined when the request has none, or an empty one. */
+/** The value of a cookie; undefined when it is missing or empty. */
 export function readCookie({ cookie }: IncomingHttpHeaders, name: string): string | undefined {
   if (cookie === undefined) return undefined;
   const start = `${name}=`;

@@ -10,7 +10,7 @@ const NAMES = ["OPENENV_CLIENT_TOKEN", "OPENENV_OPERATOR_TOKEN", "OPENENV_ORCHES
 const OPTIONS = ["clientToken", "operatorToken", "orchestratorToken"] as const;
 
 test.each(NAMES.map((name, index) => [name, OPTIONS[index] as (typeof OPTIONS)[number]] as const))(
-  "%s comes from the option, the variable or the file, and what is wrong is said without it",
+  "%s comes from the option, the variable or the file, and errors do not contain it",
   async (name, option) => {
     await using project = await createProject({ secret: "from a file\n", empty: " \n" });
     const file = `${name}_FILE`;
@@ -22,7 +22,7 @@ test.each(NAMES.map((name, index) => [name, OPTIONS[index] as (typeof OPTIONS)[n
     expect(readTokens({ [option]: "given" }, { [file]: path("secret"), [name]: "x" })[option]).toBe("given");
     for (const [variables, problem] of [
       [{ [file]: path("secret"), [name]: "hidden" }, "both set"],
-      [{ [file]: path("gone") }, "can be read"],
+      [{ [file]: path("gone") }, "readable file"],
       [{ [file]: path("empty") }, "is empty"],
     ] as const) {
       const read = () => readTokens({}, variables);
@@ -35,7 +35,7 @@ test.each(NAMES.map((name, index) => [name, OPTIONS[index] as (typeof OPTIONS)[n
 );
 
 const bearer = (token: string) => ({ connection: "close", authorization: `Bearer ${token}` });
-/** Enough requests, each on a connection of its own, that every worker is asked. */
+/** Enough requests, each on a separate connection, to reach every worker. */
 const TRIES = 12;
 
 test.each(["1", "2"])(
@@ -66,7 +66,7 @@ test.each(["1", "2"])(
     const statuses = async (token: string, route = "/schema") =>
       new Set(await Promise.all(Array.from({ length: TRIES }, () => status(token, route))));
     const only = (code: number) => new Set([code]);
-    /** What those who connect with a token are answered to a reset. */
+    /** The types of the answers to a reset, over several connections with this token. */
     const resets = async (token: string) => {
       const reset = async () => {
         await using peer = await openTestSocket(`${url}/ws`, { headers: bearer(token) });
@@ -101,7 +101,7 @@ test.each(["1", "2"])(
     if (workers === "1") {
       await rm(path("client"));
       command.process.kill("SIGHUP");
-      await command.printed(/could not be read again/);
+      await command.printed(/could not reload the tokens/);
       expect(await statuses("new")).toEqual(only(200));
       expect(await socket.ask({ type: "step", data: { amount: 2 } })).toMatchObject({ data: { reward: 4 } });
     }

@@ -5,7 +5,7 @@ import { TOKENS, type TokenName, type Variables } from "../config/settings.js";
 export type Tokens = { readonly [K in TokenName]: string | undefined };
 
 /**
- * Reads the tokens: of each the option, else the variable, else the file. No message contains a token.
+ * Reads each token from its option, else its variable, else its file. No message contains a token.
  * @throws ConfigError for an empty option, a variable next to its file, or a file that is empty or cannot be read.
  */
 export function readTokens(options: Partial<Tokens>, variables: Variables): Tokens {
@@ -14,13 +14,13 @@ export function readTokens(options: Partial<Tokens>, variables: Variables): Toke
     const option = options[name];
     if (option !== undefined) {
       if (typeof option === "string" && option.trim() !== "") return option;
-      throw new ConfigError(`${name} (${variable}) must be a string that is not empty.`);
+      throw new ConfigError(`${name} (${variable}) must be a non-empty string.`);
     }
     const value = variables[variable]?.trim() || undefined;
     const path = variables[`${variable}_FILE`]?.trim() || undefined;
     if (path === undefined) return value;
     if (value === undefined) return readSecret(`${variable}_FILE`, path);
-    throw new ConfigError(`${variable} and ${variable}_FILE are both set: leave out one of them.`);
+    throw new ConfigError(`${variable} and ${variable}_FILE are both set: remove one of them.`);
   };
   return {
     clientToken: read("clientToken"),
@@ -29,16 +29,16 @@ export function readTokens(options: Partial<Tokens>, variables: Variables): Toke
   };
 }
 
-/** Editors end a file with a line break, which is not part of the secret. */
+/** Editors end a file with a newline, which is not part of the secret. */
 function readSecret(variable: string, path: string): string {
   let secret: string;
   try {
     secret = readFileSync(path, "utf8").trim();
   } catch (error) {
     const reason = (error as Error).message;
-    throw new ConfigError(`${variable} must name a file that can be read: ${reason}`, { cause: error });
+    throw new ConfigError(`${variable} must name a readable file: ${reason}`, { cause: error });
   }
   if (secret === "")
-    throw new ConfigError(`${variable} names the file "${path}", which is empty: write the token into it.`);
+    throw new ConfigError(`${variable} names the file "${path}", which is empty: write the token to it.`);
   return secret;
 }

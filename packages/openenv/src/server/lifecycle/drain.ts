@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ServerContext } from "../context.js";
 
-/** What a balancer may take to notice that the server wants no more: newcomers that it still sends are let in. */
+/** The time for a balancer to notice that the server drains: until then new connections are still accepted. */
 const NOTICE_MS = 5_000;
 export const DRAIN_POLL_MS = 10;
-/** Whoever closes a session may be about to open the next one, at a server that the balancer still takes for well. */
+/** A client that closes a session may open the next one at once, while the balancer still sends it here. */
 const QUIET_MS = 1_000;
 
-/** Tells, asked again and again, whether nobody has been there for a second, at most half of the time there is. */
+/** Returns a function to poll: true once the server has been idle for a second, or for half of the limit if shorter. */
 export function quietFor(limitMs: number): (isInUse: boolean) => boolean {
   const quietMs = Math.min(QUIET_MS, limitMs / 2);
   let since = performance.now();
@@ -18,8 +18,8 @@ export function quietFor(limitMs: number): (isInUse: boolean) => boolean {
 }
 
 /**
- * Says that the server wants no more sessions, and lets those that it has finish. Resolves with the milliseconds that
- * are left when that is done, when the time is up, or when the server is closed meanwhile.
+ * Reports that the server accepts no more sessions and waits until its sessions have finished, the time is up or the
+ * server is closed. Resolves with the remaining milliseconds.
  */
 export async function drainSessions(
   context: ServerContext,
@@ -37,7 +37,7 @@ export async function drainSessions(
     await sleep(DRAIN_POLL_MS);
   }
   if (left() === 0 && sessions.inUse > 0) {
-    runtime.log.warn({ sessions: sessions.inUse }, "sessions did not finish in SHUTDOWN_DRAIN and are ended");
+    runtime.log.warn({ sessions: sessions.inUse }, "sessions did not finish within SHUTDOWN_DRAIN; closing them");
   }
   return left();
 }

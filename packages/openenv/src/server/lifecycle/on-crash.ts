@@ -2,17 +2,17 @@ import { toError } from "../../session/failure.js";
 import type { Logger } from "../logging/logger.js";
 
 /**
- * What author code leaves behind must not take every session along. A rejection that nobody listened to is logged, and
- * the server goes on. After an exception outside any call nothing is certain any more: peers are told by a close code,
- * and the process ends with 1. The result takes the guards back.
+ * Handles errors of author code outside of calls, which should not end all sessions. An unhandled rejection is logged
+ * and the server continues. After an uncaught exception the state of the process is undefined: peers receive a close
+ * code, and the process exits with 1. Returns a function that removes the handlers.
  */
-export function onCrash(log: Logger, farewell: () => Promise<void>): () => void {
+export function onCrash(log: Logger, closePeers: () => Promise<void>): () => void {
   const onRejection = (reason: unknown): void => {
-    log.error({ err: toError(reason) }, "a promise was rejected and nobody listened: an environment left it behind");
+    log.error({ err: toError(reason) }, "unhandled promise rejection in environment code");
   };
   const onException = (error: unknown): void => {
-    log.error({ err: toError(error) }, "an exception outside any call: the process ends");
-    void farewell().finally(() => {
+    log.error({ err: toError(error) }, "uncaught exception; exiting");
+    void closePeers().finally(() => {
       log.flush();
       process.exit(1);
     });

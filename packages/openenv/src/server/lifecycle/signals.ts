@@ -5,21 +5,21 @@ import type { RunningServer } from "../types.js";
 const STANDARD_STREAMS = [0, 1, 2];
 
 interface SignalHandlers extends Pick<RunningServer, "drain" | "close"> {
-  /** By SIGHUP, unless it says that the terminal was closed. */
+  /** Called on SIGHUP, unless the terminal was closed. */
   reload(): void;
 }
 
 /**
- * Ends cleanly: by SIGTERM after draining, which a second signal cuts short, by SIGINT without. No SIGTERM cuts the grace
- * period short, a second SIGINT does. By SIGHUP it reloads, or ends when its terminal was closed, since no terminal could end
- * it from there any more. The result takes the handlers back.
+ * Stops the server on signals: SIGTERM drains first, a second signal ends the drain; SIGINT does not drain. A second
+ * SIGINT also ends the grace period, a SIGTERM does not. SIGHUP reloads, or stops the server if its terminal was
+ * closed: no terminal could stop it any more. Returns a function that removes the handlers.
  */
 export function onSignals({ drain, close, reload }: SignalHandlers, log: Logger): () => void {
-  let isTold = false;
+  let isStopping = false;
   const stop = (signal: NodeJS.Signals): void => {
     log.info({ signal }, "shutting down");
-    const end = signal === "SIGTERM" && !isTold ? drain : close;
-    isTold = true;
+    const end = signal === "SIGTERM" && !isStopping ? drain : close;
+    isStopping = true;
     if (signal === "SIGINT") process.removeListener("SIGINT", stop);
     void end().then(() => process.exit(0));
   };
@@ -29,19 +29,19 @@ export function onSignals({ drain, close, reload }: SignalHandlers, log: Logger)
     else reload();
   };
   process.on("SIGTERM", stop).on("SIGINT", stop).on("SIGHUP", hangUp);
-  // Not before: a signal that is on its way is lost while nobody listens for it.
+  // Only now: a signal that arrives without a handler in place is lost.
   handOver?.();
   return () => {
     process.removeListener("SIGTERM", stop).removeListener("SIGINT", stop).removeListener("SIGHUP", hangUp);
   };
 }
 
-/** Of a start in progress: takes back the handlers that end it, because the server now has its own. */
+/** Removes the signal handlers of a start in progress, once the server has its own. */
 let handOver: (() => void) | undefined;
 
 /**
- * Starts a server that a signal ends meanwhile: the first process of a container has no other handlers. A SIGHUP waits
- * until the server has its own handler, unless the terminal was closed.
+ * Runs a start that signals can end: the first process of a container has no default handlers. SIGHUP waits until the
+ * server has its own handler, unless the terminal was closed.
  */
 export async function startInterruptibly<T>(start: () => Promise<T>): Promise<T> {
   const end = (): void => process.exit(0);
@@ -66,7 +66,7 @@ export async function startInterruptibly<T>(start: () => Promise<T>): Promise<T>
   }
 }
 
-/** Whether a standard stream that was a terminal is none any more. Under nohup none is one, so that SIGHUP reloads. */
+/** Returns whether a standard stream stopped being a terminal. Under nohup no stream is one, so SIGHUP reloads. */
 function watchTerminal(): () => boolean {
   const terminals = STANDARD_STREAMS.filter(isatty);
   return () => terminals.some((stream) => !isatty(stream));

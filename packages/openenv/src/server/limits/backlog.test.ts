@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { ByteBudget } from "./backlog.js";
 
-test("gives out no more than its limit, and again what came back", () => {
+test("hands out at most its limit, and again what was returned", () => {
   const budget = new ByteBudget(10);
   expect(budget.take(6)).toBe(true);
   expect(budget.take(5)).toBe(false);

@@ -1,20 +1,20 @@
 const MB = 1024 * 1024;
-/** What all connections of a process may have waiting before each gets little. */
+/** The bytes that all connections of a process may have waiting; beyond that each is limited to a small share. */
 export const BACKLOG_BYTES = 256 * MB;
-/** What the HTTP bodies that are being read or handled may hold; at least one message. */
+/** The bytes that all HTTP bodies in progress may hold; at least one message. */
 export const BODIES_BYTES = 256 * MB;
-/** The part of the limit at which connections are closed, and the part down to which they are. */
+/** The fractions of the limit at which closing connections starts and stops. */
 const HARD_STOP = 1.25;
 const RELIEVED = 1.2;
 /**
- * The process itself (about 100 MB), the message that is being handled with its values (200 MB), what arrives between two
- * looks at the connections, and memory that is free but not collected yet.
+ * The process itself (about 100 MB), the current message with its parsed values (200 MB), data that arrives between two
+ * checks of the connections, and garbage that is not collected yet.
  */
 const PROCESS_BYTES = 448 * MB;
-/** The most memory that peers can make a process use with default settings, without its sessions and environments. */
+/** The memory that peers can make a process use with default settings, without sessions and environments. */
 export const MEMORY_CEILING_BYTES = HARD_STOP * BACKLOG_BYTES + BODIES_BYTES + PROCESS_BYTES;
 
-/** A number of bytes that many takers share: what all of them hold together stays below it. */
+/** A number of bytes shared by many holders: together they stay below it. */
 export class ByteBudget {
   protected readonly limit: number;
   #used = 0;
@@ -23,12 +23,12 @@ export class ByteBudget {
     this.limit = limit;
   }
 
-  /** Bytes that are held. */
+  /** The bytes in use. */
   get used(): number {
     return this.#used;
   }
 
-  /** False, and nothing taken, when so many are not left. */
+  /** Takes the bytes. Returns false, and takes nothing, when fewer are left. */
   take(bytes: number): boolean {
     if (this.#used + bytes > this.limit) return false;
     this.#used += bytes;
@@ -40,19 +40,19 @@ export class ByteBudget {
   }
 }
 
-/** A connection that is charged. */
+/** A connection that holds bytes of the budget. */
 export interface Holder {
-  /** Bytes that it is charged. */
+  /** The bytes that it holds. */
   readonly heldBytes: number;
-  /** Closes it, and gives back what it is charged. */
+  /** Closes it and returns its bytes. */
   shed(reason: string): void;
 }
 
-/** Bytes that are there already when they are counted: holders look at {@link isFull}, and the hard stop closes the largest. */
+/** A budget of bytes that are already in memory: holders check {@link isFull}, and the hard stop closes the largest. */
 export class Backlog extends ByteBudget {
   readonly #holders = new Set<Holder>();
 
-  /** Takes what is there already, whether so much is left or not. */
+  /** Takes bytes that are already in memory, even beyond the limit. */
   hold(bytes: number): void {
     this.give(-bytes);
   }
@@ -61,7 +61,7 @@ export class Backlog extends ByteBudget {
     return this.used >= this.limit;
   }
 
-  /** Whoever is charged takes part until it {@link leave}s. */
+  /** Adds a holder, until it {@link leave}s. */
   join(holder: Holder): void {
     this.#holders.add(holder);
   }
@@ -70,13 +70,13 @@ export class Backlog extends ByteBudget {
     this.#holders.delete(holder);
   }
 
-  /** At the hard stop closes holders, the largest first, until there is some room again; a holder with little stays. */
+  /** At the hard stop, closes holders, largest first, until there is room again; small holders stay open. */
   relieve(): void {
     if (this.used < this.limit * HARD_STOP) return;
     const sizes = [...this.#holders].map((holder) => ({ holder, bytes: holder.heldBytes }));
     for (const { holder } of sizes.sort((a, b) => b.bytes - a.bytes)) {
       if (this.used < this.limit * RELIEVED) return;
-      holder.shed("memory is short, and this connection held the most: try again later");
+      holder.shed("the server is low on memory, and this connection held the most: try again later");
     }
   }
 }

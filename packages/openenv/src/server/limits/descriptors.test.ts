@@ -3,7 +3,7 @@ import { Statistics } from "../../session/statistics/statistics.js";
 import { type Log, silentLog } from "../../util/log.js";
 import { Descriptors } from "./descriptors.js";
 
-/** A log that keeps its lines, and what counts. */
+/** A log that keeps its lines, and statistics. */
 function keep(): { runtime: { log: Log; statistics: Statistics }; lines: unknown[][] } {
   const lines: unknown[][] = [];
   const say =
@@ -15,7 +15,7 @@ function keep(): { runtime: { log: Log; statistics: Statistics }; lines: unknown
   return { runtime: { log, statistics: new Statistics() }, lines };
 }
 
-test("says how many descriptors are missing, and nothing when they suffice", () => {
+test("warns when there are too few descriptors, and only then", () => {
   const { runtime, lines } = keep();
   const config = { maxConcurrentEnvs: 1_000, queueSize: 24 };
   new Descriptors(runtime, 2_000).warn(config);
@@ -26,11 +26,11 @@ test("says how many descriptors are missing, and nothing when they suffice", () 
   ]);
 });
 
-test("counts a thousand refusals, and logs them in two lines, of which the first has the error where there is one", () => {
+test("counts a thousand rejections and logs them in two lines; the first has the error, if there is one", () => {
   const { runtime, lines } = keep();
   const descriptors = new Descriptors(runtime, 64);
   const error = new Error("accept EMFILE");
-  for (let i = 0; i < 1_000; i++) descriptors.tell(error);
+  for (let i = 0; i < 1_000; i++) descriptors.countRejection(error);
   descriptors.close();
   expect(lines).toEqual([
     ["error", { limit: 64, refused: 1, err: error }, expect.stringMatching(/MAX_CONCURRENT_ENVS/)],
@@ -39,7 +39,7 @@ test("counts a thousand refusals, and logs them in two lines, of which the first
   expect(runtime.statistics.rejections).toEqual({ descriptors: 1_000 });
 });
 
-test("knows by the number of a socket how many are left; one without a number is always let in", () => {
+test("derives the remaining descriptors from the number of a socket; a socket without one is always accepted", () => {
   const descriptors = new Descriptors(keep().runtime, 64);
   const socket = (fd?: number) => (fd === undefined ? {} : { _handle: { fd } });
   expect([39, 40, 63, -1, undefined].map((fd) => descriptors.areShort(socket(fd)))).toEqual([

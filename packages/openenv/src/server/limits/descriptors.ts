@@ -3,22 +3,22 @@ import type { Runtime } from "../../session/runtime.js";
 import { descriptorLimit } from "../../util/descriptor-limit.js";
 import type { Config } from "../config/config.js";
 
-/** Descriptors that sessions leave to requests, and those that every connection leaves to the process itself. */
+/** Descriptors reserved for requests, and those reserved for the process itself. */
 const FOR_REQUESTS = 24;
 const FOR_PROCESS = 8;
-/** What a process that serves has open before its first connection. */
+/** Descriptors that a server process has open before its first connection. */
 const AT_START = 28;
-/** A line at most so often. */
+/** The shortest time between two log lines. */
 const QUIET_MS = 10_000;
 
 const ADVICE = "raise the limit (ulimit -n) or lower MAX_CONCURRENT_ENVS";
 
 /**
- * Refuses connections while descriptors are left to do it with: an accept that fails tells nobody. A process is given
- * the lowest number that is free, so that the number of a new socket says how many are taken.
+ * Rejects connections while there are descriptors left for the answer: a failed accept reaches no client. The kernel
+ * assigns the lowest free number, so the number of a new socket shows how many descriptors are in use.
  */
 export class Descriptors {
-  /** Infinity when nothing says so. */
+  /** Infinity when the limit is unknown. */
   readonly limit: number;
   readonly #runtime: Pick<Runtime, "log" | "statistics">;
   #refused = 0;
@@ -29,53 +29,53 @@ export class Descriptors {
     this.limit = limit;
   }
 
-  /** Says at the start when there are too few for what the server is to hold. */
+  /** Warns at the start if the limit is too low for the capacity of the server. */
   warn({ maxConcurrentEnvs, queueSize }: Pick<Config, "maxConcurrentEnvs" | "queueSize">): void {
     const needed = maxConcurrentEnvs + queueSize + AT_START + FOR_REQUESTS;
     if (this.limit >= needed) return;
     const fields = { limit: this.limit, needed, sessions: maxConcurrentEnvs, waiting: queueSize };
-    this.#runtime.log.warn(fields, `fewer file descriptors than sessions on sockets of their own need: ${ADVICE}`);
+    this.#runtime.log.warn(fields, `the limit on file descriptors is too low for this many sessions: ${ADVICE}`);
   }
 
-  /** True when too few are left for another session. */
+  /** True when there are too few descriptors for another session. */
   areShort(socket: object): boolean {
     return this.#takes(socket, FOR_REQUESTS);
   }
 
-  /** Closes a new connection when next to none are left. */
+  /** Closes a new connection when almost no descriptors are left. */
   guard(socket: Socket): void {
     if (this.#takes(socket, FOR_PROCESS)) socket.destroy();
   }
 
-  /** One more connection was refused. */
-  tell(error?: Error): void {
+  /** Counts and logs a rejected connection. */
+  countRejection(error?: Error): void {
     this.#refused++;
     this.#runtime.statistics.countRejection("descriptors");
-    if (this.#quiet === undefined) this.#say(error);
+    if (this.#quiet === undefined) this.#log(error);
   }
 
-  /** Says how many were refused since the last line, which no timer does any more. */
+  /** Logs how many connections were rejected since the last line, and stops the timer. */
   close(): void {
-    if (this.#refused > 0) this.#say();
+    if (this.#refused > 0) this.#log();
     clearTimeout(this.#quiet);
   }
 
   #takes(socket: object, reserved: number): boolean {
-    // No public property has it. It is -1 where sockets have no such number.
+    // There is no public property for it. It is -1 on platforms without descriptors.
     const { fd = -1 } = (socket as { _handle?: { fd?: number } })._handle ?? {};
     if (fd < this.limit - reserved) return false;
-    this.tell();
+    this.countRejection();
     return true;
   }
 
-  #say(error?: Error): void {
+  #log(error?: Error): void {
     clearTimeout(this.#quiet);
     const fields = { limit: this.limit, refused: this.#refused, ...(error && { err: error }) };
-    this.#runtime.log.error(fields, `out of file descriptors, connections are refused: ${ADVICE}`);
+    this.#runtime.log.error(fields, `out of file descriptors; rejecting connections: ${ADVICE}`);
     this.#refused = 0;
     this.#quiet = setTimeout(() => {
       this.#quiet = undefined;
-      if (this.#refused > 0) this.#say();
+      if (this.#refused > 0) this.#log();
     }, QUIET_MS);
     this.#quiet.unref();
   }

@@ -12,13 +12,13 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-/** How long what is read now has waited. */
+/** How long the data that is read now has waited. */
 function waited(): number {
   const arrivedAt = readArrival();
   return performance.now() - arrivedAt;
 }
 
-test("of short turns only some are measured, and a long one after them is seen", async () => {
+test("measures only some short turns, and detects a long turn after them", async () => {
   startLoopClock();
   const scheduled = vi.spyOn(globalThis, "setImmediate");
   const waits: number[] = [];
@@ -34,7 +34,7 @@ test("of short turns only some are measured, and a long one after them is seen",
     const end = performance.now() + BLOCKED_MS;
     while (performance.now() < end);
     await turn();
-    // What is read next arrived at some time while the loop was blocked, and what else is read in the same turn, too.
+    // All data of the next turn arrived at some time while the loop was blocked.
     expect(waited()).toBeGreaterThanOrEqual(BLOCKED_MS / 2 - 1);
     expect(waited()).toBeGreaterThanOrEqual(BLOCKED_MS / 2 - 1);
     for (let k = 0; k < 20; k++) await turn();

@@ -1,31 +1,31 @@
 import { performance } from "node:perf_hooks";
 
-/** Of turns of the event loop that take less, about one in this time is measured. Milliseconds. */
+/** Turns of the event loop that are shorter are measured about once in this time. Milliseconds. */
 const SHORT_MS = 2;
-/** When a loop that reads nothing is measured again. */
+/** The time after which a loop that reads nothing is measured again. Milliseconds. */
 const REST_MS = 20;
 
 /**
- * When what the event loop reads in this turn has arrived, by the clock of `performance.now()`. Data that arrives while
- * the loop is busy waits in the kernel, which does not report for how long.
+ * Returns when the data that the event loop reads in this turn arrived, on the clock of `performance.now()`. Data that
+ * arrives while the loop is busy waits in the kernel, which does not report for how long.
  *
  * - The loop was idle before it read: the data has just arrived.
- * - It was not: the data arrived at some time since the loop last read. The middle of that time is right on average.
- * - This turn is not measured, because turns are short: the data waited as long as the latest measured turn took.
+ * - It was busy: the data arrived at some time since the loop last read. The middle of that time is correct on average.
+ * - This turn is not measured, because turns are short: the data waited as long as the last measured turn took.
  *
- * Called while the loop reads, not from a timer. Before {@link startLoopClock} it is the time of the call.
+ * Call it while the loop reads, not from a timer. Before {@link startLoopClock} it returns the time of the call.
  */
 export function readArrival(): number {
   const now = performance.now();
   if (state === "off") return now;
   if (arrival !== undefined) return arrival;
   if (state === "resting") return guessArrival(now);
-  // Time counts as idle only when nothing was there to read.
+  // The loop counts as idle only when there was nothing to read.
   arrival = nodeTiming.idleTime > idleMs ? now : (readAt + now) / 2;
   return arrival;
 }
 
-/** From now on {@link readArrival} counts the time in the kernel. */
+/** From then on {@link readArrival} includes the time in the kernel. */
 export function startLoopClock(): void {
   if (state !== "off") return;
   seenAt = performance.now();
@@ -39,21 +39,21 @@ export function startLoopClock(): void {
 
 const { nodeTiming } = performance;
 let state: "off" | "measuring" | "resting" = "off";
-/** Of what this turn reads; undefined before the first read and in turns that are not measured. */
+/** The arrival of this turn's data; undefined before the first read and in turns that are not measured. */
 let arrival: number | undefined;
-/** At the latest look: the idle time of the loop so far. */
+/** The total idle time of the loop at the last measurement. */
 let idleMs = 0;
-/** When the turn that was measured last had handled what it read. */
+/** When the last measured turn had handled its data. */
 let handledAt = 0;
-/** When the loop began to read in that turn, or a little earlier. */
+/** When the loop started to read in that turn, or slightly earlier. */
 let readAt = 0;
-/** The turn began when the one before it was measured. */
+/** True when the previous turn was measured, so that the start of this one is known. */
 let isWhole = false;
-/** While turns are not measured: since when, the latest look, and the latest read of what had not waited. */
+/** While turns are not measured: the start of the pause, the last check, and the last read without a wait. */
 let restsSince = 0;
 let seenAt = 0;
 let freshAt = 0;
-/** How long the latest short turn was busy. */
+/** How long the last short turn was busy. */
 let shortMs = 0;
 
 function guessArrival(now: number): number {
@@ -63,7 +63,7 @@ function guessArrival(now: number): number {
   return guess;
 }
 
-/** Measures turns again after a rest, or because something blocks the loop. Returns for how long it was blocked. */
+/** Measures turns again after a pause, or because the loop is blocked. Returns for how long it was blocked. */
 function look(now: number, isRested: boolean): number {
   const idle = nodeTiming.idleTime - idleMs;
   const busy = now - seenAt - idle;
@@ -80,11 +80,11 @@ function measure(now: number, blockedMs: number): void {
   isWhole = false;
   handledAt = now;
   readAt = now - blockedMs;
-  // Unreferenced, it runs once a turn and neither wakes the loop nor keeps it from waiting.
+  // Unreferenced, it runs once a turn, and neither wakes the loop nor keeps it from sleeping.
   setImmediate(mark).unref();
 }
 
-/** It costs some microseconds, which is much beside a short turn. */
+/** Takes some microseconds, which is a lot compared with a short turn. */
 function mark(): void {
   const now = performance.now();
   const turnMs = now - handledAt;

@@ -1,36 +1,36 @@
 import { Fifo } from "../../util/async/fifo.js";
 
-/** Milliseconds of work of clients that do not wait for answers after which the event loop gets to do something else. */
+/** Milliseconds of queued work after which the event loop handles its other events. */
 const TURN_MS = 5;
-/** Milliseconds of a turn for one connection while others wait. */
+/** Milliseconds of a turn for one connection, while others wait. */
 const SLICE_MS = 1;
-/** A message of this size takes long enough to look at the clock after it, bytes. */
+/** The size at which a message takes long enough to check the clock after it, bytes. */
 export const LARGE_MESSAGE = 8 * 1024;
 
 /** A connection whose messages can wait for their turn. */
 export interface Runnable {
-  /** It is in the queue. */
+  /** True while it is in the queue. */
   scheduled: boolean;
-  /** What it begins continues in promises, which run when the turn of the event loop is over: so it is the last of it. */
+  /** Its work continues in promises, which run after this turn of the event loop: it is the last in the turn. */
   readonly endsTurn: boolean;
-  /** Handles messages until {@link RunQueue.isSpent}; true when more wait. */
+  /** Handles messages until {@link RunQueue.isSpent}; returns true when more wait. */
   runSlice(): boolean;
 }
 
 /**
- * Shares the event loop between the connections of a server, sockets and HTTP alike. Messages that arrive singly are
- * answered at once; large ones, and those of a peer that sends many at a time, are answered here when a turn of the loop
- * does not suffice for them: round robin, a slice per connection, and after each turn the loop handles its other events.
+ * Shares the event loop between the connections of a server, sockets and HTTP alike. Single messages are answered at
+ * once. Large messages, and those of a peer that sends many at a time, are queued here if they do not fit into a turn
+ * of the loop: round robin, a slice for each connection, and after each turn the loop handles its other events.
  */
 export class RunQueue {
   readonly #waiting = new Fifo<Runnable>();
   #isArmed = false;
-  /** Work was done in this turn before its queue was come to. */
+  /** True when work was done in this turn before the queue ran. */
   #hasBegun = false;
   #until = 0;
   readonly #turn = (): void => this.#run();
 
-  /** No time is left for more than one message at a time in this turn. It reads the clock. */
+  /** True when the time of this turn is used up. Reads the clock. */
   isSpent(): boolean {
     const now = performance.now();
     if (this.#isArmed) return now >= this.#until;
@@ -55,7 +55,7 @@ export class RunQueue {
 
   #run(): void {
     let now = performance.now();
-    // What came in meanwhile is next when the turn is over already.
+    // If the turn is already over, data that arrived in the meantime comes first.
     let end = this.#hasBegun ? this.#until : now + TURN_MS;
     this.#hasBegun = false;
     while (this.#waiting.size > 0 && now < end) {

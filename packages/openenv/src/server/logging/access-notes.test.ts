@@ -27,10 +27,10 @@ afterAll(() => project[Symbol.asyncDispose]());
 
 test.each<[string, ServeOptions, RegExp[]]>([
   ["nothing is set", {}, [CLOSED]],
-  ["all tokens are set where they have an effect", { ...tokens(), mode: "production", host: "0.0.0.0" }, []],
+  ["all tokens that have an effect are set", { ...tokens(), mode: "production", host: "0.0.0.0" }, []],
   ["the orchestrator's token has no effect", tokens(), [NO_EFFECT]],
-  ["the network may drive", { mode: "production", host: "0.0.0.0" }, [CLOSED, ANYBODY, NETWORK]],
-])("serve() in a program logs at its start what its settings leave open, when %s", async (_when, options, expected) => {
+  ["any client on the network can reset and step", { mode: "production", host: "0.0.0.0" }, [CLOSED, ANYBODY, NETWORK]],
+])("serve() in a program logs at its start which access its settings allow: %s", async (_when, options, expected) => {
   const args = ["run", "app.ts", JSON.stringify({ port: 0, ...options })];
   await using running = startCommand(args, { cwd: project.dir, env: UNSET });
   expect(await running.exited).toBe(0);

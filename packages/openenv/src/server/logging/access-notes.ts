@@ -9,7 +9,7 @@ export function noteAccess({ host, mode, operatorToken, orchestratorToken, clien
   if (operatorToken === undefined) {
     log.info(
       {},
-      "/sessions, /metrics and /web/server are closed: set OPENENV_OPERATOR_TOKEN to open them to its holder",
+      "/sessions, /metrics and /web/server are closed: set OPENENV_OPERATOR_TOKEN to allow access with this token",
     );
   }
   if (mode === "simulation" && orchestratorToken !== undefined) {

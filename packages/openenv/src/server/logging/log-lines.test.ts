@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { createProject, startCommand } from "../../../../../test-support/commands/command-line.js";
 import { openTestSocket } from "../../../../../test-support/sockets/socket.js";
 
-/** Its observation is NaN. */
+/** An environment whose observation is NaN. */
 const MODULE = `
   import { defineContract, defineEnvironment } from "openenv-ts";
   import * as z from "zod";
@@ -18,7 +18,7 @@ const MODULE = `
   }));
 `;
 
-/** Serves it at a log level, plays two sessions, ends the server; the lines of its log. */
+/** Serves it at a log level, plays two sessions and stops the server; returns the lines of the log. */
 async function play(level: string): Promise<Record<string, unknown>[]> {
   await using project = await createProject({ "environment.js": MODULE });
   const args = ["serve", "--port", "0", "--log-level", level];
@@ -38,7 +38,7 @@ async function play(level: string): Promise<Record<string, unknown>[]> {
 }
 
 describe("the log of a server", () => {
-  test("at level info tells each end of a session once, and where it listens", async () => {
+  test("at level info contains the end of each session once, and the address", async () => {
     const lines = await play("info");
     expect(lines.filter(({ msg }) => msg === "listening")).toHaveLength(1);
     const ends = lines.filter(({ msg }) => msg === "session ended");
@@ -46,7 +46,7 @@ describe("the log of a server", () => {
     expect(ends).toHaveLength(2);
   });
 
-  test("at level warn tells of dropped reset options and of NaN, and nothing else", async () => {
+  test("at level warn contains only dropped reset options and NaN", async () => {
     const lines = await play("warn");
     expect(lines.filter(({ dropped }) => dropped !== undefined)).toMatchObject(
       Array(2).fill({ dropped: ["levle"], declared: "level" }),
@@ -57,7 +57,7 @@ describe("the log of a server", () => {
     expect(lines).toHaveLength(4);
   });
 
-  test("names an open HTTP session by the start of its id, which opens nothing", async () => {
+  test("names an open HTTP session by the start of its id, which gives no access to it", async () => {
     await using project = await createProject({ "environment.js": MODULE });
     const args = ["serve", "--port", "0", "--workers", "2", "--log-level", "debug"];
     await using running = startCommand(args, { cwd: project.dir });

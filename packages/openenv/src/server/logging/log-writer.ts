@@ -1,23 +1,23 @@
 import { writeSync } from "node:fs";
 
-/** Length of text that is worth a write. */
+/** The length of text that is written at once. */
 const BLOCK = 15_000;
-/** Length of waiting text beyond which lines are dropped, because the reader is slow. */
+/** The length of waiting text beyond which lines are dropped, because the reader is slow. */
 const MAX_WAITING = 4 * 1024 * 1024;
 const RETRY_MS = 100;
-/** At the end of the process, how long the reader may take nothing: tries of 10 ms each. */
+/** At the end of the process, the number of attempts (10 ms each) to write to a reader that does not read. */
 const LAST_TRIES = 100;
 
 /**
  * Writes lines to a file descriptor in blocks. A server does not wait for the reader of its log: a pipe must be
  * non-blocking, and lines that cannot be written are kept up to a limit and dropped beyond it. Not pino's own
- * destination: `flushSync` of sonic-boom 4.2.1 retries without end after EPIPE, so a process whose reader has gone would
- * not exit.
+ * destination: `flushSync` of sonic-boom 4.2.1 retries forever after EPIPE, so a process without a reader would not
+ * exit.
  */
 export class LogWriter {
   readonly #fd: number;
   #text = "";
-  /** What is left of a block that the reader had no room for. */
+  /** The unwritten rest of a block. */
   #rest: Buffer = Buffer.alloc(0);
   #retry: NodeJS.Timeout | undefined;
 
@@ -40,7 +40,7 @@ export class LogWriter {
     this.#retry.unref();
   }
 
-  /** For the end of a process. Always returns, also when the reader has gone or takes nothing. */
+  /** Writes at the end of a process. Always returns, also when there is no reader or it does not read. */
   flushSync(): void {
     let left = Infinity;
     for (let tries = LAST_TRIES; tries > 0 && !this.#writeAll(); tries--) {
@@ -50,11 +50,11 @@ export class LogWriter {
     }
   }
 
-  /** Writes all that waits. Returns false when the reader had no room for it. */
+  /** Writes all waiting text. Returns false when the pipe is full. */
   #writeAll(): boolean {
     try {
       while (this.#rest.byteLength > 0 || this.#text !== "") {
-        // Not before the rest is written: together they would have no limit.
+        // Only after the rest is written: together they would exceed the limit.
         if (this.#rest.byteLength === 0) {
           this.#rest = Buffer.from(this.#text);
           this.#text = "";

@@ -5,13 +5,13 @@ import { expect, test } from "vitest";
 
 const LOGGER = new URL("../../../dist/server/logging/logger.js", import.meta.url);
 
-/** Runs a program with a logger `log` in a process of its own. */
+/** Runs a program with a logger `log` in a separate process. */
 function run(program: string) {
   const code = `import { createLogger } from "${LOGGER}"; const log = createLogger("info");\n${program}`;
   return spawn(process.execPath, ["--input-type=module", "-e", code], { stdio: ["pipe", "pipe", "pipe"] });
 }
 
-test("lines are written in order, also those that come when the process ends", async () => {
+test("lines are written in order, including those logged when the process exits", async () => {
   const child = run(`
     for (let i = 0; i < 2_000; i++) log.info({ i }, "line");
     setTimeout(() => {
@@ -23,7 +23,7 @@ test("lines are written in order, also those that come when the process ends", a
   expect(lines.map((line) => JSON.parse(line).i)).toEqual(Array.from({ length: 2_001 }, (_, i) => i));
 });
 
-test("lines that a reader had no room for arrive whole when the process ends", async () => {
+test("lines that waited for a slow reader arrive complete when the process exits", async () => {
   const child = run(`
     for (let i = 0; i < 20_000; i++) log.info({ i }, "line");
     setTimeout(() => process.exit(0), 40);
@@ -32,7 +32,7 @@ test("lines that a reader had no room for arrive whole when the process ends", a
   expect(lines.map((line) => JSON.parse(line).i)).toEqual(Array.from({ length: 20_000 }, (_, i) => i));
 });
 
-test("lines are dropped while the reader takes nothing, and those that were kept arrive whole", async () => {
+test("lines are dropped while the reader does not read, and the kept lines arrive complete", async () => {
   const child = run(`
     const text = "x".repeat(1_000);
     for (let round = 0; round < 10; round++) {
@@ -45,13 +45,13 @@ test("lines are dropped while the reader takes nothing, and those that were kept
   await once(child.stdout, "data");
   child.stdin.write("go");
   const received = await text(child.stderr);
-  // One block that was being written, one of waiting lines, and what the pipe holds.
+  // One block in progress, one block of waiting lines, and the buffer of the pipe.
   expect(received.length).toBeLessThan(10_000_000);
   for (const line of received.trim().split("\n")) JSON.parse(line);
 });
 
 test.each(["log.close()", "process.exit(0)", "log.flush(); log.close(); log.close()"])(
-  "%s returns when nobody reads the log any more",
+  "%s returns when the log has no reader",
   async (end) => {
     const child = run(`
       process.stdin.once("data", () => {

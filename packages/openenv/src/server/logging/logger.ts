@@ -8,17 +8,17 @@ const FLUSH_MS = 250;
 const STDERR = 2;
 
 export interface Logger extends Log {
-  /** Writes what is buffered. */
+  /** Writes all buffered lines. */
   flush(): void;
   close(): void;
 }
 
 /**
- * Lines on standard error: readable ones on a terminal, JSON otherwise. They are written in blocks, so that a line per
- * session stays cheap.
+ * Logs to standard error: readable lines on a terminal, JSON otherwise. Lines are written in blocks, so that a line for
+ * each session is cheap.
  */
 export function createLogger(level: LogLevel): Logger {
-  // Reading the property makes a pipe non-blocking, which nothing else in Node does for a descriptor.
+  // Reading the property makes a pipe non-blocking; Node has no other way to do this for a descriptor.
   void process.stderr;
   const blocks = new LogWriter(STDERR);
   const writer = isatty(STDERR) ? readableLines(blocks) : blocks;
@@ -41,7 +41,7 @@ export function createLogger(level: LogLevel): Logger {
   };
 }
 
-/** An id is what lets a client into its session: the log has the start of it, as the page at /web shows it. */
+/** The id gives access to a session, so the log contains only its start, like the page at /web. */
 function shortenSessionId(id: unknown): unknown {
   return typeof id === "string" ? /^(?:w\d+-)?.{0,8}/.exec(id)?.[0] : id;
 }

@@ -7,12 +7,12 @@ interface Lines {
 
 const LEVELS: Record<number, string> = { 10: "TRACE", 20: "DEBUG", 30: "INFO", 40: "WARN", 50: "ERROR", 60: "FATAL" };
 
-/** Turns the JSON lines of a log into lines for people before they are written. */
+/** Converts the JSON lines of a log to readable lines before they are written. */
 export function readableLines(target: Lines): Lines {
   return { write: (line) => target.write(renderLogLine(line)) };
 }
 
-/** `12:30:05 WARN  the environment failed in step (session 1a2b3c4d)`, and the stack of an error in lines below. */
+/** `12:30:05 WARN  the environment failed in step (session 1a2b3c4d)`, followed by the stack of an error. */
 export function renderLogLine(line: string): string {
   const { level, time, msg, err, ...fields } = JSON.parse(line) as Record<string, unknown>;
   const clock = new Date(Number(time)).toTimeString().slice(0, "00:00:00".length);

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { toWebRequest } from "@modelcontextprotocol/node";
 
-/** One request with the value of its body, if it had one. */
+/** One request with its parsed body, if it has one. */
 export interface IncomingRequest {
   request: IncomingMessage;
   response: ServerResponse;
@@ -11,25 +11,25 @@ export interface IncomingRequest {
 
 type Fetch = (request: Request, options: { parsedBody: unknown }) => Promise<Response>;
 
-/** Has a handler of the SDK answer a request of Node. What it streams ends when the client leaves. */
+/** Answers a Node request with a handler of the SDK. A stream ends when the client disconnects. */
 export async function answerWith(fetch: Fetch, { request, response, value }: IncomingRequest): Promise<void> {
   const gone = new AbortController();
   response.once("close", () => {
     if (!response.writableFinished) gone.abort();
   });
-  const asked = await toWebRequest(request as NodeRequest, value, { signal: gone.signal });
-  const { status, headers, body } = await fetch(asked, { parsedBody: value });
+  const webRequest = await toWebRequest(request as NodeRequest, value, { signal: gone.signal });
+  const { status, headers, body } = await fetch(webRequest, { parsedBody: value });
   if (response.destroyed) return void body?.cancel();
   response.writeHead(status, Object.fromEntries(headers));
   if (body !== null) await stream(body, response, gone.signal);
   response.end();
 }
 
-/** What a server gets always has both. */
+/** In a server, a request always has both. */
 type NodeRequest = IncomingMessage & { method: string; url: string };
 
 async function stream(body: ReadableStream<Uint8Array>, response: ServerResponse, gone: AbortSignal): Promise<void> {
-  // What comes at once leaves in one write with the head; else the head is not kept waiting.
+  // A body that is available at once is written together with the head; otherwise the head does not wait for it.
   const waiting = setImmediate(() => response.flushHeaders());
   const reader = body.getReader();
   gone.addEventListener("abort", () => void reader.cancel().catch(() => {}));

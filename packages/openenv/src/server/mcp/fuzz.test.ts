@@ -17,7 +17,7 @@ const params = fc.oneof(
 );
 const message = fc.record({ jsonrpc: fc.constant("2.0"), id: anything, method, params }, { requiredKeys: ["jsonrpc"] });
 
-/** Bodies near what MCP takes, and far from it. */
+/** Valid and invalid MCP bodies. */
 const body = fc.oneof(
   message.map(toText),
   fc.array(message, { maxLength: 3 }).map(toText),
@@ -39,7 +39,7 @@ function toText(value: unknown): string {
   return JSON.stringify(value, (_key, part: unknown) => (typeof part === "bigint" ? part.toString() : part)) ?? "";
 }
 
-test("random requests of MCP are answered, and neither the server nor a session is lost to them", async () => {
+test("random MCP requests are answered, and neither crash the server nor lose a session", async () => {
   const { server, active } = await start({ maxConcurrentEnvs: 2 });
   const keeper = await open(server);
   let session = await initialize(server.url);
@@ -55,7 +55,7 @@ test("random requests of MCP are answered, and neither the server nor a session 
       ...(verb === "POST" && { body: body as BodyInit }),
     };
     const response = await fetch(`${server.url}/mcp`, answer);
-    // A stream goes on until its client leaves.
+    // A stream continues until its client disconnects.
     if (response.headers.get("content-type") === "text/event-stream") patience.abort();
     else await response.text();
     const told = `${verb} ${which} ${revision} ${JSON.stringify(body)} -> ${response.status}`;

@@ -6,7 +6,7 @@ import { waitFor } from "../../../../../test-support/servers/servers.js";
 const { start, open } = useMcp();
 
 describe("a client of the revision without sessions", () => {
-  test("has an environment of its own for each call", async () => {
+  test("has a separate environment for each call", async () => {
     const { server, log, active } = await start();
     const { client, transport } = await open(server, { revision: "newest" });
     expect([client.getNegotiatedProtocolVersion(), transport.sessionId]).toEqual(["2026-07-28", undefined]);
@@ -34,7 +34,7 @@ describe("a client of the revision without sessions", () => {
     await expect(open(server, { revision: "newest", headers: { "openenv-session": "gone" } })).rejects.toThrow();
   });
 
-  test("gives a call up by leaving", async () => {
+  test("cancels a call by disconnecting", async () => {
     const { server, log } = await start();
     const { client } = await open(server, { revision: "newest" });
     const cancel = new AbortController();
@@ -47,7 +47,7 @@ describe("a client of the revision without sessions", () => {
 });
 
 describe("both kinds of client at one address", () => {
-  test("plain JSON-RPC is answered as before, also when it asks to initialize", async () => {
+  test("plain JSON-RPC is answered as before, also for the method initialize", async () => {
     const { server } = await start();
     const plain = { method: "POST", body: JSON.stringify(INITIALIZE) };
     expect(await (await fetch(`${server.url}/mcp`, plain)).json()).toEqual({
@@ -60,7 +60,7 @@ describe("both kinds of client at one address", () => {
     }
   });
 
-  test("a plain client and a real one share a session by its id", async () => {
+  test("a JSON-RPC client and an MCP client share a session by its id", async () => {
     const { server } = await start();
     const { client, transport } = await open(server);
     await client.callTool({ name: "tally" });
@@ -89,7 +89,7 @@ describe("both kinds of client at one address", () => {
     expect(active()).toBe(0);
   });
 
-  test("a revision of MCP that is not known is told which ones are", async () => {
+  test("an unknown revision of MCP is answered with the supported ones", async () => {
     const { server } = await start();
     const unknown = "2099-01-01";
     const params = { ...INITIALIZE.params, protocolVersion: unknown };
@@ -112,7 +112,7 @@ describe("both kinds of client at one address", () => {
     expect([alone.status, await alone.json()]).toMatchObject([400, { error: { data: { supported: ["2026-07-28"] } } }]);
   });
 
-  test("a page of a foreign origin gets nowhere", async () => {
+  test("a page of a foreign origin is rejected", async () => {
     const { server, active } = await start();
     const foreign = { origin: "https://example.org" };
     expect((await send(server.url, INITIALIZE, foreign)).status).toBe(403);
@@ -121,7 +121,7 @@ describe("both kinds of client at one address", () => {
     expect([ending.status, active()]).toEqual([403, 1]);
   });
 
-  test("a page of an allowed origin may send and read what MCP needs", async () => {
+  test("a page of an allowed origin may send and read the headers of MCP", async () => {
     const { server } = await start({ allowedOrigins: ["https://example.org"] });
     const headers = { origin: "https://example.org", "access-control-request-method": "DELETE" };
     const preflight = await fetch(`${server.url}/mcp`, { method: "OPTIONS", headers });
@@ -132,7 +132,7 @@ describe("both kinds of client at one address", () => {
     await response.text();
   });
 
-  test("an environment without tools says so and opens nothing", async () => {
+  test("an environment without tools answers with an error and opens no session", async () => {
     const { server } = await start({}, { bare: true });
     await expect(open(server)).rejects.toMatchObject({ code: -32603 });
     const modern = await send(server.url, { ...rpc, method: "tools/list" }, { "mcp-protocol-version": "2026-07-28" });
@@ -140,7 +140,7 @@ describe("both kinds of client at one address", () => {
     expect(server.capacity().active_sessions).toBe(0);
   });
 
-  test("a factory that fails is told, and nothing leaks", async () => {
+  test("a failing factory is reported, and nothing leaks", async () => {
     const { server } = await start({}, { broken: true });
     await expect(open(server)).rejects.toMatchObject({ code: -32000, data: { code: "FACTORY_ERROR" } });
     expect(server.capacity().active_sessions).toBe(0);

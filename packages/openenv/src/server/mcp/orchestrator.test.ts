@@ -16,7 +16,7 @@ async function openAgent(url: string) {
   return { socket, id: created.data.result.session_id };
 }
 
-test("an orchestrator's visit to an agent's session leaves the agent without its right", async () => {
+test("an agent does not gain rights when an orchestrator attaches to its session", async () => {
   const { server } = await start(GUARDED);
   const { socket, id } = await openAgent(server.url);
   await using _end = socket;
@@ -29,7 +29,7 @@ test("an orchestrator's visit to an agent's session leaves the agent without its
   expect(await socket.ask({ type: "step", data: { type: "list_tools" } })).toMatchObject(FORBIDDEN);
 });
 
-test("the right is that of the socket also in a session that an orchestrator opened over MCP", async () => {
+test("rights belong to the socket, also in a session that an orchestrator opened over MCP", async () => {
   const { server } = await start(GUARDED);
   const { transport } = await open(server, { headers: BEARER });
   const path = `${server.url}/ws?session_id=${transport.sessionId}`;

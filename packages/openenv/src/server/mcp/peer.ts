@@ -6,16 +6,16 @@ import { answerWith, type IncomingRequest } from "./fetch-adapter.js";
 
 export interface McpPeerParts {
   session: Session;
-  /** The session was opened for this client and ends with it. */
+  /** True when the session was opened for this client and ends with it. */
   owned: boolean;
-  /** The client carries the orchestrator's token: others neither end nor replace it. */
+  /** True when the client has the orchestrator's token: other clients can neither end nor replace it. */
   ownedByOrchestrator: boolean;
   server: Server;
-  /** The client has deleted its MCP session, or was never let in. */
+  /** Called when the client has deleted its MCP session, or failed to initialize. */
   onClosed(): void;
 }
 
-/** A client of real MCP, for as long as its session lives. The id of the MCP session is that of the environment session. */
+/** An MCP client with a session. The MCP session and the environment session have the same id. */
 export class McpPeer implements SessionPeer {
   readonly #parts: McpPeerParts;
   readonly #transport: WebStandardStreamableHTTPServerTransport;
@@ -27,7 +27,7 @@ export class McpPeer implements SessionPeer {
     const { session, server } = parts;
     this.#transport = new WebStandardStreamableHTTPServerTransport({ sessionIdGenerator: () => session.id });
     const { log } = session.runtime;
-    server.onerror = (error) => log.debug({ err: error, session: session.id }, "an MCP client made a mistake");
+    server.onerror = (error) => log.debug({ err: error, session: session.id }, "error in a request of an MCP client");
     server.onclose = parts.onClosed;
   }
 
@@ -43,7 +43,7 @@ export class McpPeer implements SessionPeer {
     return this.#parts.owned && this.#requests < 2;
   }
 
-  /** The client was let in. */
+  /** True once the client has initialized. */
   get initialised(): boolean {
     return this.#transport.sessionId !== undefined;
   }
@@ -56,10 +56,10 @@ export class McpPeer implements SessionPeer {
     const { request, response } = incoming;
     this.#requests++;
     if (request.method === "GET") this.#watch(response);
-    await answerWith((asked, options) => this.#transport.handleRequest(asked, options), incoming);
+    await answerWith((webRequest, options) => this.#transport.handleRequest(webRequest, options), incoming);
   }
 
-  /** Ends the stream that waits for news. */
+  /** Ends the stream of notifications. */
   closeStream(): void {
     this.#transport.closeStandaloneSSEStream();
   }

@@ -6,7 +6,7 @@ import type { Sessions } from "../../session/registry/sessions.js";
 import type { Runtime } from "../../session/runtime.js";
 import type { Session } from "../../session/session.js";
 
-/** The environment's tools as a server of the MCP SDK. They are called in a session, or each in its own environment. */
+/** Creates an MCP SDK server with the environment's tools. Calls run in a session, or each in a new environment. */
 export function renderServer(runtime: Runtime, place: Session | Sessions): Server {
   const { name, version, description } = runtime.definition.contract;
   return createToolServer({
@@ -22,7 +22,7 @@ export function renderServer(runtime: Runtime, place: Session | Sessions): Serve
   });
 }
 
-/** What cannot be written, or is too large, is a failure of the tool, as in the other transports. */
+/** A result that cannot be encoded or is too large is a failure of the tool, as in the other transports. */
 function sendable(outcome: ToolOutcome, maxBytes: number): ToolOutcome {
   try {
     serializeReply(outcome, maxBytes);

@@ -14,8 +14,8 @@ import { openTestSocket } from "../../../../../test-support/sockets/socket.js";
 
 const { start, open } = useMcp();
 
-describe("a client of real MCP with a session", () => {
-  test("learns who serves and what the server can", async () => {
+describe("an MCP client with a session", () => {
+  test("receives the name and the capabilities of the server", async () => {
     const { server } = await start();
     const { client, transport } = await open(server);
     expect(client.getServerVersion()).toEqual({ name: "desk_env", version: "1.0.0" });
@@ -25,7 +25,7 @@ describe("a client of real MCP with a session", () => {
     expect(await client.ping()).toEqual({});
   });
 
-  test("is answered with server-sent events, and a notification with nothing", async () => {
+  test("is answered with server-sent events, and a notification with an empty response", async () => {
     const { server } = await start();
     const session = await initialize(server.url);
     const initialized = { jsonrpc: "2.0", method: "notifications/initialized" };
@@ -54,7 +54,7 @@ describe("a client of real MCP with a session", () => {
     });
   });
 
-  test("gets structured content, an object as it is and all else in `result`", async () => {
+  test("receives structured content: an object unchanged, any other value in `result`", async () => {
     const { server } = await start();
     const { client } = await open(server);
     expect(await client.callTool({ name: "greet", arguments: { name: "Bo" } })).toMatchObject({
@@ -67,7 +67,7 @@ describe("a client of real MCP with a session", () => {
     });
   });
 
-  test("is told of failures in results, and of a tool that is not there by an error", async () => {
+  test("receives failures as results, and an unknown tool as an error", async () => {
     const { server } = await start();
     const { client } = await open(server);
     const failures = { fail: { why: "no luck" }, add: { a: "x" }, late: {}, nest: {} };
@@ -88,7 +88,7 @@ describe("a client of real MCP with a session", () => {
     });
   });
 
-  test("has an environment session of its own, which its DELETE ends", async () => {
+  test("has its own environment session, which its DELETE ends", async () => {
     const { server, log, active } = await start();
     const [one, two] = [await open(server), await open(server)];
     await one.client.callTool({ name: "tally" });
@@ -102,7 +102,7 @@ describe("a client of real MCP with a session", () => {
     });
   });
 
-  test("counts against the capacity and is refused with its code", async () => {
+  test("counts against the capacity and is rejected with its code", async () => {
     const { server } = await start({ maxConcurrentEnvs: 1 });
     const { transport } = await open(server);
     await expect(open(server)).rejects.toMatchObject({
@@ -113,7 +113,7 @@ describe("a client of real MCP with a session", () => {
     await open(server);
   });
 
-  test("waits for a session where a queue is kept, and leaves the queue when it goes", async () => {
+  test("waits for a session in the queue, and leaves the queue when it disconnects", async () => {
     const { server, active } = await start({ ...WITH_OPERATOR, maxConcurrentEnvs: 1, queueSize: 1, queueTimeout: 30 });
     const { transport } = await open(server);
     const gone = new AbortController();
@@ -131,7 +131,7 @@ describe("a client of real MCP with a session", () => {
     expect(active()).toBe(1);
   });
 
-  test("cancels a call by a notification, and the session goes on", async () => {
+  test("cancels a call by a notification, and the session continues", async () => {
     const { server, log } = await start();
     const { client } = await open(server);
     const cancel = new AbortController();
@@ -143,7 +143,7 @@ describe("a client of real MCP with a session", () => {
     expect(await client.ping()).toEqual({});
   });
 
-  test("that is idle times out, unless its stream is open", async () => {
+  test("times out when idle, unless it keeps its stream open", async () => {
     vi.useFakeTimers({ toFake: ["Date", "performance", "setInterval", "clearInterval"] });
     try {
       const { server, log, active } = await start({ sessionTimeout: 3 });
@@ -161,30 +161,33 @@ describe("a client of real MCP with a session", () => {
     }
   });
 
-  test.each([900, null])("that vanishes as soon as it was let in has 10 s, whatever the timeout: %s", async (limit) => {
-    vi.useFakeTimers({ toFake: ["Date", "performance", "setInterval", "clearInterval"] });
-    try {
-      const { server, log, active } = await start({ sessionTimeout: limit });
-      const [silent, talking] = [await initialize(server.url), await initialize(server.url)];
-      await (await send(server.url, { jsonrpc: "2.0", method: "notifications/initialized" }, talking)).text();
-      vi.advanceTimersByTime(9_000);
-      expect(active()).toBe(2);
-      vi.advanceTimersByTime(6_000);
-      expect([active(), log.closed]).toEqual([1, 1]);
-      const asked = [silent, talking].map((session) => send(server.url, { ...rpc, method: "ping" }, session));
-      expect((await Promise.all(asked)).map(({ status }) => status)).toEqual([404, 200]);
-    } finally {
-      vi.useRealTimers();
-    }
-  });
+  test.each([900, null])(
+    "loses its session after 10 s if it only initializes, whatever the timeout: %s",
+    async (limit) => {
+      vi.useFakeTimers({ toFake: ["Date", "performance", "setInterval", "clearInterval"] });
+      try {
+        const { server, log, active } = await start({ sessionTimeout: limit });
+        const [silent, talking] = [await initialize(server.url), await initialize(server.url)];
+        await (await send(server.url, { jsonrpc: "2.0", method: "notifications/initialized" }, talking)).text();
+        vi.advanceTimersByTime(9_000);
+        expect(active()).toBe(2);
+        vi.advanceTimersByTime(6_000);
+        expect([active(), log.closed]).toEqual([1, 1]);
+        const asked = [silent, talking].map((session) => send(server.url, { ...rpc, method: "ping" }, session));
+        expect((await Promise.all(asked)).map(({ status }) => status)).toEqual([404, 200]);
+      } finally {
+        vi.useRealTimers();
+      }
+    },
+  );
 
-  test("can open its stream again after it was cut", async () => {
+  test("can open its stream again after it was closed", async () => {
     const { server } = await start();
     const session = await initialize(server.url);
     for (let round = 0; round < 3; round++) await openAndCutStream(server.url, session);
   });
 
-  test("does not hold a server up that stops", async () => {
+  test("does not delay the stop of the server", async () => {
     const { server, log } = await start({ graceMs: 20_000 });
     await open(server);
     await open(server, { revision: "newest" });
@@ -192,7 +195,7 @@ describe("a client of real MCP with a session", () => {
     expect(log.closed).toBe(1);
   });
 
-  test("leaves the calls in flight their time when the server stops", async () => {
+  test("lets calls in flight finish when the server stops", async () => {
     const { server, log } = await start({ graceMs: 5_000 });
     const { client } = await open(server);
     const call = client.callTool({ name: "pause" });
@@ -201,7 +204,7 @@ describe("a client of real MCP with a session", () => {
     expect(await call).toMatchObject({ structuredContent: { result: "rested" } });
   });
 
-  test("keeps the tools in production, where only the orchestrator may reset", async () => {
+  test("keeps its tools in production, where only the orchestrator may reset", async () => {
     const { server } = await start({ mode: "production", orchestratorToken: "secret" });
     const { client, transport } = await open(server);
     expect(await client.callTool({ name: "add", arguments: { a: 1 } })).toMatchObject({
@@ -211,7 +214,7 @@ describe("a client of real MCP with a session", () => {
     expect(await socket.ask({ type: "reset", data: {} })).toMatchObject({ data: { code: "FORBIDDEN" } });
   });
 
-  test("plays in the session of an orchestrator when it names it, and leaves it when it goes", async () => {
+  test("can use the session of an orchestrator by its id, and does not end it", async () => {
     const { server, log, active } = await start({ mode: "production", orchestratorToken: "secret" });
     const headers = { authorization: "Bearer secret" };
     await using socket = await openTestSocket(`${server.url}/ws`, { headers });
@@ -225,7 +228,7 @@ describe("a client of real MCP with a session", () => {
     expect(await socket.ask({ type: "reset", data: {} })).toMatchObject({ type: "observation" });
   });
 
-  test("takes over from another one whose session it names, and the session goes on", async () => {
+  test("replaces another client whose session it names, and the session continues", async () => {
     const { server, log, active } = await start();
     const first = await open(server);
     await first.client.callTool({ name: "tally" });
@@ -235,7 +238,7 @@ describe("a client of real MCP with a session", () => {
     expect([active(), log.created, log.closed]).toEqual([1, 1, 0]);
   });
 
-  test("ends with the session, whoever ends that", async () => {
+  test("ends when its session is ended by another client", async () => {
     const { server } = await start();
     const session = await initialize(server.url);
     const params = { session_id: session["mcp-session-id"] };

@@ -22,7 +22,7 @@ import { answerWith } from "./fetch-adapter.js";
 import { McpPeer } from "./peer.js";
 import { renderServer } from "./render-server.js";
 
-/** MCP's own code for a session that is not there. */
+/** MCP's code for an unknown session. */
 const SESSION_NOT_FOUND = -32001;
 
 interface Parsed extends RequestContext {
@@ -30,16 +30,16 @@ interface Parsed extends RequestContext {
 }
 
 /**
- * Real MCP at `/mcp`, of both revisions: with sessions, each an environment session, and without, where a request has an
- * environment of its own or names one. Loaded with the first client, because the SDK takes its time.
+ * MCP at `/mcp`, in both revisions: with sessions, each an environment session; and without, where each request has a
+ * new environment or names a session. Loaded with the first client, because the SDK is slow to load.
  */
 export class StreamableHttpHandler implements McpEndpoint {
   readonly #context: ServerContext;
   readonly #sessionless: McpHttpHandler;
-  /** Of the requests without a session that are being answered. */
+  /** The contexts of the requests without a session that are being answered. */
   readonly #requests = new WeakMap<Request, RequestContext>();
   readonly #peers = new Set<McpPeer>();
-  /** Streams of clients without a session that wait for news. */
+  /** Notification streams of clients without a session. */
   readonly #listening = new Set<ServerResponse>();
 
   constructor(context: ServerContext) {
@@ -98,7 +98,7 @@ export class StreamableHttpHandler implements McpEndpoint {
     };
     const server = renderServer(session.runtime, session);
     const peer = new McpPeer({ session, owned, ownedByOrchestrator: ofOrchestrator, server, onClosed: leave });
-    // Who joins a session that has a client takes over: that one may have gone without a word.
+    // A client that joins a session replaces its current client, which may be gone without having closed.
     session.join(peer)?.end();
     this.#peers.add(peer);
     let isIn = false;
@@ -120,7 +120,7 @@ export class StreamableHttpHandler implements McpEndpoint {
     return session;
   }
 
-  /** @throws RpcError when the session is not there any more, which tells a client to begin a new one. */
+  /** @throws RpcError when the session has ended, so that the client starts a new one. */
   #find({ request, context }: RequestContext, value: unknown): McpPeer {
     const id = request.headers["mcp-session-id"];
     if (typeof id !== "string") {
@@ -139,7 +139,7 @@ export class StreamableHttpHandler implements McpEndpoint {
       if (request.method === "DELETE" && !context.authorization.isOrchestrator(request.headers)) keepOrchestrator(peer);
       return peer;
     }
-    throw new HttpError(404, SESSION_NOT_FOUND, "Session not found: it has ended; initialize a new one");
+    throw new HttpError(404, SESSION_NOT_FOUND, "Session not found: it has ended; initialize a new session");
   }
 
   async #answerAlone(ctx: Parsed): Promise<void> {
@@ -151,25 +151,25 @@ export class StreamableHttpHandler implements McpEndpoint {
       this.#listening.add(response);
       response.once("close", () => this.#listening.delete(response));
     }
-    await answerWith((asked, options) => {
-      this.#requests.set(asked, ctx);
-      return this.#sessionless.fetch(asked, options);
+    await answerWith((webRequest, options) => {
+      this.#requests.set(webRequest, ctx);
+      return this.#sessionless.fetch(webRequest, options);
     }, ctx);
   }
 
-  /** The server of one request, in the session that it names or in an environment of its own. */
-  #serveAlone(asked: Request): Server {
-    const ctx = this.#requests.get(asked) as RequestContext;
+  /** Creates the server of one request, in the session that it names or in a new environment. */
+  #serveAlone(webRequest: Request): Server {
+    const ctx = this.#requests.get(webRequest) as RequestContext;
     const named = namedSession(ctx);
     const { sessions, runtime } = this.#context;
     return renderServer(runtime, named === undefined ? sessions : findSession(ctx, named));
   }
 }
 
-/** Streams of clients without a session that may be open at a time. */
+/** The maximum number of open notification streams of clients without a session. */
 const MAX_LISTENING = 256;
 
-/** An error that has a status of its own in MCP over HTTP. */
+/** An error with its own HTTP status in MCP. */
 class HttpError extends RpcError {
   readonly status: number;
 
@@ -179,7 +179,7 @@ class HttpError extends RpcError {
   }
 }
 
-/** @throws HttpError (403) when an orchestrator is the session's client, which others neither end nor replace. */
+/** @throws HttpError (403) when an orchestrator is the session's client: others can neither end nor replace it. */
 function keepOrchestrator(peer: SessionPeer | undefined): void {
   if (peer instanceof McpPeer && peer.ownedByOrchestrator) throw new HttpError(403, RPC_ERRORS.server, OF_ORCHESTRATOR);
 }
@@ -192,7 +192,7 @@ function parse(body: string, maxItems: number): unknown {
   }
 }
 
-/** Whether the request is of the revision of MCP that has no sessions; the SDK also says what is wrong with such a one. */
+/** Whether the request uses the revision of MCP without sessions; the SDK reports what is wrong with it. */
 function isSessionless({ method = "GET", headers }: IncomingMessage, body: unknown): boolean {
   const given = {
     protocolVersionHeader: headers["mcp-protocol-version"],
@@ -204,10 +204,10 @@ function isSessionless({ method = "GET", headers }: IncomingMessage, body: unkno
 }
 
 function reject({ response, value }: Parsed, error: unknown): void {
-  const told = error instanceof SessionRejectedError ? toRpc(error) : error;
-  if (!(told instanceof RpcError) || response.headersSent) throw error;
-  const status = told instanceof HttpError ? told.status : 200;
-  sendJson(response, status, rpcFailure(rpcIdOf(value), told));
+  const rpcError = error instanceof SessionRejectedError ? toRpc(error) : error;
+  if (!(rpcError instanceof RpcError) || response.headersSent) throw error;
+  const status = rpcError instanceof HttpError ? rpcError.status : 200;
+  sendJson(response, status, rpcFailure(rpcIdOf(value), rpcError));
 }
 
 function toRpc(refusal: SessionRejectedError): RpcError {

@@ -1,11 +1,11 @@
-/** In a separate file: the mocked clock would disturb every other test of the process. */
+/** In a separate file: the fake clock would affect every other test of the process. */
 import { expect, test, vi } from "vitest";
 import { fetchAsOperator, WITH_OPERATOR } from "../../../../../test-support/operator.js";
 import { useServers } from "../../../../../test-support/servers/servers.js";
 
 const { start, open } = useServers();
 
-test("what a server refuses because it drains is counted, and that it drains is said", async () => {
+test("a draining server counts what it rejects, and reports that it drains", async () => {
   const server = await start({ ...WITH_OPERATOR, drainMs: 200_000 });
   const scrape = async () => {
     const text = await (await fetchAsOperator(`${server.url}/metrics`)).text();
@@ -16,7 +16,7 @@ test("what a server refuses because it drains is counted, and that it drains is 
   await socket.ask({ type: "reset", data: {} });
   const drained = server.drain();
   expect(await scrape()).toEqual([1, 0]);
-  // Who comes in the first five seconds is let in.
+  // New sessions are accepted for the first five seconds.
   const real = performance.now.bind(performance);
   vi.spyOn(performance, "now").mockImplementation(() => real() + 10_000);
   const isRefused = async (): Promise<boolean> => {

@@ -1,3 +1,4 @@
+/** In a separate file: the first scrape starts a measurement for the whole process. */
 import { expect, test, vi } from "vitest";
 import * as z from "zod";
 import { fetchAsOperator, WITH_OPERATOR } from "../../../../../test-support/operator.js";
@@ -23,7 +24,7 @@ const environment = defineEnvironment(contract, () => ({
   },
 }));
 
-test("the wait of a step has the time in the kernel from the first scrape on", async () => {
+test("the wait of a step includes the time in the kernel after the first scrape", async () => {
   const server = await start(WITH_OPERATOR, { environment });
   const waits = async () => {
     const text = await (await fetchAsOperator(`${server.url}/metrics`)).text();

@@ -5,11 +5,11 @@ import type { Statistics } from "../../session/statistics/statistics.js";
 import { startLoopClock } from "../limits/loop-clock.js";
 
 const SAMPLE_MS = 1_000;
-/** Latencies are told of so many samples. */
+/** Latencies are reported over this many samples. */
 const WINDOW = 10;
 const RESOLUTION_MS = 20;
 
-/** What changes all the time. */
+/** Values that are sampled once a second. */
 export interface Gauges {
   steps_per_second: number;
   /** Share of one core. */
@@ -19,9 +19,9 @@ export interface Gauges {
   latency: number[];
 }
 
-/** Looks once a second how fast things go, from the first time on that somebody wants to know. */
+/** Samples rates once a second, starting with the first read. */
 export class Gauge {
-  /** How late the event loop was at most in each second. */
+  /** The maximum delay of the event loop in each second. */
   readonly lag = new Histogram();
   readonly #statistics: Statistics;
   readonly #window: Float64Array[] = [];
@@ -60,7 +60,7 @@ export class Gauge {
     const seconds = (performance.now() - this.#at) / 1000;
     const { steps, latency } = this.#statistics;
     const delay = this.#delay as IntervalHistogram;
-    // Its times are those between two beats.
+    // The histogram contains the times between two ticks.
     const lag = delay.count === 0 ? 0 : delay.percentile(99) / 1e6 - RESOLUTION_MS;
     if (delay.count > 0) this.lag.record(Math.max(0, delay.max / 1e6 - RESOLUTION_MS));
     this.#latest = {
@@ -88,10 +88,10 @@ export function cpuSeconds(): number {
   return (user + system) / 1e6;
 }
 
-/** Descriptors that are open; null where the system does not say. */
+/** The number of open file descriptors; null where the system does not report it. */
 export async function openDescriptors(): Promise<number | null> {
   try {
-    // Of this folder the system tells the number of entries as its size, without having to list them.
+    // Linux reports the number of entries as the size of this folder: there is no need to list them.
     const { size } = await stat("/proc/self/fd");
     return size > 0 ? size : (await readdir("/proc/self/fd")).length;
   } catch {

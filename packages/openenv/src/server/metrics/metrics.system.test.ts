@@ -7,7 +7,7 @@ import { useServers } from "../../../../../test-support/servers/servers.js";
 const promtool = await requirePromtool();
 const { start, open } = useServers();
 
-test.skipIf(!promtool.available)("Prometheus reads what /metrics says, and has nothing to object to", async () => {
+test.skipIf(!promtool.available)("promtool accepts the output of /metrics without a warning", async () => {
   const server = await start(WITH_OPERATOR);
   const socket = await open(server);
   await socket.ask({ type: "reset" });

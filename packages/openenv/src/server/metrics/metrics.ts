@@ -7,18 +7,18 @@ import type { ServerContext } from "../context.js";
 
 type Labels = Record<string, string>;
 
-/** Exactly one of the three members says what one worker has; none for what is not of a worker. */
+/** Exactly one of the three members reads the value of a worker; none for a metric of the whole server. */
 interface Metric {
   type: "counter" | "gauge" | "histogram";
   help: string;
-  /** Null where it is not known. */
+  /** Null when it is unknown. */
   value?: (report: WorkerReport) => number | null;
-  /** By further labels; every combination is there from the start, so that the first increase counts. */
+  /** Values by further labels. Every combination exists from the start, so that the first increase counts. */
   series?: (report: WorkerReport) => [Labels, number][];
   histogram?: (report: WorkerReport) => HistogramReport;
 }
 
-/** Whose an error is: `client` for a mistake in a message, `server` for what fails here, `capacity` for want of room. */
+/** Who caused an error: `client` for an invalid message, `server` for a failure here, `capacity` for a full server. */
 const FAULTS: Readonly<Record<WireCode, "client" | "server" | "capacity">> = {
   INVALID_JSON: "client",
   UNKNOWN_TYPE: "client",
@@ -33,29 +33,37 @@ const FAULTS: Readonly<Record<WireCode, "client" | "server" | "capacity">> = {
   CAPACITY_REACHED: "capacity",
 };
 
-/** The names of `GET /metrics`; but for the first three all have the label `worker`. */
+/** The metrics of `GET /metrics`; all but the first three have the label `worker`. */
 export const METRICS = {
-  openenv_info: { type: "gauge", help: "Always 1; the labels say what is served by which version." },
-  openenv_workers: { type: "gauge", help: "Processes that serve and answered." },
-  openenv_worker_restarts_total: { type: "counter", help: "Workers that were lost and replaced." },
+  openenv_info: { type: "gauge", help: "Always 1; the labels name the environment and the versions." },
+  openenv_workers: { type: "gauge", help: "Workers that answered." },
+  openenv_worker_restarts_total: { type: "counter", help: "Workers that were replaced." },
   openenv_sessions: { type: "gauge", help: "Open sessions.", value: ({ worker }) => worker.sessions },
   openenv_sessions_unclaimed: {
     type: "gauge",
-    help: "Open sessions that end when another client needs room: their clients have not used them, or left an HTTP session idle.",
+    help: "Open sessions that can be closed to make room: unused ones, and idle HTTP sessions.",
     value: ({ worker }) => worker.unclaimed,
   },
   openenv_sessions_max: { type: "gauge", help: "Capacity, in sessions.", value: ({ worker }) => worker.max_sessions },
-  openenv_sessions_opened_total: { type: "counter", help: "Sessions that were opened.", value: ({ opened }) => opened },
-  openenv_sessions_waiting: { type: "gauge", help: "Peers that wait for one.", value: ({ worker }) => worker.waiting },
+  openenv_sessions_opened_total: { type: "counter", help: "Sessions opened.", value: ({ opened }) => opened },
+  openenv_sessions_waiting: {
+    type: "gauge",
+    help: "Peers that wait for a session.",
+    value: ({ worker }) => worker.waiting,
+  },
   openenv_session_wait_seconds: {
     type: "histogram",
-    help: "How long peers that got a session had waited for it in the queue.",
+    help: "Time in the queue of peers that got a session.",
     histogram: ({ session_wait }) => session_wait,
   },
-  openenv_queue_size: { type: "gauge", help: "Peers that may wait.", value: ({ queue_size }) => queue_size },
+  openenv_queue_size: {
+    type: "gauge",
+    help: "Capacity of the queue, in peers.",
+    value: ({ queue_size }) => queue_size,
+  },
   openenv_rejections_total: {
     type: "counter",
-    help: "Sessions and connections that were refused, by reason.",
+    help: "Rejected sessions and connections, by reason.",
     series: ({ rejections }) => REJECTION_REASONS.map((reason) => [{ reason }, rejections[reason] ?? 0]),
   },
   openenv_draining: {
@@ -63,57 +71,65 @@ export const METRICS = {
     help: "1 while the server drains or stops.",
     value: ({ draining }) => Number(draining),
   },
-  openenv_paused: { type: "gauge", help: "1 while an operator has paused it.", value: ({ paused }) => Number(paused) },
-  openenv_steps_total: { type: "counter", help: "Steps that were answered.", value: ({ worker }) => worker.steps },
+  openenv_paused: {
+    type: "gauge",
+    help: "1 while an operator has paused the server.",
+    value: ({ paused }) => Number(paused),
+  },
+  openenv_steps_total: { type: "counter", help: "Steps answered.", value: ({ worker }) => worker.steps },
   openenv_step_duration_seconds: {
     type: "histogram",
-    help: "From a step's arrival to its answer, without the wire.",
+    help: "Time from the arrival of a step to its answer, without the network.",
     histogram: ({ latency }) => latency,
   },
   openenv_step_wait_seconds: {
     type: "histogram",
-    help: "The part of it from the arrival to the start; before the first scrape without the time in the kernel.",
+    help: "Time from the arrival of a step to its start; before the first scrape without the time in the kernel.",
     histogram: ({ step_wait }) => step_wait,
   },
   openenv_reset_duration_seconds: {
     type: "histogram",
-    help: "From a reset's arrival to its answer, without the wire.",
+    help: "Time from the arrival of a reset to its answer, without the network.",
     histogram: ({ resets }) => resets,
   },
   openenv_errors_total: {
     type: "counter",
-    help: "Errors that clients were told, by code and by whose fault it is.",
+    help: "Errors sent to clients, by code and by who caused them.",
     series: ({ errors }) => WIRE_CODES.map((code) => [{ code, fault: FAULTS[code] }, errors[code] ?? 0]),
   },
   openenv_values_not_finite_total: {
     type: "counter",
-    help: "NaN and infinities of environments that were sent as null.",
+    help: "NaN and infinities of environments, sent as null.",
     value: ({ non_finite }) => non_finite,
   },
   openenv_websockets: { type: "gauge", help: "Open WebSockets.", value: ({ worker }) => worker.sockets },
   openenv_event_loop_lag_seconds: {
     type: "histogram",
-    help: "How late the event loop was at most in each second, from the first scrape on.",
+    help: "Maximum delay of the event loop in each second, starting with the first scrape.",
     histogram: ({ loop_lag }) => loop_lag,
   },
   process_cpu_seconds_total: { type: "counter", help: "CPU seconds used.", value: ({ worker }) => worker.cpu_s },
   process_resident_memory_bytes: { type: "gauge", help: "Resident memory.", value: ({ worker }) => worker.rss_bytes },
   process_open_fds: { type: "gauge", help: "Open file descriptors.", value: ({ worker }) => worker.descriptors },
-  process_max_fds: { type: "gauge", help: "Limit of them.", value: ({ worker }) => worker.max_descriptors },
+  process_max_fds: {
+    type: "gauge",
+    help: "Limit on open file descriptors.",
+    value: ({ worker }) => worker.max_descriptors,
+  },
   process_start_time_seconds: {
     type: "gauge",
-    help: "When the process began, in Unix seconds.",
+    help: "Start time of the process, in Unix seconds.",
     value: ({ worker }) => Math.round(Date.now() / 1000 - worker.uptime_s),
   },
 } as const satisfies Record<string, Metric>;
 
 const WIRE_CODES = Object.keys(FAULTS) as (keyof typeof FAULTS)[];
 
-/** Of the buckets that are kept, what a scrape gets: an octave each, from 16 µs to 524 s. */
+/** A scrape gets one bucket for each octave of the internal buckets, from 16 µs to 524 s. */
 const FIRST_LE_MS = 2 ** -6;
 const LAST_LE_MS = 2 ** 19;
 
-/** The text format 0.0.4 of Prometheus. */
+/** Renders the text format 0.0.4 of Prometheus. */
 export function renderMetrics(
   { reports, restarts }: ClusterReport,
   { runtime }: Pick<ServerContext, "runtime">,

@@ -5,7 +5,7 @@ import type { HistogramReport, WorkerReport } from "../../session/statistics/wor
 import type { ServerContext } from "../context.js";
 import { cpuSeconds, openDescriptors } from "./gauge.js";
 
-/** A session counts as stepping so long after its latest call. */
+/** A session counts as stepping for this long after its last call. */
 const ACTIVE_MS = 1_000;
 
 export async function makeReport(context: ServerContext, query: SessionQuery): Promise<WorkerReport> {

@@ -24,7 +24,7 @@ async function scrape({ url }: RunningServer): Promise<Map<string, number>> {
 
 const refusals = (reason: string) => `openenv_rejections_total{reason="${reason}"}`;
 
-/** Steps that take `amount` milliseconds of the processor. */
+/** Steps that use `amount` milliseconds of CPU time. */
 const busy = {
   environment: defineEnvironment(
     defineContract({
@@ -53,7 +53,7 @@ test("quotes, backslashes and line breaks in a label are escaped", async () => {
 });
 
 describe("sessions", () => {
-  test("that their clients have not used are exported apart from those in use", async () => {
+  test("that their clients have not used are exported separately from those in use", async () => {
     const server = await start({ ...WITH_OPERATOR, maxConcurrentEnvs: 3 });
     for (let i = 0; i < 6; i++) await (await fetch(`${server.url}/reset`, { method: "POST" })).text();
     const before = await scrape(server);
@@ -64,7 +64,7 @@ describe("sessions", () => {
     expect(after.get(refusals("full"))).toBe(0);
   });
 
-  test("of sockets count as not used once they may end", async () => {
+  test("of sockets count as unused once they may be closed", async () => {
     const server = await start({ ...WITH_OPERATOR, maxConcurrentEnvs: 3 });
     await open(server);
     expect((await scrape(server)).get("openenv_sessions_unclaimed")).toBe(0);
@@ -73,7 +73,7 @@ describe("sessions", () => {
     expect((await scrape(server)).get("openenv_sessions_unclaimed")).toBe(1);
   });
 
-  test("that are refused are counted by reason", async () => {
+  test("that are rejected are counted by reason", async () => {
     const told = async (server: RunningServer) => {
       const series = await scrape(server);
       const reasons = ["full", "queue_timeout", "http_reset", "paused", "draining"];
@@ -99,7 +99,7 @@ describe("sessions", () => {
     expect(await told(full)).toEqual([0, 0, 3, 0, 0]);
   });
 
-  test("of HTTP clients are no refusals while there is room, or another client's that was not used ends", async () => {
+  test("of HTTP clients are not rejections while there is room, or an unused session can be closed", async () => {
     const server = await start({ ...WITH_OPERATOR, maxConcurrentEnvs: 1 });
     for (let i = 0; i < 3; i++) await (await fetch(`${server.url}/reset`, { method: "POST" })).text();
     const step = { method: "POST", headers: { "content-type": "application/json" }, body: '{"action":{"amount":1}}' };
@@ -107,7 +107,7 @@ describe("sessions", () => {
     expect((await scrape(server)).get(refusals("http_reset"))).toBe(0);
   });
 
-  test("that were waited for have the time that it took", async () => {
+  test("from the queue count their waiting time", async () => {
     const server = await start({ ...WITH_OPERATOR, maxConcurrentEnvs: 1, queueSize: 1 });
     const first = await open(server);
     await first.ask(RESET);
@@ -123,9 +123,9 @@ describe("sessions", () => {
 });
 
 describe("the time of a step", () => {
-  test("counts from its arrival, also while another session keeps the event loop busy", async () => {
+  test("counts from its arrival, also while another session blocks the event loop", async () => {
     const server = await start(WITH_OPERATOR, busy);
-    // The time in the kernel counts from the first scrape on.
+    // The time in the kernel counts after the first scrape.
     await scrape(server);
     const sockets = [];
     for (let i = 0; i < 10; i++) sockets.push(await open(server));
@@ -139,7 +139,7 @@ describe("the time of a step", () => {
     expect(series.get("openenv_step_duration_seconds_sum")).toBeGreaterThan(0.6);
   });
 
-  test("counts from its arrival when it waits for an earlier one of its session", async () => {
+  test("counts from its arrival when it waits for an earlier step of its session", async () => {
     const server = await start(WITH_OPERATOR);
     const socket = await open(server);
     await socket.ask(RESET);
@@ -149,11 +149,11 @@ describe("the time of a step", () => {
     expect((await scrape(server)).get("openenv_step_wait_seconds_sum")).toBeGreaterThan(0.14);
   });
 
-  test("has no wait where nothing keeps the event loop busy", async () => {
+  test("has no wait while nothing blocks the event loop", async () => {
     const server = await start(WITH_OPERATOR);
     const socket = await open(server);
     await socket.ask(RESET);
-    // As many that other work of the machine, which delays some of them, is little beside all of them.
+    // So many that other processes, which delay some of them, have little effect on the sum.
     for (let i = 0; i < 20; i++) await socket.ask(step(50));
     const series = await scrape(server);
     const duration = series.get("openenv_step_duration_seconds_sum") ?? 0;

@@ -22,7 +22,7 @@ const RESET = { type: "reset", data: {} };
 const step = (amount: number) => ({ type: "step", data: { amount } });
 
 describe("GET /web/server", () => {
-  test("tells sessions, steps, latency, errors and the process", async () => {
+  test("reports sessions, steps, latency, errors and the process", async () => {
     const server = await start({ maxConcurrentEnvs: 5, queueSize: 3, sessionTimeout: 60 });
     const socket = await open(server);
     await socket.ask(RESET);
@@ -39,7 +39,7 @@ describe("GET /web/server", () => {
       mode: "simulation",
       uptime_s: expect.any(Number),
       capacity: { active_sessions: 1, max_sessions: 5, available_slots: 4, is_at_capacity: false },
-      // Who did something within the last second.
+      // The sessions with a call in the last second.
       stepping: expect.any(Number),
       waiting: 0,
       queue_size: 3,
@@ -100,7 +100,7 @@ describe("GET /web/server", () => {
     });
   });
 
-  test("tells rates and latencies of what happens while somebody looks", async () => {
+  test("reports rates and latencies while it is read", async () => {
     const server = await start();
     const socket = await open(server);
     await socket.ask(RESET);
@@ -115,7 +115,7 @@ describe("GET /web/server", () => {
     expect(seen.latency_ms.p99).toBeGreaterThanOrEqual(seen.latency_ms.p50);
   });
 
-  test("says which step is taking its time", async () => {
+  test("reports which step is slow", async () => {
     const server = await start();
     const socket = await open(server);
     await socket.ask(RESET);
@@ -126,7 +126,7 @@ describe("GET /web/server", () => {
     expect(seen.stepping).toBe(1);
   });
 
-  test("says how each client came in, and counts their failures on every way in", async () => {
+  test("reports the transport of each client, and counts failures on every transport", async () => {
     const server = await start({ maxConcurrentEnvs: 4 });
     const [plain, batch] = [await open(server), await open(server, "/ws?openenv=batch")];
     await plain.ask(RESET);
@@ -148,7 +148,7 @@ describe("GET /web/server", () => {
     expect(errors).toEqual({ VALIDATION_ERROR: 2, EXECUTION_ERROR: 2, CAPACITY_REACHED: 1 });
   });
 
-  test("lists the sessions of a query, and no more than it is asked for", async () => {
+  test("lists the sessions of a query, up to its limit", async () => {
     const server = await start();
     const sockets = [];
     for (let i = 0; i < 4; i++) {
@@ -166,7 +166,7 @@ describe("GET /web/server", () => {
     expect((await view(server, "?limit=x")).sessions).toHaveLength(4);
   });
 
-  test("keeps the latest 50 errors, each cut short", async () => {
+  test("keeps the latest 50 errors, each shortened", async () => {
     const server = await start();
     const socket = await open(server);
     for (let i = 0; i < 60; i++) await socket.ask({ type: `unknown ${i} ${"x".repeat(1_000)}` });
@@ -204,7 +204,7 @@ describe("GET /metrics", () => {
     expect(Object.keys(METRICS).filter((name) => !page.includes(name))).toEqual([]);
   });
 
-  test("is there in production too, in the text format of Prometheus", async () => {
+  test("is available in production, in the text format of Prometheus", async () => {
     const server = await start({ mode: "production", maxConcurrentEnvs: 7 });
     const socket = await open(server);
     await socket.ask(RESET);
@@ -254,7 +254,7 @@ describe("GET /metrics", () => {
     expect(sum).toBeGreaterThan(0.04);
   });
 
-  test("has every error, refusal and time at 0 from the start", async () => {
+  test("has every error, rejection and time at 0 from the start", async () => {
     const server = await start();
     const text = await (await fetchAsOperator(`${server.url}/metrics`)).text();
     const codes = [...text.matchAll(/^openenv_errors_total\{worker="0",code="(\w+)",fault="\w+"\} 0$/gm)];
@@ -266,7 +266,7 @@ describe("GET /metrics", () => {
     }
   });
 
-  test("does not count sockets and sessions that are gone", async () => {
+  test("does not count closed sockets and sessions", async () => {
     const server = await start();
     const socket = await open(server);
     await socket.ask(RESET);

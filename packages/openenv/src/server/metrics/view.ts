@@ -9,26 +9,26 @@ import { packageVersion } from "../../util/package-version.js";
 import type { ServerContext } from "../context.js";
 import { makeReport } from "./report.js";
 
-/** Asks every worker; one that does not answer is among the silent ones. */
+/** Requests the report of every worker; those that do not answer are `silent`. */
 export async function askAll(context: ServerContext, query: SessionQuery): Promise<ClusterReport> {
   if (context.cluster !== undefined) return context.cluster.reports(query);
   return { reports: [await makeReport(context, query)], silent: [], restarts: 0, lost: [] };
 }
 
-/** The body of `GET /web/server`. */
+/** Renders the body of `GET /web/server`. */
 export function renderView(
   { reports, silent, restarts, lost }: ClusterReport,
   context: ServerContext,
   query: SessionQuery,
 ): ServerView {
   const workers = reports.map(({ worker }) => worker).sort((a, b) => a.worker - b.worker);
-  // Which sessions of a silent one could end to make room is not known.
+  // It is unknown which sessions of a silent worker could be closed to make room.
   const all = [...workers, ...silent.map((one) => ({ ...one, unclaimed: 0 }))];
   const sum = (value: (report: WorkerReport) => number): number =>
     reports.reduce((total, one) => total + value(one), 0);
   const latency = addCounts(reports.map(({ recent_latency }) => recent_latency));
   const [p50, p99] = [percentile(latency, 0.5), percentile(latency, 0.99)];
-  // The newest first, also of those of one moment.
+  // The newest first, also among errors of the same millisecond.
   const recent = [...reports.flatMap(({ recent_errors }) => recent_errors), ...lost].reverse();
   const sessions = reports.flatMap((report) => report.sessions);
   const at = Date.now() / 1000;

@@ -12,7 +12,7 @@ const contract = defineContract({
   observation: z.object({ text: z.string() }),
 });
 
-test("what waits on all sockets is bounded: when it is much, each peer gets little, and all is given back", async () => {
+test("waiting data on all sockets is bounded: a full backlog limits every peer, and all bytes are returned", async () => {
   let steps = 0;
   const environment = defineEnvironment(contract, () => ({
     reset: () => ({ observation: { text: "" } }),
@@ -28,13 +28,13 @@ test("what waits on all sockets is bounded: when it is much, each peer gets litt
     const peer = await openRawPeer(url);
     peers.push(peer);
     peer.send({ type: "reset" }, ...Array(300).fill({ type: "step", data: {} }));
-    // Until no more steps are taken: not in one look, nor in the ten after it.
+    // Until no more steps are taken in ten checks in a row.
     for (let before = steps, quiet = 0; quiet < 10; before = steps) {
       await new Promise((resolve) => setTimeout(resolve, 50));
       quiet = steps > before ? 0 : quiet + 1;
     }
   }
-  // Two that keep 4 MB each and ten that keep one answer, not twelve that keep 4 MB.
+  // Two peers hold 4 MB each and ten hold one answer; without the limit all twelve would hold 4 MB.
   await waitFor(() => backlog.isFull);
   expect(backlog.used).toBeLessThan(12 * MB);
   expect(steps).toBeLessThan(12 * 300);
@@ -47,7 +47,7 @@ test("what waits on all sockets is bounded: when it is much, each peer gets litt
   close();
 }, 60_000);
 
-test("answers that were not taken are charged, however few they are, and given back when they are", async () => {
+test("unread answers are charged, however few they are, and returned when they are read", async () => {
   let steps = 0;
   const environment = defineEnvironment(contract, () => ({
     reset: () => ({ observation: { text: "" } }),
@@ -59,7 +59,7 @@ test("answers that were not taken are charged, however few they are, and given b
   const { backlog, url, close } = await startLimited(environment, 256 * MB);
   const peer = await openRawPeer(url);
   peer.send({ type: "reset" });
-  // What the system takes differs; then one answer or a few wait, below the 4 MB at which the peer is waited for.
+  // Socket buffers differ. Beyond them a few answers wait, below the 4 MB at which the server waits for the peer.
   for (let sent = 1; backlog.used === 0; sent++) {
     peer.send({ type: "step", data: {} });
     await waitFor(() => steps === sent);

@@ -19,7 +19,7 @@ import type { Batch } from "./batch.js";
 
 type Reply = BatchReply | Promise<BatchReply>;
 
-/** Holds a frame of a socket with `batch` against its form; what is wrong with single items is told in their answers. */
+/** Validates a frame of a socket with `batch`; errors of single items are reported in their answers. */
 export function checkBatchFrame(frame: unknown): ClientMessage | BatchMessage | ErrorMessage {
   if (!isObject(frame)) return checkMessage(frame);
   const { type } = frame;
@@ -32,7 +32,7 @@ export function isBatchMessage(message: ClientMessage | BatchMessage): message i
   return message.type === "open_many" || Object.hasOwn(BATCH_METHODS, message.type);
 }
 
-/** Answers one frame, item by item: none fails because of another. Never throws or rejects. */
+/** Answers one frame, item by item: an item does not fail because of another. Never throws or rejects. */
 export function answerBatch(
   batch: Batch,
   message: BatchMessage,
@@ -46,7 +46,7 @@ export function answerBatch(
     if (isThenable(reply)) waits = true;
     replies.push(reply);
   }
-  // Sync environments cost no promise an item.
+  // Synchronous environments need no promise for each item.
   return waits ? Promise.all(replies).then(many) : many(replies as BatchReply[]);
 }
 
@@ -77,7 +77,7 @@ function answerItem(batch: Batch, message: ItemMessage, at: { nth: number; optio
   return isThenable(reply) ? reply.then(hold) : hold(reply);
 }
 
-/** An answer waits for those of the other items, whose environments may change what it shows before it is written. */
+/** Copies an answer that waits for the others: their environments may change its values before it is encoded. */
 function hold<R extends BatchReply>(reply: R): R {
   return reply.type === "error" ? reply : { ...reply, data: snapshot(reply.data) };
 }
@@ -142,5 +142,5 @@ function checkItems(items: unknown): ValidationIssue | undefined {
 }
 
 function notANumber(loc: string[], input: unknown): ValidationIssue {
-  return { type: "int_type", loc, msg: "must be a whole number", input: typeof input === "object" ? null : input };
+  return { type: "int_type", loc, msg: "must be an integer", input: typeof input === "object" ? null : input };
 }

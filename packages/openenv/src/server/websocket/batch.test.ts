@@ -30,7 +30,7 @@ const items = (sessions: number[], data?: (session: number) => unknown) => ({
   items: sessions.map((session) => (data ? { session, data: data(session) } : { session })),
 });
 
-/** A counter whose steps end when as many as this are under way. */
+/** A counter whose steps end once `size` steps have started. */
 function meetingPoint(size: number) {
   const waiting: (() => void)[] = [];
   const environment = defineEnvironment(counterContract, () => ({
@@ -46,7 +46,7 @@ function meetingPoint(size: number) {
 }
 
 describe("the extension batch", () => {
-  test("shows what each item saw, also when environments share a list and change it in place", async () => {
+  test("returns what each item saw, even if environments share a list and change it in place", async () => {
     const contract = defineContract({
       name: "board_env",
       action: z.object({}),
@@ -74,7 +74,7 @@ describe("the extension batch", () => {
     expect(seen).toEqual([1, 2, 3].map((n) => ({ cells: [n], free: { cells: [n] }, metadata: { cells: [n] } })));
   });
 
-  test("steps many sessions in one frame, each of its own, and answers in the order of the items", async () => {
+  test("steps many separate sessions in one frame, and answers in the order of the items", async () => {
     const server = await start();
     const socket = await open(server, "/ws?openenv=batch");
     expect(server.capacity().active_sessions).toBe(0);
@@ -106,12 +106,12 @@ describe("the extension batch", () => {
     expect(server.capacity().active_sessions).toBe(2);
   });
 
-  test("runs the items of a frame side by side, and those of one session one after the other", async () => {
+  test("runs the items of a frame concurrently, and those of one session one after the other", async () => {
     const server = await start({}, meetingPoint(40));
     const socket = await open(server, "/ws?openenv=batch");
     const sessions = await openSessions(socket, 40);
     await many(socket, "reset_many", items(sessions));
-    // No step ends before all forty have begun.
+    // No step ends before all forty have started.
     const met = await many(
       socket,
       "step_many",
@@ -131,7 +131,7 @@ describe("the extension batch", () => {
     expect(again.map(({ data }) => (data["observation"] as { count: number }).count)).toEqual([50, 100, 150]);
   });
 
-  test("an item that fails fails alone", async () => {
+  test("a failing item does not affect the others", async () => {
     const server = await start({ maxMessageBytes: 1024 * 1024 });
     const socket = await open(server, "/ws?openenv=batch");
     await openSessions(socket, 2);
@@ -165,7 +165,7 @@ describe("the extension batch", () => {
     ]);
   });
 
-  test("an answer that cannot be written costs its item only", async () => {
+  test("an answer that cannot be encoded affects only its item", async () => {
     const server = await start();
     const socket = await open(server, "/ws?openenv=batch");
     await openSessions(socket, 2);
@@ -176,7 +176,7 @@ describe("the extension batch", () => {
     expect(states.map(({ type }) => type)).toEqual(["error", "state"]);
   });
 
-  test("refusals are told item by item, and a slot that was freed can be taken again", async () => {
+  test("rejections are reported for each item, and a freed slot can be used again", async () => {
     const server = await start({ maxConcurrentEnvs: 3 });
     const socket = await open(server, "/ws?openenv=batch");
     const replies = await many(socket, "open_many", { count: 5 });
@@ -191,7 +191,7 @@ describe("the extension batch", () => {
     expect(await openSessions(socket, 2)).toEqual([3]);
   });
 
-  test("a frame has its limits, and frames that are wrong as a whole get one error", async () => {
+  test("frames have limits, and an invalid frame gets one error", async () => {
     const server = await start({ maxConcurrentEnvs: 2_000 });
     const socket = await open(server, "/ws?openenv=batch");
     const tooMany = Array(MAX_BATCH_ITEMS + 1).fill({ session: 0 });
@@ -231,7 +231,7 @@ describe("the extension batch", () => {
     expect(answer).toMatchObject({ type: "state", openenv: { extensions: ["timing"] } });
   });
 
-  test("a socket cut in the middle of a step frees every slot once", async () => {
+  test("a socket that breaks in the middle of a step frees every slot once", async () => {
     const counter = defineCounter();
     const server = await start({ maxConcurrentEnvs: 20 }, counter);
     for (let round = 0; round < 3; round++) {
@@ -260,7 +260,7 @@ describe("the extension batch", () => {
     expect(server.capacity().active_sessions).toBe(0);
   });
 
-  test("sessions that wait in the queue give up their places when the socket goes", async () => {
+  test("sessions in the queue leave it when their socket closes", async () => {
     const server = await start({ maxConcurrentEnvs: 2, queueSize: 10 } as never);
     const socket = await open(server, "/ws?openenv=batch");
     await openSessions(socket, 2);
@@ -277,7 +277,7 @@ describe("the extension batch", () => {
     expect(server.capacity().active_sessions).toBe(2);
   });
 
-  test("goes together with binary frames and with timing", async () => {
+  test("works together with binary frames and with timing", async () => {
     const server = await start();
     await using socket = await openBinarySocket(`${server.url}/ws?openenv=batch,binary,timing`);
     const first = await socket.ask('{"type":"open_many","data":{"count":2}}');

@@ -6,14 +6,14 @@ import type { Session } from "../../session/session.js";
 import type { SessionRejectedError } from "../../session/session-rejected-error.js";
 import { isThenable } from "../../util/async/thenable.js";
 
-/** None of them can be named: nobody else may end them anyway. */
+/** These sessions have no public id: no other client can end them. */
 const OPENER: SessionOpener = { client: "batch", orchestrator: false };
 
 /** The sessions of one socket with the extension `batch`: each has a slot, and all end with the socket. */
 export class Batch {
   readonly #sessions: Sessions;
   readonly #open = new Map<number, Session>();
-  /** Those that wait for a session. */
+  /** The opens that wait for a session. */
   readonly #waiting = new Set<Waiter>();
   #next = 0;
   #ended = false;
@@ -26,7 +26,7 @@ export class Batch {
     return this.#open.get(number);
   }
 
-  /** Opens one session, or says why not. Never throws or rejects. */
+  /** Opens one session, or returns why it was rejected. Never throws or rejects. */
   open(): BatchReply | Promise<BatchReply> {
     const applicant: Waiter = {};
     const refused = (refusal: SessionRejectedError): BatchReply => {
@@ -51,7 +51,7 @@ export class Batch {
     if (session !== undefined) this.#sessions.end(session, "closed by the client");
   }
 
-  /** The socket has closed: all slots are freed now, also those of sessions in the middle of a step. */
+  /** Called when the socket has closed: frees all slots at once, also those of sessions in the middle of a step. */
   end(reason: string): void {
     this.#ended = true;
     for (const applicant of this.#waiting) this.#sessions.leave(applicant);

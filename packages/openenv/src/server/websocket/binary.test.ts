@@ -17,7 +17,7 @@ const blobs = defineContract({
   }),
   observation: z.object({ blob: bytes(), kinds: z.array(z.string()), open: z.unknown().optional() }),
 });
-/** Says what kind of value each field of the action had, and sends the blob back, reversed. */
+/** Returns the kind of value of each field of the action, and the blob, reversed. */
 const blobEnvironment = defineEnvironment(blobs, () => ({
   reset: () => ({ observation: { blob: new Uint8Array(), kinds: [] } }),
   step: (action) => ({
@@ -56,7 +56,7 @@ describe("the extension binary", () => {
     expect(await socket.askPacked({ type: "state" })).toMatchObject({ type: "state", data: { step_count: 2 } });
   });
 
-  test("is not there for a client that did not ask, nor before it was confirmed", async () => {
+  test("is off for a client that did not request it, and before it is confirmed", async () => {
     const server = await start();
     for (const query of ["", "?openenv=warnings", "?openenv=binary"]) {
       await using socket = await openBinarySocket(`${server.url}/ws${query}`);
@@ -78,7 +78,7 @@ describe("the extension binary", () => {
     expect(server.capacity().active_sessions).toBe(0);
   });
 
-  test("validates as JSON does, and reports with the same codes", async () => {
+  test("validates like JSON, and reports the same codes", async () => {
     const server = await start();
     const { socket } = await openConfirmed(server.url);
     await using _end = socket;
@@ -100,7 +100,7 @@ describe("the extension binary", () => {
     }
   });
 
-  test("garbage is answered, and the session lives on", async () => {
+  test("garbage is answered with an error, and the session continues", async () => {
     const server = await start();
     const { socket } = await openConfirmed(server.url);
     await using _end = socket;
@@ -108,13 +108,13 @@ describe("the extension binary", () => {
     const bad: [string, Buffer, string][] = [
       ["nothing", hex(""), "INVALID_JSON"],
       ["a reserved byte", hex("c1"), "INVALID_JSON"],
-      ["cut off", hex("81 a4 7479"), "INVALID_JSON"],
-      ["something behind", hex("80 80"), "INVALID_JSON"],
+      ["truncated", hex("81 a4 7479"), "INVALID_JSON"],
+      ["trailing bytes", hex("80 80"), "INVALID_JSON"],
       ["2^31 elements in ten bytes", hex("dd 80000000 0000000000"), "INVALID_JSON"],
       ["2^31 pairs", hex("df 80000000 0000000000"), "INVALID_JSON"],
       ["2 GB of bytes", hex("c6 80000000 0000000000"), "INVALID_JSON"],
       ["2 GB of text", hex("db 80000000 0000000000"), "INVALID_JSON"],
-      ["many long arrays inside each other", Buffer.alloc(3_000, "dd000005", "hex"), "INVALID_JSON"],
+      ["deeply nested long arrays", Buffer.alloc(3_000, "dd000005", "hex"), "INVALID_JSON"],
       ["a number as key", hex("81 01 02"), "INVALID_JSON"],
       ["a map as key", hex("81 80 02"), "INVALID_JSON"],
       ["__proto__ as key", hex("81 a9 5f5f70726f746f5f5f 80"), "INVALID_JSON"],
@@ -123,9 +123,9 @@ describe("the extension binary", () => {
       ["a record definition", hex("d4 72 40 91 a1 61 01"), "INVALID_JSON"],
       ["an expression", hex("c7 05 78 92 a1 61 a0"), "INVALID_JSON"],
       ["text that is not UTF-8", hex("a2 c328"), "INVALID_JSON"],
-      ["half a character", hex("a3 eda080"), "INVALID_JSON"],
+      ["a lone surrogate", hex("a3 eda080"), "INVALID_JSON"],
       ["a hundred thousand levels", nested(100_000), "VALIDATION_ERROR"],
-      ["a level too many", nested(1_001), "VALIDATION_ERROR"],
+      ["one level too many", nested(1_001), "VALIDATION_ERROR"],
     ];
     for (const [name, frame, code] of bad) {
       const answer = await socket.ask(frame);
@@ -134,7 +134,7 @@ describe("the extension binary", () => {
     expect(await socket.askPacked({ type: "state" })).toMatchObject({ type: "state" });
   });
 
-  test("a whole number of 64 bits is read as JSON reads it", async () => {
+  test("a 64-bit integer is read like in JSON", async () => {
     const server = await start({}, { environment: blobEnvironment } as never);
     const { socket } = await openConfirmed(server.url);
     await using _end = socket;
@@ -149,7 +149,7 @@ describe("the extension binary", () => {
     }
   });
 
-  test("bytes travel as bytes; where no field takes them they are base64 text, as in JSON", async () => {
+  test("bytes are sent as bytes; if no field accepts bytes they become base64 text, as in JSON", async () => {
     const server = await start({}, { environment: blobEnvironment } as never);
     const { socket, first } = await openConfirmed(server.url);
     await using _end = socket;
@@ -169,7 +169,7 @@ describe("the extension binary", () => {
     expect(text.frame).toMatchObject({ data: { observation: { blob: "AwIB" } } });
   });
 
-  test("megabytes of bytes where an object should be cost no more than a refusal", async () => {
+  test("megabytes of bytes in place of an object are rejected cheaply", async () => {
     const server = await start();
     const { socket } = await openConfirmed(server.url);
     await using _end = socket;

@@ -5,8 +5,8 @@ import { BATCH_METHODS } from "../../protocol/batch.js";
 import { isObject } from "../../util/is-object.js";
 
 /**
- * Reads the byte arrays of a binary frame: those in a field of bytes of the action or the reset stay as they are, all
- * others become base64 text, as JSON has them. An environment meets no value that it could not meet in JSON.
+ * Converts the byte arrays of a binary frame: those in a bytes field of the action or the reset stay bytes, all others
+ * become base64 text, as in JSON. So an environment receives only values that it could receive in JSON.
  */
 export function createByteReader({ action, reset }: Contract): (frame: unknown) => unknown {
   const fields: Record<string, Set<string>> = { step: byteFields(action), reset: byteFields(reset) };
@@ -30,7 +30,7 @@ export function createByteReader({ action, reset }: Contract): (frame: unknown) 
   };
 }
 
-/** Changes objects in place: they come fresh from the decoder. */
+/** Changes objects in place: the decoder has just created them. */
 function change(value: unknown, read: (key: string, member: unknown) => unknown): unknown {
   if (!isObject(value) || value instanceof Uint8Array) return toText(value);
   for (const key in value) value[key] = read(key, value[key]);

@@ -14,25 +14,25 @@ const SHUTTING_DOWN = "the server is shutting down";
 export interface ConnectionParts extends InflowParts {
   protocol: SocketProtocol;
   sessions: Sessions;
-  /** The upgrade carried the orchestrator's token. */
+  /** True when the upgrade request had the orchestrator's token. */
   orchestrator: boolean;
 }
 
 /**
- * One socket: its frames are answered one at a time, in order. It has a session of its own, is attached to a named one,
- * or carries a batch of sessions.
+ * One socket: its frames are answered one at a time, in order. It has its own session, is attached to a named one, or
+ * has a batch of sessions.
  */
 export class Connection extends Inflow implements ConnectionContext {
-  /** Set from {@link start} on, while frames are answered. */
+  /** Set by {@link start}, before frames are answered. */
   session!: Session;
   batch: Batch | undefined;
   extensions: readonly Extension[] = [];
-  /** The first answer has been sent. */
+  /** True once the first answer has been sent. */
   answered = false;
   missedPings = 0;
-  /** Tells the peer its place in the queue; only one that asked for views is told. */
+  /** Sends the peer its place in the queue; set only if the peer requested views. */
   queued: ((place: number) => void) | undefined;
-  /** The upgrade carried the orchestrator's token. */
+  /** True when the upgrade request had the orchestrator's token. */
   readonly orchestrator: boolean;
   readonly #protocol: SocketProtocol;
   readonly #sessions: Sessions;
@@ -46,7 +46,7 @@ export class Connection extends Inflow implements ConnectionContext {
     this.orchestrator = parts.orchestrator;
   }
 
-  /** Opens the session, or attaches to the named one, then handles what has come in meanwhile. */
+  /** Opens the session or attaches to the named one, then handles the frames that arrived in the meantime. */
   start(sessionId: string | null): void {
     const { ws } = this;
     const sessions = this.#sessions;
@@ -75,13 +75,13 @@ export class Connection extends Inflow implements ConnectionContext {
     }
   }
 
-  /** The socket has closed. */
+  /** Called when the socket has closed. */
   gone(reason: string): void {
     this.closed(reason);
     this.release();
   }
 
-  /** The slot is freed now, also when a step is still running. */
+  /** Frees the slot at once, even if a step is still running. */
   closed(reason: string): void {
     this.forget();
     if (this.ended) return;
@@ -93,10 +93,10 @@ export class Connection extends Inflow implements ConnectionContext {
     else this.#sessions.detach(this.session);
   }
 
-  /** The server stops: closes as soon as the answer in flight is out. */
+  /** Called when the server stops: closes once the answer in flight is sent. */
   drain(): void {
     this.#draining = true;
-    // One that waits for its session has nothing in flight.
+    // A socket that waits for its session has no answer in flight.
     const isIdle = (!this.blocked && !this.scheduled) || (this.session === undefined && this.batch === undefined);
     if (isIdle) this.ws.close(CLOSE_CODES.restart, SHUTTING_DOWN);
   }
@@ -114,13 +114,13 @@ export class Connection extends Inflow implements ConnectionContext {
       this.#sessions.end(session, "disconnected");
       return;
     }
-    if (session.state !== "ready") return this.#sessionEnded("the session was ended while it was opened");
+    if (session.state !== "ready") return this.#sessionEnded("the session ended while it was being opened");
     session.attach((reason) => this.#sessionEnded(reason));
     if (this.#owns) this.#sessions.markUnclaimed(session);
     this.unblock();
   }
 
-  /** Something else than this socket ended the session: no frame may say so, the close code does. */
+  /** Called when the session was not ended by this socket: there is no frame for it, so the close code reports it. */
   #sessionEnded(reason: string): void {
     if (this.ended) return;
     this.ended = true;
@@ -157,7 +157,7 @@ export class Connection extends Inflow implements ConnectionContext {
   }
 }
 
-/** Its connection sits on the socket: no closure and no map entry a session. */
+/** Stores the connection on the socket: a session needs no closure and no map entry. */
 export class SessionSocket extends WebSocket {
   connection!: Connection;
   group!: Registry<SessionSocket>;

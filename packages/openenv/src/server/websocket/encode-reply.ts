@@ -8,9 +8,9 @@ import {
   serializeReply,
 } from "../../session/messages/message-codec.js";
 
-/** A text frame or a binary one. */
+/** A text frame or a binary frame. */
 export type EncodedReply = string | Uint8Array;
-/** Writes an answer of at most so many bytes. @throws Error with the reason why it cannot be written. */
+/** Encodes an answer of at most `maxBytes`. @throws Error with the reason when it cannot be encoded. */
 export type EncodeReply = (reply: object, maxBytes: number) => EncodedReply;
 
 export const writeText: EncodeReply = serializeReply;
@@ -25,7 +25,7 @@ export function binaryWriter(codec: BinaryCodec): EncodeReply {
 
 type Reply = ServerMessage | ManyMessage;
 
-/** What is answered in place of a reply that cannot be written: the reason, of many only for the items concerned. */
+/** Replaces a reply that cannot be encoded by an error; of a batch reply, only the items concerned. */
 export function fixReply(reply: Reply, error: unknown, { write, maxBytes }: EncodeOptions): Reply {
   return reply.type === "many" ? fix(reply, write, maxBytes) : unwritable(error);
 }

@@ -7,7 +7,7 @@ const { start, open } = useServers();
 
 const PEERS = 30;
 const FRAMES = 200;
-/** So that a slice of a millisecond takes a few frames, and nobody is done in one. */
+/** So short that a slice of a millisecond handles a few frames, but not all frames of a peer. */
 const STEP_MS = 0.2;
 
 const contract = defineContract({
@@ -17,7 +17,7 @@ const contract = defineContract({
   observation: z.object({}),
 });
 
-test("between two turns of a peer with waiting frames, each of 30 others has one at most", async () => {
+test("between two turns of a peer with waiting frames, each of 30 others has at most one turn", async () => {
   /** The peer of each step, in the order they ran. */
   const ran: number[] = [];
   const environment = defineEnvironment(contract, () => {
@@ -46,7 +46,7 @@ test("between two turns of a peer with waiting frames, each of 30 others has one
   for (const socket of sockets) for (let i = 0; i < FRAMES; i++) await socket.receive();
 
   expect(ran).toHaveLength((PEERS + 1) * FRAMES);
-  // While all have frames that wait: since the last has begun, until the first is done.
+  // While all peers have waiting frames: after the last has started, until the first is done.
   const begun = Math.max(...sockets.map((_, peer) => ran.indexOf(peer)));
   const done = Math.min(...sockets.map((_, peer) => ran.lastIndexOf(peer)));
   const turns = ran.slice(begun, done).filter((peer, i, all) => peer !== all[i - 1]);
@@ -57,6 +57,6 @@ test("between two turns of a peer with waiting frames, each of 30 others has one
     expect(new Set(between).size).toBe(between.length);
     lastTurn.set(peer, at);
   }
-  // Nobody is left out either.
+  // Every peer had a turn.
   expect(lastTurn.size).toBe(PEERS + 1);
 });

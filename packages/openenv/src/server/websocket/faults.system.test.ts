@@ -15,7 +15,7 @@ import { openTestSocket } from "../../../../../test-support/sockets/socket.js";
 
 const isIdle = async (server: TestCluster): Promise<boolean> => (await server.capacity()).active_sessions === 0;
 
-/** What the process counts: environments made and closed, steps done. */
+/** The counters of the process: environments created and closed, steps done. */
 async function counts({ url }: TestCluster): Promise<Record<string, number>> {
   await using socket = await openTestSocket(`${url}/ws`);
   const { data } = await socket.ask(RESET);
@@ -23,7 +23,7 @@ async function counts({ url }: TestCluster): Promise<Record<string, number>> {
 }
 
 function linesOf(server: TestCluster): Record<string, unknown>[] {
-  // The last part has no end yet.
+  // The last line may be incomplete.
   const whole = server.command.stderr.split("\n").slice(0, -1);
   const lines = whole.filter((line) => line.startsWith("{"));
   return lines.map((line) => JSON.parse(line) as Record<string, unknown>);
@@ -39,7 +39,7 @@ describe.skipIf(!existsSync("/proc/self/fd"))("a server whose peers fail", () =>
     for (let round = 0; round < 10; round++) {
       const sessions = await openAll(server.url, 100);
       for (const { socket } of sessions) socket.send(step(15));
-      // Some steps have begun by then, others have not.
+      // By then some steps have started and others have not.
       await sleep(5);
       for (const { socket } of sessions) {
         (socket.ws as unknown as { _socket: { resetAndDestroy(): void } })._socket.resetAndDestroy();
@@ -52,7 +52,7 @@ describe.skipIf(!existsSync("/proc/self/fd"))("a server whose peers fail", () =>
     expect(linesOf(server).length).toBeLessThan(1010);
   }, 180_000);
 
-  test("frees the slot and closes the socket of a peer that is gone without a word", async () => {
+  test("frees the slot and closes the socket of a peer that disappears", async () => {
     await using server = await startCluster({ PING_INTERVAL: "2" });
     const pid = server.command.process.pid as number;
     await using alive = await openTestSocket(`${server.url}/ws`);
@@ -69,21 +69,21 @@ describe.skipIf(!existsSync("/proc/self/fd"))("a server whose peers fail", () =>
     peer.socket.destroy();
   }, 60_000);
 
-  test("keeps little for a peer that does not read its answers, and then closes it", async () => {
+  test("buffers little for a peer that does not read its answers, and then closes it", async () => {
     await using server = await startCluster({ PING_INTERVAL: "2" });
     const peer = await openRawPeer(server.url);
     const closed = new Promise((resolve) => peer.socket.once("close", resolve));
     peer.send(RESET, ...Array(400).fill(step(16)));
     await until(async () => (await counts(server))["steps"] !== 0);
     await until(() => isIdle(server));
-    // What it did not read is 400 MB.
+    // All answers together are 400 MB.
     expect((await counts(server))["steps"]).toBeLessThan(60);
-    await until(() => linesOf(server).some(({ reason }) => reason === "its answers were not taken"));
+    await until(() => linesOf(server).some(({ reason }) => reason === "the client did not read its answers"));
     peer.socket.resume();
     await closed;
   }, 60_000);
 
-  test("lets a peer read as slowly as it likes, as long as it reads", async () => {
+  test("keeps a peer that reads slowly", async () => {
     await using server = await startCluster({ PING_INTERVAL: "2" });
     const since = performance.now();
     const peer = await openRawPeer(server.url);
@@ -94,7 +94,7 @@ describe.skipIf(!existsSync("/proc/self/fd"))("a server whose peers fail", () =>
       await sleep(15);
     }
     expect(bytes).toBeGreaterThan(40_000_000);
-    // One that took nothing for that long would have been closed.
+    // A peer that reads nothing for this long is closed.
     expect(performance.now() - since).toBeGreaterThan(6_000);
     await until(() => linesOf(server).some(({ reason }) => reason === "closed by the client"));
   }, 60_000);

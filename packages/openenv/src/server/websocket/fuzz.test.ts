@@ -35,7 +35,7 @@ const item = fc.oneof(
   ),
   anything,
 );
-/** Frames of the extension and near it. Sessions are not closed: the others are to be told from them. */
+/** Valid and invalid frames of the extension. None closes a session: the later ones could not be told apart. */
 const frame = fc.record(
   {
     type: fc.oneof(fc.constantFrom("reset_many", "step_many", "state_many", "close_some", "step", "mcp"), anything),
@@ -49,7 +49,7 @@ const frame = fc.record(
   { requiredKeys: ["type"] },
 );
 
-/** MessagePack of a frame, whole, cut off, or with a byte changed; or no MessagePack at all. */
+/** MessagePack of a frame: complete, truncated or with a changed byte; or random bytes. */
 const bytes = fc.oneof(
   frame.map(pack),
   fc.tuple(frame.map(pack), fc.nat()).map(([packed, cut]) => packed.subarray(0, cut % (packed.length + 1))),
@@ -59,7 +59,7 @@ const bytes = fc.oneof(
     return changed;
   }),
   fc.uint8Array({ maxLength: 64 }),
-  // A container of any length first, then whatever.
+  // A container of any length, then random bytes.
   fc
     .tuple(fc.constantFrom(0xdc, 0xdd, 0xde, 0xdf, 0xc6, 0xc9, 0xdb, 0xd4, 0xc7), fc.uint8Array({ maxLength: 32 }))
     .map(([token, rest]) => Uint8Array.of(token, ...rest)),
@@ -85,7 +85,7 @@ function check(answer: Record<string, unknown>): void {
 }
 
 describe("random frames on sockets with extensions", () => {
-  test("get one answer each in their own format, and no session is lost or left over", async () => {
+  test("get one answer each in their format, and no session is lost or left open", async () => {
     const sockets = await Promise.all(
       Array.from({ length: SOCKETS }, () => openBinarySocket(`${server.url}/ws?openenv=batch,binary,timing`)),
     );
@@ -112,11 +112,11 @@ describe("random frames on sockets with extensions", () => {
     expect(counter.log.created).toBe(2 * SOCKETS);
   }, 120_000);
 
-  test("what can be packed comes back as JSON would bring it", () => {
+  test("a packed value is equal to its JSON round trip", () => {
     fc.assert(
       fc.property(fc.jsonValue({ stringUnit: "binary" }), (value) => {
         const text = JSON.stringify(value);
-        // Refused with a reason, both: half a character, a key that is a trap.
+        // Lone surrogates and the key __proto__ are rejected with a reason.
         if (/\\ud[89a-f]|"__proto__"/.test(text)) return;
         expect(codec.decode(codec.encode(value)).value).toEqual(JSON.parse(text));
       }),
@@ -124,7 +124,7 @@ describe("random frames on sockets with extensions", () => {
     );
   });
 
-  test("items are counted in the bytes as in JSON, and byte arrays are one each", () => {
+  test("items are counted as in JSON, and a byte array counts as one", () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 5 }), fc.uint8Array(), (value, raw) => {
         const text = JSON.stringify([value]);
@@ -140,14 +140,14 @@ describe("random frames on sockets with extensions", () => {
         expect(() => codec.decode(withBytes, items + 1)).toThrow(TooManyItemsError);
       }),
     );
-    // 2^32 - 1 nils that are not there, and as many as there are bytes.
+    // An array header that announces 2^32 - 1 values without content.
     expect(() => codec.decode(Uint8Array.of(0xdd, 0xff, 0xff, 0xff, 0xff, 0xc0))).toThrow(SyntaxError);
     const nils = new Uint8Array(5 + 1_000_001).fill(0xc0);
     nils.set([0xdd, 0x00, 0x0f, 0x42, 0x41]);
     expect(() => codec.decode(nils, 1_000_000)).toThrow(TooManyItemsError);
   });
 
-  test("no bytes crash the decoder or make it loop", () => {
+  test("random bytes do not crash the decoder or make it loop", () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 300 }), (input) => {
         try {

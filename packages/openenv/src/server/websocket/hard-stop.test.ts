@@ -14,7 +14,7 @@ const MB = 1024 * 1024;
 const KB = 1024;
 const RESET = { type: "reset" };
 const step = (amount: number) => ({ type: "step", data: { amount } });
-/** A frame that is 4 kB long because of its spaces. */
+/** A frame that is padded to 4 kB with spaces. */
 const padded = (amount: number): string => JSON.stringify(step(amount)).padEnd(4 * KB);
 
 let server: LimitedServer | undefined;
@@ -25,7 +25,7 @@ async function start(environment: unknown, limit: number, own: Partial<ServerCon
   return server;
 }
 
-test("at the hard stop the largest holder is closed with 1013, and the newcomer that reached it is answered", async () => {
+test("at the hard stop the largest holder is closed with 1013, and the peer that reached it is answered", async () => {
   const { backlog, url } = await start(defineCounter().environment, MB);
   await using holder = await openTestSocket(`${url}/ws`);
   await using smaller = await openTestSocket(`${url}/ws`);
@@ -35,7 +35,7 @@ test("at the hard stop the largest holder is closed with 1013, and the newcomer 
   smaller.send(step(60), ...Array<string>(20).fill(padded(1)));
   await waitFor(() => backlog.used > 220 * 4 * KB);
   expect(holder.ws.readyState).toBe(holder.ws.OPEN);
-  // Others hold what is left up to the hard stop, but for less than a frame.
+  // Other holders leave less than a frame up to the hard stop.
   backlog.hold(1.25 * MB - 1 - backlog.used);
   newcomer.send(step(50), step(2));
   expect(await holder.closed).toMatchObject({ code: 1013, reason: expect.stringContaining("held the most") });
@@ -44,7 +44,7 @@ test("at the hard stop the largest holder is closed with 1013, and the newcomer 
   expect(smaller.ws.readyState).toBe(smaller.ws.OPEN);
 });
 
-test("an HTTP answer that is not taken is charged, and at the hard stop its connection is closed", async () => {
+test("an unread HTTP answer is charged, and at the hard stop its connection is closed", async () => {
   const contract = defineContract({
     name: "text_env",
     action: z.object({}),
@@ -64,7 +64,7 @@ test("an HTTP answer that is not taken is charged, and at the hard stop its conn
   await waitFor(() => read > 16 * MB && backlog.used === 0);
   const others = [ask(), ask(), ask(), ask()];
   await Promise.all(others.map((socket) => once(socket, "readable")));
-  // The system has taken less than 6 MB of each.
+  // The system buffers less than 6 MB of each.
   expect(backlog.used).toBeLessThan(1.25 * limit);
   expect(backlog.used).toBeGreaterThan(8 * MB);
   let closed = 0;
@@ -74,7 +74,7 @@ test("an HTTP answer that is not taken is charged, and at the hard stop its conn
   for (const socket of [first, ...others]) socket.destroy();
 }, 30_000);
 
-test("many pages that do not read what they watch stay within the backlog, and sessions go on", async () => {
+test("many pages that do not read their updates stay within the backlog, and sessions continue", async () => {
   const contract = defineContract({
     name: "text_env",
     action: z.object({}),
@@ -106,7 +106,7 @@ test("many pages that do not read what they watch stay within the backlog, and s
     for (const cookie of cookies) await reset(cookie);
     most = Math.max(most, backlog.used);
   }
-  // Each may have left 4 MB behind: 128 MB.
+  // Each may have 4 MB of unread answers: 128 MB.
   expect(most).toBeGreaterThan(limit / 2);
   expect(most).toBeLessThan(1.25 * limit + 2 * MB);
   expect(await bystander.ask({ type: "step", data: {} })).toMatchObject({ data: { observation: { text: "done" } } });

@@ -5,7 +5,7 @@ import { createFrameReader, encodeFrame, OPCODE } from "../../../../bench/src/ws
 
 const { start } = useServers();
 
-test("a ping is answered while a step runs, and pings of one read are answered by one pong to the latest", async () => {
+test("a ping is answered while a step runs, and several pings in one read are answered by one pong", async () => {
   const server = await start();
   const { socket, send } = await openRawPeer(server.url);
   const pongs: string[] = [];

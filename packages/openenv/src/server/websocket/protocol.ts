@@ -4,31 +4,31 @@ import type { SessionRejectedError } from "../../session/session-rejected-error.
 import type { Batch } from "./batch.js";
 import type { EncodedReply } from "./encode-reply.js";
 
-/** What a protocol needs to know of the connection it answers on. */
+/** The part of a connection that a protocol uses. */
 export interface ConnectionContext {
-  /** Not to be asked for when there is a batch. */
+  /** Must not be read when there is a batch. */
   readonly session: Session;
-  /** The sessions of a socket with the extension `batch`, which has none of its own. */
+  /** The sessions of a socket with the extension `batch`, which has no single session. */
   readonly batch: Batch | undefined;
   readonly extensions: readonly Extension[];
-  /** The upgrade carried the orchestrator's token. */
+  /** True when the upgrade request had the orchestrator's token. */
   readonly orchestrator: boolean;
-  /** The first answer has been sent. */
+  /** True once the first answer has been sent. */
   readonly answered: boolean;
-  /** When the frame that is handled arrived, by the clock of `performance.now()`. */
+  /** When the current frame arrived, on the clock of `performance.now()`. */
   readonly arrivedAt: number;
 }
 
-/** What is spoken on a socket: frames in, frames out; the connection knows nothing else of it. */
+/** The protocol of a socket: frames in, frames out. */
 export interface SocketProtocol {
-  /** Whose sessions these are, to operators. */
+  /** The kind of client that operators see for these sessions. */
   readonly client: Session["client"];
-  /** The answer to one text frame; null when the peer asked to close. Never throws or rejects. */
+  /** Answers one text frame; null when the peer requested to close. Never throws or rejects. */
   answer(conversation: ConnectionContext, text: string): EncodedReply | null | Promise<EncodedReply | null>;
-  /** As `answer`, for a binary frame. */
+  /** Like `answer`, for a binary frame. */
   binary(conversation: ConnectionContext, data: Uint8Array): EncodedReply | null | Promise<EncodedReply | null>;
-  /** Unsolicited: said right after the handshake, before the socket is closed. */
+  /** The frame that is sent right after the handshake, before the socket is closed. */
   reject(refusal: SessionRejectedError): string;
-  /** What a peer with the extension `view` is told while it waits for a session: 1 for the next, 0 for its turn. */
+  /** The frame for a peer with the extension `view` that waits for a session: 1 is next, 0 is its turn. */
   queued?(place: number): string;
 }

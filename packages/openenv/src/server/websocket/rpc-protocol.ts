@@ -5,7 +5,7 @@ import type { Sessions } from "../../session/registry/sessions.js";
 import type { Runtime } from "../../session/runtime.js";
 import type { SocketProtocol } from "./protocol.js";
 
-/** Bare JSON-RPC on WebSocket `/mcp`, one answer a frame. */
+/** JSON-RPC on WebSocket `/mcp`: one answer for each frame. */
 export function createRpcProtocol(runtime: Runtime, sessions: Sessions): SocketProtocol {
   const render = (response: RpcResponse): string => renderRpc(response, runtime.maxAnswerBytes);
   const parseError = (message: string): string => render(rpcFailure(null, new RpcError(RPC_ERRORS.parse, message)));

@@ -11,7 +11,7 @@ const RESET = { type: "reset", data: {} };
 const step = (amount: number) => ({ type: "step", data: { amount } });
 
 describe("capacity", () => {
-  test("a refusal is accepted, said with the counts, and closed with 1000", async () => {
+  test("a rejected socket is accepted, gets an error with the counts, and is closed with 1000", async () => {
     const server = await start({ maxConcurrentEnvs: 1 });
     const first = await open(server);
     await first.ask(RESET);
@@ -23,7 +23,7 @@ describe("capacity", () => {
     expect((await second.closed).code).toBe(1000);
   });
 
-  test("a slot is free at once when its client leaves in the middle of a step, and close is called once", async () => {
+  test("a slot is free at once when its client disconnects during a step, and close is called once", async () => {
     const counter = defineCounter();
     const server = await start({ maxConcurrentEnvs: 1 }, counter);
     const first = await open(server);
@@ -39,7 +39,7 @@ describe("capacity", () => {
     expect(server.capacity().active_sessions).toBe(1);
   });
 
-  test("two hundred sockets that come and go leave nothing behind", async () => {
+  test("two hundred sockets that open and close leave nothing behind", async () => {
     const counter = defineCounter();
     const server = await start({ maxConcurrentEnvs: 20 }, counter);
     for (let round = 0; round < 10; round++) {
@@ -58,7 +58,7 @@ describe("capacity", () => {
   }, 60_000);
 });
 
-describe("peers that are gone without a word", () => {
+describe("peers that disappear", () => {
   test("a peer that answers no pings loses its session after two of them; one that answers keeps it", async () => {
     const server = await start({ pingIntervalMs: 60 });
     const alive = await open(server);
@@ -81,7 +81,7 @@ describe("named sessions", () => {
     return result.session_id;
   };
 
-  test("live on when their socket leaves, and take only one socket at a time", async () => {
+  test("continue when their socket closes, and accept only one socket at a time", async () => {
     const server = await start();
     const path = `/ws?session_id=${await create(server)}`;
     const first = await open(server, path);
@@ -95,7 +95,7 @@ describe("named sessions", () => {
     expect(server.capacity().active_sessions).toBe(1);
   });
 
-  test("end after their time without a socket, but not while they have one", async () => {
+  test("time out without a socket, but not while they have one", async () => {
     const server = await start({ sessionTimeout: 2 });
     const attached = await open(server, `/ws?session_id=${await create(server)}`);
     await attached.ask(RESET);
@@ -108,7 +108,7 @@ describe("named sessions", () => {
 });
 
 describe("an environment that fails when it is closed", () => {
-  test("does no harm: its slot is free and the server goes on", async () => {
+  test("does no harm: its slot is free and the server continues", async () => {
     const { environment } = defineCounter();
     const create = async () => ({ ...(await environment.create()), close: () => Promise.reject(new Error("stuck")) });
     const server = await start(
@@ -125,7 +125,7 @@ describe("an environment that fails when it is closed", () => {
 });
 
 describe("a flood of frames", () => {
-  test("is taken in as far as it can be answered, and answered in order to the last", async () => {
+  test("is read only as fast as it can be answered, and is answered in order", async () => {
     const socket = await open(await start());
     await socket.ask(RESET);
     const count = 5_000;
@@ -142,7 +142,7 @@ describe("a flood of frames", () => {
 });
 
 describe("shutdown", () => {
-  test("answers what is in flight, closes with 1012, and refuses newcomers", async () => {
+  test("answers calls in flight, closes with 1012, and rejects new connections", async () => {
     let begun = 0;
     let finish = (): void => {};
     const observe = (count: number) => ({ observation: { count } });
@@ -170,7 +170,7 @@ describe("shutdown", () => {
     await expect(fetch(`${server.url}/health`)).rejects.toThrow();
   });
 
-  test("does not wait longer than its grace for a step that never ends", async () => {
+  test("waits at most its grace period for a step that never ends", async () => {
     const counter = defineCounter();
     const server = await start({ graceMs: 50 }, counter);
     const socket = await open(server);

@@ -22,20 +22,20 @@ import type { ConnectionContext, SocketProtocol } from "./protocol.js";
 type Reply = ServerMessage | ManyMessage;
 type MaybePromise<T> = T | Promise<T>;
 
-/** The frames of `/ws`. */
+/** The protocol of `/ws`. */
 export function createSessionProtocol(runtime: Runtime, sessions: Sessions): SocketProtocol {
   const plain: SessionCallOptions = { orchestrator: false, arrivedAt: 0 };
   let codec: BinaryCodec | undefined;
   let readBytes: ReturnType<typeof createByteReader> | undefined;
 
-  /** The answer to a frame that has been parsed; null when the peer asked to close. */
+  /** Answers a parsed frame; null when the peer requested to close. */
   const answer = (
     conversation: ConnectionContext,
     frame: unknown,
     write: EncodeReply,
   ): MaybePromise<EncodedReply> | null => {
     const { session, batch, extensions, orchestrator, arrivedAt } = conversation;
-    // It is read before this returns, so that a frame without extensions costs no object.
+    // It is read before this returns, so one object is enough for all frames without extensions.
     plain.orchestrator = orchestrator;
     plain.arrivedAt = arrivedAt;
     const options = extensions.length === 0 ? plain : { ...plain, ...optionsOf(extensions) };
@@ -83,7 +83,7 @@ export function createSessionProtocol(runtime: Runtime, sessions: Sessions): Soc
     for (const item of reply.data.items) if (item.type === "error") statistics.countError(item.data);
   };
 
-  /** A mistake of this package, which must not take the other sessions along. */
+  /** Answers after a bug in this package, which must not end the other sessions. */
   const failed = (conversation: ConnectionContext, error: unknown): EncodedReply => {
     runtime.log.error({ err: error }, "a frame could not be answered");
     return render(conversation, errorMessage("EXECUTION_ERROR", "Internal Server Error"), writeText);
@@ -142,6 +142,6 @@ function optionsOf(extensions: readonly Extension[]): SessionCallOptions {
 function noSession(): Reply {
   return errorMessage(
     "SESSION_ERROR",
-    "This socket has no session of its own: open some with open_many, use the _many frames.",
+    "This socket has no single session: open sessions with open_many and use the _many frames.",
   );
 }

@@ -10,7 +10,7 @@ const contract = defineContract({
   observation: z.object({ text: z.string() }),
 });
 
-test("answers of every size arrive whole, and in order when they leave together", async () => {
+test("answers of every size arrive complete and in order", async () => {
   const environment = defineEnvironment(contract, () => ({
     reset: () => ({ observation: { text: "" } }),
     step: ({ text }) => ({ observation: { text } }),
@@ -18,7 +18,7 @@ test("answers of every size arrive whole, and in order when they leave together"
   const { url, close } = await startLimited(environment, 64 * 1024 * 1024);
   const socket = await openTestSocket(`${url}/ws`);
   await socket.ask({ type: "reset" });
-  // Headers change at 126 and 65,536 bytes, the high byte of a length at 256, and short answers end at 4 KiB.
+  // Headers change at 126 and 65,536 bytes, the high byte of a length at 256, and the limit of short answers is 4 KiB.
   const sizes = [...Array(300).keys(), ...Array.from({ length: 300 }, (_, n) => 3_850 + n), 65_300, 65_600];
   const texts = sizes.flatMap((size) => ["x".repeat(size), `${"x".repeat(size)}é`, `${"x".repeat(size)}水😀`]);
   const answers = await Promise.all(texts.map((text) => socket.ask({ type: "step", data: { text } })));

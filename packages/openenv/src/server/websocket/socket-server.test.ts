@@ -18,7 +18,7 @@ const RESET = { type: "reset", data: {} };
 const step = (amount: number) => ({ type: "step", data: { amount } });
 
 describe("an episode on /ws", () => {
-  test("is reset, stepped, asked for its state and closed with 1000", async () => {
+  test("can be reset, stepped, queried for its state and closed with 1000", async () => {
     const socket = await open(await start());
     expect(await socket.ask({ type: "reset", data: { episode_id: "e", start: 2 } })).toEqual({
       type: "observation",
@@ -57,7 +57,7 @@ describe("an episode on /ws", () => {
     expect((await socket.closed).code).toBe(1000);
   });
 
-  test("must begin with a reset, unless the environment allows a step before", async () => {
+  test("must start with a reset, unless the environment allows a step before it", async () => {
     const strict = await open(await start());
     expect(await strict.ask(step(1))).toMatchObject({
       type: "error",
@@ -77,7 +77,7 @@ describe("what an environment must not do", () => {
   test.each([
     ["throws in step", 13, /unlucky amount/],
     ["returns what its contract forbids", 70, /extra/],
-  ])("%s: EXECUTION_ERROR, and the session lives on", async (_what, amount, message) => {
+  ])("%s: EXECUTION_ERROR, and the session continues", async (_what, amount, message) => {
     const socket = await open(await start());
     await socket.ask(RESET);
     const answer = await socket.ask(step(amount));
@@ -88,7 +88,7 @@ describe("what an environment must not do", () => {
     expect(await socket.ask(step(1))).toMatchObject({ type: "observation" });
   });
 
-  test("production tells only what the author meant to tell", async () => {
+  test("production reports only messages that the author intended for clients", async () => {
     const socket = await open(await start({ mode: "production" }));
     await socket.ask(RESET);
     expect(await socket.ask(step(13))).toMatchObject({
@@ -98,7 +98,7 @@ describe("what an environment must not do", () => {
 });
 
 describe("extensions", () => {
-  test("are confirmed in the first answer and say where the time went", async () => {
+  test("are confirmed in the first answer and report timings", async () => {
     const socket = await open(await start(), "/ws?openenv=timing,warnings,unheard-of");
     expect(await socket.ask(RESET)).toMatchObject({ openenv: { extensions: ["warnings", "timing"] } });
     const answer = await socket.ask(step(1));
@@ -112,7 +112,7 @@ describe("extensions", () => {
     });
   });
 
-  test("name a reset option that was dropped; a stock client is told nothing", async () => {
+  test("name a reset option that was dropped; a stock client receives nothing", async () => {
     const server = await start();
     const reset = { type: "reset", data: { nope: 1 } };
     const stock = await open(server);
@@ -123,7 +123,7 @@ describe("extensions", () => {
     });
   });
 
-  test("name NaN and infinities that were sent as null, and the reward that is one; the step is counted", async () => {
+  test("name NaN and infinities that were sent as null, also of the reward; the step counts", async () => {
     const contract = defineContract({
       name: "nan_env",
       action: z.object({}),
@@ -156,7 +156,7 @@ describe("extensions", () => {
     });
   });
 
-  test("name twenty dropped reset options in short, what is declared once, and count the others", async () => {
+  test("name twenty dropped reset options, list the declared ones once, and count the others", async () => {
     const socket = await open(await start(), "/ws?openenv=warnings");
     const keys = ["x".repeat(500), "\ud800", ...Array.from({ length: 30 }, (_, i) => `k${i}`)];
     const reset = { type: "reset", data: Object.fromEntries(keys.map((key) => [key, 1])) };
@@ -172,13 +172,13 @@ describe("extensions", () => {
 describe("foreign pages", () => {
   test.each<[string, Record<string, string>]>([
     ["an origin that is not allowed", { origin: "https://example.org" }],
-    ["a Host that is no name of this machine", { host: "rebound.example.org" }],
-  ])("%s is refused before the upgrade", async (_what, headers) => {
+    ["a Host that is not a name of this machine", { host: "rebound.example.org" }],
+  ])("%s is rejected before the upgrade", async (_what, headers) => {
     const server = await start();
     await expect(openTestSocket(`${server.url}/ws`, { headers })).rejects.toThrow(/403/);
   });
 
-  test("on an address for every interface a page needs a name of the server, and other clients none", async () => {
+  test("on an address for every interface a page must use a name of the server, other clients need not", async () => {
     const server = await start({ host: "0.0.0.0", allowedHosts: ["env.example.org"] });
     for (const path of ["/ws", "/mcp", "/ws/ui"]) {
       const headers = { host: "evil.test:8000", origin: "http://evil.test:8000" };
@@ -193,7 +193,7 @@ describe("foreign pages", () => {
     }
   });
 
-  test("an allowed origin and the server's own are let in", async () => {
+  test("an allowed origin and the server's own origin are accepted", async () => {
     const server = await start({ allowedOrigins: ["https://example.org"] });
     for (const origin of ["https://example.org", server.url]) {
       expect(await (await open(server, "/ws", { origin })).ask(RESET)).toMatchObject({ type: "observation" });
@@ -201,7 +201,7 @@ describe("foreign pages", () => {
   });
 });
 
-test("an upgrade that another server passed on is refused with 503 by one that is shutting down", async () => {
+test("a server that is shutting down rejects a forwarded upgrade with 503", async () => {
   const context = createContext(createRuntime(defineCounter().environment), { closing: true });
   const sockets = createSocketServer(context);
   const server = createServer().on("upgrade", sockets.acceptForwarded).listen(0, "127.0.0.1");

@@ -15,37 +15,37 @@ import { rejectUpgrade } from "./reject-upgrade.js";
 import { createRpcProtocol } from "./rpc-protocol.js";
 import { createSessionProtocol } from "./session-protocol.js";
 
-/** How long a close frame has to get out. */
+/** The time that a close frame gets to be sent. */
 const CLOSE_TIMEOUT_MS = 100;
-/** A peer that takes none of its answers has as many ping intervals as this. */
+/** A peer that reads none of its answers is closed after this many ping intervals. */
 const STALLED_PINGS = 3;
 /**
- * A message may arrive in pieces of this size on average, and in a few that are smaller: each piece that is kept costs
- * some 400 bytes besides its content. Packets of an ordinary network bring more.
+ * The smallest average size of the pieces of a message, apart from a few smaller ones: each buffered piece needs some
+ * 400 bytes in addition to its content. Packets of ordinary networks are larger.
  */
 const LEAST_PIECE = 1024;
 const MIN_PIECES = 1024;
 
-const NO_DESCRIPTORS = "the server can hold no more connections: try again later";
+const NO_DESCRIPTORS = "the server cannot accept more connections: try again later";
 
 export interface SocketServer {
-  /** Takes an upgrade request, or refuses it with an HTTP status. */
+  /** Accepts an upgrade request, or rejects it with an HTTP status. */
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
-  /** Takes an upgrade that another server of the cluster has checked and passed on. */
+  /** Accepts an upgrade that another server of the cluster has checked and forwarded. */
   acceptForwarded(request: IncomingMessage, socket: Duplex, head: Buffer): void;
-  /** Tells every peer that the server stops, each when its answer in flight is out. */
+  /** Closes each socket once its answer in flight is sent. */
   drain(): void;
-  /** Sockets that are still open. */
+  /** The number of open sockets. */
   readonly open: number;
-  /** Closes what is left with a code, whatever is in flight; resolves when it is gone. */
+  /** Closes all open sockets with a code, even with calls in flight; resolves when they are closed. */
   terminate(): Promise<void>;
   close(): void;
 }
 
-/** Takes the WebSockets of one more path, which carry no frames of a session. */
+/** Handles the WebSockets of another path, which do not have the frames of a session. */
 export interface SocketRoute {
   readonly path: string;
-  /** The id of the session that a request names: another server of the cluster may have it. */
+  /** The id of the session that a request names; another server of the cluster may hold it. */
   sessionId(request: IncomingMessage): string | null;
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
   readonly open: number;
@@ -53,7 +53,7 @@ export interface SocketRoute {
   terminate(): void;
 }
 
-/** WebSocket `/ws` and `/mcp`, and what is `mounted`. */
+/** The WebSockets `/ws` and `/mcp`, and the `mounted` paths. */
 export function createSocketServer(context: ServerContext, mounted: readonly SocketRoute[] = []): SocketServer {
   const { runtime, sessions } = context;
   const protocols: Record<string, SocketProtocol> = {
@@ -182,14 +182,14 @@ function parseTarget(url: string, protocols: Record<string, SocketProtocol>): Ta
   if (protocol === undefined) return undefined;
   if (mark < 0) return { handler: protocol, sessionId: null, extensions: [] };
   const query = new URLSearchParams(url.slice(mark));
-  const extensions = path === "/ws" ? askedFor(query) : [];
-  // An empty id counts as absent, as in the reference; only /ws attaches.
+  const extensions = path === "/ws" ? requestedExtensions(query) : [];
+  // An empty id counts as absent, as in the Python package; only /ws attaches to a session.
   const sessionId = path === "/ws" ? query.get("session_id") || null : null;
   return { handler: protocol, sessionId, extensions };
 }
 
-function askedFor(query: URLSearchParams): Extension[] {
-  const asked = (query.get(EXTENSIONS_KEY) ?? "").split(",");
-  const extensions: Extension[] = EXTENSIONS.filter((name) => asked.includes(name));
+function requestedExtensions(query: URLSearchParams): Extension[] {
+  const requested = (query.get(EXTENSIONS_KEY) ?? "").split(",");
+  const extensions: Extension[] = EXTENSIONS.filter((name) => requested.includes(name));
   return query.get(VIEW_KEY) === "1" ? [...extensions, "view"] : extensions;
 }

@@ -5,33 +5,33 @@ import { firstDifference } from "../first-difference.js";
 import { CheckSkip, demand, NotApplicable } from "../report.js";
 import { type CheckedEpisode, playEpisode } from "./episode.js";
 
-/** What every environment promises, wherever it runs: over a socket or in this process. */
+/** Plays episodes of an environment, over a socket or in this process. */
 export interface EpisodePlayer {
   open(): Promise<EnvClient>;
   actions: readonly JsonObject[];
-  /** The environment's own reset options. */
+  /** The reset options that the contract declares. */
   reset: JsonObject;
   seed: number;
-  /** True: the seed decides the episode. False: it does not. Undefined: it is not known. */
+  /** True: the seed decides the episode. False: it does not. Undefined: unknown. */
   seeded: boolean | undefined;
   /** Paths that differ by nature, such as `observation.seen_at`. */
   ignore: readonly string[];
-  /** {@link seedHonoured} has seen that one seed gives one episode. */
+  /** Set by {@link seedHonoured} when one seed gives one episode. */
   repeats?: boolean;
-  /** Why that does not show what the seed decides, where it does not. */
+  /** Why the actions do not show what the seed decides. */
   unshown?: string;
 }
 
 export const DEFAULT_SEED = 7;
-/** How many other seeds may give the same episode before the actions are said to show nothing of it. */
+/** How many other seeds are tried before the actions count as independent of the seed. */
 const OTHER_SEEDS = 5;
 
 export const UNSEEDED = "the environment does not declare `seeded: true`";
 
 export const ADVICE = {
-  isolated: "Keep what belongs to a session inside the factory, not in the module.",
-  resetResets: "Set every field of the environment in reset, not only when it is made.",
-  seeded: "Draw everything that is random from rng(seed), and let nothing else in: no clock, no Math.random.",
+  isolated: "Keep the data of a session inside the factory, not in the module.",
+  resetResets: "Set every field of the environment in reset, not only in the factory.",
+  seeded: "Take all randomness from rng(seed); do not use the clock or Math.random.",
 } as const;
 
 export async function withSession<T>({ open }: EpisodePlayer, use: (env: EnvClient) => Promise<T>): Promise<T> {
@@ -43,7 +43,7 @@ export function play(player: EpisodePlayer, env: EnvClient, seed: number): Promi
   return playEpisode(env, { ...player.reset, seed }, player.actions);
 }
 
-/** Another session plays while one waits. */
+/** Plays another session while one waits. */
 export async function isolated(player: EpisodePlayer): Promise<void> {
   await withSession(player, async (quiet) => {
     await using busy = await openSecond(player);
@@ -55,12 +55,12 @@ export async function isolated(player: EpisodePlayer): Promise<void> {
   });
 }
 
-/** @throws CheckSkip where there is no second session to be had. */
+/** @throws CheckSkip when no second session can be opened. */
 async function openSecond({ open }: EpisodePlayer): Promise<EnvClient> {
   try {
     return await open();
   } catch (error) {
-    if (isFull(error)) throw new NotApplicable("the server takes one session at a time");
+    if (isFull(error)) throw new NotApplicable("the server accepts only one session at a time");
     throw error;
   }
 }
@@ -77,7 +77,7 @@ export async function resetResets(player: EpisodePlayer): Promise<void> {
     for (const action of player.actions) if ((await env.step(action)).done) break;
     const second = await begin();
     demand(second.state.step_count === 0, `step_count is ${second.state.step_count} after a reset`);
-    demand(!second.done, "the second reset says that the episode is done");
+    demand(!second.done, "the second reset returned done");
     if (player.seeded === false) return;
     const [one, other] = [first, second].map(({ observation }) => without([{ observation }], player.ignore));
     const difference = firstDifference(one, other, "");
@@ -87,8 +87,8 @@ export async function resetResets(player: EpisodePlayer): Promise<void> {
 }
 
 /**
- * Two sessions, one after the other, with the same seed, and one with others: where all give the same episode, nobody can
- * tell whether it is the seed that decides it. That is no failure, and no proof.
+ * Plays two sessions with the same seed, then others with other seeds. If all give the same episode, it is unknown
+ * whether the seed decides it: the check neither fails nor passes.
  */
 export async function seedHonoured(player: EpisodePlayer): Promise<void> {
   if (player.seeded === false) throw new NotApplicable(UNSEEDED);
@@ -101,7 +101,7 @@ export async function seedHonoured(player: EpisodePlayer): Promise<void> {
   if (await seedShows(player, reference)) return;
   player.unshown =
     `these actions do not show what the seed decides: seeds ${seed} to ${seed + OTHER_SEEDS} all give the same episode. ` +
-    "Give others: --actions, or the option `actions`";
+    "Give other actions: --actions, or the option `actions`";
   throw player.seeded === true ? new CheckSkip(player.unshown) : new NotApplicable(player.unshown);
 }
 
@@ -114,7 +114,7 @@ async function seedShows(player: EpisodePlayer, reference: CheckedEpisode): Prom
   });
 }
 
-/** Where two episodes differ first, as `3.observation.rolled: 1 and 2`: in the answer to the third step. */
+/** The first difference of two episodes, such as `3.observation.rolled: 1 and 2`: in the answer to the third step. */
 export function differenceOf(
   { ignore }: EpisodePlayer,
   one: CheckedEpisode,
@@ -123,7 +123,7 @@ export function differenceOf(
   return firstDifference(without(one, ignore), without(other, ignore));
 }
 
-/** A copy of each entry without these paths. */
+/** Copies each entry without these paths. */
 function without(entries: readonly object[], paths: readonly string[]): JsonObject[] {
   if (paths.length === 0) return entries as JsonObject[];
   return entries.map((entry) => {

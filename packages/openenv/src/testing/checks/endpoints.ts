@@ -2,13 +2,13 @@ import { isObject } from "../../util/is-object.js";
 import { type CheckDefinition, demand, show } from "../report.js";
 import type { JsonResponse } from "./fetch-json.js";
 
-/** What a server tells about itself in `/openapi.json`; `unknown` until it was asked. */
+/** What a server publishes in `/openapi.json`; `unknown` until it was read. */
 export interface Standard {
   version: string;
   mode: "simulation" | "production" | "unknown";
 }
 
-/** What the checks of the HTTP routes need: one request, and where to note what they learn. */
+/** What the checks of the HTTP routes need: a function for requests, and a place for what they find. */
 export interface Endpoints {
   ask(path: string, body?: unknown): Promise<JsonResponse>;
   standard: Standard;
@@ -16,14 +16,14 @@ export interface Endpoints {
 
 const SIMULATION = ["/reset", "/step", "/state"] as const;
 
-/** The checks of a running server that every OpenEnv validator makes, with its ids. */
+/** The checks of a running server that every OpenEnv validator makes, with their ids. */
 export function endpointChecks(endpoints: Endpoints): CheckDefinition[] {
   let paths: unknown;
   return [
     {
       id: "openapi_version_available",
-      description: "GET /openapi.json tells info.version",
-      remedy: "Serve an OpenAPI document whose info.version is a text such as 1.0.0.",
+      description: "GET /openapi.json returns info.version",
+      remedy: "Serve an OpenAPI document whose info.version is a string such as 1.0.0.",
       run: async (note) => {
         const { status, body } = await endpoints.ask("/openapi.json");
         const { info, paths: found } = isObject(body) ? body : {};
@@ -39,8 +39,8 @@ export function endpointChecks(endpoints: Endpoints): CheckDefinition[] {
     },
     {
       id: "health_endpoint",
-      description: "GET /health says healthy",
-      remedy: 'Answer 200 and {"status":"healthy"} as soon as requests are taken.',
+      description: "GET /health returns healthy",
+      remedy: 'Return 200 and {"status":"healthy"} as soon as the server accepts requests.',
       run: async (note) => {
         const { status, body } = await endpoints.ask("/health");
         const health = isObject(body) ? body["status"] : undefined;
@@ -53,7 +53,7 @@ export function endpointChecks(endpoints: Endpoints): CheckDefinition[] {
     },
     {
       id: "metadata_endpoint",
-      description: "GET /metadata tells name and description",
+      description: "GET /metadata returns name and description",
       remedy: "Give the contract a name and a description.",
       run: async (note) => {
         const { status, body } = await endpoints.ask("/metadata");
@@ -68,8 +68,8 @@ export function endpointChecks(endpoints: Endpoints): CheckDefinition[] {
     },
     {
       id: "schema_endpoint",
-      description: "GET /schema tells the schemas of action, observation and state",
-      remedy: "Answer one JSON Schema for each of action, observation and state.",
+      description: "GET /schema returns the schemas of action, observation and state",
+      remedy: "Return one JSON Schema each for action, observation and state.",
       run: async (note) => {
         const { status, body } = await endpoints.ask("/schema");
         const parts = ["action", "observation", "state"];
@@ -88,7 +88,7 @@ export function endpointChecks(endpoints: Endpoints): CheckDefinition[] {
     {
       id: "mcp_endpoint",
       description: "POST /mcp speaks JSON-RPC",
-      remedy: "Answer every POST with 200 and a JSON-RPC 2.0 object; to {} the error -32600 is right.",
+      remedy: "Answer every POST with 200 and a JSON-RPC 2.0 object; for {} return the error -32600.",
       run: async (note) => {
         const { status, body } = await endpoints.ask("/mcp", {});
         const jsonrpc = isObject(body) ? body["jsonrpc"] : undefined;
@@ -107,7 +107,7 @@ export function endpointChecks(endpoints: Endpoints): CheckDefinition[] {
         const known = isObject(paths) ? paths : {};
         if (Object.keys(known).length === 0) {
           note({ expected: { "openapi.paths": "present" }, actual: { "openapi.paths": "missing" } });
-          demand(false, "/openapi.json describes no paths, so the mode cannot be told");
+          demand(false, "/openapi.json has no paths, so the mode is unknown");
         }
         const simulates = "/reset" in known;
         endpoints.standard.mode = simulates ? "simulation" : "production";

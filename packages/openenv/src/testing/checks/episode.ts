@@ -1,10 +1,10 @@
 import type { EnvClient } from "../../client/env-client.js";
 import type { JsonObject } from "../../protocol/messages.js";
 
-/** What one episode showed: the reset and each step, without what differs by nature. */
+/** The results of one episode: the reset and each step, without data that differs by nature. */
 export type CheckedEpisode = { observation: unknown; reward: unknown; done: boolean; metadata: unknown }[];
 
-/** Resets with `options`, takes the actions until the episode is done. */
+/** Resets with `options` and steps through the actions until the episode is done. */
 export async function playEpisode(
   env: EnvClient,
   options: JsonObject,

@@ -1,6 +1,6 @@
 import { ConnectionError } from "../../errors.js";
 
-/** An answer of any status; `body` is undefined for what is no JSON. */
+/** An answer of any status; `body` is undefined if it is not JSON. */
 export interface JsonResponse {
   status: number;
   body: unknown;
@@ -13,11 +13,11 @@ export interface FetchOptions {
   signal?: AbortSignal | undefined;
 }
 
-/** No route that is checked has more to tell. Bytes. */
+/** The largest accepted body, bytes. */
 const MAX_BODY = 1024 * 1024;
 
 /**
- * GETs JSON, or POSTs `body`, as a careful stranger does: uncompressed, without following anywhere, not more than 1 MiB.
+ * GETs JSON, or POSTs `body`, like a careful client: without compression and redirects, at most 1 MiB.
  * @throws ConnectionError when there is no such answer.
  */
 export async function fetchJson(url: string, options: FetchOptions, body?: unknown): Promise<JsonResponse> {
@@ -46,7 +46,7 @@ export async function fetchJson(url: string, options: FetchOptions, body?: unkno
     const reason = inner instanceof Error ? inner.message || inner.name : (cause as Error).message;
     throw new ConnectionError(
       "CONNECTION_FAILED",
-      `No answer from ${url} (${reason}); check the URL and that the server runs.`,
+      `Could not reach ${url} (${reason}); check the URL and that the server is running.`,
       { cause },
     );
   }
@@ -58,14 +58,14 @@ async function readText(response: Response, url: string): Promise<string> {
     await response.body?.cancel();
     throw new ConnectionError(
       "PROTOCOL_ERROR",
-      `${url} was answered compressed (${encoding}), which was not asked for.`,
+      `${url} returned a compressed body (${encoding}) that was not requested.`,
     );
   }
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of response.body ?? []) {
     bytes += chunk.length;
-    if (bytes > MAX_BODY) throw new ConnectionError("PROTOCOL_ERROR", `${url} answered more than ${MAX_BODY} bytes.`);
+    if (bytes > MAX_BODY) throw new ConnectionError("PROTOCOL_ERROR", `${url} returned more than ${MAX_BODY} bytes.`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString("utf8");

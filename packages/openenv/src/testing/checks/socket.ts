@@ -6,25 +6,25 @@ import { collectEpisode, type EpisodePlan, type RecordedCall } from "../collect-
 import { metadataProblems, rewardProblems, schemaProblems, stateProblems } from "../graders.js";
 import { type CheckDefinition, demand, show } from "../report.js";
 
-/** What the checks of one session need. */
+/** The input of the checks of one session. */
 export interface SocketSubject {
   address: ServerAddress;
   headers: Record<string, string>;
   timeoutMs: number;
   episodeTimeoutMs: number | undefined;
-  /** What `GET /schema` tells. */
+  /** The body of `GET /schema`. */
   schema: JsonObject;
   rewardRange: readonly [number, number] | undefined;
-  /** What is played and looked at. */
+  /** The recorded episode. */
   plan: EpisodePlan;
-  /** The environment's own reset options. */
+  /** The reset options that the contract declares. */
   reset: JsonObject;
   open(): Promise<EnvClient>;
 }
 
 const MARK = "openenv_check";
 
-/** One episode on a bare socket, and what it shows. */
+/** The checks of one episode on a plain socket. */
 export function socketChecks(subject: SocketSubject): CheckDefinition[] {
   let exchanges: RecordedCall[] = [];
   const graded = (id: string, description: string, remedy: string, grade: () => string[]): CheckDefinition => ({
@@ -39,12 +39,12 @@ export function socketChecks(subject: SocketSubject): CheckDefinition[] {
       id: "episode",
       description: "an episode can be played on /ws: reset, steps and state are answered",
       remedy:
-        "Serve the WebSocket /ws beside the HTTP routes. An illegal move is an observation, not an error; where sampled actions reach nothing, give actions of your own.",
+        "Serve the WebSocket /ws next to the HTTP routes. An illegal move is an observation, not an error; if sampled actions achieve nothing, give your own actions.",
       run: async () => {
         exchanges = await collectEpisode(subject.address, subject.plan, subject);
         demand(
           exchanges.some(({ operation }) => operation === "step"),
-          "the episode was done at its reset: no step could be taken",
+          "the episode was done after reset: no step was possible",
         );
       },
     },
@@ -56,20 +56,21 @@ export function socketChecks(subject: SocketSubject): CheckDefinition[] {
     ),
     graded(
       "schemas_hold",
-      "every observation and state fits the published schema",
-      "Change the schema or what is returned; where reset shows something else, publish it as reset_observation.",
+      "every observation and state matches the published schema",
+      "Change the schema or the returned value; if reset returns another shape, publish it as reset_observation.",
       () => schemaProblems(exchanges, subject.schema),
     ),
     graded(
       "episode_id",
       "the state has the given episode id and counts the steps",
-      "Take over the episode_id of the reset and count the steps since then.",
+      "Use the episode_id of the reset and count the steps since then.",
       () => stateProblems(exchanges),
     ),
     {
       id: "metadata",
-      description: "metadata of actions is taken, and that of observations arrives whole",
-      remedy: "Let every action have an object `metadata`; send that of the observation unchanged in it and beside it.",
+      description: "metadata of actions is accepted, and metadata of observations arrives unchanged",
+      remedy:
+        "Accept an object `metadata` in every action; send the metadata of the observation unchanged in it and next to it.",
       needs: "episode",
       run: async () => {
         judge(metadataProblems(exchanges));
@@ -78,8 +79,8 @@ export function socketChecks(subject: SocketSubject): CheckDefinition[] {
     },
     {
       id: "bad_input",
-      description: "an invalid action is refused with VALIDATION_ERROR, and the session lives on",
-      remedy: "Refuse unknown fields (additionalProperties: false) with an error frame and keep the socket open.",
+      description: "an invalid action is rejected with VALIDATION_ERROR, and the session continues",
+      remedy: "Reject unknown fields (additionalProperties: false) with an error frame and keep the socket open.",
       needs: "episode",
       run: () => badInput(subject),
     },
@@ -98,10 +99,10 @@ async function metadataTaken({ open, plan, reset }: SocketSubject): Promise<void
   await env.reset({ ...reset });
   const [action = {}] = plan.actions;
   const answer = await env.step(action, { metadata: { [MARK]: "kept" } }).catch((error: unknown) => error);
-  demand(!(answer instanceof Error), `an action with metadata was refused: ${String(answer)}`);
+  demand(!(answer instanceof Error), `an action with metadata was rejected: ${String(answer)}`);
   const { metadata } = answer as { metadata: JsonObject };
   const returned = MARK in metadata ? metadata[MARK] : "kept";
-  demand(returned === "kept", `metadata of the action came back as ${show(returned)}`, {
+  demand(returned === "kept", `metadata of the action was returned as ${show(returned)}`, {
     expected: "kept",
     actual: returned,
   });
@@ -117,5 +118,5 @@ async function badInput({ open, reset }: SocketSubject): Promise<void> {
   demand(refusal instanceof RemoteError, `an action with an unknown field was answered with ${String(refusal)}`);
   demand(refusal.wireCode === "VALIDATION_ERROR", `it was answered with the code ${refusal.wireCode}`);
   const after: unknown = await env.state().catch((error: unknown) => error);
-  demand(!(after instanceof Error), `after the refusal the session does not go on: ${String(after)}`);
+  demand(!(after instanceof Error), `after the rejection the session does not continue: ${String(after)}`);
 }

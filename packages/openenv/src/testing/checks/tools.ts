@@ -4,13 +4,13 @@ import { isObject } from "../../util/is-object.js";
 import { onlyCallsTools } from "../sample-actions.js";
 import type { Endpoints } from "./endpoints.js";
 
-/** The tools that `POST /mcp` lists, in either spelling, where the action is to call one; else none. */
+/** The tools that `POST /mcp` lists, if the action is a tool call; otherwise none. */
 export async function askTools(action: JsonObject, ask: Endpoints["ask"]): Promise<ToolSummary[]> {
   if (!onlyCallsTools(action)) return [];
   return listTools(ask);
 }
 
-/** @throws ConnectionError when `POST /mcp` gives no answer. */
+/** Lists the tools; servers use two names for the schema. @throws ConnectionError when `POST /mcp` does not answer. */
 export async function listTools(ask: Endpoints["ask"]): Promise<ToolSummary[]> {
   const { body } = await ask("/mcp", { jsonrpc: "2.0", id: 1, method: "tools/list", params: {} });
   const result = isObject(body) ? body["result"] : undefined;

@@ -27,7 +27,7 @@ function countMoves(run: () => void): { copied: number; calls: number } {
   return counts;
 }
 
-test("600,000 entries are taken in order, and fewer than so many are moved", () => {
+test("600,000 entries are taken in order, with fewer than 600,000 moves", () => {
   const count = 600_000;
   const fifo = new Fifo<number>();
   for (let i = 0; i < count; i++) fifo.push(i);

@@ -1,7 +1,7 @@
-/** Taken entries are dropped from the array once there are this many and they are the larger part. */
+/** Removed entries are cut from the array once there are this many and they are the majority. */
 const COMPACT_AT = 1024;
 
-/** First in, first out; taking the next entry costs the same however many wait. */
+/** First in, first out; taking the next entry takes constant time. */
 export class Fifo<T> {
   #items: (T | undefined)[] = [];
   #head = 0;
@@ -27,7 +27,7 @@ export class Fifo<T> {
   }
 
   clear(): void {
-    // A small array is kept: a connection that pipelines a little fills it again at once.
+    // A small array is kept: a connection that pipelines a few messages fills it again at once.
     if (this.#items.length > COMPACT_AT) this.#items = [];
     else this.#items.length = 0;
     this.#head = 0;

@@ -1,7 +1,7 @@
-/** Half a character, which Python cannot encode. */
+/** A lone surrogate, which Python cannot encode. */
 const LONE = /\p{Surrogate}/gu;
 
-/** The start of a text of somebody else, fit to be sent: short, and with no half characters. */
+/** The start of foreign text, safe to send: at most `max` characters, without lone surrogates. */
 export function clip(text: string, max: number): string {
   return text.slice(0, max).replace(LONE, "\ufffd");
 }

@@ -1,4 +1,4 @@
-/** Escapes what a terminal obeys, but for tabs and line ends. The escapes are those of JSON, so that JSON stays the same value. */
+/** Escapes control characters except tabs and line ends, with JSON's escapes: JSON keeps its value. */
 export function escapeControls(text: string): string {
   return text.replace(
     /(?!\t|\r?\n)[\p{Cc}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu,

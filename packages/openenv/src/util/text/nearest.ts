@@ -1,16 +1,16 @@
-/** The most edits after which a word still counts as a slip of another. */
+/** The largest number of edits at which a word still counts as a typo. */
 const MOST_EDITS = 2;
 
-/** The candidate that a word was most likely meant to be, in whatever case; undefined when none is near. */
+/** The candidate that a word most likely stands for, ignoring case; undefined when none is near. */
 export function findNearest(word: string, candidates: readonly string[]): string | undefined {
   const given = word.toLowerCase();
   const rated = candidates.map((candidate) => ({ candidate, edits: countEdits(given, candidate.toLowerCase()) }));
   const [best] = rated.sort((a, b) => a.edits - b.edits);
-  // Of a short word half would be another one.
+  // More than half of a short word would be another word.
   return best && best.edits <= Math.min(MOST_EDITS, given.length / 2) ? best.candidate : undefined;
 }
 
-/** Letters put in, taken out or replaced; what is longer by more than counts is not looked at. */
+/** Counts inserted, deleted and replaced letters. */
 function countEdits(a: string, b: string): number {
   if (Math.abs(a.length - b.length) > MOST_EDITS) return Number.POSITIVE_INFINITY;
   let row = Array.from({ length: b.length + 1 }, (_, index) => index);

@@ -40,6 +40,6 @@ test.each([
   "PUBLIC_KEY",
   "SORT_KEY",
   "PRIMARY_KEY",
-])("%s is none", (name) => {
+])("%s is not a secret", (name) => {
   expect(isSecretName(name)).toBe(false);
 });

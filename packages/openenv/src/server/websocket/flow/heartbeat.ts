@@ -2,7 +2,7 @@ import { CLOSE_CODES } from "../../../protocol/messages.js";
 import { Registry } from "../../../session/registry/registry.js";
 import type { Connection } from "../connection.js";
 
-/** Pings go out in this many groups, so that thousands of sockets do not make one long turn. */
+/** Pings are sent in this many groups, so that thousands of sockets do not make one long turn of the event loop. */
 const GROUPS = 20;
 const MISSED_PINGS = 2;
 
@@ -13,7 +13,7 @@ export interface HeartbeatPeer {
   ping(): void;
 }
 
-/** Finds peers that are gone without a word. One that answers pings is never dropped. */
+/** Detects peers that have disappeared. A peer that answers pings is never dropped. */
 export class Heartbeat<P extends HeartbeatPeer> {
   readonly #groups: Registry<P>[] = Array.from({ length: GROUPS }, () => new Registry<P>());
   readonly #timer: NodeJS.Timeout;
@@ -24,7 +24,7 @@ export class Heartbeat<P extends HeartbeatPeer> {
     this.#timer.unref();
   }
 
-  /** Watches a peer until it is removed from the group that is returned. */
+  /** Pings a peer until it is removed from the returned group. */
   watch(peer: P): Registry<P> {
     const group = this.#groups.reduce((smallest, next) => (next.size < smallest.size ? next : smallest));
     group.add(peer);
@@ -35,7 +35,7 @@ export class Heartbeat<P extends HeartbeatPeer> {
     return this.#groups.reduce((sum, group) => sum + group.size, 0);
   }
 
-  /** All peers that are watched. */
+  /** All peers that receive pings. */
   peers(): P[] {
     return this.#groups.flatMap((group) => [...group]);
   }

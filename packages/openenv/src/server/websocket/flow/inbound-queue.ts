@@ -1,30 +1,30 @@
 import { Fifo } from "../../../util/async/fifo.js";
 import type { Backlog } from "../../limits/backlog.js";
 
-/** What one connection may have waiting before it is no longer read. */
+/** The waiting frames, and their bytes, at which a connection is no longer read. */
 const MAX_FRAMES = 1024;
 const MAX_BYTES = 1024 * 1024;
-/** It is read again when no more than this part of either is left. */
+/** The fraction of both limits at which it is read again. */
 const LOW_WATER = 1 / 4;
 /**
  * Bytes charged for a waiting frame in addition to its payload. Measured with Node 20 on x64: 75 for an entry with a
  * string, 147 for one with a Buffer, 240 resident.
  */
 export const FRAME_BYTES = 256;
-/** A shorter payload is copied, because it is a view of the 64 kB that were read with it and would keep all of them. */
+/** Shorter payloads are copied: they are views of a 64 kB read buffer and would keep all of it. */
 const COPY_BELOW = 16 * 1024;
 
 export interface QueuedFrame {
-  /** Short text is a string already. */
+  /** Short text is already a string. */
   data: Buffer | string;
   isBinary: boolean;
-  /** What it is charged. */
+  /** The bytes that it is charged. */
   bytes: number;
-  /** By the clock of `performance.now()`. */
+  /** On the clock of `performance.now()`. */
   arrivedAt: number;
 }
 
-/** Frames of one connection that wait for their turn; what all connections have waiting is charged to the budget. */
+/** The frames of one connection that wait for their turn. The shared budget is charged for all waiting frames. */
 export class InboundQueue {
   readonly #backlog: Backlog;
   readonly #frames = new Fifo<QueuedFrame>();
@@ -38,17 +38,17 @@ export class InboundQueue {
     return this.#frames.size;
   }
 
-  /** What is charged. */
+  /** The bytes that are charged. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** Too much waits, here or on all connections. */
+  /** True when too many bytes wait, here or on all connections. */
   get isFull(): boolean {
     return this.#frames.size >= MAX_FRAMES || this.#bytes >= MAX_BYTES || this.#backlog.isFull;
   }
 
-  /** So little waits that more should be read. */
+  /** True when reading should continue. */
   get isLow(): boolean {
     if (this.#frames.size === 0) return true;
     const isLow = this.#frames.size <= MAX_FRAMES * LOW_WATER && this.#bytes <= MAX_BYTES * LOW_WATER;

@@ -8,11 +8,11 @@ import { InboundQueue } from "./inbound-queue.js";
 import { MessageTracker } from "./message-tracker.js";
 import { type ConnectionLimits, Outflow } from "./outflow.js";
 
-/** The clock is read once for this many pipelined frames, or for a large one. */
+/** The clock is read once for this many pipelined frames, or for a large frame. */
 const FRAMES_PER_LOOK = 8;
-/** More of an unfinished message is charged at once; less at the next look. */
+/** A larger unfinished message is charged at once; a smaller one at the next sweep. */
 const CHARGED_AT = 64 * 1024;
-/** How long the close frame has to leave when memory is short. */
+/** The time that the close frame gets when memory is low. */
 const CLOSE_TIMEOUT_MS = 100;
 
 export interface InflowParts {
@@ -21,18 +21,18 @@ export interface InflowParts {
   limits: ConnectionLimits;
 }
 
-/** When the frames of a socket are read and handled, and how much of it `ws` and the socket hold meanwhile. */
+/** The receiving side of a socket: when frames are read and handled, and how much `ws` and the socket hold. */
 export abstract class Inflow extends Outflow implements Runnable, Holder {
   scheduled = false;
   readonly endsTurn = false;
-  /** Frames of this size take long enough to look at the clock after each. */
+  /** Frames of this size take long enough to check the clock after each. */
   protected heavyBytes = LARGE_MESSAGE;
-  /** When the frame that is handled arrived, by the clock of `performance.now()`. */
+  /** When the current frame arrived, on the clock of `performance.now()`. */
   arrivedAt = 0;
-  /** Its unfinished message is read further although the backlog is full. */
+  /** True while its unfinished message is read despite a full backlog. */
   mayGrow = false;
   readonly #tracker: MessageTracker;
-  /** What is charged for what came in and is not a frame yet. */
+  /** The bytes that are charged for an unfinished message. */
   #unfinished = 0;
   #heardBytes = -1;
   #queue: InboundQueue | undefined;
@@ -48,12 +48,12 @@ export abstract class Inflow extends Outflow implements Runnable, Holder {
     socket.on("data", this.#tracker.read);
   }
 
-  /** Answers one frame by {@link send}; leaves {@link blocked} set when the answer comes later. */
+  /** Answers one frame with {@link send}; leaves {@link blocked} set if the answer comes later. */
   protected abstract handle(data: Buffer | string, isBinary: boolean): void;
-  /** Everything that came in has been answered. */
+  /** Called when all frames have been answered. */
   protected abstract idle(): void;
 
-  /** The first small frame of a turn is always handled: a peer that waits for each answer costs no look at the clock. */
+  /** The first small frame of a turn is always handled: a peer that waits for each answer needs no clock check. */
   receive(data: Buffer, isBinary: boolean): void {
     if (this.blocked || this.scheduled) this.#enqueue(data, isBinary);
     else if (this.ended) return;
@@ -71,7 +71,7 @@ export abstract class Inflow extends Outflow implements Runnable, Holder {
     this.ponged(payload);
   }
 
-  /** Control frames cannot wait for their turn: what is paused is reading. */
+  /** Control frames cannot be queued: when the turn is used up, reading pauses instead. */
   ponged(payload: Buffer): void {
     const { byteLength } = payload;
     if (this.ended || this.#paused || !(this.corked || byteLength >= this.heavyBytes)) return;
@@ -98,7 +98,7 @@ export abstract class Inflow extends Outflow implements Runnable, Holder {
     return false;
   }
 
-  /** Anything came since this was last asked: a pong, or a part of a long frame. A peer that is not read is not judged. */
+  /** True if a pong or a part of a frame arrived since the last call, or if the socket is not being read. */
   wasHeard(): boolean {
     const { bytesRead } = this.socket;
     const heard = bytesRead !== this.#heardBytes || this.#paused;
@@ -110,7 +110,7 @@ export abstract class Inflow extends Outflow implements Runnable, Holder {
     return this.socket.bytesRead;
   }
 
-  /** What `ws` keeps of a message that is not complete. */
+  /** The bytes of an unfinished message in `ws`. */
   get unfinishedBytes(): number {
     return this.released ? 0 : this.#tracker.heldBytes;
   }
@@ -119,7 +119,7 @@ export abstract class Inflow extends Outflow implements Runnable, Holder {
     return (this.#queue?.bytes ?? 0) + this.#unfinished + this.untakenBytes;
   }
 
-  /** Charges what `ws` and the socket hold by now. */
+  /** Charges the bytes that `ws` and the socket hold now. */
   chargeHeld(): void {
     this.chargeUntaken();
     const unread = this.#paused && !this.released ? this.socket.readableLength : 0;
@@ -135,17 +135,17 @@ export abstract class Inflow extends Outflow implements Runnable, Holder {
     if (this.limits.backlog.isFull && !this.mayGrow) this.suspend(true);
   }
 
-  /** `ws` reads no further: what it keeps stays until the socket closes, and what comes is dropped. */
+  /** Called when `ws` stops reading: it keeps its bytes until the socket closes, and drops later data. */
   stopTracking(): void {
     this.socket.off("data", this.#tracker.read);
   }
 
-  /** What is missing of an unfinished message is up to the peer: the server reads, or would if it were not suspended. */
+  /** True when an unfinished message waits only for the peer: the server reads, or would if it were not suspended. */
   get isRead(): boolean {
     return !this.#paused || this.#suspended;
   }
 
-  /** Stops reading, or continues where nothing else speaks against it. */
+  /** Stops reading, or continues unless there is another reason to pause. */
   suspend(suspended: boolean): void {
     if (suspended === this.#suspended) return;
     this.#suspended = suspended;
@@ -153,7 +153,7 @@ export abstract class Inflow extends Outflow implements Runnable, Holder {
     else this.#resume();
   }
 
-  /** Memory is short: whatever it holds is free as soon as the close frame has had time to leave. */
+  /** Closes the connection when memory is low; its memory is freed once the close frame had time to be sent. */
   shed(reason: string): void {
     if (this.released) return;
     this.drop(CLOSE_CODES.overloaded, reason);
@@ -161,7 +161,7 @@ export abstract class Inflow extends Outflow implements Runnable, Holder {
     setTimeout(() => this.ws.terminate(), CLOSE_TIMEOUT_MS).unref();
   }
 
-  /** Ends without waiting for the peer; called again, does not wait for the close frame to leave either. */
+  /** Closes without waiting for the peer; a second call does not wait for the close frame either. */
   drop(code: number, reason: string): void {
     if (this.ended) return this.ws.terminate();
     this.closed(reason);
@@ -179,12 +179,12 @@ export abstract class Inflow extends Outflow implements Runnable, Holder {
     this.ws.pause();
   }
 
-  /** Forgets what waits for its turn. */
+  /** Drops all waiting frames. */
   protected forget(): void {
     this.#queue?.clear();
   }
 
-  /** Nothing is held any more, or will soon not be. */
+  /** Returns all charged bytes: their memory is free, or will be soon. */
   protected release(): void {
     this.released = true;
     this.chargeHeld();

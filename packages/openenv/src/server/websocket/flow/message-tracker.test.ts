@@ -3,15 +3,15 @@ import { expect, test } from "vitest";
 import { encodeFrame, OPCODE } from "../../../../../bench/src/ws-codec.js";
 import { MessageTracker } from "./message-tracker.js";
 
-/** A frame without content takes six bytes; a read or a fragment costs less than this in addition. */
+/** The upper limit of the overhead of a read or a fragment. */
 const OVERHEAD = 400;
 const MAX_FRAGMENTS = 5;
 
 interface Wire {
   bytes: Buffer;
-  /** Bytes up to which nothing is kept, where a message ends. */
+  /** The offsets at which a message ends, and nothing is kept. */
   ends: number[];
-  /** Where control frames stand. */
+  /** The ranges of control frames. */
   controls: { from: number; to: number }[];
 }
 
@@ -46,14 +46,14 @@ function encode(messages: { fragments: number[]; pings: boolean[] }[]): Wire {
   return { ...wire, bytes: Buffer.concat(parts) };
 }
 
-/** What a receiver keeps when it has read so much: all since the last message, but for whole control frames. */
+/** The bytes that a receiver keeps at an offset: all since the last message, except complete control frames. */
 function keptAt(at: number, { ends, controls }: Wire): number {
   const start = Math.max(...ends.filter((end) => end <= at));
   const inside = controls.filter(({ from, to }) => from >= start && to <= at);
   return at - start - inside.reduce((sum, { from, to }) => sum + to - from, 0);
 }
 
-test("knows the bytes of an unfinished message after each read, however it is cut and fragmented", () => {
+test("counts the bytes of an unfinished message after each read, however it is split and fragmented", () => {
   const cuts = fc.array(fc.oneof(fc.integer({ min: 1, max: 20 }), fc.integer({ min: 500, max: 70_000 })), {
     minLength: 5,
     maxLength: 50,

@@ -1,40 +1,40 @@
 const MASKED_HEADER = 6;
 const LONGEST_HEADER = 14;
-/** A frame of this size has a longer header. */
+/** The size at which frames have a longer header. */
 const SHORT = MASKED_HEADER + 126;
 
-/** What a read and a fragment cost besides their content while they are kept (measured with Node 20 on x64). */
+/** The memory of a buffered read or fragment in addition to its content (measured with Node 20 on x64). */
 const READ_BYTES = 400;
 const FRAGMENT_BYTES = 192;
 
-/** Follows the frames that a client sends by their headers, to know what the receiver of `ws` keeps of a message. */
+/** Follows the headers of a client's frames, to compute how much of a message the receiver of `ws` keeps. */
 export class MessageTracker {
-  /** Bytes of the message that is not complete, with the headers of its frames. */
+  /** The bytes of the unfinished message, with the headers of its frames. */
   #bytes = 0;
-  /** What the reads and fragments cost that it consists of. */
+  /** The overhead of its reads and fragments. */
   #overhead = 0;
-  /** What is still to come of the frame, or 0 at its header. */
+  /** The missing bytes of the current frame, or 0 at its header. */
   #left = 0;
   #frameBytes = 0;
   #isFinal = false;
   #isControl = false;
-  /** A header that did not come in one piece. */
+  /** The start of a header that arrived in several pieces. */
   #header: Buffer | undefined;
   readonly #onKept: (bytes: number) => void;
 
-  /** @param onKept is called with the bytes that are kept, after each chunk that is not a whole short message. */
+  /** @param onKept is called with the kept bytes after each chunk that is not exactly one short message. */
   constructor(onKept: (bytes: number) => void) {
     this.#onKept = onKept;
   }
 
-  /** What is kept. */
+  /** The bytes that are kept. */
   get heldBytes(): number {
     return this.#bytes + this.#overhead;
   }
 
-  /** Takes what the socket brings, in this order and all of it: a listener of its event `data`. */
+  /** The listener of the socket's `data` event; it must see every chunk. */
   readonly read = (chunk: Buffer): void => {
-    // A short message that came alone and in one piece: nothing was kept before it, and nothing is after it.
+    // A short message alone in one chunk: nothing is kept before or after it.
     if (this.#bytes === 0 && chunk[1] === 0x80 + chunk.length - MASKED_HEADER && chunk.length < SHORT) {
       if ((chunk[0] as number) >= 0x80) return;
     }
@@ -66,7 +66,7 @@ export class MessageTracker {
     }
   }
 
-  /** False when not all of it is there. */
+  /** Returns false when the header is incomplete. */
   #readHeader(data: Buffer, at: number): boolean {
     const there = data.length - at;
     if (there < 2) return false;
@@ -82,7 +82,7 @@ export class MessageTracker {
     return true;
   }
 
-  /** @param rest bytes that came after it. */
+  /** @param rest number of bytes after the frame. */
   #endFrame(rest: number): void {
     if (this.#isControl) {
       this.#bytes -= this.#frameBytes;

@@ -4,45 +4,45 @@ import type { Backlog } from "../../limits/backlog.js";
 import type { RunQueue } from "../../limits/run-queue.js";
 import type { EncodedReply } from "../encode-reply.js";
 
-/** Answers that the peer has not taken beyond which no more of its frames are read or handled, bytes. */
+/** Unread answers at which no more frames of the peer are read or handled, bytes. */
 const HIGH_WATER = 4 * 1024 * 1024;
-/** The same when the backlog of all connections is full: more than a socket takes at once. */
+/** The same while the backlog of all connections is full: more than a socket accepts at once. */
 const FULL_HIGH_WATER = 64 * 1024;
 
-/** Answers and what waits of them up to this size are not counted one by one, bytes. */
+/** Up to this size, answers and unread data are not counted individually, bytes. */
 const SMALL = 4 * 1024;
-/** What an answer costs besides its content while it waits (measured with Node 20 on x64). */
+/** The memory of a waiting answer in addition to its content (measured with Node 20 on x64). */
 const ANSWER_BYTES = 512;
 
-/** What all connections of a server share. */
+/** The limits that all connections of a server share. */
 export interface ConnectionLimits {
-  /** Bytes that wait on either side of all connections: parts of frames, frames for their turn, untaken answers. */
+  /** The bytes that wait on all connections: parts of frames, queued frames, unread answers. */
   readonly backlog: Backlog;
-  /** Milliseconds in which a peer must take some of the answers that wait for it. */
+  /** Milliseconds within which a peer must read some of the answers that wait for it. */
   readonly stallMs: number;
   readonly runQueue: RunQueue;
 }
 
-/** How answers and pongs leave a socket, and what happens while the peer does not take them. */
+/** The sending side of a socket: writes answers and pongs, and waits for a peer that does not read them. */
 export abstract class Outflow {
   protected readonly ws: WebSocket;
   protected readonly socket: Socket;
   protected readonly limits: ConnectionLimits;
-  /** No frame is handled: a session or an answer is being made, or the peer must take answers first. */
+  /** True while no frame is handled: a session or an answer is in progress, or the peer must read answers first. */
   protected blocked = true;
   protected ended = false;
-  /** An answer or a pong is on its way out in this turn of the event loop. */
+  /** True while an answer or a pong is written in this turn of the event loop. */
   protected corked = false;
-  /** The peer is waited for to take its answers. */
+  /** True while the server waits for the peer to read its answers. */
   protected awaitsDrain = false;
-  /** The close frame of memory that is short is on its way, or the socket has closed: nothing is charged any more. */
+  /** True once the socket has closed or is closing because memory is low: nothing more is charged. */
   protected released = false;
-  /** What is charged for answers that the system has not taken. */
+  /** The bytes that are charged for answers that the system has not accepted. */
   #untaken = 0;
-  /** Answers among them, but for the first few. */
+  /** The number of these answers, without the first few. */
   #answers = 0;
   readonly #onTaken = (): void => void this.#answers--;
-  /** The payload of the latest ping that has no pong yet. */
+  /** The payload of the last ping without a pong. */
   #ping: Buffer | undefined;
   #pongWaits = false;
 
@@ -52,11 +52,11 @@ export abstract class Outflow {
     this.limits = limits;
   }
 
-  /** Nothing more is expected of the peer. */
+  /** Called when nothing more is expected of the peer. */
   abstract closed(reason: string): void;
   protected abstract join(): void;
   protected abstract pause(): void;
-  /** Handles what waits. */
+  /** Handles waiting frames. */
   protected abstract unblock(): void;
 
   protected send(answer: EncodedReply): void {
@@ -66,21 +66,21 @@ export abstract class Outflow {
     if (!this.corked) this.#cork();
     if (length >= SMALL || socket.writableLength >= SMALL) {
       this.#answers++;
-      // What waits as a string is held twice: the system call has its own copy.
+      // A waiting string would be in memory twice: the system call has its own copy.
       ws.send(isText ? Buffer.from(answer) : answer, { binary: !isText }, this.#onTaken);
     } else if (isText && Buffer.byteLength(answer) === length) {
-      // Most answers are short ASCII texts. `ws` would write header and text of their frame apart, as two buffers.
+      // Most answers are short ASCII text. `ws` would write the header and the text of a frame as two buffers.
       if (ws.readyState === ws.OPEN) socket.write(textFrameHeader(length) + answer, "latin1");
     } else ws.send(answer);
   }
 
-  /** Pings that come in one go are answered by one pong, to the latest (RFC 6455, section 5.5.3). */
+  /** Several pings in one read are answered by one pong, to the last (RFC 6455, section 5.5.3). */
   protected pong(payload: Buffer): void {
     this.#ping = payload;
     if (!this.corked) this.#cork();
   }
 
-  /** True when the peer takes its answers too slowly: nothing more is read or handled until it has. */
+  /** Returns true when the peer reads its answers too slowly: nothing more is read or handled until it has. */
   protected waitForDrain(): boolean {
     const { socket } = this;
     const { backlog, stallMs } = this.limits;
@@ -90,7 +90,7 @@ export abstract class Outflow {
     this.blocked = true;
     this.awaitsDrain = true;
     this.pause();
-    // Nothing is read, so that only what the peer takes counts as a sign of life.
+    // Nothing is read, so only answers that the peer reads count as a sign of life.
     const onStall = (): void => this.#stalled();
     socket.setTimeout(stallMs, onStall);
     socket.once("drain", () => {
@@ -102,7 +102,7 @@ export abstract class Outflow {
     return true;
   }
 
-  /** Charges what the system has not taken by now. */
+  /** Charges the bytes that the system has not accepted. */
   protected chargeUntaken(): void {
     const { writableLength } = this.socket;
     const untaken = this.released || writableLength === 0 ? 0 : writableLength + this.#answers * ANSWER_BYTES;
@@ -117,7 +117,7 @@ export abstract class Outflow {
     return this.#untaken;
   }
 
-  /** Answers of one turn leave in one write. */
+  /** Collects the answers of one turn in one write. */
   #cork(): void {
     this.corked = true;
     this.socket.cork();
@@ -139,9 +139,9 @@ export abstract class Outflow {
     this.#ping = undefined;
   }
 
-  /** A close frame would have to wait behind the answers. */
+  /** Destroys the socket: a close frame would have to wait behind the answers. */
   #stalled(): void {
-    this.closed("its answers were not taken");
+    this.closed("the client did not read its answers");
     this.ws.terminate();
   }
 

@@ -11,7 +11,7 @@ import { encodeFrame, OPCODE } from "../../../../../bench/src/ws-codec.js";
 const MB = 1024 * 1024;
 const RESET = { type: "reset" };
 
-test("when memory is short, the largest unfinished message without progress for 5 s is closed with 1013, and no other", async () => {
+test("at low memory only the largest unfinished message without progress for 5 s is closed with 1013", async () => {
   const { backlog, url, close } = await startLimited(defineCounter().environment, 8 * MB, {
     maxMessageBytes: 16 * MB,
   });
@@ -26,15 +26,15 @@ test("when memory is short, the largest unfinished message without progress for 
   const [largest, smaller] = [await open(3 * MB), await open(2 * MB)];
   await waitFor(() => backlog.used > 4.9 * MB);
   const states = (): number[] => [largest, smaller].map(({ socket }) => socket.ws.readyState);
-  // It is full, but nobody has been waited for long.
+  // The backlog is full, but no peer has been stalled for long.
   backlog.hold(4 * MB);
   await sleep(2_000);
   expect(states()).toEqual([WebSocket.OPEN, WebSocket.OPEN]);
   backlog.give(4 * MB);
-  // Without progress for 5 s, but it is not full.
+  // No progress for 5 s, but the backlog is not full.
   await sleep(4_000);
   expect(states()).toEqual([WebSocket.OPEN, WebSocket.OPEN]);
-  // Larger than both, but it never stops for long.
+  // Larger than both, but it makes progress.
   const progressing = await open(3.4 * MB);
   const drip = setInterval(() => progressing.raw.write(" "), 200);
   expect(await largest.socket.closed).toMatchObject({ code: 1013, reason: expect.stringContaining("unfinished") });

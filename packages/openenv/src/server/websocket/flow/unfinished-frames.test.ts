@@ -9,7 +9,7 @@ import { encodeFrame, OPCODE } from "../../../../../bench/src/ws-codec.js";
 import { FRAME_BYTES } from "./inbound-queue.js";
 
 const MB = 1024 * 1024;
-/** The most that one read of a socket brings. */
+/** The maximum size of one read of a socket. */
 const READ_BYTES = 64 * 1024;
 const RESET = { type: "reset" };
 const ENDLESS_STEP = { type: "step", data: { amount: 60 } };
@@ -25,7 +25,7 @@ async function start(limit: number, own: { pingIntervalMs?: number } = {}) {
   return server;
 }
 
-/** A fragment of a message that begins with it, or continues it. */
+/** A fragment that starts or continues a message. */
 function fragment(opcode: number, content: Buffer): Buffer {
   const frame = encodeFrame(opcode, content);
   frame[0] = opcode;
@@ -36,15 +36,15 @@ test.each([
   ["empty", Buffer.alloc(0)],
   ["one-byte", Buffer.from("1")],
 ])(
-  "%s frames that wait are charged, and no more than 1,024 and one read of them wait",
+  "waiting %s frames are charged, and at most 1,024 and those of one read wait",
   async (_, payload) => {
-    // The end of a peer that is not read shows when it is pinged.
+    // The server notices the end of a peer that it does not read by its pings.
     const { backlog, url } = await start(64 * MB, { pingIntervalMs: 1_000 });
     const count = 400_000;
     await using attack = await flood(url, { count, payload, before: [RESET, ENDLESS_STEP] });
     await waitFor(() => backlog.used >= 1024 * FRAME_BYTES);
     await sleep(500);
-    // `ws` parses the read with the 1,024th frame to its end; what came after it stays in the socket.
+    // `ws` parses the read with the 1,024th frame to its end; later data stays in the socket.
     const perRead = Math.ceil(READ_BYTES / (6 + payload.length));
     expect(backlog.used).toBeLessThan((1024 + perRead) * (FRAME_BYTES + payload.length) + 3 * READ_BYTES);
     attack.peer.socket.destroy();
@@ -53,7 +53,7 @@ test.each([
   30_000,
 );
 
-test("no more than 1,024 frames of a peer wait when they come in small reads", async () => {
+test("at most 1,024 frames of a peer wait when they arrive in small reads", async () => {
   const { backlog, url } = await start(64 * MB);
   const peer = await openRawPeer(url);
   peer.send(RESET, ENDLESS_STEP);
@@ -66,12 +66,12 @@ test("no more than 1,024 frames of a peer wait when they come in small reads", a
   for (let i = 0; i < 500; i++) peer.socket.write(block);
   await waitFor(() => backlog.used > 1024 * charge);
   await sleep(600);
-  // What has come on top of it is not read: the socket holds a read or two.
+  // Later data is not read: the socket holds a read or two.
   expect(backlog.used).toBeLessThan(1024 * charge + 3 * READ_BYTES);
   peer.socket.destroy();
 }, 30_000);
 
-test("a message that is not complete is charged until it is, and a fragmented one leaves nothing charged", async () => {
+test("an unfinished message is charged until it is complete, and a fragmented one leaves nothing charged", async () => {
   const { backlog, url } = await start(64 * MB);
   const peer = await openRawPeer(url);
   peer.send(RESET);
@@ -82,7 +82,7 @@ test("a message that is not complete is charged until it is, and a fragmented on
   peer.socket.write(frame.subarray(-1));
   await waitFor(() => backlog.used === 0);
 
-  // Each fragment has a header that nothing reports: what is charged is what is kept, and nothing when it has ended.
+  // `ws` does not report the headers of fragments: the kept bytes are charged, and nothing once the message has ended.
   const parts = [fragment(OPCODE.text, Buffer.from(" "))];
   for (let i = 0; i < 15_000; i++) parts.push(fragment(OPCODE.continuation, Buffer.from(" ")));
   peer.socket.write(Buffer.concat(parts));
@@ -91,19 +91,19 @@ test("a message that is not complete is charged until it is, and a fragmented on
   const end = encodeFrame(OPCODE.continuation, Buffer.from("1"));
   peer.socket.write(end);
   await waitFor(() => backlog.used === 0);
-  // Also for a message that begins and ends between two looks.
+  // Also for a message that starts and ends between two sweeps.
   peer.socket.write(Buffer.concat([...parts, end]));
   const answers: Buffer[] = [];
   peer.socket.on("data", (chunk: Buffer) => answers.push(chunk)).resume();
   peer.send({ type: "state" });
-  // Answers come in order: everything before it has been read.
+  // Answers arrive in order: the server has read everything before it.
   await waitFor(() => String(Buffer.concat(answers)).includes('"type":"state"'));
   await waitFor(() => backlog.used === 0);
   expect(peer.socket.destroyed).toBe(false);
   peer.socket.destroy();
 }, 30_000);
 
-test("a message that comes in many small pieces is charged for each of them", async () => {
+test("a message that arrives in many small pieces is charged for each of them", async () => {
   const { backlog, url } = await start(64 * MB);
   const peer = await openRawPeer(url);
   peer.socket.setNoDelay();
@@ -121,7 +121,7 @@ test("a message that comes in many small pieces is charged for each of them", as
   peer.socket.destroy();
 }, 30_000);
 
-test("a large message that makes progress is finished although memory is short", async () => {
+test("a large message that makes progress is finished even if memory is low", async () => {
   const { backlog, url } = await start(16 * MB);
   backlog.hold(15 * MB);
   const peer = await openRawPeer(url);

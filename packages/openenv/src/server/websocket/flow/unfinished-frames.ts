@@ -1,17 +1,17 @@
 import type { Backlog } from "../../limits/backlog.js";
 
 const SWEEP_MS = 50;
-/** While less than this is unfinished, only every fifth time is used. */
+/** While fewer bytes than this are unfinished, only every fifth sweep runs. */
 const MUCH = 16 * 1024 * 1024;
 const SKIPPED = 4;
-/** Each time is used only with fewer connections than this, every second with fewer than twice as many, and so on. */
+/** With fewer connections every sweep runs, with fewer than twice as many every second one, and so on. */
 const MAX_SWEPT = 2_000;
-/** A message that makes no progress for so long is dropped when its memory is needed. */
+/** A message without progress for this long is dropped when its memory is needed. */
 const STALLED_MS = 5_000;
-/** Less than this is never held back: what one read of a socket brings. */
+/** The bytes of one read of a socket: an unfinished message below this size is never paused. */
 const ONE_READ = 64 * 1024;
 
-/** A connection as its receiving side is watched. */
+/** The receiving side of a connection. */
 export interface Receiver {
   readonly bytesRead: number;
   readonly unfinishedBytes: number;
@@ -29,15 +29,15 @@ interface Peers {
 
 interface Unfinished {
   bytes: number;
-  /** What the receiver said at the last look. */
+  /** The bytes that were read at the last sweep. */
   bytesRead: number;
-  /** When more of it came last. */
+  /** When data last arrived. */
   progressAt: number;
 }
 
 /**
- * Charges the backlog at each look for messages that are not complete. When it is full, only the largest message that
- * makes progress is still read, and those that make none for five seconds are dropped, the largest first, until it is not.
+ * Charges the backlog at each sweep for unfinished messages. While the backlog is full, only the largest message that
+ * makes progress is read, and messages without progress for five seconds are dropped, largest first.
  */
 export class UnfinishedFrames {
   readonly #backlog: Backlog;
@@ -88,7 +88,7 @@ export class UnfinishedFrames {
       const isStalled = now - progressAt >= STALLED_MS;
       receiver.mayGrow = !kept && !isStalled && bytes > ONE_READ;
       if (isStalled && this.#backlog.isFull) {
-        receiver.shed("an unfinished message was dropped because memory is short: try again later");
+        receiver.shed("the server is low on memory and dropped an unfinished message: try again later");
       } else if (bytes <= ONE_READ) receiver.suspend(false);
       else {
         receiver.suspend(!receiver.mayGrow);
