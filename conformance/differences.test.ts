@@ -1,4 +1,4 @@
-/** Differences of divergences.yaml that no recorded case and no test of the package shows. */
+/** Differences of divergences.yaml without a recorded case or a test in the package. */
 import { expect, test } from "vitest";
 import { Stage } from "./replay/stage.js";
 
@@ -10,7 +10,7 @@ async function post(url: string, body: object): Promise<{ status: number; text: 
   return { status: response.status, text: await response.text() };
 }
 
-test("a validation error links to no site", async () => {
+test("a validation error has no link", async () => {
   await using stage = await Stage.open("counter");
   const socket = await stage.hold();
   await socket.send(JSON.stringify(STEP));
@@ -21,20 +21,20 @@ test("a validation error links to no site", async () => {
   expect(`${JSON.stringify(frame)} ${text}`).not.toMatch(/"url"|https?:/);
 });
 
-test("a step without a session begins an episode first", async () => {
+test("a step without a session resets first", async () => {
   await using stage = await Stage.open("strict");
   const { status, text } = await post(`${stage.url}/step`, { action: { amount: 2 } });
   expect([status, JSON.parse(text)]).toMatchObject([200, { observation: { count: 2 } }]);
 });
 
-test("whole numbers beyond 2^53 are rounded", async () => {
+test("integers beyond 2^53 are rounded", async () => {
   await using stage = await Stage.open("kinds");
   const { text } = await post(`${stage.url}/step`, { action: { text: "hi", anything: 0 } });
   expect(BigInt(/"big":(\d+)/.exec(text)?.[1] ?? 0)).not.toBe(2n ** 60n);
   expect((JSON.parse(text) as { observation: { big: number } }).observation.big).toBe(2 ** 60);
 });
 
-test("a server has room for a hundred sessions unless told otherwise", async () => {
+test("the default capacity is a hundred sessions", async () => {
   await using stage = await Stage.open("strict");
   expect(stage.server.capacity()).toMatchObject({ active_sessions: 0, max_sessions: 100 });
 });

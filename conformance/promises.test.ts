@@ -1,4 +1,4 @@
-/** Promises of the wire that no recorded case and no test of the package shows. */
+/** Promises of the wire without a recorded case or a test in the package. */
 import { afterEach, expect, test, vi } from "vitest";
 import { playHttp } from "./replay/play-http.js";
 import { openSocket, type ReplaySocket } from "./replay/socket.js";
@@ -14,7 +14,7 @@ async function ask(socket: ReplaySocket, ...frames: (object | string)[]): Promis
   return socket.take(frames.length);
 }
 
-test("a JSON-RPC socket answers every frame in order and outlives bad ones", async () => {
+test("a JSON-RPC socket answers every frame in order and stays open after invalid ones", async () => {
   await using stage = await Stage.open("tools");
   const socket = await stage.hold("/mcp");
   const notification = { jsonrpc: "2.0", method: "notifications/initialized" };
@@ -29,7 +29,7 @@ test("a JSON-RPC socket answers every frame in order and outlives bad ones", asy
   ]);
 });
 
-test("a JSON-RPC socket has a session that counts, and ends it by closing", async () => {
+test("a JSON-RPC socket has a session that counts and ends with the socket", async () => {
   await using stage = await Stage.open("counter");
   const socket = await stage.hold("/mcp");
   expect(stage.server.capacity().active_sessions).toBe(1);
@@ -39,7 +39,7 @@ test("a JSON-RPC socket has a session that counts, and ends it by closing", asyn
   await stage.until(() => stage.server.capacity().active_sessions === 0);
 });
 
-test("mcp frames are no steps", async () => {
+test("mcp frames do not count as steps", async () => {
   await using stage = await Stage.open("counter");
   const frames = [{ type: "reset" }, { type: "mcp", data: rpc(1, "tools/list") }, { type: "state" }];
   expect(await ask(await stage.hold(), ...frames)).toMatchObject([
@@ -67,7 +67,7 @@ test("requests without a session are answered at capacity", async () => {
   expect(await stage.rpc("tools/list")).toMatchObject(rpcError(1, -32603));
 });
 
-test("an attached socket shares the session it names, and a JSON-RPC close waits for it", async () => {
+test("an attached socket shares the session, and a JSON-RPC close waits for it", async () => {
   await using stage = await Stage.open("counter");
   await stage.createSession("<id>");
   const socket = await stage.hold("/ws?session_id=<id>");
@@ -80,7 +80,7 @@ test("an attached socket shares the session it names, and a JSON-RPC close waits
   await stage.until(() => stage.server.capacity().active_sessions === 0);
 });
 
-test("headers of the handshake are free for the client", async () => {
+test("the client may send any headers in the handshake", async () => {
   await using stage = await Stage.open("counter");
   const { socket } = await openSocket(`${stage.url}/ws`, { headers: { authorization: "Bearer t", "x-trace": "1" } });
   expect(await ask(socket, { type: "reset" })).toMatchObject([{ type: "observation" }]);
@@ -94,21 +94,21 @@ test("an answer of several megabytes is sent in one frame", async () => {
   expect((answer as { data: { observation: { anything: string } } }).data.observation.anything).toBe(anything);
 });
 
-test("the port is 8000 unless told otherwise", async () => {
+test("the default port is 8000", async () => {
   vi.stubEnv("PORT", undefined);
   const opened = Stage.open("counter", { port: undefined as never });
-  const said = await opened.then(
+  const addressOrError = await opened.then(
     async (stage) => {
       await stage.server.close();
       return stage.url;
     },
-    // Somebody else has it: the refusal names it as well.
+    // The port is in use: the error names it as well.
     (error: Error) => error.message,
   );
-  expect(said).toMatch(/:8000$|^Port 8000 /);
+  expect(addressOrError).toMatch(/:8000$|^Port 8000 /);
 });
 
-test("OPENENV_MODE chooses the mode in any case, and another value stops the start", async () => {
+test("OPENENV_MODE sets the mode in upper or lower case, and another value is a configuration error", async () => {
   vi.stubEnv("OPENENV_MODE", "PRODUCTION");
   await using stage = await Stage.open("counter");
   const { status } = await playHttp({ case: "", env: "", path: "/state" }, stage.url);

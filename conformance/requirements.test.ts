@@ -9,9 +9,9 @@ import { SPECIALS } from "./replay/specials.js";
 import { readTestTitles } from "./test-titles.js";
 
 const CONTRACT = "docs/reference/wire.md";
-/** Of the contract. */
+/** Number of sections of the contract. */
 const SECTIONS = 18;
-/** Of the reference, which section 17 counts. */
+/** Number of defects of the reference in section 17. */
 const DEFECTS = 24;
 
 interface Requirement {
@@ -28,17 +28,17 @@ const divergences = loadDivergences();
 const cases = new Set(loadRecordings().map((row) => row.case));
 
 describe("requirements.yaml", () => {
-  test.each(requirements)("$id is proven, or says why nothing proves it", ({ proof = [], reason = "" }) => {
+  test.each(requirements)("$id has proofs or a reason", ({ proof = [], reason = "" }) => {
     expect(proof.length > 0, "either proofs or a reason").toBe(reason === "");
     expect(proof.flatMap(findProblem)).toEqual([]);
   });
 
-  test("has every section of the contract", () => {
+  test("covers every section of the contract", () => {
     const found = new Set(requirements.map(({ source }) => Number(/^contract §(\d+)/.exec(source)?.[1])));
     expect([...found].sort((a, b) => a - b)).toEqual(Array.from({ length: SECTIONS }, (_, i) => i + 1));
   });
 
-  test("names sections that the contract has", () => {
+  test("only refers to sections that exist", () => {
     const contract = readFileSync(join(ROOT, CONTRACT), "utf8");
     const sections = [...contract.matchAll(/^###? (\d+(?:\.\d+)?)\.? /gm)].map(([, number]) => number);
     const defects = [...(/^## 17\.([\s\S]*?)^## /m.exec(contract)?.[1] ?? "").matchAll(/^(\d+)\. /gm)];
@@ -48,7 +48,7 @@ describe("requirements.yaml", () => {
     expect(defects).toHaveLength(DEFECTS);
   });
 
-  test("and divergences.yaml have every defect of the reference", () => {
+  test("and divergences.yaml cover every defect of the reference", () => {
     const sources = [...requirements, ...divergences].map(({ source }) => source).join();
     const missing = Array.from({ length: DEFECTS }, (_, i) => `§17.${i + 1}`).filter(
       (defect) => !new RegExp(`${defect}(?!\\d)`).test(sources),
@@ -56,7 +56,7 @@ describe("requirements.yaml", () => {
     expect(missing).toEqual([]);
   });
 
-  test("leaves no recorded case without a promise or a divergence", () => {
+  test("has a promise or a divergence for every recorded case", () => {
     const named = new Set([
       ...requirements.flatMap(({ proof = [] }) => proof.map((one) => one.replace("transcripts: ", ""))),
       ...divergences.flatMap(({ cases: shown = [] }) => shown),
@@ -66,7 +66,7 @@ describe("requirements.yaml", () => {
 });
 
 describe("divergences.yaml", () => {
-  test.each(divergences)("$id is shown by a recorded case or by a test", (divergence) => {
+  test.each(divergences)("$id has a recorded case or a test", (divergence) => {
     const { cases: shown = [], proof = [], expect: patch, reference, ours, why } = divergence;
     expect([reference, ours, why]).toEqual([expect.any(String), expect.any(String), expect.any(String)]);
     expect(shown.length + proof.length).toBeGreaterThan(0);
@@ -81,12 +81,12 @@ test("no id is used twice", () => {
   expect(ids.filter((id, i) => ids.indexOf(id) !== i)).toEqual([]);
 });
 
-test("every scenario belongs to a recorded case", () => {
+test("every scenario has a recorded case", () => {
   const names = [...Object.keys(SCENARIOS), ...Object.keys(SPECIALS)];
   expect(names.filter((name) => !cases.has(name))).toEqual([]);
 });
 
-test("a proof is the title of a test that is run, not any text of its file", () => {
+test("a proof is the title of a test that runs, not any text in its file", () => {
   const code = `
     // it("in a comment", () => {});
     const unused = "in a variable";
@@ -102,7 +102,7 @@ test("a proof is the title of a test that is run, not any text of its file", () 
   expect(readTestTitles("sample.test.ts", code)).toEqual(["group", "of %s", "row", "made of ", ""]);
 });
 
-/** What is wrong with a proof: nothing, or a sentence. */
+/** The problem of a proof, if any. */
 function findProblem(proof: string): string[] {
   const recorded = /^transcripts: (.+)$/.exec(proof)?.[1];
   if (recorded !== undefined) return cases.has(recorded) ? [] : [`no recorded case ${recorded}`];

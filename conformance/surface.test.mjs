@@ -1,6 +1,6 @@
 /**
- * What users of the packages can see: exports, command line, settings, error codes, routes, headers and metrics. A
- * change shows up as a difference of surface.txt; `npx vitest run conformance/surface.test.mjs --update` writes it again.
+ * The public surface of the packages: exports, command line, settings, error codes, routes, headers and metrics. A change
+ * is a difference in surface.txt; `npx vitest run conformance/surface.test.mjs --update` writes the file.
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -17,10 +17,10 @@ import { findServed } from "./environments.js";
 const TOKEN = "surface-test-operator-token-0123456789";
 const ORIGIN = "https://trainer.example";
 const METHODS = ["GET", "POST", "DELETE"];
-/** Those of the connection, which Node sets. */
+/** Headers of the connection, which Node sets. */
 const CONNECTION_HEADERS = ["connection", "date", "keep-alive", "transfer-encoding"];
 
-test("surface.txt has what users can see", { timeout: 120_000 }, async () => {
+test("surface.txt has the public surface", { timeout: 120_000 }, async () => {
   const sections = {
     exports: API_PACKAGES.flatMap((name) => readEntries(join(ROOT, "packages", name))).flatMap(({ entry, exports }) =>
       exports.map(({ name, kind }) => `${entry} ${kind} ${name}`),
@@ -36,7 +36,7 @@ test("surface.txt has what users can see", { timeout: 120_000 }, async () => {
   await expect(text.join("\n")).toMatchFileSnapshot("surface.txt");
 });
 
-/** Environment variables that the guide or its page of settings names and the code reads. */
+/** Environment variables that the code reads and that the guide or the settings page documents. */
 function readSettings() {
   const guide = readAll(join(ROOT, "docs/guide"), /\.md$/) + readAll(join(ROOT, "docs/reference"), /^settings\.md$/);
   const code = readdirSync(join(ROOT, "packages"))
@@ -49,7 +49,7 @@ function readSettings() {
   return [...new Set(read)].filter((name) => new RegExp(`\\b${name}\\b`).test(guide)).sort();
 }
 
-/** Each path that a server answers, with its methods, and of each answer the status and the names of the headers. */
+/** Each path of a server with its methods, and the status and header names of each answer. */
 function readRoutes(name, options) {
   return withServer(name, options, async (server) => {
     const lines = [];
@@ -81,7 +81,7 @@ function readRoutes(name, options) {
   });
 }
 
-/** Everything in the code that looks like a path, with an example of each part that varies. */
+/** Every path in the code, with examples for its parameters. */
 function readPaths(environmentName) {
   const code = readAll(join(ROOT, "packages/openenv/src"), /(?<!\.test)\.ts$/);
   const literals = [...code.matchAll(/"(\/[\w.{}/-]*)"/g)].map(([, path]) => path);
@@ -101,7 +101,7 @@ function opensSocket(url, path) {
   });
 }
 
-/** Types, names and labels of what GET /metrics has during an episode. */
+/** Types, names and labels of the metrics during an episode. */
 async function readMetrics() {
   const text = await withServer("counter", { mode: "simulation" }, async (server) => {
     const env = await connect(server.url);
@@ -122,7 +122,7 @@ async function readMetrics() {
     .sort();
 }
 
-/** The help of a command and of those in it. */
+/** The help of a command and of its subcommands. */
 async function readHelp(command) {
   const { stdout } = await callCommand([...command, "--help"], { cwd: ROOT });
   const commands = /\nCommands:\n((?: {2}.*\n)*)/.exec(stdout)?.[1] ?? "";

@@ -2,15 +2,15 @@ import { parseSync, Visitor } from "oxc-parser";
 
 type Node = { type: string; start: number; end: number } & Record<string, unknown>;
 
-/** Calls that make a test or a group of them; `.each(table)` and the like may stand between name and title. */
+/** Functions that define a test or a group of tests, also with modifiers such as `.each(table)`. */
 const MAKERS = ["test", "it", "describe"];
 const NOT_RUN = ["skip", "todo"];
-/** What these are called with is no title: it comes with the next call. */
+/** Modifiers whose arguments are not the title, which is passed to the next call. */
 const CURRIED = ["each", "for", "skipIf", "runIf"];
 
 /**
- * The titles of the tests of a file that are run, and of the groups they are in. The texts in the table of an `each`
- * count as titles too, because they are put into them.
+ * The titles of the tests in a file that are not skipped, and of their groups. Strings in the table of an `each` count as
+ * titles, because they are inserted into titles.
  */
 export function readTestTitles(file: string, code: string): string[] {
   const titles: { text: string; start: number }[] = [];
@@ -30,7 +30,7 @@ export function readTestTitles(file: string, code: string): string[] {
   return titles.filter(({ start }) => isRun(start)).map(({ text }) => text);
 }
 
-/** `test.skipIf(x).each(table)` gives the names test, skipIf and each, and the table. */
+/** `test.skipIf(x).each(table)` has the names test, skipIf and each, and the table. */
 function readMaker(callee: Node): { names: string[]; tables: Node[] } {
   if (callee.type === "Identifier") return { names: [String(callee["name"])], tables: [] };
   if (callee.type === "MemberExpression") {
@@ -42,7 +42,7 @@ function readMaker(callee: Node): { names: string[]; tables: Node[] } {
   return { names, tables: names.at(-1) === "each" ? [...tables, ...(callee["arguments"] as Node[])] : tables };
 }
 
-/** The texts written in an expression; of a template the parts between its holes. */
+/** The string literals in an expression, and the literal parts of template strings. */
 function textsIn(node: Node): string[] {
   if (node.type === "Literal") return typeof node["value"] === "string" ? [node["value"]] : [];
   if (node.type === "TemplateElement") return [(node["value"] as { cooked: string }).cooked];

@@ -1,4 +1,4 @@
-/** `npm run check`: everything that can be judged without running the product, side by side. */
+/** `npm run check`: runs all static checks in parallel. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { availableParallelism } from "node:os";
@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { ROOT } from "./root.mjs";
 import { setup } from "./setup.mjs";
 
-/** The slow ones first. */
+/** The slow steps come first. */
 const STEPS = {
   "export map, from outside": ["scripts/checks/package.mjs"],
   "published packages": ["scripts/checks/published.mjs"],
@@ -34,7 +34,7 @@ async function worker() {
   for (let next = queue.shift(); next; next = queue.shift()) await run(...next);
 }
 
-/** A passing step may leave notes, lines that begin with "note:"; the rest of its output is of interest in a failure. */
+/** Prints the complete output of a failed step, and only lines that begin with "note:" of a passing step. */
 async function run(name, args) {
   const start = performance.now();
   const child = spawn(process.execPath, args.with(0, join(ROOT, args[0])), {

@@ -1,4 +1,4 @@
-/** `npm run docs` writes the generated pages of docs/reference from the build; `--check` only compares. */
+/** `npm run docs`: writes the generated pages of docs/reference from the build. `--check` only compares them. */
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -38,7 +38,7 @@ for (const [page, text] of Object.entries(pages)) {
   const path = join(ROOT, page);
   if (existsSync(path) && readFileSync(path, "utf8") === text) continue;
   if (process.argv.includes("--check")) {
-    problems.push(`${page} is not what the code says: npm run docs`);
+    problems.push(`${page} is outdated; run: npm run docs`);
   } else {
     mkdirSync(dirname(path), { recursive: true });
     writeFileSync(path, text);

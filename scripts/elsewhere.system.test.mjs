@@ -1,4 +1,4 @@
-/** The repository's own commands where nothing is as on the machine of its authors. */
+/** The commands of the repository in an unusual environment. */
 import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { chownSync, cpSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
@@ -43,7 +43,7 @@ test("npm start and a test run below a path with a space and é, without root, w
   expect(await printed(one, /Tests +(.*)\n/)).toMatch(/^\d+ passed/);
 });
 
-/** What a process prints until it ends or matches, and then the first group of that. */
+/** Reads the output of a process until it matches, and returns the first group. */
 async function printed(child, pattern) {
   let output = "";
   child.stderr.setEncoding("utf8").on("data", (chunk) => (output += chunk));
@@ -53,7 +53,7 @@ async function printed(child, pattern) {
     const found = pattern.exec(output.replace(/\x1b\[\d+m/g, ""));
     if (found) return found[1];
   }
-  throw new Error(`ended without ${pattern}:\n${output}`);
+  throw new Error(`exited without printing ${pattern}:\n${output}`);
 }
 
 function giveAway(folder) {

@@ -2,7 +2,7 @@ import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } 
 import { dirname } from "node:path";
 import { setTimeout } from "node:timers/promises";
 
-/** Runs `work` while no other process holds the lock file; one left by a process that has ended is taken over. */
+/** Runs `work` while holding the lock file. Takes over the lock of a process that has exited. */
 export async function withLock(file, work) {
   mkdirSync(dirname(file), { recursive: true });
   while (!acquire(file)) await setTimeout(100);
@@ -16,7 +16,7 @@ export async function withLock(file, work) {
   }
 }
 
-/** A hard link appears with its content in one go, so a lock is never seen without its owner. */
+/** Creates the lock as a hard link, which appears with its content, so that a lock always has an owner. */
 function acquire(file) {
   const own = `${file}.${process.pid}`;
   writeFileSync(own, String(process.pid));
@@ -25,14 +25,14 @@ function acquire(file) {
     return true;
   } catch (error) {
     if (error.code !== "EEXIST") throw error;
-    if (ownerIsGone(file)) takeAway(file);
+    if (ownerIsGone(file)) removeStale(file);
     return false;
   } finally {
     rmSync(own, { force: true });
   }
 }
 
-/** False where there is no lock: it has just been given back, and the next one to be seen there is another's. */
+/** Returns false when there is no lock: it was just released, and the next one belongs to another process. */
 function ownerIsGone(file) {
   const owner = attempt("ENOENT", () => readFileSync(file, "utf8"));
   if (owner === undefined) return false;
@@ -44,15 +44,15 @@ function ownerIsGone(file) {
   }
 }
 
-/** Under a name of its own it is looked at again: another may have taken it over since, and gets it back. */
-function takeAway(file) {
+/** Moves the lock and checks it again. If another process has taken it over in the meantime, restores it. */
+function removeStale(file) {
   const taken = `${file}.${process.pid}.gone`;
   attempt("ENOENT", () => renameSync(file, taken));
   if (!ownerIsGone(taken)) attempt("EEXIST", () => attempt("ENOENT", () => linkSync(taken, file)));
   rmSync(taken, { force: true });
 }
 
-/** What the call returns; undefined where it fails with this code. */
+/** Returns the result of the call, or undefined when it fails with this code. */
 function attempt(code, call) {
   try {
     return call();

@@ -12,7 +12,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
-test("processes that want the same lock work one after another", async () => {
+test("processes with the same lock run one after another", async () => {
   const script = `
     import { appendFileSync } from "node:fs";
     import { setTimeout } from "node:timers/promises";
@@ -29,13 +29,13 @@ test("processes that want the same lock work one after another", async () => {
   expect(readFileSync(join(dir, "log"), "utf8")).toBe("in out ".repeat(60));
 }, 60_000);
 
-test("a lock whose owner has ended is taken over", async () => {
+test("a lock whose owner has exited is taken over", async () => {
   const { pid } = spawnSync(process.execPath, ["--version"]);
   writeFileSync(join(dir, "lock"), String(pid));
   expect(await withLock(join(dir, "lock"), () => "done")).toBe("done");
 });
 
-test("a lock is given back by work that fails", async () => {
+test("a lock is released when the work fails", async () => {
   const fail = () => Promise.reject(new Error("no"));
   await expect(withLock(join(dir, "lock"), fail)).rejects.toThrow("no");
   expect(await withLock(join(dir, "lock"), () => "done")).toBe("done");

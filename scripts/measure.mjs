@@ -1,7 +1,7 @@
 /**
- * `npm run measure`: the size of the packages and the length of the two hot paths, as a Markdown table.
- * `--install` adds what `npm install openenv-ts` brings, `--start` the time from `npm start` on a fresh clone to a server
- * that answers; both take minutes and need the registry of npm.
+ * `npm run measure`: prints the size of the packages and the length of the two hot paths as a Markdown table.
+ * `--install` adds the packages and megabytes of `npm install openenv-ts`, `--start` the time from `npm start` on a fresh
+ * clone to a running server. Both take minutes and need the npm registry.
  */
 import { execFileSync, spawn } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -26,7 +26,7 @@ const { measurePaths } = await import("../experiments/call-paths.mjs");
 const files = execFileSync("git", ["ls-files"], { cwd: ROOT, encoding: "utf8" }).trim().split("\n");
 const sources = files.filter((file) => PACKAGES.test(file) && SOURCE.test(file) && !TEST.test(file));
 const { step, reset } = await measurePaths();
-const crowded = countFolders(sources);
+const crowded = findCrowdedFolders(sources);
 const entries = readEntries(PACKAGE);
 
 const rows = [
@@ -46,22 +46,22 @@ function countLines(list) {
   return list.reduce((sum, file) => sum + readFileSync(join(ROOT, file), "utf8").split("\n").length - 1, 0);
 }
 
-/** Folders that hold too much, each with how many sources and folders are directly in it, the fullest first. */
-function countFolders(list) {
-  const held = new Map();
+/** Folders with too many entries, each with its number of direct files and folders, in descending order. */
+function findCrowdedFolders(list) {
+  const entries = new Map();
   for (const file of list) {
     for (let path = file; dirname(path) !== "."; path = dirname(path)) {
       const folder = dirname(path);
-      held.set(folder, (held.get(folder) ?? new Set()).add(path));
+      entries.set(folder, (entries.get(folder) ?? new Set()).add(path));
     }
   }
-  return [...held]
+  return [...entries]
     .filter(([, paths]) => paths.size > CROWDED)
     .sort(([, a], [, b]) => b.size - a.size)
     .map(([folder, paths]) => `${folder} ${paths.size}`);
 }
 
-/** Packages and megabytes that a project has after installing the packed package. */
+/** The number of packages and megabytes in a project after installing the packed package. */
 function measureInstall() {
   return withFolder((folder) => {
     const npm = (...args) =>
@@ -101,11 +101,11 @@ function firstAddress(child) {
       const address = / at (http:\/\/[^\s/]+)/.exec(text);
       if (address) resolve(address[1]);
     });
-    child.once("exit", (code) => reject(new Error(`npm start ended with ${code}:\n${text}`)));
+    child.once("exit", (code) => reject(new Error(`npm start exited with code ${code}:\n${text}`)));
   });
 }
 
-/** Runs `work` with a temporary folder. */
+/** Runs `work` with a temporary folder, which is removed afterwards. */
 async function withFolder(work) {
   const folder = mkdtempSync(join(tmpdir(), "openenv-measure-"));
   try {

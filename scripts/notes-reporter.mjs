@@ -1,4 +1,4 @@
-/** A vitest reporter that prints each reason for skipping once. It comes before the default one, whose summary is last. */
+/** A Vitest reporter that prints each reason for skipped tests once. Listed first, so that the summary comes last. */
 export default class NotesReporter {
   onTestRunEnd(modules) {
     const places = new Map();

@@ -1,7 +1,7 @@
 /**
- * `npm run platforms` adds to package-lock.json the binary packages of other platforms that a registry did not offer
- * when the lock was written, and the hash of each. Without their rows `npm ci` refuses the lock, or leaves that platform
- * without its binary; without a hash it installs whatever it gets.
+ * `npm run platforms`: adds the binary packages of other platforms to package-lock.json, with their hashes, when the
+ * registry did not list them as the lock was written. Without these entries `npm ci` rejects the lock or omits the binary;
+ * without a hash it does not verify what it installs.
  */
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -10,7 +10,7 @@ import { ROOT } from "./root.mjs";
 
 const NAME = /-(?<os>android|darwin|freebsd|linux|openharmony|win32)-(?<cpu>\w+)(?:-(?<abi>\w+))?$/;
 
-/** The lock files that are installed from; that of new environments is a part of the first. */
+/** The lock files for `npm ci`. The lock file of new environments is derived from the first one. */
 export const LOCK_FILES = ["package-lock.json", "docs/site/package-lock.json"];
 
 if (process.argv[1] === import.meta.filename) for (const file of LOCK_FILES) complete(join(ROOT, file));
@@ -31,7 +31,7 @@ function complete(file) {
   writeFileSync(file, `${JSON.stringify({ ...lock, packages: Object.fromEntries(rows) }, null, 2)}\n`);
 }
 
-/** The optional dependencies `{ name, version, dev }` that a lock names and has no row for. */
+/** The optional dependencies `{ name, version, dev }` without an entry in the lock. */
 export function findMissing(lock) {
   return Object.values(lock.packages).flatMap(({ optionalDependencies = {}, dev }) =>
     Object.entries(optionalDependencies)
@@ -50,7 +50,7 @@ export function findUnverified({ packages }) {
   });
 }
 
-/** npm writes it after the version. */
+/** Adds the hash after the version, like npm. */
 function withIntegrity({ version, ...row }, integrity) {
   return { version, integrity, ...row };
 }
@@ -60,7 +60,7 @@ function readIntegrity(name, version) {
     const hash = execFileSync("npm", ["view", `${name}@${version}`, "dist.integrity"], { encoding: "utf8" }).trim();
     if (hash !== "") return hash;
   } catch {
-    // What npm printed says why.
+    // npm has printed the reason.
   }
-  throw new Error(`The registry has no ${name} ${version}: depend on a version that it has for every platform.`);
+  throw new Error(`The registry has no ${name} ${version}; depend on a version that is available for every platform.`);
 }

@@ -13,7 +13,7 @@ const packages = {
   "node_modules/@scope/binary": { version: "1.0.0", os: ["darwin"] },
 };
 
-test("a package of a registry without a strong hash is found, and nothing else", () => {
+test("only registry packages without a strong hash are found", () => {
   expect(findUnverified({ packages })).toEqual([
     "node_modules/none",
     "node_modules/weak",

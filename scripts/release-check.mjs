@@ -1,7 +1,7 @@
 /**
- * What must be true before packages are published. The root package.json is the one place of `repository`, `homepage` and
- * `bugs`: `npm run metadata` (`--write`) copies them into the published packages, `npm run check` (`--copies`) compares
- * them, and `npm run release:check` also fails while they are empty.
+ * Checks before a release. `repository`, `homepage` and `bugs` are set in the root package.json: `npm run metadata`
+ * (`--write`) copies them into the published packages, `npm run check` (`--copies`) compares them, and
+ * `npm run release:check` also fails while they are empty.
  */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -20,7 +20,7 @@ if (process.argv[1] === import.meta.filename) {
   }
 }
 
-/** The addresses that are not set. */
+/** One sentence for each address that is not set. */
 export function findMissing(root) {
   const manifest = read(root, "package.json");
   return FIELDS.filter((field) => !/^https:\/\/[^\s/]+\/\S+/.test(manifest[field])).map(
@@ -28,7 +28,7 @@ export function findMissing(root) {
   );
 }
 
-/** Published packages that differ from the root or from each other, or that pin what their users should get fixes of. */
+/** One sentence for each difference from the root or between published packages, and for each pinned dependency. */
 export function findDifferences(root) {
   const folders = published(root);
   const manifests = folders.map((folder) => read(root, `${folder}/package.json`));
@@ -38,7 +38,7 @@ export function findDifferences(root) {
     const wanted = metadata(root, folders[index]);
     const stale = FIELDS.filter((field) => JSON.stringify(manifest[field]) !== JSON.stringify(wanted[field]));
     return [
-      ...stale.map((field) => `${at}: ${field} is not that of the root: npm run metadata`),
+      ...stale.map((field) => `${at}: ${field} differs from the root; run: npm run metadata`),
       ...findPins(manifest, names).map((name) => `${at}: ${name} must be a range such as ^1.2.3`),
     ];
   });
@@ -50,7 +50,7 @@ export function findDifferences(root) {
   return problems;
 }
 
-/** The dependencies outside this repository that are pinned to one version; `~` is a range, too. */
+/** Dependencies outside this repository that are pinned to one version. `~` counts as a range. */
 function findPins({ dependencies = {}, optionalDependencies = {} }, ours) {
   return Object.entries({ ...dependencies, ...optionalDependencies })
     .filter(([name, range]) => !ours.includes(name) && !/^[\^~]\d/.test(range))
@@ -67,7 +67,7 @@ export function copyMetadata(root) {
   }
 }
 
-/** What a package says about its origin; nothing of a field that the root has empty. */
+/** The metadata of a package, without fields that are empty in the root. */
 function metadata(root, directory) {
   const { repository, homepage, bugs } = read(root, "package.json");
   return {
@@ -79,12 +79,12 @@ function metadata(root, directory) {
   };
 }
 
-/** The folders of the workspaces that are not private. */
+/** The folders of the public workspaces. */
 export function published(root) {
   return workspaces(root).filter((folder) => !read(root, `${folder}/package.json`).private);
 }
 
-/** The folders that the `workspaces` of the root name. */
+/** The folders of all workspaces. */
 export function workspaces(root) {
   return read(root, "package.json")
     .workspaces.flatMap((pattern) => {

@@ -1,6 +1,6 @@
 /**
- * `npm run release:version`: gives the published packages the version that the changesets ask for, and then everything
- * that names it: the dependencies of the other workspaces and of the template, and the lock files.
+ * `npm run release:version`: sets the version of the published packages from the changesets, and updates everything that
+ * refers to it: the dependencies of the other workspaces and of the template, and the lock files.
  */
 import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -17,7 +17,7 @@ if (process.argv[1] === import.meta.filename) {
   run("npm", "run", "platforms");
 }
 
-/** Writes the version of each package of the repository into the packages that depend on it. */
+/** Updates the version of each package of the repository in the packages that depend on it. */
 export function follow(root) {
   const files = workspaces(root).flatMap((folder) => [
     `${folder}/package.json`,
@@ -33,7 +33,7 @@ export function follow(root) {
   }
 }
 
-/** The folders with a package that a command copies; they are not workspaces. */
+/** The folders of templates, which are not workspaces. */
 function templates(root, folder) {
   const home = `${folder}/templates`;
   return readdirSync(join(root, folder)).includes("templates")

@@ -35,7 +35,7 @@ test("a release waits until repository, homepage and bugs are https addresses", 
   ]);
 });
 
-test("the published packages get the addresses of the root, and the others do not", () => {
+test("published packages get the addresses of the root, private ones do not", () => {
   expect(findDifferences(root)).toEqual([]);
   expect(read("packages/tool/package.json")).toMatchObject({
     repository: { type: "git", url: "git+https://forge.example/people/openenv.git", directory: "packages/tool" },
@@ -45,12 +45,12 @@ test("the published packages get the addresses of the root, and the others do no
   expect(read("environment/package.json")).toEqual(environment);
   write("package.json", { workspaces: ["packages/*"], ...ADDRESSES, homepage: "https://docs.example/openenv" });
   expect(findDifferences(root)).toEqual([
-    "packages/library/package.json: homepage is not that of the root: npm run metadata",
-    "packages/tool/package.json: homepage is not that of the root: npm run metadata",
+    "packages/library/package.json: homepage differs from the root; run: npm run metadata",
+    "packages/tool/package.json: homepage differs from the root; run: npm run metadata",
   ]);
 });
 
-test("different versions, a pinned dependency and a package without a changelog are found", () => {
+test("different versions, a pinned dependency and a package without a changelog are reported", () => {
   write("packages/tool/package.json", { ...read("packages/tool/package.json"), version: "1.0.1" });
   write("packages/library/package.json", { ...read("packages/library/package.json"), dependencies: { ws: "8.0.0" } });
   write(".changeset/config.json", { fixed: [["library"]] });

@@ -1,6 +1,6 @@
 /**
- * Makes a checkout ready to run: installs packages and builds, each only when missing or stale.
- * It runs before node_modules exists, so it imports nothing but node:.
+ * Prepares a checkout: installs packages and builds, each only when missing or stale.
+ * It runs before node_modules exists, so it only imports node: modules.
  */
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -65,7 +65,7 @@ function isBuilt(project) {
   return readFileSync(stamp, "utf8") === fingerprint(project);
 }
 
-/** Compiles beside the old build and swaps, so that nobody ever loads half of one. */
+/** Compiles into a new folder and swaps it with the old build, so that no process loads an incomplete build. */
 function build(project) {
   const stamp = fingerprint(project);
   const fresh = join(ROOT, ".cache/build/fresh");
@@ -80,7 +80,7 @@ function build(project) {
   ];
   step(`build ${project}`, process.execPath, ["node_modules/typescript/bin/tsc", "-p", config, ...out]);
   const data = join(ROOT, project, "data");
-  // The build of an environment copies it, too.
+  // Also part of the build script of an environment.
   if (existsSync(data)) cpSync(data, join(fresh, "data"), { recursive: true });
   swap(fresh, project, stamp);
 }
@@ -121,7 +121,7 @@ function stampOf(project) {
   return join(ROOT, ".cache/built", project.replaceAll("/", "-"));
 }
 
-/** Everything that decides what a build contains. */
+/** A hash of everything that determines a build. */
 function fingerprint(project) {
   const hash = createHash("sha256");
   const folders = project === WEB ? WEB_SOURCES : [project];
@@ -151,11 +151,11 @@ function step(name, command, args) {
   const { status, signal, error, stdout, stderr } = spawnSync(command, args, { cwd: ROOT, encoding: "utf8" });
   if (status !== 0) {
     process.stderr.write(
-      `${stdout ?? ""}${stderr ?? ""}set-up failed: ${name} (${error ?? signal ?? `exit ${status}`})\n`,
+      `${stdout ?? ""}${stderr ?? ""}setup failed: ${name} (${error ?? signal ?? `exit ${status}`})\n`,
     );
     process.exit(status ?? 1);
   }
-  process.stderr.write(`set-up: ${name}, ${((performance.now() - start) / 1000).toFixed(1)} s\n`);
+  process.stderr.write(`setup: ${name}, ${((performance.now() - start) / 1000).toFixed(1)} s\n`);
 }
 
 function readJson(file) {

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { expect, onTestFinished, test } from "vitest";
 import { ROOT } from "./root.mjs";
 
-/** It installs and builds what is missing or stale. */
+/** The setup installs and builds what is missing or stale. */
 const LIMIT = { timeout: 120_000 };
 
 test("npm start serves the echo environment and ends with npm", LIMIT, async () => {
@@ -16,7 +16,7 @@ test("npm start serves the echo environment and ends with npm", LIMIT, async () 
   await expect.poll(() => answers(url), { timeout: 60_000 }).toBe(false);
 });
 
-test("a signal reaches the server and its exit code comes back", LIMIT, async () => {
+test("a signal reaches the server and its exit code is returned", LIMIT, async () => {
   const { child, url } = await start(process.execPath, ["scripts/start.mjs"]);
   expect(await answers(url)).toBe(true);
   child.kill("SIGTERM");
@@ -32,7 +32,7 @@ async function start(command, args) {
     const url = /at (http:\S+)/.exec(output)?.[1];
     if (url) return { child, url };
   }
-  throw new Error(`ended without an address:\n${output}`);
+  throw new Error(`exited without printing an address:\n${output}`);
 }
 
 function answers(url) {

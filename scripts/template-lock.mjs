@@ -1,6 +1,6 @@
 /**
- * Writes package-lock.json of what `openenv init` makes: the part of this repository's lock that its dependencies need,
- * so that `npm ci` of a new environment installs what is tested here. `--check` fails when it is stale.
+ * Writes the package-lock.json for `openenv init`: the part of this repository's lock file for its dependencies, so that
+ * `npm ci` in a new environment installs the versions that are tested here. `--check` fails when it is stale.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -18,7 +18,7 @@ if (process.argv[1] === import.meta.filename) {
   }
 }
 
-/** The text of the lock of a package whose dependencies are all in `lock`. */
+/** Renders the lock file of a package whose dependencies are all in `lock`. */
 export function renderTemplateLock(lock, manifest) {
   const { name, version, dependencies, devDependencies, engines } = manifest;
   const found = new Map();
@@ -34,14 +34,14 @@ export function renderTemplateLock(lock, manifest) {
   return `${JSON.stringify(whole, null, 2)}\n`;
 }
 
-/** Follows what a row depends on, as Node looks packages up; what production needs is not only for development. */
+/** Follows the dependencies of an entry with Node's lookup. A package that production needs is not marked `dev`. */
 function walk(packages, row, from, found, { dev, optional }) {
   for (const kind of KINDS) {
     for (const name of Object.keys(row[kind] ?? {})) {
       const path = lookUp(packages, from, name);
       const isOptional =
         optional || kind === "optionalDependencies" || row.peerDependenciesMeta?.[name]?.optional === true;
-      // An optional peer comes with whoever asks for it.
+      // An optional peer is only installed when another package depends on it.
       if (path === undefined || (kind === "peerDependencies" && isOptional)) continue;
       const known = found.get(path);
       const now = { dev: dev && (known?.dev ?? true), optional: isOptional && (known?.optional ?? true) };

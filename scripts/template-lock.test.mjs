@@ -30,7 +30,7 @@ const lock = {
   },
 };
 
-test("the lock of the template has what its dependencies need, where Node looks for it, and nothing else", () => {
+test("the lock file of the template has exactly the dependencies, at the paths where Node finds them", () => {
   const { packages, ...head } = JSON.parse(renderTemplateLock(lock, manifest));
   expect(head).toEqual({ name: "game", version: "0.1.0", lockfileVersion: 3, requires: true });
   expect(packages).toEqual({

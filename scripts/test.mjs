@@ -1,6 +1,6 @@
 /**
- * `npm test` and `npm run test:system`: set-up, then vitest with this project of vitest.config.ts and the given
- * arguments. `npm test` also runs what `npm run check` does.
+ * `npm test` and `npm run test:system`: runs the setup, then Vitest with this project of vitest.config.ts and the given
+ * arguments. `npm test` also runs `npm run check`.
  */
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";

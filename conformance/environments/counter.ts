@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type Action, defineContract, defineEnvironment, type StepContext } from "openenv-ts";
 import * as z from "zod";
 
-/** How long amount 50 takes; the recorded environment took 3 s. Longer than the `timeout_s` of the recordings. */
+/** Duration of a step with amount 50, longer than the recorded `timeout_s`; the recorded environment took 3 s. */
 export const SLOW_MS = Number(process.env["SLOW_MS"] ?? 700);
 
 const parts = {
@@ -26,22 +26,22 @@ const counterContract = defineContract({
 /** The recorded counter. */
 export const counter = defineEnvironment(counterContract, () => createCounter(), { stepBeforeReset: "allow" });
 
-/** One that has to be reset first, as environments are by default. */
+/** A counter that must be reset first, which is the default for environments. */
 export const strictCounter = defineEnvironment(counterContract, () => createCounter());
 
-/** A counter that does not say what its state has. */
+/** A counter that does not declare its state. */
 export const counterWithoutState = defineEnvironment(
   defineContract({ name: "counter", ...parts, state: z.looseObject({}), reset: counterContract.reset }),
   () => createCounter(),
   { stepBeforeReset: "allow" },
 );
 
-/** A counter that does not exist: its factory fails. */
+/** A counter whose factory fails. */
 export const broken = defineEnvironment(defineContract({ name: "BrokenEnv", ...parts }), () => {
   throw new Error("no environment today");
 });
 
-/** Counts; the other counters are made of it. Nothing changes when it fails. */
+/** The implementation of all counters. A failed step changes nothing. */
 export function createCounter() {
   let count = 0;
   let total = 0;

@@ -102,6 +102,6 @@ export const kinds = defineEnvironment(
 
 function rewardOf(kind: (typeof REWARDS)[number]): number | boolean | null {
   const rewards = { none: null, int: 2, float: 2.0, true: true, false: false, nan: Number.NaN, inf: Infinity };
-  // What "string" asks for is nothing that an environment may return.
+  // The recorded environment returns a string here, which the types do not allow.
   return kind === "string" ? ("much" as never) : rewards[kind];
 }

@@ -8,7 +8,7 @@ const count = {
   state: z.looseObject({}),
 };
 
-/** Async, and open for every reset option. It reports the keys it got. */
+/** Async, and accepts every reset option. Reports the keys of the options. */
 export const asyncCounter = defineEnvironment(
   defineContract({ name: "async", ...count, reset: z.looseObject({}) }),
   () => {
@@ -38,14 +38,14 @@ export const asyncCounter = defineEnvironment(
   { stepBeforeReset: "allow" },
 );
 
-/** Its reset looks at nothing. */
+/** Ignores all reset options. */
 export const noArguments = defineEnvironment(
   defineContract({ name: "noargs", ...count }),
   () => ({ ...createCounter(), reset: () => ({ observation: { count: 0 } }) }),
   { stepBeforeReset: "allow" },
 );
 
-/** Cannot tell its state. */
+/** Fails when the state is read. */
 export const failingState = defineEnvironment(
   defineContract({ name: "badstate", ...count }),
   () => ({
@@ -57,7 +57,7 @@ export const failingState = defineEnvironment(
   { stepBeforeReset: "allow" },
 );
 
-/** Tells a state with members nobody declared, among them the two that belong to the server. */
+/** Returns a state with undeclared fields, including the two that the server sets. */
 export const freeState = defineEnvironment(
   defineContract({ name: "dictstate", ...count }),
   () => ({ ...createCounter(), state: () => ({ episode_id: "d", step_count: 1, k: [1] }) }),

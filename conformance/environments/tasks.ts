@@ -15,7 +15,7 @@ const tasks: TaskProvider = {
     Array.from({ length: SPLIT_SIZE }, (_, index) => taskOf(split, index)).slice(start, stop),
 };
 
-/** Counts, and shows the task that reset selects. */
+/** A counter that returns the task that reset selects. */
 export const tasked = defineEnvironment(
   defineContract({
     name: "Tasks",

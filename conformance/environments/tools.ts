@@ -20,7 +20,7 @@ const declared = defineTools({
 const bad = { nan: { description: "No number.", output: z.object({ v: z.number() }) } };
 const slow = { slow: { description: "Takes its time.", output: z.string() } };
 
-/** How long the slow tool takes; the recorded one took 3 s, with a limit of 0.5 s. */
+/** Duration of the slow tool; the recorded one took 3 s, with a timeout of 0.5 s. */
 const SLOW_MS = 5_000;
 
 function createHandlers(): ToolHandlers<typeof declared> {
@@ -39,21 +39,21 @@ function createHandlers(): ToolHandlers<typeof declared> {
 const reset = () => ({ observation: {}, reward: 0, metadata: { status: "ready" } });
 const options = { stepBeforeReset: "allow" } as const;
 
-/** The recorded environment with tools and no action of its own. */
+/** The recorded environment with tools and without its own action. */
 export const tools = defineEnvironment(
   defineContract({ name: "tools", tools: declared }),
   () => ({ reset, tools: createHandlers() }),
   options,
 );
 
-/** The same with an action that says nothing. */
+/** The same environment with an empty action. */
 export const toolsAndAction = defineEnvironment(
   defineContract({ name: "tools-generic", action: z.object({}), observation: z.object({}), tools: declared }),
   () => ({ reset, step: reset, tools: createHandlers() }),
   options,
 );
 
-/** The same with an action of its own. */
+/** The same environment with its own action. */
 export const toolsAndText = defineEnvironment(
   defineContract({
     name: "tools-other-action",
@@ -65,14 +65,14 @@ export const toolsAndText = defineEnvironment(
   options,
 );
 
-/** One tool gives no number. */
+/** One tool returns NaN. */
 export const nanTools = defineEnvironment(
   defineContract({ name: "nan-tools", tools: { ...declared, ...bad } }),
   () => ({ reset, tools: { ...createHandlers(), nan: () => ({ v: Number.NaN }) } }),
   options,
 );
 
-/** One tool takes its time, and stops when it is told. */
+/** One tool is slow, and stops when its signal is aborted. */
 export const slowTools = defineEnvironment(
   defineContract({ name: "slow-tools", tools: { ...declared, ...slow } }),
   () => ({

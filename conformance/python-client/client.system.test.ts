@@ -29,18 +29,18 @@ describe.skipIf(!python.available)("the released Python client", () => {
     "client/autoenv/base-url",
     "client/mcp/against-non-mcp-env",
     "client/mcp/capacity",
-  ])("gets from us what it gets from the reference: %s", (name) => {
+  ])("gets the same from us as from the reference: %s", (name) => {
     const recorded = recordings.get(name) ?? [];
     const ours = results.get(name)?.slice(0, recorded.length);
     expect(withoutWording(ours)).toEqual(withoutWording(recorded));
   });
 
-  test("that was refused at capacity gets in when the other has left", () => {
+  test("that was rejected at capacity gets a session when another one ends", () => {
     expect(results.get("client/generic/capacity")?.at(-1)).toEqual(RESET);
     expect(results.get("client/mcp/capacity")?.at(-1)).toEqual(RESET);
   });
 
-  test("with action, observation and state classes that forbid unknown fields plays an episode", () => {
+  test("with action, observation and state classes that forbid unknown fields runs an episode", () => {
     const [reset, step, invalid, state] = results.get("typed") ?? [];
     expect(reset).toMatchObject({ observation: { count: 0, metadata: { seed: 1 } }, reward: null, done: false });
     expect(step).toMatchObject({ observation: { count: 4, metadata: { echo: { k: 1 } } }, reward: 4, done: false });
@@ -48,13 +48,13 @@ describe.skipIf(!python.available)("the released Python client", () => {
     expect(state).toEqual({ episode_id: "typed", step_count: 1, total: 4 });
   });
 
-  test("plays eight sessions at once, each with its own count", () => {
+  test("runs eight sessions in parallel, each with its own count", () => {
     expect(results.get("side-by-side")).toEqual([
       Array.from({ length: 8 }, (_, amount) => [amount, 2 * amount, 3 * amount]),
     ]);
   });
 
-  test("that gave up waiting finds its slot free, no late answer, and is told to reset", () => {
+  test("that timed out finds its slot free, gets no late answer, and must reset", () => {
     expect(results.get("message-timeout")).toEqual([
       FIRST_STEP,
       { raised: "TimeoutError", message: "" },
@@ -64,11 +64,11 @@ describe.skipIf(!python.available)("the released Python client", () => {
     ]);
   });
 
-  test("that reconnects silently after the server has gone is told to reset instead of stepping on", () => {
+  test("that reconnects silently to a restarted server must reset before it steps", () => {
     expect(results.get("restart")).toEqual([CALL_RESET_FIRST, RESET, FIRST_STEP]);
   });
 
-  test("for tools gets its session by create and attach, and leaves none behind", () => {
+  test("for tools creates a session, attaches to it and closes it", () => {
     const [tools, , reset, state, stateOfOther] = results.get("client/mcp/against-non-mcp-env") ?? [];
     expect(tools).toEqual([]);
     expect(reset).toMatchObject({ observation: { count: 0 }, done: false });
@@ -76,7 +76,7 @@ describe.skipIf(!python.available)("the released Python client", () => {
     expect(stateOfOther).toMatchObject({ episode_id: null });
   });
 
-  test("for tools lists and calls them as it does with the reference, and gets a reward", () => {
+  test("for tools lists and calls them as with the reference, and gets a reward", () => {
     const recorded = structuredClone(recordings.get("client/mcp/full") ?? []) as Record<string, unknown>[];
     const step = recorded[6] as { reward: unknown; observation: { reward: unknown } };
     step.reward = step.observation.reward = 0;
@@ -86,7 +86,7 @@ describe.skipIf(!python.available)("the released Python client", () => {
     expect(ours?.[9]).toEqual(recorded[9]);
   });
 
-  test("plays the echo environment: its action, its tools by steps, its tools over /mcp", () => {
+  test("runs the echo environment: its action, its tools by steps, its tools over /mcp", () => {
     const [reset, step, called, names, said, measured, listed] = results.get("echo") ?? [];
     expect(reset).toMatchObject({ observation: { echoed_message: "Echo environment ready!" } });
     expect(step).toMatchObject({ observation: { echoed_message: "hi", message_length: 2 }, reward: 0.2 });
@@ -97,7 +97,7 @@ describe.skipIf(!python.available)("the released Python client", () => {
     expect(listed).toEqual(["ListToolsObservation", ["echo_message", "echo_with_length"], 0]);
   });
 
-  test("that looks for an environment by URL says when there is none", () => {
+  test("that connects to an environment by URL reports when there is none", () => {
     expect(results.get("autoenv-refused")).toMatchObject([{ raised: "ConnectionError" }]);
   });
 });
@@ -111,7 +111,7 @@ describe.skipIf(!python.available)("the released validator", () => {
     expect(report).toMatchObject({ passed: true, mode, summary, standard_profile });
   });
 
-  test("finds the rewards and observations of tools well formed, which those of the reference are not", () => {
+  test("accepts the rewards and observations of tools, unlike those of the reference", () => {
     type Checked = { checks: { id: string; status: string }[] };
     const statuses = (of: ReadonlyMap<string, unknown[]>) => {
       const [{ checks = [] } = {} as Partial<Checked>] = (of.get("validator/runtime/mcp") ?? []) as Checked[];
@@ -126,14 +126,14 @@ describe.skipIf(!python.available)("the released validator", () => {
   });
 
   test.each(["validator/runtime/counter", "validator/runtime/error"])(
-    "sees what it saw of the reference: %s",
+    "reports the same as for the reference: %s",
     (name) => {
       expect(results.get(name)).toEqual(recordings.get(name));
     },
   );
 });
 
-/** What a client said of its own accord, and the code or status it was given; the server's wording is free. */
+/** Keeps the client's own text and the code or status from the server, because the server's wording is free. */
 function withoutWording(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value), (key, member: unknown) => {
     if (key !== "message" || typeof member !== "string") return member;

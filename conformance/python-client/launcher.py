@@ -1,4 +1,4 @@
-"""Starts an image with the released launcher, plays, and closes; prints what it has seen."""
+"""Starts an image with the released launcher, takes a step, closes, and prints the observation."""
 
 import asyncio
 import json

@@ -10,7 +10,7 @@ const python = await requirePython();
 const run = promisify(execFile);
 
 test.skipIf(!docker.available || !python.available)(
-  "the released launcher starts our image, plays and stops it",
+  "the released launcher starts our image, takes a step and stops it",
   async () => {
     await using image = await buildImage(docker.path, SERVERS.counter, ["EXPOSE 8000"]);
     const { stdout } = await run(python.path, [join(import.meta.dirname, "launcher.py"), image.name]);
@@ -18,6 +18,6 @@ test.skipIf(!docker.available || !python.available)(
     const left = await run(docker.path, ["ps", "--all", "--quiet", "--filter", `ancestor=${image.name}`]);
     expect(left.stdout).toBe("");
   },
-  // The Python package alone takes a while to load.
+  // Importing the Python package takes a while.
   300_000,
 );

@@ -17,7 +17,7 @@ describe.skipIf(!python.available)("the official Python client of MCP", () => {
     const script = join(import.meta.dirname, "mcp_client.py");
     const { stdout } = await promisify(execFile)(python.path, [script, `${server.url}/mcp`]);
     got = JSON.parse(stdout) as typeof got;
-    // The environment is closed after the session has gone.
+    // The environment is closed after its session ends.
     await vi.waitFor(() => expect(log.closed).toBe(3), { timeout: 10_000 });
     left = { active: active(), closed: log.closed };
   }, 120_000);
@@ -34,7 +34,7 @@ describe.skipIf(!python.available)("the official Python client of MCP", () => {
     });
   });
 
-  test("is told of failures in results, and of a tool that is not there by an error", () => {
+  test("gets failures as results, and an unknown tool as an error", () => {
     expect(got["played"]).toMatchObject({
       failed: [true, expect.stringContaining("no luck")],
       wrong: true,
@@ -42,11 +42,11 @@ describe.skipIf(!python.available)("the official Python client of MCP", () => {
     });
   });
 
-  test("reads the values themselves where it is fastmcp's", () => {
+  test("reads the plain values with fastmcp", () => {
     expect(got["fast"]).toEqual([5, 1]);
   });
 
-  test("is refused at capacity with the counts, and leaves no session behind", () => {
+  test("is rejected at capacity with the counts, and leaves no session open", () => {
     const data = { code: "CAPACITY_REACHED", active_sessions: 1, max_sessions: 1 };
     expect(got["full"]).toEqual({ code: -32000, data });
     expect(left).toEqual({ active: 0, closed: 3 });

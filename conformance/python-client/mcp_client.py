@@ -1,4 +1,4 @@
-"""The official Python client of MCP, and fastmcp's, against the server at argv[1]; prints what they got as JSON."""
+"""Runs the official Python client of MCP and fastmcp's client against the server at argv[1]; prints the results as JSON."""
 
 import asyncio
 import json

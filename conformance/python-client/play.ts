@@ -5,10 +5,10 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { type Running, startCommand } from "../../test-support/commands/command-line.js";
 
-/** What each call of a scenario returned or raised. */
+/** The result or error of each call of a scenario. */
 export type ScenarioResults = ReadonlyMap<string, unknown[]>;
 
-/** How long the slow step takes; the client that gives up waiting does so after 3 s. */
+/** Duration of the slow step; the client times out after 3 s. */
 const SLOW_MS = 10_000;
 const NOBODY = "http://127.0.0.1:9";
 const COUNTER = new URL("./counter.ts", import.meta.url);
@@ -16,7 +16,7 @@ const TOOLS = new URL("./tools.ts", import.meta.url);
 const ECHO = new URL("../../envs/echo/server/environment.ts", import.meta.url);
 const STRICT_COUNTER = new URL("./strict-counter.ts", import.meta.url);
 
-/** Serves the environments with the command line and plays all scenarios of `scenarios.py` against them. */
+/** Serves the environments with the CLI and runs all scenarios of `scenarios.py` against them. */
 export async function playScenarios(python: string): Promise<ScenarioResults> {
   await using open = await serve(COUNTER);
   await using production = await serve(COUNTER, { args: ["--mode", "production"] });
@@ -71,13 +71,13 @@ async function runPython(python: string, urls: object, restart: () => Promise<vo
       const line = JSON.parse(text) as Line;
       if (line.waits) {
         await restart();
-        child.stdin.write("go on\n");
+        child.stdin.write("continue\n");
       } else results.set(line.scenario, line.results);
     }
   } finally {
     child.kill();
   }
   const [code] = await exited;
-  if (code !== 0) throw new Error(`the scenarios ended with ${code}:\n${errors}`);
+  if (code !== 0) throw new Error(`the scenarios exited with code ${code}:\n${errors}`);
   return results;
 }

@@ -39,7 +39,7 @@ class Share extends ExponentialDiscounting<unknown, Seen> {
   }
 }
 
-/** Answers to sums, scored by a rubric of sync, async and whole-episode parts. */
+/** Addition tasks, scored by a rubric with sync, async and trajectory parts. */
 export default defineEnvironment(
   contract,
   () => {

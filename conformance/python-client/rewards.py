@@ -1,4 +1,4 @@
-"""Plays an episode of a task with the released Python client; prints what each call returned or raised as one JSON list."""
+"""Runs an episode of a task with the released Python client; prints the result or error of each call as a JSON list."""
 
 import json
 import sys

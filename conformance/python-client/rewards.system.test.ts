@@ -9,7 +9,7 @@ import { requirePython } from "../../test-support/requirement.js";
 const python = await requirePython();
 
 test.skipIf(!python.available)(
-  "the released Python client plays a task and gets its rewards from a rubric",
+  "the released Python client runs a task and gets its rewards from a rubric",
   async () => {
     const file = fileURLToPath(new URL("./rewarded.ts", import.meta.url));
     await using command = startCommand(["serve", file, "--port", "0"], { cwd: import.meta.dirname });
@@ -35,7 +35,7 @@ test.skipIf(!python.available)(
       [observed("", true, scores(1, 0.5, 1, 0)), 0.5, false],
       [observed("", false, scores(0, null, null, null)), 0, false],
       expect.stringMatching(/the rubric rubric_0\.rubric failed.*EXECUTION_ERROR/),
-      // The share counts all four steps, also the one behind the closed gate and the one that failed.
+      // The share counts all four steps, including the one after the closed gate and the failed one.
       [observed("", true, scores(1, 0.75, 1, 0.5)), 0.75, true],
       [observed("", false, scores(1, 0, 0, 0)), 0, false],
     ]);

@@ -1,8 +1,8 @@
-"""Plays the released Python clients against servers of another implementation.
+"""Runs the released Python clients against servers of another implementation.
 
-Argument: one JSON object with the URLs `open`, `strict` (capacity 1, wants a reset first), `production`, `tools`, `echo`, `nobody`.
-Prints one JSON line per scenario: its name and what each call returned or raised. The scenario `restart` prints that it
-waits, and goes on when a line comes in.
+Argument: one JSON object with the URLs `open`, `strict` (capacity 1, requires a reset first), `production`, `tools`, `echo`,
+`nobody`. Prints one JSON line for each scenario: its name, and the result or error of each call. The scenario `restart`
+prints that it waits, and continues when it reads a line.
 """
 
 import asyncio
@@ -55,7 +55,7 @@ class CounterClient(EnvClient[CounterAction, CounterObservation, CounterState]):
 
 
 def plain(result: Any) -> Any:
-    """JSON of what a client returned."""
+    """Converts the result of a client to JSON."""
     if isinstance(result, StepResult):
         return {name: plain(getattr(result, name)) for name in ("observation", "reward", "done", "metadata")}
     return result.model_dump() if hasattr(result, "model_dump") else result

@@ -1,4 +1,4 @@
-/** Our validator and the released one look at the same servers and packages and must say the same. */
+/** Our validator and the released one must report the same about the same servers and packages. */
 import { execFile } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -30,7 +30,7 @@ interface Running {
 }
 
 describe.skipIf(!python.available)("the released validator", () => {
-  test("judges our server as ours does, in both modes", LIMIT, async () => {
+  test("reports the same as ours about our server, in both modes", LIMIT, async () => {
     const options = { port: 0, logLevel: "silent", maxConcurrentEnvs: 3 } as const;
     await using open = await serve(counter, options);
     await using production = await serve(counter, { ...options, mode: "production" });
@@ -41,13 +41,13 @@ describe.skipIf(!python.available)("the released validator", () => {
     expect(ours.map(({ mode }) => mode)).toEqual(["simulation", "production"]);
   });
 
-  test("of a server that lacks one thing says what ours says", LIMIT, async () => {
+  test("reports the same as ours about a server with one defect", LIMIT, async () => {
     const servers = await Promise.all(HTTP_CHECKS.map((id) => startForeignServer(id)));
     try {
       const urls = servers.map(({ url }) => url);
       const theirs = await askPython<Running>(RUNNING, urls);
       const ours = await Promise.all(urls.map(validateUrl));
-      // Where the document has no version, the released one does not look at its paths either.
+      // If the document has no version, the released validator does not check its paths either.
       expect(ours.map(failures)).toEqual(HTTP_CHECKS.map((id) => [id]));
       const rest = ours.map(failures).slice(1);
       expect(theirs.map(failures)).toEqual([["openapi_version_available", "mode_endpoint_consistency"], ...rest]);
@@ -56,7 +56,7 @@ describe.skipIf(!python.available)("the released validator", () => {
     }
   });
 
-  test("reports of a package at the static level what ours reports", LIMIT, async () => {
+  test("reports the same as ours about a package at the static level", LIMIT, async () => {
     const dir = await mkdtemp(join(tmpdir(), "openenv-validator-"));
     try {
       const reports = MANIFESTS.map(async (text, nth) => {
@@ -100,7 +100,7 @@ interface Package {
   results: { check_id: string; status: string; measured: object; evidence: string[] }[];
 }
 
-/** How long it took and the words of a sentence are free; so is how a schema's errors are counted. */
+/** Removes durations, wording and the number of schema errors, which may differ. */
 function withoutWording({ results, ...report }: Package): object {
   return {
     ...report,
@@ -142,7 +142,7 @@ from openenv.validation import Level, run_validation
 say = lambda folder: json.loads(run_validation(Path(folder), max_level=Level.STATIC).model_dump_json())
 `;
 
-/** One answer for each target, in one process: the import alone takes seconds. */
+/** Returns one answer for each target, from a single process because the import takes seconds. */
 async function askPython<T>(how: string, targets: readonly string[]): Promise<T[]> {
   const script = `import json, sys\n${how}\nprint(json.dumps([say(target) for target in sys.argv[1:]]))`;
   const { stdout } = await promisify(execFile)(python.path, ["-c", script, ...targets], { timeout: 280_000 });

@@ -32,7 +32,7 @@ interface Schema {
 const call = (tool_name: string, args: object = {}) =>
   JSON.stringify({ type: "call_tool", tool_name, arguments: args });
 
-/** The answers of the model, one a turn; an empty one ends the rollout. */
+/** The answers of the model, one for each turn; an empty answer ends the rollout. */
 const ANSWERS: Record<string, string[]> = {
   echo: [call("echo_message", { message: "hello" }), '{"message": "hello"}', ""],
   desk: [call("fail", { why: "tired" }), call("tally"), call("tally")],
@@ -41,7 +41,7 @@ const ANSWERS: Record<string, string[]> = {
 describe.skipIf(!verifiers.available)("the trainer verifiers", () => {
   let echo: Rollout;
   let desk: Rollout;
-  /** What the server answers a call that fails. */
+  /** The result of a failed call. */
   let failed: { reward: unknown };
 
   beforeAll(async () => {
@@ -53,7 +53,7 @@ describe.skipIf(!verifiers.available)("the trainer verifiers", () => {
     await env.reset();
     failed = await env.step(JSON.parse(ANSWERS["desk"]?.[0] ?? ""));
     await using model = await startModel();
-    // The package keeps files in the home folder, and reads a log-in there.
+    // The package stores files in the home folder, and reads a login from it.
     const home = await mkdtemp(join(tmpdir(), "openenv-verifiers-"));
     try {
       const servers = [`echo=${echoUrl}`, `desk=${deskServer.url}`];
@@ -68,7 +68,7 @@ describe.skipIf(!verifiers.available)("the trainer verifiers", () => {
     }
   }, 240_000);
 
-  test("gets the tools of echo and shows them to the model", () => {
+  test("gets the tools of echo and passes them to the model", () => {
     const schema = echo.prompts[0]?.action_schema;
     expect(schema?.title).toBe("CallToolAction");
     expect(schema?.available_tools).toMatchObject([
@@ -77,7 +77,7 @@ describe.skipIf(!verifiers.available)("the trainer verifiers", () => {
     ]);
   });
 
-  test("plays echo with a call of a tool and with the action, and gets the reward", () => {
+  test("runs echo with a tool call and with the action, and gets the reward", () => {
     expect(echo).toMatchObject({ ok: true, errors: [], stop: "empty_action", rewards: { openenv_reward: 0.5 } });
     expect(echo.prompts.map(({ observation }) => observation)).toMatchObject([
       { echoed_message: "Echo environment ready!", metadata: { status: "ready" } },
@@ -86,7 +86,7 @@ describe.skipIf(!verifiers.available)("the trainer verifiers", () => {
     ]);
   });
 
-  test("plays an environment that has only tools to its end", () => {
+  test("runs an environment with only tools until it is done", () => {
     expect(desk.prompts[0]?.action_schema.available_tools.map(({ name }) => name).sort()).toEqual(
       [...DESK_TOOLS].sort(),
     );
@@ -101,7 +101,7 @@ describe.skipIf(!verifiers.available)("the trainer verifiers", () => {
   });
 });
 
-/** A model behind the API of OpenAI: the requested name selects its answers. */
+/** A model with the OpenAI API. The requested model name selects the answers. */
 async function startModel() {
   const server = createServer(async (request, response) => {
     let body = "";

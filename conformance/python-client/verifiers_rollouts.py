@@ -1,7 +1,7 @@
 """Runs an evaluation of verifiers against each server; prints the results as one JSON list.
 
-The arguments are a folder for its files, the URL of the model, then `name=url` of each server; the model is asked by
-the name.
+The arguments are a folder for its files, the URL of the model, and `name=url` for each server. The name is also the name
+of the model.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ __all__ = ["ChatHarness"]
 
 
 class ChatHarness(vf.Harness[vf.HarnessConfig]):
-    """Asks the model once a turn, in this process: the harnesses of the package install others while they run."""
+    """Calls the model once for each turn in this process, because the harnesses of the package install packages."""
 
     SUPPORTS_RESUME = True
     EXECUTES_CODE = False

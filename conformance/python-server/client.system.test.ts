@@ -30,11 +30,11 @@ describe.skipIf(!python.available)("the client against the released Python serve
   beforeAll(async () => {
     server = await startPythonServer(python.path, CAPACITY);
   }, 180_000);
-  // It frees a place a moment after the socket has closed.
+  // The server frees a slot shortly after the socket has closed.
   afterEach(() => server.emptied());
   afterAll(() => server?.[Symbol.asyncDispose]());
 
-  it("plays a typed episode", async () => {
+  it("runs a typed episode", async () => {
     await using env = await connect(server.url, counter);
     const first = await env.reset({ seed: 7, episodeId: "e1", start: 1 });
     expect(first).toMatchObject({ outcome: "ok", observation: { count: 1 }, reward: null, done: false });
@@ -69,7 +69,7 @@ describe.skipIf(!python.available)("the client against the released Python serve
     expect(results.map((result) => result?.observation?.count)).toEqual(python.map((is) => (is ? 3 : 1)));
   });
 
-  it("plays many episodes, each on its own socket; a refused session fails alone", async () => {
+  it("runs many episodes, each on its own socket; a rejected session fails separately", async () => {
     await using envs = await connectVector(server.url, counter, { size: CAPACITY + 1, binary: true });
     const starts = Array.from({ length: CAPACITY + 1 }, (_, start) => ({ start }));
     const first = await envs.reset(starts);
@@ -83,7 +83,7 @@ describe.skipIf(!python.available)("the client against the released Python serve
     await envs.close();
   });
 
-  it("plays a generic episode, with actions checked against /schema", async () => {
+  it("runs a generic episode, with actions checked against /schema", async () => {
     await using env = await connect(server.url);
     await env.reset({ start: 8 });
     const refused = (await env.step({ amount: 200, more: 1 }).catch((cause: unknown) => cause)) as RemoteError;
@@ -93,7 +93,7 @@ describe.skipIf(!python.available)("the client against the released Python serve
     expect((await env.state())["total"]).toBe(1);
   });
 
-  it("gets the server's own errors, and the session goes on", async () => {
+  it("gets the server's errors, and the session continues", async () => {
     await using env = await connect(server.url, { check: false });
     await env.reset();
     const invalid = (await env.step({ amount: "many" }).catch((cause: unknown) => cause)) as RemoteError;
@@ -103,20 +103,20 @@ describe.skipIf(!python.available)("the client against the released Python serve
     expect(await env.step({ amount: 2 })).toMatchObject({ observation: { count: 2 } });
   });
 
-  it("tells a cut episode from one that ended, and carries metadata both ways", async () => {
+  it("distinguishes truncated from terminated episodes, and sends and receives metadata", async () => {
     await using env = await connect(server.url, counter);
     await env.reset({ split: "train", index: 2 });
     const cut = await env.step({ amount: 99 }, { metadata: { why: "test" } });
     expect(cut).toMatchObject({ outcome: "truncated", done: true, metadata: { why: "test", truncated: true } });
   });
 
-  it("reads null where Python had NaN", async () => {
+  it("reads a NaN of Python as null", async () => {
     await using env = await connect(server.url, counter);
     await env.reset({ start: -5 });
     expect((await env.step({ amount: 1 })).observation).toMatchObject({ count: -4, ratio: null });
   });
 
-  it("never takes a late answer for the next one", async () => {
+  it("never uses a late answer for the next request", async () => {
     await using env = await connect(server.url, counter);
     await env.reset();
     await expect(env.step({ amount: 1, wait_seconds: 0.5 }, { timeoutMs: 50 })).rejects.toMatchObject({
@@ -129,7 +129,7 @@ describe.skipIf(!python.available)("the client against the released Python serve
     expect((await env.state()).step_count).toBe(1);
   });
 
-  it("is refused at capacity with the numbers, and gets in when a session has ended", async () => {
+  it("is rejected at capacity with the counts, and gets a session when another one ends", async () => {
     const held = [];
     for (let i = 0; i < CAPACITY; i++) {
       const env = await connect(server.url, { check: false });
@@ -144,7 +144,7 @@ describe.skipIf(!python.available)("the client against the released Python serve
     await expect.poll(async () => (await late.tryReset()).outcome, { timeout: 20_000 }).toBe("ok");
   });
 
-  it("compares the contract by its fields, as Python tells no hash", async () => {
+  it("compares the contract by its fields, because Python has no hash", async () => {
     const other = defineContract({
       name: "other_env",
       action: z.object({ amount: z.string() }),
@@ -173,8 +173,8 @@ describe.skipIf(!python.available)("the client against the released Python serve
     await expect(env.tasks.range("train", 0, 2)).rejects.toMatchObject({ code: "TASKS_NOT_SUPPORTED" });
   });
 
-  // The last one: it ends the server.
-  it("learns from the close code that the server is going down", async () => {
+  // Must be last, because it stops the server.
+  it("detects from the close code that the server shuts down", async () => {
     await using env = await connect(server.url, counter);
     await env.reset();
     await server.stop("SIGTERM");

@@ -1,4 +1,4 @@
-/** The clients that `openenv client` makes of the released Python server, in both languages. */
+/** The clients that `openenv client` generates for the released Python server, in both languages. */
 import { execFile } from "node:child_process";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -10,12 +10,12 @@ import { requirePython } from "../../test-support/requirement.js";
 import { type PythonServer, startPythonServer } from "./start-server.js";
 
 const python = await requirePython();
-/** The Python package alone takes seconds to load. */
+/** Importing the Python package takes seconds. */
 const TIME_LIMIT = { timeout: 300_000 };
 /** Inside the repository, so that `import "openenv-ts"` resolves. */
 const SCRATCH = join(import.meta.dirname, "../../.cache");
 
-describe.skipIf(!python.available)("a client made of a Python server", TIME_LIMIT, () => {
+describe.skipIf(!python.available)("a generated client of a Python server", TIME_LIMIT, () => {
   let server: PythonServer;
   let dir: string;
   beforeAll(async () => {
@@ -27,7 +27,7 @@ describe.skipIf(!python.available)("a client made of a Python server", TIME_LIMI
     await rm(dir, { recursive: true, force: true });
   });
 
-  it("plays a typed episode in Python", async () => {
+  it("runs a typed episode in Python", async () => {
     const args = ["client", "python", "--url", server.url, "-o", "python", "--name", "my-env"];
     expect(await callCommand(args, { cwd: dir })).toMatchObject({ code: 0, stderr: "" });
     const script = `
@@ -53,7 +53,7 @@ with client.sync() as env:
     expect(await runPython(python.path, script, join(dir, "python"))).toEqual(told);
   });
 
-  it("plays a typed episode in TypeScript, and compares the schemas", async () => {
+  it("runs a typed episode in TypeScript, and compares the schemas", async () => {
     const args = ["client", "typescript", "--url", server.url, "-o", "typescript"];
     expect(await callCommand(args, { cwd: dir })).toMatchObject({ code: 0, stderr: "" });
     const declared = await readFile(join(dir, "typescript/dist/index.d.ts"), "utf8");

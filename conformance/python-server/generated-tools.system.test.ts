@@ -1,4 +1,4 @@
-/** The clients that `openenv client` makes of a released Python server with tools, which `GET /schema` does not show. */
+/** The clients that `openenv client` generates for a released Python server with tools, which `GET /schema` does not list. */
 import { execFile } from "node:child_process";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -11,13 +11,13 @@ import { requirePython } from "../../test-support/requirement.js";
 import { type PythonServer, startPythonServer } from "./start-server.js";
 
 const python = await requirePython();
-/** The Python package alone takes seconds to load. */
+/** Importing the Python package takes seconds. */
 const TIME_LIMIT = { timeout: 300_000 };
 /** Inside the repository, so that `zod` resolves. */
 const SCRATCH = join(import.meta.dirname, "../../.cache");
 const TSC = join(import.meta.dirname, "../../node_modules/typescript/bin/tsc");
 
-describe.skipIf(!python.available)("a client made of a Python server with tools", TIME_LIMIT, () => {
+describe.skipIf(!python.available)("a generated client of a Python server with tools", TIME_LIMIT, () => {
   let server: PythonServer;
   let dir: string;
   beforeAll(async () => {

@@ -1,7 +1,7 @@
 import { defineContract, defineEnvironment, defineTools } from "openenv-ts";
 import * as z from "zod";
 
-/** mirror_server.py, written with this package. */
+/** The environment of mirror_server.py, written with this package. */
 export const mirror = defineEnvironment(
   defineContract({
     name: "Mirror",

@@ -1,4 +1,4 @@
-/** The same calls to an environment of the Python package and to ours that mirrors it, answer by answer. */
+/** Makes the same calls to an environment of the Python package and to our copy of it, and compares the answers. */
 import { serve } from "openenv-ts/server";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { requirePython } from "../../test-support/requirement.js";
@@ -12,13 +12,13 @@ import { type PythonServer, startPythonServer } from "./start-server.js";
 const python = await requirePython();
 
 const call = (tool_name: string, given: object = {}) => ({ type: "call_tool", tool_name, arguments: given });
-/** What an agent may do, well and badly. */
+/** Valid and invalid calls of an agent. */
 const CALLS = {
   "a list": { type: "list_tools" },
   "a call": call("add", { a: 1, b: 2 }),
   "a default": call("add", { a: 1 }),
   "an object": call("describe", { name: "Bo" }),
-  "a text for a number": call("add", { a: "1" }),
+  "a string for a number": call("add", { a: "1" }),
   "a wrong type": call("add", { a: "one" }),
   "a missing argument": call("add"),
   "an extra argument": call("add", { a: 1, c: 3 }),
@@ -28,7 +28,7 @@ const CALLS = {
   "a second tally": call("tally"),
 };
 
-/** Differences on purpose: of which answers, where, and the row of divergences.yaml that has the reason. */
+/** Deliberate differences: the answers, the place, and the entry of divergences.yaml with the reason. */
 const ON_PURPOSE: [answers: RegExp, place: RegExp, id: string][] = [
   [/state/, /episode_id/, "episode-id-made"],
   [/^(ws|http) (step|tally)/, /reward/, "tool-steps-have-rewards"],
@@ -38,7 +38,7 @@ const ON_PURPOSE: [answers: RegExp, place: RegExp, id: string][] = [
 
 type Answers = Map<string, RecordedAnswer>;
 
-/** Every answer of a server by its name, in the order of the calls. */
+/** Returns all answers of a server by name, in the order of the calls. */
 async function play(url: string): Promise<Answers> {
   const answers: Answers = new Map();
   const ask = async (name: string, path: string, body?: object): Promise<Record<string, unknown>> => {
@@ -102,14 +102,14 @@ async function play(url: string): Promise<Answers> {
   return answers;
 }
 
-describe.skipIf(!python.available)("an environment with tools, beside the same one of the Python package", () => {
+describe.skipIf(!python.available)("an environment with tools, compared to the same one of the Python package", () => {
   let server: PythonServer;
   beforeAll(async () => {
     server = await startPythonServer(python.path, 4, "mirror_server.py");
   }, 180_000);
   afterAll(() => server?.[Symbol.asyncDispose]());
 
-  test("answers as that one, but for the differences on purpose", { timeout: 180_000 }, async () => {
+  test("gives the same answers, except for deliberate differences", { timeout: 180_000 }, async () => {
     await using own = await serve(mirror, { port: 0, logLevel: "silent" });
     const [theirs, ours] = [await play(server.url), await play(own.url)];
     expect([...ours.keys()]).toEqual([...theirs.keys()]);

@@ -1,4 +1,4 @@
-"""An environment with tools of the released Python package, which mirror-environment.ts has line by line.
+"""An environment with tools, served by the released Python package; mirror-environment.ts has the same.
 
 Usage: python mirror_server.py <capacity>
 """

@@ -1,6 +1,6 @@
-"""A counter served by the released Python package, for a client of another implementation to play with.
+"""A counter served by the released Python package, for tests with a client of another implementation.
 
-Binds a free port of 127.0.0.1 and prints one line, its URL, once requests are taken.
+Listens on a free port of 127.0.0.1 and prints its URL once it accepts requests.
 Usage: python server.py <capacity>
 """
 
@@ -95,9 +95,9 @@ class AnnouncingServer(uvicorn.Server):
 
 
 def serve(create_app) -> None:
-    """Serves what `create_app(capacity)` returns, and at /active-sessions how many sessions are open."""
+    """Serves the result of `create_app(capacity)`, and the number of open sessions at /active-sessions."""
     app = create_app(int(sys.argv[1]))
-    # The application does not lead to what keeps its sessions.
+    # The application has no reference to the object with its sessions.
     [server] = [found for found in gc.get_objects() if isinstance(found, HTTPEnvServer)]
     app.add_api_route("/active-sessions", lambda: server.active_sessions, include_in_schema=False)
     listener = socket.socket()

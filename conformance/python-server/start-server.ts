@@ -5,13 +5,13 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 export interface PythonServer extends AsyncDisposable {
   readonly url: string;
-  /** Resolves once no session is open, or the process has ended. */
+  /** Resolves once no session is open, or the process has exited. */
   emptied(): Promise<void>;
-  /** Sends a signal and waits for the end of the process. */
+  /** Sends a signal and waits until the process exits. */
   stop(signal: NodeJS.Signals): Promise<void>;
 }
 
-/** Starts `server.py` or another script of this folder; the import of the Python package alone takes seconds. */
+/** Starts `server.py` or another script of this folder; importing the Python package takes seconds. */
 export async function startPythonServer(python: string, capacity: number, script = "server.py"): Promise<PythonServer> {
   const child = spawn(python, [join(import.meta.dirname, script), String(capacity)], {
     stdio: ["ignore", "pipe", "pipe"],
@@ -21,7 +21,7 @@ export async function startPythonServer(python: string, capacity: number, script
   const exited = once(child, "exit");
   const printed = once(child.stdout.setEncoding("utf8"), "data") as Promise<[string]>;
   const first = await Promise.race([printed, exited.then(() => undefined)]);
-  if (!first) throw new Error(`the Python server ended before it served:\n${errors}`);
+  if (!first) throw new Error(`the Python server exited before it served:\n${errors}`);
   const stop = async (signal: NodeJS.Signals): Promise<void> => {
     child.kill(signal);
     await exited;

@@ -31,7 +31,7 @@ describe.skipIf(!python.available)("the client of tools against the released Pyt
     expect(await client.state()).toMatchObject({ episode_id: "desk" });
   });
 
-  test.each(["simulation", "production"] as const)("throws typed errors in %s, and goes on", async (mode) => {
+  test.each(["simulation", "production"] as const)("throws typed errors in %s, and continues", async (mode) => {
     await using client = await connectTools(server.url, { mode });
     await client.reset();
     const types: string[] = [];
@@ -41,7 +41,7 @@ describe.skipIf(!python.available)("the client of tools against the released Pyt
     ] as const) {
       await client.callTool(name, given).catch((error: ToolCallError) => types.push(error.errorType));
     }
-    // Over /mcp the reference tells no type.
+    // Over /mcp the reference has no error type.
     expect(types).toEqual(["execution_error", mode === "simulation" ? "tool_not_found" : "execution_error"]);
     expect(await client.callTool("tally")).toMatchObject({ data: 1 });
   });

@@ -1,4 +1,4 @@
-"""An environment with tools served by the released Python package, as server.py serves the counter."""
+"""An environment with tools, served by the released Python package like the counter of server.py."""
 
 from fastmcp import FastMCP
 from openenv.core.env_server import Observation, State, create_fastapi_app

@@ -8,7 +8,7 @@ const python = await requirePython();
 const LIMIT = { timeout: 300_000 };
 
 describe.skipIf(!python.available)("checkServer against the released Python server", () => {
-  test("passes what it promises, and says what it does not: its clock is in the observation", LIMIT, async () => {
+  test("passes except for the clock in the observation", LIMIT, async () => {
     await using server = await startPythonServer(python.path, 3);
     const options = { actions: [{ amount: 1 }, { amount: 2 }], rounds: 20 };
     const report = await checkServer(server.url, { ...options, ignore: ["observation.seen_at"] });
@@ -21,7 +21,7 @@ describe.skipIf(!python.available)("checkServer against the released Python serv
     expect(failed.map(({ detail }) => detail).join()).toMatch(/seen_at: "[\d-]+T.* and "[\d-]+T/);
   });
 
-  test("finds in one with tools what the reference leaves out", LIMIT, async () => {
+  test("finds the defects of a server with tools", LIMIT, async () => {
     await using server = await startPythonServer(python.path, 3, "tools_server.py");
     const { checks } = await checkServer(server.url, { rounds: 3 });
     const failed = new Map(checks.flatMap(({ id, status, detail }) => (status === "failed" ? [[id, detail]] : [])));

@@ -1,11 +1,11 @@
 import type { RecordedAnswer } from "./load.js";
 
-/** Stand for what an answer only has to be like; written in divergences. */
+/** Wildcards in divergences for values that are not fixed. */
 const WILDCARDS = { string: "<string>", any: "<any>" } as const;
 
-/** Wording, which is free: it has to be there as a text. `url` may be missing. */
+/** Fields with free wording, which must be strings. `url` may be missing. */
 const WORDING = new Set(["message", "msg", "detail", "title", "description", "error"]);
-/** Longer inputs may be echoed in part. */
+/** Longer inputs may be shortened. */
 const BRIEF = 200;
 
 /** Members of a row that tell an answer; a frame or a close that was not expected counts as one. */
@@ -35,10 +35,10 @@ export const MEMBERS = [
   "client_results",
   "server_saw",
 ] as const;
-/** Always told of an answer, but not of every recorded one. */
+/** Fields that our answers always have, but not every recorded answer. */
 const OPEN = new Set(["response_headers", "content_type", "response", "response_text"]);
 
-/** Sentences about where an answer differs from the expected one; none when nothing normative does. */
+/** One sentence for each normative difference between an answer and the expected one. */
 export function findDifferences(expected: RecordedAnswer, actual: RecordedAnswer): string[] {
   const found: string[] = [];
   for (const member of MEMBERS) {
@@ -57,7 +57,7 @@ export function findDifferences(expected: RecordedAnswer, actual: RecordedAnswer
   return found;
 }
 
-/** Like {@link findDifferences} for two documents whose keys have an order, as JSON Schemas have. */
+/** Like {@link findDifferences}, for documents whose keys have an order, such as JSON Schemas. */
 export function findOrderDifferences(expected: unknown, actual: unknown, path = "response"): string[] {
   if (!isObject(expected) || !isObject(actual)) return [];
   const common = Object.keys(expected).filter((key) => key in actual);
@@ -104,7 +104,7 @@ function compareMembers(
   }
 }
 
-/** Descriptions in schemas are documentation: one may be there or not. */
+/** Descriptions in schemas are documentation and may differ or be missing. */
 function isDescription(key: string, owner: Record<string, unknown>): boolean {
   return key === "description" && ("type" in owner || "anyOf" in owner || "properties" in owner || "$ref" in owner);
 }
@@ -117,7 +117,7 @@ function compareHeaders(
   for (const [name, was] of Object.entries(expected)) {
     if (name === "server") continue;
     const is = actual[name] ?? null;
-    // A redirect may name the host or leave it to the client.
+    // The location of a redirect may be absolute or relative.
     const same = name === "location" && was && is ? pathOf(was) === pathOf(is) : was === is;
     if (!same) found.push(`response_headers.${name}: ${show(is)}, expected ${show(was)}`);
   }

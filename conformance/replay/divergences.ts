@@ -3,37 +3,37 @@ import { join } from "node:path";
 import { parse } from "yaml";
 import type { Recording } from "./load.js";
 
-/** A place where we answer differently on purpose. */
+/** A deliberate difference from the reference. */
 export interface Divergence {
   id: string;
   source: string;
   reference: string;
   ours: string;
   why: string;
-  /** Recorded cases that are answered differently, and our answer: values by path, see {@link applyPatch}. */
+  /** Recorded cases with a different answer, and our answer as values by path, see {@link applyPatch}. */
   cases?: string[];
   expect?: Record<string, unknown>;
-  /** Tests of a difference that no recorded case shows. */
+  /** Tests of a difference without a recorded case. */
   proof?: string[];
 }
 
-/** A member that our answer does not have. */
+/** Marks a field that our answer does not have. */
 const ABSENT = "<absent>";
-/** `{ "<prepend>": [...] }` lengthens the recorded list. */
+/** `{ "<prepend>": [...] }` adds items before the recorded list. */
 const PREPEND = "<prepend>";
-/** What is sent stays as it was recorded, unless a path names it. */
+/** Sent data stays as recorded, unless a path names it. */
 const SENT = new Set(["send", "send_all", "body", "headers"]);
 
 export function loadDivergences(): Divergence[] {
   return parse(readFileSync(join(import.meta.dirname, "../divergences.yaml"), "utf8")) as Divergence[];
 }
 
-/** Divergences that a case shows, in file order. */
+/** The divergences of a case, in the order of the file. */
 export function divergencesOf(all: readonly Divergence[], name: string): Divergence[] {
   return all.filter((divergence) => divergence.cases?.includes(name));
 }
 
-/** The recording with our answers in the place of the reference's. */
+/** The recording with our answers instead of the reference's. */
 export function diverge(recording: Recording, divergences: readonly Divergence[]): Recording {
   const row = structuredClone(recording);
   for (const { expect = {} } of divergences) applyPatch(row, expect);
@@ -41,8 +41,8 @@ export function diverge(recording: Recording, divergences: readonly Divergence[]
 }
 
 /**
- * Sets values by path: `recv.0.data.code`. A path that begins with `**.` is set wherever the key is in an answer;
- * `<absent>` removes, `{ "<prepend>": [...] }` puts items before those of a list.
+ * Sets values by path: `recv.0.data.code`. A path that begins with `**.` is set wherever the key occurs in an answer;
+ * `<absent>` removes a value, `{ "<prepend>": [...] }` adds items before those of a list.
  */
 function applyPatch(row: Recording, patch: Readonly<Record<string, unknown>>): void {
   for (const [path, value] of Object.entries(patch)) {

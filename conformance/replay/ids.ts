@@ -1,6 +1,6 @@
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** Recorded ids and the ones that stand for them now. */
+/** Maps recorded ids to the ids of this run. */
 export class Ids {
   readonly #now = new Map<string, string>();
 
@@ -8,7 +8,7 @@ export class Ids {
     this.#now.set(recorded, now);
   }
 
-  /** The value with every known recorded id replaced. */
+  /** Returns the value with every known recorded id replaced. */
   apply<T>(value: T): T {
     if (this.#now.size === 0 || value === undefined) return value;
     let text = JSON.stringify(value);

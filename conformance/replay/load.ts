@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 
-/** What was sent, and the frames that answered it. */
+/** Sent data, and the frames of the answer. */
 export interface FrameExchange {
   send?: unknown;
   send_text?: string;
@@ -9,7 +9,7 @@ export interface FrameExchange {
   recv?: unknown[];
 }
 
-/** What a server answered, in the words of the recordings; HTTP and WebSocket rows use different members. */
+/** The answer of a server in the format of the recordings. HTTP and WebSocket rows use different fields. */
 export interface RecordedAnswer {
   setup?: FrameExchange[];
   recv?: unknown[];
@@ -27,7 +27,7 @@ export interface RecordedAnswer {
   [more: string]: unknown;
 }
 
-/** One row of a transcript: what to send to which environment, and what the reference answered. */
+/** One row of a transcript: what to send to which environment, and the answer of the reference. */
 export interface Recording extends FrameExchange, RecordedAnswer {
   case: string;
   env: string;
@@ -40,10 +40,10 @@ export interface Recording extends FrameExchange, RecordedAnswer {
 }
 
 const FOLDER = join(import.meta.dirname, "../transcripts");
-/** About clients: what they returned, not what a server answers. */
+/** Recordings of clients, not of servers. */
 const CLIENT_FILES = ["clients.jsonl"];
 
-/** The recorded exchanges with a server, in the order they were made. */
+/** The recorded exchanges with a server, in recording order. */
 export function loadRecordings(): Recording[] {
   return listTranscripts()
     .filter((file) => !CLIENT_FILES.includes(basename(file)))

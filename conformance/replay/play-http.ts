@@ -3,14 +3,14 @@ import { type IncomingMessage, request } from "node:http";
 import { text } from "node:stream/consumers";
 import type { RecordedAnswer, Recording } from "./load.js";
 
-/** Sends the recorded request and tells the answer in the words of the recordings. */
+/** Sends the recorded request and returns the answer in the format of the recordings. */
 export async function playHttp(row: Recording, url: string): Promise<RecordedAnswer> {
   const headers: Record<string, string> = { ...row.headers };
   if (row.body !== undefined) headers["content-type"] ??= "application/json";
   const body = row.body === undefined ? row.body_text : JSON.stringify(row.body);
-  const asked = request(`${url}${row.path}`, { method: row.method ?? "GET", headers, agent: false });
-  asked.end(body);
-  const [response] = (await once(asked, "response")) as [IncomingMessage];
+  const sent = request(`${url}${row.path}`, { method: row.method ?? "GET", headers, agent: false });
+  sent.end(body);
+  const [response] = (await once(sent, "response")) as [IncomingMessage];
   const received = await text(response);
   const type = response.headers["content-type"] ?? null;
   const answer: RecordedAnswer = {

@@ -5,11 +5,11 @@ import { openSocket, type ReplaySocket } from "./socket.js";
 export interface SocketPlace {
   url: string;
   ids: Ids;
-  /** Milliseconds of silence after the first of several steps. */
+  /** Pause in milliseconds after the first of several steps. */
   pauseMs?: number | undefined;
 }
 
-/** Plays a recorded dialogue on a socket and tells what happened in the words of the recordings. */
+/** Replays a recorded exchange on a socket and returns the answer in the format of the recordings. */
 export async function playSocket(row: Recording, place: SocketPlace): Promise<RecordedAnswer> {
   const url = `${place.url}${place.ids.apply(row.path)}`;
   const { refused, headers, socket } = await openSocket(url, { headers: row.headers ?? {} });
@@ -23,7 +23,7 @@ export async function playSocket(row: Recording, place: SocketPlace): Promise<Re
   return answer;
 }
 
-/** Plays on several sockets at once, each with its own session. */
+/** Replays on several sockets at the same time, each with its own session. */
 export async function playConnections(row: Recording, place: SocketPlace): Promise<RecordedAnswer> {
   const connections: Record<string, FrameExchange> = {};
   const sockets: ReplaySocket[] = [];
@@ -60,7 +60,7 @@ async function playOne(socket: ReplaySocket, exchange: FrameExchange, { ids }: S
   return { recv };
 }
 
-/** A close that was not expected, and frames that nobody asked for, are answers too. */
+/** Adds an unexpected close and unsolicited frames to the answer. */
 async function finish(socket: ReplaySocket, row: Recording, answer: RecordedAnswer): Promise<void> {
   const code = row.closed_by_server ? await socket.closedByServer() : socket.code;
   if (code === undefined) await socket.close();

@@ -10,9 +10,9 @@ import { OURS, Stage, type Starter } from "./stage.js";
 export interface ReplayOutcome {
   /** With the recorded ids in the place of those that were made now. */
   answer: RecordedAnswer;
-  /** Sentences about what differs from the recording with all divergences taken in. */
+  /** One sentence for each difference from the recording with all divergences applied. */
   differences: string[];
-  /** Divergences whose case would be answered as expected without them. */
+  /** Divergences that are not needed for a matching answer. */
   stale: string[];
 }
 
@@ -50,7 +50,7 @@ function play(row: Recording, stage: Stage): Promise<RecordedAnswer> {
 
 function compareRows(expected: Recording, answer: RecordedAnswer): string[] {
   if (expected.path !== "/schema") return findDifferences(expected, answer);
-  // Of some schemas only a part was recorded.
+  // Some schemas are only recorded in part.
   const parts = Object.entries(answer.response ?? {}).filter(([part]) => part in (expected.response as object));
   const response = Object.fromEntries(parts);
   return [...findDifferences(expected, { ...answer, response }), ...findOrderDifferences(expected.response, response)];

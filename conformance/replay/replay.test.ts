@@ -6,7 +6,7 @@ import { replay } from "./play.js";
 const divergences = loadDivergences();
 const recordings = loadRecordings();
 
-describe("the server answers as recorded, or as divergences.yaml says", { timeout: 60_000 }, () => {
+describe("the server answers as recorded or as in divergences.yaml", { timeout: 60_000 }, () => {
   test.each(recordings)("$case", async (recording) => {
     const { differences, stale } = await replay(recording, divergencesOf(divergences, recording.case));
     expect(differences).toEqual([]);

@@ -5,11 +5,11 @@ import type { Recording } from "./load.js";
 import { playHttp } from "./play-http.js";
 import type { Stage } from "./stage.js";
 
-/** What a case needs beyond its row: how the server is started, and what has happened there before. */
+/** The conditions of a case that its row does not contain: server options and previous requests. */
 export interface Scenario {
   env?: string;
   options?: ServeOptions;
-  /** What the row leaves unsaid. */
+  /** Fields that the row does not contain. */
   complete?: Partial<Recording>;
   before?(stage: Stage, row: Recording): Promise<void>;
   /** Silence after the first step, until an idle session is gone. */
@@ -42,7 +42,7 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
     },
   },
   "edge/ws-origin-header": { complete: { headers: { origin: "https://example.org" } } },
-  // The offer as a bare header: the client library would insist on a selection.
+  // Offered as a plain header, because the client library would require the server to select one.
   "edge/ws-subprotocol-offer": {
     complete: {
       headers: { "sec-websocket-protocol": "openenv" },
@@ -128,11 +128,11 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
   },
 };
 
-/** A step with a later stop than the client has patience. */
+/** Disconnects during a step that takes longer. */
 async function leaveDuringStep(stage: Stage): Promise<void> {
   const socket = await stage.hold();
   await socket.send(JSON.stringify({ type: "step", data: { amount: 50 } }));
-  // An answer to a later frame would wait for the step; the pong does not, and comes when the step has begun.
+  // The pong arrives once the step has begun; the answer to another frame would wait for the step.
   await new Promise<void>((resolve) => {
     socket.ws.once("pong", () => resolve());
     socket.ws.ping();
@@ -140,7 +140,7 @@ async function leaveDuringStep(stage: Stage): Promise<void> {
   await socket.close();
 }
 
-/** A visitor of the web interface has stepped once before any reset, and has begun the recorded episode. */
+/** A visitor of the web interface has stepped once before a reset, and has started the recorded episode. */
 async function visited(stage: Stage, row: Recording): Promise<void> {
   await visit(stage, row, "/web/step", { action: { amount: 2 } });
   await visit(stage, row, "/web/reset", { seed: 1, episode_id: "w1", start: 2 });
@@ -153,7 +153,7 @@ function visitedAndStepped(steps: number) {
   };
 }
 
-/** What a browser sends before the recorded request; its cookie goes with that one, too. */
+/** Sends a browser request before the recorded one, which then has its cookie. */
 async function visit(stage: Stage, row: Recording, path: string, body: object): Promise<void> {
   const headers = row.headers ?? {};
   const answer = await playHttp({ case: row.case, env: row.env, method: "POST", path, body, headers }, stage.url);

@@ -3,11 +3,11 @@ import type { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type ClientOptions, WebSocket } from "ws";
 
-/** Longer than any answer takes, shorter than a test may. */
+/** Longer than any answer takes, and shorter than the timeout of a test. */
 export const PATIENCE_MS = 20_000;
 
 export interface Opened {
-  /** HTTP status of a refused upgrade. */
+  /** HTTP status of a rejected upgrade. */
   refused?: number;
   headers: IncomingMessage["headers"];
   socket: ReplaySocket;
@@ -15,7 +15,7 @@ export interface Opened {
   stream: Socket;
 }
 
-/** Opens a WebSocket; a refused upgrade is told, not thrown. */
+/** Opens a WebSocket. A rejected upgrade is returned, not thrown. */
 export function openSocket(url: string, options: ClientOptions = {}): Promise<Opened> {
   const ws = new WebSocket(url.replace(/^http/, "ws"), { perMessageDeflate: false, ...options });
   const socket = new ReplaySocket(ws);
@@ -29,12 +29,12 @@ export function openSocket(url: string, options: ClientOptions = {}): Promise<Op
   });
 }
 
-/** A socket whose frames are taken in the order they came. */
+/** A socket that queues incoming frames. */
 export class ReplaySocket {
   readonly ws: WebSocket;
-  /** Frames that nobody has taken yet. */
+  /** Frames that have not been taken yet. */
   readonly frames: unknown[] = [];
-  /** The code of the close, as soon as there is one. */
+  /** The close code, once the socket is closed. */
   code: number | undefined;
   readonly closed: Promise<number>;
   #wake = () => {};
@@ -59,7 +59,7 @@ export class ReplaySocket {
     this.ws.send(data, () => {});
   }
 
-  /** The next frames; fewer when the socket closes before, or nothing comes. */
+  /** Returns the next frames; fewer if the socket closes or on a timeout. */
   async take(count: number): Promise<unknown[]> {
     const late = sleep(PATIENCE_MS, "late", { ref: false });
     while (this.frames.length < count && this.code === undefined) {
@@ -69,12 +69,12 @@ export class ReplaySocket {
     return this.frames.splice(0, count);
   }
 
-  /** The code of a close by the server; undefined when none comes. */
+  /** The code of a close by the server; undefined on a timeout. */
   closedByServer(): Promise<number | undefined> {
     return Promise.race([this.closed, sleep(PATIENCE_MS, undefined, { ref: false })]);
   }
 
-  /** Leaves; what had still come in is in `frames`. */
+  /** Closes the socket. Frames that arrived before are in `frames`. */
   async close(): Promise<void> {
     if (this.ws.readyState === WebSocket.CONNECTING) this.ws.terminate();
     else this.ws.close(1000);

@@ -3,7 +3,7 @@ import { playHttp } from "./play-http.js";
 import { openSocket } from "./socket.js";
 import type { Stage } from "./stage.js";
 
-/** Cases that are no dialogue of frames: each tells its answer in the words of its row. */
+/** Cases that are not a sequence of frames. Each function returns the answer in the format of its row. */
 export const SPECIALS: Readonly<Record<string, (stage: Stage, row: Recording) => Promise<RecordedAnswer>>> = {
   "ws/handshake-headers": handshake,
   "ws/client-close-handshake": clientClose,
@@ -57,7 +57,7 @@ async function keepalive(stage: Stage): Promise<RecordedAnswer> {
   return { frames: socket.code === undefined ? ["in PING", "out PONG"] : ["in PING"] };
 }
 
-/** Each step on a socket of its own, all of them attached to one session. */
+/** Sends each step on a separate socket, all attached to one session. */
 async function comeBack(stage: Stage, row: Recording): Promise<RecordedAnswer> {
   await stage.createSession("<id>");
   const steps: FrameExchange[] = [];
@@ -94,7 +94,7 @@ async function silentPeer(stage: Stage): Promise<RecordedAnswer> {
   return { closed_by_server: { code } };
 }
 
-/** The visitor whose two steps were recorded; the page comes later, with its cookie. */
+/** Repeats the recorded visitor with two steps; the page connects later with the same cookie. */
 async function watchEpisode(stage: Stage, row: Recording): Promise<RecordedAnswer> {
   const headers: Record<string, string> = {};
   const post = async (path: string, body: object): Promise<void> => {

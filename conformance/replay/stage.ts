@@ -62,7 +62,7 @@ export class Stage<Server extends StagedServer = StagedServer> implements AsyncD
     return this.server.url;
   }
 
-  /** Opens a socket that stays for the rest of the case. */
+  /** Opens a socket that stays open until the end of the case. */
   async hold(path = "/ws"): Promise<ReplaySocket> {
     const before = await this.#countHeld();
     const { socket } = await openSocket(`${this.url}${this.ids.apply(path)}`);
@@ -93,11 +93,12 @@ export class Stage<Server extends StagedServer = StagedServer> implements AsyncD
     return response as Record<string, unknown>;
   }
 
-  /** Waits for what the server does in its own time. */
+  /** Waits until the server has reached a state. */
   async until(reached: () => boolean | Promise<boolean>): Promise<void> {
     const deadline = Date.now() + PATIENCE_MS;
     while (!(await reached())) {
-      if (Date.now() > deadline) throw new Error(`the server did not get there within ${PATIENCE_MS / 1_000} s`);
+      if (Date.now() > deadline)
+        throw new Error(`the server did not reach the expected state within ${PATIENCE_MS / 1_000} s`);
       await sleep(POLL_MS);
     }
   }

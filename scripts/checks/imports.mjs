@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { parseSync, Visitor } from "oxc-parser";
 
 /**
- * Reads what a TypeScript file imports and where it prints.
+ * Reads the imports of a TypeScript file and the lines that print.
  * `imports`: `{ specifier, kind: "value" | "type" | "dynamic", line }`; `prints`: lines.
  */
 export function readModule(file) {
@@ -31,7 +31,7 @@ export function readModule(file) {
   return { imports, prints };
 }
 
-/** `import "./x.js"` has no specifiers and is for its effect, hence a value import. */
+/** `import "./x.js"` has no specifiers but a side effect, so it is a value import. */
 function isTypeOnly(kind, specifiers, key) {
   return kind === "type" || (specifiers.length > 0 && specifiers.every((specifier) => specifier[key] === "type"));
 }

@@ -12,8 +12,8 @@ const ENVIRONMENT_SIDE = ["environment", "validation", "contract", "protocol", .
 const SERVER_SIDE = ["server", "session", ...ENVIRONMENT_SIDE];
 const ALL_PARTS = ["cluster", "client", ...SERVER_SIDE];
 /**
- * What a layer may import beside itself. An edge is a root file that puts both sides together: below the layers that
- * stand on both sides, and passed on by entries (index.ts).
+ * The layers that each layer may import, besides itself. An edge is a root file that combines client and server side: the
+ * layers above both sides may import it, and entries (index.ts) may re-export it.
  */
 const MAY_IMPORT = {
   errors: ["util"],
@@ -32,7 +32,7 @@ const MAY_IMPORT = {
   testing: ["edge", ...ALL_PARTS],
   internal: ["testing", "edge", ...ALL_PARTS],
 };
-/** Layers that one file below them mounts. */
+/** Layers that a single file of a lower layer may import. */
 const MOUNTED_BY = { compat: "server/serve.ts" };
 const EDGES = ["index.ts", "connect.ts", "connect-in-process.ts", "connect-tools.ts", "serve.ts"];
 /** Which packages a package may import, by their entries. */
@@ -102,11 +102,11 @@ function judge(from, to, name) {
   if (name !== "openenv") return "";
   const layers = [layerOf(from), layerOf(to)];
   const unknown = layers.find((layer) => !(layer in MAY_IMPORT));
-  if (unknown) return `touches "${unknown}", which has no place in the layer picture.`;
+  if (unknown) return `uses "${unknown}", which is not in the list of layers.`;
   if (layers[0] === layers[1] || MAY_IMPORT[layers[0]].includes(layers[1])) return "";
   if (MOUNTED_BY[layers[1]] === from) return "";
   if (layers[1] === "edge" && posix.basename(from) === "index.ts") return "";
-  return `is an arrow against the picture: ${layers[0]} -> ${layers[1]}.`;
+  return `is not allowed by the layers: ${layers[0]} -> ${layers[1]}.`;
 }
 
 function layerOf(file) {
@@ -114,7 +114,7 @@ function layerOf(file) {
   return file.includes("/") ? file.slice(0, file.indexOf("/")) : file.replace(/\.ts$/, "");
 }
 
-/** Walks depth first; a file met again while still on the path closes a cycle. */
+/** Depth-first search: a file that is already on the path closes a cycle. */
 function findCycles(graph) {
   const done = new Set();
   const cycles = [];

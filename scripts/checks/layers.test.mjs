@@ -10,7 +10,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(src, { recursive: true, force: true }));
 
-test("imports along the arrows are fine, over any number of steps", () => {
+test("imports of lower layers are allowed, over any number of steps", () => {
   expect(
     problemsOf({
       "errors.ts": "export const E = 1;",
@@ -27,9 +27,9 @@ test.each([
   ["a type in an expression", 'export type C = import("../server/serve.js").S;'],
   ["a dynamic import", 'export const C = () => import("../server/serve.js");'],
   ["an export from elsewhere", 'export { S } from "../server/serve.js";'],
-])("%s against the picture is named", (_, text) => {
+])("%s of a higher layer is reported", (_, text) => {
   expect(problemsOf({ "server/serve.ts": "export const S = 1;", "client/client.ts": text })).toEqual([
-    'client/client.ts:1 "../server/serve.js" is an arrow against the picture: client -> server.',
+    'client/client.ts:1 "../server/serve.js" is not allowed by the layers: client -> server.',
   ]);
 });
 
@@ -47,7 +47,7 @@ test("a composition edge is for entries and for what stands on both sides, and k
   ]);
 });
 
-test("compat stands on the server, and one file of the server mounts it", () => {
+test("compat imports the server, and only one file of the server imports compat", () => {
   const found = problemsOf({
     "server/dispatch.ts": "export const D = 1;",
     "compat/routes.ts": 'import { D } from "../server/dispatch.js"; export const R = D;',
@@ -61,12 +61,12 @@ test("compat stands on the server, and one file of the server mounts it", () => 
   ]);
 });
 
-test("a folder that the picture does not know is named", () => {
+test("an unknown folder is reported", () => {
   const found = problemsOf({ "extra/x.ts": 'import "../errors.js";', "errors.ts": "" });
-  expect(found).toEqual(['extra/x.ts:1 "../errors.js" touches "extra", which has no place in the layer picture.']);
+  expect(found).toEqual(['extra/x.ts:1 "../errors.js" uses "extra", which is not in the list of layers.']);
 });
 
-test("cycles are found, of types too", () => {
+test("import cycles are reported, also of types", () => {
   const found = problemsOf({
     "contract/a.ts": 'import type { B } from "./b.js"; export type A = B;',
     "contract/b.ts": 'import type { A } from "./a.js"; export type B = A;',

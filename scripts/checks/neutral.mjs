@@ -43,7 +43,7 @@ function keepBuiltins(bundler) {
   bundler.onResolve({ filter: /.*/ }, ({ path }) => (isBuiltin(path) ? { path, external: true } : undefined));
 }
 
-/** Every module that loads with `entry`, each with the path of imports that leads to it. */
+/** Every module that loads with `entry`, each with its chain of imports. */
 function reach(inputs, entry) {
   const found = new Map([[entry, []]]);
   for (const [name, path] of found) {

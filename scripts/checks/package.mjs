@@ -20,7 +20,7 @@ import { published } from "../release-check.mjs";
 import { ROOT } from "../root.mjs";
 
 const USELESS = /\.test(-d)?\.|\.tsbuildinfo$|\.map$|test-support|(^|\/)\./;
-/** A template has tests and dotfiles of its own, but nothing that working on it leaves behind. */
+/** A template includes tests and dotfiles, but no build outputs. */
 const USELESS_IN_TEMPLATE = /\/(node_modules|dist|build|\.openenv|__pycache__)\/|\.tsbuildinfo$/;
 /** The package of the page, and where it lies in it. */
 const PAGE = { name: "@openenv-ts/web", folder: "dist" };
@@ -80,7 +80,7 @@ function linkDependencies({ dependencies = {}, peerDependencies = {}, peerDepend
   for (const name of [...Object.keys(dependencies), ...peers]) if (!ours.includes(name)) link(name);
 }
 
-/** What the page loads at its start came with it. */
+/** Checks that the tarball contains what the page loads at start. */
 function checkPage(folder) {
   const index = join(folder, "index.html");
   const page = existsSync(index) ? readFileSync(index, "utf8") : "";

@@ -1,4 +1,4 @@
-/** Published packages as publint and "are the types wrong?" see them, from the tarball that npm would publish. */
+/** Runs publint and "Are the types wrong?" on the tarballs of the published packages. */
 import { execFileSync, spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -16,7 +16,7 @@ try {
     const [{ filename }] = JSON.parse(execFileSync("npm", pack, { cwd: join(ROOT, name), encoding: "utf8" }));
     const tarball = join(folder, filename);
     await lint(name, new Uint8Array(readFileSync(tarball)).buffer);
-    // The packages are ESM only, for Node 20 and newer: require() of ESM and the resolution of Node 10 are no targets.
+    // The packages are ESM only, for Node 20 and newer: they do not support require() and the resolution of Node 10.
     attempt(name, [ATTW, tarball, "--profile", "esm-only", "--no-emoji", "--format", "ascii"]);
   }
 } finally {
@@ -26,7 +26,7 @@ try {
 async function lint(name, tarball) {
   const { messages, pkg } = await publint({ pack: { tarball }, strict: true });
   for (const message of messages) {
-    // The package.json of a template becomes the root of a package when it is copied.
+    // The package.json of a template is the root of a package after it is copied.
     if (message.args?.filePath?.startsWith("./templates/")) continue;
     // This condition is for the repository itself, where the sources are.
     if (message.path?.includes("openenv-source")) continue;

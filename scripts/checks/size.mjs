@@ -1,10 +1,10 @@
-/** What a browser loads at the start of a script that imports only the client: its entry and static chunks. */
+/** Checks the size of the entry and static chunks that a browser loads for a script that only imports the client. */
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 import { ROOT } from "../root.mjs";
 
-/** kB (1,000 bytes) after gzip. */
+/** In kB (1,000 bytes), after gzip. */
 const BUDGET = 20;
 const ENTRY = join(ROOT, "packages/openenv/dist/client/index.js");
 

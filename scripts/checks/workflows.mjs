@@ -1,4 +1,4 @@
-/** The workflows of .github, against the schema of the forge; they run only there. */
+/** Validates the workflows of .github against the schema of GitHub Actions. */
 import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";

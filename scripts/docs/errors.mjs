@@ -1,5 +1,5 @@
 const BOUNDARIES = {
-  remote: "The server answered an error",
+  remote: "The server answered with an error",
   connection: "The connection failed",
   environment: "The author's code failed",
   provider: "A provider failed",
@@ -7,7 +7,7 @@ const BOUNDARIES = {
   configuration: "The configuration is wrong",
 };
 
-/** The page of every error code, a table for each boundary. */
+/** Renders the page of all error codes, with a table for each boundary. */
 export function renderErrors(errors) {
   const used = Object.keys(BOUNDARIES).filter((boundary) => rowsOf(errors, boundary).length > 0);
   const unknown = Object.values(errors).find(({ boundary }) => !(boundary in BOUNDARIES));

@@ -1,11 +1,11 @@
-/** The page of every field of openenv.yaml, from its schema. */
+/** Renders the page of all fields of openenv.yaml from its schema. */
 export function renderManifest(schema) {
   return `# openenv.yaml
 
 The manifest of an environment. Generated from \`packages/providers/src/manifest\` by \`npm run docs\`. Other fields at the top level and
 directly in \`validation\` are let through, as the Python package does.
 
-| field | is | default |
+| field | description | default |
 |---|---|---|
 ${rowsOf(schema, "").join("")}`;
 }
@@ -26,7 +26,7 @@ function describe(field, inner) {
   return choices.length > 1 ? `${text}: ${choices.map((choice) => `\`${choice}\``).join(", ")}` : text;
 }
 
-/** Without what makes a field optional, and with what it is when it is left out. */
+/** The inner schema of a field, its default, and whether it is optional. */
 function unwrap(field) {
   let inner = field;
   let value;

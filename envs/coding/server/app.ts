@@ -1,6 +1,6 @@
 import { serve } from "openenv-ts/server";
 import environment from "./environment.js";
 
-/** What an image runs. HOST, PORT, WORKERS, MAX_CONCURRENT_ENVS and the others are read from the environment. */
+/** The server of the image. Its settings are environment variables: HOST, PORT, WORKERS, MAX_CONCURRENT_ENVS and others. */
 const server = await serve(environment, { handleSignals: true, supervise: true });
 if (server.role !== "worker") console.log(`coding_env at ${server.url}`);

@@ -64,7 +64,10 @@ describe("openenv", () => {
     [["serve", "--mode", "training"], /^error: .*'training'.*simulation, production.*\n$/],
     [["serve", "--log-level", "loud"], /^error: .*'loud'.*warn.*\n$/],
     [["serve", "one", "two"], /^error: too many arguments for 'serve'.*; see `openenv serve --help`\n$/],
-    [["deploy", "render", "--nodes", "0"], /^error: .*'0'.*from 1 on; see `openenv deploy render --help`\n$/],
+    [
+      ["deploy", "render", "--nodes", "0"],
+      /^error: .*'0'.*Must be an integer of at least 1; see `openenv deploy render --help`\n$/,
+    ],
     [["client", "python", "a", "b"], /^error: too many arguments.*; see `openenv client python --help`\n$/],
     [["run"], /^error: missing required argument 'file'; see `openenv run --help`\n$/],
   ])("%j is a usage error in one line", async (args, message) => {

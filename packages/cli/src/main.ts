@@ -5,14 +5,14 @@ import { exit, print, printError, printNote, reportError } from "./terminal/outp
 interface CommandEntry {
   name: string;
   summary: string;
-  /** Adds arguments, options, examples and the action; only the command that was asked for is loaded. */
+  /** Adds arguments, options, examples and the action; only the requested command is loaded. */
   configure(command: Command): Promise<void>;
 }
 
 const COMMANDS: readonly CommandEntry[] = [
   {
     name: "init",
-    summary: "make a new environment, with clients for TypeScript and Python",
+    summary: "create an environment with TypeScript and Python clients",
     configure: async (command) => (await import("./commands/init.js")).configureInit(command),
   },
   {
@@ -32,7 +32,7 @@ const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "client",
-    summary: "write a typed client package for Python or TypeScript",
+    summary: "generate a typed client package for Python or TypeScript",
     configure: async (command) => (await import("./commands/client.js")).configureClient(command),
   },
   {
@@ -42,22 +42,22 @@ const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "collect",
-    summary: "play episodes and write them to a file",
+    summary: "run episodes and write them to a file",
     configure: async (command) => (await import("./commands/collect.js")).configureCollect(command),
   },
   {
     name: "mcp",
-    summary: "give the tools of an environment to an agent over standard input and output",
+    summary: "expose an environment's tools as an MCP server over stdio",
     configure: async (command) => (await import("./commands/mcp.js")).configureMcp(command),
   },
   {
     name: "ps",
-    summary: "show what providers have started and that still runs",
+    summary: "list running servers that providers started",
     configure: async (command) => (await import("./commands/ps.js")).configurePs(command),
   },
   {
     name: "prune",
-    summary: "remove what was started by somebody who is gone",
+    summary: "remove servers whose owner process has exited",
     configure: async (command) => (await import("./commands/prune.js")).configurePrune(command),
   },
   {
@@ -67,25 +67,25 @@ const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "push",
-    summary: "publish an environment as a Space of the Hub",
+    summary: "publish an environment as a Hugging Face Space",
     configure: async (command) => (await import("./commands/push.js")).configurePush(command),
   },
   {
     name: "deploy",
-    summary: "render the files that deploy an environment on many machines",
+    summary: "render the files that deploy an environment on several machines",
     configure: async (command) => (await import("./commands/deploy.js")).configureDeploy(command),
   },
   {
     name: "bench",
-    summary: "measure how many sessions servers hold and how fast they step",
+    summary: "measure how many sessions a server holds and how fast it steps",
     configure: async (command) => (await import("./commands/bench.js")).configureBench(command),
   },
 ];
 
-/** Runs the command line. Exit codes: 0 done, 1 failed, 2 wrong usage or configuration. */
+/** Runs the command line. Exit codes: 0 success, 1 failure, 2 invalid usage or configuration. */
 export async function main(args: readonly string[]): Promise<void> {
-  const asked = args[0] === "help" ? args[1] : args[0];
-  const entry = COMMANDS.find(({ name }) => name === asked);
+  const requested = args[0] === "help" ? args[1] : args[0];
+  const entry = COMMANDS.find(({ name }) => name === requested);
   let program: Command | undefined;
   try {
     program = await createProgram(entry);
@@ -99,7 +99,7 @@ export async function main(args: readonly string[]): Promise<void> {
   }
 }
 
-/** A release of zod that does not fit fails in whichever module is loaded first. */
+/** An incompatible zod release makes the first module that uses it throw a TypeError. */
 async function blameZod(error: TypeError): Promise<unknown> {
   return import("openenv-ts").then(
     () => error,
@@ -107,7 +107,7 @@ async function blameZod(error: TypeError): Promise<unknown> {
   );
 }
 
-/** The command whose options were asked for, as it is typed: `openenv deploy render`. */
+/** The full name of the command, as it is typed: `openenv deploy render`. */
 function nameCommand(program: Command, args: readonly string[]): string {
   const names = [program.name()];
   let command: Command | undefined = program;
@@ -119,22 +119,22 @@ function nameCommand(program: Command, args: readonly string[]): string {
   return names.join(" ");
 }
 
-async function createProgram(asked: CommandEntry | undefined): Promise<Command> {
+async function createProgram(requested: CommandEntry | undefined): Promise<Command> {
   const program = new Command("openenv")
     .description("Build, serve and use agentic RL environments.")
     .version(packageVersion())
     .enablePositionalOptions()
     .exitOverride()
-    // Errors of commander are printed once, by `report`.
+    // reportUsage prints commander's errors, once.
     .configureOutput({ writeOut: print, writeErr: printNote, outputError: () => {} });
   for (const entry of COMMANDS) {
     const command = program.command(entry.name).description(entry.summary);
-    if (entry === asked) await entry.configure(command);
+    if (entry === requested) await entry.configure(command);
   }
   return program;
 }
 
-/** Prints what is wrong with the arguments, in one line where that is enough, and returns the exit code. */
+/** Prints what is wrong with the arguments, in one line, and returns the exit code. */
 function reportUsage(error: CommanderError, command = "openenv"): number {
   if (error.exitCode === 0) return 0;
   if (error.code !== "commander.help") {

@@ -12,7 +12,7 @@ import type { BenchFlags, BenchRun } from "./bench-flags.js";
 
 const PROGRESS_MS = 100;
 
-/** Runs the grid, prints a line a burst and the largest batches; returns the exit code. */
+/** Runs the grid, prints one line for each burst and the largest batches, and returns the exit code. */
 export async function sweepBursts(run: BenchRun, flags: BenchFlags): Promise<number> {
   let missingHosts = 0;
   let shown = 0;
@@ -72,8 +72,8 @@ function renderBurst(row: SummaryRow, { reps }: BenchFlags): string {
   const failures = row.errors === "" ? "" : `  failed: ${row.errors}`;
   const starts = seconds(row.start_spread_ms);
   const limit = row.client_limited
-    ? `\n  the client was the limit: it took ${starts} to start all requests and was ${seconds(row.client_lag_p99_ms)} ` +
-      "late to read answers; give --processes where it has more cores, or take another machine"
+    ? `\n  the client was the bottleneck: it took ${starts} to start all requests and read answers up to ` +
+      `${seconds(row.client_lag_p99_ms)} late; raise --processes if it has more cores, or use another machine`
     : "";
   return (
     `${mode} ${url}  ${requests} at ${seconds(wait_seconds * 1000)}, ${rep === "first" ? rep : `${rep}/${reps}`}: ` +
@@ -90,8 +90,8 @@ function renderDetails(row: SummaryRow, { rows, client }: BurstResult): string {
   return [
     `  ${parts.join(", ")}`,
     `  ${row.distinct_sessions} sessions on ${row.distinct_pids} processes of ${row.distinct_hosts} hosts; ` +
-      `${row.effective_concurrency.toFixed(0)} at a time`,
-    `  client: ${client.cpuSeconds.toFixed(2)} s of processor time, ${client.lagMs} ms late, ` +
+      `${row.effective_concurrency.toFixed(0)} concurrent`,
+    `  client: ${client.cpuSeconds.toFixed(2)} s of CPU time, ${client.lagMs} ms late, ` +
       `busy ${Math.round(client.busy * 100)} %`,
     ...[...messages].map(([type, message]) => `  ${describeFailure(type, message)}`),
   ].join("\n");

@@ -1,7 +1,7 @@
 import type { BurstMode, LoadGenerator, ResultFiles, ServerLocation } from "@openenv-ts/bench/internal";
 import type { JsonObject } from "openenv-ts/protocol";
 
-/** What the command line of `openenv bench` gives; times are seconds. */
+/** The options of `openenv bench`; times are in seconds. */
 export interface BenchFlags {
   url?: string;
   urls?: string[];
@@ -26,7 +26,7 @@ export interface BenchFlags {
   verbose?: boolean;
 }
 
-/** What bursts and closed loops share. */
+/** What bursts and closed loops have in common. */
 export interface BenchRun {
   servers: ServerLocation[];
   modes: BurstMode[];
@@ -36,6 +36,6 @@ export interface BenchRun {
   files: ResultFiles;
   /** Aborted by Ctrl-C. */
   signal: AbortSignal;
-  /** Makes a single request. @throws Error when the server refuses it, with what to do. */
+  /** Makes a single request. @throws Error with a remedy when the request fails. */
   checkSubject(server: ServerLocation, mode: BurstMode): Promise<void>;
 }

@@ -4,7 +4,7 @@ import { readResults } from "@openenv-ts/bench";
 import { createFigures, drawFigure, renderScalingReport } from "@openenv-ts/bench/internal";
 import { exit, print } from "../terminal/output.js";
 
-/** Writes REPORT.md and figures/ from the results of one or several runs. */
+/** Writes REPORT.md and figures/ from the results of one or more runs. */
 export async function writeReport(
   dirs: readonly string[],
   options: { outputDir: string; figures: boolean },
@@ -14,7 +14,7 @@ export async function writeReport(
   const figures = options.figures ? createFigures(results.bursts) : { drawn: [], omitted: [] };
   const drawn = await Promise.all(figures.drawn.map(async (figure) => ({ ...figure, ...(await drawFigure(figure)) })));
   mkdirSync(join(outputDir, "figures"), { recursive: true });
-  // What is left out now may be there from an earlier report.
+  // Removes figures of an earlier report that this one omits.
   for (const { name } of figures.omitted) {
     for (const ending of ["svg", "png"]) rmSync(join(outputDir, "figures", `${name}.${ending}`), { force: true });
   }

@@ -22,9 +22,9 @@ import type { BenchFlags, BenchRun } from "./bench-flags.js";
 import { loopSteps } from "./bench-steps.js";
 
 const INTERRUPTED = 130;
-const OTHER_ACTION = " Serve an environment whose action has wait_seconds, such as envs/benchmark, or give --action.";
+const OTHER_ACTION = " Serve an environment whose action has wait_seconds, such as envs/benchmark, or pass --action.";
 const NEEDS_TOKEN = " Set OPENENV_TOKEN to the server's client token.";
-/** By what a single request failed with. */
+/** By error type of the failed request. */
 const REMEDIES: Readonly<Record<string, string>> = {
   VALIDATION_ERROR: OTHER_ACTION,
   HTTP_422: OTHER_ACTION,
@@ -32,14 +32,14 @@ const REMEDIES: Readonly<Record<string, string>> = {
   UNAUTHORIZED: NEEDS_TOKEN,
 };
 
-/** Measures servers and ends the process: 0 measured, 1 nothing to measure, 2 wrong usage, 130 interrupted. */
+/** Measures servers and ends the process: 0 measured, 1 nothing measured, 2 invalid usage, 130 interrupted. */
 export async function runBench(urls: readonly string[], given: BenchFlags): Promise<void> {
   const flags = { ...given, ...narrowed(given) };
   if (flags.throughput && (flags.mode === "http" || flags.compare)) {
-    throw new ConfigError("Steps in a closed loop are measured over WebSocket: leave out --mode and --compare.");
+    throw new ConfigError("--throughput always measures over WebSocket: omit --mode and --compare.");
   }
   if (flags.requireHosts && flags.expectedHosts === undefined) {
-    throw new ConfigError("--require-hosts needs to know how many: give --expected-hosts.");
+    throw new ConfigError("--require-hosts requires --expected-hosts.");
   }
   const largest = Math.max(...(flags.throughput ? flags.connectionsGrid : flags.requestsGrid));
   const processes = planProcesses(largest, flags.processes);
@@ -61,7 +61,7 @@ export async function runBench(urls: readonly string[], given: BenchFlags): Prom
       checkSubject: (server, mode) => tryOnce(generator, server, { ...flags, mode }),
     };
     const code = await (flags.throughput ? loopSteps(run, flags) : sweepBursts(run, flags));
-    if (interrupt.signal.aborted) printNote(`Interrupted; what was measured is in ${files.dir}`);
+    if (interrupt.signal.aborted) printNote(`Interrupted; the partial results are in ${files.dir}`);
     process.exitCode = interrupt.signal.aborted ? INTERRUPTED : code;
   } finally {
     interrupt.stop();
@@ -70,12 +70,12 @@ export async function runBench(urls: readonly string[], given: BenchFlags): Prom
   exit(Number(process.exitCode));
 }
 
-/** One batch, one wait: instead of the grids. */
+/** Replaces the grids with the single values of --requests and --wait. */
 function narrowed({ requests, wait, action, requestsGrid, waitGrid }: BenchFlags) {
   const waits = wait === undefined ? waitGrid : [wait];
   return {
     requestsGrid: requests === undefined ? requestsGrid : [requests],
-    // How long a step of another kind takes is not ours to choose.
+    // A custom action has no wait time to set.
     waitGrid: action === undefined ? waits : [0],
   };
 }
@@ -85,13 +85,13 @@ async function findServer(url: string): Promise<ServerLocation> {
     return await locateServer(url, serverToken());
   } catch (error) {
     const { type, message } = toLoadFailure(error);
-    throw new Error(`${url} cannot be reached: ${describeFailure(type, message)}`);
+    throw new Error(`Cannot connect to ${url}: ${describeFailure(type, message)}`);
   }
 }
 
 /**
- * Makes a single request, so that a wrong address or action is an error and does not fill files with failures. A server
- * that accepted a connection before and is gone now is a result: the burst did that.
+ * Makes a single request, so that a wrong address or action is an error instead of a file full of failures. A server
+ * that accepted connections before and is unreachable now is a result: the burst caused it.
  */
 async function tryOnce(
   generator: LoadGenerator,
@@ -103,23 +103,27 @@ async function tryOnce(
   const { error_type: type, error } = rows[0] ?? {};
   if (!type || type === "CAPACITY_REACHED" || type === "INTERRUPTED" || isUnreachable(type)) return;
   const remedy = REMEDIES[type] ?? "";
-  throw new Error(`${url} fails a single request over ${mode}: ${describeFailure(type, String(error))}${remedy}`);
+  throw new Error(`A single request to ${url} over ${mode} failed: ${describeFailure(type, String(error))}${remedy}`);
 }
 
 function warnOfLimits(server: ServerLocation, largest: number): void {
   if (!server.local) {
     const ports = portsOfAddress();
     if (largest > ports)
-      printNote(`note: this machine has ${ports} ports towards ${server.url}; OUT_OF_PORTS counts the rest.`);
+      printNote(
+        `note: this machine has ${ports} local ports for connections to ${server.url}; further connections count as OUT_OF_PORTS.`,
+      );
     return;
   }
   const room = serverDescriptors(server.port);
   if (largest > room) {
-    printNote(`note: the processes of ${server.url} may open ${room} descriptors (ulimit -n), less than ${largest}.`);
+    printNote(
+      `note: the processes of ${server.url} may open ${room} file descriptors (ulimit -n), fewer than ${largest}.`,
+    );
   }
 }
 
-/** Cores are those the text names, else this machine's when every server runs on it. */
+/** The cores are taken from --hardware, or from this machine when every server runs on it. */
 function describeHardware({ hardware }: BenchFlags, servers: readonly ServerLocation[]) {
   const named = /(\d+)[\s-]*(?:v?cpus?|cores?)\b/i.exec(hardware ?? "")?.[1];
   const local = servers.every((server) => server.local);

@@ -2,7 +2,7 @@ import { measureThroughput, renderThroughput, type ThroughputRow, waitAction } f
 import { print, printError, printProgress } from "../terminal/output.js";
 import type { BenchFlags, BenchRun } from "./bench-flags.js";
 
-/** Runs closed loops of steps, prints their table; returns the exit code. */
+/** Runs closed loops of steps, prints their table and returns the exit code. */
 export async function loopSteps(run: BenchRun, flags: BenchFlags): Promise<number> {
   const { servers, generator, files, signal, hardware, cores } = run;
   for (const server of servers) await run.checkSubject(server, "ws");

@@ -1,4 +1,4 @@
-/** Clients made from what any server may send: they must compile, whatever a schema calls its parts. */
+/** Clients generated from hostile schemas must compile, whatever the names in a schema. */
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -17,7 +17,7 @@ const python = await requirePython();
 const LIMIT = { timeout: 280_000 };
 const TSC = join(import.meta.dirname, "../../../../node_modules/typescript/bin/tsc");
 
-/** What the generated files refer to, what the languages have, and what ends a string, a comment or a file. */
+/** Names that generated files use, names of the languages, and text that ends a string, a comment or a file. */
 const NAMES = [
   ..."Action Any Array BaseModel ConfigDict ConnectOptions EnvClient Field Literal None Observation Promise".split(" "),
   ..."Record SchemaContract State StepResult String URL UUID z type Type Object Function HostileEnv".split(" "),
@@ -102,7 +102,7 @@ const root = fc
     $defs: Object.fromEntries(Object.entries(defs).map(([key, def]) => [key, { type: "object", ...def }])),
   }));
 
-/** A class for every name that a generated file has already, and every limit that no class can have. */
+/** A class for every name that a generated file uses, and every limit that a class cannot have. */
 const all = {
   type: "object",
   properties: {
@@ -127,7 +127,7 @@ const all = {
 
 const names = parseName("hostile");
 const LIBRARY = join(import.meta.dirname, "../../../openenv/dist/client");
-/** Tools of every name, the first with every kind of argument and result. */
+/** A tool for each name, the first with every kind of argument and result. */
 const tools = [...NAMES, ...NAMES].map((name, i) => ({
   name,
   description: NAMES.at(-1 - (i % NAMES.length)),
@@ -185,7 +185,7 @@ describe("a client of hostile schemas", () => {
   });
 });
 
-/** Prints why packages cannot be imported, or their classes not be completed. */
+/** Prints why packages cannot be imported, or their models cannot be built. */
 const IMPORT_ALL = `
 import importlib, json
 failures = []

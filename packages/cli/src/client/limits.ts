@@ -1,7 +1,7 @@
 import { asList, asNode, type Node } from "openenv-ts/internal";
 import type { FieldLimits, Type } from "./types.js";
 
-/** The limits of a schema that a class of this type can have; others are the server's to check. */
+/** The limits of a schema that a Python field of this type can check. The server checks the others. */
 export function limitsOf(given: Node, type: Type): FieldLimits {
   const variants = [given, ...asList(given["anyOf"]).map(asNode)];
   const kinds = (type.kind === "union" ? type.members : [type]).filter(({ kind }) => kind !== "null");
@@ -16,7 +16,7 @@ export function limitsOf(given: Node, type: Type): FieldLimits {
   return limits;
 }
 
-/** A limit that a class can have: a length is never negative, and an integer has no limit with a fraction. */
+/** Rejects limits that pydantic does not accept: a negative length, or a fraction for an integer. */
 function isPossible(limit: number, kind: Type["kind"]): boolean {
   if (kind === "number") return Number.isFinite(limit);
   return Number.isSafeInteger(limit) && (kind === "integer" || limit >= 0);

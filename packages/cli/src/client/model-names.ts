@@ -1,11 +1,11 @@
-/** Hands out the names of classes. */
+/** Assigns unique class names. */
 export interface ModelNames {
-  /** A name as like the wanted one as can be; the same definition gets the same name again. */
+  /** Returns the wanted name, with a number if it is taken. The same definition always gets the same name. */
   share(wanted: string, definition: string): { name: string; isNew: boolean };
 }
 
-/** Names that the modules of a client import or refer to, or that a language has. */
-const TAKEN = [
+/** Names that the modules of a client import or refer to, and names of the languages. */
+const RESERVED = [
   "Action Any Array BaseModel ConfigDict ConnectOptions Date Dict EnvClient False Field Literal Model None Object",
   "Observation Promise Record SchemaContract State StepResult True URL UUID",
   "CallToolAction CallToolObservation Generic ListToolsAction ListToolsObservation SyncEnvClient T",
@@ -15,7 +15,7 @@ const TAKEN = [
   .split(" ");
 
 export function createModelNames(taken: readonly string[]): ModelNames {
-  const used = new Set([...TAKEN, ...taken]);
+  const used = new Set([...RESERVED, ...taken]);
   const shared = new Map<string, string>();
   return {
     share(wanted, definition) {
@@ -30,7 +30,7 @@ export function createModelNames(taken: readonly string[]): ModelNames {
   };
 }
 
-/** `last_info`, `last info` → `LastInfo`; always the name of a class, whatever the text. */
+/** `last_info`, `last info` → `LastInfo`. Returns a valid class name for any text. */
 export function pascal(text: string): string {
   const words = text.split(/[^A-Za-z0-9]+/).filter(Boolean);
   const name = words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join("");

@@ -1,4 +1,4 @@
-/** The errors of a generated Python package, as the released Python client raises them, against a server of ours. */
+/** The errors of a generated Python package with the released Python client, against our server. */
 import { expect, test } from "vitest";
 import * as z from "zod";
 import { createPythonFolder } from "../../../../test-support/commands/python-package.js";

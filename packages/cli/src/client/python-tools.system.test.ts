@@ -60,7 +60,7 @@ function packageOf({ contract }: { contract: Pick<typeof booth.contract, "schema
   return renderPythonPackage(readTypes(contract.schemas(), names.prefix), names);
 }
 
-/** Loading the Python package takes seconds, so one process does everything. */
+/** Importing the Python package takes seconds, so one process runs everything. */
 const script = (boothUrl: string, deskUrl: string): string => `
 import asyncio, json
 from booth_env import BoothAction, BoothEnv, BoothGuessResult, ToolCallError
@@ -149,27 +149,27 @@ describe.skipIf(!python.available)("the tools of a generated Python package", TI
     steps: 5,
   };
 
-  test("are typed methods beside the action, with calls that block", () => {
+  test("are typed methods with blocking calls", () => {
     expect(told["blocking"]).toEqual(played);
     expect(told["plain"]).toEqual(played);
     expect(told["child"]).toEqual([1, 2]);
   });
 
-  test("are typed methods to be awaited", () => {
+  test("are typed async methods", () => {
     expect(told["awaited"]).toEqual({ word: "crane", tries: 3 });
   });
 
-  test("can be called and listed with the actions of the Python package, which get the classes of that package", () => {
+  test("can be called and listed with the actions of the Python package, and return its classes", () => {
     expect(told["called"]).toEqual(["CallToolObservation", { at: 1 }, 0]);
     expect(told["listed"]).toEqual(["ListToolsObservation", Object.keys(contract.tools)]);
   });
 
-  test("are there where nothing but tools is, and every call says that it is one", () => {
+  test("work without an action, and every call has its type", () => {
     const payload = { type: "call_tool", tool_name: "add" };
     expect(told["desk"]).toEqual([3, "DeskObservation", 3, "ValidationError", payload]);
   });
 
-  test("are told apart from the action by type, which the error of a call without one names", () => {
+  test("are distinguished from the action by type, and the error of a call without a type says so", () => {
     expect(told["untyped"]).toMatch(/type: Field required: .*call_tool.*VALIDATION_ERROR/);
   });
 });

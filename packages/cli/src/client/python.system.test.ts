@@ -1,4 +1,4 @@
-/** The generated Python package in the hands of the released Python client, against a server of ours. */
+/** The generated Python package with the released Python client, against our server. */
 import { beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod";
 import { createPythonFolder } from "../../../../test-support/commands/python-package.js";
@@ -24,7 +24,7 @@ const tree = z.object({
   },
 });
 
-/** Every kind of field, and every name that Python, pydantic or the module has already. */
+/** Every kind of field, and every name that Python, pydantic or the module uses. */
 const odd = defineContract({
   name: "odd_env",
   description: 'Says """odd\\ things.',
@@ -94,7 +94,7 @@ function packageOf(schemas: SchemaBody, name: string): Record<string, string> {
 
 const evil = '"""\nimport os\nos._exit(3)\n"""';
 
-/** What a server might tell that wants its code to run where the client is made or imported. */
+/** Schemas of a server that tries to inject code into the generated client. */
 function hostileSchemas(): SchemaBody {
   const name = 'x: int = 1\n    import os\n    os._exit(3)\n"""';
   const field = { type: "string", description: evil, default: evil, title: evil };
@@ -108,7 +108,7 @@ function hostileSchemas(): SchemaBody {
   return { action: schema, observation: schema, state: schema, reset_observation: schema };
 }
 
-/** Loading the Python package takes seconds, so one process does everything. */
+/** Importing the Python package takes seconds, so one process runs everything. */
 const script = (oddUrl: string, deskUrl: string): string => `
 import json
 from datetime import datetime, timezone
@@ -175,7 +175,7 @@ describe.skipIf(!python.available)("the generated Python package", TIME_LIMIT, (
     told = (await folder.run(python.path, script(server.url, tools.url))) as Record<string, unknown>;
   }, TIME_LIMIT.timeout);
 
-  test("has every kind of field under a name that Python can have, and the wire's name on the wire", () => {
+  test("has every kind of field with a valid Python name, and sends the original name", () => {
     expect(told["names"]).toEqual(
       expect.arrayContaining(["OddAction", "OddActionPoint", "OddEnv", "OddObservation", "OddState"]),
     );
@@ -205,7 +205,7 @@ describe.skipIf(!python.available)("the generated Python package", TIME_LIMIT, (
     expect(told["description"]).toBe('A "keyword" of \\Python');
   });
 
-  test("reads observations and states into classes", () => {
+  test("parses observations and states into classes", () => {
     expect(told["answer"]).toEqual([1, 1, false, false]);
     expect(told["metadata"]).toEqual([{ note: "hello" }, { note: "hello" }]);
     expect(told["point"]).toBe(0);
@@ -214,15 +214,15 @@ describe.skipIf(!python.available)("the generated Python package", TIME_LIMIT, (
     expect(told["state"]).toEqual(["OddState", "OddStatePointsItem", 1]);
   });
 
-  test("refuses what does not fit before it is sent", () => {
+  test("rejects an invalid action before it is sent", () => {
     expect(told["refused"]).toEqual(Array.from({ length: 5 }, () => "ValidationError"));
   });
 
-  test("has one observation where reset shows another than steps, as environments of tools do", () => {
+  test("has one observation class when reset and step return different ones", () => {
     expect(told["desk"]).toEqual(["add", "add", 3]);
   });
 
-  test("of a hostile schema holds none of its code", () => {
+  test("of a hostile schema contains none of its code", () => {
     expect(told["hostile"]).toEqual([evil, evil]);
   });
 });

@@ -4,16 +4,16 @@ import { createModelNames, type ModelNames, pascal } from "./model-names.js";
 import { createReader, describe, unionOf } from "./schema-reader.js";
 import type { ClientTypes, Model, ModelField, ToolType } from "./types.js";
 
-/** Fields that the base classes of a client have; what a schema says of them is not read. */
+/** Fields of the base classes of a client, which are not read from the schema. */
 const BASE_FIELDS = {
   action: ["metadata"],
   observation: ["done", "reward", "metadata"],
   state: ["episode_id", "step_count"],
 } as const;
-/** Schemas of somebody else may be nested without end. */
+/** Schemas of foreign servers may be nested arbitrarily deep. */
 const MAX_JSON_DEPTH = 256;
 
-/** Reads the schemas of `GET /schema`, whoever wrote them; what they do not say, or say in a way of their own, is "any". */
+/** Reads the schemas of any server's `GET /schema`. Missing or unsupported parts become "any". */
 export function readTypes(given: SchemaBody, prefix: string): ClientTypes {
   const schemas = prune(given, 0) as SchemaBody;
   const models: Model[] = [];
@@ -36,27 +36,28 @@ export function readTypes(given: SchemaBody, prefix: string): ClientTypes {
   return { action, observation, state, models, tools };
 }
 
-/** What a tool takes and gives; what it gives when it does not say is "any". */
+/** Reads the input and output of each tool. A missing output schema becomes "any". */
 function readTools(
-  given: unknown,
+  list: unknown,
   { prefix, ...shared }: { prefix: string; names: ModelNames; models: Model[] },
 ): ToolType[] {
   const tools = new Map<string, ToolType>();
-  for (const { name, description, input_schema, output_schema } of asList(given).map(asNode)) {
+  for (const { name, description, input_schema, output_schema } of asList(list).map(asNode)) {
     if (typeof name !== "string" || tools.has(name)) continue;
-    const [takes, gives] = [asNode(input_schema), asNode(output_schema)];
-    const called = prefix + pascal(name);
-    const { name: className } = shared.names.share(`${called}Arguments`, `arguments ${name}`);
-    const input = createReader(takes, { part: `input ${name}`, ...shared }).model(takes, className, 0);
-    // A result that is no object is declared inside of one.
-    const result = gives["x-fastmcp-wrap-result"] === true ? asNode(asNode(gives["properties"])["result"]) : gives;
-    const output = createReader(gives, { part: `output ${name}`, ...shared }).type(result, `${called}Result`, 0);
+    const [given, returned] = [asNode(input_schema), asNode(output_schema)];
+    const baseName = prefix + pascal(name);
+    const { name: className } = shared.names.share(`${baseName}Arguments`, `arguments ${name}`);
+    const input = createReader(given, { part: `input ${name}`, ...shared }).model(given, className, 0);
+    // FastMCP wraps a result that is not an object.
+    const isWrapped = returned["x-fastmcp-wrap-result"] === true;
+    const result = isWrapped ? asNode(asNode(returned["properties"])["result"]) : returned;
+    const output = createReader(returned, { part: `output ${name}`, ...shared }).type(result, `${baseName}Result`, 0);
     tools.set(name, { name, description: describe({ description }), input, output });
   }
   return [...tools.values()];
 }
 
-/** No deeper than can be read, and without lone surrogates, which no file of source code can have. */
+/** Limits the depth, and removes lone surrogates, which source files cannot contain. */
 function prune(value: unknown, depth: number): unknown {
   if (typeof value === "string") return clip(value, value.length);
   if (typeof value !== "object" || value === null) return value;
@@ -67,7 +68,7 @@ function prune(value: unknown, depth: number): unknown {
   );
 }
 
-/** One class for what reset and step show: a field that one of them may lack may be lacking. */
+/** Merges the observations of reset and step into one class. A field that either of them may omit is optional. */
 function either(step: Model, reset: Model): Model {
   const fields = step.fields.map((field) => {
     const other = reset.fields.find(({ name }) => name === field.name);
@@ -79,7 +80,7 @@ function either(step: Model, reset: Model): Model {
   return { ...step, extra, fields: [...fields, ...others.map(withoutDefault)] };
 }
 
-/** The default is filled in by one of the two only. */
+/** Makes a field optional without a default, because only one of reset and step fills it in. */
 function withoutDefault({ default: _, ...field }: ModelField): ModelField {
   return { ...field, required: false };
 }

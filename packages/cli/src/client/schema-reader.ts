@@ -3,10 +3,10 @@ import { limitsOf } from "./limits.js";
 import { type ModelNames, pascal } from "./model-names.js";
 import type { Model, ModelField, Scalar, Type } from "./types.js";
 
-/** Schemas of somebody else may be nested without end, by themselves or by what they refer to. */
+/** Schemas of foreign servers may be nested arbitrarily deep, also through references. */
 const MAX_DEPTH = 64;
 const MAX_DESCRIPTION = 500;
-/** Python's parser takes 200 brackets. */
+/** Python's parser accepts 200 nested brackets. */
 const MAX_DEFAULT_DEPTH = 100;
 
 export interface Reader {
@@ -23,13 +23,13 @@ export interface Reading {
 interface ClassUse {
   definition: string;
   depth: number;
-  /** Where it is called by one. */
+  /** The reference that leads to the class, if any. */
   reference?: string;
 }
 
-/** Reads the parts of one schema, to which its references lead. */
+/** Reads one schema and follows its references. */
 export function createReader(root: Node, { part, names, models }: Reading): Reader {
-  /** What a reference stands for, once it is known; while its object is read it is known already, as it may go round. */
+  /** The types of references. An object is added before its fields are read, because references may be circular. */
   const known = new Map<string, Type>();
 
   function model(schema: Node, name: string, depth: number): Model {
@@ -96,7 +96,7 @@ export function createReader(root: Node, { part, names, models }: Reading): Read
     if (Object.keys(asNode(given["properties"])).length === 0) {
       return { kind: "map", values: typeOf(asNode(given["additionalProperties"]), `${name}Value`, depth + 1) };
     }
-    // Equal objects of one part are one class, called after where the first stands.
+    // Equal objects in one part share a class, named after the position of the first.
     return classOf(given, name, { definition: `${part} ${definitionOf(given, root)}`, depth });
   }
 
@@ -106,7 +106,7 @@ export function createReader(root: Node, { part, names, models }: Reading): Read
     const target = dereference({ $ref: reference }, root);
     const isObject = target["type"] === "object" && Object.keys(asNode(target["properties"])).length > 0;
     if (!isObject) {
-      // An alternative or a list that holds itself has no name of its own to be called by.
+      // A recursive union or list has no class name to refer to, so the inner reference is "any".
       known.set(reference, { kind: "any" });
       const type = typeOf(target, pascal(lastStep(reference)), depth + 1);
       known.set(reference, type);
@@ -127,7 +127,7 @@ export function createReader(root: Node, { part, names, models }: Reading): Read
   return { model, type: typeOf };
 }
 
-/** Without what is there twice; an alternative of alternatives is one. */
+/** Flattens nested unions and removes duplicates. */
 export function unionOf(types: readonly Type[]): Type {
   const flat = types.flatMap((type) => (type.kind === "union" ? type.members : [type]));
   const literals = flat.flatMap((type) => (type.kind === "literal" ? type.values : []));
@@ -166,7 +166,7 @@ function extraOf(additional: unknown): Model["extra"] {
   return additional === true ? "allow" : additional === false ? "forbid" : "ignore";
 }
 
-/** One text for a definition and all that it refers to: equal ones of two schemas are one class. */
+/** A canonical text of a definition and everything it refers to, so that equal definitions share a class. */
 function definitionOf(target: Node, root: Node): string {
   const texts = new Map<string, string>();
   const visit = (schema: Node): string => {
@@ -185,7 +185,7 @@ function lastStep(reference: string): string {
   return reference.slice(reference.lastIndexOf("/") + 1);
 }
 
-/** In one line, and not a book. */
+/** The description in one line, with a limited length. */
 export function describe(schema: Node): string {
   const { description } = schema;
   if (typeof description !== "string") return "";

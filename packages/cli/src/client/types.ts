@@ -1,14 +1,14 @@
-/** What the schemas of an environment say, in terms that every language of a client has. */
+/** The schemas of an environment in a form that is independent of the client's language. */
 export interface ClientTypes {
   action: Model;
   observation: Model;
   state: Model;
-  /** Objects inside of those three and of the tools, each after the ones it is made of, where they do not go round. */
+  /** Nested objects of these three and of the tools, each after its dependencies unless they are circular. */
   models: Model[];
   tools: ToolType[];
 }
 
-/** A tool: the object that its arguments are, and what it returns. */
+/** A tool: its arguments as an object, and its result. */
 export interface ToolType {
   name: string;
   description: string;
@@ -21,22 +21,22 @@ export interface Model {
   name: string;
   description: string;
   fields: ModelField[];
-  /** What becomes of fields beside those. */
+  /** What happens to undeclared fields. */
   extra: "allow" | "ignore" | "forbid";
 }
 
 export interface ModelField {
-  /** As it is on the wire. */
+  /** The name on the wire. */
   name: string;
   type: Type;
   required: boolean;
-  /** There only where the schema has one. */
+  /** Present only if the schema has a default. */
   default?: { value: unknown };
   description: string;
   limits: FieldLimits;
 }
 
-/** Bounds of a number, or of the length of a text or list. */
+/** Bounds of a number, or of the length of a string or list. */
 export interface FieldLimits {
   ge?: number;
   gt?: number;

@@ -4,15 +4,15 @@ import { ConfigError } from "openenv-ts/internal";
 import { describePath } from "../project/bundle.js";
 
 export interface PackageFiles {
-  /** Written each time; their first line says so. */
+  /** Overwritten each time; their first line says so. */
   generated: Record<string, string>;
-  /** Written once: an author may change them. */
+  /** Written only if they do not exist, because an author may change them. */
   once: Record<string, string>;
 }
 
 /**
- * Writes a package into a folder and returns the paths that were written, sorted.
- * @throws ConfigError when a file is in the way that this did not write, before anything is written.
+ * Writes a package into a folder and returns the written paths, sorted.
+ * @throws ConfigError, before anything is written, when a file exists that this command did not write.
  */
 export async function writePackage(dir: string, { generated, once }: PackageFiles): Promise<string[]> {
   const written: string[] = [];
@@ -36,14 +36,16 @@ async function rejectForeign(file: string, text: string): Promise<void> {
     throw error;
   });
   if (found === undefined || found === text || firstLine(found) === firstLine(text)) return;
-  throw new ConfigError(`${describePath(file)} was not written by this command; move it, or choose a folder with -o.`);
+  throw new ConfigError(
+    `${describePath(file)} exists and was not written by this command; move it, or choose another folder with -o.`,
+  );
 }
 
 function firstLine(text: string): string {
   return text.slice(0, text.indexOf("\n"));
 }
 
-/** False when the file is there and is not to be replaced. */
+/** Returns false when the file exists and must not be replaced. */
 async function write(file: string, text: string, flag: "w" | "wx"): Promise<boolean> {
   await mkdir(dirname(file), { recursive: true });
   try {

@@ -11,32 +11,32 @@ export interface Collection {
   environment: string;
   actionSchema: JsonObject;
   output: string;
-  /** How many episodes there are in the end. */
+  /** Number of episodes in the output at the end. */
   episodes: number;
-  /** Sessions at a time. */
+  /** Concurrent sessions. */
   parallel: number;
   maxSteps: number;
-  /** How often an episode is played anew after a failure. */
+  /** How often a failed episode is retried. */
   retries: number;
   policy: Policy;
-  /** What the reset of an episode is asked. */
+  /** Returns the fields of an episode's reset. */
   resetOf(episode: number): JsonObject;
   signal: AbortSignal;
   onEpisode(done: number): void;
   onFailure(episode: number, error: unknown): void;
-  /** What the server says of a reset; the same may come again. */
+  /** Called with a warning of the server about a reset. The same warning may come more than once. */
   onWarning(text: string): void;
 }
 
 export interface Collected {
   played: EpisodeSummary[];
-  /** Episodes that could not be played; the next run tries them again. */
+  /** Episodes that failed; the next run retries them. */
   failed: number;
 }
 
 /**
- * Plays the episodes that the file does not have yet, several at a time, and appends each when it is over.
- * @throws ConfigError when the file holds something else, or can no longer be written.
+ * Runs the episodes that are missing in the file, several in parallel, and appends each one when it ends.
+ * @throws ConfigError when the file has other content, or can no longer be written.
  */
 export async function collect(collection: Collection): Promise<Collected> {
   const { output, episodes, parallel, onEpisode, onFailure, signal } = collection;
@@ -53,7 +53,7 @@ export async function collect(collection: Collection): Promise<Collected> {
       for (let episode = missing.shift(); episode !== undefined && !signal.aborted; episode = missing.shift()) {
         let record: EpisodeRecord;
         try {
-          ({ record, env } = await playPatiently(collection, episode, env));
+          ({ record, env } = await playWithRetries(collection, episode, env));
         } catch (error) {
           env = undefined;
           if (signal.aborted) break;
@@ -80,8 +80,8 @@ export async function collect(collection: Collection): Promise<Collected> {
   }
 }
 
-/** Tries again on a session of its own: what failed may have been the session, not the episode. */
-async function playPatiently(
+/** Retries in a new session, because the session may have failed and not the episode. */
+async function playWithRetries(
   collection: Collection,
   episode: number,
   kept: EnvClient | undefined,
@@ -95,21 +95,20 @@ async function playPatiently(
     } catch (error) {
       await env?.close();
       env = undefined;
-      // What the policy or its author did wrong is wrong the next time, too.
+      // An error of the policy would happen again.
       if (attempt >= retries || signal.aborted || !(error instanceof OpenEnvError)) throw error;
     }
   }
 }
 
-/** A file goes on only with what it was begun with: the mixture would look like one collection. */
+/** Rejects a file with episodes of other options, because a mixture would look like one collection. */
 function checkSame({ environment, output, resetOf }: Collection, { episode, ...record }: EpisodeSummary): void {
-  const asked = JSON.stringify(sorted(resetOf(episode)));
+  const wanted = JSON.stringify(sorted(resetOf(episode)));
   const found = JSON.stringify(sorted(record.reset));
-  if (record.environment === environment && found === asked) return;
-  const theirs = `${record.environment} with ${found}`;
+  if (record.environment === environment && found === wanted) return;
   throw new ConfigError(
-    `${output} has episode ${episode} of ${theirs}, and now ${environment} with ${asked} is asked for: ` +
-      "give another --output, or the options of the first run.",
+    `${output} has episode ${episode} of ${record.environment} with ${found}, not of ${environment} with ${wanted}: ` +
+      "pass another --output, or the options of the first run.",
   );
 }
 

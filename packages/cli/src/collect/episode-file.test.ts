@@ -25,8 +25,8 @@ function episode(number: number, text = "ü"): EpisodeRecord {
 }
 const line = (number: number) => JSON.stringify(episode(number));
 
-/** What an earlier run left, and what the file has after one more episode. */
-function goOn(before: string) {
+/** The episodes that are found in the file, and its content after one more episode. */
+function appendTo(before: string) {
   writeFileSync(file, before);
   const opened = openEpisodeFile(file);
   opened.append(episode(9));
@@ -36,32 +36,32 @@ function goOn(before: string) {
 
 test.each([
   ["nothing", "", [], ""],
-  ["whole lines", `${line(0)}\n${line(1)}\n`, [0, 1], `${line(0)}\n${line(1)}\n`],
-  ["a line that was not finished", `${line(0)}\n${line(1).slice(0, 60)}`, [0], `${line(0)}\n`],
-  ["one that was hardly begun", `${line(0)}\n{"fo`, [0], `${line(0)}\n`],
-  ["a last line without an end", `${line(0)}\n${line(1)}`, [0, 1], `${line(0)}\n${line(1)}\n`],
-])("a file with %s is gone on with", (_, before, found, kept) => {
-  expect(goOn(before)).toEqual({ found, after: `${kept}${line(9)}\n` });
+  ["complete lines", `${line(0)}\n${line(1)}\n`, [0, 1], `${line(0)}\n${line(1)}\n`],
+  ["an incomplete last line", `${line(0)}\n${line(1).slice(0, 60)}`, [0], `${line(0)}\n`],
+  ["the start of a line", `${line(0)}\n{"fo`, [0], `${line(0)}\n`],
+  ["a last line without a newline", `${line(0)}\n${line(1)}`, [0, 1], `${line(0)}\n${line(1)}\n`],
+])("a file with %s can be continued", (_, before, found, kept) => {
+  expect(appendTo(before)).toEqual({ found, after: `${kept}${line(9)}\n` });
 });
 
 test.each(["a letter to my mother", `${line(0)}\nnotes`, "[1, 2]\n", "\n"])(
-  "a line that is not a valid episode is left alone: %j",
+  "a file with an invalid line is rejected and not changed: %j",
   (before) => {
-    expect(() => goOn(before)).toThrow(/is not a valid episode: .* move the file away/);
+    expect(() => appendTo(before)).toThrow(/is not a valid episode: .* move the file/);
     expect(readFileSync(file, "utf8")).toBe(before);
   },
 );
 
-test("lines longer than what is read at once are read whole", () => {
+test("lines longer than the read buffer are read completely", () => {
   const long = JSON.stringify(episode(0, "ü".repeat(1_500_000)));
-  expect(goOn(`${long}\n${long.replace('"episode":0', '"episode":1')}\n`).found).toEqual([0, 1]);
+  expect(appendTo(`${long}\n${long.replace('"episode":0', '"episode":1')}\n`).found).toEqual([0, 1]);
 });
 
-test("an episode that cannot be written is an error, as is a file that is none", () => {
+test("a file that cannot be written or read is an error", () => {
   const closed = openEpisodeFile(join(folder, "closed.jsonl"));
   closed.close();
-  expect(() => closed.append(episode(0))).toThrow("closed.jsonl cannot be written");
-  expect(() => openEpisodeFile(folder)).toThrow("cannot be read");
-  expect(() => openEpisodeFile(join(folder, "none/x.jsonl"))).toThrow(/There is no folder .*none; make it/);
+  expect(() => closed.append(episode(0))).toThrow(/^Cannot write .*closed\.jsonl: /);
+  expect(() => openEpisodeFile(folder)).toThrow(/^Cannot read /);
+  expect(() => openEpisodeFile(join(folder, "none/x.jsonl"))).toThrow(/No such folder: .*none\. Create it/);
   expect(existsSync(join(folder, "none"))).toBe(false);
 });

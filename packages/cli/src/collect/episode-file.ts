@@ -3,28 +3,28 @@ import { dirname } from "node:path";
 import { ConfigError } from "openenv-ts/internal";
 import { EPISODE_FORMAT, type EpisodeRecord, parseEpisode } from "openenv-ts/protocol";
 
-/** Episodes on disk, a line each; a line is whole or not there. */
+/** Episodes on disk, one on each line. A line is written completely or not at all. */
 export interface EpisodeFile {
-  /** What an earlier run has left. */
+  /** The episodes of earlier runs. */
   readonly found: readonly EpisodeSummary[];
-  /** @throws ConfigError when it cannot be written; then nothing of it is there. */
+  /** @throws ConfigError when it cannot be written; then nothing of it is in the file. */
   append(record: EpisodeRecord): void;
   close(): void;
 }
 
-/** What is remembered of an episode that is on disk. */
+/** The part of an episode on disk that is kept in memory. */
 export interface EpisodeSummary extends Pick<EpisodeRecord, "episode" | "environment" | "reset" | "total_reward"> {
   steps: number;
 }
 
 /**
- * Opens a file to go on with, or makes it. A last line that a killed run did not finish is cut off.
- * @throws ConfigError when it cannot be written, as in a folder that is not there, or holds something else.
+ * Opens a file to continue, or creates it. Removes an incomplete last line of a killed run.
+ * @throws ConfigError when the file cannot be written, its folder does not exist, or it has other content.
  */
 export function openEpisodeFile(path: string): EpisodeFile {
   const folder = dirname(path);
   if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) {
-    throw new ConfigError(`There is no folder ${folder}; make it, or name a file in one that is there.`);
+    throw new ConfigError(`No such folder: ${folder}. Create it, or pass a file in an existing folder.`);
   }
   const { found, size, complete } = read(path);
   const file = open(path);
@@ -35,12 +35,12 @@ export function openEpisodeFile(path: string): EpisodeFile {
       for (let at = 0; at < bytes.length; ) at += writeSync(file, bytes, at);
       end += bytes.length;
     } catch (cause) {
-      cut(file, end);
-      throw problem(path, "written", cause);
+      truncate(file, end);
+      throw problem(path, "write", cause);
     }
   };
   if (complete) write("\n");
-  else if (size < statSync(path).size) cut(file, size);
+  else if (size < statSync(path).size) truncate(file, size);
   return {
     found,
     append: (record) => write(`${JSON.stringify(record)}\n`),
@@ -54,13 +54,13 @@ export function summarise({ episode, environment, reset, total_reward, steps }: 
 
 interface Found {
   found: EpisodeSummary[];
-  /** Bytes of the episodes that are whole. */
+  /** Bytes of the complete episodes. */
   size: number;
-  /** The last one lacks nothing but the end of its line. */
+  /** The last episode is complete except for its newline. */
   complete: boolean;
 }
 
-/** With which every line begins, and so one that was not finished. */
+/** The start of every line, also of an incomplete one. */
 const BEGINNING = `{"format":"${EPISODE_FORMAT}"`;
 
 function read(path: string): Found {
@@ -73,7 +73,7 @@ function read(path: string): Found {
     } catch (cause) {
       if (!ended && (text.startsWith(BEGINNING) || BEGINNING.startsWith(text))) break;
       const why = (cause as Error).message;
-      const advice = "Give another --output, or move the file away.";
+      const advice = "Pass another --output, or move the file.";
       throw new ConfigError(`${path}:${found.length + 1} is not a valid episode: ${why}. ${advice}`, { cause });
     }
     size += bytes.length + (ended ? 1 : 0);
@@ -85,7 +85,7 @@ function read(path: string): Found {
 const CHUNK_BYTES = 1 << 20;
 const NEWLINE = 0x0a;
 
-/** One line after the other, because collections outgrow the memory. */
+/** Reads line by line, because a collection may be larger than the memory. */
 function* readLines(path: string): Generator<{ bytes: Buffer; ended: boolean }> {
   if (statSync(path, { throwIfNoEntry: false }) === undefined) return;
   let file: number | undefined;
@@ -114,18 +114,18 @@ function open(path: string): number {
   try {
     return openSync(path, "a");
   } catch (cause) {
-    throw problem(path, "written", cause);
+    throw problem(path, "write", cause);
   }
 }
 
-function cut(file: number, size: number): void {
+function truncate(file: number, size: number): void {
   try {
     ftruncateSync(file, size);
   } catch {
-    // What stays is the beginning of a line, which the next run cuts off.
+    // The incomplete line stays; the next run removes it.
   }
 }
 
-function problem(path: string, done: "read" | "written", cause: unknown): ConfigError {
-  return new ConfigError(`${path} cannot be ${done}: ${(cause as Error).message}`, { cause });
+function problem(path: string, doing: "read" | "write", cause: unknown): ConfigError {
+  return new ConfigError(`Cannot ${doing} ${path}: ${(cause as Error).message}`, { cause });
 }

@@ -6,16 +6,16 @@ import { EPISODE_FORMAT, type EpisodeRecord, type JsonObject, type RecordedStep 
 export interface PlayEpisodeOptions {
   episode: number;
   environment: string;
-  /** Data of the reset. */
+  /** Fields of the reset. */
   reset: JsonObject;
   policy: Policy;
   actionSchema: JsonObject;
   maxSteps: number;
-  /** Told of each reset option that the server dropped. */
+  /** Called for each reset option that the server dropped. */
   onWarning(text: string): void;
 }
 
-/** Plays one episode. @throws what reset, step or the policy throws: an episode that failed is no record. */
+/** Runs one episode. @throws the error of reset, step or the policy: a failed episode is not recorded. */
 export async function playEpisode(env: EnvClient, plan: PlayEpisodeOptions): Promise<EpisodeRecord> {
   const { episode, environment, reset, policy, actionSchema, maxSteps, onWarning } = plan;
   const started_at = new Date().toISOString();

@@ -157,7 +157,7 @@ describe("openenv bench", () => {
     await expect.poll(() => sessionsOf(url), { timeout: 20_000 }).toEqual([8, 8]);
     running.process.kill("SIGINT");
     expect(await running.exited).toBe(130);
-    expect(running.stderr).toContain("Interrupted; what was measured is in broken-off");
+    expect(running.stderr).toContain("Interrupted; the partial results are in broken-off");
     const raw = readRaw("broken-off");
     expect(raw.filter(({ wait_seconds, success }) => wait_seconds === 0.01 && success)).toHaveLength(16);
     expect(raw.filter(({ error_type }) => error_type === "INTERRUPTED")).toHaveLength(8);
@@ -187,7 +187,7 @@ describe("openenv bench", () => {
     const { code, stderr } = await bench(counter, ...args);
     expect({ code, stderr }).toMatchObject({
       code: 1,
-      stderr: expect.stringMatching(/over \w+: VALIDATION_ERROR: (?!.*VALIDATION_ERROR).*--action/s),
+      stderr: expect.stringMatching(/over \w+ failed: VALIDATION_ERROR: (?!.*VALIDATION_ERROR).*--action/s),
     });
     expect(existsSync(join(project.dir, "counter"))).toBe(false);
     const told = await bench(counter, ...args, "--action", '{"amount":1}');
@@ -250,10 +250,10 @@ describe("openenv bench", () => {
   });
 
   test.each([
-    [[], 2, /Name the URL of a server/],
+    [[], 2, /No server to measure: pass its URL/],
     [["http://127.0.0.1:9"], 1, /CONNECTION_REFUSED/],
     [["ftp://127.0.0.1:9"], 1, /not the URL of a server/],
-    [["http://127.0.0.1:9", "--requests-grid", "1,x"], 2, /'1,x'.*whole number/],
+    [["http://127.0.0.1:9", "--requests-grid", "1,x"], 2, /'1,x'.*Must be an integer/],
     [["http://127.0.0.1:9", "-w", "-1"], 2, /'-1'.*seconds/],
     [["http://127.0.0.1:9", "--action", "[]"], 2, /JSON object/],
     [["http://127.0.0.1:9", "--require-hosts"], 2, /--expected-hosts/],

@@ -4,8 +4,8 @@ import type { BenchFlags } from "../bench/bench-flags.js";
 import { jsonObject, secondsBetween, wholeNumber } from "../terminal/option-values.js";
 
 const EXAMPLES = `
-Bursts need a server whose action has wait_seconds, such as envs/benchmark. A server takes as many sessions as
-MAX_CONCURRENT_ENVS says: raise it to measure the machine and not the setting.
+Bursts need a server whose action has wait_seconds, such as envs/benchmark. MAX_CONCURRENT_ENVS limits the sessions of
+a server: raise it so that the machine is the limit.
 
 Examples:
   openenv bench http://localhost:8000 -n 512 -w 1
@@ -21,57 +21,60 @@ Examples:
 
 export function configureBench(command: Command): void {
   command
-    .argument("[urls...]", "servers to measure, in turn")
-    .option("--url <url>", "one more server")
-    .option("--urls <urls>", "more servers, comma separated", list)
-    .option("-n, --requests <number>", "one batch size instead of the grid", wholeNumber(1, 1_000_000))
-    .option("-w, --wait <seconds>", "one step time instead of the grid", secondsBetween(0, 3600))
+    .argument("[urls...]", "servers to measure, one after the other")
+    .option("--url <url>", "another server")
+    .option("--urls <urls>", "more servers, comma-separated", list)
+    .option("-n, --requests <number>", "a single batch size instead of the grid", wholeNumber(1, 1_000_000))
+    .option("-w, --wait <seconds>", "a single step time in seconds instead of the grid", secondsBetween(0, 3600))
     .option(
       "--requests-grid <numbers>",
       "batch sizes",
       grid(wholeNumber(1, 1_000_000)),
       [32, 128, 512, 2048, 4096, 8192, 16384],
     )
-    .option("--wait-grid <seconds>", "step times", grid(secondsBetween(0, 3600)), [1, 5, 10])
-    .option("--reps <number>", "repetitions of each burst, after the first one", wholeNumber(1, 100), 3)
+    .option("--wait-grid <seconds>", "step times in seconds", grid(secondsBetween(0, 3600)), [1, 5, 10])
+    .option("--reps <number>", "repetitions of each burst after the first", wholeNumber(1, 100), 3)
     .addOption(new Option("--mode <mode>", "transport of the bursts").choices(["ws", "http"]).default("ws"))
     .option("--compare", "measure both transports")
-    .option("--throughput", "closed loop of steps instead of bursts, over WebSocket")
+    .option("--throughput", "measure a closed loop of steps over WebSocket instead of bursts")
     .option(
       "--connections-grid <numbers>",
       "sessions of the closed loop",
       grid(wholeNumber(1, 100_000)),
       [1, 32, 256, 2048],
     )
-    .option("--seconds <seconds>", "how long each closed loop is measured", secondsBetween(0.1, 600), 5)
-    .option("--action <json>", "what every step sends, for servers without wait_seconds", jsonObject)
-    .option("--timeout <seconds>", "time a request has", secondsBetween(0.1, 86_400), 120)
+    .option("--seconds <seconds>", "duration of each closed loop", secondsBetween(0.1, 600), 5)
+    .option("--action <json>", "action of every step, for servers without wait_seconds", jsonObject)
+    .option("--timeout <seconds>", "timeout of a request", secondsBetween(0.1, 86_400), 120)
     .option(
       "--processes <number>",
-      "processes that produce the load (default: what the descriptors ask)",
+      "processes that generate the load (default: as many as the descriptor limit requires)",
       wholeNumber(1, 64),
     )
-    .option("--expected-hosts <number>", "hosts that should answer in each burst", wholeNumber(1, 100_000))
+    .option("--expected-hosts <number>", "number of hosts expected to answer in each burst", wholeNumber(1, 100_000))
     .option("--require-hosts", "fail when fewer hosts answered")
-    .option("--hardware <text>", 'what the server runs on; "8 cores" in it gives the batch per core')
-    .option("--output-dir <dir>", "folder of raw.jsonl and summary.csv (default: bench-results/<time>)")
+    .option(
+      "--hardware <text>",
+      'hardware of the server, for the report; with "8 cores" the report shows the batch per core',
+    )
+    .option("--output-dir <dir>", "folder for raw.jsonl and summary.csv (default: bench-results/<time>)")
     .option("--json", "print the summary as JSON")
-    .option("--verbose", "say more about each burst")
+    .option("--verbose", "print details of each burst")
     .addHelpText("after", EXAMPLES)
     .action(bench);
   command
     .command("report")
-    .description("compare results: tables in Markdown, pictures as SVG and PNG")
-    .argument("<dirs...>", "folders that bench has written, each one subject")
-    .option("--output-dir <dir>", "folder of REPORT.md and figures/", "bench-report")
-    .option("--no-figures", "tables only")
+    .description("compare results in Markdown tables and in figures (SVG and PNG)")
+    .argument("<dirs...>", "folders with results, one for each subject")
+    .option("--output-dir <dir>", "folder for REPORT.md and figures/", "bench-report")
+    .option("--no-figures", "write only tables")
     .addHelpText("after", REPORT_EXAMPLES)
     .action(report);
 }
 
 async function bench(args: string[], flags: BenchFlags): Promise<void> {
   const urls = [...new Set([...args, ...(flags.url === undefined ? [] : [flags.url]), ...(flags.urls ?? [])])];
-  if (urls.length === 0) throw new ConfigError("Name the URL of a server to measure; see `openenv bench --help`.");
+  if (urls.length === 0) throw new ConfigError("No server to measure: pass its URL, see `openenv bench --help`.");
   const { runBench } = await import("../bench/bench-run.js");
   await runBench(urls, flags);
 }
@@ -91,7 +94,8 @@ function list(text: string): string[] {
 function grid(parse: (text: string) => number): (text: string) => number[] {
   return (text) => {
     const values = list(text).map(parse);
-    if (values.length === 0 || values.length > 100) throw new InvalidArgumentError("Give 1 to 100 numbers.");
+    if (values.length === 0 || values.length > 100)
+      throw new InvalidArgumentError("Must be a list of 1 to 100 numbers.");
     return [...new Set(values)];
   };
 }

@@ -177,7 +177,7 @@ describe.skipIf(!engine.available)("the image of the echo environment", TIME_LIM
     const file = join(dir, "server/environment.ts");
     await writeFile(file, (await readFile(file, "utf8")).replace("environment ready", "environment READY"));
     const built = await build();
-    expect(built).toMatchObject({ code: 0, stdout: expect.stringMatching(/^Built .* MB, answers a reset/) });
+    expect(built).toMatchObject({ code: 0, stdout: expect.stringMatching(/^Built .* MB\)\. It answers a reset/) });
     commands = built.stdout.split("\n").flatMap((line) => (line.startsWith("  docker run ") ? [line.trim()] : []));
     const after = (await inspectImage(tag)).RootFS.Layers;
     expect(after.slice(0, -1)).toEqual(before.slice(0, -1));
@@ -277,7 +277,7 @@ describe.skipIf(!engine.available)("a build that fails", TIME_LIMIT, () => {
     const args = ["build", "-t", tag, "-f", "other/Dockerfile", "--build-arg", "MARK=given"];
     const layersOf = async (...more: string[]) => {
       const { code, stderr } = await runCommand([...args, ...more], { cwd: project.dir });
-      expect([code, stderr]).toEqual([1, expect.stringContaining(`error: ${tag} is built, but does not work: `)]);
+      expect([code, stderr]).toEqual([1, expect.stringContaining(`error: ${tag} is built, but does not start: `)]);
       return (await inspectImage(tag)).RootFS.Layers;
     };
     const first = await layersOf();
@@ -306,5 +306,5 @@ test.skipIf(!engine.available)("no engine is one clear error", async () => {
   const env = { DOCKER_HOST: "unix:///nowhere/docker.sock" };
   const done = await runCommand(["build"], { cwd: project.dir, env });
   expect(done).toMatchObject({ code: 1, stdout: "" });
-  expect(done.stderr).toMatch(/^error: [^\n]*No Docker engine answers[^\n]*\n$/);
+  expect(done.stderr).toMatch(/^error: [^\n]*Cannot connect to a Docker engine[^\n]*\n$/);
 });

@@ -3,11 +3,11 @@ import { callCommand, createProject } from "../../../../test-support/commands/co
 import { createPublishable } from "../../../../test-support/commands/publishable.js";
 
 test.each([
-  ["no docker command", { PATH: "/nowhere" }, [], 1, "There is no docker command"],
-  ["no Dockerfile of that name", {}, ["-f", "none"], 2, "There is no Dockerfile none"],
-  ["no such folder", {}, ["nowhere"], 2, "nowhere is no folder"],
-  ["no name for an image", {}, ["-t", "Chess Club"], 2, '"Chess Club" is no name for an image'],
-  ["an option for a name", {}, ["-t", "--push"], 2, '"--push" is no name for an image'],
+  ["no docker command", { PATH: "/nowhere" }, [], 1, "docker command not found"],
+  ["no Dockerfile of that name", {}, ["-f", "none"], 2, "No Dockerfile at none"],
+  ["no such folder", {}, ["nowhere"], 2, "nowhere is not a folder"],
+  ["no name for an image", {}, ["-t", "Chess Club"], 2, '"Chess Club" is not a valid image name'],
+  ["an option for a name", {}, ["-t", "--push"], 2, '"--push" is not a valid image name'],
 ])("%s is one clear error", async (_case, env, args, code, text) => {
   await using project = await createPublishable();
   const done = await callCommand(["build", ...args], { cwd: project.dir, env });
@@ -20,5 +20,5 @@ test("a folder without a Dockerfile is told where one is looked for", async () =
   await using project = await createProject({ "environment.js": "" });
   const { code, stderr } = await callCommand(["build"], { cwd: project.dir });
   expect(code).toBe(2);
-  expect(stderr).toContain("No server/Dockerfile and no Dockerfile");
+  expect(stderr).toContain("No server/Dockerfile or Dockerfile");
 });

@@ -12,11 +12,11 @@ import { repeatable } from "../terminal/option-values.js";
 import { exit, print, printProgress } from "../terminal/output.js";
 
 const EXAMPLES = `
-Runs docker build on the folder, then starts the image once, to say how long it takes until a reset is answered. The
-Dockerfile is ${DOCKERFILES.join(" or ")}; docker build -f server/Dockerfile . builds the same image. Of a package of an
-npm workspace a copy is built that has its own lock file.
+Runs docker build on the folder, then starts the image once and measures the time until it answers a reset. The
+Dockerfile is ${DOCKERFILES.join(" or ")}; docker build -f server/Dockerfile . builds the same image. A package of an
+npm workspace is copied and gets its own lock file first.
 
-Exit codes: 0 built and starts, 1 failed, 2 wrong usage.
+Exit codes: 0 built and started, 1 failed, 2 invalid usage.
 
 Examples:
   openenv build
@@ -37,12 +37,12 @@ interface BuildFlags {
 export function configureBuild(command: Command): void {
   command
     .argument("[dir]", "folder of the environment", ".")
-    .option("-t, --tag <name>", "name of the image (default openenv-<name of the environment>)")
-    .option("-f, --file <path>", "the Dockerfile")
-    .option("--build-arg <name=value>", "variable of the build; can be repeated", repeatable, [])
-    .option("--env <name=value>", "variable for the start of the image; can be repeated", repeatable, [])
-    .option("--no-cache", "build every layer again")
-    .option("--json", "print image, size in bytes and times in seconds as JSON")
+    .option("-t, --tag <name>", "name of the image (default openenv-<environment>)")
+    .option("-f, --file <path>", "path of the Dockerfile")
+    .option("--build-arg <name=value>", "build argument; repeatable", repeatable, [])
+    .option("--env <name=value>", "environment variable for starting the image; repeatable", repeatable, [])
+    .option("--no-cache", "rebuild every layer")
+    .option("--json", "print the image, its size in bytes and the times in seconds as JSON")
     .addHelpText("after", EXAMPLES)
     .action(build);
 }
@@ -52,7 +52,7 @@ async function build(target: string, flags: BuildFlags): Promise<void> {
   const given = parseSettings("--env", flags.env);
   const dir = resolve(target);
   if (!statSync(dir, { throwIfNoEntry: false })?.isDirectory()) {
-    throw new ConfigError(`${target} is no folder; give the folder of an environment.`);
+    throw new ConfigError(`${target} is not a folder; pass the folder of an environment.`);
   }
   const manifest = await findManifest(dir);
   const name = manifest?.name ?? basename(dir);
@@ -74,7 +74,7 @@ async function build(target: string, flags: BuildFlags): Promise<void> {
     start_seconds: startSeconds,
   };
   const text = `
-Built ${tag} in ${buildSeconds} s: ${megabytes(image.bytes)}, answers a reset ${startSeconds} s after its start.
+Built ${tag} in ${buildSeconds} s (${megabytes(image.bytes)}). It answers a reset ${startSeconds} s after its start.
 
 ${renderRun(tag, manifest?.port ?? 8000)}`;
   print(json ? JSON.stringify(result) : text.trimStart());
@@ -93,15 +93,15 @@ const TAG = /^(?:[A-Za-z0-9.-]+(?::\d+)?\/)?[a-z0-9]+(?:[._/-]+[a-z0-9]+)*(?::\w
 function checkTag(tag: string): string {
   if (TAG.test(tag)) return tag;
   throw new ConfigError(
-    `${JSON.stringify(tag)} is no name for an image; write small letters and digits, as in registry.example.org/chess:2.`,
+    `${JSON.stringify(tag)} is not a valid image name; use lowercase letters and digits, as in registry.example.org/chess:2.`,
   );
 }
 
-/** How to start the image, also for more sessions than the proxy of a published port may hold (experiments/PORTS.md). */
+/** How to start the image, with and without Docker's port proxy, which limits the sessions (experiments/PORTS.md). */
 function renderRun(tag: string, port: number): string {
   return `  docker run --rm --init -p 127.0.0.1:8000:${port} ${tag}
 
-For thousands of sessions, without the proxy of Docker's published ports:
+For thousands of sessions, bypass the proxy of Docker's published ports:
 
   docker run --rm --init --network host -e HOST=127.0.0.1 -e PORT=8000 ${tag}`;
 }

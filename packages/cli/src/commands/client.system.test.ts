@@ -192,15 +192,19 @@ describe("openenv client typescript", TIME_LIMIT, () => {
 
 describe("what cannot be done is one line and exit code 2:", () => {
   test.each([
-    ["a target and a URL", ["environment.ts", "--url", "http://127.0.0.1:1"], /Give a target or --url, not both/],
-    ["a server that is not there", ["--url", "http://127.0.0.1:1"], /No answer from .*; check that the server runs/],
+    ["a target and a URL", ["environment.ts", "--url", "http://127.0.0.1:1"], /Pass a target or --url, not both/],
+    [
+      "a server that is not there",
+      ["--url", "http://127.0.0.1:1"],
+      /Request to .* failed .*; check that the server is running/,
+    ],
     ["a folder without environment", ["empty"], /No environment in empty/],
-    ["schemas without a name", ["schemas.json"], /schemas\.json has no name; give one with --name/],
-    ["a bad name", ["environment.ts", "--name", "My Env"], /"My Env" is no name: .*; try my-env/],
+    ["schemas without a name", ["schemas.json"], /schemas\.json has no name; pass one with --name/],
+    ["a bad name", ["environment.ts", "--name", "My Env"], /"My Env" is not a valid name: .*; try my-env/],
     [
       "a file in the way",
       ["environment.ts", "-o", "mine"],
-      /mine\/counter_env\/client\.py was not written by this command/,
+      /mine\/counter_env\/client\.py exists and was not written by this command/,
     ],
     ["a file for a folder", ["environment.ts", "-o", "environment.ts"], /Cannot write environment\.ts/],
   ])("%s", async (_what, args, message) => {
@@ -226,7 +230,10 @@ describe("what cannot be done is one line and exit code 2:", () => {
     const bundle = (to: string) => callCommand(["client", "bundle", "dist/client.js", "-o", to], { cwd: project.dir });
     const before = await readdir(project.dir, { recursive: true });
     for (const folder of [".", "dist", "mine"]) {
-      expect(await bundle(folder)).toMatchObject({ code: 2, stderr: expect.stringContaining("which would be lost") });
+      expect(await bundle(folder)).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining("which would be deleted"),
+      });
       expect(await readdir(project.dir, { recursive: true })).toEqual(before);
     }
     expect(await bundle("dist/client")).toMatchObject({ code: 0, stderr: "" });
@@ -246,7 +253,9 @@ describe("what cannot be done is one line and exit code 2:", () => {
     await new Promise((resolve) => server.once("listening", resolve));
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     const { code, stderr } = await callCommand(["client", "python", "--url", url], { cwd: project.dir });
-    expect(stderr).toBe(`error: ${url}/schema answered more than 8 MB; give the URL of an OpenEnv server.\n`);
+    expect(stderr).toBe(
+      `error: The response of ${url}/schema is larger than 8 MB; pass the URL of an OpenEnv server.\n`,
+    );
     expect(code).toBe(2);
     server.closeAllConnections();
     server.close();

@@ -15,8 +15,8 @@ import { packageRoot } from "../project/package-root.js";
 import { exit, print } from "../terminal/output.js";
 
 const EXAMPLES = `
-Works with every OpenEnv server, whatever it is written in. Files that this command wrote are replaced when it is run
-again; the others stay as they are.
+Works with every OpenEnv server, whatever its language. Running the command again replaces the files that it wrote and
+keeps all others.
 
 Examples:
   openenv client python
@@ -24,8 +24,8 @@ Examples:
   openenv client typescript --url http://localhost:8000 --name my-env`;
 
 const BUNDLE_EXAMPLES = `
-Needs what tsc makes of client.ts: JavaScript and declarations. The result has in it what it uses of openenv-ts, so that
-the package can be installed where openenv-ts is not.
+Takes the output of tsc for client.ts: JavaScript and declarations. The bundle includes what it uses of openenv-ts, so
+that the package works without openenv-ts installed.
 
 Example:
   openenv client bundle dist/client.js -o dist/client`;
@@ -41,20 +41,20 @@ export function configureClient(command: Command): void {
   for (const language of ["python", "typescript"] as const) {
     command
       .command(language)
-      .description(`write a typed client package for ${language === "python" ? "Python" : "TypeScript"}`)
-      .argument("[target]", "folder or module of the environment, or a file with what GET /schema answers")
-      .option("--url <url>", "a server instead, in any language")
-      .option("-o, --output <dir>", "folder of the package; for Python by default the environment's own")
-      .option("--name <name>", "name of the environment, where it is not what the client should be called after")
-      .option("--json", "print what was written as JSON")
+      .description(`generate a typed client package for ${language === "python" ? "Python" : "TypeScript"}`)
+      .argument("[target]", "folder or module of the environment, or a file with the response of GET /schema")
+      .option("--url <url>", "URL of a server, instead of a target")
+      .option("-o, --output <dir>", "folder of the package (default for Python: the folder of the environment)")
+      .option("--name <name>", "name to derive the client's name from (default: the name of the environment)")
+      .option("--json", "print the result as JSON")
       .addHelpText("after", EXAMPLES)
       .action((target: string | undefined, flags: ClientFlags) => run(language, target, flags));
   }
   command
     .command("bundle")
-    .description("make the compiled client of an environment independent of openenv-ts")
+    .description("bundle the compiled client of an environment with what it uses of openenv-ts")
     .argument("<file>", "the compiled client")
-    .requiredOption("-o, --output <dir>", "folder of the result")
+    .requiredOption("-o, --output <dir>", "folder for the bundle")
     .addHelpText("after", BUNDLE_EXAMPLES)
     .action(async (file: string, { output }: { output: string }) => {
       await bundleClient(resolve(file), resolve(output));
@@ -63,7 +63,7 @@ export function configureClient(command: Command): void {
 }
 
 async function run(language: "python" | "typescript", target: string | undefined, flags: ClientFlags): Promise<void> {
-  if (target !== undefined && flags.url !== undefined) throw new ConfigError("Give a target or --url, not both.");
+  if (target !== undefined && flags.url !== undefined) throw new ConfigError("Pass a target or --url, not both.");
   const source = await readSource(flags.url ?? target ?? ".", flags.name);
   const dir = resolve(flags.output ?? defaultFolder(language, source));
   const files = language === "python" ? await writePython(source, dir) : await writeTypeScript(source, dir);
@@ -75,7 +75,7 @@ async function run(language: "python" | "typescript", target: string | undefined
   exit(0);
 }
 
-/** One for each language: both write a README.md. */
+/** A separate folder for each language, because both write a README.md. */
 function defaultFolder(language: "python" | "typescript", { folder, names }: ClientSource): string {
   if (language === "typescript") return `${names.kebab}-client`;
   return folder ?? `${names.kebab}-python-client`;
@@ -88,7 +88,7 @@ async function writePython({ schemas, names, version }: ClientSource, dir: strin
   });
 }
 
-/** With what it uses of openenv-ts in it, so that it runs wherever it is installed. */
+/** Bundles what the client uses of openenv-ts, so that it runs without openenv-ts installed. */
 async function writeTypeScript({ schemas, names, version }: ClientSource, dir: string): Promise<string[]> {
   const draft = await mkdtemp(join(await realpath(tmpdir()), "openenv-client-"));
   try {

@@ -137,12 +137,12 @@ describe("openenv collect", () => {
     await using folder = await createFolder(counter, { "policy.ts": POLICY });
     await folder.collect("-n", "1", "--policy", "policy.ts");
     const other = await folder.collect("-n", "2", "--policy", "policy.ts", "--seed", "7");
-    expect(other).toMatchObject({ code: 2, stderr: expect.stringMatching(/has episode 0 of .*give another --output/) });
+    expect(other).toMatchObject({ code: 2, stderr: expect.stringMatching(/has episode 0 of .*pass another --output/) });
     writeFileSync(folder.file, "hello\n");
     const broken = await folder.collect("-n", "2");
     expect(broken).toMatchObject({
       code: 2,
-      stderr: expect.stringMatching(/episodes\.jsonl:1 is not a valid episode: it is no/),
+      stderr: expect.stringMatching(/episodes\.jsonl:1 is not a valid episode: it is not valid JSON/),
     });
     expect(readFileSync(folder.file, "utf8")).toBe("hello\n");
   });
@@ -221,7 +221,10 @@ describe("openenv collect", () => {
     await using quiz = await startServer(QUIZ);
     await using folder = await createFolder(quiz);
     const collect = (split: string) => folder.collect("-n", "5", "--split", split);
-    expect(await collect("none")).toMatchObject({ code: 2, stderr: expect.stringContaining("nothing to play") });
+    expect(await collect("none")).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('The split "none" has no tasks'),
+    });
     expect(await collect("nope")).toMatchObject({ stderr: expect.stringContaining('there are: "train", "none"') });
     expect((await collect("train")).code).toBe(0);
     const episodes = read(folder.file).toSorted((a, b) => a.episode - b.episode);
@@ -252,20 +255,20 @@ describe("openenv collect", () => {
     expect(bodies[0]?.messages[0]?.content).toMatch(
       /^Prefer large steps\.\n\nThe environment: counter_env environment\n\n.*"amount"/s,
     );
-    expect(bodies[1]?.messages.at(-1)?.content).toMatch(/does not fit: amount/);
+    expect(bodies[1]?.messages.at(-1)?.content).toMatch(/is not valid: amount/);
     expect(bodies[2]?.messages.at(-1)?.content).toMatch(/no JSON object/);
     expect(stdout + readFileSync(folder.file, "utf8")).not.toContain("hidden");
   });
 
   test.each([
     [["--endpoint", "http://127.0.0.1:9/v1"], /name of a model/],
-    [["--model", "small"], /--model needs its --endpoint/],
-    [["--system-prompt", "Be brief."], /--system-prompt needs its --endpoint/],
-    [["-n", "0"], /Give a whole number from 1 on/],
+    [["--model", "small"], /--model requires --endpoint/],
+    [["--system-prompt", "Be brief."], /--system-prompt requires --endpoint/],
+    [["-n", "0"], /Must be an integer of at least 1/],
     [["--policy", "missing.ts"], /missing\.ts/],
-    [["--reset", "[1]"], /Give a JSON object/],
-    [["--split", "train"], /^error: counter_env has no tasks; leave --split out\.\n$/],
-    [["-o", "none/x.jsonl"], /There is no folder none; make it/],
+    [["--reset", "[1]"], /Must be a JSON object/],
+    [["--split", "train"], /^error: counter_env has no tasks; omit --split\.\n$/],
+    [["-o", "none/x.jsonl"], /No such folder: none\. Create it/],
   ])("says what is wrong with %j", async (args, message) => {
     await using folder = await createFolder(counter);
     expect(await folder.collect(...args)).toMatchObject({ code: 2, stderr: expect.stringMatching(message) });

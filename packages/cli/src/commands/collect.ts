@@ -16,10 +16,10 @@ import { exit, print, printError, printNote, printProgress } from "../terminal/o
 const INTERRUPTED = 130;
 
 const EXAMPLES = `
-Each line of the output is one whole episode (docs/guide/collect.md has the schema). Running the command again goes on
-where it stopped. Without a policy the actions are random ones that fit the schema.
+Each line of the output is one complete episode (schema: docs/guide/collect.md). Running the command again continues
+where it stopped. Without a policy, actions are sampled at random from the schema.
 
-Exit codes: 0 all episodes are there, 1 some failed, 2 wrong usage, 130 interrupted.
+Exit codes: 0 all episodes collected, 1 some failed, 2 invalid usage, 130 interrupted.
 
 Examples:
   openenv collect http://localhost:8000 -n 100 -o episodes.jsonl
@@ -46,20 +46,20 @@ interface CollectFlags {
 
 export function configureCollect(command: Command): void {
   command
-    .argument("<url>", "an OpenEnv server")
-    .option("-n, --episodes <number>", "how many there are in the end", wholeNumber(1), 10)
-    .option("-o, --output <file>", "where the episodes go", "episodes.jsonl")
-    .option("--parallel <number>", "sessions at a time", wholeNumber(1, 4096), 8)
-    .option("--seed <number>", "seed of the first episode; each has one more than the last", wholeNumber(0), 0)
-    .option("--max-steps <number>", "steps after which an episode is broken off", wholeNumber(1), 1000)
-    .option("--retries <number>", "how often a failed episode is played again", wholeNumber(0), 2)
+    .argument("<url>", "URL of an OpenEnv server")
+    .option("-n, --episodes <number>", "number of episodes in the output at the end", wholeNumber(1), 10)
+    .option("-o, --output <file>", "file for the episodes", "episodes.jsonl")
+    .option("--parallel <number>", "concurrent sessions", wholeNumber(1, 4096), 8)
+    .option("--seed <number>", "seed of the first episode; incremented for each next one", wholeNumber(0), 0)
+    .option("--max-steps <number>", "maximum number of steps in an episode", wholeNumber(1), 1000)
+    .option("--retries <number>", "retries of a failed episode", wholeNumber(0), 2)
     .option("--policy <file>", "module whose default export chooses actions: (turn) => action")
-    .option("--endpoint <url>", "have a language model choose: base URL of an OpenAI-compatible API")
-    .option("--model <name>", "its name there; the key is taken from OPENAI_API_KEY")
-    .option("--system-prompt <text>", "instructions for the model, before the description of the environment")
-    .option("--sampling <json>", 'more members of each request: {"temperature":0.7,"max_tokens":512}', jsonObject)
-    .option("--split <name>", "play the tasks of this split in turn")
-    .option("--reset <json>", "more data for every reset", jsonObject, {})
+    .option("--endpoint <url>", "let a language model choose actions: base URL of an OpenAI-compatible API")
+    .option("--model <name>", "name of the model at the endpoint; the API key is OPENAI_API_KEY")
+    .option("--system-prompt <text>", "instructions for the model, placed before the description of the environment")
+    .option("--sampling <json>", 'extra fields of each request: {"temperature":0.7,"max_tokens":512}', jsonObject)
+    .option("--split <name>", "run the tasks of this split in order")
+    .option("--reset <json>", "extra fields of every reset", jsonObject, {})
     .option("--json", "print the summary as JSON")
     .addHelpText("after", EXAMPLES)
     .action(run);
@@ -68,7 +68,7 @@ export function configureCollect(command: Command): void {
 async function run(url: string, flags: CollectFlags): Promise<void> {
   const { episodes, output, parallel, seed, maxSteps, retries, split, reset } = flags;
   const actionSchema = offeredActions(await readSchemas(url));
-  const { environment, description, tasks } = await ask(url, split);
+  const { environment, description, tasks } = await describeServer(url, split);
   const policy = await choosePolicy(flags, { actionSchema, description });
   const warnings = new Set<string>();
   const interrupt = new AbortController();
@@ -102,7 +102,7 @@ async function run(url: string, flags: CollectFlags): Promise<void> {
   const summary = { output, episodes: played.length, failed, steps, mean_total_reward: mean };
   const text = `${played.length} episodes, ${steps} steps, mean total reward ${mean?.toPrecision(4) ?? "-"}: ${output}`;
   print(flags.json ? JSON.stringify(summary) : text);
-  if (failed > 0) printNote(`${failed} failed; run the command again to play them.`);
+  if (failed > 0) printNote(`${failed} failed; run the command again to retry them.`);
   exit(interrupt.signal.aborted ? INTERRUPTED : failed > 0 ? 1 : 0);
 }
 
@@ -110,10 +110,10 @@ async function choosePolicy(
   { policy, endpoint, model, systemPrompt, sampling }: CollectFlags,
   world: Pick<ModelPolicyOptions, "actionSchema" | "description">,
 ): Promise<Policy> {
-  if (policy !== undefined && endpoint !== undefined) throw new ConfigError("Give --policy or --endpoint, not both.");
-  const ofModel = { "--model": model, "--system-prompt": systemPrompt, "--sampling": sampling };
-  const lonely = Object.entries(ofModel).find(([, value]) => value !== undefined);
-  if (endpoint === undefined && lonely !== undefined) throw new ConfigError(`${lonely[0]} needs its --endpoint.`);
+  if (policy !== undefined && endpoint !== undefined) throw new ConfigError("Pass --policy or --endpoint, not both.");
+  const modelFlags = { "--model": model, "--system-prompt": systemPrompt, "--sampling": sampling };
+  const unused = Object.entries(modelFlags).find(([, value]) => value !== undefined);
+  if (endpoint === undefined && unused !== undefined) throw new ConfigError(`${unused[0]} requires --endpoint.`);
   if (policy !== undefined) return loadPolicy(policy);
   if (endpoint === undefined) return randomPolicy;
   const apiKey = process.env["OPENAI_API_KEY"];
@@ -125,8 +125,8 @@ async function choosePolicy(
   }
 }
 
-/** What the environment is called, what it says about itself, and how many tasks a split has. */
-async function ask(
+/** The name and description of the environment, and the number of tasks in the split. */
+async function describeServer(
   url: string,
   split: string | undefined,
 ): Promise<{ environment: string; description: string; tasks: number }> {
@@ -134,16 +134,16 @@ async function ask(
   const { name, description } = await env.metadata();
   const tasks = split === undefined ? 0 : await env.tasks.count(split).catch((error: unknown) => noTasks(name, error));
   if (split !== undefined && tasks < 1)
-    throw new ConfigError(`The split "${split}" is empty: there is nothing to play.`);
+    throw new ConfigError(`The split "${split}" has no tasks; choose another split.`);
   return { environment: name, description, tasks };
 }
 
 function noTasks(name: string, error: unknown): never {
   if (!(error instanceof RemoteError) || error.code !== "TASKS_NOT_SUPPORTED") throw error;
-  throw new ConfigError(`${name} has no tasks; leave --split out.`, { cause: error });
+  throw new ConfigError(`${name} has no tasks; omit --split.`, { cause: error });
 }
 
-/** Actions drawn from the schema. */
+/** Samples actions from the schema. */
 const randomPolicy: Policy = ({ actionSchema, random }) => sampleValue(actionSchema, random) as JsonObject;
 
 /** The default export of a module. @throws ConfigError when it does not load or exports no function. */
@@ -151,7 +151,7 @@ async function loadPolicy(file: string): Promise<Policy> {
   const { exports } = await importModule(resolve(file));
   const policy = exports["default"];
   if (typeof policy !== "function") {
-    throw new ConfigError(`${file} has no policy: export default a function (turn) => action.`);
+    throw new ConfigError(`${file} does not export a policy; add a default export: a function (turn) => action.`);
   }
   return policy as Policy;
 }

@@ -50,7 +50,7 @@ test("files that were changed by hand are kept unless told otherwise", async () 
   await using project = await createProject({ "topology.yaml": TOPOLOGY, "out/envoy.yaml": "mine" });
   const args = ["deploy", "render", "--target", "compose", "--topology", "topology.yaml", "-o", "out"];
   const refused = await callCommand(args, { cwd: project.dir });
-  expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining("is there and different") });
+  expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining("exists with different content") });
   expect(await readdir(join(project.dir, "out"))).toEqual(["envoy.yaml"]);
   expect(await callCommand([...args, "--force"], { cwd: project.dir })).toMatchObject({ code: 0 });
   expect(await callCommand(args, { cwd: project.dir })).toMatchObject({ code: 0 });
@@ -66,14 +66,17 @@ test("several files are printed below their names, or as JSON", async () => {
 });
 
 test.each([
-  [["--target", "compose", "--topology", "none.yaml"], /There is no file none\.yaml: name a topology/],
-  [["--target", "compose", "--topology", "list.yaml"], /list\.yaml is no topology/],
-  [["--target", "compose", "--topology", "broken.yaml"], /broken\.yaml cannot be read as a topology: .*line/],
+  [["--target", "compose", "--topology", "none.yaml"], /No topology file at none\.yaml: check the path/],
+  [["--target", "compose", "--topology", "list.yaml"], /list\.yaml is not a topology/],
+  [["--target", "compose", "--topology", "broken.yaml"], /Cannot read the topology broken\.yaml: .*line/],
   [["--target", "compose", "--topology", "wrong.yaml"], /nodez/],
-  [["--target", "envoy", "--balancer", "haproxy", "--backend", "10.0.0.5:8000"], /leave --balancer out/],
+  [
+    ["--target", "envoy", "--balancer", "haproxy", "--backend", "10.0.0.5:8000"],
+    /--target envoy conflicts with --balancer haproxy: omit --balancer/,
+  ],
   [
     ["--target", "haproxy", "--nodes", "5", "--backend", "10.0.0.5:8000"],
-    /5 servers, --backend names 1: leave --nodes out/,
+    /--nodes is 5, but the number of --backend options is 1: omit --nodes/,
   ],
   [["--target", "moon"], /Allowed choices are compose, swarm, kubernetes, slurm, envoy, haproxy, monitoring/],
   [["--target", "compose", "--topology", "nginx.yaml"], /balancer\.kind: must be one of envoy, haproxy/],

@@ -119,7 +119,7 @@ describe("openenv init", TIME_LIMIT, () => {
     await mkdir(join(project.dir, "envs/chess"), { recursive: true });
     const { code, stdout } = await callCommand(["init", "chess", "-o", "envs"], { cwd: project.dir });
     expect(code).toBe(0);
-    expect(stdout).toMatch(/^Made chess in envs\/chess\.\n\n {2}cd envs\/chess\n {2}npm install\n {2}npm start/);
+    expect(stdout).toMatch(/^Created chess in envs\/chess\.\n\n {2}cd envs\/chess\n {2}npm install\n {2}npm start/);
     expect(await listFiles(join(project.dir, "envs/chess"))).toContain("server/environment.ts");
   });
 
@@ -128,7 +128,7 @@ describe("openenv init", TIME_LIMIT, () => {
     await using other = await createProject();
     const { stdout } = await callCommand(["init", "chess", "-o", join(other.dir, "chess")], { cwd: project.dir });
     const made = join(other.dir, "chess/chess");
-    expect(stdout).toContain(`Made chess in ${made}.\n\n  cd ${made}\n`);
+    expect(stdout).toContain(`Created chess in ${made}.\n\n  cd ${made}\n`);
     expect(await listFiles(made)).toContain("server/environment.ts");
   });
 
@@ -137,7 +137,7 @@ describe("openenv init", TIME_LIMIT, () => {
     const npx = (cwd: string, ...args: string[]) =>
       promisify(execFile)("npx", ["--no", "--prefix", ROOT, "openenv", ...args], { cwd });
     try {
-      expect((await npx(dir, "init", "chess")).stdout).toContain("Made chess in chess.");
+      expect((await npx(dir, "init", "chess")).stdout).toContain("Created chess in chess.");
       const { stdout } = await npx(join(dir, "chess"), "push", "--help");
       expect(stdout).toContain("Usage: openenv push");
     } finally {
@@ -158,7 +158,11 @@ describe("openenv init refuses, and changes nothing:", TIME_LIMIT, () => {
 
   test("a folder with something in it", async () => {
     await using project = await createProject({ "chess/notes.txt": "mine" });
-    await refused(project, ["chess"], /^error: chess is not empty; choose another name, or a folder with -o\.$/m);
+    await refused(
+      project,
+      ["chess"],
+      /^error: chess is not empty; choose another name, or another parent folder with -o\.$/m,
+    );
   });
 
   test("a file in its place", async () => {
@@ -173,13 +177,13 @@ describe("openenv init refuses, and changes nothing:", TIME_LIMIT, () => {
 
   test("a bad name, and suggests one", async () => {
     await using project = await createProject();
-    await refused(project, ["Counter Game"], /^error: "Counter Game" is no name: .+; try counter-game\.$/m);
-    await refused(project, ["import"], /^error: "import" is the name of something else .+; try import-env\.$/m);
+    await refused(project, ["Counter Game"], /^error: "Counter Game" is not a valid name: .+; try counter-game\.$/m);
+    await refused(project, ["import"], /^error: "import" is reserved by Python .+; try import-env\.$/m);
   });
 
   test("no name, where nobody can be asked", async () => {
     await using project = await createProject();
-    await refused(project, [], /^error: Give the environment a name: openenv init my-env$/m);
+    await refused(project, [], /^error: Name the environment: openenv init my-env$/m);
   });
 
   test.skipIf(process.getuid?.() === 0)("a folder that cannot be written", async () => {
@@ -220,13 +224,13 @@ test.skipIf(process.platform !== "linux")(
     const seen = async (pattern: RegExp): Promise<void> => {
       while (!pattern.test(shown)) await once(child.stdout, "data");
     };
-    await seen(/What is the environment called/);
+    await seen(/What is the name of the environment/);
     child.stdin.write("Star Map\r");
     await seen(/try star-map/);
     child.stdin.write("\u007f".repeat(8));
     child.stdin.write("star-map\r");
     const [code] = await once(child, "close");
-    expect(shown).toContain("Made star-map in star-map.");
+    expect(shown).toContain("Created star-map in star-map.");
     expect(code).toBe(0);
     expect(await readdir(join(project.dir, "star-map"))).toContain("openenv.yaml");
   },

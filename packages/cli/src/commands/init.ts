@@ -10,8 +10,8 @@ import { exit, isInteractive, print } from "../terminal/output.js";
 const INTERRUPTED = 130;
 
 const EXAMPLES = `
-The folder is called after the environment. What is in it starts, tests, validates and builds as it is, and its Python
-client can be installed with pip.
+The folder gets the name of the environment. It is a complete project that starts, tests, validates and builds, with a
+Python client that pip can install.
 
 Examples:
   openenv init counter-game
@@ -25,21 +25,21 @@ interface InitFlags {
 
 export function configureInit(command: Command): void {
   command
-    .argument("[name]", "small letters and digits, words joined by - or _; asked for on a terminal")
-    .option("-o, --output-dir <dir>", "folder in which the new one is made, as dir/name", ".")
-    .option("--json", "print what was made as JSON")
+    .argument("[name]", "lowercase letters and digits, words joined by - or _ (prompted for on a terminal)")
+    .option("-o, --output-dir <dir>", "parent folder of the new folder", ".")
+    .option("--json", "print the result as JSON")
     .addHelpText("after", EXAMPLES)
     .action(run);
 }
 
 async function run(given: string | undefined, { outputDir, json }: InitFlags): Promise<void> {
-  const name = given ?? (await ask());
+  const name = given ?? (await promptName());
   if (name === undefined) {
     exit(INTERRUPTED);
     return;
   }
   const names = parseName(name);
-  // The name as it was written, so that nobody looks for another folder.
+  // The folder has the name as the user typed it.
   const { dir, files } = await createEnvironment(names, join(outputDir, name), abortOnSignals());
   const { kebab, module, prefix } = names;
   print(
@@ -50,21 +50,21 @@ async function run(given: string | undefined, { outputDir, json }: InitFlags): P
   exit(0);
 }
 
-async function ask(): Promise<string | undefined> {
+async function promptName(): Promise<string | undefined> {
   if (!isInteractive()) {
-    throw new ConfigError("Give the environment a name: openenv init my-env");
+    throw new ConfigError("Name the environment: openenv init my-env");
   }
   const { askName } = await import("../init/ask-name.js");
   return await askName();
 }
 
 function renderDone(dir: string, { kebab, module, prefix }: Names): string {
-  return `Made ${kebab} in ${dir}.
+  return `Created ${kebab} in ${dir}.
 
   cd ${dir}
   npm install
   npm start          # http://localhost:8000
   npm test
 
-models.ts says what goes in and out, server/environment.ts plays; ${module}/ is the Python client (${prefix}Env).`;
+models.ts has the contract, server/environment.ts the environment, ${module}/ the Python client (${prefix}Env).`;
 }

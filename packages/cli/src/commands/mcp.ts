@@ -6,7 +6,7 @@ import { serverToken } from "../server-token.js";
 import { exit, printNote } from "../terminal/output.js";
 
 const EXAMPLES = `
-The session lasts as long as standard input is open. OPENENV_TOKEN is sent as bearer token, if it is set.
+The session ends when standard input is closed. OPENENV_TOKEN, if set, is sent as a bearer token.
 
 Examples:
   openenv mcp http://localhost:8000
@@ -19,11 +19,11 @@ export function configureMcp(command: Command): void {
   command
     .argument("<url>", "URL of a server")
     .addOption(
-      new Option("--mode <mode>", "simulation: a call is a step; production: calls go beside the episode")
+      new Option("--mode <mode>", "simulation: each call is a step; production: calls do not affect the episode")
         .choices(["production", "simulation"])
         .default("production"),
     )
-    .option("--reset", "begin an episode first; in simulation that is always done")
+    .option("--reset", "reset first; simulation mode always resets")
     .addHelpText("after", EXAMPLES)
     .action(bridge);
 }
@@ -33,7 +33,7 @@ interface BridgeOptions {
   reset?: true;
 }
 
-/** Gives the tools of one session to the agent at the standard streams. */
+/** Serves the tools of one session over the standard streams. */
 async function bridge(url: string, { mode, reset }: BridgeOptions): Promise<void> {
   const token = serverToken();
   const client: McpToolClient = await connectTools(url, { mode, token, check: false });

@@ -4,8 +4,8 @@ import { exit, print, printError, printNote } from "../terminal/output.js";
 import { renderJson, renderOrphans } from "../terminal/render-orphans.js";
 
 const EXAMPLES = `
-Removed is what \`openenv ps\` shows with an owner that is gone. With --all also what is in use, by whomever: their
-sessions are lost.
+Removes the servers that \`openenv ps\` lists with the owner "gone". With --all it also removes servers in use, whoever
+owns them: their sessions are lost.
 
 Examples:
   openenv prune
@@ -20,20 +20,20 @@ interface PruneFlags {
 
 export function configurePrune(command: Command): void {
   command
-    .option("--all", "also what is in use")
-    .option("--dry-run", "only say what would be removed")
-    .option("--json", "print what was removed as JSON")
+    .option("--all", "also remove servers in use")
+    .option("--dry-run", "list what would be removed without removing it")
+    .option("--json", "print the removed servers as JSON")
     .addHelpText("after", EXAMPLES)
     .action(prune);
 }
 
 async function prune({ all = false, dryRun = false, json = false }: PruneFlags): Promise<void> {
   const { found, unasked } = await listOrphans();
-  for (const reason of unasked) printNote(`not asked: ${reason}`);
+  for (const reason of unasked) printNote(`not checked: ${reason}`);
   const chosen = found.filter(({ owner }) => all || !isAlive(owner));
   const results = await Promise.allSettled(dryRun ? [] : chosen.map((orphan) => orphan.remove()));
   const failures = results.flatMap((result, index) =>
-    result.status === "rejected" ? [`${chosen[index]?.id} could not be removed: ${result.reason}`] : [],
+    result.status === "rejected" ? [`cannot remove ${chosen[index]?.id}: ${result.reason}`] : [],
   );
   print(json ? renderJson(chosen) : renderOrphans(chosen, "Nothing to remove."));
   for (const failure of failures) printError(failure);

@@ -85,13 +85,13 @@ test.skipIf(!docker.available)(
 );
 
 test.each([
-  ["does not answer", "unix:///nonesuch.sock", /not asked: No container engine answers/],
-  ["cannot be asked this way", "ssh://me@elsewhere", /not asked: The engine's address ssh:.* cannot be used/],
+  ["does not answer", "unix:///nonesuch.sock", /not checked: No container engine answers/],
+  ["cannot be asked this way", "ssh://me@elsewhere", /not checked: The engine's address ssh:.* cannot be used/],
 ])("an engine that %s is a note, and the processes are shown", async (_how, host, note) => {
   await using project = await createProject();
   const env = { DOCKER_HOST: host, OPENENV_STATE_DIR: project.dir };
   const { code, stdout, stderr } = await callCommand(["ps"], { cwd: project.dir, env });
-  expect([code, stdout]).toEqual([0, "Nothing runs that a provider has started.\n"]);
+  expect([code, stdout]).toEqual([0, "No running servers.\n"]);
   expect(stderr).toMatch(note);
 });
 
@@ -107,7 +107,7 @@ test.each(["ps", "prune"])("an engine that answers oddly is one line of %s", asy
   const env = { DOCKER_HOST: host, KUBECONFIG: "", OPENENV_STATE_DIR: project.dir };
   const { code, stderr } = await callCommand([name], { cwd: project.dir, env });
   expect(code).toBe(0);
-  expect(stderr.match(/not asked: .*its store is broken/g)).toHaveLength(1);
+  expect(stderr.match(/not checked: .*its store is broken/g)).toHaveLength(1);
 });
 
 test.each(["ps", "prune"])("commands of Slurm that know no cluster are one line of %s", async (name) => {
@@ -128,7 +128,7 @@ test.each(["ps", "prune"])("commands of Slurm that know no cluster are one line 
     .trim()
     .split("\n")
     .filter((line) => !line.includes("nonesuch.sock"));
-  expect(lines).toEqual([expect.stringMatching(/not asked: .*squeue: Could not establish a configuration source\./)]);
+  expect(lines).toEqual([expect.stringMatching(/not checked: .*squeue: Could not establish a configuration source\./)]);
 });
 
 test("a guard finds what its killed caller wrote down in a folder that is named from where that was", async () => {

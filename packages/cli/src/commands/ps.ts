@@ -4,9 +4,9 @@ import { exit, print, printNote } from "../terminal/output.js";
 import { renderJson, renderOrphans } from "../terminal/render-orphans.js";
 
 const EXAMPLES = `
-Shown is what fromDockerImage(), fromHub() and the providers of @openenv-ts/providers have started and not yet ended:
-the processes of this user, and the containers of the engine that the docker command would use.
-"gone" as owner means that whoever started it has ended: \`openenv prune\` removes it.
+Lists the running servers that fromDockerImage(), fromHub() and the providers of @openenv-ts/providers started:
+processes of this user, and containers of the engine that the docker command uses.
+The owner "gone" means that the process that started the server has exited: \`openenv prune\` removes such a server.
 
 Examples:
   openenv ps
@@ -18,7 +18,7 @@ export function configurePs(command: Command): void {
 
 async function list({ json }: { json?: boolean }): Promise<void> {
   const { found, unasked } = await listOrphans();
-  for (const reason of unasked) printNote(`not asked: ${reason}`);
-  print(json ? renderJson(found) : renderOrphans(found, "Nothing runs that a provider has started."));
+  for (const reason of unasked) printNote(`not checked: ${reason}`);
+  print(json ? renderJson(found) : renderOrphans(found, "No running servers."));
   exit(0);
 }

@@ -15,11 +15,11 @@ import { repeatable } from "../terminal/option-values.js";
 import { exit, print, printError, printNote, printProgress } from "../terminal/output.js";
 
 const EXAMPLES = `
-Validates the environment, prepares a Docker Space with its web interface, and uploads it in one commit. The variables of
-openenv.yaml are set too. The token is HF_TOKEN, else that of \`hf auth login\`, else asked for. Files that .gitignore
-names, and files with secrets (.env, keys), are not uploaded.
+Validates the environment, prepares a Docker Space with its web interface, uploads it in one commit and sets the variables
+of openenv.yaml. The token is HF_TOKEN, or that of \`hf auth login\`, or the command prompts for one. Files that .gitignore
+lists and files with secrets (.env, keys) are not uploaded.
 
-Exit codes: 0 done, 1 failed or not fit to be published, 2 wrong usage.
+Exit codes: 0 success, 1 failed or validation failed, 2 invalid usage.
 
 Examples:
   openenv push
@@ -45,25 +45,23 @@ interface PushFlags {
 export function configurePush(command: Command): void {
   command
     .option("-d, --directory <dir>", "folder of the environment", ".")
-    .option("-r, --repo-id <name>", "the Space: owner/name, or name (default: the environment's, owned by the login)")
-    .option("-b, --base-image <image>", "image that the last stage of the Dockerfile starts from")
-    .option("--private", "make a new Space private")
+    .option(
+      "-r, --repo-id <name>",
+      "ID of the Space: owner/name, or name (default: name of the environment, owned by the logged-in user)",
+    )
+    .option("-b, --base-image <image>", "base image of the last stage of the Dockerfile")
+    .option("--private", "make the Space private when it is created")
     .option("--namespace <owner>", "user or organisation that owns the Space")
-    .option("--hardware <flavor>", "hardware to ask for, such as cpu-upgrade or t4-small")
+    .option("--hardware <flavor>", "hardware to request, such as cpu-upgrade or t4-small")
     .option(
       "--secret <key>",
-      "secret of the Space: KEY for the value of that variable, or KEY=VALUE; can be repeated",
+      "secret of the Space: KEY=VALUE, or KEY to take its value from the environment; repeatable",
       repeatable,
       [],
     )
-    .option(
-      "--env <key=value>",
-      "public variable of the Space, over those of openenv.yaml; can be repeated",
-      repeatable,
-      [],
-    )
+    .option("--env <key=value>", "public variable of the Space, overrides openenv.yaml; repeatable", repeatable, [])
     .option("--create-pr", "open a pull request instead of committing")
-    .option("--dry-run", "say what would be published, and ask the Hub for nothing")
+    .option("--dry-run", "print what would be published, without contacting the Hub")
     .option("--json", "print the result as JSON")
     .addHelpText("after", EXAMPLES)
     .action(push);
@@ -73,7 +71,7 @@ async function push(flags: PushFlags): Promise<void> {
   const { directory, baseImage: base, json = false, createPr = false } = flags;
   const dir = resolve(directory);
   if (!statSync(dir, { throwIfNoEntry: false })?.isDirectory()) {
-    throw new ConfigError(`${directory} is no folder; give the folder of an environment with -d.`);
+    throw new ConfigError(`${directory} is not a folder; pass the folder of an environment with -d.`);
   }
   const manifest = await readManifest(dir);
   const secrets = parseSettings("--secret", fillIn("--secret", flags.secret, process.env));
@@ -85,10 +83,12 @@ async function push(flags: PushFlags): Promise<void> {
 
   await using staged = await stageSpace({ dir, manifest, base, signal });
   if (staged.secret.length > 0) {
-    printNote(`Not published, as they hold secrets: ${staged.secret.join(", ")}. Give their values with --secret.`);
+    printNote(
+      `Not uploaded because they contain secrets: ${staged.secret.join(", ")}. Set their values with --secret.`,
+    );
   }
   const settings = { variables, secrets: Object.keys(secrets) };
-  // Asked for before the validation takes its time.
+  // Prompts before the validation, which takes a while.
   const token = flags.dryRun ? undefined : await findToken({ canAsk: !json });
   const user = token === undefined ? "<login>" : await readLogin({ token, signal });
   const id = `${owner ?? user}/${name}`;
@@ -96,7 +96,7 @@ async function push(flags: PushFlags): Promise<void> {
   const { passed, problems } = await validateForPush(dir, { signal, onProgress: onValidate });
   if (!passed) {
     printError(
-      `${name} is not fit to be published; see openenv validate.\n${problems.map((line) => `  ${line}`).join("\n")}`,
+      `${name} failed validation and was not published; run openenv validate.\n${problems.map((line) => `  ${line}`).join("\n")}`,
     );
     return end(staged, 1);
   }
@@ -108,15 +108,14 @@ async function push(flags: PushFlags): Promise<void> {
 
   const space = createHubSpace(id, { token, signal });
   const made = !createPr && (await space.create({ private: flags.private ?? false }));
-  if (flags.private && !createPr && !made)
-    printNote(`${id} is there already; --private makes only a new Space private.`);
+  if (flags.private && !createPr && !made) printNote(`${id} already exists; --private only applies to a new Space.`);
   if (!createPr) {
-    // Before the files, so that the first start has them.
+    // Set before the upload, so that the first start has them.
     for (const [key, value] of Object.entries(variables)) await space.setVariable(key, value);
     for (const [key, value] of Object.entries(secrets)) await space.setSecret(key, value);
     if (flags.hardware !== undefined) await space.requestHardware(flags.hardware);
   } else if (Object.keys(variables).length > 0) {
-    printNote("The variables of openenv.yaml are not part of a pull request; set them on the Space when it is merged.");
+    printNote("A pull request cannot set the variables of openenv.yaml; set them on the Space after the merge.");
   }
   const onProgress = (line: string): void => printProgress(`${id}: ${line}`);
   const pull = await space.upload(staged, { asPullRequest: createPr, onProgress });
@@ -127,15 +126,15 @@ async function push(flags: PushFlags): Promise<void> {
   return end(staged);
 }
 
-/** A pull request has files only: what would change the Space itself is not left out silently. */
+/** A pull request contains only files, so it cannot change the settings of the Space. */
 function rejectPullSettings({ createPr, private: isPrivate, hardware, secret, env }: PushFlags): void {
   if (!createPr || !(isPrivate || hardware !== undefined || secret.length > 0 || env.length > 0)) return;
   throw new ConfigError(
-    "--private, --hardware, --secret and --env change the Space itself, which a pull request cannot; leave them out with --create-pr.",
+    "--create-pr cannot be combined with --private, --hardware, --secret or --env: a pull request contains only files. Omit them.",
   );
 }
 
-/** The process ends before a disposal would run. */
+/** Disposes explicitly, because `exit` ends the process before `await using` would. */
 async function end(staged: StagedSpace, code = 0): Promise<void> {
   await staged[Symbol.asyncDispose]();
   exit(code);
@@ -167,7 +166,7 @@ function renderPlan(id: string, { paths, bytes }: StagedSpace, { variables, secr
 function renderResult(id: string, urls: ReturnType<typeof urlsOf>, pull: string | undefined): string {
   if (pull !== undefined) return `Opened a pull request for the Space ${id}: ${pull}`;
   return `
-Published the Space ${id}; it answers when the Hub has built it.
+Published the Space ${id}. It is available once the Hub has built it.
 
   page    ${urls.page}
   web     ${urls.web}

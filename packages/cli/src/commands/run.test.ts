@@ -101,6 +101,6 @@ test("a script that does not compile or exist is one error without a stack, exit
     stderr: 'error: broken.ts:1:17: Unexpected ";"\n    let a: number = ;\n',
   });
   const missing = await runCommand(["run", "missing.ts"], { cwd: project.dir });
-  expect(missing.stderr).toMatch(/^error: There is no file missing\.ts; .*\n$/);
+  expect(missing.stderr).toMatch(/^error: No such file: missing\.ts\. .*\n$/);
   expect(missing.code).toBe(2);
 });

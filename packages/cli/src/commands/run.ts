@@ -10,27 +10,27 @@ import { isTypeScript } from "../project/load-environment.js";
 const EXAMPLES = `
 Examples:
   openenv run examples/play.ts
-  openenv run train.ts --episodes 100     # what follows the file is the script's own
+  openenv run train.ts --episodes 100     # arguments after the file go to the script
   echo '{"amount": 1}' | openenv run step.ts`;
 
 export function configureRun(command: Command): void {
   command
-    .argument("<file>", "TypeScript is compiled first, JavaScript runs as it is")
-    .argument("[args...]", "handed to the script as process.argv.slice(2)")
+    .argument("<file>", "TypeScript or JavaScript file; TypeScript is compiled first")
+    .argument("[args...]", "arguments of the script, as process.argv.slice(2)")
     .passThroughOptions()
     .allowUnknownOption()
     .addHelpText("after", EXAMPLES)
     .action(run);
 }
 
-/** The script becomes this process's main module, so exit code, signals and standard input are its own. */
+/** Runs the script as the main module of this process, so that it owns exit code, signals and standard input. */
 async function run(file: string, args: string[]): Promise<void> {
   const source = resolve(file);
   if (!statSync(source, { throwIfNoEntry: false })?.isFile()) {
-    throw new ConfigError(`There is no file ${file}; name a TypeScript or JavaScript file to run.`);
+    throw new ConfigError(`No such file: ${file}. Pass a TypeScript or JavaScript file.`);
   }
   const main = isTypeScript(source) ? (await bundle(source)).file : source;
-  // Node cannot start the source itself as the workers of serve(): they run this command again.
+  // Node cannot run the TypeScript source in the workers of serve(), so they run this command again.
   if (main !== source && cluster.isPrimary)
     cluster.setupPrimary({ exec: process.argv[1], args: ["run", source, ...args] });
   process.setSourceMapsEnabled(true);

@@ -54,11 +54,11 @@ test("diff takes a stored answer and prints JSON", async () => {
 });
 
 test.each([
-  ["missing.json", /There is no file or folder missing\.json; check/],
-  ["broken.json", /broken\.json is not JSON; give what GET \/schema/],
-  ["other.json", /other\.json lacks action, observation or state; give/],
-  ["ftp://example.org", /ftp:\/\/example\.org is no URL of a server; write http/],
-  ["http://127.0.0.1:1", /No answer from http:\/\/127\.0\.0\.1:1\/schema \(.*\); check that the server runs/],
+  ["missing.json", /No such file or folder: missing\.json\. Check/],
+  ["broken.json", /broken\.json is not valid JSON; pass the response of GET \/schema/],
+  ["other.json", /other\.json has no action, observation or state; pass/],
+  ["ftp://example.org", /ftp:\/\/example\.org is not the URL of a server; use http/],
+  ["http://127.0.0.1:1", /Request to http:\/\/127\.0\.0\.1:1\/schema failed \(.*\); check that the server is running/],
 ])("%s is an input that cannot be read: one line, exit code 2", async (source, message) => {
   await using project = await createProject({ "broken.json": "{", "other.json": '{ "action": {} }' });
   const { code, stdout, stderr } = await callCommand(["schema", "show", source], { cwd: project.dir });
@@ -73,7 +73,7 @@ test("a server of another kind is an input that cannot be read", async () => {
   await new Promise((resolve) => server.once("listening", resolve));
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const { code, stderr } = await callCommand(["schema", "show", url], { cwd: project.dir });
-  expect(stderr).toBe(`error: ${url}/schema answered 404; give the base URL of an OpenEnv server.\n`);
+  expect(stderr).toBe(`error: ${url}/schema answered 404; pass the base URL of an OpenEnv server.\n`);
   expect(code).toBe(2);
   server.close();
 });

@@ -3,10 +3,10 @@ import { readSchemas } from "../project/read-schemas.js";
 import { diffSchemas, type SchemaChange } from "../schema/diff.js";
 import { exit, print } from "../terminal/output.js";
 
-const SOURCE = "URL of a server, JSON file with the answer of GET /schema, or module of an environment";
+const SOURCE = "URL of a server, JSON file with the response of GET /schema, or module of an environment";
 
 const DIFF_EXAMPLES = `
-Exit codes: 0 nothing breaks, 1 something breaks, 2 an input cannot be read.
+Exit codes: 0 no breaking change, 1 breaking changes, 2 an input cannot be read.
 
 Examples:
   openenv schema diff schema.json server/environment.ts
@@ -20,13 +20,13 @@ Examples:
 export function configureSchema(command: Command): void {
   command
     .command("show")
-    .description("print the schemas as GET /schema answers them")
+    .description("print the schemas in the format of GET /schema")
     .argument("<source>", SOURCE)
     .addHelpText("after", SHOW_EXAMPLES)
     .action(show);
   command
     .command("diff")
-    .description("say what changed between two versions and what breaks the clients of the first")
+    .description("list the changes between two versions and whether they break existing clients")
     .argument("<before>", SOURCE)
     .argument("<after>", "the same")
     .option("--json", "print the changes as JSON")

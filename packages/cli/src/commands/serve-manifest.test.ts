@@ -66,14 +66,11 @@ describe("an environment", () => {
 });
 
 test.each([
-  ["port: many", /openenv\.yaml:2: port must be a number, and is "many"/],
-  [
-    'variables: { ALLOWED_ORIGINS: "*" }',
-    /openenv\.yaml:2: variables\.ALLOWED_ORIGINS is not a variable that a manifest/,
-  ],
-  ["environment: missing.ts", /There is no file missing\.ts, which openenv\.yaml names as the environment; correct it/],
-  ["environment: ../environment.ts", /openenv\.yaml:2: environment must be a path in this folder/],
-])("a manifest with %s is an error of one line and exit code 2", async (line, message) => {
+  ["port: many", /openenv\.yaml:2: port must be a number, got "many"/],
+  ['variables: { ALLOWED_ORIGINS: "*" }', /openenv\.yaml:2: variables\.ALLOWED_ORIGINS cannot be set in a manifest/],
+  ["environment: missing.ts", /No such file: missing\.ts, the environment in openenv\.yaml\. Correct/],
+  ["environment: ../environment.ts", /openenv\.yaml:2: environment must be a relative path inside this folder/],
+])("a manifest with %s is one line and exit code 2", async (line, message) => {
   await using project = await createProject({ "environment.ts": module, "openenv.yaml": manifest(line) });
   const { code, stdout, stderr } = await callCommand(["serve", "--port", "0"], { cwd: project.dir });
   expect(stderr).toMatch(message);

@@ -177,7 +177,7 @@ describe("bad configuration is one line that says what to do, exit code 2:", () 
 
   test("a path that does not exist", async () => {
     await using project = await createProject();
-    await fails(project.dir, ["serve", "nowhere"], /There is no file or folder nowhere; check/);
+    await fails(project.dir, ["serve", "nowhere"], /No such file or folder: nowhere\. Check/);
   });
 
   test("a folder without an environment", async () => {
@@ -205,7 +205,11 @@ describe("bad configuration is one line that says what to do, exit code 2:", () 
     await using project = await createProject({
       [`environment.${extension}`]: '// a comment\nimport "node:fs";\n\nthrow new Error("no key\\nset KEY");',
     });
-    await fails(project.dir, ["serve"], new RegExp(`does not load: no key \\(environment\\.${extension}:4:7\\)`));
+    await fails(
+      project.dir,
+      ["serve"],
+      new RegExp(`Cannot load environment\\.${extension}: no key \\(environment\\.${extension}:4:7\\)`),
+    );
   });
 
   test("a contract with a type that has no JSON form", async () => {

@@ -9,13 +9,13 @@ import { makeOperatorToken } from "../serve/operator-token.js";
 import { print } from "../terminal/output.js";
 
 const EXAMPLES = `
-A folder's environment is the one that its openenv.yaml names, else the first of
+The environment of a folder is the file that openenv.yaml names, or the first of
 ${ENVIRONMENT_PLACES.join(", ")}
-(.ts, .mts, .js, .mjs). Its default export is what defineEnvironment returns.
+(.ts, .mts, .js, .mjs). Its default export is the result of defineEnvironment.
 
-A Space (owner/name) or a git repository (https://…, a branch, tag or commit after a #) is
-fetched into the cache folder, its packages are installed, and it is served from there: its
-code runs with your rights.
+A Space (owner/name) or a git repository (https://…, with a branch, tag or commit after #) is
+downloaded to the cache folder, and its packages are installed. Its code runs with your
+permissions.
 
 Examples:
   openenv serve
@@ -38,7 +38,7 @@ export function configureServe(command: Command): void {
   command
     .argument("[target]", "folder or module of the environment, a Space or a git URL", ".")
     .option("--watch", "restart when a source or data file changes")
-    .option("--reload", "the same as --watch")
+    .option("--reload", "alias of --watch")
     .addHelpText("after", EXAMPLES)
     .action(serveTarget);
 }
@@ -82,8 +82,8 @@ function createOption(name: string, setting: Setting<unknown, unknown>): Option 
 const POLL_MS = 250;
 
 /**
- * npm and npx hand a signal to their shell, which ends and passes nothing on: what they started notices that it was
- * left alone, and ends as it would by the signal. Started by anything else, a server outlives whoever started it.
+ * npm and npx signal only their shell, which exits without forwarding the signal. A server that they started therefore
+ * exits when its parent is gone. Started in any other way, a server outlives its parent.
  */
 function endWithParent(): void {
   if (process.env["npm_command"] === undefined) return;

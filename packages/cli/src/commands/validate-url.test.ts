@@ -21,9 +21,7 @@ describe("openenv validate --url", () => {
     const server = await servers.start({ maxConcurrentEnvs: 6 });
     const { code, report, stderr } = await validateUrl("--url", server.url);
     expect(code).toBe(0);
-    expect(stderr).toMatch(
-      /fills the server until it refuses a session, with at most 128 at once.* add --skip capacity/,
-    );
+    expect(stderr).toMatch(/opens sessions until the server rejects one, up to 128 at once.* add --skip capacity/);
     const seed = report.criteria.find(({ id }) => id === "seed_honoured");
     const unshown = { details: expect.stringMatching(/do not show what/) };
     expect(seed).toMatchObject({ passed: false, skipped: true, required: false, ...unshown });
@@ -91,7 +89,7 @@ describe("openenv validate --url", () => {
       const url = `http://127.0.0.1:${(bare.address() as AddressInfo).port}`;
       const { code, stdout } = await callCommand(["validate", url], { cwd: HERE });
       expect(stdout).toMatch(/ {2}PASS {2}health_endpoint\n/);
-      expect(stdout).toMatch(/ {2}FAIL {2}episode\n {8}could not open the WebSocket \/ws.*\n {8}to mend it: Serve the/);
+      expect(stdout).toMatch(/ {2}FAIL {2}episode\n {8}could not open the WebSocket \/ws.*\n {8}to fix: Serve the/);
       expect(stdout).toMatch(/ {2}SKIP {2}isolated: episode did not pass\n[\s\S]*Verdict: FAIL\n$/);
       expect(code).toBe(1);
     } finally {

@@ -63,7 +63,7 @@ describe("openenv validate <folder>", () => {
       not_applicable: true,
       evidence: [expect.stringMatching(need)],
     });
-    expect(of("semantic.oracle_max")).toMatchObject(notApplicable(/declaring `.*\.oracle` is not enough/));
+    expect(of("semantic.oracle_max")).toMatchObject(notApplicable(/Declaring `.*\.oracle` is not enough/));
     expect(of("runtime.network_policy")).toMatchObject(notApplicable(/needs a block `validation.execution`/));
     expect(of("semantic.verifier_determinism")).toMatchObject({ status: "pass" });
     expect(JSON.parse(await readFile(join(project.dir, "report.json"), "utf8"))).toEqual(report);
@@ -75,7 +75,7 @@ describe("openenv validate <folder>", () => {
     await using project = await createPackage({ "openenv.yaml": manifest, "oracle.json": "[]" });
     const { report, of } = await validate(project, ...FEW);
     const leakage = of("semantic.no_solution_leakage");
-    const reason = expect.stringMatching(/declaring `.*\.oracle` is not enough: OpenEnv has to define first how/);
+    const reason = expect.stringMatching(/Declaring `.*\.oracle` is not enough: RFC 008/);
     expect(leakage).toMatchObject({ status: "skip", evidence: [reason] });
     expect(leakage).not.toHaveProperty("not_applicable");
     expect(report?.verdict).toBe("warn");
@@ -114,7 +114,7 @@ test("a Python client that is not that of the contract any more is a warning", L
   expect(failed).toMatchObject([
     {
       check_id: "runtime.python_client",
-      evidence: [expect.stringMatching(/has changed since .* was written: counter_env\/models\.py$/)],
+      evidence: [expect.stringMatching(/the Python client does not match the contract: counter_env\/models\.py$/)],
       remediation: expect.stringContaining("npm run client"),
     },
   ]);
@@ -187,7 +187,10 @@ describe("each thing that is wrong with a package fails its own check", () => {
     const manifest = MANIFEST.replace("verifier: { kind: reward_channel }", declared);
     await using project = await createPackage({ "openenv.yaml": manifest });
     expect((await validate(project, ...FEW)).failed).toMatchObject([
-      { check_id: "runtime.tool_declaration_accuracy", evidence: ['declared are ["look"], there are []'] },
+      {
+        check_id: "runtime.tool_declaration_accuracy",
+        evidence: ['the manifest declares ["look"], the server has []'],
+      },
       { check_id: "runtime.task_declaration_accuracy" },
     ]);
   });
@@ -203,7 +206,7 @@ describe("each thing that is wrong with a package fails its own check", () => {
       {
         check_id: "runtime.startup",
         status: "error",
-        evidence: ["the package's files changed while it was validated"],
+        evidence: ["the files of the package changed during validation"],
       },
     ]);
   });
@@ -223,7 +226,7 @@ test.each(["SIGINT", "SIGTERM"] as const)(
     await until(async () => (await started()) === 2);
     running.process.kill(signal);
     expect(await running.exited).toBe(130);
-    expect(running).toMatchObject({ stdout: "", stderr: "interrupted; what was started has ended\n" });
+    expect(running).toMatchObject({ stdout: "", stderr: "interrupted; everything that was started is stopped\n" });
     expect(await started()).toBe(0);
   },
 );
@@ -239,18 +242,30 @@ describe("openenv validate has exit codes", () => {
       2,
       /task.md/,
     ],
-    ["2 for a folder that is not there", {}, ["nowhere"], 2, /There is no folder nowhere/],
-    ["2 for a check that is none", {}, ["--skip", "capacty"], 2, /'capacty'.* can be left out are episode, .*capacity/],
+    ["2 for a folder that is not there", {}, ["nowhere"], 2, /No such folder: nowhere/],
+    ["2 for a check that is none", {}, ["--skip", "capacty"], 2, /'capacty'.*Must be one of episode, .*capacity/],
     ["2 for a level that is none", {}, ["--level", "deep"], 2, /static, runtime, semantic/],
     ["2 for a folder and a URL", {}, ["here", "--url", "http://127.0.0.1:1"], 2, /not both/],
-    ["2 for two URLs", {}, ["http://127.0.0.1:2", "--url", "http://127.0.0.1:1"], 2, /Two servers/],
-    ["2 for actions that are none", {}, ["--actions", "package.json"], 2, /holds no actions/],
-    ["3 for a policy that is none", { "openenv.yaml": MANIFEST }, ["--policy", "v9"], 3, /There is no policy v9/],
-    ["3 for a policy without the level", { "openenv.yaml": MANIFEST }, ["--policy", "v1"], 3, /only --level static/],
-    ["2 for a report without a folder", { "openenv.yaml": MANIFEST }, ["--output", "no/r"], 2, /in a folder that is/],
-    ["2 for a report that is a folder", { "openenv.yaml": MANIFEST }, ["--output", "."], 2, /cannot be written to \./],
-    ["2 for a level of a URL", {}, ["http://127.0.0.1:9", "--level", "static"], 2, /--level is for a folder/],
-    ["2 for a token of a folder", { "openenv.yaml": MANIFEST }, ["--token", "t"], 2, /--token is for a URL/],
+    ["2 for two URLs", {}, ["http://127.0.0.1:2", "--url", "http://127.0.0.1:1"], 2, /Two different URLs/],
+    ["2 for actions that are none", {}, ["--actions", "package.json"], 2, /has no actions/],
+    ["3 for a policy that is none", { "openenv.yaml": MANIFEST }, ["--policy", "v9"], 3, /Unknown policy v9/],
+    [
+      "3 for a policy without the level",
+      { "openenv.yaml": MANIFEST },
+      ["--policy", "v1"],
+      3,
+      /only supports --level static/,
+    ],
+    ["2 for a report without a folder", { "openenv.yaml": MANIFEST }, ["--output", "no/r"], 2, /in an existing folder/],
+    [
+      "2 for a report that is a folder",
+      { "openenv.yaml": MANIFEST },
+      ["--output", "."],
+      2,
+      /Cannot write the report to \./,
+    ],
+    ["2 for a level of a URL", {}, ["http://127.0.0.1:9", "--level", "static"], 2, /--level only applies to a folder/],
+    ["2 for a token of a folder", { "openenv.yaml": MANIFEST }, ["--token", "t"], 2, /--token only applies to a URL/],
     [
       "1 for a URL where nobody is",
       {},

@@ -18,11 +18,11 @@ const INTERNAL = 3;
 const INTERRUPTED = 130;
 
 const EXAMPLES = `
-A folder is validated level by level: its manifest, then its server, which is started with Node. A URL is that of any
-running OpenEnv server, also of one in Python; it is filled up to its capacity, or to --max-held, for a moment.
+A folder is validated level by level: first its manifest, then its server, which is started with Node. A URL is that of
+any running OpenEnv server, also one in Python. Validation briefly fills it up to its capacity or to --max-held.
 
-Exit codes: 0 passed or passed with warnings, 1 failed, 2 wrong usage or no package, 3 failure of the validator or a
-policy that is none, 130 interrupted.
+Exit codes: 0 passed, with or without warnings, 1 failed, 2 invalid usage or not a package, 3 internal error or unknown
+policy, 130 interrupted.
 
 Examples:
   openenv validate
@@ -50,16 +50,21 @@ interface ValidateFlags {
 export function configureValidate(command: Command): void {
   command
     .argument("[target]", "folder of a package, or URL of a running server", ".")
-    .option("--url <url>", "the server to validate instead of a folder")
-    .addOption(new Option("--level <level>", "how far a folder is validated").choices(LEVELS).default("semantic"))
-    .option("--skip-build", "build no image; the server runs as a process only")
-    .option("--policy <version>", "v1 (static only) or v2: how much each check weighs")
-    .option("--actions <file>", "JSON list of the actions to play, where sampled ones reach nothing")
-    .option("--ignore <path>", "what differs by nature, such as observation.seen_at; repeatable", repeatable, [])
-    .option("--skip <id>", "leave a check out, such as capacity; repeatable", repeatableCheck, [])
-    .option("--sessions <number>", "sessions that come and go", wholeNumber(1, 100_000), 100)
-    .option("--max-held <number>", "most sessions at once on a URL", wholeNumber(1, 100_000), 128)
-    .option("--timeout <seconds>", "how long an HTTP route of a URL may take", secondsAboveZero, 5)
+    .option("--url <url>", "URL of a server to validate instead of a folder")
+    .addOption(new Option("--level <level>", "last level to validate a folder at").choices(LEVELS).default("semantic"))
+    .option("--skip-build", "do not build an image; only run the server as a process")
+    .option("--policy <version>", "policy that weights the checks: v1 (static only) or v2")
+    .option("--actions <file>", "JSON list of actions to use instead of sampled ones")
+    .option(
+      "--ignore <path>",
+      "field that is not deterministic, such as observation.seen_at; repeatable",
+      repeatable,
+      [],
+    )
+    .option("--skip <id>", "check to skip, such as capacity; repeatable", repeatableCheck, [])
+    .option("--sessions <number>", "number of sessions to open and close", wholeNumber(1, 100_000), 100)
+    .option("--max-held <number>", "maximum number of concurrent sessions on a URL", wholeNumber(1, 100_000), 128)
+    .option("--timeout <seconds>", "timeout of an HTTP request to a URL", secondsAboveZero, 5)
     .option("--token <token>", "bearer token for a URL (OPENENV_TOKEN)")
     .option("--json", "print the report as JSON")
     .option("--output <file>", "write the report as JSON to a file")
@@ -67,17 +72,17 @@ export function configureValidate(command: Command): void {
     .action(validate);
 }
 
-function repeatableCheck(value: string, before: string[]): string[] {
-  return repeatable(parseCheckId(value), before);
+function repeatableCheck(value: string, previous: string[]): string[] {
+  return repeatable(parseCheckId(value), previous);
 }
 
-/** Of one of the two only; given with the other they would do nothing. */
-const OF_FOLDER: readonly (keyof ValidateFlags)[] = ["level", "skipBuild", "policy"];
-const OF_URL: readonly (keyof ValidateFlags)[] = ["maxHeld", "timeout", "token"];
+/** Options that apply only to a folder, or only to a URL. */
+const FOLDER_OPTIONS: readonly (keyof ValidateFlags)[] = ["level", "skipBuild", "policy"];
+const URL_OPTIONS: readonly (keyof ValidateFlags)[] = ["maxHeld", "timeout", "token"];
 
 async function validate(target: string, flags: ValidateFlags, command: Command): Promise<void> {
   const url = findUrl(target, flags.url);
-  rejectOtherOptions(command, url === undefined ? OF_URL : OF_FOLDER, url === undefined ? "URL" : "folder");
+  rejectOtherOptions(command, url === undefined ? URL_OPTIONS : FOLDER_OPTIONS, url === undefined ? "URL" : "folder");
   if (flags.output !== undefined) checkOutput(flags.output);
   const interrupt = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => interrupt.abort());
@@ -91,7 +96,7 @@ async function validate(target: string, flags: ValidateFlags, command: Command):
     exit(passed ? 0 : 1);
   } catch (error) {
     if (interrupt.signal.aborted) {
-      printNote("interrupted; what was started has ended");
+      printNote("interrupted; everything that was started is stopped");
       return exit(INTERRUPTED);
     }
     if (error instanceof ConfigError) throw error;
@@ -138,12 +143,12 @@ async function validateUrl(url: string, flags: ValidateFlags, signal: AbortSigna
   return { report, text: renderRunningReport(report), passed: report.passed };
 }
 
-/** Told before the first session is opened: somebody may be training there. */
+/** Printed before the first session is opened, because the server may be in use. */
 function warnOfLoad(url: string, { maxHeld, sessions, skip }: ValidateFlags): string {
-  const full = `fills the server until it refuses a session, with at most ${maxHeld} at once`;
-  const most = skip.includes("capacity") ? "opens up to 32 sessions at once" : full;
-  const advice = skip.includes("capacity") ? "" : " Where somebody uses the server, add --skip capacity.";
-  return `validating ${url} ${most}, and opens ${sessions} more one after the other.${advice}`;
+  const full = `opens sessions until the server rejects one, up to ${maxHeld} at once`;
+  const load = skip.includes("capacity") ? "opens up to 32 sessions at once" : full;
+  const advice = skip.includes("capacity") ? "" : " If the server is in use, add --skip capacity.";
+  return `validating ${url} ${load}, then ${sessions} more one after the other.${advice}`;
 }
 
 function rejectOtherOptions(command: Command, names: readonly string[], what: string): void {
@@ -151,21 +156,21 @@ function rejectOtherOptions(command: Command, names: readonly string[], what: st
     const name = one.attributeName();
     return names.includes(name) && command.getOptionValueSource(name) === "cli";
   });
-  if (option) throw new ConfigError(`${option.long} is for a ${what} that is validated; leave it out.`);
+  if (option) throw new ConfigError(`${option.long} only applies to a ${what}; omit it.`);
 }
 
-/** Before the work is done that it is to keep. */
+/** Checks before the validation that the report can be written. */
 function checkOutput(file: string): void {
-  const isThere = statSync(dirname(resolve(file)), { throwIfNoEntry: false })?.isDirectory();
-  if (isThere && !statSync(file, { throwIfNoEntry: false })?.isDirectory()) return;
-  throw new ConfigError(`The report cannot be written to ${file}; name a file in a folder that is there.`);
+  const hasFolder = statSync(dirname(resolve(file)), { throwIfNoEntry: false })?.isDirectory();
+  if (hasFolder && !statSync(file, { throwIfNoEntry: false })?.isDirectory()) return;
+  throw new ConfigError(`Cannot write the report to ${file}; pass a file in an existing folder.`);
 }
 
-/** The URL that is asked for in either way. */
+/** The URL, from the argument or from --url. */
 function findUrl(target: string, url: string | undefined): string | undefined {
   const named = /^https?:\/\//i.test(target) ? target : undefined;
   if (url === undefined) return named;
-  if (named !== undefined && named !== url) throw new ConfigError("Two servers are named; give one.");
-  if (named === undefined && target !== ".") throw new ConfigError("Give a folder or --url, not both.");
+  if (named !== undefined && named !== url) throw new ConfigError("Two different URLs are given; pass one.");
+  if (named === undefined && target !== ".") throw new ConfigError("Pass a folder or --url, not both.");
   return url;
 }

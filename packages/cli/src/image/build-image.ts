@@ -5,18 +5,18 @@ import { describePath } from "../project/bundle.js";
 import { runDocker } from "./docker.js";
 
 export interface ImageOptions {
-  /** Folder of the environment, which is the context of the build. */
+  /** Folder of the environment, used as the build context. */
   dir: string;
   /** Name of the environment, for the labels. */
   name: string;
   tag: string;
-  /** Default `server/Dockerfile`, else `Dockerfile` of the folder. */
+  /** Default `server/Dockerfile`, or `Dockerfile` of the folder. */
   file?: string | undefined;
-  /** `NAME=VALUE`, or `NAME` for the value of the environment variable, as docker takes them. */
+  /** `NAME=VALUE`, or `NAME` for the value of the environment variable, as in docker. */
   buildArgs?: readonly string[];
   noCache?: boolean;
   signal: AbortSignal;
-  /** Told of every step of the build. */
+  /** Called for every step of the build. */
   onStep(step: string): void;
 }
 
@@ -26,12 +26,13 @@ export interface BuiltImage {
   bytes: number;
 }
 
-/** Where a Dockerfile is looked for, in this order. */
+/** The paths that are searched for a Dockerfile, in this order. */
 export const DOCKERFILES = ["server/Dockerfile", "Dockerfile"] as const;
 
 /**
- * Builds the image of an environment with the docker command, with either of its builders.
- * @throws ConfigError without a Dockerfile, ProviderError without an engine, OpenEnvError BUILD_FAILED.
+ * Builds the image of an environment with the docker command, BuildKit or the legacy builder.
+ * @throws ConfigError without a Dockerfile, ProviderError without an engine, OpenEnvError BUILD_FAILED when the build
+ * fails.
  */
 export async function buildImage(options: ImageOptions): Promise<BuiltImage> {
   const { dir, name, tag, buildArgs = [], noCache = false, signal, onStep } = options;
@@ -43,7 +44,7 @@ export async function buildImage(options: ImageOptions): Promise<BuiltImage> {
     ...["--label", `openenv.environment=${name}`],
     ...buildArgs.flatMap((pair) => ["--build-arg", pair]),
     ...(noCache ? ["--no-cache"] : []),
-    // Without it the container of a step that fails stays.
+    // Otherwise the container of a failed step is not removed.
     "--force-rm",
     dir,
   ];
@@ -56,20 +57,20 @@ export async function buildImage(options: ImageOptions): Promise<BuiltImage> {
   return { id, bytes: Number(bytes) };
 }
 
-/** @throws ConfigError that says where it was looked for. */
+/** @throws ConfigError with the searched paths when there is none. */
 export function findDockerfile(dir: string, file?: string): string {
   if (file !== undefined) {
     if (statSync(file, { throwIfNoEntry: false })?.isFile()) return resolve(file);
-    throw new ConfigError(`There is no Dockerfile ${file}; check the path.`);
+    throw new ConfigError(`No Dockerfile at ${file}; check the path.`);
   }
   const found = DOCKERFILES.map((place) => join(dir, place)).find((path) => existsSync(path));
   if (found !== undefined) return found;
   throw new ConfigError(
-    `No ${DOCKERFILES.join(" and no ")} in ${describePath(dir)}; name it with -f, or take the one that \`openenv init\` writes.`,
+    `No ${DOCKERFILES.join(" or ")} in ${describePath(dir)}; pass its path with -f, or copy the one that \`openenv init\` writes.`,
   );
 }
 
-/** `Step 3/20 : RUN npm ci` of the older builder, `#7 [build 2/3] RUN npm ci` of BuildKit. */
+/** Parses `Step 3/20 : RUN npm ci` of the legacy builder and `#7 [build 2/3] RUN npm ci` of BuildKit. */
 function parseStep(line: string): string | undefined {
   const [, count, text] = /^Step (\d+\/\d+) : (.*)$/.exec(line) ?? /^#\d+ \[(.*\d+\/\d+)\] (.*)$/.exec(line) ?? [];
   return count === undefined ? undefined : `${count} ${text}`;

@@ -5,48 +5,50 @@ import type { Readable } from "node:stream";
 import { OpenEnvError, ProviderError } from "openenv-ts/internal";
 
 export interface DockerOptions {
-  /** Gets every line of both streams as it comes. */
+  /** Called for every line of both streams. */
   onLine?: (line: string) => void;
   /** Ends the command when it is aborted. */
   signal?: AbortSignal | undefined;
   /** Milliseconds; default no limit. */
   timeoutMs?: number;
-  /** Also returns what comes on the error stream, each line where it came. */
+  /** Also returns the lines of standard error, in order of arrival. */
   withErrors?: boolean;
 }
 
 const SHOWN_LINES = 25;
-/** More is not kept of an endless output. */
+/** Limits on the kept output. */
 const KEPT_LINES = 200;
 const KEPT_CHARACTERS = 16 * 1024;
 const KILL_AFTER_MS = 5_000;
-/** What a client without buildx says about itself at every build. */
-const CHATTER =
+/** The notice that a client without buildx prints at every build. */
+const BUILDX_NOTICE =
   /^\s*(?:DEPRECATED: The legacy builder|Install the buildx component|https:\/\/docs\.docker\.com\/go\/buildx)/;
-/** What is often wrong with a build, by what docker says then. */
-const BUILD_ADVICE: readonly { pattern: RegExp; says: string }[] = [
+/** Advice for common build failures, by docker's message. */
+const BUILD_ADVICE: readonly { pattern: RegExp; advice: string }[] = [
   {
     pattern:
       /pull access denied|manifest unknown|manifest for .* not found|failed to resolve source metadata|Get "https?:[^"]*\/v2\//,
-    says: "A base image of the Dockerfile is not here and cannot be pulled; check its name and the network, or docker login.",
+    advice:
+      "A base image of the Dockerfile is not available locally and cannot be pulled; check its name and the network, or run docker login.",
   },
   {
     pattern: /npm: (?:command )?not found|exec: "npm": executable file not found/,
-    says: "An image that the Dockerfile builds with has no npm; name one that has it, with --build-arg BUILD_BASE=<image>.",
+    advice: "The build image of the Dockerfile has no npm; use one with npm: --build-arg BUILD_BASE=<image>.",
   },
 ];
 
 /**
  * Runs the docker command and resolves with the last lines of its standard output.
- * @throws ProviderError PROVIDER_UNAVAILABLE when there is no docker command, no engine or no right to use it; with the
- * last lines OpenEnvError BUILD_FAILED when a build fails, ProviderError START_FAILED when anything else does.
+ * @throws ProviderError PROVIDER_UNAVAILABLE without a docker command, without an engine or without permission to use it;
+ * OpenEnvError BUILD_FAILED when a build fails, ProviderError START_FAILED when another command fails, both with the last
+ * lines of the output.
  */
 export async function runDocker(args: readonly string[], options: DockerOptions = {}): Promise<string> {
   const { onLine, signal, timeoutMs, withErrors = false } = options;
   signal?.throwIfAborted();
   const limit = timeoutMs === undefined ? undefined : AbortSignal.timeout(timeoutMs);
   const ended = AbortSignal.any([signal, limit].filter((one) => one !== undefined));
-  // The plain form is the only one of BuildKit that has lines; the older builder does not know the variable.
+  // BuildKit prints plain lines only in this mode; the legacy builder ignores the variable.
   const env = { ...process.env, BUILDKIT_PROGRESS: "plain" };
   const child = spawn("docker", [...args], { env, stdio: ["ignore", "pipe", "pipe"] });
   const output: string[] = [];
@@ -57,7 +59,7 @@ export async function runDocker(args: readonly string[], options: DockerOptions 
   };
   const read = async (stream: Readable, isOutput: boolean): Promise<void> => {
     for await (const line of createInterface({ input: stream })) {
-      if (CHATTER.test(line)) continue;
+      if (BUILDX_NOTICE.test(line)) continue;
       const text = withoutColours(line.slice(0, KEPT_CHARACTERS));
       keep(lines, text);
       if (isOutput) keep(output, text);
@@ -80,19 +82,19 @@ export async function runDocker(args: readonly string[], options: DockerOptions 
     if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
     throw new ProviderError(
       "PROVIDER_UNAVAILABLE",
-      "There is no docker command; install Docker (https://docs.docker.com/get-docker/), or put it on the PATH.",
+      "docker command not found; install Docker (https://docs.docker.com/get-docker/) or add it to the PATH.",
     );
   } finally {
     ended.removeEventListener("abort", stop);
   }
 }
 
-const LOOK_MS = 5_000;
+const ENGINE_TIMEOUT_MS = 5_000;
 
-/** Whether an engine answers the docker command here. */
+/** Whether a Docker engine is available to the docker command. */
 export async function hasEngine(signal: AbortSignal): Promise<boolean> {
-  const asked = runDocker(["version", "--format", "{{.Server.Version}}"], { timeoutMs: LOOK_MS, signal });
-  return asked.then(
+  const version = runDocker(["version", "--format", "{{.Server.Version}}"], { timeoutMs: ENGINE_TIMEOUT_MS, signal });
+  return version.then(
     () => true,
     () => false,
   );
@@ -103,14 +105,17 @@ function describeFailure(args: readonly string[], lines: readonly string[]): Ope
   if (/permission denied while trying to connect|dial unix .*permission denied/i.test(text)) {
     return new ProviderError(
       "PROVIDER_UNAVAILABLE",
-      "The Docker engine does not let this user in; add the user to its group (sudo usermod -aG docker $USER) or run it rootless.",
+      "This user has no permission to use the Docker engine; add the user to its group (sudo usermod -aG docker $USER) or run Docker rootless.",
     );
   }
   if (/cannot connect to the docker daemon|error during connect|failed to connect to the docker api/i.test(text)) {
-    return new ProviderError("PROVIDER_UNAVAILABLE", "No Docker engine answers; start Docker, or check DOCKER_HOST.");
+    return new ProviderError(
+      "PROVIDER_UNAVAILABLE",
+      "Cannot connect to a Docker engine; start Docker, or check DOCKER_HOST.",
+    );
   }
-  const advice = args[0] === "build" ? BUILD_ADVICE.find(({ pattern }) => pattern.test(text)) : undefined;
-  if (advice) return new OpenEnvError("BUILD_FAILED", `${advice.says}\n${tail(lines)}`);
+  const known = args[0] === "build" ? BUILD_ADVICE.find(({ pattern }) => pattern.test(text)) : undefined;
+  if (known) return new OpenEnvError("BUILD_FAILED", `${known.advice}\n${tail(lines)}`);
   return failed(args, "failed", lines);
 }
 
@@ -126,6 +131,6 @@ function tail(lines: readonly string[]): string {
 }
 
 function withoutColours(line: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: the colours are control characters.
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: ANSI colors are control characters.
   return line.replaceAll(/\u001b\[[\d;]*m/g, "");
 }

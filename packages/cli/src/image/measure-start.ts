@@ -7,8 +7,8 @@ export interface StartCheck {
 }
 
 /**
- * Starts the image once and ends it again; returns the seconds until it answered a reset over its WebSocket.
- * @throws ProviderError with the last lines of its log when it does not.
+ * Starts the image once, stops it, and returns the seconds until it answered a reset over its WebSocket.
+ * @throws ProviderError with the last lines of its log when it does not answer.
  */
 export async function measureStart(image: string, { env, signal }: StartCheck): Promise<number> {
   const begun = performance.now();
@@ -23,6 +23,6 @@ async function start(image: string, check: StartCheck): Promise<StartedServer> {
     check.signal.throwIfAborted();
     if (!(error instanceof ProviderError)) throw error;
     const { code, message, logs } = error;
-    throw new ProviderError(code, `${image} is built, but does not work: ${message}`, { logs, cause: error });
+    throw new ProviderError(code, `${image} is built, but does not start: ${message}`, { logs, cause: error });
   }
 }

@@ -16,7 +16,7 @@ import { standaloneFolder } from "./standalone-folder.js";
 const ROOT = join(import.meta.dirname, "../../../..");
 const ENVS = join(ROOT, "envs");
 const BASE = "node:20-slim";
-/** npm packs and resolves, and other tests run. */
+/** npm packs and resolves packages, which takes long while other tests run. */
 const LIMIT = { timeout: 600_000 };
 const engine = await requireDocker();
 const bubblewrap = await requireBubblewrap();
@@ -37,29 +37,29 @@ test("a package of a workspace gets a lock file with the versions of the workspa
     expect(packages[name]?.version).toBe(whole.packages[name]?.version);
   }
   expect(packages).not.toHaveProperty("node_modules/vega-lite");
-  // Exits with an error where package.json and the lock file disagree.
+  // Exits with an error if package.json and the lock file disagree.
   await promisify(execFile)("npm", ["ls", "--package-lock-only", "--all"], { cwd: folder.dir });
 });
 
-test("a folder with a lock file is built where it is", async () => {
+test("a folder with a lock file is built in place", async () => {
   await using project = await createProject({ "package-lock.json": "{}" });
   await using folder = await standaloneFolder(project.dir);
   expect(folder.dir).toBe(project.dir);
 });
 
-test("a dependency that only the workspace has is one clear error", async () => {
+test("a dependency on a workspace package is one clear error", async () => {
   const packages = { "envs/game": {}, "node_modules/@me/shared": { resolved: "shared", link: true } };
   await using project = await createProject({
     "package-lock.json": JSON.stringify({ lockfileVersion: 3, packages }),
     "envs/game/package.json": JSON.stringify({ name: "game", dependencies: { "@me/shared": "1.0.0" } }),
   });
   await expect(standaloneFolder(join(project.dir, "envs/game"))).rejects.toThrow(
-    "The dependency @me/shared is a package of the same workspace, which an image cannot have; pack it into vendor/ and " +
+    "The dependency @me/shared is a package of the same workspace and not available in an image; pack it into vendor/ and " +
       "depend on file:vendor/me-shared.tgz, or on a published version.",
   );
 });
 
-test("what openenv push publishes of it can be built on its own", LIMIT, async () => {
+test("the published files can be built on their own", LIMIT, async () => {
   const dir = join(ENVS, "echo");
   await using staged = await stageSpace({ dir, manifest: await readManifest(dir) });
   const some = ["Dockerfile", "package-lock.json", "client.ts", "echo_env/client.py"];
@@ -88,11 +88,11 @@ describe.skipIf(!engine.available)("openenv build of an environment of this repo
 
   interface Case {
     name: string;
-    /** What it takes to start in a container without more rights. */
+    /** Options to start in a container without extra rights. */
     env?: Record<string, string>;
     steps: [action: object, observation: object][];
   }
-  // Each has packages of its own with files that are read while it runs; coding has also data/ and its own Dockerfile.
+  // Each has its own dependencies with files that are read at runtime; coding also has data/ and its own Dockerfile.
   const coding: Case = {
     name: "coding",
     env: { ALLOW_WEAK_SANDBOX: "1" },

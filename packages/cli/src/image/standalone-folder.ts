@@ -13,7 +13,7 @@ export interface StandaloneFolder extends AsyncDisposable {
   readonly dir: string;
 }
 
-/** A busy machine takes long to resolve the packages. */
+/** Resolving the packages takes long on a busy machine. */
 const TIMEOUT_MS = 300_000;
 const LOCK_FLAGS = [
   "--package-lock-only",
@@ -26,10 +26,10 @@ const LOCK_FLAGS = [
 ];
 
 /**
- * Returns a folder that can be installed and built without any other. That is the folder itself, but for a package of an
- * npm workspace, whose versions are in the lock file of the workspace: then it is a temporary copy with a lock file of
- * the same versions and with our packages from where `openenv init` takes it. Disposal removes the copy.
- * @throws ConfigError for a dependency that only the workspace has, or that npm cannot resolve.
+ * Returns a folder that can be installed and built without other folders. This is the folder itself, unless it is a
+ * package of an npm workspace, which shares the lock file of the workspace. Then it is a temporary copy with a lock file
+ * of the same versions and with the packages that `openenv init` uses. Disposal removes the copy.
+ * @throws ConfigError for a dependency that is a package of the workspace, or that npm cannot resolve.
  */
 export async function standaloneFolder(dir: string, signal?: AbortSignal): Promise<StandaloneFolder> {
   const workspace = await findWorkspace(dir);
@@ -61,7 +61,7 @@ interface Workspace {
   packages: Record<string, { link?: boolean }>;
 }
 
-/** The workspace that the folder is a package of; none where the folder has a lock file. */
+/** The workspace that the folder is a package of; undefined when the folder has a lock file. */
 async function findWorkspace(dir: string): Promise<Workspace | undefined> {
   if (existsSync(join(dir, "package-lock.json")) || !existsSync(join(dir, "package.json"))) return undefined;
   for (let folder = dirname(dir); ; folder = dirname(folder)) {
@@ -81,13 +81,13 @@ function rejectLinks(
   for (const name of Object.keys({ ...dependencies, ...devDependencies, ...optionalDependencies })) {
     if (isOurs(name) || !packages[`node_modules/${name}`]?.link) continue;
     throw new ConfigError(
-      `The dependency ${name} is a package of the same workspace, which an image cannot have; pack it into vendor/ and ` +
-        `depend on file:vendor/${name.replaceAll("/", "-").replace("@", "")}.tgz, or on a published version.`,
+      `The dependency ${name} is a package of the same workspace and not available in an image; pack it into vendor/ ` +
+        `and depend on file:vendor/${name.replaceAll("/", "-").replace("@", "")}.tgz, or on a published version.`,
     );
   }
 }
 
-/** npm keeps the versions of the lock file that it finds, and takes the rest out of it. */
+/** npm keeps the versions of the existing lock file and removes the packages that are not used. */
 async function resolveVersions(copy: string, dir: string, signal?: AbortSignal): Promise<void> {
   try {
     await promisify(execFile)("npm", ["install", ...LOCK_FLAGS], {

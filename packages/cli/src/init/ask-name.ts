@@ -1,10 +1,10 @@
 import { isCancel, text } from "@clack/prompts";
 import { parseName } from "../project/names.js";
 
-/** What the terminal was asked; undefined when the user broke off. */
+/** Prompts for a name on the terminal; undefined when the user cancels. */
 export async function askName(): Promise<string | undefined> {
   const answer = await text({
-    message: "What is the environment called?",
+    message: "What is the name of the environment?",
     placeholder: "my-env",
     validate: (value) => {
       try {

@@ -7,7 +7,7 @@ import type { Names } from "../project/names.js";
 import { CLI_ROOT } from "../project/package-root.js";
 import { addPackages, dependOn, type PackageManifest, type PackageSource } from "./package-source.js";
 
-/** The environment that is copied, an ordinary one; its names are replaced. */
+/** The environment to copy. It works as it is; its names are replaced in the copy. */
 const TEMPLATE = join(CLI_ROOT, "templates/env");
 const TEMPLATE_NAMES: Names = {
   kebab: "counter-game",
@@ -15,19 +15,19 @@ const TEMPLATE_NAMES: Names = {
   prefix: "CounterGame",
   title: "Counter Game",
 };
-/** What working on the template leaves behind. */
-const LEFT_OVER = new Set(["node_modules", "dist", "build", ".openenv", "__pycache__"]);
+/** Build outputs that may exist in the template folder of a checkout. */
+const BUILD_OUTPUTS = new Set(["node_modules", "dist", "build", ".openenv", "__pycache__"]);
 
 export interface CreatedEnvironment {
   /** Absolute. */
   dir: string;
-  /** Relative to it, with slashes, sorted. */
+  /** Relative to `dir`, with slashes, sorted. */
   files: string[];
 }
 
 /**
- * Makes an environment in `dir`, which must be missing or empty; all of it, or nothing.
- * @throws ConfigError when the folder has something in it or cannot be written; the reason of the signal.
+ * Creates an environment in `dir`, which must be missing or empty. On failure nothing is created.
+ * @throws ConfigError when the folder is not empty or cannot be written; the reason of the signal when aborted.
  */
 export async function createEnvironment(names: Names, dir: string, signal: AbortSignal): Promise<CreatedEnvironment> {
   const target = resolve(dir);
@@ -62,13 +62,13 @@ async function rejectUsed(target: string): Promise<void> {
     throw new ConfigError(`Cannot write ${describePath(target)} (${reason}); choose another name or folder.`);
   }
   if (entries.length === 0) return;
-  throw new ConfigError(`${describePath(target)} is not empty; choose another name, or a folder with -o.`);
+  throw new ConfigError(`${describePath(target)} is not empty; choose another name, or another parent folder with -o.`);
 }
 
 async function copyTemplate(names: Names, target: string): Promise<string[]> {
   const files: string[] = [];
   for (const path of await list(TEMPLATE)) {
-    // npm leaves a .gitignore out of a package.
+    // npm excludes .gitignore files from packages.
     const renamed = rewrite(path, names).replace(/(^|\/)gitignore$/, "$1.gitignore");
     const text = rewrite(await readFile(join(TEMPLATE, path), "utf8"), names);
     await mkdir(dirname(join(target, renamed)), { recursive: true });
@@ -81,7 +81,7 @@ async function copyTemplate(names: Names, target: string): Promise<string[]> {
 async function list(root: string, below = ""): Promise<string[]> {
   const entries = await readdir(join(root, below), { withFileTypes: true });
   const found = entries
-    .filter(({ name }) => !LEFT_OVER.has(name))
+    .filter(({ name }) => !BUILD_OUTPUTS.has(name))
     .map(async (entry) => {
       const path = below === "" ? entry.name : `${below}/${entry.name}`;
       return entry.isDirectory() ? await list(root, path) : [path];

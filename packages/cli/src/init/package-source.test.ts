@@ -48,7 +48,7 @@ test(
 test("without npm nothing is made, and the message says so", async () => {
   await using project = await createProject();
   const { code, stderr } = await callCommand(["init", "chess"], { cwd: project.dir, env: { PATH: project.dir } });
-  expect(stderr).toMatch(/^error: npm could not pack openenv-ts \(spawn npm ENOENT\); check that npm is installed\.$/m);
+  expect(stderr).toMatch(/^error: npm pack of openenv-ts failed \(spawn npm ENOENT\); check that npm is installed\.$/m);
   expect(code).toBe(2);
   await expect(readFile(join(project.dir, "chess/package.json"))).rejects.toThrow("ENOENT");
 });

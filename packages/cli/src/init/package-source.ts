@@ -7,16 +7,16 @@ import { promisify } from "node:util";
 import { ConfigError } from "openenv-ts/internal";
 import { CLI, CLI_ROOT, packageRoot } from "../project/package-root.js";
 
-/** How a new package gets the packages that run now. */
+/** Where a new package gets the running version of our packages from. */
 export interface PackageSource {
   name: string;
-  /** What stands in its dependencies: a version of the registry, or `file:vendor/openenv-ts-0.1.0.tgz`. */
+  /** The entry in its dependencies: a version in the registry, or `file:vendor/openenv-ts-0.1.0.tgz`. */
   spec: string;
-  /** Of the packed file, as a lock file has it; undefined where the registry has it. */
+  /** Integrity of the packed file, in the format of a lock file; undefined for a version in the registry. */
   integrity?: string;
 }
 
-/** What is read and changed of a package.json. */
+/** The fields of a package.json that are read or changed. */
 export interface PackageManifest {
   dependencies: Record<string, string>;
   devDependencies?: Record<string, string>;
@@ -28,7 +28,7 @@ const RUNTIME = ["openenv-ts", "@openenv-ts/web"];
 /** What it is developed with: the command, and what that depends on. */
 const DEVELOPMENT = [CLI, "@openenv-ts/bench", "@openenv-ts/deploy", "@openenv-ts/providers"];
 const VENDOR = "vendor";
-/** It takes two seconds, and much longer on a machine that is busy. */
+/** Takes two seconds, and much longer on a busy machine. */
 const TIMEOUT_MS = 300_000;
 
 /** True for a package that {@link addPackages} knows. */
@@ -37,9 +37,9 @@ export function isOurs(name: string): boolean {
 }
 
 /**
- * Decides where the package in `dir` takes ours from. A version that no registry has is packed into `vendor/` of that
- * folder, so that the folder alone can be installed, built and uploaded.
- * @throws ConfigError when npm does not pack them.
+ * Decides where the package in `dir` gets our packages from. A version that is not from a registry is packed into
+ * `vendor/` of that folder, so that the folder can be installed, built and uploaded on its own.
+ * @throws ConfigError when npm cannot pack them.
  */
 export async function addPackages(dir: string, signal?: AbortSignal): Promise<PackageSource[]> {
   const { version } = JSON.parse(await readFile(join(CLI_ROOT, "package.json"), "utf8")) as { version: string };
@@ -62,8 +62,8 @@ export async function addPackages(dir: string, signal?: AbortSignal): Promise<Pa
 }
 
 /**
- * Names the sources in a package.json. A packed openenv-ts cannot be installed by who installs that package from git, and
- * its client does not need it: so there what it runs with is optional.
+ * Adds the sources to a package.json. What a packed package runs with is an optional dependency: it is missing when the
+ * package is installed from git, and the client of the package does not need it.
  */
 export function dependOn(manifest: PackageManifest, sources: readonly PackageSource[]): void {
   for (const { name, spec, integrity } of sources) {
@@ -78,7 +78,7 @@ export function dependOn(manifest: PackageManifest, sources: readonly PackageSou
   }
 }
 
-/** Not from there: a checkout, and what was installed from a packed file or a folder. */
+/** False for a checkout and for an installation from a packed file or a folder. */
 async function isFromRegistry(): Promise<boolean> {
   if (existsSync(join(CLI_ROOT, "src"))) return false;
   const modules = dirname(dirname(CLI_ROOT));
@@ -103,6 +103,6 @@ async function pack(folders: readonly string[], target: string, signal: AbortSig
   } catch (error) {
     const { stderr = "", message } = error as { stderr?: string; message: string };
     const reason = (stderr.trim().split("\n").at(-1) || message).trim();
-    throw new ConfigError(`npm could not pack openenv-ts (${reason}); check that npm is installed.`, { cause: error });
+    throw new ConfigError(`npm pack of openenv-ts failed (${reason}); check that npm is installed.`, { cause: error });
   }
 }

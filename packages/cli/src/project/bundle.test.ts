@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 import { createProject } from "../../../../test-support/commands/command-line.js";
 import { BundleError, bundle } from "./bundle.js";
 
-test("the bundle lies in the nearest package, in a folder that git ignores, unless another is named", async () => {
+test("the bundle is in the nearest package, in a folder that git ignores, unless another is given", async () => {
   await using project = await createProject({ "server/environment.ts": "export const a: number = 1;" });
   const { file } = await bundle(join(project.dir, "server/environment.ts"));
   expect(file).toBe(join(project.dir, ".openenv/server-environment.ts.mjs"));
@@ -15,7 +15,7 @@ test("the bundle lies in the nearest package, in a folder that git ignores, unle
   expect(elsewhere.file).toBe(join(project.dir, "out/server-environment.ts.mjs"));
 });
 
-test("packages stay imports and own files are joined", async () => {
+test("packages stay external and relative imports are bundled", async () => {
   await using project = await createProject({
     "main.ts": 'import * as z from "zod"; import { two } from "./two.js"; export const ok = z.int().parse(two);',
     "two.ts": 'import data from "./data.json" with { type: "json" }; export const two: number = data.two;',
@@ -27,7 +27,7 @@ test("packages stay imports and own files are joined", async () => {
   expect(await import(pathToFileURL(file).href)).toMatchObject({ ok: 2 });
 });
 
-test("import.meta keeps telling the place of each source file", async () => {
+test("import.meta keeps the location of each source file", async () => {
   const tell = "export default [import.meta.url, import.meta.dirname, import.meta.filename];";
   await using project = await createProject({
     "main.ts": `export { default as inner } from "./deep/inner.js";\n${tell}`,
@@ -42,7 +42,7 @@ test("import.meta keeps telling the place of each source file", async () => {
   expect(module.inner).toEqual(placeOf(join(project.dir, "deep"), "inner.ts"));
 });
 
-test("newer syntax is lowered to what Node 20 runs", async () => {
+test("newer syntax is compiled for Node 20", async () => {
   await using project = await createProject({
     "main.ts": `
       enum Level { Low = 1 }
@@ -54,7 +54,7 @@ test("newer syntax is lowered to what Node 20 runs", async () => {
   expect(module.log).toEqual(["level 1", "disposed"]);
 });
 
-test("a source that does not compile names file, line and column of every fault, and the files read so far", async () => {
+test("a source that does not compile reports file, line and column of every error, and the files read so far", async () => {
   await using project = await createProject({
     "main.ts": 'import "./broken.js";\nimport "./missing.js";',
     "broken.ts": "export const a = 1;\nexport const b = ;",
@@ -67,7 +67,7 @@ test("a source that does not compile names file, line and column of every fault,
   expect(existsSync(join(project.dir, ".openenv"))).toBe(false);
 });
 
-test("compilations of one file at the same time do not disturb each other", async () => {
+test("concurrent compilations of one file do not interfere", async () => {
   await using project = await createProject({ "main.ts": "export const a: number = 1;" });
   const bundles = await Promise.all(Array.from({ length: 5 }, () => bundle(join(project.dir, "main.ts"))));
   for (const { file } of bundles) expect(await import(pathToFileURL(file).href)).toMatchObject({ a: 1 });

@@ -9,18 +9,18 @@ import { ConfigError } from "openenv-ts/internal";
 import { isBuildFailure, runEsbuild } from "./esbuild.js";
 
 export interface BundleOptions {
-  /** Where the result is written; default `.openenv/` of the nearest package, so that its packages resolve. */
+  /** Folder for the result; default `.openenv/` of the nearest package, so that its packages resolve. */
   outDir?: string;
 }
 
 export interface Bundle {
   /** The JavaScript module, with an inline source map. */
   file: string;
-  /** Absolute paths of the user's own files in it. */
+  /** Absolute paths of the user's files in the bundle. */
   inputs: string[];
 }
 
-/** The source does not compile. `inputs` are the files that were read until then. */
+/** The source does not compile. `inputs` are the files that were read before the error. */
 export class BundleError extends ConfigError {
   readonly inputs: string[];
 
@@ -31,14 +31,14 @@ export class BundleError extends ConfigError {
 }
 
 /**
- * Joins a TypeScript or JavaScript file and what it imports by path into one module for Node 20; packages stay imports.
- * `import.meta.url`, `dirname` and `filename` keep telling the place of the source.
- * @throws BundleError with file, line and reason when the source does not compile, ConfigError when the compiler does not
+ * Bundles a TypeScript or JavaScript file and its relative imports into one module for Node 20. Packages stay external.
+ * `import.meta.url`, `dirname` and `filename` keep the values of the source.
+ * @throws BundleError with file, line and reason when the source does not compile, ConfigError when the compiler cannot
  *   run or the result cannot be written.
  */
 export async function bundle(entry: string, options: BundleOptions = {}): Promise<Bundle> {
   const source = await realpath(entry).catch(() => {
-    throw new BundleError(`There is no file ${describePath(resolve(entry))}.`, [resolve(entry)]);
+    throw new BundleError(`No such file: ${describePath(resolve(entry))}.`, [resolve(entry)]);
   });
   const root = findPackageRoot(source);
   const outDir = options.outDir ?? join(root, ".openenv");
@@ -46,14 +46,14 @@ export async function bundle(entry: string, options: BundleOptions = {}): Promis
   const inputs = new Set([source]);
   const code = await compile(source, file, inputs);
   try {
-    await writeWhole(outDir, file, code);
+    await writeAtomically(outDir, file, code);
   } catch (error) {
     throw new ConfigError(`Cannot write the compiled ${describePath(source)}: ${(error as Error).message}`);
   }
   return { file, inputs: [...inputs] };
 }
 
-/** The path as a user would type it: relative to the working directory when it lies below. */
+/** The path as a user would type it: relative to the working directory when it is inside. */
 export function describePath(file: string): string {
   const path = relative(process.cwd(), file);
   return path === "" ? "." : path.startsWith("..") ? file : path;
@@ -73,10 +73,10 @@ async function compile(source: string, file: string, inputs: Set<string>): Promi
       sourcemap: "inline",
       logLevel: "silent",
       define: Object.fromEntries(META_KEYS.map((key) => [`import.meta.${key}`, `${META}.${key}`])),
-      plugins: [keepPlaceOfSources(inputs), resolveOwnPackages],
+      plugins: [keepSourceLocations(inputs), resolveOwnPackages],
     });
     const [output] = result.outputFiles;
-    if (!output) throw new BundleError(`${describePath(source)} compiles to nothing.`, [...inputs]);
+    if (!output) throw new BundleError(`${describePath(source)} produces no output.`, [...inputs]);
     return output.contents;
   } catch (error) {
     if (!isBuildFailure(error)) throw error;
@@ -97,8 +97,8 @@ const LOADERS: Record<string, Loader> = {
   ".jsx": "jsx",
 };
 
-/** Records every file that is read, and gives each that uses `import.meta` a constant with its own place. */
-function keepPlaceOfSources(inputs: Set<string>): Plugin {
+/** Records every file that is read, and adds a constant with the file's location to each that uses `import.meta`. */
+function keepSourceLocations(inputs: Set<string>): Plugin {
   return {
     name: "openenv-sources",
     setup(build) {
@@ -113,7 +113,7 @@ function keepPlaceOfSources(inputs: Set<string>): Plugin {
   };
 }
 
-/** Packages that a file outside of any installation takes from that of this command. */
+/** Packages that resolve to the installation of this command when the importing file has none. */
 const OWN_PACKAGES = /^(openenv-ts|@openenv-ts\/[\w-]+|zod)(?:\/|$)/;
 
 const resolveOwnPackages: Plugin = {
@@ -138,13 +138,13 @@ function isInstalled(name: string, importer: string): boolean {
 
 function withMeta(text: string, path: string): string {
   const meta = { url: pathToFileURL(path).href, dirname: dirname(path), filename: path };
-  // On the first line (the second after `#!`), so that line numbers stay what they are in the source.
+  // Added to the first line (the second after `#!`), so that line numbers stay those of the source.
   const at = text.startsWith("#!") ? text.indexOf("\n") + 1 : 0;
   return `${text.slice(0, at)}const ${META} = ${JSON.stringify(meta)};${text.slice(at)}`;
 }
 
-/** Several processes may compile the same file at once: each reader sees a whole one. */
-async function writeWhole(outDir: string, file: string, code: Uint8Array): Promise<void> {
+/** Renames a complete file into place, because several processes may compile the same file at once. */
+async function writeAtomically(outDir: string, file: string, code: Uint8Array): Promise<void> {
   await mkdir(outDir, { recursive: true });
   if (basename(outDir) === ".openenv") await writeFile(join(outDir, ".gitignore"), "*\n");
   const draft = `${file}.${randomUUID()}`;

@@ -2,7 +2,7 @@ import { ConfigError } from "openenv-ts/internal";
 import { serverToken } from "../server-token.js";
 
 const TIMEOUT_MS = 10_000;
-/** Far above the schemas of any real environment. */
+/** Far more than the schemas of a real environment. */
 const MAX_BYTES = 8 * 1024 * 1024;
 
 export function isUrl(source: string): boolean {
@@ -10,9 +10,9 @@ export function isUrl(source: string): boolean {
 }
 
 /**
- * What a server answers to `GET /schema` or `GET /metadata`, or to a POST of `body`; `source` is its base URL, or one of
- * its `/ws` or `/schema`.
- * @throws ConfigError when there is no such answer.
+ * Returns the response of a server to `GET /schema` or `GET /metadata`, or to a POST of `body`. `source` is the base URL
+ * of the server, or the URL of its `/ws` or `/schema`.
+ * @throws ConfigError when the request fails.
  */
 export async function download(source: string, route: "schema" | "metadata" | "mcp", body?: object): Promise<string> {
   const url = routeUrl(source, route);
@@ -27,19 +27,20 @@ export async function download(source: string, route: "schema" | "metadata" | "m
     text = response.ok ? await readText(response) : "";
   } catch (error) {
     const reason = error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error);
-    throw new ConfigError(`No answer from ${url} (${reason}); check that the server runs.`);
+    throw new ConfigError(`Request to ${url} failed (${reason}); check that the server is running.`);
   }
   if (response.status === 401) {
     throw new ConfigError(`${url} answered 401; set OPENENV_TOKEN to the server's token.`);
   }
   if (!response.ok) {
-    throw new ConfigError(`${url} answered ${response.status}; give the base URL of an OpenEnv server.`);
+    throw new ConfigError(`${url} answered ${response.status}; pass the base URL of an OpenEnv server.`);
   }
-  if (text === undefined) throw new ConfigError(`${url} answered more than 8 MB; give the URL of an OpenEnv server.`);
+  if (text === undefined)
+    throw new ConfigError(`The response of ${url} is larger than 8 MB; pass the URL of an OpenEnv server.`);
   return text;
 }
 
-/** Undefined when it is too long. */
+/** Returns undefined when the body is too large. */
 async function readText(response: Response): Promise<string | undefined> {
   const decoder = new TextDecoder();
   let bytes = 0;
@@ -57,10 +58,10 @@ function routeUrl(source: string, route: string): URL {
   try {
     url = new URL(source.replace(/^ws/i, "http"));
   } catch {
-    throw new ConfigError(`${source} is no URL; write http://host:port.`);
+    throw new ConfigError(`${source} is not a valid URL; use http://host:port.`);
   }
   if (!/^https?:$/.test(url.protocol))
-    throw new ConfigError(`${source} is no URL of a server; write http://host:port.`);
+    throw new ConfigError(`${source} is not the URL of a server; use http://host:port.`);
   url.pathname = url.pathname.replace(/\/(ws|schema)?\/?$/, `/${route}`);
   return url;
 }

@@ -21,7 +21,7 @@ test(
   "packages that were installed on another platform are the reason why an environment is not served",
   LIMIT,
   async () => {
-    // Outside of the repository, whose packages are those of this platform.
+    // Outside the repository, whose packages are for this platform.
     const dir = await mkdtemp(join(tmpdir(), "openenv-esbuild-"));
     onTestFinished(() => rm(dir, { recursive: true, force: true }));
     await writeFile(join(dir, "environment.ts"), counterModule());
@@ -46,25 +46,25 @@ test(
     });
     const { code, stderr } = (await served.catch((error: unknown) => error)) as { code?: number; stderr: string };
     expect(code).toBe(2);
-    expect(stderr).toMatch(/^error: .*esbuild does not run: You installed esbuild for another platform .*npm ci/);
+    expect(stderr).toMatch(/^error: .*Cannot run esbuild: You installed esbuild for another platform .*npm ci/);
   },
 );
 
-test("a compiler that may not be executed is the reason why an environment is not served", LIMIT, async () => {
+test("a compiler without execute permission is reported as the reason", LIMIT, async () => {
   await using project = await createProject({ "environment.ts": counterModule(), compiler: "" });
   await chmod(join(project.dir, "compiler"), 0o644);
   const env = { ESBUILD_BINARY_PATH: join(project.dir, "compiler") };
   const { code, stderr } = await runCommand(["serve", "environment.ts"], { cwd: project.dir, env });
   expect(code).toBe(2);
-  expect(stderr).toMatch(/^error: .*esbuild does not run: .*EACCES\. .*npm ci/);
+  expect(stderr).toMatch(/^error: .*Cannot run esbuild: .*EACCES\. .*npm ci/);
 });
 
 test.each([
   ["begins with an empty line", String.raw`new Error("\nno key\nset KEY")`, "no key"],
   ["is empty", "new TypeError()", "TypeError"],
-])("the reason of an error whose message %s is given", LIMIT, async (_case, thrown, reason) => {
+])("the reason of an error whose message %s is reported", LIMIT, async (_case, thrown, reason) => {
   await using project = await createProject({ "environment.ts": `throw ${thrown};` });
   const { code, stderr } = await callCommand(["serve"], { cwd: project.dir });
   expect(code).toBe(2);
-  expect(stderr).toContain(`environment.ts does not load: ${reason} (environment.ts:1:7)`);
+  expect(stderr).toContain(`Cannot load environment.ts: ${reason} (environment.ts:1:7)`);
 });

@@ -5,7 +5,7 @@ let running = 0;
 
 /**
  * Runs esbuild.
- * @throws BuildFailure when the source does not compile, ConfigError when esbuild itself does not run.
+ * @throws BuildFailure when the source does not compile, ConfigError when esbuild itself cannot run.
  */
 export async function runEsbuild<Options extends BuildOptions>(options: Options): Promise<BuildResult<Options>> {
   const esbuild = await import("esbuild");
@@ -15,11 +15,11 @@ export async function runEsbuild<Options extends BuildOptions>(options: Options)
   } catch (error) {
     if (isBuildFailure(error)) throw error;
     throw new ConfigError(
-      `The compiler esbuild does not run: ${describe(error)} Install the packages on this machine with npm ci, optional ones included.`,
+      `Cannot run esbuild: ${describe(error)} Run npm ci on this machine, with optional dependencies.`,
       { cause: error },
     );
   } finally {
-    // The last one ends the compiler's process, which otherwise lives as long as this one.
+    // The last build stops esbuild's child process, which otherwise lives as long as this process.
     running -= 1;
     if (running === 0) await esbuild.stop();
   }
@@ -29,9 +29,9 @@ export function isBuildFailure(error: unknown): error is BuildFailure {
   return error instanceof Error && "errors" in error && Array.isArray(error.errors);
 }
 
-/** The first sentence; a message about a program for another platform begins with an empty line. */
+/** The first line that is not empty: esbuild's message about a wrong platform begins with an empty line. */
 function describe(error: unknown): string {
   const lines = String(error instanceof Error ? error.message : error).split("\n");
-  const [first = "it gave no reason"] = lines.map((line) => line.trim()).filter((line) => line !== "");
+  const [first = "unknown error"] = lines.map((line) => line.trim()).filter((line) => line !== "");
   return first.endsWith(".") ? first : `${first}.`;
 }

@@ -5,7 +5,7 @@ import { ConfigError } from "openenv-ts/internal";
 import { describePath } from "./bundle.js";
 import { isPythonFolder, rejectPython } from "./python-folder.js";
 
-/** Where a folder's environment is looked for, in this order; sources come before what was built from them. */
+/** The paths that are searched for the environment of a folder, in this order; sources come before build outputs. */
 export const ENVIRONMENT_PLACES = [
   "server/environment",
   "environment",
@@ -16,7 +16,7 @@ export const ENVIRONMENT_PLACES = [
 ] as const;
 const EXTENSIONS = ["ts", "mts", "js", "mjs"];
 
-/** A module of an environment, and the manifest of the folder that was named, where it has one. */
+/** The module of an environment, and the manifest of the given folder, if it has one. */
 export interface FoundEnvironment {
   /** Absolute. */
   file: string;
@@ -24,18 +24,18 @@ export interface FoundEnvironment {
 }
 
 /**
- * Returns the absolute path of the module that a file or folder names.
+ * Returns the absolute path of the environment's module for a file or folder.
  * @throws ConfigError when there is none.
  */
 export async function findEnvironment(target: string): Promise<string> {
   return (await locateEnvironment(target)).file;
 }
 
-/** As {@link findEnvironment}. @throws ConfigError also for what is wrong in the manifest. */
+/** Like {@link findEnvironment}, with the manifest. @throws ConfigError also for an invalid manifest. */
 export async function locateEnvironment(target: string): Promise<FoundEnvironment> {
   const path = resolve(target);
   const stats = statSync(path, { throwIfNoEntry: false });
-  if (!stats) throw new ConfigError(`There is no file or folder ${target}; check the path.`);
+  if (!stats) throw new ConfigError(`No such file or folder: ${target}. Check the path.`);
   if (!stats.isDirectory()) return { file: path };
   const manifest = await manifestOf(path);
   if (manifest === undefined) return { file: searchFolder(path, target) };
@@ -43,18 +43,18 @@ export async function locateEnvironment(target: string): Promise<FoundEnvironmen
   const file = join(path, manifest.environment);
   if (statSync(file, { throwIfNoEntry: false })?.isFile()) return { file, manifest };
   throw new ConfigError(
-    `There is no file ${describePath(file)}, which openenv.yaml names as the environment; correct it there.`,
+    `No such file: ${describePath(file)}, the environment in openenv.yaml. Correct the path there.`,
   );
 }
 
-/** Reading one takes longer than to see that there is none. */
+/** Checks that the file exists first, because loading the manifest reader takes longer. */
 async function manifestOf(folder: string): Promise<Manifest | undefined> {
   if (!existsSync(join(folder, "openenv.yaml"))) return undefined;
   const { findManifest } = await import("@openenv-ts/providers/manifest");
   return await findManifest(folder);
 }
 
-/** `given` is how it was named. */
+/** `given` is the path as the user typed it. */
 function searchFolder(path: string, given: string, app?: string): string {
   for (const place of ENVIRONMENT_PLACES) {
     for (const extension of EXTENSIONS) {
@@ -64,7 +64,7 @@ function searchFolder(path: string, given: string, app?: string): string {
   }
   if (isPythonFolder(path, app)) throw rejectPython(path, app);
   throw new ConfigError(
-    `No environment in ${given}: looked for ${ENVIRONMENT_PLACES.join(", ")} (.${EXTENSIONS.join(", .")}). ` +
-      "Name its file: openenv serve path/to/environment.ts",
+    `No environment in ${given}: searched for ${ENVIRONMENT_PLACES.join(", ")} (.${EXTENSIONS.join(", .")}). ` +
+      "Pass its file: openenv serve path/to/environment.ts",
   );
 }

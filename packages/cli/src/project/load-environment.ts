@@ -7,20 +7,20 @@ import { CLI_ROOT, packageRoot } from "./package-root.js";
 
 /**
  * Imports a module, compiling it first when it is or imports TypeScript, and returns the environment it exports.
- * @throws ConfigError when it does not compile or load, or exports none.
+ * @throws ConfigError when it does not compile or load, or exports no environment.
  */
 export async function loadEnvironment(file: string): Promise<EnvironmentDefinition> {
   return (await loadModule(file)).environment;
 }
 
-/** Like {@link loadEnvironment}; `url` is that of the JavaScript module that was imported, the compiled one if need be. */
+/** Like {@link loadEnvironment}; `url` is that of the imported JavaScript module, which may be a compiled one. */
 export async function loadModule(file: string): Promise<{ environment: EnvironmentDefinition; url: string }> {
   const { exports, url } = await importModule(file);
   const { pickEnvironment } = await loadPicker();
   return { environment: pickEnvironment(exports, describePath(file)), url };
 }
 
-/** True for a file that Node 20 cannot run as it is. */
+/** True for a file that Node 20 cannot run without compiling. */
 export function isTypeScript(file: string): boolean {
   return /\.[cm]?tsx?$/.test(file);
 }
@@ -30,13 +30,13 @@ interface Imported {
   url: string;
 }
 
-/** Imports a module, compiled when need be. @throws ConfigError when it does not compile or load. */
+/** Imports a module, compiling it if necessary. @throws ConfigError when it does not compile or load. */
 export async function importModule(file: string): Promise<Imported> {
   try {
     return isTypeScript(file) ? await importCompiled(file) : await importPlain(file);
   } catch (error) {
     if (error instanceof ConfigError) throw error;
-    throw new ConfigError(`${describePath(file)} does not load: ${describeFailure(error)}`, { cause: error });
+    throw new ConfigError(`Cannot load ${describePath(file)}: ${describeFailure(error)}`, { cause: error });
   }
 }
 
@@ -45,7 +45,7 @@ async function importPlain(file: string): Promise<Imported> {
     return await importFile(file);
   } catch (error) {
     if (needsBundle(error)) return await importCompiled(file);
-    // Node does not say where a module is malformed; the compiler does, by throwing.
+    // Node does not report the location of a syntax error; bundling throws an error that does.
     if (error instanceof SyntaxError) await bundle(file);
     throw error;
   }
@@ -61,7 +61,7 @@ async function importFile(file: string): Promise<Imported> {
   return { exports: await import(url), url };
 }
 
-/** A JavaScript module names a TypeScript file, the `.js` that it will become, or a package that only the bundle finds. */
+/** True when an import names a TypeScript file, its future `.js` file, or a package that only the bundle resolves. */
 function needsBundle(error: unknown): boolean {
   const { code, url } = error as { code?: string; url?: string };
   if (code === "ERR_UNKNOWN_FILE_EXTENSION") return true;
@@ -71,7 +71,7 @@ function needsBundle(error: unknown): boolean {
   return existsSync(fileURLToPath(url).replace(/\.([cm]?)js$/, ".$1ts"));
 }
 
-/** The reason in one line, with the user's own line that failed. */
+/** The reason in one line, with the line of the user's code that failed. */
 function describeFailure(error: unknown): string {
   if (!(error instanceof Error)) return `it threw ${String(error)}`;
   const message = error.message.split("\n").find((line) => line.trim() !== "") ?? error.name;
@@ -81,7 +81,7 @@ function describeFailure(error: unknown): string {
   return place ? `${message} (${place})` : message;
 }
 
-/** The first line of a stack that is neither Node's nor a package's. */
+/** The first line of a stack that is outside Node and packages. */
 function findPlace(stack: string): string | undefined {
   const own = [CLI_ROOT, packageRoot("openenv-ts")];
   for (const line of stack.split("\n")) {

@@ -9,7 +9,7 @@ test.each([
   ["chess", { kebab: "chess", module: "chess", prefix: "Chess", title: "Chess" }],
   ["env", { kebab: "env", module: "env", prefix: "Env", title: "Env" }],
   ["grid2d-v3", { kebab: "grid2d-v3", module: "grid2d_v3", prefix: "Grid2dV3", title: "Grid2d V3" }],
-])("%s is spelt as each place wants it", (name, spellings) => {
+])("%s has a spelling for each use", (name, spellings) => {
   expect(parseName(name)).toEqual(spellings);
 });
 
@@ -29,7 +29,7 @@ test.each([
   ["null", "null-env"],
   ["a--b", "a-b"],
   ["x".repeat(65), "x".repeat(60)],
-])("%j is refused, and %s suggested, which can be had", (name, suggestion) => {
+])("%j is rejected, and the valid name %s is suggested", (name, suggestion) => {
   expect(() => parseName(name)).toThrow(ConfigError);
   expect(() => parseName(name)).toThrow(new RegExp(`; try ${suggestion}\\.$`));
   expect(suggestName(name)).toBe(suggestion);

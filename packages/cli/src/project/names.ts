@@ -2,11 +2,11 @@ import { ConfigError } from "openenv-ts/internal";
 
 /** The spellings of one environment's name: `counter-game`, `counter_game`, `CounterGame`, `Counter Game`. */
 export interface Names {
-  /** Of folders, packages and images. */
+  /** For folders, packages and images. */
   kebab: string;
-  /** Of the contract, the Python package and the Space. */
+  /** For the contract, the Python package and the Space. */
   module: string;
-  /** Of classes, before Env, Action and so on: `my-env` and `my` both give `My`. */
+  /** For classes, before Env, Action and so on: `my-env` and `my` both give `My`. */
   prefix: string;
   title: string;
 }
@@ -14,8 +14,8 @@ export interface Names {
 const NAME = /^[a-z][a-z0-9]*([-_][a-z0-9]+)*$/;
 const MAX_LENGTH = 64;
 const EXAMPLE = "my-env";
-/** Names of Python's own and of the files beside the package, which would hide one another. */
-const TAKEN = new Set(
+/** Python keywords and modules, and names of files next to the package: a package with such a name would shadow them. */
+const RESERVED = new Set(
   (
     "and as assert async await break case class continue def del elif else except finally for from global if import in " +
     "is lambda match nonlocal not null off on or pass raise return try type while with yield none true false yes no " +
@@ -26,14 +26,14 @@ const TAKEN = new Set(
   ).split(" "),
 );
 
-/** @throws ConfigError that suggests a name when this one cannot be had. */
+/** @throws ConfigError that suggests another name when this one is not valid. */
 export function parseName(text: string): Names {
   const problem = problemOf(text);
   if (problem === undefined) return spell(text);
   throw new ConfigError(`${JSON.stringify(text)} ${problem}; try ${suggestName(text)}.`);
 }
 
-/** The nearest name that can be had. */
+/** The nearest valid name. */
 export function suggestName(text: string): string {
   const words = text
     .normalize("NFKD")
@@ -49,8 +49,8 @@ export function suggestName(text: string): string {
 
 function problemOf(text: string): string | undefined {
   if (text.length > MAX_LENGTH) return `is longer than ${MAX_LENGTH} characters`;
-  if (!NAME.test(text)) return "is no name: it must be words of small letters and digits, joined by - or _";
-  if (TAKEN.has(text.replaceAll("_", "-"))) return "is the name of something else in Python or in the project";
+  if (!NAME.test(text)) return "is not a valid name: use words of lowercase letters and digits, joined by - or _";
+  if (RESERVED.has(text.replaceAll("_", "-"))) return "is reserved by Python or by the files of the project";
   return undefined;
 }
 

@@ -29,7 +29,7 @@ test.each([
     defineContract({ name: "tree_env", action: z.object({ wait: Tree }), observation: z.object({}), tools }),
     ["plant", "wait", "water"],
   ],
-])("with %s every kind of step is drawn, and fits", (_, contract, kinds) => {
+])("with %s every kind of step is sampled, and is valid", (_, contract, kinds) => {
   const schema = offeredActions(contract.schemas());
   const check = new Ajv2020({ strict: false }).compile(schema);
   const random = rng(3);

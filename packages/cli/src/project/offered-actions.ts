@@ -1,7 +1,7 @@
 import { isObject } from "openenv-ts/internal";
 import type { JsonObject, SchemaBody, ToolSummary } from "openenv-ts/protocol";
 
-/** JSON Schema of what a step takes: the environment's own action, if it has one, or a call of one of its tools. */
+/** JSON Schema of the input of a step: the environment's action, if it has one, or a call of one of its tools. */
 export function offeredActions({ action, tools = [] }: Pick<SchemaBody, "action" | "tools">): JsonObject {
   if (tools.length === 0) return action;
   const { $defs, ...own } = action;
@@ -13,7 +13,7 @@ export function offeredActions({ action, tools = [] }: Pick<SchemaBody, "action"
   };
 }
 
-/** The action of an environment without one of its own fits any tool there might be. */
+/** True for the default action of an environment that declares none: a call of any tool. */
 export function isCall({ properties }: JsonObject): boolean {
   const type = isObject(properties) ? properties["type"] : undefined;
   return isObject(type) && type["const"] === "call_tool";
@@ -32,7 +32,7 @@ function renderCall({ name, description }: ToolSummary, key: string): JsonObject
   return { description, type: "object", properties, required: Object.keys(properties), additionalProperties: false };
 }
 
-/** A schema that was whole is now a definition of another. */
+/** Rewrites the references of a schema that becomes a definition of another. */
 function movePointers(schema: unknown, key: string): unknown {
   if (Array.isArray(schema)) return schema.map((item) => movePointers(item, key));
   if (!isObject(schema)) return schema;

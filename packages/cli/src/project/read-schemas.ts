@@ -7,9 +7,9 @@ import { loadEnvironment } from "./load-environment.js";
 import { isCall } from "./offered-actions.js";
 
 /**
- * Reads the schemas that a server's URL, a file with the answer of `GET /schema`, or an environment's module tells. A
- * server that does not show its tools there is asked for them with `tools/list`.
- * @throws ConfigError when it cannot be read or is no such thing.
+ * Reads schemas from the URL of a server, a file with the response of `GET /schema`, or the module of an environment.
+ * When the response of a server has no tools, they are requested with `tools/list`.
+ * @throws ConfigError when the source cannot be read or has no schemas.
  */
 export async function readSchemas(source: string): Promise<SchemaBody> {
   if (isUrl(source)) {
@@ -22,7 +22,7 @@ export async function readSchemas(source: string): Promise<SchemaBody> {
   return parseSchemas(await readFile(file, "utf8"), source);
 }
 
-/** None where the server answers no list of tools: one without tools, or without this route. */
+/** Returns an empty list when the server has no tools or no such route. */
 async function listTools(url: string): Promise<PublishedTool[]> {
   const request = { jsonrpc: "2.0", id: 1, method: "tools/list", params: {} };
   const answer: unknown = await download(url, "mcp", request)
@@ -43,13 +43,14 @@ function parseSchemas(text: string, source: string): SchemaBody {
   try {
     body = parseJson(text);
   } catch {
-    throw new ConfigError(`${source} is not JSON; give what GET /schema of a server answers.`);
+    throw new ConfigError(`${source} is not valid JSON; pass the response of GET /schema.`);
   }
   const { action, observation, state, tools, reset_observation = observation } = (body ?? {}) as Partial<SchemaBody>;
   if (!isObject(action) || !isObject(observation) || !isObject(state) || !isObject(reset_observation)) {
-    throw new ConfigError(`${source} lacks action, observation or state; give what GET /schema of a server answers.`);
+    throw new ConfigError(`${source} has no action, observation or state; pass the response of GET /schema.`);
   }
-  // A Python server whose action is a call of a tool publishes what calls show for resets too, which show anything.
+  // A Python server whose action is a tool call publishes the observation of calls for resets too, although a reset
+  // may return any observation.
   const isUnknown = isCall(action) && canonicalSchema(reset_observation) === canonicalSchema(observation);
   const shown = isUnknown ? { type: "object", additionalProperties: true } : reset_observation;
   return { action, observation, state, reset_observation: shown, ...(Array.isArray(tools) && { tools }) };

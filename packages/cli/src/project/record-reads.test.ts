@@ -5,8 +5,8 @@ import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { createProject } from "../../../../test-support/commands/command-line.js";
 
-/** In a process of its own: what it wraps stays wrapped. */
-test("reads are recorded however they are made, and what is only written is not", async () => {
+/** Runs in a separate process, because the wrapped functions stay wrapped. */
+test("all kinds of reads are recorded, and writes are not", async () => {
   const module = pathToFileURL(join(import.meta.dirname, "../../dist/project/record-reads.js")).href;
   await using project = await createProject({
     "data/a.txt": "a",

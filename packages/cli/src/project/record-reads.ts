@@ -10,8 +10,8 @@ const OPENS = ["openSync", "open"];
 const PROMISES = ["readFile", "readdir", "open"];
 
 /**
- * Calls `onRead` with the absolute path of each file and folder that code of this process reads from now on, also through
- * named imports of `node:fs`, until the returned function is called. What opens a file to write it does not count.
+ * Calls `onRead` with the absolute path of each file and folder that this process reads, also through named imports of
+ * `node:fs`, until the returned function is called. Opening a file for writing does not count.
  */
 export function recordReads(onRead: (path: string) => void): () => void {
   let recording = true;
@@ -32,7 +32,7 @@ export function recordReads(onRead: (path: string) => void): () => void {
   };
 }
 
-/** The flags of `open`; a callback in their place means none. */
+/** Checks the flags of `open`. A callback in their place means that there are none. */
 function isReadOnly(flags: unknown): boolean {
   return typeof flags !== "string" && typeof flags !== "number"
     ? true

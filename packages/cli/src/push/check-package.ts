@@ -5,15 +5,16 @@ import { ConfigError, isObject } from "openenv-ts/internal";
 const GROUPS = ["dependencies", "devDependencies", "optionalDependencies"] as const;
 
 /**
- * A Space is built from its own files alone: what package.json installs from a path must be one of them.
+ * Checks that every dependency that package.json installs from a path is among the published files, because a Space is
+ * built from those files only.
  * @throws ConfigError that names the dependency.
  */
 export async function checkPackage(dir: string, paths: readonly string[]): Promise<void> {
-  // A Python environment has none.
+  // A Python environment has no package.json.
   if (!paths.includes("package.json")) return;
   if (!paths.includes("package-lock.json")) {
     throw new ConfigError(
-      "There is no package-lock.json among the published files; run npm install, and do not ignore it.",
+      "The published files do not include package-lock.json; run npm install, and remove it from .gitignore.",
     );
   }
   for (const [name, version] of await readDependencies(dir)) {
@@ -23,7 +24,7 @@ export async function checkPackage(dir: string, paths: readonly string[]): Promi
     const isPublished = paths.some((file) => file === inside || file.startsWith(`${inside}/`));
     if (isAbsolute(path) || inside.startsWith("..") || !isPublished) {
       throw new ConfigError(
-        `The dependency ${name} is ${version}, which is not among the published files; pack it into vendor/ and depend on ` +
+        `The dependency ${name} is ${version}, which is not published; pack it into vendor/ and depend on ` +
           `file:vendor/${name.replaceAll("/", "-").replace("@", "")}.tgz, or on a published version.`,
       );
     }
@@ -35,9 +36,9 @@ async function readDependencies(dir: string): Promise<[string, string][]> {
   try {
     manifest = JSON.parse(await readFile(join(dir, "package.json"), "utf8"));
   } catch (error) {
-    throw new ConfigError(`package.json is no JSON (${(error as Error).message}); mend it.`);
+    throw new ConfigError(`package.json is not valid JSON (${(error as Error).message}); fix it.`);
   }
-  if (!isObject(manifest)) throw new ConfigError("package.json is no JSON object; mend it.");
+  if (!isObject(manifest)) throw new ConfigError("package.json is not a JSON object; fix it.");
   const groups = GROUPS.map((group) => manifest[group]).filter(isObject);
   return groups.flatMap((group) =>
     Object.entries(group).map(([name, version]): [string, string] => [name, String(version)]),

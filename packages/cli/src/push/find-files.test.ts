@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { createProject } from "../../../../test-support/commands/command-line.js";
 import { findFiles } from "./find-files.js";
 
-test("every .gitignore counts from its folder on, and the nearest one over those above", async () => {
+test("every .gitignore applies to its folder, and the nearest one takes precedence", async () => {
   await using project = await createProject({
     "repo/.git/HEAD": "",
     "repo/.gitignore": "*.tmp\n/envs/*/data/\nanswers.json\r\n/server\n# notes\n\n/\n",
@@ -23,7 +23,7 @@ test("every .gitignore counts from its folder on, and the nearest one over those
   expect(paths.filter((path) => !path.endsWith(".gitignore"))).toEqual(kept);
 });
 
-test("a folder that its repository leaves out is none of it", async () => {
+test("a folder that its repository ignores has no rules from it", async () => {
   await using project = await createProject({
     "repo/.git/HEAD": "",
     "repo/.gitignore": "/out/\n*.txt\n",

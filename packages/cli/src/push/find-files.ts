@@ -5,14 +5,14 @@ import ignore, { type Ignore } from "ignore";
 import { ConfigError } from "openenv-ts/internal";
 
 export interface FoundFiles {
-  /** Paths from the folder on, with slashes. */
+  /** Paths relative to the folder, with slashes. */
   paths: string[];
   bytes: number;
-  /** Files that are left out because they hold secrets, as their names say. */
+  /** Files that are excluded because their names suggest secrets. */
   secret: string[];
 }
 
-/** What a build makes again, and what belongs to tools. */
+/** Build outputs and files of tools. */
 const NEVER = [
   ".git/",
   "node_modules/",
@@ -55,9 +55,9 @@ const MAX_FILE_BYTES = 500e6;
 const MAX_BYTES = 1e9;
 
 /**
- * Lists the files of an environment's folder that are published: not what a `.gitignore` names, there, below or above in
- * its repository, what a build makes, nor what holds secrets.
- * @throws ConfigError for a symbolic link, or for more files or bytes than a Space takes.
+ * Lists the files of an environment's folder to publish. Excludes what any `.gitignore` of its repository lists, build
+ * outputs and files with secrets.
+ * @throws ConfigError for a symbolic link, or for more files or bytes than a Space accepts.
  */
 export async function findFiles(dir: string): Promise<FoundFiles> {
   const secrets = ignore().add(SECRET);
@@ -69,9 +69,9 @@ export async function findFiles(dir: string): Promise<FoundFiles> {
 }
 
 interface Rules {
-  /** Those of every `.gitignore` read so far, the later ones over the earlier ones. */
+  /** The rules of every `.gitignore` read so far; later rules override earlier ones. */
   rules: Ignore;
-  /** Where the environment's folder is among the paths that they are asked about. */
+  /** Path of the environment's folder, relative to the top of the rules. */
   from: string;
 }
 
@@ -95,7 +95,7 @@ async function walk(dir: string, below: string, state: Walk): Promise<void> {
   }
 }
 
-/** What the repository says of the folder. One that it leaves out itself is none of it. */
+/** The rules of the repository above the folder; no rules when the repository ignores the folder itself. */
 async function readRulesAbove(dir: string): Promise<Rules> {
   const above = foldersAbove(dir);
   const [top = dir] = above;
@@ -106,7 +106,7 @@ async function readRulesAbove(dir: string): Promise<Rules> {
   return from && rules.ignores(from) ? { rules: ignore(), from: "" } : { rules, from };
 }
 
-/** The outermost, which has the repository, first; none where there is no repository. */
+/** The folders above, starting with the root of the repository; empty outside a repository. */
 function foldersAbove(dir: string): string[] {
   const above: string[] = [];
   for (let folder = dir; !existsSync(join(folder, ".git")); folder = dirname(folder)) {
@@ -121,13 +121,13 @@ async function readRules(folder: string, path: string): Promise<string[]> {
   return rebase(text.replace(/^\uFEFF/, "").split(/\r?\n/), path);
 }
 
-/** Patterns that count from one folder on, as patterns that count from the top. */
+/** Turns patterns relative to a folder into patterns relative to the top. */
 function rebase(patterns: readonly string[], path: string): string[] {
   return patterns.flatMap((line) => {
-    // Blanks at the end do not count, unless the last one is escaped.
+    // Trailing spaces are ignored unless the last one is escaped.
     const [, not = "", pattern = ""] = /^(!?)(.*)$/.exec(line.replace(/(?<!\\) +$/, "")) ?? [];
     if (line.startsWith("#") || /^\/?$/.test(pattern)) return [];
-    // With a slash it means one place, without one any folder below.
+    // A pattern with a slash is anchored to the folder; one without matches in any folder below.
     const depth = pattern.slice(0, -1).includes("/") ? "" : "**/";
     return [`${not}/${path.replaceAll(/[\\*?[\]]/g, "\\$&")}${depth}${pattern.replace(/^\//, "")}`];
   });
@@ -135,20 +135,20 @@ function rebase(patterns: readonly string[], path: string): string[] {
 
 function add(path: string, stats: Stats, found: FoundFiles): void {
   if (!stats.isFile()) {
-    const what = stats.isSymbolicLink() ? "a symbolic link, which could lead out of the folder" : "no ordinary file";
-    throw new ConfigError(`${path} is ${what}; replace it by a copy, or name it in .gitignore.`);
+    const what = stats.isSymbolicLink() ? "a symbolic link, which may point outside the folder" : "not a regular file";
+    throw new ConfigError(`${path} is ${what}; replace it with a copy, or add it to .gitignore.`);
   }
   found.paths.push(path);
   found.bytes += stats.size;
   if (stats.size > MAX_FILE_BYTES)
-    tooMuch(`${path} has ${megabytes(stats.size)}, more than ${megabytes(MAX_FILE_BYTES)}`);
-  if (found.bytes > MAX_BYTES) tooMuch(`The files have more than ${megabytes(MAX_BYTES)}`);
-  if (found.paths.length > MAX_FILES) tooMuch(`There are more than ${MAX_FILES} files`);
+    rejectSize(`${path} is ${megabytes(stats.size)}, larger than ${megabytes(MAX_FILE_BYTES)}`);
+  if (found.bytes > MAX_BYTES) rejectSize(`The files are larger than ${megabytes(MAX_BYTES)}`);
+  if (found.paths.length > MAX_FILES) rejectSize(`There are more than ${MAX_FILES} files`);
 }
 
-function tooMuch(problem: string): never {
+function rejectSize(problem: string): never {
   throw new ConfigError(
-    `${problem}; keep data in a dataset of the Hub and load it from there, or name what is not needed in .gitignore.`,
+    `${problem}; move data to a dataset of the Hub, or add files that are not needed to .gitignore.`,
   );
 }
 

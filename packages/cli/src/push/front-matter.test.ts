@@ -5,7 +5,7 @@ import { renderSpaceReadme } from "./front-matter.js";
 
 const manifest = parseManifest("name: counter_game\ndescription: Counts.\nport: 7860\n", "openenv.yaml");
 
-test("a README without front matter gets what a Docker Space needs", () => {
+test("a README without front matter gets the fields of a Docker Space", () => {
   const { head, body } = split(renderSpaceReadme("# Counter\n", manifest));
   expect(head).toEqual({
     title: "Counter Game",
@@ -22,7 +22,7 @@ test("a README without front matter gets what a Docker Space needs", () => {
   expect(body).toBe("\n# Counter\n");
 });
 
-test("what the author wrote stays, with its comments; what would keep the Space from starting is corrected", () => {
+test("the author's fields and comments stay; those that would keep the Space from starting are corrected", () => {
   const text = renderSpaceReadme(
     "---\n# own\ntitle: Mine\nemoji: 🐙\nsdk: gradio\napp_port: 1\ntags: [game, openenv]\nlicense: mit\n---\n\nText\n\n---\n\nMore\n",
     manifest,
@@ -35,7 +35,7 @@ test("what the author wrote stays, with its comments; what would keep the Space 
   expect(renderSpaceReadme(text, manifest)).toBe(text);
 });
 
-test("front matter that is no YAML is refused", () => {
+test("front matter that is not valid YAML is rejected", () => {
   expect(() => renderSpaceReadme("---\n{\n---\n", manifest)).toThrow("front matter");
   expect(() => renderSpaceReadme("---\n- a\n---\n", manifest)).toThrow("front matter");
 });

@@ -7,9 +7,9 @@ const TAG = "openenv";
 const EMOJI = "🎯";
 
 /**
- * Returns the README as a Space needs it: front matter that makes it a Docker Space on the manifest's port with its
- * interface at `/web`. What an author wrote there stays, but for what would keep the Space from starting.
- * @throws ConfigError when the front matter is no YAML.
+ * Returns the README with the front matter of a Docker Space: the manifest's port and the interface at `/web`. Keeps the
+ * author's fields, except those that would keep the Space from starting.
+ * @throws ConfigError when the front matter is not valid YAML.
  */
 export function renderSpaceReadme(readme: string, { name, description, port }: Manifest): string {
   const match = readme.startsWith("---") ? BLOCK.exec(readme) : null;
@@ -37,19 +37,17 @@ function parseHead(text: string): Document {
   const document = parseDocument(text, { prettyErrors: false });
   if (document.errors.length > 0) {
     throw new ConfigError(
-      `The front matter of README.md is no YAML: ${document.errors[0]?.message}; mend or remove it.`,
+      `The front matter of README.md is not valid YAML: ${document.errors[0]?.message}; fix or remove it.`,
     );
   }
   if (document.contents === null) return new Document({});
   if (!isMap(document.contents)) {
-    throw new ConfigError(
-      "The front matter of README.md is no list of fields; write `title: My environment` and so on.",
-    );
+    throw new ConfigError("The front matter of README.md must be a mapping, such as `title: My environment`.");
   }
   return document;
 }
 
-/** `counter_game` is Counter Game. */
+/** `counter_game` becomes Counter Game. */
 function titleOf(name: string): string {
   return name
     .split(/[_-]+/)

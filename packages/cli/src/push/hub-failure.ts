@@ -1,7 +1,7 @@
 import { hubEndpoint } from "@openenv-ts/providers/internal";
 import { OpenEnvError } from "openenv-ts/internal";
 
-/** The Hub refused a request, or broke it off. `status` is what it answered, undefined without an answer. */
+/** The Hub rejected a request, or the connection failed. `status` is the HTTP status, undefined without a response. */
 class HubError extends OpenEnvError {
   readonly status: number | undefined;
 
@@ -12,31 +12,31 @@ class HubError extends OpenEnvError {
 }
 
 export interface FailedHubRequest {
-  /** What could not be done: `create the Space owner/name`. */
+  /** The failed operation: `create the Space owner/name`. */
   doing: string;
-  /** Of which Space. */
+  /** ID of the Space. */
   id: string;
   /** Never shown. */
   secrets: readonly string[];
 }
 
-/** What failed at the Hub, with what to do next. Neither the token nor another secret is in it. */
+/** Describes a failed request to the Hub, with a remedy. The message never contains the token or another secret. */
 export function explainFailure(error: unknown, request: FailedHubRequest): OpenEnvError {
   if (error instanceof OpenEnvError) return error;
   const { statusCode: status, message } = error as { statusCode?: number; message?: string };
-  const said = hide(String(message ?? error).split(/\. URL:|\n/, 1)[0] ?? "", request.secrets).slice(0, MAX_REASON);
+  const reason = hide(String(message ?? error).split(/\. URL:|\n/, 1)[0] ?? "", request.secrets).slice(0, MAX_REASON);
   if (status !== undefined) {
     return new HubError(
-      `Cannot ${request.doing}: ${explainStatus(status, request)} (${status}: ${said})`,
+      `Cannot ${request.doing}: ${explainStatus(status, request)} (${status}: ${reason})`,
       status,
       error,
     );
   }
   const cause = (error as { cause?: { code?: string; message?: string } }).cause;
-  const why = cause?.code ?? cause?.message ?? said;
+  const why = cause?.code ?? cause?.message ?? reason;
   return new HubError(
-    `Cannot ${request.doing}: the connection to ${hubEndpoint()} broke or was not made (${why}). Check the network and ` +
-      "HF_ENDPOINT, then run the same command again; a commit arrives whole or not at all.",
+    `Cannot ${request.doing}: the connection to ${hubEndpoint()} failed (${why}). Check the network and ` +
+      "HF_ENDPOINT, then run the command again; a commit is atomic.",
     undefined,
     error,
   );
@@ -48,27 +48,27 @@ function explainStatus(status: number, { id }: FailedHubRequest): string {
   const owner = id.split("/")[0] ?? "";
   switch (status) {
     case 400:
-      return "the Hub does not accept what was sent. Mend what it names";
+      return "the Hub rejected the request. Fix what its message names";
     case 401:
-      return "the Hub does not know the token. Log in with `hf auth login`, or set HF_TOKEN to a valid one";
+      return "the token is not valid. Log in with `hf auth login`, or set HF_TOKEN to a valid token";
     case 402:
-      return `the Hub wants a payment. Add a way to pay at ${hubEndpoint()}/settings/billing, or choose free hardware`;
+      return `payment required. Add a payment method at ${hubEndpoint()}/settings/billing, or choose free hardware`;
     case 403:
-      return `the token may not write there. Use a token with write access to ${owner}, or --create-pr`;
+      return `the token has no write access. Use a token with write access to ${owner}, or --create-pr`;
     case 404:
-      return `there is no Space ${id}, or the token may not see it. Check its name, and push without --create-pr to create it`;
+      return `the Space ${id} does not exist, or the token has no access to it. Check its name, or push without --create-pr to create it`;
     case 409:
-      return "the name is taken by something else, or it is being changed at this moment. Try again, or choose another with -r";
+      return "the name is taken, or the Space is being changed. Try again, or choose another name with -r";
     case 412:
-      return "somebody else has changed the Space in this moment. Run the same command again";
+      return "the Space was changed at the same time. Run the command again";
     case 413:
-      return "the files are too large. Keep data in a dataset of the Hub";
+      return "the files are too large. Move data to a dataset of the Hub";
     case 429:
-      return "the Hub takes no more requests for now. Wait some minutes and run the same command again";
+      return "rate limit exceeded. Wait some minutes and run the command again";
     default:
       return status >= 500
-        ? "the Hub has a problem. See https://status.huggingface.co, and run the same command again later"
-        : "the Hub refused it";
+        ? "the Hub has an internal error. See https://status.huggingface.co, and run the command again later"
+        : "the Hub rejected the request";
   }
 }
 

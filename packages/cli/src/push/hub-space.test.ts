@@ -1,4 +1,4 @@
-/** The real library against a Hub of the tests' own: the public one cannot be asked to keep what tests publish. */
+/** Uses the real library against a test Hub, because tests must not publish to the public Hub. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { createPublishable } from "../../../../test-support/commands/publishable.js";
 import { type Hub, startHub } from "../../../../test-support/hub/hub-server.js";
@@ -44,16 +44,16 @@ async function failureOf(work: Promise<unknown>): Promise<OpenEnvError> {
 }
 
 test.each([
-  [400, "does not accept"],
-  [401, "does not know the token"],
+  [400, "rejected the request"],
+  [401, "the token is not valid"],
   [402, "payment"],
-  [403, "may not write"],
-  [404, "no Space"],
+  [403, "no write access"],
+  [404, "does not exist"],
   [409, "taken"],
-  [412, "somebody else"],
+  [412, "changed at the same time"],
   [413, "too large"],
-  [429, "no more requests"],
-  [503, "has a problem"],
+  [429, "rate limit exceeded"],
+  [503, "internal error"],
 ])("a Hub that answers %i is one clear error, which does not show the token", async (status, text) => {
   hub.fail(/^POST .*\/commit\//, { status, error: `reason with ${hub.token}` });
   const { code, message } = await failureOf(upload());
@@ -63,15 +63,15 @@ test.each([
   expect(await hub.space(ID)?.files()).toEqual({});
 });
 
-test("an upload that breaks off leaves the Space as it was, and can be done again", async () => {
+test("a failed upload does not change the Space, and can be repeated", async () => {
   hub.fail(/^POST .*\/commit\//, "drop", 1);
-  expect((await failureOf(upload())).message).toMatch(/broke.*run the same command again/);
+  expect((await failureOf(upload())).message).toMatch(/failed.*run the command again/);
   expect(await hub.space(ID)?.files()).toEqual({});
   await upload();
   expect(await hub.space(ID)?.files()).toHaveProperty("Dockerfile");
 });
 
-test("files keep their paths and contents: deep, empty, binary for the Hub, with signs of URLs in their names", async () => {
+test("files keep their paths and contents: nested, empty, binary, with special URL characters in their names", async () => {
   const files = {
     "a/b/c/d/e/f/deep.txt": "deep",
     "empty.txt": "",
@@ -85,13 +85,13 @@ test("files keep their paths and contents: deep, empty, binary for the Hub, with
   expect([...(hub.space(ID)?.large.values() ?? [])].map(String)).toEqual(["a\0b"]);
 });
 
-test("an upload says how far it is", async () => {
+test("an upload reports its progress", async () => {
   const lines: string[] = [];
   await upload({ "data/board.bin": "\u0000".repeat(1_000) }, (line) => lines.push(line));
   expect(lines).toEqual(expect.arrayContaining(["uploading and committing", "uploading data/board.bin: 100 %"]));
 });
 
-test("a Hub that cannot be reached is named", async () => {
+test("an unreachable Hub is named in the error", async () => {
   const ended = await startHub();
   await ended[Symbol.asyncDispose]();
   vi.stubEnv("HF_ENDPOINT", ended.url);
@@ -101,23 +101,23 @@ test("a Hub that cannot be reached is named", async () => {
   expect(message).toContain(ended.url);
 });
 
-test("a refused secret, variable or hardware is named, and its value is not", async () => {
+test("the error of a rejected secret, variable or hardware has its name but not its value", async () => {
   hub.fail(/^POST .*\/(secrets|variables|hardware)$/, { status: 402, error: "no to s3cret-value" });
   expect((await failureOf(open().setSecret("KEY", "s3cret-value"))).message).toMatch(
     /^Cannot set the secret KEY: .*no to <secret>/,
   );
   expect((await failureOf(open().setVariable("SIZE", "1"))).message).toMatch(/^Cannot set the variable SIZE: /);
   expect((await failureOf(open().requestHardware("t4-small"))).message).toMatch(
-    /^Cannot get the hardware t4-small: the Hub wants a payment/,
+    /^Cannot get the hardware t4-small: payment required/,
   );
 });
 
-test("a token that may only read changes nothing", async () => {
+test("a read-only token changes nothing", async () => {
   expect((await failureOf(open(hub.readToken).setVariable("SIZE", "1"))).message).toContain("write access to author");
-  expect((await failureOf(open("hf_unknown").create({ private: false }))).message).toContain("does not know the token");
+  expect((await failureOf(open("hf_unknown").create({ private: false }))).message).toContain("the token is not valid");
 });
 
-test("a Space that is there is not created again", async () => {
+test("an existing Space is not created again", async () => {
   expect(await open().create({ private: true })).toBe(false);
   expect(hub.space(ID)?.private).toBe(false);
 });

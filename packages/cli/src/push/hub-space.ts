@@ -5,20 +5,20 @@ import { isObject } from "openenv-ts/internal";
 import { explainFailure } from "./hub-failure.js";
 import type { StagedSpace } from "./stage-space.js";
 
-/** One Space, as its owner changes it. Every method throws HubError. */
+/** Changes one Space. Every method throws HubError. */
 export interface HubSpace {
-  /** Creates it as a Docker Space; false when it was there. */
+  /** Creates it as a Docker Space; returns false when it exists. */
   create(visibility: { private: boolean }): Promise<boolean>;
   setVariable(key: string, value: string): Promise<void>;
   setSecret(key: string, value: string): Promise<void>;
   requestHardware(flavor: string): Promise<void>;
-  /** Commits all files at once, or opens a pull request with them, whose address it returns. */
+  /** Commits all files in one commit, or opens a pull request with them and returns its URL. */
   upload(staged: StagedSpace, options: UploadOptions): Promise<string | undefined>;
 }
 
 export interface UploadOptions {
   asPullRequest: boolean;
-  /** Told in one line how far it is. */
+  /** Called with one line about the progress. */
   onProgress(line: string): void;
 }
 
@@ -27,7 +27,7 @@ export interface HubLogin {
   signal: AbortSignal;
 }
 
-/** Who the token belongs to. @throws HubError when it is not valid. */
+/** Returns the name of the token's owner. @throws HubError when the token is not valid. */
 export async function readLogin({ token, signal }: HubLogin): Promise<string> {
   const { whoAmI } = await import("@huggingface/hub");
   try {
@@ -53,17 +53,17 @@ export function createHubSpace(id: string, { token, signal }: HubLogin): HubSpac
     }
   }
 
-  /** The library has no call for the settings of a Space. */
+  /** Uses the HTTP API, because the library has no function for the settings of a Space. */
   async function set(what: string, body: object): Promise<void> {
-    const answer = await fetch(`${hubEndpoint()}/api/spaces/${id}/${what}`, {
+    const response = await fetch(`${hubEndpoint()}/api/spaces/${id}/${what}`, {
       method: "POST",
       headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
       body: JSON.stringify(body),
       signal,
     });
-    if (answer.ok) return void (await answer.arrayBuffer());
+    if (response.ok) return void (await response.arrayBuffer());
     const { HubApiError } = await import("@huggingface/hub");
-    throw new HubApiError(answer.url, answer.status, undefined, await readReason(answer));
+    throw new HubApiError(response.url, response.status, undefined, await readReason(response));
   }
 
   return {
@@ -102,20 +102,20 @@ export function createHubSpace(id: string, { token, signal }: HubLogin): HubSpac
 }
 
 const PHASES = {
-  preuploading: "asking the Hub what it needs",
+  preuploading: "preparing the upload",
   uploadingLargeFiles: "uploading large files",
   committing: "uploading and committing",
 } as const;
 
-async function readReason(answer: Response): Promise<string> {
-  const text = await answer.text();
+async function readReason(response: Response): Promise<string> {
+  const text = await response.text();
   try {
     const body: unknown = JSON.parse(text);
-    if (isObject(body)) return String(body["error"] ?? body["message"] ?? answer.statusText);
+    if (isObject(body)) return String(body["error"] ?? body["message"] ?? response.statusText);
   } catch {
-    // A page of a proxy.
+    // Not JSON: an error page of a proxy.
   }
-  return answer.statusText;
+  return response.statusText;
 }
 
 function withSignal(signal: AbortSignal): typeof fetch {

@@ -2,10 +2,10 @@ import { expect, test } from "vitest";
 import { ConfigError } from "../../../openenv/src/errors.js";
 import { renderSpaceDockerfile } from "./space-dockerfile.js";
 
-/** A variable of the Dockerfile, not of this file. */
+/** A variable of the Dockerfile, not a placeholder of this file. */
 const variable = (name: string) => `$\{${name}}`;
 
-test("the interface is switched on, once", async () => {
+test("the interface is enabled once", async () => {
   const text = await renderSpaceDockerfile('FROM node:20-slim\nCMD ["node", "app.js"]\n');
   expect(text).toBe('FROM node:20-slim\nCMD ["node", "app.js"]\nENV ENABLE_WEB_INTERFACE=true\n');
   expect(await renderSpaceDockerfile(text)).toBe(text);
@@ -13,13 +13,13 @@ test("the interface is switched on, once", async () => {
   expect(await renderSpaceDockerfile(off)).toBe(off);
 });
 
-test("a setting of a stage that the last one does not build on is none", async () => {
+test("a variable of a stage that the last one does not build on is ignored", async () => {
   const text = (from: string) => `FROM node:24 AS build\nENV ENABLE_WEB_INTERFACE=true\nFROM ${from}\nCMD ["node"]\n`;
   expect(await renderSpaceDockerfile(text("node:24-slim"))).toMatch(/CMD.*\nENV ENABLE_WEB_INTERFACE=true\n$/);
   expect(await renderSpaceDockerfile(text("build"))).toBe(text("build"));
 });
 
-test("a name in a comment or a command does not count as a setting", async () => {
+test("a name in a comment or a command is not a variable", async () => {
   const text = "FROM a\n# ENABLE_WEB_INTERFACE\nRUN echo ENABLE_WEB_INTERFACE=true\n";
   expect(await renderSpaceDockerfile(text)).toContain("\nENV ENABLE_WEB_INTERFACE=true\n");
 });
@@ -56,7 +56,7 @@ test.each([
   expect(await renderSpaceDockerfile(text, { base: "base:1" })).toBe(`${expected}ENV ENABLE_WEB_INTERFACE=true\n`);
 });
 
-test("a Dockerfile without FROM and a base that is no image are refused", async () => {
+test("a Dockerfile without FROM and an invalid base image are rejected", async () => {
   await expect(renderSpaceDockerfile("RUN x\n")).rejects.toThrow(ConfigError);
   await expect(renderSpaceDockerfile("FROM a\n", { base: "a\nRUN evil" })).rejects.toThrow("is no image");
 });

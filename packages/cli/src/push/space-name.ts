@@ -10,8 +10,8 @@ export interface SpaceNameOptions {
 }
 
 /**
- * The `owner/name` of the Space; the owner is undefined when it is whoever is logged in.
- * @throws ConfigError for what is no name of a Space, or two owners.
+ * The owner and name of the Space; the owner is undefined when it is the logged-in user.
+ * @throws ConfigError for an invalid Space ID, or two owners.
  */
 export function chooseSpace({ repoId, namespace, name }: SpaceNameOptions): {
   owner: string | undefined;
@@ -21,12 +21,12 @@ export function chooseSpace({ repoId, namespace, name }: SpaceNameOptions): {
   const [first = "", second] = parts;
   const owner = second === undefined ? undefined : first;
   if (owner !== undefined && namespace !== undefined && owner !== namespace) {
-    throw new ConfigError(`-r names the owner ${owner}, and --namespace ${namespace}; give one of them.`);
+    throw new ConfigError(`-r has the owner ${owner}, but --namespace is ${namespace}; pass one of them.`);
   }
   const chosen = { owner: owner ?? namespace, name: second ?? first };
   if (parts.length > 2 || !isSpaceId(`${chosen.owner ?? "owner"}/${chosen.name}`)) {
     const given = JSON.stringify(repoId ?? `${namespace}/${name}`);
-    throw new ConfigError(`${given} names no Space; write owner/name with letters, digits, "-", "_" and ".".`);
+    throw new ConfigError(`${given} is not a valid Space ID; use owner/name with letters, digits, "-", "_" and ".".`);
   }
   return chosen;
 }

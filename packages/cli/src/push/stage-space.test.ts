@@ -10,7 +10,7 @@ async function stage({ dir }: Project) {
   return await stageSpace({ dir, manifest: await readManifest(dir) });
 }
 
-test("secrets, packages and the repository stay at home, and what .gitignore names", async () => {
+test("secrets, packages, the repository and ignored files are not published", async () => {
   await using project = await createPublishable({
     ".env": "KEY=1",
     "server/.env.local": "KEY=1",
@@ -44,7 +44,7 @@ test("secrets, packages and the repository stay at home, and what .gitignore nam
   for (const path of staged.paths) await readFile(join(staged.dir, path));
 });
 
-test("what openenv build builds is what is published, and the folder itself is not changed", async () => {
+test("the published files build the same image as openenv build, and the folder is not changed", async () => {
   await using project = await createPublishable({
     Dockerfile: "FROM root:1\n",
     "server/Dockerfile": "FROM server:1\n",
@@ -66,20 +66,20 @@ test.each<[string, (dir: string) => Promise<void>, string]>([
     "data.txt is a symbolic link",
   ],
   ["a symbolic link to a folder", (dir) => symlink("..", join(dir, "up")), "up is a symbolic link"],
-  ["a dependency outside of the folder", depend("file:../openenv"), "not among the published files"],
-  ["a dependency by its whole path", depend("file:/vendor/openenv.tgz"), "not among the published files"],
-  ["a dependency that is not there", depend("file:vendor/none.tgz"), "not among the published files"],
-  ["a package.json that is none", write("package.json", "[]"), "package.json is no JSON object"],
-  ["no lock file", write(".gitignore", "package-lock.json\n"), "no package-lock.json"],
-  ["front matter that is no YAML", write("README.md", "---\n{\n---\n"), "front matter of README.md"],
-  ["a huge file", huge, "data/huge.bin has 501 MB, more than 500 MB"],
-])("%s is refused", async (_case, prepare, text) => {
+  ["a dependency outside the folder", depend("file:../openenv"), "which is not published"],
+  ["a dependency with an absolute path", depend("file:/vendor/openenv.tgz"), "which is not published"],
+  ["a dependency on a missing file", depend("file:vendor/none.tgz"), "which is not published"],
+  ["an invalid package.json", write("package.json", "[]"), "package.json is not a JSON object"],
+  ["no lock file", write(".gitignore", "package-lock.json\n"), "do not include package-lock.json"],
+  ["invalid front matter", write("README.md", "---\n{\n---\n"), "front matter of README.md"],
+  ["a huge file", huge, "data/huge.bin is 501 MB, larger than 500 MB"],
+])("%s is rejected", async (_case, prepare, text) => {
   await using project = await createPublishable();
   await prepare(project.dir);
   await expect(stage(project)).rejects.toThrow(text);
 });
 
-/** Takes no room on the disk. */
+/** Creates a sparse file, which uses no disk space. */
 async function huge(dir: string): Promise<void> {
   await mkdir(join(dir, "data"));
   await writeFile(join(dir, "data/huge.bin"), "");

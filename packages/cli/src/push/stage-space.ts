@@ -11,11 +11,11 @@ import { renderSpaceReadme } from "./front-matter.js";
 import { renderSpaceDockerfile } from "./space-dockerfile.js";
 
 export interface StagedSpace extends AsyncDisposable {
-  /** Temporary folder with the files as they are published. */
+  /** Temporary folder with the files to publish. */
   readonly dir: string;
   readonly paths: readonly string[];
   readonly bytes: number;
-  /** What was left out because it holds secrets. */
+  /** Files that are excluded because they contain secrets. */
   readonly secret: readonly string[];
 }
 
@@ -27,9 +27,9 @@ export interface StageOptions {
 }
 
 /**
- * Copies an environment into a temporary folder as a Docker Space: the Dockerfile at its root with the interface on, the
- * README with its front matter. Disposal removes the folder.
- * @throws ConfigError for what a Space cannot be made of.
+ * Copies an environment into a temporary folder as a Docker Space: with the Dockerfile at its root, the web interface
+ * enabled, and front matter in the README. Disposal removes the folder.
+ * @throws ConfigError when the folder cannot be published as a Space.
  */
 export async function stageSpace({ dir: given, manifest, base, signal }: StageOptions): Promise<StagedSpace> {
   const { secret } = await findFiles(given);
@@ -40,7 +40,7 @@ export async function stageSpace({ dir: given, manifest, base, signal }: StageOp
   const dockerfile = findDockerfile(dir);
   await checkPackage(dir, paths);
   const written = {
-    // A Space builds the one at its root only, with that root as the context: the same as docker build -f server/Dockerfile.
+    // A Space builds only the Dockerfile at its root, with the root as context. This equals docker build -f server/Dockerfile.
     Dockerfile: await renderSpaceDockerfile(await readFile(dockerfile, "utf8"), { base }),
     "README.md": renderSpaceReadme(await readFile(join(dir, "README.md"), "utf8").catch(() => ""), manifest),
   };
@@ -52,7 +52,7 @@ export async function stageSpace({ dir: given, manifest, base, signal }: StageOp
       await cp(join(dir, path), join(staged, path), { errorOnExist: true });
     }
     for (const [path, text] of Object.entries(written)) await writeFile(join(staged, path), text);
-    // Two of them would be edited apart.
+    // Two copies would diverge when edited.
     await rm(join(staged, "server/Dockerfile"), { force: true });
     const kept = paths.filter((path) => path !== "server/Dockerfile");
     const all = [...new Set([...kept, ...Object.keys(written)])].sort();
@@ -61,7 +61,7 @@ export async function stageSpace({ dir: given, manifest, base, signal }: StageOp
     await remove();
     if (error instanceof ConfigError) throw error;
     throw new ConfigError(
-      `The files of ${given} cannot be copied (${(error as Error).message}); check them and the disk.`,
+      `Cannot copy the files of ${given} (${(error as Error).message}); check the files and the free disk space.`,
     );
   }
 }

@@ -5,17 +5,17 @@ export interface ValidateBeforePushOptions {
   onProgress(line: string): void;
 }
 
-/** Enough to see that sessions are given back; `openenv validate` tries more. */
+/** Enough to detect sessions that are not released; `openenv validate` uses more. */
 const ROUNDS = 10;
 
 export interface Validated {
-  /** False: it is not fit to be published. */
+  /** False: the environment must not be published. */
   passed: boolean;
-  /** What is wrong with it all the same, as `openenv validate` says it. */
+  /** Failed checks, as `openenv validate` reports them. */
   problems: string[];
 }
 
-/** Validates an environment that is about to be published. */
+/** Validates an environment before it is published. */
 export async function validateForPush(
   dir: string,
   { signal, onProgress }: ValidateBeforePushOptions,
@@ -35,7 +35,7 @@ export async function validateForPush(
   const problems = report.results
     .filter(({ status }) => status === "fail" || status === "error")
     .map(({ check_id, evidence, remediation }) => {
-      return `${check_id}: ${evidence.join("; ")}${remediation ? `. To mend it: ${remediation}` : ""}`;
+      return `${check_id}: ${evidence.join("; ")}${remediation ? `. To fix: ${remediation}` : ""}`;
     });
   return { passed: report.verdict !== "fail", problems };
 }

@@ -11,14 +11,14 @@ import {
 import { itemChanges, limitChanges } from "./limits.js";
 
 export interface FieldChange {
-  /** `points[].x`; empty for the whole. */
+  /** `points[].x`; empty for the root of the schema. */
   path: string;
-  /** True when a client of the first version fails, or can misread what it gets. */
+  /** True when a client of the first version fails, or can misread what it receives. */
   breaking: boolean;
   message: string;
 }
 
-/** Lists what changed between two JSON Schemas, with local references followed. */
+/** Lists the changes between two JSON Schemas. Follows local references. */
 export function compareSchema(before: unknown, after: unknown, direction: Direction): FieldChange[] {
   const comparison: Comparison = { roots: [asNode(before), asNode(after)], direction, changes: [], open: new Map() };
   compare(comparison, "", comparison.roots);
@@ -29,7 +29,7 @@ interface Comparison {
   roots: [Node, Node];
   direction: Direction;
   changes: FieldChange[];
-  /** Pairs that are being compared: a recursive schema meets itself. */
+  /** Pairs that are being compared, which ends the recursion of recursive schemas. */
   open: Map<Node, Set<Node>>;
 }
 
@@ -44,7 +44,7 @@ function compare(all: Comparison, path: string, nodes: [unknown, unknown]): void
   const lost = olds.filter((old) => !news.some((next) => covers(next, old)));
   const gained = news.filter((next) => !olds.some((old) => covers(old, next)));
   compareKinds(all, path, { olds, news, lost, gained });
-  // Whoever gives the values: each of its shapes needs one on the other side.
+  // Each variant of the sending side needs a matching variant on the receiving side.
   const [givers, takers] = all.direction === "sent" ? [olds, news] : [news, olds];
   for (const giver of givers) {
     const partners = takers.filter((taker) => isComparable(taker, giver));
@@ -66,12 +66,13 @@ function compareKinds(all: Comparison, path: string, { olds, news, lost, gained 
     return;
   }
   const sent = all.direction === "sent";
-  if (lost.length > 0) add(all, path, { breaking: sent, what: `no longer ${sent ? "takes" : "gives"} ${list(lost)}` });
+  if (lost.length > 0)
+    add(all, path, { breaking: sent, what: `no longer ${sent ? "accepts" : "returns"} ${list(lost)}` });
   if (gained.length > 0)
-    add(all, path, { breaking: !sent, what: `${sent ? "also takes" : "can now be"} ${list(gained)}` });
+    add(all, path, { breaking: !sent, what: `${sent ? "now also accepts" : "can now also be"} ${list(gained)}` });
 }
 
-/** Among several shapes of one kind the partner is the one with which least breaks. */
+/** Compares a variant with the partner of the same kind for which the fewest changes are breaking. */
 function compareBest(
   all: Comparison,
   path: string,
@@ -113,16 +114,16 @@ function compareFields(all: Comparison, path: string, [old, next]: [Node, Node])
     } else if (!Object.hasOwn(olds, key)) {
       if (sent) add(all, at, { breaking: isRequired, what: `was added${isRequired ? " and is required" : ""}` });
       else
-        add(all, at, { breaking: false, what: "was added; clients that refuse unknown fields need the new contract" });
+        add(all, at, { breaking: false, what: "was added; clients that reject unknown fields need the new contract" });
     } else {
       if (!wasRequired && isRequired)
-        add(all, at, { breaking: sent, what: sent ? "is required now" : "is always there now" });
+        add(all, at, { breaking: sent, what: sent ? "is now required" : "is now always present" });
       if (wasRequired && !isRequired) {
-        // What has a default is always sent.
+        // A field with a default is always sent.
         const absent = !sent && !("default" in asNode(news[key]));
         add(all, at, {
           breaking: absent,
-          what: sent ? "may be left out now" : absent ? "may be missing now" : "has a default now",
+          what: sent ? "is now optional" : absent ? "may now be missing" : "now has a default",
         });
       }
       compare(all, at, [olds[key], news[key]]);
@@ -130,13 +131,13 @@ function compareFields(all: Comparison, path: string, [old, next]: [Node, Node])
   }
 }
 
-/** Members that are not declared: refused, of some schema, or free. */
+/** Compares what is allowed for undeclared fields: nothing, a schema, or anything. */
 function compareOthers(all: Comparison, path: string, [old, next]: [Node, Node]): void {
   const [was, is] = [othersOf(old), othersOf(next)];
   if (typeof was === "object" && typeof is === "object") compare(all, `${path}.*`, [was, is]);
   const step = openness(is) - openness(was);
-  if (step < 0) add(all, path, { breaking: all.direction === "sent", what: "takes fewer undeclared members" });
-  if (step > 0) add(all, path, { breaking: false, what: "takes more undeclared members" });
+  if (step < 0) add(all, path, { breaking: all.direction === "sent", what: "accepts fewer undeclared fields" });
+  if (step > 0) add(all, path, { breaking: false, what: "accepts more undeclared fields" });
 }
 
 function list(variants: Variant[]): string {
@@ -144,21 +145,21 @@ function list(variants: Variant[]): string {
 }
 
 function add(all: Comparison, path: string, { breaking, what }: { breaking: boolean; what: string }): void {
-  all.changes.push({ path, breaking, message: `${path === "" ? "the whole" : `"${path}"`} ${what}` });
+  all.changes.push({ path, breaking, message: `${path === "" ? "the schema" : `"${path}"`} ${what}` });
 }
 
-/** Whether limits and members of two shapes can be compared. */
+/** Whether the limits and fields of two variants can be compared. */
 function isComparable(one: Variant, other: Variant): boolean {
   return one.kind === other.kind || (isNumber(one) && isNumber(other));
 }
 
-/** What an object may have besides its properties: nothing (false), anything (true), or what a schema allows. */
+/** The fields that an object may have besides its properties: none (false), any (true), or those of a schema. */
 function othersOf({ additionalProperties: others }: Node): boolean | Node {
   if (others === false) return false;
   return Object.keys(asNode(others)).length === 0 ? true : asNode(others);
 }
 
-/** Orders the answers of {@link othersOf}: more is allowed with a larger number. */
+/** Orders the results of {@link othersOf}: a larger number allows more. */
 function openness(others: boolean | object): number {
   return others === false ? 0 : others === true ? 2 : 1;
 }

@@ -5,7 +5,7 @@ import { defineContract } from "../../../openenv/src/index.js";
 import type { SchemaBody } from "../../../openenv/src/protocol/http.js";
 import { diffSchemas } from "./diff.js";
 
-/** What is published of an environment whose one tool returns this. */
+/** The schemas of an environment with one tool that returns this output. */
 function published(output?: z.ZodType): SchemaBody {
   const find = { description: "Finds.", input: z.object({ text: z.string() }) };
   return defineContract({ name: "a_env", tools: { find: output ? { ...find, output } : find } }).schemas();
@@ -20,7 +20,7 @@ test("the result of a tool is published with its schema, as tools/list has it", 
   expect(published().tools?.[0]).not.toHaveProperty("output_schema");
 });
 
-test("a result that changed breaks clients; one without a schema says nothing", () => {
+test("a changed result breaks clients; a result without a schema is not compared", () => {
   const before = published(z.object({ at: z.int(), word: z.string() }));
   expect(diffSchemas(before, published(z.object({ at: z.string(), word: z.string() })))).toMatchObject([
     { part: "tools", path: "find.at", breaking: true },
@@ -30,7 +30,7 @@ test("a result that changed breaks clients; one without a schema says nothing", 
   expect(diffSchemas(published(), before)).toEqual([]);
 });
 
-test("a tool that was removed or requires more breaks clients, a new one does not", () => {
+test("removing a tool or requiring more breaks clients, adding a tool does not", () => {
   const look = { description: "Looks.", output: z.string() };
   const go = (input: z.ZodObject) => ({ description: "Goes.", input });
   const schemas = (tools: Tools) => defineContract({ name: "a_env", tools }).schemas();

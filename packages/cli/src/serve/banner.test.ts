@@ -6,7 +6,7 @@ import { renderBanner } from "./banner.js";
 const bannerOf = ({ name, version, schemas }: Contract, webInterface = true): Promise<string> =>
   renderBanner("http://127.0.0.1:8000", { name, version, schemas: schemas(), webInterface });
 
-test("the page is named where there is one", async () => {
+test("the URL of the page is shown if there is one", async () => {
   const contract = defineContract({ name: "a_env", action: z.object({}), observation: z.object({}) });
   expect(await bannerOf(contract)).toContain("\n  http://127.0.0.1:8000/web/ ");
   expect(await bannerOf(contract, false)).not.toContain("/web");
@@ -24,7 +24,7 @@ test("the example action fits the contract, in the literals of each language", a
   });
   const contract = defineContract({ name: "walk_env", action, observation: z.object({}) });
   const banner = await bannerOf(contract);
-  expect(banner).not.toContain("An example");
+  expect(banner).not.toContain("Replace the example values");
   const [, typescript = ""] = /console\.log\(await env\.step\((.*)\)\);/.exec(banner) ?? [];
   const [, python = ""] = /print\(env\.step\((.*)\)\)/.exec(banner) ?? [];
   expect(python).toContain('"fast": True');
@@ -35,14 +35,14 @@ test("the example action fits the contract, in the literals of each language", a
   }
 });
 
-test("where no sample fits the schema, the example says so in each language", async () => {
+test("if no valid sample is found, the example says so in each language", async () => {
   const action = z.object({ code: z.string().regex(/^(?=.*x)(?=.*y)[xy]+$/) });
   const banner = await bannerOf(defineContract({ name: "code_env", action, observation: z.object({}) }));
-  expect(banner).toMatch(/\n {2}\/\/ An example: this environment requires other values.*\n {2}console\.log/);
-  expect(banner).toMatch(/\n {6}# An example: this environment requires other values.*\n {6}print/);
+  expect(banner).toMatch(/\n {2}\/\/ Replace the example values.*\n {2}console\.log/);
+  expect(banner).toMatch(/\n {6}# Replace the example values.*\n {6}print/);
 });
 
-test("an action that contains itself ends somewhere", async () => {
+test("a recursive action is sampled with a limited depth", async () => {
   const node = z.object({
     get next() {
       return node;

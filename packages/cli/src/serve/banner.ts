@@ -3,12 +3,12 @@ import type { JsonObject } from "openenv-ts/protocol";
 import { offeredActions } from "../project/offered-actions.js";
 import { printsToTerminal } from "../terminal/output.js";
 
-/** What a server says when it listens: help on a terminal; elsewhere, for programs, one line that ends with the address. */
+/** The text for a listening server: help on a terminal; otherwise one line for programs that ends with the address. */
 export async function renderStart(url: string, about: ServerAbout, operatorToken?: string): Promise<string> {
   return printsToTerminal() ? renderBanner(url, about, operatorToken) : renderAddress(url, about);
 }
 
-/** Where the server is and the lines that use it; `operatorToken` is one that was made for this terminal. */
+/** The addresses of the server and code that uses it. `operatorToken` is one that was generated for this terminal. */
 export async function renderBanner(
   url: string,
   { name, version, schemas, webInterface }: ServerAbout,
@@ -38,8 +38,8 @@ Python (pip install openenv)
 `;
 }
 
-/** No value that fits the schema was found. */
-const OTHER_VALUES = "An example: this environment requires other values, see /docs";
+/** Shown when no value that fits the schema was found. */
+const OTHER_VALUES = "Replace the example values; see /docs for what this environment accepts";
 
 function renderAddress(url: string, { name, version }: Pick<ServerAbout, "name" | "version">): string {
   return `${name} ${version} at ${url}`;
@@ -47,7 +47,7 @@ function renderAddress(url: string, { name, version }: Pick<ServerAbout, "name" 
 
 function renderPage(url: string, webInterface: boolean, token: string | undefined): string {
   if (token === undefined) return webInterface ? `  ${url}/web/     play in a browser\n` : "";
-  if (!webInterface) return `  operator token: ${token}     for /metrics and /sessions, as bearer token\n`;
+  if (!webInterface) return `  operator token: ${token}     bearer token for /metrics and /sessions\n`;
   return `  ${url}/web/#token=${token}     play in a browser, as the operator\n`;
 }
 

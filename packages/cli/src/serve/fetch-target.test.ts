@@ -80,7 +80,7 @@ describe("serve", () => {
     ["author/none", 1, "There is no Space author/none, or it is private"],
     ["ssh://example.com/repo", 2, "give an https:// URL"],
     ["https://me:secret@example.com/repo", 2, "Leave the name and password out of https://example.com/repo"],
-    ["../none/here", 2, "There is no file or folder ../none/here"],
+    ["../none/here", 2, "No such file or folder: ../none/here"],
   ])("refuses %s in one line", async (target, code, text) => {
     const ended = await callCommand(["serve", target], options);
     expect(ended).toMatchObject({ code, stderr: expect.stringContaining(text) });

@@ -5,9 +5,9 @@ import { printNote } from "../terminal/output.js";
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
 /**
- * The folder to serve: for a Space (`owner/name`, or the URL of its page) or a git URL the one in the cache that its
- * repository was fetched into, anything else as it is.
- * @throws ConfigError for a Python environment, with the command that serves it; ProviderError when it cannot be fetched.
+ * Returns the folder to serve: for a Space (`owner/name`, or the URL of its page) or a git URL, the folder in the cache
+ * that its repository was downloaded to; otherwise the target itself.
+ * @throws ConfigError for a Python environment, with the command that serves it; ProviderError when the download fails.
  */
 export async function fetchTarget(target: string): Promise<string> {
   if (!mayBeRemote(target) || existsSync(target)) return target;
@@ -17,7 +17,7 @@ export async function fetchTarget(target: string): Promise<string> {
   const git = id === undefined ? parseGitUrl(target) : undefined;
   const stop = new AbortController();
   const onSignal = (signal: NodeJS.Signals): void => stop.abort(new Error(`stopped by ${signal}`));
-  // What it runs is in groups of their own, which the terminal's Ctrl-C does not reach.
+  // The child processes are in separate process groups, which the terminal's Ctrl-C does not reach.
   for (const signal of SIGNALS) process.once(signal, onSignal);
   try {
     const source = git ? { git } : await findSource(id as string, stop.signal);
@@ -30,7 +30,7 @@ export async function fetchTarget(target: string): Promise<string> {
   }
 }
 
-/** Without loading anything: a plain path has no need of it. */
+/** Decides without loading the provider modules, which a plain path does not need. */
 function mayBeRemote(target: string): boolean {
   return target.includes("://") || target.startsWith("git@") || /^[^./\\][^/\\]*\/[^/\\]+$/.test(target);
 }

@@ -4,8 +4,8 @@ import { printsToTerminal } from "../terminal/output.js";
 const NAME = "OPENENV_OPERATOR_TOKEN";
 
 /**
- * On a terminal, makes the operator's token of a server that has none, and returns it to be printed. All processes of the
- * server have it from the environment: workers, and those that replace them or that a change of the source restarts.
+ * On a terminal, generates the operator token of a server without one, sets it in the environment and returns it. All
+ * processes of the server inherit it: workers, their replacements, and processes that restart after a source change.
  */
 export function makeOperatorToken(): string | undefined {
   if (!printsToTerminal() || [NAME, `${NAME}_FILE`].some((name) => process.env[name]?.trim())) return undefined;

@@ -7,18 +7,18 @@ import { applyVariables } from "./apply-manifest.js";
 import { renderStart } from "./banner.js";
 import { serveModule } from "./serve-module.js";
 
-/** What the watching process, or the process provider, hands to the serving one. */
+/** The task that the watching process or the process provider passes to the serving process. */
 export interface ChildTask {
   /** Folder or module of the environment. */
   target: string;
   options: ServeOptions;
-  /** Of the manifest, where the target is a module. */
+  /** Version of the manifest, when the target is a module. */
   version?: string | undefined;
-  /** Print the URLs and how to use them: the first time only. */
+  /** Print the URLs and how to use them: only at the first start. */
   announce: boolean;
-  /** With them the operator's token, which the child has from the environment. */
+  /** Print the operator token too, which the child reads from its environment. */
   operatorToken?: boolean;
-  /** Report the files that it reads. */
+  /** Report the files that the child reads. */
   reportReads?: boolean;
 }
 
@@ -27,21 +27,21 @@ export interface ChildReady {
   port: number;
 }
 
-/** Sent for each file or folder that the process reads, where that is asked for. */
+/** Sent for each file or folder that the process reads, when `reportReads` is set. */
 export interface ChildRead {
   read: string;
 }
 
 let server: RunningServer | undefined;
 
-/** Whoever started this asks for the end, or is itself gone: nothing may be left behind. */
+/** Stops the server when the parent disconnects or is gone, so that it does not outlive the parent. */
 async function end(): Promise<void> {
   await server?.close();
   process.exit(0);
 }
 
 process.once("disconnect", end);
-// Also from within an endless loop.
+// Ends the process even when the environment is in an endless loop.
 void watchParent({ parent: process.ppid });
 if (!process.connected) await end();
 try {

@@ -5,7 +5,7 @@ import { loadContract } from "openenv-ts/internal";
 import type { RunningServer, ServeOptions } from "openenv-ts/server";
 import { loadModule } from "../project/load-environment.js";
 
-/** Serves the environment of one module until a signal ends the process; `version` is that of its manifest. */
+/** Serves the environment of a module until a signal ends the process. `version` is the manifest's version. */
 export async function serveModule(
   file: string,
   options: ServeOptions,
@@ -22,7 +22,7 @@ export async function serveModule(
   });
 }
 
-/** The README of the environment's folder, unless a variable names another. */
+/** The README of the environment's folder, unless ENV_README_PATH is set. */
 function findReadme(file: string): string | undefined {
   if (process.env["ENV_README_PATH"]?.trim()) return undefined;
   const folder = dirname(file);
@@ -30,7 +30,7 @@ function findReadme(file: string): string | undefined {
   return existsSync(path) ? path : undefined;
 }
 
-/** The environment with the version of its manifest, unless its contract says one. */
+/** The environment with the version of its manifest, unless its contract has one. */
 async function applyVersion(
   environment: EnvironmentDefinition,
   version: string | undefined,

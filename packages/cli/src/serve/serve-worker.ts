@@ -2,16 +2,16 @@ import { loadWorker } from "openenv-ts/internal";
 import type { ServeOptions } from "openenv-ts/server";
 import { serveModule } from "./serve-module.js";
 
-/** What `openenv serve` has found out before it starts its workers. */
+/** What `openenv serve` resolves before it starts its workers. */
 export interface WorkerTask {
   /** Module of the environment. */
   file: string;
   options: ServeOptions;
-  /** Of the manifest. */
+  /** Version of the manifest. */
   version: string | undefined;
 }
 
-// Before the module is loaded, which may never end.
+// Before the module is loaded, because loading it may never finish.
 const { findCluster, reportFailure } = await loadWorker();
 await findCluster();
 try {

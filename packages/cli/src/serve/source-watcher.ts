@@ -3,23 +3,23 @@ import { basename, dirname, join, sep } from "node:path";
 
 export interface SourceWatcher {
   /**
-   * Replaces the files that are watched; a folder among them stands for all in it, and one that does not exist is noticed
-   * when it appears. With `siblings` any visible file in the folders of the files counts.
+   * Replaces the watched files. A folder includes everything in it; a path that does not exist is detected when it is
+   * created. With `siblings`, a change of any visible file in the same folders counts.
    */
   follow(files: readonly string[], options?: { siblings?: boolean }): void;
-  /** Watches one more until the next `follow`. */
+  /** Watches one more file until the next `follow`. */
   add(file: string): void;
-  /** Resolves after the next change, or at once after one that nobody has waited for. */
+  /** Resolves after the next change, or immediately after a change that no earlier call has returned. */
   changed(): Promise<void>;
   close(): void;
 }
 
-/** Editors write a file in several steps, and save all files at once. */
+/** Debounce: editors write a file in several steps, and may save several files together. */
 const SETTLE_MS = 80;
 
-/** Watches folders, not files: an editor that replaces a file would take a file's watcher with it. */
+/** Watches folders, not files: when an editor replaces a file, a watcher of that file stops working. */
 export function createSourceWatcher(): SourceWatcher {
-  /** By folder and inode: one that is removed and made again is another. */
+  /** Keyed by folder and inode, because a folder that is removed and created again needs a new watcher. */
   const watchers = new Map<string, FSWatcher>();
   let files = new Set<string>();
   let anySibling = false;
@@ -41,7 +41,7 @@ export function createSourceWatcher(): SourceWatcher {
     }, SETTLE_MS);
   }
 
-  /** Also a folder that appears on the way to a file that does not exist yet. */
+  /** True also for a new folder on the path to a file that does not exist yet. */
   function leadsToFile(path: string): boolean {
     return files.has(path) || [...files].some((file) => file.startsWith(path + sep));
   }
@@ -49,7 +49,7 @@ export function createSourceWatcher(): SourceWatcher {
   function watchFolder(key: string, folder: string): void {
     if (watchers.has(key)) return;
     const watcher = watch(folder, { recursive: files.has(folder) }, (_event, name) => notice(folder, name));
-    // A folder that is removed ends its watcher; the files in it are then missed at the next build.
+    // Removing a folder ends its watcher. The next build reports the missing files.
     watcher.on("error", () => watcher.close());
     watchers.set(key, watcher);
   }

@@ -4,8 +4,8 @@ import type { ServeOptions } from "openenv-ts/server";
 import type { WorkerTask } from "./serve-worker.js";
 
 /**
- * Serves a module in worker processes, one by default, until a signal ends them. This process only watches over them
- * and never loads the module: whatever that does, it can be replaced.
+ * Serves a module in worker processes, one by default, until a signal ends them. This process only supervises them and
+ * never loads the module, so that it can replace a worker whatever the module does.
  */
 export async function superviseModule(
   file: string,

@@ -9,7 +9,7 @@ import {
   startCommand,
 } from "../../../../test-support/commands/command-line.js";
 
-/** Each starts several processes, one after the other. */
+/** Each test starts several processes, one after the other. */
 vi.setConfig({ testTimeout: 90_000 });
 
 const URL_LINE = /at (http:\/\/127\.0\.0\.1:\d+)/;
@@ -21,7 +21,7 @@ interface Watched extends AsyncDisposable {
   url: string;
 }
 
-/** An environment whose step adds what another file says, under --watch. */
+/** Serves an environment whose step adds a constant of another file, with --watch. */
 async function startWatched(): Promise<Watched> {
   const main = `import { factor } from "./factor.js";\n${counterModule("amount * factor")}`;
   const project = await createProject({ "environment.ts": main, "factor.ts": "export const factor: number = 1;" });
@@ -53,7 +53,7 @@ test("a change in an imported file restarts the server on the same port", async 
   expect(await countAfterStep(watched.url)).toBe(5);
 });
 
-test("a change in a data file restarts the server, in data/ and where a module names it", async () => {
+test("a change of a data file restarts the server, in data/ and where a module refers to it", async () => {
   const main = `import { readFileSync } from "node:fs";
     const step = Number(readFileSync(new URL("./step.txt", import.meta.url), "utf8"));
     const file = (name: string) => readFileSync(new URL(\`./data/\${name}\`, import.meta.url), "utf8");
@@ -94,13 +94,13 @@ test("a data file that is created after the start restarts the server, also when
   await counts(1);
   await project.write("data/factor.txt", "3");
   await counts(3);
-  // No module names this one, but the step has tried to read it.
+  // No module refers to this file, but the step has tried to read it.
   await project.write("more/words.txt", "5");
   await counts(15);
   expect(running.stdout + running.stderr).toContain("Restarted");
 });
 
-test("a broken edit is told and the version before keeps running until it is mended", async () => {
+test("an edit that does not compile is reported, and the previous version keeps running until it is fixed", async () => {
   await using watched = await startWatched();
   await watched.project.write("factor.ts", "export const factor: number = ;");
   await watched.running.printed(/error: factor\.ts:1:31: Unexpected ";"/);
@@ -111,7 +111,7 @@ test("a broken edit is told and the version before keeps running until it is men
   expect(await countAfterStep(watched.url)).toBe(6);
 });
 
-test("a file that was missing is noticed when it appears", async () => {
+test("a missing file is detected when it is created", async () => {
   await using watched = await startWatched();
   await rm(join(watched.project.dir, "factor.ts"));
   await watched.running.printed(/Could not resolve ".\/factor\.js"/);
@@ -120,11 +120,11 @@ test("a file that was missing is noticed when it appears", async () => {
   expect(await countAfterStep(watched.url)).toBe(7);
 });
 
-test("an edit that compiles but does not load is told, and the next one is waited for", async () => {
+test("an edit that compiles but does not load is reported, and the next change restarts the server", async () => {
   await using watched = await startWatched();
   await watched.project.write("factor.ts", 'throw new Error("bad factor"); export const factor: number = 0;');
-  await watched.running.printed(/error: environment\.ts does not load: bad factor \(factor\.ts:1:7\)/);
-  await watched.running.printed(/The server has ended; waiting for a change/);
+  await watched.running.printed(/error: Cannot load environment\.ts: bad factor \(factor\.ts:1:7\)/);
+  await watched.running.printed(/The server exited; waiting for a change/);
   await watched.project.write("factor.ts", "export const factor: number = 8;");
   await watched.running.printed(/Restarted/);
   expect(await countAfterStep(watched.url)).toBe(8);
@@ -135,13 +135,13 @@ test.each(["SIGINT", "SIGTERM", "SIGKILL"] as const)(
   async (signal) => {
     await using watched = await startWatched();
     watched.running.process.kill(signal);
-    // Resolves when nobody holds the streams any more: also the serving process is gone.
+    // Resolves when the streams are closed, so the serving process has exited too.
     expect(await watched.running.exited).toBe(signal === "SIGKILL" ? "SIGKILL" : 0);
     await expect(fetch(watched.url)).rejects.toThrow();
   },
 );
 
-test("Ctrl-C, which signals both processes, lets an answer in flight finish", async () => {
+test("Ctrl-C, which signals both processes, lets a running step finish", async () => {
   const slow = counterModule().replace("step: ({ amount }) => (", "step: async ({ amount }) => (await work(), ");
   const work = 'const work = () => { console.log("working"); return new Promise((end) => setTimeout(end, 3_000)); };';
   await using project = await createProject({ "environment.ts": `${slow}\n${work}` });
@@ -166,7 +166,7 @@ test("plain JavaScript is watched too", async () => {
   expect(await countAfterStep(url)).toBe(9);
 });
 
-test("a wrong configuration at the start ends it with exit code 2, as without --watch", async () => {
+test("an invalid configuration at the start exits with code 2, as without --watch", async () => {
   await using project = await createProject({ "environment.ts": counterModule(), "empty.ts": "export {};" });
   for (const args of [
     ["serve", "--watch"],

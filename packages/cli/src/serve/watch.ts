@@ -12,9 +12,9 @@ import type { ChildRead, ChildReady, ChildTask } from "./serve-child.js";
 import { createSourceWatcher } from "./source-watcher.js";
 
 /**
- * Serves a module in a child process and replaces that process when a source file changes. Once it has
- * started well, an edit that does not compile or load is reported and the next one is waited for.
- * @throws ConfigError when the source does not compile at the start.
+ * Serves a module in a child process and replaces that process when a source file changes. After the first successful
+ * start, it reports an edit that does not compile or load, and waits for the next one.
+ * @throws ConfigError when the source does not compile at the first start.
  */
 export async function serveAndWatch(file: string, options: ServeOptions, version: string | undefined): Promise<void> {
   const sources = createSourceWatcher();
@@ -34,14 +34,14 @@ export async function serveAndWatch(file: string, options: ServeOptions, version
     return;
   }
   printNote(`Watching ${describePath(file)}, what it imports and the data files that it reads.`);
-  noteUnaskedEnd(child);
+  noteUnexpectedExit(child);
   for (;;) {
     await sources.changed();
     if (!(await compiles())) continue;
     await child.stop();
     child = startChild({ ...task, options: { ...options, port: started.port }, announce: false }, onRead);
     child.started.then((ready) => ready && printNote("Restarted after a change."));
-    noteUnaskedEnd(child);
+    noteUnexpectedExit(child);
   }
 
   async function compiles(): Promise<boolean> {
@@ -50,15 +50,15 @@ export async function serveAndWatch(file: string, options: ServeOptions, version
       return true;
     } catch (error) {
       if (!(error instanceof BundleError)) throw error;
-      // The cure may be a file that was not there when the source was read.
+      // A new file may fix the error, so watch the folders too.
       sources.follow(error.inputs, { siblings: true });
-      printError(`${error.message}\nThe version before keeps running; waiting for a change.`);
+      printError(`${error.message}\nThe previous version keeps running; waiting for a change.`);
       return false;
     }
   }
 }
 
-/** What the environment is made of, and the data files that its modules name. */
+/** The source files of the environment, and the data files that they reference. */
 async function findSources(file: string): Promise<string[]> {
   const { inputs } = await bundle(file);
   const named = (await Promise.all(inputs.map(findDataFiles))).flat().map(({ path, text }) => path ?? resolve(text));
@@ -66,9 +66,9 @@ async function findSources(file: string): Promise<string[]> {
 }
 
 interface Child {
-  /** Resolves when the server listens, or with nothing when it ended before. */
+  /** Resolves when the server listens, or with undefined when the process ended before. */
   readonly started: Promise<ChildReady | undefined>;
-  /** The exit code; 1 when a signal ended it. */
+  /** The exit code; 1 when a signal ended the process. */
   readonly exited: Promise<number>;
   readonly stopping: boolean;
   /** Resolves when the process is gone. */
@@ -76,7 +76,7 @@ interface Child {
   kill(): boolean;
 }
 
-/** Longer than a server takes to end cleanly: only a stuck event loop is killed. */
+/** Longer than a clean shutdown takes, so that only a blocked event loop is killed. */
 const KILL_AFTER_MS = 15_000;
 
 function startChild(task: ChildTask, onRead: (path: string) => void): Child {
@@ -98,7 +98,7 @@ function startChild(task: ChildTask, onRead: (path: string) => void): Child {
     },
     async stop() {
       stopping = true;
-      // Not SIGTERM: after a Ctrl-C the terminal has signalled the child too, and a second signal would cut it short.
+      // Not SIGTERM: on Ctrl-C the terminal signals the child too, and a second signal would skip its clean shutdown.
       if (running.connected) running.disconnect();
       const timer = setTimeout(() => running.kill("SIGKILL"), KILL_AFTER_MS);
       await exited;
@@ -108,19 +108,19 @@ function startChild(task: ChildTask, onRead: (path: string) => void): Child {
   };
 }
 
-function noteUnaskedEnd(child: Child): void {
+function noteUnexpectedExit(child: Child): void {
   child.exited.then(() => {
-    if (!child.stopping) printNote("The server has ended; waiting for a change.");
+    if (!child.stopping) printNote("The server exited; waiting for a change.");
   });
 }
 
-/** The first Ctrl-C or SIGTERM ends the server cleanly, the next one at once. */
+/** The first Ctrl-C or SIGTERM stops the server cleanly; the next one kills it. */
 function endWithSignals(current: () => Child): void {
-  let asked = false;
+  let signalled = false;
   for (const signal of ["SIGINT", "SIGTERM"] as const) {
     process.on(signal, async () => {
-      if (asked) current().kill();
-      asked = true;
+      if (signalled) current().kill();
+      signalled = true;
       await current().stop();
       exit(0);
     });

@@ -1,4 +1,4 @@
-/** What a hostile server says, in the terminal of the one who asks it. */
+/** The output of a hostile server in the user's terminal. */
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import {
   callCommand,
@@ -10,9 +10,9 @@ import {
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 });
 
-/** Sets the title, clears the screen, moves back, colors, with one-byte controls too, and reverses what follows. */
+/** Sets the title, clears the screen, moves the cursor, sets colors, uses one-byte controls, and reverses the text direction. */
 const HOSTILE = "\u001b]0;title\u0007\u001b[2J\rover\b\u007f\u009b31m\u0090q\u202egpj.exe\u2066\u200f";
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the test searches for control characters.
 const UNSAFE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/;
 
 const MODULE = `
@@ -50,7 +50,7 @@ test.each([
   ["schema show", () => ["schema", "show", url]],
   ["validate", () => ["validate", "--url", url, "--sessions", "2"]],
   ["collect", () => ["collect", url, "-n", "1", "-o", "episodes.jsonl"]],
-])("openenv %s prints it as escapes that a terminal does not obey", async (_, args) => {
+])("openenv %s prints control characters as escapes", async (_, args) => {
   const { stdout, stderr } = await callCommand(args(), { cwd: project.dir });
   const output = stdout + stderr;
   expect(output).toContain("\\u001b]0;title\\u0007");
@@ -58,7 +58,7 @@ test.each([
   expect(UNSAFE.exec(output)).toBeNull();
 });
 
-test("JSON stays JSON, and says the same", async () => {
+test("JSON stays valid and keeps its values", async () => {
   const { stdout } = await callCommand(["schema", "diff", "plain.json", url, "--json"], { cwd: project.dir });
   expect(UNSAFE.exec(stdout)).toBeNull();
   expect(JSON.stringify(JSON.parse(stdout))).toContain(JSON.stringify(HOSTILE).slice(1, -1));

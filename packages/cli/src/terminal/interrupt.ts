@@ -1,4 +1,4 @@
-/** Aborted by the first Ctrl-C or SIGTERM, so that what is under way can be undone; a second one ends the process. */
+/** Aborted by the first Ctrl-C or SIGTERM, so that the command can clean up. A second signal ends the process. */
 export function abortOnSignals(): AbortSignal {
   const interrupt = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM"] as const) {

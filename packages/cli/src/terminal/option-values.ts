@@ -2,30 +2,30 @@ import { InvalidArgumentError } from "commander";
 import { isObject } from "openenv-ts/internal";
 import type { JsonObject } from "openenv-ts/protocol";
 
-/** Readers of option values; each throws InvalidArgumentError that says what to give. */
+/** Parsers of option values. Each throws an InvalidArgumentError that describes the accepted values. */
 
-export function wholeNumber(least: number, most = Number.MAX_SAFE_INTEGER): (text: string) => number {
+export function wholeNumber(min: number, max = Number.MAX_SAFE_INTEGER): (text: string) => number {
   return (text) => {
     const value = Number(text);
-    if (/^\d+$/.test(text) && value >= least && value <= most) return value;
-    const range = most === Number.MAX_SAFE_INTEGER ? `from ${least} on` : `from ${least} to ${most}`;
-    throw new InvalidArgumentError(`Give a whole number ${range}.`);
+    if (/^\d+$/.test(text) && value >= min && value <= max) return value;
+    const range = max === Number.MAX_SAFE_INTEGER ? `of at least ${min}` : `from ${min} to ${max}`;
+    throw new InvalidArgumentError(`Must be an integer ${range}.`);
   };
 }
 
-/** A number of seconds within both bounds. */
-export function secondsBetween(least: number, most: number): (text: string) => number {
+/** A number of seconds from `min` to `max`, both included. */
+export function secondsBetween(min: number, max: number): (text: string) => number {
   return (text) => {
     const value = Number(text);
-    if (text.trim() !== "" && value >= least && value <= most) return value;
-    throw new InvalidArgumentError(`Give a number of seconds from ${least} to ${most}.`);
+    if (text.trim() !== "" && value >= min && value <= max) return value;
+    throw new InvalidArgumentError(`Must be a number of seconds from ${min} to ${max}.`);
   };
 }
 
 export function secondsAboveZero(text: string): number {
   const value = Number(text);
   if (text.trim() !== "" && Number.isFinite(value) && value > 0) return value;
-  throw new InvalidArgumentError("Give a number of seconds above 0.");
+  throw new InvalidArgumentError("Must be a positive number of seconds.");
 }
 
 export function jsonObject(text: string): JsonObject {
@@ -33,12 +33,12 @@ export function jsonObject(text: string): JsonObject {
     const value: unknown = JSON.parse(text);
     if (isObject(value)) return value;
   } catch {
-    // Said below.
+    // Reported below.
   }
-  throw new InvalidArgumentError("Give a JSON object.");
+  throw new InvalidArgumentError("Must be a JSON object.");
 }
 
-/** Gathers the values of an option that may be given several times; its default is an empty list. */
-export function repeatable(value: string, before: string[]): string[] {
-  return [...before, value];
+/** Collects the values of a repeatable option, whose default is an empty list. */
+export function repeatable(value: string, previous: string[]): string[] {
+  return [...previous, value];
 }

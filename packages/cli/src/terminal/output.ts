@@ -1,8 +1,8 @@
 import { ConfigError, escapeControls } from "openenv-ts/internal";
 
 /**
- * The only place of the package that writes to the terminal. Any text may contain what a server sent, so control
- * characters and those that reverse the direction are written as escapes; a terminal would obey them.
+ * The only file of the package that writes to the terminal. Any text may contain data from a server, so control and
+ * bidirectional characters are escaped; a terminal would interpret them.
  */
 
 /** Writes a line or a block of lines to standard output. */
@@ -12,13 +12,13 @@ export function print(text: string): void {
   process.stdout.write(`${escapeControls(text.trimEnd())}\n`);
 }
 
-/** Writes progress that is no result to standard error. */
+/** Writes a line that is not part of the result to standard error. */
 export function printNote(text: string): void {
   clearProgress();
   process.stderr.write(`${escapeControls(text.trimEnd())}\n`);
 }
 
-/** Shows how far something is in one line that the next output replaces; nothing where there is no terminal. */
+/** Shows progress in one line that the next output replaces. Does nothing without a terminal. */
 export function printProgress(text: string): void {
   if (!process.stderr.isTTY) return;
   const line = escapeControls(text).replaceAll(/\s/g, " ");
@@ -26,28 +26,28 @@ export function printProgress(text: string): void {
   progressShown = true;
 }
 
-/** Writes what is wrong and what to do about it to standard error. */
+/** Writes an error message to standard error. */
 export function printError(message: string): void {
   printNote(`error: ${message}`);
 }
 
-/** Prints why a command failed and returns its exit code: 2 for what the user set wrongly, else 1. */
+/** Prints why a command failed and returns its exit code: 2 for wrong configuration, else 1. */
 export function reportError(error: unknown): number {
   printError(error instanceof Error ? error.message : String(error));
   return error instanceof ConfigError ? 2 : 1;
 }
 
-/** True when a person can be asked: input and output are a terminal. */
+/** True when the command can prompt: input and output are a terminal. */
 export function isInteractive(): boolean {
   return process.stdin.isTTY === true && process.stdout.isTTY === true;
 }
 
-/** True when what is printed is read on a terminal. */
+/** True when standard output is a terminal. */
 export function printsToTerminal(): boolean {
   return process.stdout.isTTY === true;
 }
 
-/** Ends the process, whatever is still open in it, once standard output has taken everything. */
+/** Ends the process once standard output is flushed, even when handles are still open. */
 export function exit(code: number): void {
   process.stdout.write("", () => process.exit(code));
 }
@@ -62,7 +62,7 @@ function clearProgress(): void {
 
 let guarded = false;
 
-/** A reader such as `head` may close the pipe early, which is no failure. */
+/** A reader such as `head` may close the pipe early. That is not an error. */
 function leaveQuietlyOnClosedPipe(): void {
   if (guarded) return;
   guarded = true;

@@ -49,20 +49,20 @@ export async function renderDeployment(flags: DeployFlags): Promise<void> {
   exit(0);
 }
 
-/** Of options; what a file says besides gives way to them. */
+/** Rejects options that contradict each other. An option overrides the value in the topology file. */
 function rejectContradictions({ target, balancer, backend, nodes }: DeployFlags, { spareNodes }: Topology): void {
   if (isBalancer(target) && balancer !== undefined && balancer !== target) {
-    throw new ConfigError(`--target ${target} is the balancer, and --balancer says ${balancer}: leave --balancer out.`);
+    throw new ConfigError(`--target ${target} conflicts with --balancer ${balancer}: omit --balancer.`);
   }
-  // Envoy asks for all the addresses that one name has.
+  // Envoy resolves one name to the addresses of all servers.
   if (target === "envoy" || backend === undefined || nodes === undefined || nodes + spareNodes === backend.length)
     return;
   throw new ConfigError(
-    `--nodes${spareNodes > 0 ? " and spareNodes" : ""} say ${nodes + spareNodes} servers, --backend names ${backend.length}: leave --nodes out, or name them all.`,
+    `--nodes${spareNodes > 0 ? " plus spareNodes" : ""} is ${nodes + spareNodes}, but the number of --backend options is ${backend.length}: omit --nodes, or pass one --backend for each server.`,
   );
 }
 
-/** Compose looks for what it builds from the folder of its file; Slurm from where the job is submitted. */
+/** Compose resolves paths relative to its file; Slurm relative to the folder where the job is submitted. */
 function placed({ target, outputDir }: DeployFlags, topology: Topology): Topology {
   const { directory } = topology;
   if (target !== "compose" || outputDir === undefined || directory === undefined || isAbsolute(directory)) {
@@ -71,11 +71,11 @@ function placed({ target, outputDir }: DeployFlags, topology: Topology): Topolog
   return { ...topology, directory: relative(outputDir, directory).split(sep).join("/") || "." };
 }
 
-/** The file's topology, with the options over it. */
+/** The topology of the file, overridden by the options. */
 async function readTopology(flags: DeployFlags): Promise<Topology> {
   const { name, nodes, workers, capacity, spareNodes, cpus, memoryMb, gpus } = flags;
   const given = flags.topology === undefined ? {} : await readTopologyFile(flags.topology);
-  // A directory on the command line takes the place of the file's image, and the other way round.
+  // A directory on the command line replaces the image of the file, and an image replaces its directory.
   const source = flags.image ?? flags.directory;
   return parseTopology({
     ...given,
@@ -90,19 +90,19 @@ async function readTopologyFile(path: string): Promise<Record<string, unknown>> 
   let value: unknown;
   try {
     const { size } = await stat(path);
-    if (size > MAX_TOPOLOGY_BYTES) throw new Error(`it has ${size} bytes, ${MAX_TOPOLOGY_BYTES} are the most`);
+    if (size > MAX_TOPOLOGY_BYTES) throw new Error(`it has ${size} bytes, the limit is ${MAX_TOPOLOGY_BYTES}`);
     value = parseYaml(await readFile(path, "utf8"));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") {
-      throw new ConfigError(`There is no file ${path}: name a topology, or say what is deployed with options.`);
+      throw new ConfigError(`No topology file at ${path}: check the path, or describe the deployment with options.`);
     }
-    throw new ConfigError(`${path} cannot be read as a topology: ${(error as Error).message}`, { cause: error });
+    throw new ConfigError(`Cannot read the topology ${path}: ${(error as Error).message}`, { cause: error });
   }
   if (isObject(value)) return value;
-  throw new ConfigError(`${path} is no topology: it needs keys such as image and nodes.`);
+  throw new ConfigError(`${path} is not a topology: it must be an object with keys such as image and nodes.`);
 }
 
-/** What is no object is left to the check of the topology. */
+/** Merges flags into an object of the topology. parseTopology reports any other type. */
 function over(given: unknown, flags: object): unknown {
   const set = defined(flags);
   if (Object.keys(set).length === 0) return given;
@@ -113,7 +113,7 @@ function defined(values: object): Record<string, unknown> {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
 }
 
-/** One file as it is; more of them each below its name. */
+/** A single file without a heading; several files, each below its name. */
 function renderFiles(files: RenderedFiles): string {
   const entries = Object.entries(files);
   const texts = entries.map(([name, text]) => (entries.length === 1 ? text : `# ---- ${name} ----\n${text}`));
@@ -124,7 +124,9 @@ async function writeFiles(files: RenderedFiles, folder: string, force: boolean):
   const entries = Object.entries(files).map(([name, text]) => ({ path: join(folder, name), text }));
   for (const { path, text } of force ? [] : entries) {
     if (existsSync(path) && (await readFile(path, "utf8")) !== text) {
-      throw new ConfigError(`${path} is there and different: keep it and choose another folder, or add --force.`);
+      throw new ConfigError(
+        `${path} exists with different content: choose another folder, or overwrite it with --force.`,
+      );
     }
   }
   await mkdir(folder, { recursive: true });

@@ -1,6 +1,6 @@
 import { isAlive, type Orphan } from "@openenv-ts/providers/internal";
 
-/** A table, one line each; `empty` when there is nothing. */
+/** A table with one row for each orphan, or `empty` when there is none. */
 export function renderOrphans(orphans: readonly Orphan[], empty: string): string {
   if (orphans.length === 0) return empty;
   const rows = orphans.map(({ id, provider, source, url = "-", startedAt, owner }) => {
@@ -12,7 +12,7 @@ export function renderOrphans(orphans: readonly Orphan[], empty: string): string
   return table.map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  ")).join("\n");
 }
 
-/** Names as everywhere in JSON that the command line prints. */
+/** The orphans as JSON. */
 export function renderJson(orphans: readonly Orphan[]): string {
   const entries = orphans.map(({ id, provider, source, url = null, startedAt, owner }) => {
     return { id, provider, source, url, startedAt, owner: { pid: owner.pid, host: owner.host, alive: isAlive(owner) } };

@@ -24,34 +24,44 @@ const name = (path: string): string => `export const file = new URL("${path}", i
 test.each([
   ["a file in data/ that the build copies", name("../data/train.jsonl"), COPIES],
   ["the folder itself", name("../data/"), "tsc && npm run data"],
-  ["a file next to a module that runs as it is", name("./words.txt"), undefined],
-  ["a module of its own", name("./worker.js"), "tsc"],
+  ["a file next to a module, without a build", name("./words.txt"), undefined],
+  ["a module", name("./worker.js"), "tsc"],
   ["no file", "export const word = 'crane';", "tsc"],
 ])("%s passes", async (_, source, build) => {
   expect(await check(source, build)).toMatchObject({ status: "passed" });
 });
 
 test.each([
-  ["a build that leaves data/ out", name("../data/train.jsonl"), "tsc", /^server\/game.ts names .* does not copy data/],
-  ["a file that the build leaves out", name("./words.txt"), COPIES, /words.txt", which the build does not copy/],
-  ["a file that is missing", name("../data/test.jsonl"), COPIES, /there is no such file/],
-  ["a file of another package", name("../../../../package.json"), COPIES, /outside of the package/],
   [
-    "a path of the working directory",
+    "a build that does not copy data/",
+    name("../data/train.jsonl"),
+    "tsc",
+    /^server\/game.ts refers to .* does not copy data/,
+  ],
+  [
+    "a file that the build does not copy",
+    name("./words.txt"),
+    COPIES,
+    /words.txt", which the build script does not copy/,
+  ],
+  ["a file that is missing", name("../data/test.jsonl"), COPIES, /which does not exist/],
+  ["a file of another package", name("../../../../package.json"), COPIES, /outside the package/],
+  [
+    "a path relative to the working directory",
     'readJsonl("data/train.jsonl"); declare function readJsonl(file: string): void;',
     COPIES,
-    /found only in one working directory/,
+    /which depends on the working directory/,
   ],
 ])("%s fails", async (_, source, build, detail) => {
   expect(await check(source, build)).toMatchObject({ status: "failed", detail: expect.stringMatching(detail) });
 });
 
-test("what was read counts also where no module names it", async () => {
+test("files that are read count even if no module refers to them", async () => {
   const nothing = "export const word = 'crane';";
   const fine = ["data/train.jsonl", "server/game.ts", "node_modules/a/words.txt", ".openenv/x.mjs", "missing.txt"];
   expect(await check(nothing, COPIES, fine)).toMatchObject({ status: "passed" });
   expect(await check(nothing, COPIES, ["server/words.txt"])).toMatchObject({
     status: "failed",
-    detail: "the environment reads server/words.txt, which the build does not copy",
+    detail: "the environment reads server/words.txt, which the build script does not copy",
   });
 });

@@ -5,16 +5,16 @@ import { type CheckDefinition, demand } from "openenv-ts/internal";
 import { bundle } from "../project/bundle.js";
 
 /**
- * The files that the modules name relative to themselves, and those that were `read` when the environment was loaded: the
- * compiled package must find them too.
+ * Checks that the compiled package includes the data files: those that the modules reference relative to themselves, and
+ * those that were `read` while the environment was loaded.
  */
 export function dataFilesCheck(dir: string, entry: string, read: ReadonlySet<string>): CheckDefinition {
   return {
     id: "data_files",
-    description: "the files that the environment reads are in the compiled package",
+    description: "the compiled package includes the files that the environment reads",
     remedy:
-      'Keep data files in data/, name them new URL("../data/<file>", import.meta.url), and let the build script ' +
-      `copy the folder: ${COPY_DATA}`,
+      'Keep data files in data/, refer to them as new URL("../data/<file>", import.meta.url), and copy the folder in ' +
+      `the build script: ${COPY_DATA}`,
     run: async () => {
       const found = (await Promise.all((await bundle(entry)).inputs.map(findDataFiles))).flat();
       const build = await readBuildScript(dir);
@@ -32,7 +32,7 @@ export function dataFilesCheck(dir: string, entry: string, read: ReadonlySet<str
   };
 }
 
-/** Packages, compiled code and what this command writes are none; neither is what tsc or an import carries over. */
+/** False for packages, build outputs, and code, which tsc or an import includes. */
 export function isDataFile(dir: string, path: string): boolean {
   const place = relative(dir, path);
   const inside = place !== "" && place !== ".." && !place.startsWith(`..${sep}`) && !isAbsolute(place);
@@ -43,19 +43,19 @@ const NO_DATA = ["node_modules", ".openenv", "dist", "package.json"];
 const COPY_DATA = `node -e "fs.cpSync('data', 'dist/data', { recursive: true })"`;
 
 interface DataFile {
-  /** The module that names it, and how. */
+  /** The module that references the file, and the text of the reference. */
   module: string;
   text: string;
-  /** Absolute, or undefined where it depends on the working directory. */
+  /** Absolute, or undefined when it depends on the working directory. */
   path?: string;
 }
 
 const RELATIVE_URL = /\bnew URL\(\s*(["'`])([^"'`$:]+)\1\s*,\s*import\.meta\.url\s*,?\s*\)/g;
 const READ_PATH = /\breadJsonl\(\s*(["'`])([^"'`$]+)\1\s*,?\s*\)/g;
-/** What tsc or an import carries over. */
+/** Files that tsc or an import includes. */
 const CODE = /\.[cm]?[jt]sx?$/;
 
-/** The data files that a module names by literals: relative to itself, or to the working directory. */
+/** The data files that a module references with string literals: relative to itself, or to the working directory. */
 export async function findDataFiles(module: string): Promise<DataFile[]> {
   if (!CODE.test(module)) return [];
   const source = await readFile(module, "utf8");
@@ -74,11 +74,11 @@ async function readBuildScript(dir: string): Promise<string | undefined> {
   return (JSON.parse(text) as { scripts?: Record<string, string> }).scripts?.["build"];
 }
 
-/** What keeps a file that a module names from being found. */
+/** Why the compiled package would not find a referenced file; undefined when it would. */
 function findProblem(dir: string, { module, text, path }: DataFile, build: string | undefined): string | undefined {
-  const named = `${relative(dir, module)} names ${JSON.stringify(text)}`;
-  if (path === undefined) return `${named}, which is found only in one working directory`;
-  if (!existsSync(path)) return `${named}, and there is no such file`;
+  const named = `${relative(dir, module)} refers to ${JSON.stringify(text)}`;
+  if (path === undefined) return `${named}, which depends on the working directory`;
+  if (!existsSync(path)) return `${named}, which does not exist`;
   const problem = findProblemOfPath(dir, path, build);
   return problem && `${named}, ${problem}`;
 }
@@ -86,8 +86,8 @@ function findProblem(dir: string, { module, text, path }: DataFile, build: strin
 /** A package without a build script runs its sources. */
 function findProblemOfPath(dir: string, path: string, build: string | undefined): string | undefined {
   const place = relative(dir, path);
-  if (place === ".." || place.startsWith(`..${sep}`)) return "which is outside of the package";
+  if (place === ".." || place.startsWith(`..${sep}`)) return "which is outside the package";
   if (build === undefined) return undefined;
-  if (place !== "data" && !place.startsWith(`data${sep}`)) return "which the build does not copy";
-  return /\bdata\b/.test(build) ? undefined : "and the build script does not copy data/";
+  if (place !== "data" && !place.startsWith(`data${sep}`)) return "which the build script does not copy";
+  return /\bdata\b/.test(build) ? undefined : "but the build script does not copy data/";
 }

@@ -12,23 +12,23 @@ import {
 type Validation = NonNullable<Manifest["validation"]>;
 type Ask = (path: string, body?: unknown) => Promise<JsonResponse>;
 
-/** What the manifest says about tools and tasks, held against what the server says. */
+/** Compares the tools and tasks that the manifest declares with those of the server. */
 export function declarationChecks({ capabilities }: Validation, ask: Ask): CheckDefinition[] {
   return [
     {
       id: "tool_declaration_accuracy",
-      description: "the declared tools are those that POST /mcp lists",
-      remedy: "Write the names of all tools into validation.capabilities.declared_tools.",
+      description: "the declared tools match those that POST /mcp lists",
+      remedy: "List the names of all tools in validation.capabilities.declared_tools.",
       run: async () => {
         const expected = [...capabilities.declared_tools].sort();
         const actual = (await listTools(ask)).map(({ name }) => name).sort();
         const same = expected.length === actual.length && expected.every((name, at) => name === actual[at]);
-        demand(same, `declared are ${show(expected)}, there are ${show(actual)}`, { expected, actual });
+        demand(same, `the manifest declares ${show(expected)}, the server has ${show(actual)}`, { expected, actual });
       },
     },
     {
       id: "task_declaration_accuracy",
-      description: "the declared numbers of tasks are those of the Task API",
+      description: "the declared task counts match those of the Task API",
       remedy: "Correct validation.capabilities.declared_task_count, or the tasks of the environment.",
       run: async () => {
         const { task_api, declared_task_count } = capabilities;
@@ -41,7 +41,7 @@ export function declarationChecks({ capabilities }: Validation, ask: Ask): Check
         for (const [split, count] of declared) {
           const { body: answer } = await ask(`/${name}/num_tasks`, { split });
           const found = isObject(answer) ? answer["num_tasks"] : undefined;
-          demand(found === count, `the split ${split} is declared with ${count} tasks and has ${show(found)}`, {
+          demand(found === count, `the split ${split} is declared with ${count} tasks but has ${show(found)}`, {
             expected: count,
             actual: found ?? null,
           });

@@ -15,7 +15,7 @@ test.each([
   ["semantic.no_solution_leakage", "    oracle: { form: script, location: oracle.sh }", /\.oracle` is not enough/],
   ["semantic.canary_floor", "    canaries: canaries.json", /\.canaries` is not enough/],
   ["runtime.rubric_introspectable", "    rubric_tree: true", /\.rubric_tree` is not enough/],
-])("%s says before and after the declaration that declaring is not enough", (id, capabilities, reason) => {
+])("%s has the reason that declaring it is not enough, declared or not", (id, capabilities, reason) => {
   expect(need(id)).toEqual({ declared: false, reason: expect.stringMatching(reason) });
   expect(need(id, capabilities)).toEqual({ declared: true, reason: expect.stringMatching(reason) });
 });
@@ -26,9 +26,9 @@ test.each([
   "runtime.resource_bounds",
   "semantic.verifier_portability",
   "semantic.resource_envelope",
-])("%s needs a container, and is only missing with one when it was left out", (id) => {
+])("%s needs a container, and with one is only skipped when it is excluded", (id) => {
   expect(need(id)).toEqual({ declared: false, reason: expect.stringMatching(/`validation.execution`.*Docker engine/) });
-  expect(need(id, "", "  execution: {}\n")).toEqual({ declared: true, reason: "it was left out" });
+  expect(need(id, "", "  execution: {}\n")).toEqual({ declared: true, reason: "the check was excluded" });
 });
 
 test("a check of a running server needs nothing else", () => {

@@ -2,10 +2,10 @@ import type { Manifest } from "@openenv-ts/providers/manifest";
 
 type Validation = NonNullable<Manifest["validation"]>;
 
-/** What a check of the policy needs that was not made. */
+/** What a skipped check of the policy requires. */
 export interface Need {
   reason: string;
-  /** The package declares it: it may expect the check, and the verdict is a warning. */
+  /** The package declares it, so that skipping the check is a warning. */
   declared: boolean;
 }
 
@@ -18,18 +18,18 @@ const withRubrics: IsDeclared = ({ capabilities }) => capabilities.rubric_tree;
 
 const CONTAINER = "needs a block `validation.execution` in openenv.yaml, and a Docker engine";
 const ORACLE =
-  "needs an oracle that validators can play, so declaring `validation.capabilities.oracle` is not enough: OpenEnv " +
-  "has to define first how one is played, and RFC 008 defines its form and its location only";
+  "needs an oracle that validators can run. Declaring `validation.capabilities.oracle` is not enough: RFC 008 of " +
+  "OpenEnv defines the form and location of an oracle, but not how to run it";
 const CANARIES =
-  "needs canary episodes that validators can read, so declaring `validation.capabilities.canaries` is not enough: " +
-  "OpenEnv has to define first what the file holds";
+  "needs canary episodes that validators can read. Declaring `validation.capabilities.canaries` is not enough: " +
+  "OpenEnv does not define the content of the file";
 const RUBRICS =
-  "needs rubrics that a server shows, so declaring `validation.capabilities.rubric_tree` is not enough: the protocol " +
-  "of OpenEnv has to get a message for them first";
+  "needs a server that publishes its rubrics. Declaring `validation.capabilities.rubric_tree` is not enough: the " +
+  "protocol of OpenEnv has no message for them";
 const RECORD =
-  "needs a record of the episode that the server keeps: the protocol of OpenEnv has to get a message for it first, " +
-  "and a package has nothing to declare";
-export const LEFT_OUT = "it was left out";
+  "needs a record of the episode that the server keeps: the protocol of OpenEnv has no message for it, and a package " +
+  "cannot declare it";
+export const LEFT_OUT = "the check was excluded";
 
 const NEEDS = new Map<string, [need: string, isDeclared: IsDeclared]>([
   ["runtime.network_policy", [CONTAINER, inContainer]],
@@ -47,7 +47,7 @@ const NEEDS = new Map<string, [need: string, isDeclared: IsDeclared]>([
   ["runtime.trajectory_record", [RECORD, () => false]],
 ]);
 
-/** What the check needs beyond a running server; undefined where that is enough. */
+/** What the check requires beyond a running server; undefined when nothing more is required. */
 export function findNeed(id: string, validation: Validation): Need | undefined {
   const known = NEEDS.get(id);
   if (known === undefined) return undefined;

@@ -5,30 +5,32 @@ import { join } from "node:path";
 import { MANIFEST_FILE } from "@openenv-ts/providers/manifest";
 import { ConfigError } from "openenv-ts/internal";
 
-/** Files that mark a package of another kind; with two of them nobody can tell which it is. */
+/** Files that identify a package of another kind. Two of them make the kind ambiguous. */
 const OTHER_MARKS = ["task.toml", "task.md"];
 
 /**
- * Makes sure that a folder is a package that can be validated: it has an `openenv.yaml` and no mark of another kind.
- * @throws ConfigError when it is none, or could be two.
+ * Checks that a folder is a package that can be validated: it has an `openenv.yaml` and no file of another kind of package.
+ * @throws ConfigError when it is not a package, or its kind is ambiguous.
  */
 export async function recognisePackage(dir: string): Promise<void> {
   const isFolder = await stat(dir).then(
     (found) => found.isDirectory(),
     () => false,
   );
-  if (!isFolder) throw new ConfigError(`There is no folder ${dir}; name that of a package, or give --url.`);
+  if (!isFolder) throw new ConfigError(`No such folder: ${dir}. Pass the folder of a package, or --url.`);
   const marks: string[] = [];
   for (const mark of [MANIFEST_FILE, ...OTHER_MARKS]) if (await marksPackage(join(dir, mark))) marks.push(mark);
   if (marks.length > 1) {
-    throw new ConfigError(`${dir} has ${marks.join(" and ")}: a package has exactly one of them; remove the others.`);
+    throw new ConfigError(
+      `${dir} has ${marks.join(" and ")}: a package must have exactly one of them; remove the others.`,
+    );
   }
   if (marks[0] !== MANIFEST_FILE) {
-    throw new ConfigError(`${dir} has no ${MANIFEST_FILE}, so it is no package that can be validated; write one.`);
+    throw new ConfigError(`${dir} has no ${MANIFEST_FILE}; create one to validate the package.`);
   }
 }
 
-/** A task.md marks one only with a front matter. */
+/** A task.md identifies a package only when it has front matter. */
 async function marksPackage(file: string): Promise<boolean> {
   const isFile = await stat(file).then(
     (found) => found.isFile(),
@@ -38,7 +40,7 @@ async function marksPackage(file: string): Promise<boolean> {
   return (await readFile(file, "utf8")).trimStart().startsWith("---");
 }
 
-/** What belongs to a working copy and not to the package. */
+/** Files of a working copy that are not part of the package. */
 const LEFT_OUT = new Set([
   ".git",
   "__pycache__",
@@ -52,13 +54,13 @@ const LEFT_OUT = new Set([
 
 /**
  * SHA-256 (hex) over the names and contents of the package's files.
- * @throws ConfigError for a symbolic link and anything else that is no file: what is checked must be what is shipped.
+ * @throws ConfigError for a symbolic link or a special file: the checked files must equal the published ones.
  */
 export async function digestPackage(dir: string): Promise<string> {
   const hash = createHash("sha256");
   for (const path of (await listFiles(dir, "")).sort()) {
     hash.update(path).update("\0");
-    // A link that was put there since is not followed.
+    // O_NOFOLLOW: a link that replaced the file after listing is not followed.
     const file = await open(join(dir, path), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     for await (const chunk of file.createReadStream()) hash.update(chunk as Buffer);
     hash.update("\0");
@@ -75,7 +77,7 @@ async function listFiles(dir: string, below: string): Promise<string[]> {
     else if (entry.isFile()) files.push(path);
     else
       throw new ConfigError(
-        `${path} is a ${entry.isSymbolicLink() ? "symbolic link" : "special file"}; a package has files only.`,
+        `${path} is a ${entry.isSymbolicLink() ? "symbolic link" : "special file"}; a package may only contain regular files.`,
       );
   }
   return files;

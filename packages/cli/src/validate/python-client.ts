@@ -5,12 +5,12 @@ import { PYTHON_MARK, renderPythonPackage } from "../client/python/python-packag
 import { readSource } from "../client/read-source.js";
 import { readTypes } from "../client/read-types.js";
 
-/** The Python client that lies in the environment's folder, held against what would be written now. */
+/** Compares the Python client in the environment's folder with what `openenv client python` would write. */
 export function pythonClientCheck(dir: string): CheckDefinition {
   return {
     id: "python_client",
-    description: "the Python client in the folder is that of the contract",
-    remedy: "Write it again: npm run client, or openenv client python.",
+    description: "the Python client in the folder matches the contract",
+    remedy: "Generate it again: npm run client, or openenv client python.",
     run: async () => {
       const { schemas, names } = await readSource(dir, undefined);
       const files = Object.entries(renderPythonPackage(readTypes(schemas, names.prefix), names));
@@ -18,12 +18,12 @@ export function pythonClientCheck(dir: string): CheckDefinition {
       if (!found.some((text) => text.startsWith(PYTHON_MARK)))
         throw new NotApplicable("the folder has no Python client");
       const stale = files.filter(([, text], at) => wordsOf(text) !== wordsOf(found[at] ?? "")).map(([path]) => path);
-      demand(stale.length === 0, `the contract has changed since the Python client was written: ${stale.join(", ")}`);
+      demand(stale.length === 0, `the Python client does not match the contract: ${stale.join(", ")}`);
     },
   };
 }
 
-/** A formatter, or a longer name, breaks lines otherwise. */
+/** Ignores line breaks, which depend on the formatter and the length of names. */
 function wordsOf(text: string): string {
   return text.replace(/[\s(),]+/g, "");
 }

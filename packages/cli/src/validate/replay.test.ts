@@ -14,7 +14,7 @@ const contract = defineContract({
 });
 const servers = useServers();
 
-/** The reward of the plays that `rewardOf` counts from 1. */
+/** `rewardOf` gets the number of the episode, starting at 1, and returns its reward. */
 async function serveWith(rewardOf: (play: number) => number, seen = 0) {
   let plays = 0;
   const environment = defineEnvironment(contract, () => ({
@@ -31,8 +31,8 @@ async function check(first: string, second: string, made: { id: string; status: 
   return report.checks.map(({ id, status, detail }) => [id, status, detail]);
 }
 
-describe("an episode that was recorded on one server is played on another", () => {
-  test("and is the same where seed and actions decide it", async () => {
+describe("an episode recorded on one server is replayed on another", () => {
+  test("with the same results if seed and actions determine it", async () => {
     expect(await check(await serveWith(() => 1), await serveWith(() => 1))).toEqual([
       ["replayability", "passed", undefined],
       ["verifier_determinism", "passed", undefined],
@@ -40,15 +40,15 @@ describe("an episode that was recorded on one server is played on another", () =
     ]);
   });
 
-  test("and differs in an observation, not in its rewards", async () => {
+  test("with a different observation but the same rewards", async () => {
     expect(await check(await serveWith(() => 1), await serveWith(() => 1, 5))).toEqual([
-      ["replayability", "failed", "the replay differs first in 0.observation.seen: 0 and 5"],
+      ["replayability", "failed", "the first difference of the replay is 0.observation.seen: 0 and 5"],
       ["verifier_determinism", "passed", undefined],
       ["verifier_portability", "passed", undefined],
     ]);
   });
 
-  test("and gets another reward the third time", async () => {
+  test("with another reward the third time", async () => {
     expect(await check(await serveWith((play) => (play < 3 ? 1 : 0.5)), await serveWith(() => 1))).toMatchObject([
       ["replayability", "passed", undefined],
       ["verifier_determinism", "failed", "the rewards of one episode were [null,1] and [null,0.5]"],
@@ -56,7 +56,7 @@ describe("an episode that was recorded on one server is played on another", () =
     ]);
   });
 
-  test("and says nothing where an episode does not repeat on one server", async () => {
+  test("which is skipped if the episode does not repeat on one server", async () => {
     const url = await serveWith(() => 1);
     const skipped = await check(url, url, [{ id: "seed_honoured", status: "failed" }]);
     expect(skipped.map(([, status, detail]) => [status, detail])).toEqual(

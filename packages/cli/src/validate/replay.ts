@@ -14,39 +14,39 @@ import type { JsonObject } from "openenv-ts/protocol";
 import type { Check, CheckServerOptions } from "openenv-ts/testing";
 
 export interface ReplayPair {
-  /** Addresses of two servers of the same package. */
+  /** URLs of two servers of the same package. */
   first: string;
   second: string;
   /** Played with the seed and reset options of `checking`. */
   actions: readonly JsonObject[];
-  /** As for the other checks of the server. */
+  /** The options of the other server checks. */
   checking: CheckServerOptions;
-  /** The checks already made: an episode that does not repeat in one session says nothing about a replay. */
+  /** The results of earlier checks: a replay is not meaningful if an episode does not repeat on one server. */
   made: readonly Check[];
 }
 
-/** How often the rewards of one episode are compared, on each of the two servers. */
+/** How often the episode is run on each server to compare the rewards. */
 const PLAYS = 3;
 const BASIS = ["seed_honoured", "workers_agree", "episode"];
 
-/** Whether an episode that was recorded on one server can be played again on another, with the same rewards. */
+/** Checks that an episode recorded on one server gives the same results on another. */
 export function replayChecks(replay: ReplayPair): CheckDefinition[] {
   return [
     {
       id: "replayability",
-      description: "an episode recorded on one server plays again on another with the same answers",
-      remedy: "Let the seed and the actions decide the episode; name what differs by nature in validation.varies.",
+      description: "an episode recorded on one server gives the same results on another",
+      remedy: "Let only the seed and the actions determine the episode; list other fields in validation.varies.",
       run: async () => {
         demandRepeats(replay);
         const recorded = JSON.parse(JSON.stringify(await playOn(replay, replay.first))) as CheckedEpisode;
         const difference = differenceOf(playerOf(replay, replay.second), recorded, await playOn(replay, replay.second));
-        demand(difference === undefined, `the replay differs first in ${difference}`);
+        demand(difference === undefined, `the first difference of the replay is ${difference}`);
       },
     },
     {
       id: "verifier_determinism",
       description: "the same episode gets the same rewards each time",
-      remedy: "Compute the reward from the episode alone.",
+      remedy: "Compute the reward only from the episode.",
       run: () => compareRewards(replay, PLAYS),
     },
   ];
@@ -56,8 +56,8 @@ export function replayChecks(replay: ReplayPair): CheckDefinition[] {
 export function portabilityCheck(replay: ReplayPair): CheckDefinition {
   return {
     id: "verifier_portability",
-    description: "an episode gets the same rewards in a process and in the container",
-    remedy: "Compute the reward from the episode alone: no file, variable or clock of the machine.",
+    description: "the episode gets the same rewards in a process and in the container",
+    remedy: "Compute the reward only from the episode, not from files, variables or the clock of the machine.",
     run: () => compareRewards(replay, 1),
   };
 }

@@ -21,20 +21,20 @@ const plan = z.strictObject({
       .default({})
       .refine(
         (options) => !("episode_id" in options) && !("seed" in options),
-        "no episode_id and no seed: they stand beside",
+        "must not contain episode_id or seed, which are separate fields",
       ),
   }),
   actions: z.array(data).min(1).max(100),
 });
 
-/** The episode that a package wants to be judged by: a reset and 1 to 100 actions. */
+/** The episode that a package is validated with: a reset and 1 to 100 actions. */
 export type RuntimePlan = z.output<typeof plan>;
 
 const DEFAULT_PATH = "validation/runtime.json";
 
 /**
- * The plan that `validation.execution.probe_path` names; without that block the file of its default path, if there is one.
- * @throws ConfigError that names the field, for one that is missing, outside of the package, too large or wrong.
+ * Reads the plan at `validation.execution.probe_path`, or at its default path if the file exists.
+ * @throws ConfigError that names the field, when the plan is missing, outside the package, too large or invalid.
  */
 export async function findRuntimePlan(
   dir: string,
@@ -50,38 +50,38 @@ async function readRuntimePlan(dir: string, path: string): Promise<RuntimePlan> 
   };
   const file = await findInside(dir, path, "probe_path");
   const found = await stat(file);
-  if (!found.isFile()) fail("is no file");
+  if (!found.isFile()) fail("is not a file");
   if (found.size > MAX_BYTES) fail(`is larger than ${MAX_BYTES} bytes`);
   let value: unknown;
   try {
     value = JSON.parse(await readFile(file, "utf8"));
   } catch (error) {
-    fail(`is no JSON: ${(error as Error).message}`);
+    fail(`is not valid JSON: ${(error as Error).message}`);
   }
-  if (isDeeperThan(value, MAX_DEPTH)) fail(`nests deeper than ${MAX_DEPTH} levels`);
+  if (isDeeperThan(value, MAX_DEPTH)) fail(`is nested deeper than ${MAX_DEPTH} levels`);
   const parsed = plan.safeParse(value);
   if (parsed.success) return parsed.data;
   const problems = parsed.error.issues.map(({ path: at, message }) => `${at.join(".") || "(root)"}: ${message}`);
-  return fail(`is wrong: ${problems.slice(0, 5).join("; ")}`);
+  return fail(`is invalid: ${problems.slice(0, 5).join("; ")}`);
 }
 
 /**
- * Reads the actions that a user gives: a list of objects, or a runtime plan.
- * @throws ConfigError that says what such a file is.
+ * Reads the actions of a file: a list of objects, or a runtime plan.
+ * @throws ConfigError that describes the format when the file has no actions.
  */
 export async function readActions(file: string): Promise<Record<string, unknown>[]> {
   let value: unknown;
   try {
     value = JSON.parse(await readFile(file, "utf8"));
   } catch (error) {
-    throw new ConfigError(`${file} cannot be read as JSON: ${(error as Error).message}`);
+    throw new ConfigError(`Cannot read ${file} as JSON: ${(error as Error).message}`);
   }
   const actions = isObject(value) ? value["actions"] : value;
   if (Array.isArray(actions) && actions.length > 0 && actions.every(isObject)) return actions;
-  throw new ConfigError(`${file} holds no actions; write a list of objects: [{"amount": 1}, {"amount": 2}].`);
+  throw new ConfigError(`${file} has no actions; it must be a list of objects: [{"amount": 1}, {"amount": 2}].`);
 }
 
-/** Never recurses deeper than `limit`. */
+/** Recurses at most to `limit`. */
 function isDeeperThan(value: unknown, limit: number): boolean {
   if (typeof value !== "object" || value === null) return false;
   return limit === 0 || Object.values(value).some((member) => isDeeperThan(member, limit - 1));

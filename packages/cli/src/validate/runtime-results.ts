@@ -3,7 +3,7 @@ import type { Check } from "openenv-ts/testing";
 import { type Result, toResult } from "./report/package-report.js";
 import { OWN } from "./report/policy.js";
 
-/** Ids of the policy for checks that have another name where there is no policy. */
+/** IDs in the policy of checks that have another ID in reports without a policy. */
 const IDS: Record<string, string> = {
   episode: "startup",
   rewards: "reward_well_formed",
@@ -19,7 +19,7 @@ const SEMANTIC: readonly string[] = [
   "replayability",
   "resource_envelope",
 ];
-/** The checks that can be left out, as reports without a policy call them. */
+/** The checks that can be skipped, by their IDs in reports without a policy. */
 const CHECK_IDS: readonly string[] = [
   ...Object.keys(IDS),
   ...OWN.map((id) => id.replace("runtime.", "")),
@@ -31,14 +31,14 @@ const CHECK_IDS: readonly string[] = [
 ];
 
 /**
- * The check that an option names, as either report does: `seed_honoured` or `runtime.seed_control`.
- * @throws InvalidArgumentError that lists them.
+ * Parses the ID of a check in the form of either report: `seed_honoured` or `runtime.seed_control`.
+ * @throws InvalidArgumentError that lists the IDs.
  */
 export function parseCheckId(text: string): string {
   const name = text.replace(/^(runtime|semantic)\./, "");
   const id = Object.keys(IDS).find((key) => IDS[key] === name) ?? name;
   if (CHECK_IDS.includes(id)) return id;
-  throw new InvalidArgumentError(`Checks that can be left out are ${CHECK_IDS.join(", ")}.`);
+  throw new InvalidArgumentError(`Must be one of ${CHECK_IDS.join(", ")}.`);
 }
 
 const STATUSES = { passed: "pass", failed: "fail", skipped: "skip" } as const;
@@ -61,14 +61,14 @@ export function fromCheck(check: Check): Result {
 
 const WEIGHT = { skip: 0, pass: 1, fail: 2, error: 3 } as const;
 
-/** One result a check: the worse one where it was made twice, and one that was made before one that was skipped. */
+/** Keeps one result for each check: the worse one, or the one that was not skipped. */
 export function joinResults(first: readonly Result[], second: readonly Result[]): Result[] {
   const joined = new Map(first.map((result) => [result.check_id, result]));
   for (const result of second) {
     const known = joined.get(result.check_id);
     if (known === undefined || WEIGHT[result.status] > WEIGHT[known.status]) joined.set(result.check_id, result);
   }
-  // Everything stands on the start.
+  // All other checks depend on the startup.
   const order = ({ check_id }: Result): number => (check_id === "runtime.startup" ? 0 : 1);
   return [...joined.values()].sort((a, b) => order(a) - order(b));
 }

@@ -26,18 +26,18 @@ import type { Declared, ValidateOptions } from "./validate-options.js";
 
 export interface RuntimeOutcome {
   results: Result[];
-  /** Whether a server was started, or should have been. */
+  /** Whether the server was started, or the start failed. */
   attempted: boolean;
 }
 
-/** Actions of an episode that nobody planned. */
+/** Number of sampled actions in an episode without a plan. */
 const SAMPLES = 4;
-/** Sessions at once: enough to see that one too many is refused. */
+/** Concurrent sessions: enough to check that one more is rejected. */
 const CAPACITY = 4;
 const START_MS = 30_000;
 const ANSWER_MS = 60_000;
 
-/** Starts the package's server with Node, twice, and in a container where one is declared, and checks what runs. */
+/** Starts the package's server twice with Node, and in a container if one is declared, and checks the running servers. */
 export async function checkRuntime(dir: string, declared: Declared, options: ValidateOptions): Promise<RuntimeOutcome> {
   const start = performance.now();
   const startup = (status: Result["status"], evidence: string, remediation: string | null = null): RuntimeOutcome => ({
@@ -50,20 +50,21 @@ export async function checkRuntime(dir: string, declared: Declared, options: Val
     attempted: status !== "skip",
   });
   const { execution } = declared.validation;
-  if (execution?.requires_credentials) return startup("skip", "the server needs credentials, which are not handed out");
+  if (execution?.requires_credentials)
+    return startup("skip", "the server requires credentials, which are not available here");
   if (declared.manifest.runtime !== "node") {
     return startup("skip", `the runtime is ${declared.manifest.runtime}: start the server and validate it with --url`);
   }
   const failed = (error: unknown): RuntimeOutcome => {
     if (options.signal.aborted) throw error;
-    if (error instanceof ConfigError) return startup("fail", error.message, "Correct what the message names.");
+    if (error instanceof ConfigError) return startup("fail", error.message, "Fix what the message reports.");
     if (error instanceof ProviderError) {
-      // Where nobody starts it, nothing is known of the package.
+      // Without a provider the server never started, so the package is not at fault.
       const status = error.code === "PROVIDER_UNAVAILABLE" ? "error" : "fail";
-      return startup(status, error.message, "Try it: openenv serve");
+      return startup(status, error.message, "Reproduce it: openenv serve");
     }
     if (error instanceof OpenEnvError && error.code === "BUILD_FAILED")
-      return startup("fail", error.message, "Try it: openenv build");
+      return startup("fail", error.message, "Reproduce it: openenv build");
     throw error;
   };
   try {
@@ -75,7 +76,7 @@ export async function checkRuntime(dir: string, declared: Declared, options: Val
     const work: Work = { dir, file, declared, environment, read, plan, options };
     await using first = await startServer(file, work);
     await using second = await startServer(file, work);
-    options.onProgress("playing episodes");
+    options.onProgress("running episodes");
     const checking = checkingOptions(second, work);
     const { action, tools = [] } = environment.contract.schemas();
     const actions = checking.actions ?? sampleActions(action, tools, SAMPLES);
@@ -84,7 +85,7 @@ export async function checkRuntime(dir: string, declared: Declared, options: Val
     if (options.skipBuild) return { results: joinResults(results, []), attempted: true };
     const { level, signal, onProgress } = options;
     const container = checkContainer({ dir, declared, checking, replay, level, signal, onProgress });
-    // What the process has shown stands.
+    // A failure in the container does not discard the results of the process.
     const inContainer = await container.catch((error: unknown) => failed(error).results);
     return { results: joinResults(results, inContainer), attempted: true };
   } catch (error) {
@@ -123,17 +124,17 @@ async function checkProcess(replay: Omit<ReplayPair, "made">, work: Work): Promi
   const { checks } = await checkServer(replay.first, replay.checking);
   const { http } = parseAddress(replay.first);
   const ask = (path: string, body?: unknown) => fetchJson(http(path), { headers: {}, timeoutMs: ANSWER_MS }, body);
-  const ofPackage = [
+  const packageChecks = [
     ...declarationChecks(declared.validation, ask),
     pythonClientCheck(dir),
     dataFilesCheck(dir, file, await recordReset(work, replay, checks)),
     ...(options.level === "semantic" ? replayChecks({ ...replay, made: checks }) : []),
   ];
-  const more = await runChecks(replay.first, ofPackage, options.leaveOut);
+  const more = await runChecks(replay.first, packageChecks, options.leaveOut);
   return [...checks, ...more.checks].map(fromCheck);
 }
 
-/** Adds what a reset reads. It runs in this process, so only one that the server has answered in time. */
+/** Adds the files that a reset reads. The reset runs in this process, so only if the server answered it in time. */
 async function recordReset(
   { environment, read }: Work,
   { checking: { reset, seed } }: Omit<ReplayPair, "made">,
@@ -146,7 +147,7 @@ async function recordReset(
     await using env = await connect(environment);
     await env.reset({ ...reset, ...(seed !== undefined && { seed }) });
   } catch {
-    // The server, which has the variables of the manifest, did reset it.
+    // The reset may need the variables of the manifest, which only the server has.
   } finally {
     stop();
   }

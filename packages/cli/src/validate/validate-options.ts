@@ -4,9 +4,9 @@ import type { Level } from "./report/policy.js";
 export interface ValidateOptions {
   level: Level;
   policy: string | undefined;
-  /** Builds no image: the server runs as a process only. */
+  /** Do not build an image; only run the server as a process. */
   skipBuild: boolean;
-  /** Played instead of sampled ones, where the package has no plan. */
+  /** Used instead of sampled actions, when the package has no plan. */
   actions: readonly Record<string, unknown>[] | undefined;
   ignore: readonly string[];
   leaveOut: readonly string[];
@@ -15,7 +15,7 @@ export interface ValidateOptions {
   onProgress(line: string): void;
 }
 
-/** What a package says about itself. */
+/** What a package declares. */
 export interface Declared {
   manifest: Manifest;
   validation: NonNullable<Manifest["validation"]>;

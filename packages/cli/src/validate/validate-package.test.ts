@@ -23,16 +23,20 @@ async function validate(project: Project, level: Level = "runtime") {
   return { report, of, failed: report.results.filter(({ status }) => status === "fail" || status === "error") };
 }
 
-describe("what is wrong with a package is found before its server is started", () => {
+describe("problems of a package are found before its server is started", () => {
   test.each([
-    ["no block", "name: counter_env\n", /has no block `validation`/],
+    ["no block", "name: counter_env\n", /has no `validation` block/],
     [
       "a wrong type",
       MANIFEST.replace("cpu: 1", "cpu: many"),
       /openenv.yaml:5: validation.resources.cpu must be a number/,
     ],
     ["no YAML", "name: [\n", /openenv.yaml:/],
-    ["an environment that is not there", `${MANIFEST}environment: server/nope.ts\n`, /names server\/nope.ts as the/],
+    [
+      "an environment that is not there",
+      `${MANIFEST}environment: server/nope.ts\n`,
+      /the environment in openenv.yaml is server\/nope.ts/,
+    ],
     ["floor_margin", MANIFEST.replace("floor_margin: 0.1", "floor_margin: 0"), /floor_margin is 0, below .* 0.1/],
     [
       "oracle_tolerance",
@@ -53,14 +57,14 @@ describe("what is wrong with a package is found before its server is started", (
     expect(report.verdict).toBe("fail");
   });
 
-  test("a manifest that cannot be read keeps the server from being started", async () => {
+  test("with an invalid manifest the server is not started", async () => {
     await using project = await createPackage({ "openenv.yaml": "name: counter_env\n" });
     const { report, of } = await validate(project);
     expect(of("runtime.startup")).toMatchObject({ status: "skip", evidence: ["the manifest is not valid"] });
     expect(report).toMatchObject({ manifest: null, levels_run: [1], verdict: "fail" });
   });
 
-  test("a server that does not start is the reason why the checks of it were not made", async () => {
+  test("the checks of a server that does not start are skipped with the reason", async () => {
     const files = { "server/environment.ts": "throw new Error('no bubblewrap here');\n" };
     await using project = await createPackage(files);
     const { report, of, failed } = await validate(project, "semantic");
@@ -79,13 +83,13 @@ describe("what is wrong with a package is found before its server is started", (
   });
 
   test.each([
-    ["that is missing", undefined, /is missing/],
+    ["that is missing", undefined, /does not exist/],
     ["with a wrong field", { ...PLAN, actions: [] }, /actions: Too small/],
     ["with an unknown field", { ...PLAN, more: 1 }, /Unrecognized key/],
     [
       "with the seed twice",
       { ...PLAN, reset: { ...PLAN.reset, options: { seed: 1 } } },
-      /reset.options: no episode_id/,
+      /reset.options: must not contain episode_id/,
     ],
     ["that is too large", { ...PLAN, actions: [{ text: "x".repeat(70_000) }] }, /larger than 65536 bytes/],
   ])("a plan %s", async (_, plan, evidence) => {
@@ -101,7 +105,7 @@ describe("what is wrong with a package is found before its server is started", (
     await symlink("openenv.yaml", join(project.dir, "link"));
     const { report, failed } = await validate(project, "static");
     expect(failed).toMatchObject([
-      { status: "error", evidence: ["link is a symbolic link; a package has files only."] },
+      { status: "error", evidence: ["link is a symbolic link; a package may only contain regular files."] },
     ]);
     expect(report.verdict).toBe("fail");
   });

@@ -11,7 +11,7 @@ import type { ValidateOptions } from "./validate-options.js";
 
 /**
  * Validates the package in a folder, level by level.
- * @throws ConfigError for a folder that is no package, PolicyError for a policy that is none.
+ * @throws ConfigError for a folder that is not a package, PolicyError for an unknown policy.
  */
 export async function validatePackage(dir: string, options: ValidateOptions): Promise<PackageReport> {
   const policy = findPolicy(options.policy, options.level);
@@ -67,16 +67,16 @@ async function checkStatic(dir: string, bounds: Bounds): Promise<Static> {
     manifest = await readManifest(dir);
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
-    const more = { remediation: "Correct these lines of openenv.yaml." };
+    const more = { remediation: "Fix these lines of openenv.yaml." };
     return { digest, manifest, results: [result("fail", error.message.split("\n"), more)] };
   }
   const { environment, validation } = manifest;
   if (environment !== undefined && !statSync(join(dir, environment), { throwIfNoEntry: false })?.isFile()) {
-    const evidence = [`openenv.yaml names ${environment} as the environment, and there is no such file`];
+    const evidence = [`the environment in openenv.yaml is ${environment}, which does not exist`];
     return { digest, manifest: undefined, results: [result("fail", evidence, { remediation: CORRECT_FILE })] };
   }
   if (validation === undefined) {
-    const evidence = ["openenv.yaml has no block `validation`"];
+    const evidence = ["openenv.yaml has no `validation` block"];
     return { digest, manifest, results: [result("fail", evidence, { remediation: WRITE_BLOCK })] };
   }
   const problems = boundProblems(validation, bounds);
@@ -93,47 +93,47 @@ async function checkStatic(dir: string, bounds: Bounds): Promise<Static> {
   return { digest, manifest, results: [result(problems.length > 0 ? "fail" : "pass", evidence, more)] };
 }
 
-const CORRECT_FILE = "Correct environment in openenv.yaml, or write the file.";
+const CORRECT_FILE = "Correct environment in openenv.yaml, or create the file.";
 const WRITE_BLOCK =
   "Add validation: with reward {range, floor_margin}, resources {cpu, memory_mb, disk_mb, episode_timeout_s}, " +
   "capabilities {verifier} and types {tags}; docs/guide/validate-package.md has an example.";
 
 function boundProblems({ reward, resources }: NonNullable<Manifest["validation"]>, bounds: Bounds): string[] {
-  const above = (name: string, value: number | null | undefined, most: number): string[] =>
-    (value ?? 0) > most ? [`${name} is ${value}, above the most that is allowed, ${most}`] : [];
+  const above = (name: string, value: number | null | undefined, max: number): string[] =>
+    (value ?? 0) > max ? [`${name} is ${value}, above the maximum of ${max}`] : [];
   return [
     ...above("reward.oracle_tolerance", reward.oracle_tolerance, bounds.max_oracle_tolerance),
     ...(reward.floor_margin < bounds.min_floor_margin
-      ? [`reward.floor_margin is ${reward.floor_margin}, below the least that is allowed, ${bounds.min_floor_margin}`]
+      ? [`reward.floor_margin is ${reward.floor_margin}, below the minimum of ${bounds.min_floor_margin}`]
       : []),
     ...above("reward.variance_tolerance", reward.variance_tolerance, bounds.max_variance_tolerance),
     ...above("resources.episode_timeout_s", resources.episode_timeout_s, bounds.max_episode_timeout_s),
   ];
 }
 
-/** What was checked must be what the digest names. */
+/** Reports an error if the files changed since the digest was computed. */
 async function checkUnchanged(dir: string, digest: string, results: Result[]): Promise<void> {
   if ((await digestPackage(dir).catch(() => "")) === digest) return;
   const startup = results.findIndex(({ check_id }) => check_id === "runtime.startup");
   results.splice(
     Math.max(startup, 0),
     startup < 0 ? 0 : 1,
-    toResult("runtime.startup", "error", ["the package's files changed while it was validated"], {
+    toResult("runtime.startup", "error", ["the files of the package changed during validation"], {
       remediation: "Validate again; a server must not write into its own package.",
     }),
   );
 }
 
-/** A report names every check of the policy, also those that were not made, with the reason. */
+/** Lists the checks of the policy that were not made, each with the reason. */
 function listSkipped(
   { severities }: ValidationPolicy,
   level: Level,
   { results, manifest }: { results: readonly Result[]; manifest: Manifest | undefined },
 ): Result[] {
   const made = new Set(results.map(({ check_id }) => check_id));
-  const asked = LEVELS.slice(0, LEVELS.indexOf(level) + 1);
+  const levels = LEVELS.slice(0, LEVELS.indexOf(level) + 1);
   return [...severities.keys()]
-    .filter((id) => !made.has(id) && asked.some((name) => id.startsWith(`${name}.`)))
+    .filter((id) => !made.has(id) && levels.some((name) => id.startsWith(`${name}.`)))
     .map((id) => skip(id, manifest?.validation, results));
 }
 

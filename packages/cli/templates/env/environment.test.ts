@@ -3,7 +3,7 @@ import { checkEnvironment, renderCheckReport } from "openenv-ts/testing";
 import { expect, test } from "vitest";
 import environment from "./server/environment.js";
 
-test("who hits the target earns 1", async () => {
+test("reaching the target gives a reward of 1", async () => {
   await using env = await connect(environment);
   let result = await env.reset({ seed: 7 });
   while (!result.done) {
@@ -13,7 +13,7 @@ test("who hits the target earns 1", async () => {
   expect(result.reward).toBe(1);
 });
 
-test("who goes past it earns nothing", async () => {
+test("going past the target gives a reward of 0", async () => {
   await using env = await connect(environment);
   let result = await env.reset({ seed: 7 });
   while (!result.done) {
@@ -23,7 +23,7 @@ test("who goes past it earns nothing", async () => {
   expect(result.reward).toBe(0);
 });
 
-test("the environment keeps what every environment promises", async () => {
+test("the environment passes all checks", async () => {
   const report = await checkEnvironment(environment);
   expect(report.passed, renderCheckReport(report)).toBe(true);
 });

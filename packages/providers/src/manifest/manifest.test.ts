@@ -29,7 +29,7 @@ function problemOf(text: string): string {
 }
 
 describe("a manifest", () => {
-  test("with nothing but a name has the defaults", () => {
+  test("with only a name has the defaults", () => {
     expect(parseManifest(MINIMAL, "openenv.yaml")).toEqual({
       spec_version: 1,
       name: "my_env",
@@ -40,7 +40,7 @@ describe("a manifest", () => {
     });
   });
 
-  test("of the Python package is read, whatever else stands in it", () => {
+  test("of the Python package is accepted with other fields", () => {
     const text = `spec_version: 1
 name: my_env
 version: 0.1.0
@@ -58,7 +58,7 @@ hardware: cpu-basic
     expect(manifest.variables).toEqual({ LEVEL: "3", LOUD: "true", TEXT: "no" });
   });
 
-  test("may have the block of the validator, whose defaults are filled in", () => {
+  test("may have the validation block, whose defaults are filled in", () => {
     const { validation } = parseManifest(VALIDATION, "openenv.yaml");
     expect(validation).toMatchObject({
       reward: { range: [0, 1], oracle_tolerance: 0, floor_margin: 0.1 },
@@ -69,62 +69,65 @@ hardware: cpu-basic
     expect(validation?.execution).toBeUndefined();
   });
 
-  test.each(["echo", "benchmark", "coding", "wordle"])("stands in the environment %s", async (name) => {
+  test.each(["echo", "benchmark", "coding", "wordle"])("is valid in the environment %s", async (name) => {
     const manifest = await readManifest(join(ROOT, "envs", name));
     expect(manifest).toMatchObject({ name: `${name}_env`, runtime: "node" });
     expect(await readFile(join(ROOT, "envs", name, manifest.environment ?? ""), "utf8")).toContain("export default");
   });
 });
 
-describe("what is wrong with a manifest is said with its line", () => {
+describe("problems of a manifest are reported with their line", () => {
   test.each([
-    ["version: '1'\n", "openenv.yaml:1: name is missing; add it. It is: the environment's name"],
-    ["name: 7\n", "openenv.yaml:1: name must be text (put it in quotes), and is 7."],
+    ["version: '1'\n", "openenv.yaml:1: name is required (name of the environment, also"],
+    ["name: 7\n", "openenv.yaml:1: name must be a string (put it in quotes), got 7 ("],
     ["name: a b\n", "openenv.yaml:1: name must be a letter, then letters, digits, _ or -"],
-    [`${MINIMAL}port: "8000"\n`, 'openenv.yaml:2: port must be a number, and is "8000". It is: port of the server'],
-    [`${MINIMAL}port: 0\n`, "openenv.yaml:2: port must be at least 1, and is 0."],
-    [`${MINIMAL}port: 70000\n`, "openenv.yaml:2: port must be at most 65535, and is 70000."],
-    [`${MINIMAL}version: 0.1\n`, "openenv.yaml:2: version must be text (put it in quotes), and is 0.1."],
-    [`${MINIMAL}spec_version: 2\n`, "openenv.yaml:2: spec_version must be 1, and is 2."],
-    [`${MINIMAL}environment: ../other.ts\n`, "openenv.yaml:2: environment must be a path in this folder"],
-    [`${MINIMAL}environment: /etc/other.ts\n`, "openenv.yaml:2: environment must be a path in this folder"],
-    [`${MINIMAL}variables: [a]\n`, 'openenv.yaml:2: variables must be a group of fields, and is ["a"].'],
-    [`${MINIMAL}variables:\n  A: 1\n  B: [2]\n`, "openenv.yaml:4: variables.B must be text, a number, true or false"],
+    [`${MINIMAL}port: "8000"\n`, 'openenv.yaml:2: port must be a number, got "8000" (port of the server'],
+    [`${MINIMAL}port: 0\n`, "openenv.yaml:2: port must be at least 1, got 0 ("],
+    [`${MINIMAL}port: 70000\n`, "openenv.yaml:2: port must be at most 65535, got 70000 ("],
+    [`${MINIMAL}version: 0.1\n`, "openenv.yaml:2: version must be a string (put it in quotes), got 0.1 ("],
+    [`${MINIMAL}spec_version: 2\n`, "openenv.yaml:2: spec_version must be 1, got 2 ("],
+    [`${MINIMAL}environment: ../other.ts\n`, "openenv.yaml:2: environment must be a relative path inside this folder"],
+    [
+      `${MINIMAL}environment: /etc/other.ts\n`,
+      "openenv.yaml:2: environment must be a relative path inside this folder",
+    ],
+    [`${MINIMAL}variables: [a]\n`, 'openenv.yaml:2: variables must be a mapping, got ["a"] ('],
+    [
+      `${MINIMAL}variables:\n  A: 1\n  B: [2]\n`,
+      "openenv.yaml:4: variables.B must be a string, a number, true or false",
+    ],
     [
       `${MINIMAL}variables: { "A B": 1 }\n`,
-      "openenv.yaml:2: variables.A B must be called otherwise, with letters, digits and _, and is",
+      "openenv.yaml:2: variables.A B must be renamed to letters, digits and _, got",
     ],
     [
       `${MINIMAL}variables:\n  A: 1\n  ALLOWED_ORIGINS: "*"\n`,
-      "openenv.yaml:4: variables.ALLOWED_ORIGINS is not a variable that a manifest may set; remove it. The operator can",
+      "openenv.yaml:4: variables.ALLOWED_ORIGINS cannot be set in a manifest; the operator can",
     ],
-    [
-      `${MINIMAL}variables: { PORT: 1 }\n`,
-      "openenv.yaml:2: variables.PORT is not a variable of a manifest; set the field",
-    ],
+    [`${MINIMAL}variables: { PORT: 1 }\n`, "openenv.yaml:2: variables.PORT cannot be set in a manifest; set the field"],
     [
       `${MINIMAL}variables: { OPENENV_OPERATOR_TOKEN: known }\n`,
-      "openenv.yaml:2: variables.OPENENV_OPERATOR_TOKEN looks like a secret, which a manifest must not contain; remove",
+      "openenv.yaml:2: variables.OPENENV_OPERATOR_TOKEN looks like a secret, which a manifest must not contain; pass",
     ],
-    [`${MINIMAL}name: other\n`, "openenv.yaml:2: Map keys must be unique; mend the YAML."],
+    [`${MINIMAL}name: other\n`, "openenv.yaml:2: Map keys must be unique; fix the YAML."],
     [`${MINIMAL}type: "space\n`, "openenv.yaml:3: Missing closing"],
-    ["- name\n", 'openenv.yaml:1: is no list of fields; write "name: my_env" and so on.'],
-    ["", "openenv.yaml:1: is no list of fields"],
-    [VALIDATION.replace("range", "rang"), 'openenv.yaml:3: validation.reward has no field "rang"; remove it'],
+    ["- name\n", 'openenv.yaml:1: must be a mapping with fields such as "name: my_env".'],
+    ["", "openenv.yaml:1: must be a mapping"],
+    [VALIDATION.replace("range", "rang"), 'openenv.yaml:3: validation.reward has the unknown field "rang"; remove it'],
     [VALIDATION.replace("[0, 1]", "[1, 0]"), "openenv.yaml:3: validation.reward.range must be [low, high] with low"],
-    [VALIDATION.replace("cpu: 1", "cpu: 0"), "openenv.yaml:4: validation.resources.cpu must be above 0, and is 0."],
+    [
+      VALIDATION.replace("cpu: 1", "cpu: 0"),
+      "openenv.yaml:4: validation.resources.cpu must be greater than 0, got 0 (",
+    ],
     [
       VALIDATION.replace("reward_channel", "script"),
-      "openenv.yaml:6: validation.capabilities.verifier must be with entry",
+      "openenv.yaml:6: validation.capabilities.verifier must have entry if",
     ],
-    [VALIDATION.replace("[game]", "[]"), "openenv.yaml:7: validation.types.tags must be at least 1 entries long"],
-    [
-      `${VALIDATION}  judge: { model: a, version: b }\n`,
-      "openenv.yaml:3: validation must be with a judge exactly where",
-    ],
+    [VALIDATION.replace("[game]", "[]"), "openenv.yaml:7: validation.types.tags must be at least 1 items long"],
+    [`${VALIDATION}  judge: { model: a, version: b }\n`, "openenv.yaml:3: validation must have judge if, and only if"],
     ...["dockerfile: ../Dockerfile", "context: https://example.org/x.git", "probe_path: /etc/hostname"].map((field) => [
       `${VALIDATION}  execution: { ${field} }\n`,
-      `openenv.yaml:8: validation.execution.${field.split(":")[0]} must be a path in this folder`,
+      `openenv.yaml:8: validation.execution.${field.split(":")[0]} must be a relative path inside this folder`,
     ]),
   ])("%j", (text, problem) => {
     expect(problemOf(text)).toContain(problem);
@@ -134,23 +137,25 @@ describe("what is wrong with a manifest is said with its line", () => {
     expect(problemOf("port: x\nvariables: 3\n").split("\n")).toHaveLength(3);
   });
 
-  test("aliases that multiply are refused", () => {
+  test("aliases that expand exponentially are rejected", () => {
     const levels = Array.from({ length: 9 }, (_, i) => `l${i + 1}: &l${i + 1} [${`*l${i}, `.repeat(9)}*l${i}]`);
-    expect(problemOf(`name: my_env\nl0: &l0 [x, x, x, x]\n${levels.join("\n")}\n`)).toContain("write it out instead");
+    expect(problemOf(`name: my_env\nl0: &l0 [x, x, x, x]\n${levels.join("\n")}\n`)).toContain(
+      "replace the aliases with their values",
+    );
   });
 
-  test("a file of a megabyte is refused", () => {
-    expect(problemOf(`name: my_env # ${"x".repeat(1_000_000)}`)).toContain("is too long");
+  test("a file of a megabyte is rejected", () => {
+    expect(problemOf(`name: my_env # ${"x".repeat(1_000_000)}`)).toContain("is longer than 262144 characters");
   });
 });
 
-test("a folder without a manifest is told so where one is needed", async () => {
+test("reading a folder without a manifest is an error if a manifest is required", async () => {
   const dir = await mkdtemp(join(tmpdir(), "openenv-manifest-"));
   try {
     expect(await findManifest(dir)).toBeUndefined();
-    await expect(readManifest(dir)).rejects.toThrow(/There is no openenv\.yaml in .*; name the folder/);
+    await expect(readManifest(dir)).rejects.toThrow(/No openenv\.yaml in .*; pass the folder/);
     await writeFile(join(dir, "openenv.yaml"), "name: [\n");
-    await expect(readManifest(dir)).rejects.toThrow(/openenv\.yaml:\d+: .*; mend the YAML/);
+    await expect(readManifest(dir)).rejects.toThrow(/openenv\.yaml:\d+: .*; fix the YAML/);
     expect(await readdir(dir)).toEqual(["openenv.yaml"]);
   } finally {
     await rm(dir, { recursive: true });

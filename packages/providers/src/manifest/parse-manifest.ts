@@ -3,16 +3,17 @@ import { type Document, isMap, isNode, isScalar, LineCounter, parseDocument } fr
 import * as z from "zod";
 import { type Manifest, manifestSchema } from "./schema.js";
 
-/** Far above any real manifest. */
+/** Far more than a real manifest. */
 const MAX_CHARACTERS = 262_144;
 const MAX_SHOWN = 60;
 
 /**
- * Reads the text of an `openenv.yaml`; `file` is how errors call it.
- * @throws ConfigError with a line `file:LINE: what is wrong, what to write` for each problem.
+ * Parses the text of an `openenv.yaml`. `file` is its path in error messages.
+ * @throws ConfigError with one line `file:LINE: message` for each problem.
  */
 export function parseManifest(text: string, file: string): Manifest {
-  if (text.length > MAX_CHARACTERS) throw new ConfigError(`${file}:1: is too long; a manifest has a page or two.`);
+  if (text.length > MAX_CHARACTERS)
+    throw new ConfigError(`${file}:1: is longer than ${MAX_CHARACTERS} characters; shorten it.`);
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
   const lineAt = (offset: number): number => lines.linePos(offset).line || 1;
@@ -20,9 +21,9 @@ export function parseManifest(text: string, file: string): Manifest {
     throw new ConfigError(problems.join("\n"));
   };
   if (document.errors.length > 0) {
-    fail(document.errors.map(({ message, pos }) => `${file}:${lineAt(pos[0])}: ${firstLine(message)}; mend the YAML.`));
+    fail(document.errors.map(({ message, pos }) => `${file}:${lineAt(pos[0])}: ${firstLine(message)}; fix the YAML.`));
   }
-  if (!isMap(document.contents)) fail([`${file}:1: is no list of fields; write "name: my_env" and so on.`]);
+  if (!isMap(document.contents)) fail([`${file}:1: must be a mapping with fields such as "name: my_env".`]);
   const parsed = manifestSchema.safeParse(toValue(document, file), { reportInput: true });
   if (parsed.success) return parsed.data;
   return fail(
@@ -30,16 +31,16 @@ export function parseManifest(text: string, file: string): Manifest {
   );
 }
 
-/** Aliases that multiply are refused by the reader. */
+/** The parser rejects aliases that expand exponentially. */
 function toValue(document: Document, file: string): unknown {
   try {
     return document.toJS();
   } catch (error) {
-    throw new ConfigError(`${file}:1: ${firstLine((error as Error).message)}; write it out instead.`);
+    throw new ConfigError(`${file}:1: ${firstLine((error as Error).message)}; replace the aliases with their values.`);
   }
 }
 
-/** Where the value stands, or what comes nearest: its key for an unknown one, the map around it for a missing one. */
+/** The offset of the value, of its key for an unknown field, or of the parent for a missing field. */
 function offsetOf(document: Document, issue: z.core.$ZodIssue): number {
   const path = [...issue.path];
   if (issue.code === "unrecognized_keys") {
@@ -57,14 +58,14 @@ function offsetOf(document: Document, issue: z.core.$ZodIssue): number {
 function describeIssue(issue: z.core.$ZodIssue): string {
   const path = issue.path.join(".");
   if (issue.code === "unrecognized_keys") {
-    return `${path} has no field "${issue.keys.join('", "')}"; remove it, or correct its name.`;
+    return `${path} has the unknown field "${issue.keys.join('", "')}"; remove it, or correct its name.`;
   }
   if (issue.code === "custom" && issue.params?.["complete"] === true) return `${path} ${issue.message}`;
   const meaning = meaningOf(issue.path);
-  const hint = meaning === undefined ? "" : ` It is: ${meaning}.`;
-  if (issue.input === undefined) return `${path} is missing; add it.${hint}`;
+  const hint = meaning === undefined ? "" : ` (${meaning})`;
+  if (issue.input === undefined) return `${path} is required${hint}.`;
   const shown = JSON.stringify(issue.input) ?? String(issue.input);
-  return `${path} must be ${expectation(issue)}, and is ${clip(shown, MAX_SHOWN)}.${hint}`;
+  return `${path} must be ${expectation(issue)}, got ${clip(shown, MAX_SHOWN)}${hint}.`;
 }
 
 function expectation(issue: z.core.$ZodIssue): string {
@@ -74,32 +75,32 @@ function expectation(issue: z.core.$ZodIssue): string {
     case "invalid_value":
       return issue.values.map((value) => JSON.stringify(value)).join(" or ");
     case "too_small":
-      return `${issue.inclusive ? "at least" : "above"} ${issue.minimum}${unit(issue.origin)}`;
+      return `${issue.inclusive ? "at least" : "greater than"} ${issue.minimum}${unit(issue.origin)}`;
     case "too_big":
-      return `${issue.inclusive ? "at most" : "below"} ${issue.maximum}${unit(issue.origin)}`;
+      return `${issue.inclusive ? "at most" : "less than"} ${issue.maximum}${unit(issue.origin)}`;
     case "invalid_key":
-      return `called otherwise, with ${issue.issues[0]?.message ?? "a name"}`;
+      return `renamed to ${issue.issues[0]?.message ?? "a valid name"}`;
     default:
       return issue.message;
   }
 }
 
 const NAMES: Record<string, string> = {
-  string: "text (put it in quotes)",
+  string: "a string (put it in quotes)",
   number: "a number",
-  int: "a whole number",
+  int: "an integer",
   boolean: "true or false",
   array: "a list",
   tuple: "a list",
-  object: "a group of fields",
-  record: "a group of fields",
+  object: "a mapping",
+  record: "a mapping",
 };
 
 function unit(origin: string): string {
-  return origin === "string" ? " characters long" : origin === "array" ? " entries long" : "";
+  return origin === "string" ? " characters long" : origin === "array" ? " items long" : "";
 }
 
-/** What the description of the schema says that a field is. */
+/** The description of a field in the schema. */
 function meaningOf(path: readonly PropertyKey[]): string | undefined {
   let schema: z.core.$ZodType = manifestSchema;
   for (const key of path) {

@@ -6,15 +6,15 @@ import { MANIFEST_FILE, type Manifest } from "./schema.js";
 
 /**
  * Reads the manifest of an environment's folder.
- * @throws ConfigError when there is none, or with the line of what is wrong in it.
+ * @throws ConfigError when there is none, or with the line of each problem.
  */
 export async function readManifest(dir: string): Promise<Manifest> {
   const manifest = await findManifest(dir);
   if (manifest !== undefined) return manifest;
-  throw new ConfigError(`There is no ${MANIFEST_FILE} in ${dir}; name the folder of an environment, or write one.`);
+  throw new ConfigError(`No ${MANIFEST_FILE} in ${dir}; pass the folder of an environment, or create the file.`);
 }
 
-/** As {@link readManifest}, but a folder without one gives undefined. */
+/** Like {@link readManifest}, but returns undefined for a folder without a manifest. */
 export async function findManifest(dir: string): Promise<Manifest | undefined> {
   const file = join(dir, MANIFEST_FILE);
   let text: string;
@@ -22,12 +22,12 @@ export async function findManifest(dir: string): Promise<Manifest | undefined> {
     text = await readFile(file, "utf8");
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw new ConfigError(`${file} cannot be read (${(error as Error).message}); it must be a file that you may read.`);
+    throw new ConfigError(`Cannot read ${file} (${(error as Error).message}); it must be a readable file.`);
   }
   return parseManifest(text, shown(file));
 }
 
-/** As a user would type it: from the working directory on where it lies below. */
+/** The path as a user would type it: relative to the working directory when it is inside. */
 function shown(file: string): string {
   const path = relative(process.cwd(), file);
   return path.startsWith("..") ? file : path;

@@ -1,9 +1,12 @@
 import * as z from "zod";
 
-/** A repository of somebody else must not name files outside of it, nor what a tool fetches from elsewhere. */
+/** A path that cannot leave the folder and is not a URL, because a repository may come from a stranger. */
 export function relativePath() {
   return z
     .string()
     .min(1)
-    .refine((path) => !/^[\\/]|:/.test(path) && !path.split(/[\\/]/).includes(".."), "a path in this folder");
+    .refine(
+      (path) => !/^[\\/]|:/.test(path) && !path.split(/[\\/]/).includes(".."),
+      "a relative path inside this folder",
+    );
 }

@@ -1,6 +1,6 @@
 import { isSecretName } from "openenv-ts/internal";
 
-/** The settings of the server that concern size and behavior; all others belong to the operator. */
+/** The server settings of size and behavior. Only the operator may set all others. */
 export const SETTABLE_SETTINGS: ReadonlySet<string> = new Set(
   [
     "ENABLE_WEB_INTERFACE ISOLATE_MEMORY_MB ISOLATION MAX_CONCURRENT_ENVS OPENENV_MODE ISOLATE_POOL_SIZE QUEUE_SIZE QUEUE_TIMEOUT",
@@ -10,8 +10,8 @@ export const SETTABLE_SETTINGS: ReadonlySet<string> = new Set(
     .split(" "),
 );
 
-/** Settings that open the server, raise a protective limit, read a file of the machine or silence the log. */
-const OF_THE_OPERATOR = new Set(
+/** Settings that expose the server, raise a protective limit, read a file of the machine or silence the log. */
+const OPERATOR_SETTINGS = new Set(
   [
     "ALLOWED_HOSTS ALLOWED_ORIGINS ENV_README_PATH HOST LOG_LEVEL MAX_MESSAGE_BYTES MAX_MESSAGE_ITEMS PING_INTERVAL PORT",
     "WORKER_TIMEOUT",
@@ -21,7 +21,7 @@ const OF_THE_OPERATOR = new Set(
 );
 
 /** Variables that change which code a process loads, which programs and hosts it trusts, or where it finds its files. */
-const OF_THE_SYSTEM = new RegExp(
+const SYSTEM_VARIABLES = new RegExp(
   [
     "^(?:AWS|BUN|COREPACK|DENO|DOCKER|DYLD|ESBUILD|GIT|GLIBC|HF|KUBERNETES|LD|MALLOC|NODE|NPM|OPENENV|OPENSSL)_",
     "^(?:PIP|SLURM|SPACE|SSH|SSL|UV|XDG|YARN)_",
@@ -34,17 +34,17 @@ const OF_THE_SYSTEM = new RegExp(
 );
 
 /**
- * Why a manifest may not set this variable, and what to do instead; undefined where it may. A manifest can come from a
- * stranger, so it sets the size and the behavior of a server and the variables that the environment itself defines.
+ * Why a manifest may not set this variable, and what to do instead; undefined when it may. A manifest may come from a
+ * stranger, so it can only set the size and behavior of a server and the variables that the environment itself defines.
  */
 export function objectToVariable(name: string): string | undefined {
   if (SETTABLE_SETTINGS.has(name)) return undefined;
-  if (name === "PORT") return 'is not a variable of a manifest; set the field "port".';
+  if (name === "PORT") return 'cannot be set in a manifest; set the field "port" instead.';
   if (isSecretName(name)) {
-    return "looks like a secret, which a manifest must not contain; remove it and pass it to the process, or for a Space with openenv push --secret.";
+    return "looks like a secret, which a manifest must not contain; pass it to the process, or to a Space with openenv push --secret.";
   }
-  if (OF_THE_OPERATOR.has(name.toUpperCase()) || OF_THE_SYSTEM.test(name)) {
-    return "is not a variable that a manifest may set; remove it. The operator can set it for the process, or for a Space with openenv push --env.";
+  if (OPERATOR_SETTINGS.has(name.toUpperCase()) || SYSTEM_VARIABLES.test(name)) {
+    return "cannot be set in a manifest; the operator can set it for the process, or for a Space with openenv push --env.";
   }
   return undefined;
 }

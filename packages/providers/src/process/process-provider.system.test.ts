@@ -34,7 +34,7 @@ test("it keeps the promises of every provider", async () => {
       "no environment": {
         spec: at("empty"),
         code: "START_FAILED",
-        message: /exited with code 2[\s\S]*in \/.*\/empty: looked for/,
+        message: /exited with code 2[\s\S]*in \/.*\/empty: searched for/,
       },
       "does not compile": { spec: at("broken"), code: "START_FAILED", message: /environment\.ts:1/ },
       "exits at once": { spec: at("throws"), code: "START_FAILED", message: /no model file/ },

@@ -1,12 +1,12 @@
 /**
- * A field's name as Python can have it: no keyword, no word of the module, nothing that a pydantic class has. One that
- * differs from the wire's becomes an alias.
+ * A valid Python name for a field: not a keyword, a name of the module or an attribute of a pydantic class. If it differs
+ * from the name on the wire, the field gets an alias.
  */
 export function pythonField(name: string, used: ReadonlySet<string>): string {
   return pythonName(name, used, FIELDS);
 }
 
-/** A tool's name as a method of a plain class. */
+/** A valid Python name for the method of a tool. */
 export function pythonMethod(name: string, used: ReadonlySet<string>): string {
   return pythonName(name, used, WORDS);
 }

@@ -4,12 +4,12 @@ import { classNames, docstring, pythonFields, renderType } from "./render-python
 
 const HELPERS = `T = TypeVar("T")
 UNSET: Any = object()
-"""An argument that is not sent, so that the server fills in its default."""
+"""Default of an argument that is not sent, so that the server uses its default."""
 
 
 @dataclass(frozen=True)
 class ToolCallResult(Generic[T]):
-    """What a call gave: a call is a step, which may earn a reward and end the episode."""
+    """Result of a call. A call is a step: it may have a reward and end the episode."""
 
     data: T
     reward: bool | int | float | None
@@ -18,7 +18,7 @@ class ToolCallResult(Generic[T]):
 
 
 class ToolCallError(Exception):
-    """A tool gave no result; the step may have earned a reward all the same."""
+    """A tool call failed. The step may still have a reward."""
 
     def __init__(self, tool_name: str, error: Any, result: StepResult[Any]) -> None:
         super().__init__(error.message)
@@ -47,7 +47,7 @@ def _result(name: str, result: StepResult[Any], returns: Any) -> ToolCallResult[
         metadata=result.metadata or {},
     )`;
 
-/** The module of the tools: a typed method for each, once to be awaited and once not. */
+/** The module of the tools: a typed method for each, async and sync. */
 export function renderPythonTools(types: ClientTypes, prefix: string, head: string): string {
   const names = classNames(types);
   const inputs = types.tools.filter(({ input }) => input.fields.length > 0).map(({ input }) => input.name);

@@ -4,7 +4,7 @@ import { pythonField } from "./python-names.js";
 
 const MAX_LINE = 88;
 
-/** The module of the typed classes: what an agent sends, sees and may ask for. */
+/** The module with the typed classes of actions, observations and state. */
 export function renderPythonModels(types: ClientTypes, head: string): string {
   const names = classNames(types);
   const inputs = types.tools.map(({ input }) => input).filter(({ fields }) => fields.length > 0);
@@ -26,7 +26,7 @@ ${code}
 `;
 }
 
-/** Names of classes, which no field may have. */
+/** The names of all classes, which fields must not use. */
 export function classNames({ models, action, observation, state, tools }: ClientTypes): ReadonlySet<string> {
   const inputs = tools.map(({ input }) => input);
   return new Set([...models, action, observation, state, ...inputs].map(({ name }) => name));
@@ -59,17 +59,17 @@ function renderClass(model: Model, base: string, names: ReadonlySet<string>): st
 
 const BASE_FIELDS: Record<string, string[]> = {
   Action: ["metadata"],
-  // What the methods of tools have beside their arguments.
+  // Other names in the methods of tools.
   Arguments: ["self", "UNSET"],
   Observation: ["done", "reward", "metadata"],
   State: ["episode_id", "step_count"],
 };
 const DOCSTRINGS: Record<string, string> = {
-  Action: "What an agent sends in a step.",
-  Observation: "What reset and step show.",
-  State: "What the environment tells about an episode.",
+  Action: "The action that an agent sends in a step.",
+  Observation: "The observation that reset and step return.",
+  State: "The state of an episode.",
 };
-/** What the base classes do with unknown fields. */
+/** How the base classes handle unknown fields. */
 const EXTRA: Record<string, Model["extra"]> = {
   Action: "forbid",
   Observation: "forbid",
@@ -106,7 +106,7 @@ function renderField(name: string, field: ModelField): string {
     : `    ${name}: ${hint} = Field(\n${args.map((arg) => `        ${arg},\n`).join("")}    )`;
 }
 
-/** Of a class or a date the default stands in the schema as JSON: pydantic reads it when it checks it. */
+/** The default of a model or date is JSON in the schema, so pydantic must validate it to convert it. */
 function defaultOf(field: ModelField): string[] {
   if (field.required) return [];
   if (!field.default) return ["default=None"];
@@ -164,7 +164,7 @@ export function renderType(type: Type): string {
 
 const FORMATS = { "date-time": "datetime", date: "date", uuid: "UUID" } as const;
 
-/** Python's Literal has no floats, and a number beyond the safe integers is written as one. */
+/** Python's Literal has no floats, and a number beyond the safe integers is rendered as a float. */
 function renderLiteral(values: readonly unknown[]): string {
   const isNullable = values.includes(null);
   const others = values.filter((value) => value !== null);
@@ -197,7 +197,7 @@ function renderImports(code: string): string {
   return [own.join("\n"), others.join("\n")].filter(Boolean).join("\n\n");
 }
 
-/** As text between three quotes. */
+/** Escapes text for a docstring. */
 export function docstring(text: string): string {
   return text.replaceAll("\\", "\\\\").replaceAll('"""', "'''").replace(/"$/, '\\"');
 }

@@ -9,20 +9,21 @@ import { packageRoot } from "../../project/package-root.js";
 
 const NAME = "openenv-ts";
 const LIBRARY = packageRoot(NAME);
-/** Stands at the top of what is written: a folder without it belongs to somebody else and is not emptied. */
+/** First line of the bundle. A folder without a file that begins with it was not written by this command and is kept. */
 const MARK = "// Written by openenv client bundle.";
-/** What a package of Node asks for with `require` inside of a module; nothing where there is no Node. */
+/** Defines `require` for CommonJS packages in the bundle; undefined outside Node. */
 const REQUIRE = "const require = globalThis.process?.getBuiltinModule?.('node:module').createRequire(import.meta.url);";
 
 /**
- * Joins a compiled client with what it uses of openenv-ts and of that package's own dependencies, and copies the types
- * beside it. What else it imports, zod before all, stays an import.
- * @throws ConfigError when there is no such file, no declarations beside it, or something else in the folder of the result.
+ * Bundles a compiled client with what it uses of openenv-ts and of the dependencies of openenv-ts, and copies the types.
+ * Other packages, zod above all, stay external.
+ * @throws ConfigError when the file or its declarations do not exist, or the output folder has other files.
  */
 export async function bundleClient(file: string, outDir: string): Promise<void> {
   const types = file.replace(/\.js$/, ".d.ts");
   for (const needed of [file, types]) {
-    if (!existsSync(needed)) throw new ConfigError(`There is no ${describePath(needed)}; run tsc with "declaration".`);
+    if (!existsSync(needed))
+      throw new ConfigError(`No such file: ${describePath(needed)}. Run tsc with "declaration".`);
   }
   await rejectForeign(outDir, file);
   const texts = await collectTypes(types, outDir);
@@ -34,17 +35,17 @@ export async function bundleClient(file: string, outDir: string): Promise<void> 
   }
 }
 
-/** What was written before is replaced as a whole; nothing else may be lost. */
+/** Only allows an empty folder or one that this command wrote, because its content is deleted. */
 async function rejectForeign(outDir: string, file: string): Promise<void> {
   const entries = await readdir(outDir).catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return [];
-    throw new ConfigError(`${describePath(outDir)} cannot be written (${error.message}); choose a folder with -o.`);
+    throw new ConfigError(`Cannot write ${describePath(outDir)} (${error.message}); choose another folder with -o.`);
   });
   if (entries.length === 0) return;
   const before = await readFile(join(outDir, basename(file)), "utf8").catch(() => "");
   if (before.startsWith(MARK) && !file.startsWith(outDir + sep)) return;
   throw new ConfigError(
-    `${describePath(outDir)} has other files in it, which would be lost; choose a new folder with -o.`,
+    `${describePath(outDir)} has other files, which would be deleted; choose a new folder with -o.`,
   );
 }
 
@@ -64,11 +65,11 @@ async function bundleCode(file: string, outDir: string): Promise<void> {
     });
   } catch (error) {
     if (error instanceof ConfigError) throw error;
-    throw new ConfigError(`${describePath(file)} cannot be bundled: ${(error as Error).message}`);
+    throw new ConfigError(`Cannot bundle ${describePath(file)}: ${(error as Error).message}`);
   }
 }
 
-/** Packages that the client itself imports are its own to depend on; those of openenv-ts come along, but for zod. */
+/** Keeps imports of the client external. Bundles those of openenv-ts, except zod. */
 function keepOthers(bundler: Parameters<Plugin["setup"]>[0]): void {
   bundler.onResolve({ filter: /^[^./]/ }, ({ path, importer }) => {
     if (path === NAME || path.startsWith(`${NAME}/`) || path.startsWith("node:")) return undefined;
@@ -78,7 +79,7 @@ function keepOthers(bundler: Parameters<Plugin["setup"]>[0]): void {
   });
 }
 
-/** The declarations that `entry` leads to, by the path of their copy; those of openenv-ts in a folder of their own. */
+/** The declarations that `entry` imports, by the path of their copy; those of openenv-ts go into a separate folder. */
 async function collectTypes(entry: string, outDir: string): Promise<Map<string, string>> {
   const root = dirname(entry);
   const exports = await readExports();
@@ -111,7 +112,7 @@ async function collectTypes(entry: string, outDir: string): Promise<Map<string, 
 
 const SPECIFIER = /(\bfrom\s+["']|\bimport\(["']|\bimport\s+["'])([^"']+)(["'])/g;
 
-/** The file of declarations that a specifier names; undefined for a package that stays an import. */
+/** The declaration file of a specifier; undefined for an external package. */
 function typesOf(specifier: string, importer: string, exports: Map<string, string>): string | undefined {
   if (specifier.startsWith(".")) return resolve(dirname(importer), specifier).replace(/\.js$/, ".d.ts");
   return exports.get(specifier);

@@ -36,9 +36,9 @@ const reset = {
 };
 const state = { type: "object", additionalProperties: true, properties: { episode_id: {}, step_count: {} } };
 
-test("every kind of schema has its type, and what a schema does not say is unknown", () => {
+test("every kind of schema has its type, and an unspecified one is unknown", () => {
   const types = readTypes({ action, observation, state, reset_observation: reset }, "My");
-  expect(renderTypeScriptTypes(types)).toBe(`/** What an agent sends in a step. */
+  expect(renderTypeScriptTypes(types)).toBe(`/** The action that an agent sends in a step. */
 export type MyAction = {
   at: Point;
   /** ends *\\/ here and there */
@@ -52,14 +52,14 @@ export type MyAction = {
   other?: unknown;
 };
 
-/** What reset and step show, beside reward, done and metadata. */
+/** The observation that reset and step return, next to reward, done and metadata. */
 export type MyObservation = {
   seen: number | string;
   where?: MyObservationWhere;
   hint?: string;
 };
 
-/** What the environment tells about an episode, beside its id and its steps. */
+/** The state of an episode, in addition to its ID and the number of its steps. */
 export type MyState = {
   [key: string]: unknown;
 };
@@ -77,7 +77,7 @@ export type MyObservationWhere = {
 };`);
 });
 
-test("schemas without end, or of nonsense, are read all the same", () => {
+test("recursive and invalid schemas are read without an error", () => {
   let deep: object = { type: "integer" };
   for (let i = 0; i < 5_000; i++) deep = { type: "array", items: deep };
   const odd = {
@@ -88,7 +88,7 @@ test("schemas without end, or of nonsense, are read all the same", () => {
   expect(action.fields.map(({ type }) => type.kind)).toEqual(["list", "any", "any", "any", "any"]);
 });
 
-test("each tool has its arguments and its result, whether the schema wraps it or not", () => {
+test("each tool has its arguments and its result, wrapped or not", () => {
   const wrapped = {
     type: "object",
     properties: { result: { type: "array", items: { type: "string" } } },
@@ -102,7 +102,7 @@ test("each tool has its arguments and its result, whether the schema wraps it or
   const types = readTypes({ action, observation, state, reset_observation: reset, tools }, "My");
   expect(
     renderToolTypes(types.tools, "MyTools"),
-  ).toBe(`/** The tools of the environment: what they take and what they return. */
+  ).toBe(`/** The tools of the environment, with their inputs and outputs. */
 export type MyTools = {
   /** Finds. */
   search: { input: MySearchArguments; output: Array<string> };
@@ -110,6 +110,6 @@ export type MyTools = {
   peek: { input: Record<string, never>; output: unknown };
 };`);
   expect(renderTypeScriptTypes(types)).toContain(
-    "/** What search takes. */\nexport type MySearchArguments = {\n  x: number;\n};",
+    "/** The arguments of search. */\nexport type MySearchArguments = {\n  x: number;\n};",
   );
 });

@@ -1,35 +1,41 @@
 import type { ClientTypes, Model, ModelField, ToolType, Type } from "../types.js";
 
-/** The declarations of an environment's types. */
+/** The type declarations of an environment. */
 export function renderTypeScriptTypes(types: ClientTypes): string {
   return [
-    renderInterface(types.action, "sent", "What an agent sends in a step."),
-    renderInterface(types.observation, "received", "What reset and step show, beside reward, done and metadata."),
+    renderInterface(types.action, "sent", "The action that an agent sends in a step."),
+    renderInterface(
+      types.observation,
+      "received",
+      "The observation that reset and step return, next to reward, done and metadata.",
+    ),
     renderInterface(
       types.state,
       "received",
-      "What the environment tells about an episode, beside its id and its steps.",
+      "The state of an episode, in addition to its ID and the number of its steps.",
     ),
     ...types.models.map((model) => renderInterface(model, "both", "")),
-    ...types.tools.filter(hasArguments).map(({ input, name }) => renderInterface(input, "sent", `What ${name} takes.`)),
+    ...types.tools
+      .filter(hasArguments)
+      .map(({ input, name }) => renderInterface(input, "sent", `The arguments of ${name}.`)),
   ].join("\n\n");
 }
 
-/** What each tool takes and gives, by its name. */
+/** The input and output of each tool, by its name. */
 export function renderToolTypes(tools: readonly ToolType[], name: string): string {
   const lines = tools.map((tool) => {
     const input = hasArguments(tool) ? tool.input.name : "Record<string, never>";
     const members = `{ input: ${input}; output: ${renderType(tool.output)} }`;
     return `${renderComment(tool.description, "  ")}  ${renderKey(tool.name)}: ${members};\n`;
   });
-  return `/** The tools of the environment: what they take and what they return. */\nexport type ${name} = {\n${lines.join("")}};`;
+  return `/** The tools of the environment, with their inputs and outputs. */\nexport type ${name} = {\n${lines.join("")}};`;
 }
 
 function hasArguments({ input }: ToolType): boolean {
   return input.fields.length > 0;
 }
 
-/** A field with a default may be left out by who sends it, and is there for who receives it. */
+/** The sender may omit a field with a default; the receiver always gets it. */
 type Direction = "sent" | "received" | "both";
 
 function renderInterface(model: Model, direction: Direction, otherwise: string): string {
@@ -38,7 +44,7 @@ function renderInterface(model: Model, direction: Direction, otherwise: string):
   );
   if (model.extra === "allow") lines.push("  [key: string]: unknown;");
   const comment = renderComment(model.description || otherwise, "");
-  // A type instead of an interface: one without an index signature still is a JSON object.
+  // A type, not an interface, which could not be assigned to a JSON object without an index signature.
   return `${comment}export type ${model.name} = {\n${lines.map((line) => `${line}\n`).join("")}};`;
 }
 

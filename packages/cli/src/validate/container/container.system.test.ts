@@ -36,7 +36,7 @@ validation:
 const PLAN =
   '{"plan_schema_version":"1","reset":{"episode_id":"probe","seed":3},"actions":[{"amount":1},{"amount":2}]}';
 
-/** A package whose image holds its server in one file: nothing is installed in the image. */
+/** A package whose image has the server in one file, so that nothing is installed in the image. */
 async function createPackage(app: string, files: Record<string, string> = {}): Promise<Project> {
   const project = await createProject({
     "openenv.yaml": MANIFEST,
@@ -54,7 +54,7 @@ async function createPackage(app: string, files: Record<string, string> = {}): P
     platform: "node",
     target: "node20",
     logLevel: "error",
-    // Packages of CommonJS ask for builtins.
+    // CommonJS packages require builtins.
     banner: { js: 'import { createRequire } from "node:module"; const require = createRequire("/");' },
   });
   return project;
@@ -77,7 +77,7 @@ async function validate({ dir }: Project): Promise<PackageReport> {
   return JSON.parse(stdout) as PackageReport;
 }
 
-/** What is there of us in the engine, apart from what other tests have. */
+/** Our objects in the engine, without those of other tests. */
 async function listOurs(): Promise<string> {
   const containers = await run("docker", ["ps", "--all", "--quiet", "--filter", "name=openenv-validate-"]);
   const networks = await run("docker", ["network", "ls", "--quiet", "--filter", "name=openenv-validate-"]);
@@ -86,9 +86,9 @@ async function listOurs(): Promise<string> {
 }
 
 describe.skipIf(!docker.available)("a package with an image", () => {
-  test("is checked in a container without rights and without a network, which leaves nothing", LIMIT, async () => {
+  test("is checked in a container without rights and without a network, which is removed", LIMIT, async () => {
     await using project = await createPackage(SERVE);
-    // An image of the user that the build is the same as.
+    // An image of the user with the same content as the build.
     const own = `openenv-test-${process.pid}`;
     await run("docker", ["build", "--quiet", "--tag", own, project.dir]);
     const { results, verdict } = await validate(project);
@@ -106,7 +106,7 @@ describe.skipIf(!docker.available)("a package with an image", () => {
     expect(await listOurs()).toBe("");
   });
 
-  test("that behaves otherwise in its container fails there", LIMIT, async () => {
+  test("that behaves differently in its container fails there", LIMIT, async () => {
     const writing = counterModule()
       .replace("export default", 'import { writeFileSync } from "node:fs";\nexport default')
       .replace(
@@ -147,11 +147,11 @@ describe.skipIf(!docker.available)("a package with an image", () => {
     });
     expect(bounds).toMatchObject({
       status: "skipped",
-      detail: expect.stringMatching(/does not bound memory,.* cpus,/),
+      detail: expect.stringMatching(/does not limit memory,.* cpus,/),
     });
   });
 
-  test("that declares a volume fails, because that is on a disk of the machine", LIMIT, async () => {
+  test("that declares a volume fails, because the volume is on the host", LIMIT, async () => {
     const Dockerfile = `FROM node:20-slim\nVOLUME /data\nCOPY server.mjs /\nCMD ["node", "/server.mjs"]\n`;
     await using project = await createPackage(SERVE, { Dockerfile });
     const image = `openenv-test-volume-${process.pid}`;
@@ -161,19 +161,19 @@ describe.skipIf(!docker.available)("a package with an image", () => {
     const validation = readValidation();
     await using container = await startContainer({ image, validation, env: {}, offline: false, signal });
     const { checks } = await runChecks("", containmentChecks(container.name, validation, signal));
-    const detail = "the mount /data is on a disk of the machine and is writable";
+    const detail = "the mount /data is from the host and is writable";
     const failed = checks.filter(({ status }) => status === "failed");
     expect(failed).toMatchObject([{ id: "host_containment", detail }]);
   });
 
-  test("that needs more memory than it declares fails, with what the kernel counted", LIMIT, async () => {
+  test("that needs more memory than it declares fails with the kernel's measurement", LIMIT, async () => {
     const hungry = counterModule("Buffer.alloc(amount * 200 * 1024 * 1024, 1).fill(0, 0, 1).length * 0 + amount");
     await using project = await createPackage(SERVE, { "server/environment.ts": hungry });
     const { results } = await validate(project);
     const [envelope] = results.filter(({ check_id }) => check_id === "semantic.resource_envelope");
     expect(envelope).toMatchObject({
       status: "fail",
-      evidence: [expect.stringMatching(/^in the container: the kernel ended \d+ processes because memory ran out$/)],
+      evidence: [expect.stringMatching(/^in the container: the kernel killed \d+ processes that ran out of memory$/)],
       measured: { expected: { memory_mb: 256, oom_kills: 0 } },
     });
   });
@@ -196,7 +196,7 @@ describe.skipIf(!docker.available)("a package with an image", () => {
     },
   );
 
-  test("a container that is made after its start was given up is removed", LIMIT, async () => {
+  test("a container that is created after its start was cancelled is removed", LIMIT, async () => {
     await using proxy = await startEngineProxy();
     const held = proxy.hold(/^POST .*\/containers\/create/);
     const controller = new AbortController();

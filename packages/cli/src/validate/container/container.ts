@@ -11,10 +11,10 @@ const BUILD_MS = 600_000;
 const START_MS = 60_000;
 const COMMAND_MS = 30_000;
 const PORT = 8000;
-export const MOST_PROCESSES = 256;
+export const MAX_PROCESSES = 256;
 export const USER_ID = 65_532;
 
-/** Builds the image that the package declares, by a name of its own that disposal takes away again. */
+/** Builds the image that the package declares, with a unique name that disposal removes. */
 export async function buildImage(
   dir: string,
   { dockerfile, context }: NonNullable<Validation["execution"]>,
@@ -25,7 +25,7 @@ export async function buildImage(
   const args = ["build", "--quiet", "--force-rm", "--tag", name, "--file", file];
   await runDocker([...args, await findInside(dir, context, "context")], { timeoutMs: BUILD_MS, signal });
   const remove = async (): Promise<void> => {
-    // Not by its id: what the user has built of the same files is the same image, with another name.
+    // Not by its ID: an image that the user has built from the same files has the same ID.
     await runDocker(["image", "rm", name], { timeoutMs: COMMAND_MS }).catch(() => {});
   };
   return { name, [Symbol.asyncDispose]: remove };
@@ -33,7 +33,7 @@ export async function buildImage(
 
 export interface Container extends StartedServer {
   readonly name: string;
-  /** Its address in the network it is in. */
+  /** Its IP address in its network. */
   readonly address: string;
 }
 
@@ -41,21 +41,21 @@ export interface ContainerTask {
   image: string;
   validation: Validation;
   env: Readonly<Record<string, string>>;
-  /** In a network that leads nowhere; else in the engine's own. */
+  /** Use an internal network without access to others; otherwise the default network of the engine. */
   offline: boolean;
   signal: AbortSignal;
 }
 
 /**
- * Starts the image with as few rights as a validator gives: no root, nothing to write to but memory (a /tmp, and a
- * /dev/shm of 64 MB), no capability, the declared share of the machine.
+ * Starts the image with minimal rights: no root, no capabilities, only in-memory file systems that are writable (/tmp,
+ * and 64 MB of /dev/shm), and the declared resources.
  */
 export async function startContainer({ image, validation, env, offline, signal }: ContainerTask): Promise<Container> {
   const name = randomName();
   let address = "";
   const started = await startEnvironment("docker", { image, env, timeoutMs: START_MS, signal }, async (start) => {
     const command = { timeoutMs: COMMAND_MS, signal: start.signal };
-    const begin = { timeoutMs: COMMAND_MS };
+    const unsignalled = { timeoutMs: COMMAND_MS };
     const labels = Object.entries(renderLabels("docker", image)).flatMap(([key, value]) => [
       "--label",
       `${key}=${value}`,
@@ -63,7 +63,7 @@ export async function startContainer({ image, validation, env, offline, signal }
     if (offline) {
       await makeRemovable(
         start,
-        () => runDocker(["network", "create", "--internal", ...labels, name], begin),
+        () => runDocker(["network", "create", "--internal", ...labels, name], unsignalled),
         () => remove(["network", "rm", name]),
       );
     }
@@ -73,11 +73,11 @@ export async function startContainer({ image, validation, env, offline, signal }
     const task = ["--name", name, ...labels, ...rights, ...network, ...variables, image];
     await makeRemovable(
       start,
-      () => runDocker(["run", "--detach", ...task], begin),
+      () => runDocker(["run", "--detach", ...task], unsignalled),
       () => remove(["rm", "--force", "--volumes", name]),
     );
-    const asked = { timeoutMs: COMMAND_MS, withErrors: true };
-    const logs = (): Promise<string> => runDocker(["logs", "--tail", "200", name], asked).catch(String);
+    const withErrors = { timeoutMs: COMMAND_MS, withErrors: true };
+    const logs = (): Promise<string> => runDocker(["logs", "--tail", "200", name], withErrors).catch(String);
     start.running({ logs });
     const format = "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}";
     address = await runDocker(["inspect", "--format", format, name], command);
@@ -91,7 +91,7 @@ function randomName(): string {
   return `openenv-validate-${randomBytes(6).toString("hex")}`;
 }
 
-/** Never resolves while it runs, nor once nobody waits any longer. */
+/** Resolves when the container exits; never resolves after an abort or a timeout. */
 async function waitForEnd(name: string, signal: AbortSignal): Promise<string> {
   try {
     return `the container exited with code ${await runDocker(["wait", name], { timeoutMs: START_MS, signal })}`;
@@ -100,7 +100,7 @@ async function waitForEnd(name: string, signal: AbortSignal): Promise<string> {
   }
 }
 
-/** What is gone already is no failure. */
+/** Ignores objects that no longer exist. */
 async function remove(args: readonly string[]): Promise<void> {
   await runDocker(args, { timeoutMs: COMMAND_MS }).catch((error: Error) => {
     if (!/no such|not found/i.test(error.message)) throw error;
@@ -111,23 +111,23 @@ function renderRights({ resources }: Validation): string[] {
   const { cpu, memory_mb, disk_mb } = resources;
   return [
     ...["--init", "--read-only", "--user", `${USER_ID}:${USER_ID}`],
-    ...["--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--pids-limit", String(MOST_PROCESSES)],
+    ...["--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--pids-limit", String(MAX_PROCESSES)],
     ...["--cpus", String(cpu), "--memory", `${memory_mb}m`, "--memory-swap", `${memory_mb}m`],
     ...["--tmpfs", `/tmp:rw,nosuid,nodev,size=${disk_mb}m,mode=1777`],
   ];
 }
 
-/** Whether a container can reach the port of another one that answers: `silence` where what it sends is lost. */
+/** Whether one container can connect to a listening port of another; `silence` when packets are dropped. */
 export async function reaches(from: Container, to: Container, signal: AbortSignal): Promise<Reach> {
   const script =
     `const socket = require("net").connect({ host: ${JSON.stringify(to.address)}, port: ${PORT}, timeout: ${PROBE_MS} });` +
     `socket.on("connect", () => end("connected")).on("error", ({ code }) => end(code)).on("timeout", () => end("silence"));` +
     `function end(what) { process.stdout.write(what); process.exit(); }`;
   const command = { timeoutMs: COMMAND_MS, signal };
-  const said = await runDocker(["exec", from.name, "node", "-e", script], command).catch(() => "");
-  if (said === "connected") return "yes";
-  if (said === "silence") return "silence";
-  return ["ENETUNREACH", "EHOSTUNREACH"].includes(said) ? "no" : "unclear";
+  const output = await runDocker(["exec", from.name, "node", "-e", script], command).catch(() => "");
+  if (output === "connected") return "yes";
+  if (output === "silence") return "silence";
+  return ["ENETUNREACH", "EHOSTUNREACH"].includes(output) ? "no" : "unclear";
 }
 
 export type Reach = "yes" | "no" | "silence" | "unclear";

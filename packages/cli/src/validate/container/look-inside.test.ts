@@ -22,7 +22,7 @@ function read(cgroup: object, more: object = {}) {
   return readInside(JSON.stringify({ processes: [STATUS], mounts: [], tmp, hasSwap: true, cgroup, ...more }));
 }
 
-test("limits and use are read from version 2 of cgroups", () => {
+test("limits and usage are read from cgroups version 2", () => {
   const { limits, usage, processes } = read(BOUNDED);
   expect(limits).toEqual({ memory: 268_435_456, swap: 0, cpus: 1.5, processes: 256, tmp: 1024 });
   expect(usage).toEqual({ peakMemory: 100_000_000, tmp: 512, oomKills: 2 });
@@ -31,13 +31,13 @@ test("limits and use are read from version 2 of cgroups", () => {
   expect(processes).toEqual([{ uids, capabilities: [none, none, none], noNewPrivileges: true }]);
 });
 
-test("version 1 counts memory and swap together", () => {
+test("cgroups version 1 limits the sum of memory and swap", () => {
   const events = "oom_kill_disable 0\nunder_oom 0\noom_kill 0";
   const { limits, usage } = read({ ...BOUNDED, version: 1, swap: "300000000", events });
   expect([limits.swap, usage.oomKills]).toEqual([300_000_000 - 268_435_456, 0]);
 });
 
-test("what nothing bounds is infinite, and swap that the machine has not is bounded", () => {
+test("a missing limit is infinite, and the swap limit is 0 without swap", () => {
   const open = { version: 2, memory: "max", swap: "max", cpu: "max 100000", pids: "", peak: "", events: "" };
   const { limits, usage } = read(open);
   const unbounded = { memory: Infinity, swap: Infinity, cpus: Infinity, processes: Infinity };
@@ -48,7 +48,7 @@ test("what nothing bounds is infinite, and swap that the machine has not is boun
   expect(read(open, { hasSwap: false }).limits.swap).toBe(0);
 });
 
-test("a mount that can be written to counts when it is on a disk", () => {
+test("a writable mount counts if it is on a disk", () => {
   const mounts = [
     "607 502 0:55 / / ro,relatime - overlay overlay rw,lowerdir=/a",
     "608 607 0:59 / /proc rw,nosuid - proc proc rw",

@@ -3,17 +3,17 @@ import { runDocker } from "../../image/docker.js";
 
 const TIMEOUT_MS = 30_000;
 
-/** What the kernel says inside of a container. Sizes are bytes; what nothing bounds is Infinity. */
+/** What the kernel reports inside a container. Sizes are bytes; a missing limit is Infinity. */
 export interface Inside {
-  /** All but the one that looks. */
+  /** All processes except the inspecting one. */
   processes: { uids: number[]; capabilities: string[]; noNewPrivileges: boolean }[];
-  /** Where the container can write to a disk of the machine. */
+  /** Mount points where the container can write to the host. */
   writableMounts: string[];
   limits: Record<"memory" | "swap" | "cpus" | "processes" | "tmp", number>;
   usage: { peakMemory: number; tmp: number; oomKills: number };
 }
 
-/** Undefined where nothing can be read: the container has ended, or its image has no node. */
+/** Returns undefined when nothing can be read: the container has exited, or its image has no node. */
 export async function lookInside(container: string, signal: AbortSignal): Promise<Inside | undefined> {
   const command = ["exec", container, "node", "-e", SCRIPT];
   const text = await runDocker(command, { timeoutMs: TIMEOUT_MS, signal }).catch(() => "");
@@ -21,12 +21,12 @@ export async function lookInside(container: string, signal: AbortSignal): Promis
   return text === "" ? undefined : readInside(text);
 }
 
-/** Of what {@link SCRIPT} prints. */
+/** Parses the output of {@link SCRIPT}. */
 export function readInside(text: string): Inside {
   const { processes, mounts, tmp, cgroup, hasSwap } = printed.parse(JSON.parse(text));
   const { version, memory, swap, cpu, pids, peak, events } = cgroup;
   const memoryLimit = toNumber(memory);
-  // Version 1 counts memory and swap together.
+  // Version 1 limits the sum of memory and swap.
   const swapLimit = version === 2 ? toNumber(swap) : toNumber(swap) - (memoryLimit === Infinity ? 0 : memoryLimit);
   const [quota = "", period = ""] = cpu.split(/\s+/);
   return {
@@ -72,25 +72,25 @@ const printed = z.object({
   }),
 });
 
-/** `max`, -1, a file that is not there and the largest number of version 1 are no limit. */
+/** Infinity for `max`, -1, a missing file and the largest number of version 1, which all mean no limit. */
 function toNumber(text: string): number {
   const value = Number(text || Number.NaN);
   return value >= 0 && value < 2 ** 60 ? value : Infinity;
 }
 
-/** Of a line of `/proc/self/mountinfo`. */
+/** The mount point of a line of `/proc/self/mountinfo`, if the container can write to the host there. */
 function findWritable(line: string): string[] {
   const [mount = "", filesystem = ""] = line.split(" - ");
   const [, , , , place = "", options = ""] = mount.split(" ");
   const [type = "", , more = ""] = filesystem.split(" ");
   const isWritable = [options, more].every((text) => text.split(",").includes("rw"));
-  return isWritable && !OF_KERNEL.includes(type) ? [place] : [];
+  return isWritable && !KERNEL_TYPES.includes(type) ? [place] : [];
 }
 
-/** File systems of the kernel: they are in memory, and each container has separate ones. */
-const OF_KERNEL = ["proc", "sysfs", "cgroup", "cgroup2", "tmpfs", "devpts", "mqueue"];
+/** File systems in memory, which are separate for each container. */
+const KERNEL_TYPES = ["proc", "sysfs", "cgroup", "cgroup2", "tmpfs", "devpts", "mqueue"];
 
-/** For any Node that runs in images. The files of version 1 of cgroups are in a folder for each controller. */
+/** Runs in any Node version. The files of cgroups version 1 are in a folder for each controller. */
 const SCRIPT = `
 const fs = require("fs");
 const read = (path) => { try { return fs.readFileSync(path, "utf8").trim(); } catch { return ""; } };

@@ -12,9 +12,9 @@ import { containmentChecks, envelopeCheck } from "./containment.js";
 export interface ContainerWork {
   dir: string;
   declared: Declared;
-  /** As for the process, but for what the container is compared with. */
+  /** The same options as for the process, except the server to compare with. */
   checking: CheckServerOptions;
-  /** The episode, and the process that plays it. */
+  /** The episode to compare, and the server process. */
   replay: Omit<ReplayPair, "second" | "made">;
   level: Level;
   signal: AbortSignal;
@@ -22,28 +22,28 @@ export interface ContainerWork {
 }
 
 const NETWORK = "runtime.network_policy";
-/** What is looked at in the container only. */
-const ONLY_HERE = [
+/** Checks that only apply to the container. */
+const CONTAINER_CHECKS = [
   NETWORK,
   "runtime.host_containment",
   "runtime.resource_bounds",
   "semantic.verifier_portability",
   "semantic.resource_envelope",
 ];
-/** Two workers, as a deployed server has several; together they take as many sessions as the process does. */
+/** Two workers, like a deployed server, with the same total capacity as the process. */
 const VARIABLES = { LOG_LEVEL: "warn", WORKERS: "2", MAX_CONCURRENT_ENVS: "2" };
 
-/** Builds the image that the package declares, starts it, makes the same checks, and looks at what bounds it. */
+/** Builds the declared image, starts it, runs the same checks as on the process, and checks its limits. */
 export async function checkContainer(work: ContainerWork): Promise<Result[]> {
   const { dir, declared, checking, level, signal, onProgress } = work;
   const { execution, network } = declared.validation;
-  // A report lists what is not made, and what it needs.
+  // The report lists the skipped checks with the reason.
   if (execution === undefined) return [];
-  const asked = ONLY_HERE.filter((id) => level === "semantic" || id.startsWith("runtime."));
-  const skip = (reason: string): Result[] => asked.map((id) => toResult(id, "skip", [reason]));
-  if (!(await hasEngine(signal))) return skip("no Docker engine answers here");
+  const ids = CONTAINER_CHECKS.filter((id) => level === "semantic" || id.startsWith("runtime."));
+  const skip = (reason: string): Result[] => ids.map((id) => toResult(id, "skip", [reason]));
+  if (!(await hasEngine(signal))) return skip("no Docker engine is available");
   if (network.mode === "allowlist")
-    return skip("an allowlist cannot be kept here: validate where the network is enforced");
+    return skip("an allowlist cannot be enforced here: validate where the network is enforced");
   onProgress("building the image");
   await using image = await buildImage(dir, execution, signal);
   const offline = network.mode === "no-network";
@@ -52,7 +52,7 @@ export async function checkContainer(work: ContainerWork): Promise<Result[]> {
   onProgress("starting the container");
   await using subject = await startContainer({ ...task, env, offline });
   await using sink = await startContainer({ ...task, env: { ...env, WORKERS: "1" }, offline: false });
-  onProgress("playing episodes in the container");
+  onProgress("running episodes in the container");
   const { checks } = await checkServer(subject.url, checking);
   const replay = portabilityCheck({ ...work.replay, second: subject.url, made: checks });
   const own = [
@@ -73,10 +73,10 @@ async function checkNetwork(subject: Container, sink: Container, { declared, sig
   const reached = await reaches(subject, sink, signal);
   const more = { measured: { declared: mode, reached }, duration_s: (performance.now() - start) / 1000 };
   if (reached === "unclear")
-    return toResult(NETWORK, "skip", ["what the container reaches could not be measured"], more);
+    return toResult(NETWORK, "skip", ["could not determine what the container can connect to"], more);
   if ((reached === "yes") === (mode === "public")) {
-    return toResult(NETWORK, "pass", ["what the container reaches is what is declared"], more);
+    return toResult(NETWORK, "pass", ["the container can connect as declared"], more);
   }
-  const evidence = `the network is declared ${mode}, and another container was ${reached === "yes" ? "" : "not "}reached`;
-  return toResult(NETWORK, "fail", [evidence], { ...more, remediation: "Declare the network that the server has." });
+  const evidence = `the network is declared ${mode}, but the container ${reached === "yes" ? "could" : "could not"} connect to another one`;
+  return toResult(NETWORK, "fail", [evidence], { ...more, remediation: "Correct validation.network." });
 }

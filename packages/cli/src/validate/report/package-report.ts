@@ -4,7 +4,7 @@ import type { Level, ValidationPolicy } from "./policy.js";
 export type Status = "pass" | "fail" | "skip" | "error";
 export type ReportVerdict = "pass" | "warn" | "fail";
 
-/** What came of one check. `error`: it could not be made; that fails too. */
+/** The result of one check. `error` means that the check could not run, which fails the report. */
 export interface Result {
   check_id: string;
   status: Status;
@@ -13,15 +13,15 @@ export interface Result {
   remediation: string | null;
   /** Seconds. */
   duration_s: number;
-  /** Ours: a skipped check with nothing to look at, as the package does not declare it. It is no warning. */
+  /** Our extension: the check was skipped because the package does not declare what it checks. Not a warning. */
   not_applicable?: true;
 }
 
-/** What `openenv validate <dir>` tells, in the shape that every OpenEnv validator has. */
+/** The report of `openenv validate <dir>`, in the format of every OpenEnv validator. */
 export interface PackageReport {
   report_schema_version: "1" | "2";
   target: string;
-  /** SHA-256 (hex) over names and contents of the package's files. */
+  /** SHA-256 (hex) of the names and contents of the package's files. */
   source_digest: string;
   signature: "openenv.yaml";
   manifest: object | null;
@@ -43,7 +43,10 @@ export function toResult(
   return { check_id, status, measured: {}, evidence: [...evidence], remediation: null, duration_s: 0, ...more };
 }
 
-/** Fails with one check that weighs so much or could not be made; warns of lighter ones and of what was skipped but applies. */
+/**
+ * `fail` if a check with severity `fail` failed or any check could not run; `warn` for other failures and for skipped
+ * checks that apply.
+ */
 export function judge(results: readonly Result[], { severities }: ValidationPolicy): ReportVerdict {
   const fails = ({ check_id, status }: Result): boolean =>
     status === "error" || (status === "fail" && severities.get(check_id) === "fail");
@@ -51,7 +54,7 @@ export function judge(results: readonly Result[], { severities }: ValidationPoli
   return results.some((result) => result.status !== "pass" && !result.not_applicable) ? "warn" : "pass";
 }
 
-/** The manifest as validators pass it on: who the environment is, and what it declares. */
+/** The manifest in the format of reports: the identity of the environment, and what it declares. */
 export function normalise({ name, version, validation }: Manifest): object | null {
   if (validation === undefined) return null;
   const { reward, judge, resources, task_distribution, network, capabilities, types, execution } = validation;
@@ -84,7 +87,7 @@ export function renderPackageReport(report: PackageReport): string {
     .flatMap(({ check_id, status, evidence, remediation, duration_s }) => [
       `  ${status.toUpperCase().padEnd(5)} ${check_id} (${duration_s.toFixed(2)} s)`,
       ...(status === "pass" ? [] : evidence.map((line) => `        ${line}`)),
-      ...(status !== "pass" && remediation ? [`        to mend it: ${remediation}`] : []),
+      ...(status !== "pass" && remediation ? [`        to fix: ${remediation}`] : []),
     ]);
   return [
     `${target} (openenv.yaml, policy ${policy_version}, levels ${names.join(", ")})`,

@@ -1,10 +1,10 @@
-/** How much a check weighs. What a policy does not name is no part of a local report. */
+/** The severity of a failed check. A local report contains only checks that its policy lists. */
 export type Severity = "fail" | "warn";
 export type Level = "static" | "runtime" | "semantic";
 
 export const LEVELS: readonly Level[] = ["static", "runtime", "semantic"];
 
-/** What an author may declare. Seconds for the episode, else shares of the reward. */
+/** Bounds of the values that an author may declare: seconds for the episode, else fractions of the reward. */
 export interface Bounds {
   max_oracle_tolerance: number;
   min_floor_margin: number;
@@ -15,22 +15,22 @@ export interface Bounds {
 export interface ValidationPolicy {
   version: string;
   bounds: Bounds;
-  /** By the id of a check. */
+  /** By check ID. */
   severities: ReadonlyMap<string, Severity>;
 }
 
-/** There is no such policy, or it does not go with the level. Exit code 3. */
+/** The policy is unknown or does not support the level. Exit code 3. */
 export class PolicyError extends Error {}
 
 /**
- * The policy of that version; without one the first for the static level and the second for the others.
- * @throws PolicyError that names the versions.
+ * Returns the policy of a version; default v1 for the static level and v2 for the others.
+ * @throws PolicyError that lists the versions.
  */
 export function findPolicy(version: string | undefined, level: Level): ValidationPolicy {
   const wanted = version ?? (level === "static" ? "v1" : "v2");
-  if (wanted !== "v1" && wanted !== "v2") throw new PolicyError(`There is no policy ${wanted}; give v1 or v2.`);
+  if (wanted !== "v1" && wanted !== "v2") throw new PolicyError(`Unknown policy ${wanted}; use v1 or v2.`);
   if (wanted === "v1" && level !== "static") {
-    throw new PolicyError("The policy v1 knows only --level static; give v2, or no policy.");
+    throw new PolicyError("The policy v1 only supports --level static; use v2, or omit --policy.");
   }
   const ids = wanted === "v1" ? IDS.filter((id) => id !== "runtime.startup" && !OWN.includes(id)) : IDS;
   return { version: wanted, bounds: BOUNDS, severities: new Map(ids.map((id) => [id, severityOf(id)])) };
@@ -43,7 +43,7 @@ const BOUNDS: Bounds = {
   max_episode_timeout_s: 3600,
 };
 
-/** Checks that the reference's policies do not name. */
+/** Checks that are not in the policies of the Python package. */
 export const OWN: readonly string[] = [
   "openapi_version_available",
   "health_endpoint",

@@ -1,6 +1,6 @@
 import type { Check, ServerReport } from "openenv-ts/testing";
 
-/** What `openenv validate --url` tells, in the shape that every OpenEnv validator has. */
+/** The report of `openenv validate --url`, in the format of every OpenEnv validator. */
 export interface RunningReport {
   target: string;
   validation_type: "running_environment";
@@ -18,7 +18,7 @@ export interface RunningReport {
   criteria: Criterion[];
 }
 
-/** `skipped` and `remediation` are ours. What was skipped has not passed, is not required and is not listed as failed. */
+/** `skipped` and `remediation` are our extensions. A skipped check is not passed, not required and not listed as failed. */
 export interface Criterion {
   id: string;
   description: string;
@@ -75,7 +75,7 @@ export function renderRunningReport(report: RunningReport): string {
       ...(failed ? [`        ${details}`] : []),
       ...(failed && expected !== undefined ? [`        expected: ${JSON.stringify(expected)}`] : []),
       ...(failed && actual !== undefined ? [`        actual: ${JSON.stringify(actual)}`] : []),
-      ...(remediation === undefined ? [] : [`        to mend it: ${remediation}`]),
+      ...(remediation === undefined ? [] : [`        to fix: ${remediation}`]),
     ];
   });
   return [

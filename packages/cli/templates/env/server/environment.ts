@@ -1,7 +1,7 @@
 import { defineEnvironment, rng } from "openenv-ts";
 import { contract } from "../models.js";
 
-/** Each call of this function is one session: what belongs to a session lives inside of it. */
+/** Each call of this function is one session, so the state of a session lives inside it. */
 export default defineEnvironment(
   contract,
   () => {
@@ -16,7 +16,7 @@ export default defineEnvironment(
         return { observation: { count, target, message: `Count to ${target}.` } };
       },
       step: ({ amount }) => {
-        // An illegal move is told in the observation; an exception would say that the environment is broken.
+        // Report an illegal move in the observation; an exception means that the environment is broken.
         if (count >= target) {
           return { observation: { count, target, message: "The game is over; reset to play again." }, done: true };
         }

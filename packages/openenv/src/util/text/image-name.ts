@@ -1,4 +1,4 @@
-/** Of the image of an environment, as Docker allows it: `Counter_Game` is openenv-counter-game. */
+/** The image name of an environment, in characters that Docker allows: `Counter_Game` becomes openenv-counter-game. */
 export function imageName(name: string): string {
   const allowed = name
     .toLowerCase()

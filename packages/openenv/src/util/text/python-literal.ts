@@ -1,4 +1,4 @@
-/** A JSON value as Python writes it. */
+/** Renders a JSON value as a Python literal. */
 export function renderPython(value: unknown): string {
   if (value === null || value === undefined) return "None";
   if (typeof value === "boolean") return value ? "True" : "False";
