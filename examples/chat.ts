@@ -5,11 +5,11 @@ export interface ChatOptions {
   endpoint: string;
   model: string;
   key?: string | undefined;
-  /** Milliseconds that one answer may take; default 60 000. */
+  /** Time limit of a response in milliseconds; default 60,000. */
   timeoutMs?: number;
 }
 
-/** A tool that a model wants called; `arguments` are JSON, if the model keeps to it. */
+/** A tool call of a model; `arguments` should be JSON, but a model may send anything. */
 export interface WantedCall {
   id: string;
   type: "function";
@@ -27,7 +27,7 @@ export interface AssistantMessage {
   tool_calls?: WantedCall[];
 }
 
-/** A tool as chat completions want it described. */
+/** The description of a tool for chat completions. */
 export interface ChatTool {
   type: "function";
   function: { name: string; description: string; parameters: object };
@@ -41,7 +41,7 @@ export interface ModelRequest {
 const TRIES = 3;
 const PAUSE_MS = 250;
 
-/** Asks a model what comes next. @throws after three tries for what may pass (429, 5xx), else at once. */
+/** Requests the next message of a model. @throws after three attempts for temporary errors (429, 5xx), else at once. */
 export async function complete(options: ChatOptions, request: ModelRequest): Promise<AssistantMessage> {
   const url = `${options.endpoint.replace(/\/+$/, "")}/chat/completions`;
   for (let attempt = 1; ; attempt++) {
@@ -66,5 +66,5 @@ function readMessage(body: unknown): AssistantMessage {
     return { role: "assistant", content: content ?? null, tool_calls };
   }
   if (typeof content === "string") return { role: "assistant", content };
-  throw new Error("the endpoint's answer has neither text nor tool calls at choices[0].message");
+  throw new Error("the response of the endpoint has neither text nor tool calls at choices[0].message");
 }

@@ -7,10 +7,10 @@ import { describe, expect, test } from "vitest";
 const here = fileURLToPath(new URL(".", import.meta.url));
 const bin = fileURLToPath(new URL("../packages/cli/bin/openenv.js", import.meta.url));
 
-// A story is a folder with a main.ts that exits with 0 when what it tells is true.
+// An example is a folder with a main.ts that exits with 0 when its assertions hold.
 describe("every example verifies itself", { timeout: 120_000 }, () => {
   test.each(stories())("%s", async (story) => {
-    // No story asks a model that somebody pays for.
+    // No example calls a paid model.
     const env = { ...process.env, OPENAI_BASE_URL: "" };
     const { stdout } = await promisify(execFile)(process.execPath, [bin, "run", `${here}${story}/main.ts`], { env });
     expect(stdout.trim()).not.toBe("");

@@ -13,7 +13,7 @@ interface Request {
 }
 
 describe("the agent with tools and a model", { timeout: 120_000 }, () => {
-  test("is offered the tools, is told what it does wrong, and solves its tasks", async () => {
+  test("gets the tools, gets its errors back, and solves its tasks", async () => {
     await using endpoint = await startEndpoint();
     const { code, stdout, stderr } = await run({ OPENAI_BASE_URL: endpoint.url, EPISODES: "2" });
     expect(code, stderr).toBe(0);
@@ -39,14 +39,14 @@ describe("the agent with tools and a model", { timeout: 120_000 }, () => {
     expect(stdout + stderr).not.toContain(KEY);
   });
 
-  test("says what is missing when a server is named and no endpoint", async () => {
+  test("names the missing variable when a server is set and no endpoint", async () => {
     const { code, stderr } = await run({ OPENAI_BASE_URL: "", TOOLS_URL: "http://127.0.0.1:9" });
     expect(code).not.toBe(0);
-    expect(stderr).toContain("name a model's OPENAI_BASE_URL");
+    expect(stderr).toContain("set OPENAI_BASE_URL");
   });
 });
 
-/** Speaks chat completions with tool calls; its model makes three mistakes, then does as the script. */
+/** An endpoint for chat completions with tool calls. Its model makes three mistakes, then follows the script. */
 async function startEndpoint(status = 200) {
   const requests: Request[] = [];
   const server = createServer(async (request, response) => {

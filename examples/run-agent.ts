@@ -3,10 +3,10 @@ import { fileURLToPath } from "node:url";
 
 const BIN = fileURLToPath(new URL("../packages/cli/bin/openenv.js", import.meta.url));
 
-/** What the tests of agents give as the key of their model. */
+/** The API key in the tests of agents. */
 export const KEY = "key-of-the-test";
 
-/** Runs the story of a folder to its end, as a user does, with a model's settings in the environment. */
+/** Runs an example like a user, with the settings of a model in the environment variables. */
 export function runAgent(
   story: string,
   variables: Record<string, string>,

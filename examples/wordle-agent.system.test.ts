@@ -6,7 +6,7 @@ import { KEY, runAgent } from "./run-agent.js";
 import { scriptedPolicy } from "./wordle-agent/scripted.js";
 
 describe("the wordle agent with a model", { timeout: 120_000 }, () => {
-  test("plays whole games over chat completions, and outlasts what passes", async () => {
+  test("plays whole games over chat completions, and retries temporary errors", async () => {
     await using endpoint = await startEndpoint((nth) => (nth === 1 ? 503 : nth === 3 ? 429 : 200));
     const { code, stdout, stderr } = await run({ OPENAI_BASE_URL: endpoint.url, GAMES: "3" });
     expect(code, stderr).toBe(0);
@@ -24,7 +24,7 @@ describe("the wordle agent with a model", { timeout: 120_000 }, () => {
   });
 
   test.each([
-    ["refuses the key", 401, 1, "the endpoint answered 401"],
+    ["rejects the key", 401, 1, "the endpoint answered 401"],
     ["stays down", 500, 3, "the endpoint answered 500"],
   ])("fails when the endpoint %s, instead of counting a lost game", async (_, status, asked, message) => {
     await using endpoint = await startEndpoint(() => status);
@@ -35,10 +35,10 @@ describe("the wordle agent with a model", { timeout: 120_000 }, () => {
     expect(stdout + stderr).not.toContain(KEY);
   });
 
-  test("says what is missing when the endpoint is named and the model is not", async () => {
+  test("names the missing variable when the endpoint is set and the model is not", async () => {
     const { code, stderr } = await run({ OPENAI_BASE_URL: "http://127.0.0.1:1/v1", OPENAI_MODEL: "" });
     expect(code).not.toBe(0);
-    expect(stderr).toContain("name the model in OPENAI_MODEL");
+    expect(stderr).toContain("set OPENAI_MODEL");
   });
 });
 
@@ -48,7 +48,10 @@ interface Request {
   body: { model: string; messages: { role: string; content: string }[] };
 }
 
-/** Speaks chat completions; its model is the script, which thinks aloud. `decide` gives the status of each request. */
+/**
+ * An endpoint for chat completions. Its model is the script, which thinks aloud. `decide` returns the status of each
+ * response.
+ */
 async function startEndpoint(decide: (nth: number) => number) {
   const requests: Request[] = [];
   const server = createServer(async (request, response) => {

@@ -1,11 +1,11 @@
-/** `openenv run attacker.ts <url> <attack>`: one attack on a server of this machine, until this process is ended. */
+/** `openenv run attacker.ts <url> <attack>`: runs one attack on a local server until this process is killed. */
 import { flood, sendUnfinished } from "../test-support/sockets/attacks.js";
 import { openBinarySocket } from "../test-support/sockets/binary-socket.js";
 import { packCostlyStep, renderCostly } from "../test-support/sockets/costly-messages.js";
 import { pipelineRequests, renderRequest } from "../test-support/sockets/pipelined-requests.js";
 import { openTestSocket } from "../test-support/sockets/socket.js";
 
-/** Bounds of everything below: no attack outlives this, and none sends more frames than this on a connection. */
+/** Limits of all attacks: the duration, and the number of frames per connection. */
 const MAX_SECONDS = 30;
 const MAX_FRAMES = 10_000_000;
 
@@ -35,7 +35,7 @@ const ATTACKS: Record<string, (url: string) => Promise<unknown>> = {
   },
   nils: (url) => askPackedAgain(url, packCostlyStep("extra", "nil", 990_000)),
   silent: async (url) => {
-    // Ten take the free slots, and one waits for a slot, so that silent ones are closed; each comes back.
+    // Ten take the free slots and one waits, so that idle sockets are closed; each reconnects.
     for (let i = 0; i < 11; i++) await openSilent(url);
   },
 };
@@ -52,7 +52,7 @@ async function floodWith(url: string, peers: number, payload: Buffer, before: ob
   for (let i = 0; i < peers; i++) await flood(url, options);
 }
 
-/** One frame after the other, each sent when the last was answered. */
+/** Sends frames one after the other, each when the last one was answered. */
 async function askAgain(url: string, value: string): Promise<void> {
   const socket = await openTestSocket(`${url}/ws`);
   await socket.ask(RESET);

@@ -1,6 +1,6 @@
 /**
- * `npm run bench:balancer`: what a balancer of `openenv deploy render` costs, and whether what is said of large
- * deployments (docs/design/scale.md) follows from it. Options: see suite.mjs; OPENENV_ENVOY names an Envoy.
+ * `npm run bench:balancer`: the cost of a balancer of `openenv deploy render`, and a check of the predictions for large
+ * deployments (docs/design/scale.md). Options: see suite.mjs; OPENENV_ENVOY names an Envoy.
  */
 import { interleave } from "@openenv-ts/bench";
 import * as checks from "./cases/balancer/checks.mjs";
@@ -22,14 +22,14 @@ class BalancerBench {
     this.quick = quick;
   }
 
-  /** Runs `work(balancer)` with a balancer of the kind before `servers` servers of one worker each. */
+  /** Runs `work(balancer)` with a balancer of this kind for `servers` servers of one worker each. */
   async withBalancer(kind, work, { servers = 1, addresses = 1 } = {}) {
     const running = [];
     try {
       for (let number = 0; number < servers; number++) {
         running.push(await startCluster("node", { env: { MAX_CONCURRENT_ENVS: String(CAPACITY) } }));
       }
-      // A balancer does not know that several of its servers are one.
+      // A balancer does not notice that several of its servers are the same process.
       const named = Array.from({ length: servers * addresses }, (_, index) => running[index % servers]);
       const balancer = await startBalancer(named, { kind, capacity: Math.ceil(CAPACITY / addresses) });
       running.push(balancer);
@@ -48,7 +48,7 @@ class BalancerBench {
 }
 
 await runSuite({
-  title: "What a balancer costs",
+  title: "Cost of a balancer",
   command: "npm run bench:balancer",
   report: "BALANCER.md",
   csv: "balancer.csv",
@@ -56,8 +56,8 @@ await runSuite({
   createBench: (options) => new BalancerBench(options),
   notes: () => [
     "The configurations are those of `openenv deploy render`; the servers serve `envs/benchmark` with one worker each.",
-    "CPU-seconds, memory and descriptors are the balancer's, as the operating system counts them.",
-    "A thousand servers are a thousand lines that name one: it is asked for its health a thousand times a second.",
+    "CPU-seconds, memory and file descriptors are those of the balancer, as counted by the operating system.",
+    "A thousand servers are a thousand lines for the same server, which gets a thousand health checks a second.",
     "Replaced: each of two servers gets SIGTERM, with fifteen seconds to drain, when its replacement answers; players step a " +
       "session every 100 ms for two seconds and open the next.",
     "Predicted: what 1,000 sessions took, times eight, for 8,000 sessions over two servers; of a step, what it took with " +

@@ -4,13 +4,13 @@ import { findPython, startServer } from "./servers.mjs";
 
 const SUBJECTS = ["ours", "control", "python", "python async"];
 
-/** What every experiment gets: the servers, how thorough to be, and where to note what a reader has to know. */
+/** The context of every experiment: the servers, the options, and notes for the report. */
 export class Bench {
   quick;
   python = findPython();
-  /** Parts of a core that server and load used while rates were measured, by subject. */
+  /** Share of a core that server and load used while rates were measured, by subject. */
   busy = {};
-  /** What could not be measured here, and why: a sentence each. */
+  /** One sentence for each measurement that was not possible. */
   missing = [];
   #kept = new Map();
 
@@ -18,10 +18,10 @@ export class Bench {
     this.quick = quick;
   }
 
-  /** The subjects that can be measured here, ours first. */
+  /** The available subjects, ours first. */
   subjects = this.python.missing ? SUBJECTS.slice(0, 2) : SUBJECTS;
 
-  /** Measures subjects in turn; one that `rounds` gives fewer rounds than the first takes part in the first ones. */
+  /** Measures subjects in turn; a subject with fewer rounds takes part in the first ones. */
   interleave(rounds, measure) {
     const asked = Object.entries(rounds).filter(([subject]) => this.subjects.includes(subject));
     const measured = asked.map(([subject, times]) => [
@@ -37,8 +37,8 @@ export class Bench {
   }
 
   /**
-   * Runs `work(server)` with a server of its own. Python takes seconds to start: one of a kind is kept for all rounds
-   * and experiments.
+   * Runs `work(server)` with a separate server. Python servers take seconds to start, so one of each kind is shared by
+   * all rounds and experiments.
    */
   async withServer(subject, environment, work) {
     if (subject.startsWith("python")) return work(await this.#keep(subject, environment));

@@ -7,8 +7,8 @@ import * as z from "zod";
 const PACKAGE = new URL("../packages/openenv/dist/", import.meta.url).href;
 
 /**
- * The files and functions of the package that take part in one call, from the socket to the author's code and back, by
- * the coverage of V8. A first call is not counted: it does what happens once.
+ * The files and functions of the package that run in one call, from the socket to the author's code and back, by V8
+ * coverage. The first call is not counted, because it includes one-time work.
  */
 export async function measurePaths() {
   const server = await serve(createCounter(), { port: 0, logLevel: "silent" });
@@ -48,7 +48,7 @@ function createCounter() {
   });
 }
 
-/** The shortest of several calls: now and then a timer of the server runs in between. */
+/** The shortest of several calls, because a timer of the server may run during a call. */
 async function trace(call) {
   await call();
   const traces = [];

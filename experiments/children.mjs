@@ -11,8 +11,8 @@ process.once("exit", () => {
 for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.exit(130));
 
 /**
- * Starts a server in a process that ends with this one, and resolves when `findPort` finds the port in what it has
- * printed. `onText` gets all that it prints.
+ * Starts a server in a process that ends with this one, and resolves when `findPort` finds the port in its output.
+ * `onText` gets all output.
  */
 export async function startChild(command, { findPort, env, onText = () => {} }) {
   const { child, ...server } = spawnChild(command, { env });

@@ -11,7 +11,7 @@ import { CLI, startCluster } from "./clusters.mjs";
 const CAPACITY = "20000";
 const PYTHON = ["--workers", "2", "--timeout-worker-healthcheck", "60"];
 
-/** How each subject runs with two workers. */
+/** The start options of each subject with two workers. */
 const CLUSTERS = {
   ours: { kind: "node", args: ["--workers", "2"] },
   control: { kind: "control", env: { WORKERS: "2" } },
@@ -19,13 +19,13 @@ const CLUSTERS = {
   "python async": { kind: "python", args: PYTHON },
 };
 
-/** What every experiment about several workers gets. */
+/** The context of every experiment with several workers. */
 export class ClusterBench extends Bench {
   subjects = Object.keys(CLUSTERS).filter((subject) => !(this.python.missing && subject.startsWith("python")));
-  /** What a reader has to know beside the rows. */
+  /** Notes for the report. */
   remarks = [];
 
-  /** Runs `work(server)` with a fresh server of a subject. */
+  /** Runs `work(server)` with a new server of a subject. */
   async withCluster(subject, work, { env = {}, args = [] } = {}) {
     const { kind, ...cluster } = CLUSTERS[subject];
     const server = await startCluster(kind, {
@@ -40,8 +40,8 @@ export class ClusterBench extends Bench {
   }
 
   /**
-   * Two bursts by `openenv bench` at a server that has just been started, `first` and then `warm`: of each its row of the
-   * summary, and how many requests each worker served.
+   * Two bursts by `openenv bench` on a new server, `first` and then `warm`: the summary row of each, and the number of
+   * requests by worker.
    */
   async bursts(server, { requests, wait, processes = 1, timeout = 120 }) {
     const dir = mkdtempSync(join(tmpdir(), "openenv-bench-"));
@@ -64,7 +64,7 @@ export class ClusterBench extends Bench {
     }
   }
 
-  /** What `work` gets done in one second of the processor time of all processes of the server. */
+  /** The work done per CPU-second of all processes of the server. */
   async rate(server, work) {
     const before = readServerUse(server.port).cpuSeconds;
     const { done } = await work();

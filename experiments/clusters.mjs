@@ -1,4 +1,4 @@
-/** Servers of the benchmark environment as they are started for real: the command line, the control, uvicorn. */
+/** Servers of the benchmark environment, started as in production: the command line, the control, uvicorn. */
 import { fileURLToPath } from "node:url";
 import { findServerProcesses } from "@openenv-ts/bench";
 import { startChild } from "./children.mjs";
@@ -6,7 +6,7 @@ import { startChild } from "./children.mjs";
 export const CLI = pathOf("../openenv/bin/openenv.js");
 const PYTHON = process.env.OPENENV_PYTHON;
 
-/** The command of a kind of server, and what it prints when it listens. */
+/** The command of a kind of server, and its output when it listens. */
 const START = {
   control: () => ({
     command: [process.execPath, pathOf("controls/benchmark_control.mjs")],
@@ -28,13 +28,13 @@ const START = {
 };
 
 /**
- * Starts a server and resolves when all of it listens; `env` is added to this process's, `target` is what Node serves,
- * `onText` gets what the server prints.
+ * Starts a server and resolves when all workers listen. `env` is added to the variables of this process, `target` is
+ * the environment that Node serves, `onText` gets the output.
  */
 export async function startCluster(kind, { args = [], env, target = "../envs/benchmark", onText } = {}) {
   const { command, findPort } = START[kind](args, pathOf(target));
   const server = await startChild(command, { findPort, env, onText });
-  /** Every process of it that runs now. */
+  /** All running processes of the server. */
   return { ...server, processes: () => findServerProcesses(server.port) };
 }
 

@@ -36,7 +36,7 @@ const measured = only.filter((name) => {
   return !missing;
 });
 const dirs = Object.keys(plan.subjects).map((name) => join(output, name));
-// The results that are kept go into the same report, so they are checked before hours of measuring.
+// Earlier results go into the same report, so they are checked before hours of measuring.
 readResults(dirs.filter((dir) => existsSync(dir) && !measured.includes(basename(dir))));
 
 const work = mkdtempSync(join(tmpdir(), "openenv-deployments-"));
@@ -62,14 +62,14 @@ async function measure(name, image) {
   const dir = join(output, name);
   rmSync(dir, { recursive: true, force: true });
   for (const ladder of (options.quick ? plan.quick : plan).ladders) {
-    // The same batches for all, and the capacity of a set-up that has one below the largest.
+    // The same batches for all, plus the capacity of a set-up if it is below the largest batch.
     const requests = [...ladder.requests, ...(subject.also ?? [])];
     await climb({ ...ladder, requests }, { timeout: plan.timeout, start: () => start(subject, image), dir });
   }
   process.stderr.write(`${name}: measured in ${((performance.now() - began) / 60_000).toFixed(1)} minutes\n`);
 }
 
-/** All of a set-up, behind one URL. */
+/** Starts a complete set-up behind one URL. */
 async function start(subject, image) {
   const running = [];
   const close = () => Promise.all(running.toReversed().map((one) => one.close()));

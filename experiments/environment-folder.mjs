@@ -1,4 +1,4 @@
-/** Folders as `openenv init` makes them, with one of the environments of `envs/` inside. */
+/** Folders from `openenv init` with one of the environments of `envs/`. */
 import { execFile } from "node:child_process";
 import { appendFile, cp, readFile, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
@@ -8,13 +8,13 @@ import { CLI } from "./clusters.mjs";
 const ENVIRONMENTS = join(import.meta.dirname, "../envs");
 const execute = promisify(execFile);
 
-/** Makes the folder `<parent>/<name>-env` of the environment `name`, and resolves with its path. */
+/** Creates the folder `<parent>/<name>-env` for the environment `name`, and resolves with its path. */
 export async function createEnvironmentFolder(parent, name) {
   const from = join(ENVIRONMENTS, name);
   const dir = join(parent, `${name}-env`);
   await execute(process.execPath, [CLI, "init", basename(dir)], { cwd: parent });
   await cp(join(from, "models.ts"), join(dir, "models.ts"));
-  // The template's client asks for it by this name.
+  // The template's client imports it by this name.
   await appendFile(join(dir, "models.ts"), `\nexport { ${name} as contract };\n`);
   const manifest = await readFile(join(from, "openenv.yaml"), "utf8");
   const [line, place] = /^environment: (\S+)$/m.exec(manifest);
@@ -27,14 +27,14 @@ export async function createEnvironmentFolder(parent, name) {
 /** The options of a command that builds images. */
 export const BASES = { base: { type: "string" }, "build-base": { type: "string" } };
 
-/** Which images it is built from: what `--base` and `--build-base` name, else those of the Dockerfile. */
+/** The base images: `--base` and `--build-base`, else those of the Dockerfile. */
 export function baseArguments({ base, "build-base": buildBase }) {
   return Object.entries({ BASE: base, BUILD_BASE: buildBase }).flatMap(([name, image]) =>
     image === undefined ? [] : ["--build-arg", `${name}=${image}`],
   );
 }
 
-/** Builds its image with `openenv build` and resolves with what that reports. */
+/** Builds its image with `openenv build` and resolves with its report. */
 export async function buildImage(dir, tag, args = []) {
   const { stdout } = await execute(process.execPath, [CLI, "build", dir, "-t", tag, "--json", ...args]);
   const result = JSON.parse(stdout);

@@ -24,16 +24,16 @@ class Comparison extends Bench {
 }
 
 await runSuite({
-  title: "What the extensions give",
+  title: "Gain of the extensions",
   command: "npm run bench:extensions",
   report: "EXTENSIONS.md",
   csv: "extensions.csv",
   experiments: { batch, binary },
   createBench: (options) => new Comparison(options),
   notes: () => [
-    "One server of this package, the variants in turn, each round; values are medians (in brackets the smallest and the largest round), ratios medians of the rounds' ratios.",
-    "`batch`: 64 sessions a frame over 4 sockets, beside 64 sessions on sockets of their own. `binary`: the same " +
+    "One server of this package, the variants in turn, each round; values are medians (in parentheses the smallest and the largest round), ratios medians of the rounds' ratios.",
+    "`batch`: 64 sessions per frame over 4 sockets, compared with 64 sessions on separate sockets. `binary`: the same " +
       "observation as MessagePack and as JSON, 4 sockets.",
-    "CPU-seconds are the server's, user and system, all threads. What a client saves is not in it.",
+    "CPU-seconds are those of the server, user and system, all threads. Savings of the client are not included.",
   ],
 });

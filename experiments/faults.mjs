@@ -1,13 +1,13 @@
 /**
- * `npm run bench:faults`: workers that are killed under load, and a steady load for a long time; both on real processes.
- * Options: see suite.mjs; --kills 1000, --soak-minutes 15.
+ * `npm run bench:faults`: workers that are killed under load, and a steady load over a long time, both on real
+ * processes. Options: see suite.mjs; --kills 1000, --soak-minutes 15.
  */
 import * as kills from "./cases/kills.mjs";
 import * as soak from "./cases/soak.mjs";
 import { runSuite } from "./suite.mjs";
 
 await runSuite({
-  title: "What failures leave behind",
+  title: "Effects of failures",
   command: "npm run bench:faults",
   report: "FAULTS.md",
   csv: "faults.csv",
@@ -21,14 +21,14 @@ await runSuite({
   }),
   notes: () => [
     "Kills: `openenv serve --workers 3`, 32 sockets that play whole sessions all the time; each kill is SIGKILL to a " +
-      "worker that has just answered. Every answer is checked; a session that is lost must be one of a killed worker.",
+      "worker that has just responded. Every response is checked; a lost session must belong to a killed worker.",
     "Soak: `openenv serve --workers 2`, sessions that step with pauses and others that come and go; memory is the resident " +
-      "set of supervisor and workers, looked at every two seconds, the least of each minute; nothing is collected by force.",
+      "set of supervisor and workers, sampled every two seconds, the minimum of each minute, without forced garbage collection.",
   ],
 });
 
 function wholeNumber(name, text) {
   if (/^[1-9]\d*$/.test(text)) return Number(text);
-  process.stderr.write(`${name} is a whole number from 1 on\n`);
+  process.stderr.write(`${name} must be a positive integer\n`);
   process.exit(2);
 }

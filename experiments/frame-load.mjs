@@ -2,9 +2,9 @@ import { once } from "node:events";
 import { WebSocket } from "ws";
 
 /**
- * Sockets that each send one frame over and over, a new one as soon as the last is answered. `hello` is sent first, as
- * text: frames whose answers confirm the extensions and open what is needed. `check` says what is wrong with the first
- * answer to `frame`; every other one must be equal to it, byte by byte.
+ * Sockets that each send one frame repeatedly, each time after the last response. `hello` are text frames that are sent
+ * first, to confirm the extensions and open sessions. `check` returns the problem of the first response to `frame`;
+ * every later response must be identical.
  */
 export async function createFrameLoad({ url, extensions, connections, hello, frame, check }) {
   const peers = await Promise.all(
@@ -23,7 +23,7 @@ export async function createFrameLoad({ url, extensions, connections, hello, fra
     }),
   );
   return {
-    /** Asks for this many seconds and waits for the last answers; `done` are frames. */
+    /** Sends for this many seconds and waits for the last responses; `done` is the number of frames. */
     ask: (seconds) => ask(peers, frame, seconds),
     async close() {
       await Promise.all(
@@ -43,7 +43,8 @@ function ask(peers, frame, seconds) {
     let busy = peers.length;
     for (const { ws, accepted } of peers) {
       const onMessage = (answer) => {
-        if (!accepted.equals(answer)) return reject(new Error(`another answer: ${answer.toString("latin1", 0, 200)}`));
+        if (!accepted.equals(answer))
+          return reject(new Error(`another response: ${answer.toString("latin1", 0, 200)}`));
         done++;
         if (performance.now() < until) return ws.send(frame);
         ws.off("message", onMessage);

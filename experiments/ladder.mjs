@@ -1,4 +1,4 @@
-/** Bursts of rising size until one fails: what `bench:scaling` and `bench:deployments` measure of each subject. */
+/** Bursts of increasing size until one fails, for `bench:scaling` and `bench:deployments`. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -8,8 +8,8 @@ import { findMaxBatches, readResults } from "@openenv-ts/bench";
 import { CLI } from "./clusters.mjs";
 
 /**
- * Measures the batches in rising order, each on a server of its own, and stops after the first of which fewer than 95 %
- * succeeded. `start` resolves with `{ url, close }`; the rows are added to `summary.csv` in `dir`.
+ * Measures the batches in increasing order, each on a new server, and stops after the first with less than 95 %
+ * success. `start` resolves with `{ url, close }`; the rows are added to `summary.csv` in `dir`.
  */
 export async function climb({ wait, requests, reps }, { timeout, start, dir }) {
   for (const batch of requests.toSorted((a, b) => a - b)) {
@@ -21,7 +21,7 @@ export async function climb({ wait, requests, reps }, { timeout, start, dir }) {
   }
 }
 
-/** Measures closed loops of steps `reps` times, each on a server of its own; the rows are added to `throughput.csv`. */
+/** Measures closed loops of steps `reps` times, each on a new server; the rows are added to `throughput.csv`. */
 export async function loopSteps({ reps, args }, { start, dir }) {
   for (let rep = 0; rep < reps; rep++) {
     await measure(["--throughput", ...args], { start, file: join(dir, "throughput.csv") });
@@ -33,12 +33,12 @@ export async function report(dirs, output) {
   await run([CLI, "bench", "report", ...dirs.filter(existsSync), "--output-dir", output]);
 }
 
-/** The folder that `--output-dir` names; what `--quick` measures goes to a temporary one, and otherwise to `results`. */
+/** The folder of `--output-dir`; else a temporary folder with `--quick`, and `results` without. */
 export function chooseOutput({ quick, "output-dir": output }, results) {
   return output ?? (quick ? mkdtempSync(join(tmpdir(), "openenv-bench-")) : results);
 }
 
-/** Only the names that `--only` gives, else all. */
+/** Only the names in `--only`, else all. */
 export function chooseSubjects({ only }, { subjects }) {
   const names = only?.split(",") ?? Object.keys(subjects);
   const unknown = names.find((name) => !(name in subjects));
@@ -65,7 +65,7 @@ function addRows(from, to) {
   const [head, ...rows] = readFileSync(from, "utf8").trimEnd().split("\n");
   mkdirSync(join(to, ".."), { recursive: true });
   if (!existsSync(to)) appendFileSync(to, `${head}\n`);
-  // The first column is the URL, whose port is another in each run.
+  // The first column is the URL, whose port differs in each run.
   appendFileSync(to, rows.map((row) => `${row.replace(/^[^,]*/, "http://127.0.0.1")}\n`).join(""));
 }
 

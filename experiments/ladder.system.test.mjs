@@ -12,7 +12,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
-test("a ladder ends with the first batch that fails; each batch has a fresh server and its repetitions", {
+test("a ladder ends with the first batch that fails; each batch has a new server and its repetitions", {
   timeout: 120_000,
 }, async () => {
   const urls = [];
@@ -33,7 +33,7 @@ test("a ladder ends with the first batch that fails; each batch has a fresh serv
   ]);
 });
 
-test("a quick run leaves the committed results alone, and --only is checked", () => {
+test("a quick run does not change the committed results, and --only is checked", () => {
   const made = chooseOutput({ quick: true }, "results");
   expect(made.startsWith(tmpdir())).toBe(true);
   rmSync(made, { recursive: true });

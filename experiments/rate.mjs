@@ -1,14 +1,14 @@
 import { measureCpu } from "@openenv-ts/bench";
 import { BEFORE } from "./servers.mjs";
 
-/** Targets of a rate: a part of the control's, a multiple of Python's. */
+/** Targets of a rate: a fraction of the control's, a multiple of Python's. */
 export const rateTargets = (ofControl) => [
   { limit: "at least", value: BEFORE ? 0.98 : ofControl, of: "control" },
   { limit: "at least", value: 6, of: "python" },
   { limit: "at least", value: 6, of: "python async" },
 ];
 
-/** Every connection says four things of its own in turn, so that an answer to another request is found out. */
+/** Every connection sends four different messages in turn, so that a response to another request is detected. */
 export const echoWorkload = {
   actions: (connection) => [1, 2, 3, 4].map((turn) => ({ message: `connection ${connection} says ${turn}` })),
   check({ observation, reward, done }, { message }) {
@@ -17,7 +17,7 @@ export const echoWorkload = {
   },
 };
 
-/** What `work` gets done in one second of the server's processor time. */
+/** The work done per CPU-second of the server. */
 export async function measureRate(bench, { subject, server, work }) {
   const own = process.cpuUsage();
   const { result, cpuSeconds, seconds } = await awake(() => measureCpu(server.pid, work));
@@ -27,8 +27,8 @@ export async function measureRate(bench, { subject, server, work }) {
 }
 
 /**
- * Runs `work` while this process never sleeps. To wake a process on this machine costs the one that writes to it; a
- * server would pay for a load that waits, and the more the slower it is itself.
+ * Runs `work` while this process never sleeps. Waking a process costs the one that writes to it, so a server would pay
+ * for a load that waits, and a slow server more.
  */
 async function awake(work) {
   let done = false;

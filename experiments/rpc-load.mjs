@@ -7,7 +7,7 @@ const INITIALIZE = {
   clientInfo: { name: "bench", version: "1" },
 };
 
-/** Calls of a tool that echoes, over connections that are kept, each with a session of its own: of real MCP or not. */
+/** Calls of an echo tool over keep-alive connections, each with a separate session: MCP or plain JSON-RPC. */
 export async function createRpcLoad({ url, connections, real }) {
   const agent = new Agent({ keepAlive: true, maxSockets: connections });
   const peers = await Promise.all(Array.from({ length: connections }, (_, peer) => open(peer)));
@@ -28,7 +28,7 @@ export async function createRpcLoad({ url, connections, real }) {
     return { peer, headers: session, params: {} };
   }
 
-  /** Calls on every connection until the time is up. */
+  /** Calls on every connection until the time is over. */
   async function call(seconds) {
     const until = performance.now() + seconds * 1000;
     const done = await Promise.all(peers.map((peer) => callInTurn(peer, until)));

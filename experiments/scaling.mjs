@@ -21,7 +21,7 @@ const { ladders, steps } = options.quick ? plan.quick : plan;
 for (const name of chooseSubjects(options, plan)) {
   const { start: kind, args, env } = plan.subjects[name];
   if (kind === "python" && !process.env.OPENENV_PYTHON) {
-    process.stderr.write(`${name}: not measured, OPENENV_PYTHON names no Python that has the package openenv\n`);
+    process.stderr.write(`${name}: not measured, OPENENV_PYTHON is not a Python with the package openenv\n`);
     continue;
   }
   const began = performance.now();

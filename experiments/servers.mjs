@@ -4,13 +4,13 @@ import { fileURLToPath } from "node:url";
 import { startChild } from "./children.mjs";
 
 const PYTHON = process.env.OPENENV_PYTHON;
-/** A built clone of an earlier commit, whose server is the control then: a ratio of 1 is "as fast as before". */
+/** A built clone of an earlier commit, whose server is then the control: a ratio of 1 means as fast as before. */
 export const BEFORE = process.env.OPENENV_BENCH_BEFORE;
 const PACKAGES = ["openenv", "uvicorn", "uvloop", "httptools", "websockets"];
 
-/** What of the Python reference is there: `{ versions }`, or `{ missing }` with the reason. */
+/** The versions of the Python reference: `{ versions }`, or `{ missing }` with the reason. */
 export function findPython() {
-  if (!PYTHON) return { missing: "OPENENV_PYTHON names no Python that has the package openenv" };
+  if (!PYTHON) return { missing: "OPENENV_PYTHON is not a Python with the package openenv" };
   const script = `
 import importlib.metadata as m, json, sys
 def version(name):

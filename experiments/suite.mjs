@@ -4,9 +4,9 @@ import { parseArgs } from "node:util";
 import { renderCsv, renderReport } from "@openenv-ts/bench";
 
 /**
- * One report: experiments that run one after the other, the table of their rows, and with --write its files.
- * Options of all: --quick, --only a,b, --json <file>, --write (the report and its CSV in results/); `options` adds some,
- * and `said` has words for those whose value is one machine's own.
+ * Runs the experiments of one report, prints the table of their rows, and with --write writes its files. Common
+ * options: --quick, --only a,b, --json <file>, --write (the report and its CSV in results/); `options` adds some, and
+ * `said` has words for those whose value is one machine's own.
  */
 export async function runSuite({ title, command, report, csv, experiments, options: more, said, createBench, notes }) {
   const { only, options, typed } = readArguments(experiments, more, { json: "<file>", ...said });
@@ -52,7 +52,7 @@ function readArguments(experiments, more, said) {
     const unknown = only.find((name) => !(name in experiments));
     if (unknown !== undefined) throw new Error(`no experiment "${unknown}": ${Object.keys(experiments).join(", ")}`);
     if (values.write && (values.quick || only.length < Object.keys(experiments).length)) {
-      throw new Error("--write takes the whole run: leave out --quick and --only");
+      throw new Error("--write needs a complete run: remove --quick and --only");
     }
     return { only, options: values, typed: tokens.map((token) => renderToken(token, said)).join(" ") };
   } catch (error) {

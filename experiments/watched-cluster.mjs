@@ -7,10 +7,10 @@ import { residentBytes } from "@openenv-ts/bench";
 import { startCluster } from "./clusters.mjs";
 
 const PATIENCE_MS = 30_000;
-/** Of the operator, who may ask for the capacity of all workers. */
+/** The operator token, for the capacity of all workers. */
 const TOKEN = randomBytes(16).toString("hex");
 
-/** `openenv serve envs/benchmark` with workers, and what the operating system says of its processes. */
+/** `openenv serve envs/benchmark` with workers, and the resource use of its processes. */
 export async function startWatchedCluster(workers, capacity) {
   const folder = mkdtempSync(join(tmpdir(), "openenv-bench-"));
   const log = { lost: 0 };
@@ -31,7 +31,7 @@ export async function startWatchedCluster(workers, capacity) {
       });
       return (await response.json()).capacity;
     },
-    /** Local sockets, one a worker. */
+    /** Local sockets, one per worker. */
     socketFiles: () => readdirSync(folder).flatMap((name) => readdirSync(join(folder, name))),
     async close() {
       await server.close();
@@ -48,7 +48,7 @@ export function openDescriptors(pid) {
   }
 }
 
-/** Polls; false when it did not come true in 30 s, which is a result and no reason to stop. */
+/** Polls a condition; false after 30 s, which is a result and not an error. */
 export async function cameTrue(condition) {
   for (const deadline = Date.now() + PATIENCE_MS; Date.now() < deadline; await sleep(50)) {
     if (await condition()) return true;

@@ -1,6 +1,6 @@
 /**
- * `npm run bench:wordle`: processor time of the server for a step of envs/wordle, whole episodes over `/ws`, resets
- * included. Options: --quick.
+ * `npm run bench:wordle`: CPU time of the server for a step of envs/wordle, in whole episodes over `/ws` including
+ * resets. Options: --quick.
  */
 import { once } from "node:events";
 import { cpus } from "node:os";
@@ -34,7 +34,7 @@ try {
 }
 process.stdout.write(
   renderReport({
-    title: "What a step of Wordle costs",
+    title: "Cost of a Wordle step",
     facts: {
       date: new Date().toISOString().slice(0, 10),
       node: process.version,
@@ -45,13 +45,13 @@ process.stdout.write(
       {
         id: "wordle-step",
         measure: `a step, ${CONNECTIONS} connections`,
-        unit: "µs of the server's processor time",
+        unit: "µs of server CPU time",
         samples,
         targets: [{ limit: "at most", value: TARGET_MICROSECONDS }],
       },
     ],
     notes: [
-      "Episodes of six guesses or fewer, one after the other on each socket; the reset's time counts as the steps'.",
+      "Episodes of six guesses or fewer, one after the other on each socket; the time of resets is included.",
       `Rounds: ${samples.wordle.map((value) => value.toFixed(1)).join(", ")} µs; user and system, all threads.`,
     ],
   }),
@@ -63,7 +63,7 @@ async function open() {
   return socket;
 }
 
-/** Whole episodes on every socket until the time is up; `done` are steps. */
+/** Plays whole episodes on every socket until the time is over; `done` is the number of steps. */
 async function playAll(peers, seconds) {
   const until = performance.now() + seconds * 1000;
   const steps = await Promise.all(peers.map((socket) => playPeer(socket, until)));
@@ -79,7 +79,7 @@ function playPeer(socket, until) {
     };
     socket.onclose = () => reject(new Error("a socket was closed"));
     socket.onmessage = ({ data }) => {
-      // Read as text: a load that is slower than the server would make it wait, and pay for waking up.
+      // Searches the text instead of parsing: a slow load would make the server wait, and pay for waking up.
       if (!data.includes('"type":"observation"')) return reject(new Error(`not an observation: ${data}`));
       if (guess > 0) steps++;
       if (!data.includes('"done":true')) return socket.send(frames[guess++]);

@@ -8,14 +8,14 @@ const boxes = defineContract({
   description: "Find the heaviest box and open it.",
   observation: z.object({ task: z.string() }),
   tools: defineTools({
-    list_boxes: { description: "Names the boxes.", output: z.array(z.string()) },
+    list_boxes: { description: "Lists the boxes.", output: z.array(z.string()) },
     weigh: {
-      description: "Puts a box on the scales.",
+      description: "Weighs a box.",
       input: z.object({ name }),
       output: z.object({ grams: z.int() }).or(z.object({ problem: z.string() })),
     },
     open: {
-      description: "Opens a box. That ends the game.",
+      description: "Opens a box and ends the game.",
       input: z.object({ name }),
       output: z.object({ contents: z.string() }),
     },

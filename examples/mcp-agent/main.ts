@@ -1,12 +1,13 @@
 /**
- * An agent solves tasks with the tools of an environment: a language model behind any endpoint that speaks OpenAI's chat
- * completions with tool calls, or, when none is named, a script. Run it with `npx openenv run examples/mcp-agent/main.ts`.
+ * An agent solves tasks with the tools of an environment: a language model behind any endpoint for OpenAI's chat
+ * completions with tool calls, or, without an endpoint, a script. Run it with `npx openenv run
+ * examples/mcp-agent/main.ts`.
  *
  *     OPENAI_BASE_URL   such as http://localhost:11434/v1; without it the script plays
  *     OPENAI_MODEL      the model's name
- *     OPENAI_API_KEY    sent as a bearer token when it is set
- *     TOOLS_URL         a server whose tools a model plays with, of this package or of Python's; without it one is started
- *     EPISODES          how many, 1 to 10000; default 5
+ *     OPENAI_API_KEY    sent as a bearer token if set
+ *     TOOLS_URL         a server of this package or the Python package with tools for a model; without it one is started
+ *     EPISODES          number of episodes, 1 to 10000; default 5
  */
 import assert from "node:assert/strict";
 import { connectTools } from "openenv-ts/client";
@@ -19,12 +20,12 @@ import { scriptedPolicy } from "./scripted.js";
 const MAX_TURNS = 20;
 
 const { OPENAI_BASE_URL: endpoint, OPENAI_MODEL: model, OPENAI_API_KEY: key, TOOLS_URL: given } = process.env;
-if (endpoint && !model) throw new Error("OPENAI_BASE_URL is set: name the model in OPENAI_MODEL, too");
+if (endpoint && !model) throw new Error("OPENAI_BASE_URL is set: set OPENAI_MODEL, too");
 if (given && !endpoint)
-  throw new Error("TOOLS_URL is set: name a model's OPENAI_BASE_URL, the script knows one game only");
+  throw new Error("TOOLS_URL is set: set OPENAI_BASE_URL, too, because the script can play only its own game");
 const count = Number(process.env["EPISODES"] || 5);
 if (!(Number.isInteger(count) && count >= 1 && count <= 10_000)) {
-  throw new Error(`EPISODES must be a whole number from 1 to 10000, not "${process.env["EPISODES"]}"`);
+  throw new Error(`EPISODES must be an integer from 1 to 10000, got "${process.env["EPISODES"]}"`);
 }
 
 const policy: ToolPolicy =
@@ -38,7 +39,7 @@ for (let seed = 0; seed < count; seed++) {
 
 const reward = episodes.reduce((sum, episode) => sum + episode.reward, 0);
 const calls = episodes.reduce((sum, episode) => sum + episode.calls.length, 0);
-if (!endpoint) assert.equal(reward, count, `the script solved ${reward} of ${count} tasks only`);
+if (!endpoint) assert.equal(reward, count, `the script solved only ${reward} of ${count} tasks`);
 console.log(
   `${endpoint ? model : "the script"} earned ${reward} in ${count} episodes, ` +
     `with ${(calls / count).toFixed(1)} calls on average`,

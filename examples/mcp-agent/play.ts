@@ -1,13 +1,13 @@
 import { type McpToolClient, ToolCallError } from "openenv-ts/client";
 import type { AssistantMessage, ChatTool, ModelMessage, WantedCall } from "../chat.js";
 
-/** Says what to do next, after all that has been said. */
+/** Returns the next message for a conversation. */
 export type ToolPolicy = (messages: readonly ModelMessage[], tools: readonly ChatTool[]) => Promise<AssistantMessage>;
 
 export interface ToolEpisode {
   seed: number;
   calls: string[];
-  /** What all calls earned together. */
+  /** Sum of the rewards of all calls. */
   reward: number;
   /** False when the agent stopped before the end. */
   done: boolean;
@@ -15,15 +15,15 @@ export interface ToolEpisode {
 
 export interface PlayOptions {
   seed: number;
-  /** Answers of the policy after which it is enough. */
+  /** Maximum number of messages of the policy. */
   maxTurns: number;
 }
 
-const INSTRUCTION = "Use the tools to solve the task. When nothing is left to do, say so without calling a tool.";
+const INSTRUCTION = "Use the tools to solve the task. When you are done, say so without calling a tool.";
 
 /**
- * Plays one episode: the policy wants tools called, and is told what came of it.
- * @throws what the policy or the connection throws: an episode that broke off has no reward, not one of 0.
+ * Plays one episode: calls the tools that the policy requests, and returns the results to it.
+ * @throws the errors of the policy and the connection: an interrupted episode has no reward, not a reward of 0.
  */
 export async function playEpisode(
   client: McpToolClient,
@@ -52,7 +52,7 @@ export async function playEpisode(
   return episode;
 }
 
-/** What a model does wrong it is told, so that it can do better. What is nobody's fault ends the episode. */
+/** Errors of the model are returned to it, so that it can correct them. Other errors end the episode. */
 async function call(client: McpToolClient, { function: wanted }: WantedCall, episode: ToolEpisode): Promise<string> {
   episode.calls.push(wanted.name);
   let given: unknown;

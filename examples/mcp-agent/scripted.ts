@@ -1,7 +1,7 @@
 import type { AssistantMessage, ModelMessage, WantedCall } from "../chat.js";
 import type { ToolPolicy } from "./play.js";
 
-/** Weighs every box and opens the heaviest; reads nothing but what the tools have said. */
+/** Weighs every box and opens the heaviest; uses only the results of the tools. */
 export const scriptedPolicy: ToolPolicy = async (messages) => {
   const answers = messages
     .filter(({ role }) => role === "tool")

@@ -1,6 +1,6 @@
 /**
- * Collects rollouts from sixteen sessions at once, the way a trainer does, while one of them fails on purpose: its steps
- * are masked and never count as a reward of zero. Run it with `npx openenv run examples/rollouts/main.ts`.
+ * Collects rollouts from sixteen sessions at once, like a trainer, while some of them fail on purpose: their steps are
+ * masked and never count as a reward of zero. Run it with `npx openenv run examples/rollouts/main.ts`.
  */
 import assert from "node:assert/strict";
 import { defineContract, defineEnvironment, EnvironmentError, rng } from "openenv-ts";
@@ -41,7 +41,7 @@ const environment = defineEnvironment(
 
 interface Rollout {
   rewards: number[];
-  /** One for each step: false where nothing came back that could be trained on. */
+  /** One per step: false for a step without a result to train on. */
   mask: boolean[];
 }
 
@@ -70,4 +70,4 @@ const masked = rollouts.filter(({ mask }) => mask.includes(false));
 assert.equal(masked.length, SESSIONS / 2, "every walk to the right falls at 3");
 for (const { mask, rewards } of masked) assert.ok(Number.isNaN(rewards[mask.indexOf(false)]));
 assert.ok(rollouts.every(({ mask }) => mask.length > 2));
-console.log(`${rollouts.length} rollouts, ${masked.length} of them cut short and masked`);
+console.log(`${rollouts.length} rollouts, ${masked.length} of them ended early and masked`);

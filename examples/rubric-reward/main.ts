@@ -1,8 +1,8 @@
 /**
- * A policy is compared with a better one on the tasks of a JSON Lines text: the reward is a rubric with a gate, a weighted
- * sum, a judge behind an OpenAI-compatible endpoint and a score of the whole episode. Run it with
- * `npx openenv run examples/rubric-reward/main.ts`. With JUDGE_URL, JUDGE_MODEL and JUDGE_KEY a real model judges; without,
- * a small scripted endpoint that is down at first.
+ * Compares two policies on tasks in JSON Lines. The reward is a rubric with a gate, a weighted sum, a judge behind an
+ * OpenAI-compatible endpoint and a score of the whole episode. Run it with `npx openenv run
+ * examples/rubric-reward/main.ts`. With JUDGE_URL, JUDGE_MODEL and JUDGE_KEY a real model judges; without, a small
+ * scripted endpoint, which fails at first.
  */
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -51,7 +51,7 @@ class ShortEnough extends Rubric<Move, Seen> {
   }
 }
 
-/** The share of the headline's words that the text has. */
+/** The share of the headline's words that occur in the text. */
 class Faithful extends Rubric<Move, Seen> {
   override forward({ headline }: Move, { text }: Seen) {
     const known = new Set(wordsOf(text));
@@ -60,14 +60,14 @@ class Faithful extends Rubric<Move, Seen> {
   }
 }
 
-/** The share of tries with a headline of its own: repeating oneself is no progress. */
+/** The share of attempts with a new headline: repetition is not progress. */
 class Variety extends TrajectoryRubric<Move, Seen> {
   override scoreTrajectory(steps: readonly TrajectoryStep<Move, Seen>[]) {
     return new Set(steps.map(({ action }) => action.headline)).size / steps.length;
   }
 }
 
-/** A judge that is overloaded once, then likes headlines of few words. */
+/** A judge that is overloaded once, then prefers short headlines. */
 async function startScriptedJudge() {
   let asked = 0;
   const server = createServer(async (request, response) => {
@@ -132,7 +132,7 @@ const careful: Policy = (text, limit, attempt) =>
 
 await using server = await serve(environment, { port: 0, logLevel: "silent" });
 
-/** The mean reward of a step, over every task once. */
+/** The mean reward per step over all tasks. */
 async function evaluate(policy: Policy): Promise<number> {
   await using env = await connect(server.url, contract);
   const count = await env.tasks.count("train");

@@ -1,19 +1,19 @@
 import type { EnvClient } from "openenv-ts/client";
 import type { wordle } from "../../envs/wordle/models.js";
 
-/** Decides one move. `news` is what the game has said since the last one, at first the rules. */
+/** Decides one move. `news` is the text of the game since the last move, at first the rules. */
 export type GuessPolicy = (news: string) => string | Promise<string>;
 
 export interface WordleEpisode {
   seed: number;
   moves: string[];
-  /** The reward of the game's end: 1 when the word was found. */
+  /** The final reward of the game: 1 when the word was found. */
   reward: number;
 }
 
 /**
- * Plays one game to its end.
- * @throws what the policy or the connection throws: an episode that broke off has no reward, not one of 0.
+ * Plays one game.
+ * @throws the errors of the policy and the connection: an interrupted episode has no reward, not a reward of 0.
  */
 export async function playEpisode(
   env: EnvClient<typeof wordle>,

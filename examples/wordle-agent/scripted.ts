@@ -3,10 +3,13 @@ import { words } from "../../envs/wordle/words.js";
 import type { GuessPolicy } from "./play.js";
 
 const OPENING = "raise";
-/** With more words than this left, how common their letters are is a good enough guide. */
+/** With more candidates than this, the frequency of letters is a good enough guide. */
 const FEW = 200;
 
-/** Keeps the words that fit all feedback and guesses the one that is likely to leave the fewest. Knows no secrets. */
+/**
+ * Keeps the words that match all feedback and guesses the one that is likely to leave the fewest. Does not know the
+ * secret.
+ */
 export function scriptedPolicy(): GuessPolicy {
   let candidates = [...words];
   return (news) => {
@@ -28,18 +31,18 @@ function readFeedback(news: string): { guess: string; marks: string } | undefine
 function choose(candidates: readonly string[]): string {
   const score = candidates.length > FEW ? scoreLetters(candidates) : scoreSplit(candidates);
   const [first, ...others] = candidates;
-  if (first === undefined) throw new Error("no word fits the feedback: the server uses another list of words");
+  if (first === undefined) throw new Error("no word matches the feedback: the server uses another word list");
   return others.reduce((best, word) => (score(word) > score(best) ? word : best), first);
 }
 
-/** Words with letters that many candidates have; a letter counts once. */
+/** Words with letters that many candidates have; each letter counts once. */
 function scoreLetters(candidates: readonly string[]): (word: string) => number {
   const counts = new Map<string, number>();
   for (const word of candidates) for (const letter of new Set(word)) counts.set(letter, (counts.get(letter) ?? 0) + 1);
   return (word) => [...new Set(word)].reduce((sum, letter) => sum + (counts.get(letter) ?? 0), 0);
 }
 
-/** Words whose feedback tells the candidates apart best. */
+/** Words whose feedback best distinguishes the candidates. */
 function scoreSplit(candidates: readonly string[]): (word: string) => number {
   const scores = new Map<string, number>();
   for (const word of candidates) {

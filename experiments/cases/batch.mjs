@@ -3,7 +3,7 @@ import { createFrameLoad } from "../frame-load.mjs";
 import { echoWorkload, measureRate } from "../rate.mjs";
 
 const SESSIONS = 64;
-/** Sockets with a batch each, so that the server never waits for the load. */
+/** Sockets with one batch each, enough that the server never waits for the load. */
 const BATCHES = 4;
 
 export const title = "batched steps";

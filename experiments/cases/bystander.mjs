@@ -6,7 +6,7 @@ import { echoWorkload } from "../rate.mjs";
 
 const CONNECTIONS = 4;
 const WARM_UP_SECONDS = 1;
-/** What an attack takes to reach its full rate. */
+/** Time for an attack to reach its full rate. */
 const SETTLE_MS = 500;
 const COMMAND = fileURLToPath(new URL("../../packages/cli/bin/openenv.js", import.meta.url));
 const ATTACKER = fileURLToPath(new URL("../attacker.ts", import.meta.url));
@@ -17,7 +17,7 @@ const ATTACKS = {
   "full-speed-30": "30 peers that pipeline steps",
   unfinished: "90 peers with 15 MB of an unfinished frame",
   pipelined: "pipelined HTTP requests behind a slow step",
-  refused: "frames of 15 MB of `[]`, refused",
+  refused: "frames of 15 MB of `[]`, rejected",
   permitted: "frames of 990,000 values, accepted",
   nan: "frames of 990,000 NaN and -Infinity",
   keys: "frames of an object with 198,000 keys",
@@ -26,10 +26,10 @@ const ATTACKS = {
   silent: "ten silent sockets that hold the free slots, and one that waits",
 };
 
-/** Environments of `controls/ours.mjs`: with room for the bystanders and ten more, or for as many as come. */
+/** Environments of `controls/ours.mjs`: with capacity for the bystanders and ten more, or unlimited. */
 const SERVERS = { silent: "full" };
 
-export const title = "a bystander while others attack";
+export const title = "a bystander during attacks";
 
 export async function run(bench) {
   const rows = [];
@@ -48,7 +48,7 @@ export async function run(bench) {
   return rows;
 }
 
-/** The bystanders' p99 under the attack, divided by that of the same bystanders before it. None of them may be lost. */
+/** The p99 of the bystanders during the attack, divided by their p99 before it. None of them may be lost. */
 async function compare(server, attack, seconds) {
   let steps = [];
   const onStep = (milliseconds) => steps.push(milliseconds);

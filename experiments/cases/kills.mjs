@@ -23,7 +23,7 @@ export async function run({ kills }) {
     const seen = createRecord();
     const peers = playAll(cluster.url, Number.POSITIVE_INFINITY, seen);
     while (seen.kills < kills) {
-      if (!(await cameTrue(() => seen.serving.size > 1))) throw new Error("no two workers serve any more");
+      if (!(await cameTrue(() => seen.serving.size > 1))) throw new Error("fewer than two workers serve");
       const [pid] = seen.serving;
       seen.serving.delete(pid);
       seen.killed.set(pid, performance.now());
@@ -42,7 +42,7 @@ export async function run({ kills }) {
   }
 }
 
-/** `killed` has the time of the last kill of a process id: the system gives ids out again. */
+/** `killed` has the time of the last kill by process id, because ids are reused. */
 function createRecord() {
   return { kills: 0, finished: 0, wrong: 0, lost: 0, lostElsewhere: 0, serving: new Set(), killed: new Map() };
 }
@@ -68,11 +68,11 @@ function rowsOf(seen, before, after) {
   const none = { limit: "at most", value: 0 };
   return [
     row("kills", "workers killed under load", "kills", seen.kills),
-    row("kills-told", "of them told in the log and replaced", "kills", after.told, {
+    row("kills-told", "of them logged and replaced", "kills", after.told, {
       limit: "at least",
       value: seen.kills,
     }),
-    row("kills-finished", "sessions played to their end meanwhile", "sessions", seen.finished),
+    row("kills-finished", "sessions completed meanwhile", "sessions", seen.finished),
     row("kills-lost", "sessions that ended with their worker", "sessions", seen.lost),
     row("kills-elsewhere", "sessions lost in workers that were not killed", "sessions", seen.lostElsewhere, none),
     row("kills-wrong", "wrong answers", "answers", seen.wrong, none),
@@ -80,23 +80,17 @@ function rowsOf(seen, before, after) {
     row("kills-processes", "processes left over", "processes", after.processes - before.processes, none),
     row(
       "kills-supervisor",
-      "descriptors left over in the supervisor",
+      "file descriptors left over in the supervisor",
       "files",
       after.supervisor - before.supervisor,
       none,
     ),
-    row(
-      "kills-workers",
-      "descriptors more than at the start in any worker",
-      "files",
-      after.worker - before.worker,
-      none,
-    ),
+    row("kills-workers", "additional file descriptors in any worker", "files", after.worker - before.worker, none),
     row("kills-files", "local sockets left over", "files", after.files - before.files, none),
   ];
 }
 
-/** Sessions in peers, one after the other: `rounds` in each, or until `seen.stopping`. */
+/** Plays sessions one after the other in each peer: `rounds` of them, or until `seen.stopping`. */
 function playAll(url, rounds, seen = createRecord()) {
   const peer = async (_, index) => {
     for (let round = 0; round < rounds && !seen.stopping; round++)
@@ -109,12 +103,12 @@ async function play(url, seen, peer) {
   const began = performance.now();
   const wasKilled = (pid) => seen.killed.get(pid) >= began;
   const ws = new WebSocket(url, { perMessageDeflate: false });
-  // What went wrong is said by "close", which follows.
+  // The "close" event that follows has the reason.
   ws.on("error", () => {});
   const next = (event) => new Promise((resolve) => ws.once(event, resolve));
   const closed = next("close").then(() => undefined);
   const opened = await Promise.race([next("open").then(() => true), closed]);
-  // A handshake that a killed worker had begun.
+  // The handshake was with a killed worker.
   if (!opened) return;
   let pid = 0;
   for (let turn = 0; turn <= STEPS; turn++) {

@@ -16,12 +16,12 @@ export async function run(bench) {
   return [{ id: "memory-session", measure: "memory of an idle session", unit: "kB", samples, targets }];
 }
 
-/** Python gives every session a thread, so it holds fewer. */
+/** Python uses a thread per session, so it gets fewer sessions. */
 function countsOf(subject) {
   return subject === "python" ? [250, 1_000] : [2_000, 10_000];
 }
 
-/** The growth from few to many, after a collection at both: what the first sessions warm up is no one's. */
+/** The growth from few to many sessions, after a garbage collection at both, so that warm-up does not count. */
 async function measure(subject, [few, many]) {
   const server = await startServer(subject, "echo", ["--expose-gc"]);
   const loads = [];

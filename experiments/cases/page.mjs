@@ -5,7 +5,7 @@ import { startServer } from "../servers.mjs";
 
 const STEPS = 10_000;
 const MOVES = 30;
-/** Those of a session are played one by one, which takes a while. */
+/** Steps of a live session are played one by one, which takes a while. */
 const PLAYED = 5_000;
 
 export const title = "the page in Chromium";
@@ -13,7 +13,7 @@ export const title = "the page in Chromium";
 export async function run(bench) {
   const executablePath = process.env.CHROMIUM;
   if (!executablePath) {
-    bench.missing.push("The page was not measured: CHROMIUM names no browser.");
+    bench.missing.push("The page was not measured: CHROMIUM is not set to a browser.");
     return [];
   }
   const { chromium } = await import("playwright-core");
@@ -26,14 +26,14 @@ export async function run(bench) {
     return [
       {
         id: "page-ready",
-        measure: "the page: from its address until an action can be sent",
+        measure: "the page: from navigation until an action can be sent",
         unit: "ms",
         samples: await bench.interleave(rounds, visit(measureStart)),
         targets: [{ limit: "at most", value: 1000 }],
       },
       {
         id: "page-move",
-        measure: `the page: from a key until another of ${STEPS.toLocaleString("en")} steps is drawn`,
+        measure: `the page: from a key press until another of ${STEPS.toLocaleString("en")} steps is drawn`,
         unit: "ms",
         samples: await bench.interleave(rounds, visit(measureMove)),
         targets: [{ limit: "at most", value: 50 }],
@@ -48,7 +48,7 @@ export async function run(bench) {
       },
       {
         id: "page-append-cpu",
-        measure: `the page: processor time of its main thread for a step below ${PLAYED.toLocaleString("en")} others`,
+        measure: `the page: CPU time of its main thread for a step below ${PLAYED.toLocaleString("en")} others`,
         unit: "ms",
         samples: { ours: [appended.cpu] },
         targets: [{ limit: "at most", value: 16 }],
@@ -60,7 +60,7 @@ export async function run(bench) {
   }
 }
 
-/** Each visitor is a new one, with nothing in the cache. */
+/** Each visitor is new, with an empty cache. */
 async function withPage(browser, url, work) {
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 } });
   try {
@@ -72,7 +72,7 @@ async function withPage(browser, url, work) {
   }
 }
 
-/** The clock of the page begins with its navigation. */
+/** The page's clock starts at navigation. */
 async function measureStart(page) {
   const isReady = () => {
     const isConnected = document.querySelector(".episode .btn:not([aria-disabled])");
@@ -96,7 +96,7 @@ async function measureMove(page) {
   return median(await page.evaluate(move, { steps: STEPS, moves: MOVES }));
 }
 
-/** A live step leaves an imported file for the session of the tab, so the steps before it are played, too. */
+/** A live step switches from an imported file to the session, so the earlier steps are played live, too. */
 async function measureAppend(page) {
   await page.getByText("Connected", { exact: true }).waitFor();
   await page
@@ -114,7 +114,7 @@ async function measureAppend(page) {
   return { wall, cpu: (((await taskSeconds(devtools)) - before) / MOVES) * 1000 };
 }
 
-/** What the main thread has worked: scripts, styles, layout and painting. */
+/** CPU time of the main thread: scripts, styles, layout and painting. */
 async function taskSeconds(devtools) {
   const { metrics } = await devtools.send("Performance.getMetrics");
   return metrics.find(({ name }) => name === "TaskDuration").value;
@@ -125,8 +125,8 @@ function median(times) {
 }
 
 /**
- * Runs in the page: makes `untilDrawn(index)`, which resolves with the time at which a frame was drawn that has this step
- * selected, in sight in the timeline, and opened beside it. Number 0 is the reset.
+ * Runs in the page: defines `untilDrawn(index)`, which resolves with the time of the first frame with this step
+ * selected, visible in the timeline, and open next to it. Number 0 is the reset.
  */
 function defineDrawn() {
   const isThere = (index) => {
@@ -140,7 +140,7 @@ function defineDrawn() {
   globalThis.untilDrawn = async (index) => {
     const deadline = performance.now() + 30_000;
     for (;;) {
-      // What a frame draws was decided before its callbacks; the task after it comes when it is drawn.
+      // The task after a frame's callbacks runs when the frame is drawn.
       const isNext = await new Promise((resolve) =>
         requestAnimationFrame(() => {
           const found = isThere(index);
@@ -153,7 +153,7 @@ function defineDrawn() {
   };
 }
 
-/** Runs in the page: goes to the last step, then back one by one; milliseconds until each is drawn. */
+/** Runs in the page: goes to the last step, then back one by one; returns the milliseconds until each is drawn. */
 async function move({ steps, moves }) {
   const press = async (key, index) => {
     const started = performance.now();
@@ -167,7 +167,7 @@ async function move({ steps, moves }) {
   return times;
 }
 
-/** Runs in the page: plays the steps that come before, without a wait for the next frame. */
+/** Runs in the page: plays the earlier steps, without waiting for frames. */
 async function fill(steps) {
   const listed = () => Number(document.querySelector(".tl-scroll [role=option]")?.getAttribute("aria-setsize"));
   for (let step = 1; step <= steps; step++) {
@@ -176,7 +176,7 @@ async function fill(steps) {
   }
 }
 
-/** Runs in the page: sends what stands in the form again and again; milliseconds until each step is drawn. */
+/** Runs in the page: submits the form repeatedly; returns the milliseconds until each step is drawn. */
 async function append({ from, count }) {
   const times = [];
   for (let index = from; index < from + count; index++) {

@@ -2,7 +2,7 @@ import { runSessions } from "@openenv-ts/bench";
 import { echoWorkload, measureRate, rateTargets } from "../rate.mjs";
 
 const CONNECTIONS = 32;
-/** A session runs more code than a step, each part of it seldom: a compiler takes its time. */
+/** A session runs more code than a step, each part rarely, so compilation takes longer. */
 const WARM_UP_SECONDS = 3;
 
 export const title = "whole sessions";

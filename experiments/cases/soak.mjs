@@ -1,23 +1,23 @@
 import { createLoad, runSessions } from "@openenv-ts/bench";
 import { startWatchedCluster } from "../watched-cluster.mjs";
 
-export const title = "a steady load for a long time";
+export const title = "a steady load over a long time";
 
 const WORKERS = 2;
 const CONNECTIONS = 256;
 const PAUSES = [0.02, 0.04, 0.06, 0.08];
 const MINUTE = 60;
-/** Between two looks at the memory. */
+/** Interval between memory samples. */
 const LOOK_MS = 2_000;
-/** Part of each minute in which sessions come and go beside those that stay. */
+/** Share of each minute in which additional sessions open and close. */
 const COMING_AND_GOING = 20;
-/** Share of the time that is warming up. */
+/** Share of the time that counts as warm-up. */
 const WARM_UP = 1 / 3;
 
 const workload = {
   actions: () => PAUSES.map((wait_seconds) => ({ wait_seconds })),
   check: ({ observation }, { wait_seconds }) =>
-    observation?.waited_seconds === wait_seconds ? undefined : "not what was asked for",
+    observation?.waited_seconds === wait_seconds ? undefined : "another wait than requested",
 };
 
 export async function run({ minutes }) {
@@ -37,7 +37,7 @@ export async function run({ minutes }) {
       ]).finally(() => clearInterval(looking));
       steps.push(stepped.done / stepped.seconds);
       sessions.push(played.done / played.seconds);
-      // A leak raises the floor; what is above it is garbage that was not collected yet.
+      // A leak raises the minimum; memory above it is garbage that was not collected yet.
       memory.push(Math.min(...seen));
       process.stderr.write(`  minute ${minute + 1}: ${memory.at(-1).toFixed(1)} MB\n`);
     }
@@ -55,9 +55,9 @@ function rowsOf({ memory, steps, sessions }) {
   const perHour = slope === null ? null : (100 * 60 * slope) / settled[0];
   return [
     row("soak-minutes", "soak", "minutes", [memory.length]),
-    row("soak-steps", `steps, ${CONNECTIONS} sessions that stay`, "per second", steps),
+    row("soak-steps", `steps, ${CONNECTIONS} open sessions`, "per second", steps),
     row("soak-sessions", "sessions that come and go, a third of the time", "per second", sessions),
-    row("soak-memory", "memory of all processes, least of each minute", "MB", memory),
+    row("soak-memory", "memory of all processes, minimum of each minute", "MB", memory),
     row("soak-slope", "slope of the memory after the first third", "kB a minute", [
       slope === null ? null : slope * 1000,
     ]),

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { residentBytes } from "@openenv-ts/bench";
 import { startServer } from "../servers.mjs";
 
-/** Long enough for what a server does after its first answer. */
+/** Time for a server to finish its work after the first response. */
 const SETTLE_MS = 300;
 
 export const title = "start";

@@ -3,9 +3,9 @@ import { createRpcLoad } from "../rpc-load.mjs";
 
 const CONNECTIONS = 32;
 
-export const title = "calls of tools over POST /mcp";
+export const title = "tool calls over POST /mcp";
 
-/** Real MCP of ours beside plain JSON-RPC of ours and of the reference, which speaks no other. */
+/** Our MCP next to our plain JSON-RPC and that of the reference, which supports nothing else. */
 export async function run(bench) {
   const [rounds, seconds] = bench.quick ? [2, 1] : [6, 2];
   const asked = { ours: rounds, plain: rounds, python: Math.ceil(rounds / 2) };

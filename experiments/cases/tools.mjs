@@ -4,7 +4,7 @@ import { echoWorkload, measureRate } from "../rate.mjs";
 const CONNECTIONS = 32;
 const VARIANTS = { ours: ["tools", () => callWorkload], plain: ["echo", () => echoWorkload] };
 
-export const title = "calls of tools and plain steps";
+export const title = "tool calls and plain steps";
 
 export async function run(bench) {
   const [rounds, seconds] = bench.quick ? [2, 1] : [6, 2];
@@ -24,7 +24,7 @@ export async function run(bench) {
   return [{ id: "tools", measure: "call_tool on `/ws`", unit: "per server CPU-second", samples, targets }];
 }
 
-/** The echo of the plain steps, as a tool. */
+/** The echo of the plain steps as a tool. */
 const callWorkload = {
   actions: (connection) =>
     echoWorkload

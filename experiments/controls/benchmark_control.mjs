@@ -1,6 +1,7 @@
 /**
- * `PORT=0 WORKERS=2 node benchmark_control.mjs`: the least that can play a burst. Worker processes that accept from one
- * shared handle, node:http and ws, JSON in and out, the same answers; no sessions, no validation, no capacity.
+ * `PORT=0 WORKERS=2 node benchmark_control.mjs`: a minimal server that can play a burst. Worker processes accept from
+ * one shared handle, with node:http and ws, JSON in and out, and the same responses; no sessions, no validation, no
+ * capacity.
  */
 import cluster from "node:cluster";
 import { randomBytes } from "node:crypto";

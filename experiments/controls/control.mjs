@@ -1,10 +1,10 @@
 /**
- * `node control.mjs echo|text|numbers`: the least that can answer the same frames with the same answers. node:http and
- * ws, JSON in and out, `/health`; no sessions, no validation. What a server costs above it is the price of its promises.
+ * `node control.mjs echo|text|numbers`: a minimal server with the same frames and responses. node:http and ws, JSON in
+ * and out, `/health`; no sessions, no validation. The difference to it is the cost of the package's features.
  */
 import { createServer } from "node:http";
 import { WebSocketServer } from "ws";
-// Unused by the answers: a server that declares a schema has to load it, and the control of the start time is one.
+// Unused by the responses: a server that declares a schema must load zod, so the control of the start time does, too.
 import * as z from "zod";
 import { makeNumbers, makeText } from "./observations.mjs";
 import { ready } from "./ready.mjs";

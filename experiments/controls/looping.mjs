@@ -1,4 +1,4 @@
-/** An environment that answers at once, or never: `{loop: true}` blocks whatever it lives in. */
+/** An environment that answers at once, or never: `{loop: true}` blocks its thread or process. */
 import { defineContract, defineEnvironment } from "openenv-ts";
 import * as z from "zod";
 

@@ -1,4 +1,7 @@
-/** What the environments `text` and `numbers` show: about 1 MB of JSON each. python_reference.py makes the same. */
+/**
+ * The observations of the environments `text` and `numbers`: about 1 MB of JSON each. python_reference.py creates the
+ * same.
+ */
 export function makeText() {
   const lines = Array.from({ length: 16_000 }, (_, line) => {
     return `${String(line).padStart(6, "0")}: ${"lorem ipsum ".repeat(4)}dolor`;

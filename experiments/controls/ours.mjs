@@ -7,7 +7,7 @@ import { makeNumbers, makeText } from "./observations.mjs";
 import { ready } from "./ready.mjs";
 
 const echoTools = defineTools({
-  echo_message: { description: "Says a text back.", input: z.object({ message: z.string() }), output: z.string() },
+  echo_message: { description: "Returns the message.", input: z.object({ message: z.string() }), output: z.string() },
 });
 const environments = {
   echo: () =>
@@ -25,7 +25,7 @@ const environments = {
         }),
       }),
     ),
-  /** The echo, which waits where an action says so; `extra` is anything. */
+  /** The echo environment with an optional wait; `extra` may be anything. */
   slow: () =>
     defineEnvironment(
       defineContract({
@@ -44,7 +44,7 @@ const environments = {
         };
       },
     ),
-  /** The same, for a server whose capacity is soon reached. */
+  /** The same, for a server with a small capacity. */
   full: () => environments.slow(),
   tools: () =>
     defineEnvironment(defineContract({ name: "echo_env", tools: echoTools }), () => ({

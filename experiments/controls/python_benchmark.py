@@ -1,7 +1,7 @@
 """The benchmark environment on the Python package openenv: `python -m uvicorn --app-dir experiments/controls python_benchmark:app`.
 
-Its methods are asynchronous, the package's best case: no thread is taken while a step waits; with METHODS=plain they
-are those that the package asks for. MAX_CONCURRENT_ENVS is the sessions of one worker."""
+Its methods are asynchronous, the package's best case, because a waiting step needs no thread. METHODS=plain uses the
+plain methods that the package requires. MAX_CONCURRENT_ENVS is the number of sessions of one worker."""
 
 import asyncio
 import hashlib

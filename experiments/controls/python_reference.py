@@ -1,7 +1,7 @@
 """`python python_reference.py echo|echo-async|tools|text|numbers`: the same environments on the Python package openenv.
 
-Under uvicorn with uvloop, nothing logged. Plain methods are what the package asks for and its own echo has; each step
-of theirs goes through a thread. `echo-async` is the best case: asynchronous methods, which stay on the event loop."""
+Runs under uvicorn with uvloop, without logs. The package and its echo environment use plain methods, each step of
+which runs in a thread. `echo-async` is the best case: asynchronous methods, which run on the event loop."""
 
 import gc
 import signal
@@ -71,7 +71,7 @@ class Tools(MCPEnvironment):
 
         @mcp.tool
         def echo_message(message: str) -> str:
-            """Says a text back."""
+            """Returns the message."""
             return message
 
         super().__init__(mcp)

@@ -1,6 +1,6 @@
 import "./collect-on-signal.mjs";
 
-/** Tells the bench where a server listens. */
+/** Tells the benchmark the port of a server. */
 export function ready(port) {
   process.stdout.write(`READY ${port}\n`);
 }

@@ -1,4 +1,4 @@
-/** Balancers as `openenv deploy render` writes them, before servers on this machine. */
+/** Balancers from `openenv deploy render`, for servers on this machine. */
 import { spawnSync } from "node:child_process";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -8,7 +8,7 @@ import { spawnChild } from "../children.mjs";
 import { findFreePort, waitUntilHealthy } from "./loopback.mjs";
 import { render } from "./render.mjs";
 
-/** Where systems put HAProxy. */
+/** The usual paths of HAProxy. */
 const env = { PATH: `${process.env.PATH}:/usr/sbin` };
 
 const FILES = { haproxy: "haproxy.cfg", envoy: "envoy.yaml" };
@@ -25,15 +25,15 @@ const COMMANDS = {
   ],
 };
 
-/** Whether a kind of balancer can be started here. */
+/** Whether this kind of balancer is installed. */
 export function hasBalancer(kind) {
   const [command] = COMMANDS[kind]("");
   return command !== undefined && spawnSync(command, kind === "envoy" ? ["--version"] : ["-v"], { env }).status === 0;
 }
 
 /**
- * Starts one that takes `capacity` sessions for each server. Its `processes` share one port, over which the kernel spreads
- * connections: each connection takes two descriptors, and what one process may open is limited.
+ * Starts a balancer for `capacity` sessions per server. Its `processes` share one port, and the kernel distributes the
+ * connections: each connection needs two file descriptors, and one process may open only a limited number.
  */
 export async function startBalancer(servers, { kind = "haproxy", processes = 1, capacity }) {
   const dir = await mkdtemp(join(tmpdir(), "openenv-balancer-"));
@@ -54,7 +54,7 @@ export async function startBalancer(servers, { kind = "haproxy", processes = 1, 
     for (let number = 0; number < processes; number++) running.push(spawnChild(COMMANDS[kind](dir), { env }));
     await waitUntilHealthy(port);
     const ended = running.find(({ child }) => child.exitCode !== null);
-    if (ended) throw new Error(`a balancer has ended: ${ended.child.stderr.read()}`);
+    if (ended) throw new Error(`a balancer has exited: ${ended.child.stderr.read()}`);
     return { port, url: `http://127.0.0.1:${port}`, pid: running[0].pid, close };
   } catch (error) {
     await close();
@@ -62,20 +62,20 @@ export async function startBalancer(servers, { kind = "haproxy", processes = 1, 
   }
 }
 
-/** What a file cannot know of the machine. */
+/** Settings that depend on the machine. */
 const ADAPT = {
-  // It does not start with a limit that its descriptors do not allow.
+  // HAProxy does not start with a connection limit above its file descriptor limit.
   haproxy: (dir) =>
     replace(join(dir, FILES.haproxy), /^ {4}maxconn (\d+)$/m, (line, connections) => {
       const possible = Math.floor(descriptorLimit() / 2) - OTHER_DESCRIPTORS;
       return Number(connections) > possible ? `    maxconn ${possible}` : line;
     }),
-  // Several on one machine cannot have the same.
+  // Several processes on one machine cannot share it.
   envoy: (dir) => replace(join(dir, FILES.envoy), /port_value: 9901/, () => "port_value: 0"),
 };
 const OTHER_DESCRIPTORS = 600;
 
-/** Each server has a name of its own while the file is rendered, as one of them may be named a thousand times. */
+/** Each server has a different name while the file is rendered, because one server may be listed a thousand times. */
 function nameOf(index) {
   return `127.1.${index >> 8}.${index & 255}`;
 }

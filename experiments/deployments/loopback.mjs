@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 const HEALTHY_WITHIN_MS = 60_000;
 
-/** A port of the loopback address that nobody has at this moment. */
+/** A free port of the loopback address. */
 export async function findFreePort() {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -14,7 +14,7 @@ export async function findFreePort() {
   return port;
 }
 
-/** Resolves when GET /health at the port is answered with 200. */
+/** Resolves when GET /health at the port returns 200. */
 export async function waitUntilHealthy(port) {
   const deadline = Date.now() + HEALTHY_WITHIN_MS;
   for (;;) {

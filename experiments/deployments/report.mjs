@@ -4,7 +4,7 @@ import { findMaxBatches, readResults, renderLargest, renderStop, repetitionsOf, 
 
 const LIMITS = join(import.meta.dirname, "../cases/deployments.md");
 
-/** DEPLOYMENTS.md: what was measured beside the study's own numbers, and what limits each set-up. */
+/** Renders DEPLOYMENTS.md: the results next to the numbers of the study, and the limit of each set-up. */
 export function renderDeployments({ subjects, study }, results) {
   const measured = Object.entries(subjects).flatMap(([name, subject]) => {
     const dir = join(results, name);
@@ -16,7 +16,7 @@ export function renderDeployments({ subjects, study }, results) {
 - date: ${new Date().toISOString().slice(0, 10)}
 - command: \`npm run bench:deployments\`
 - node: ${process.version}
-- machine: ${machines.join("; ")}, shared; servers, balancer and load on it together
+- machine: ${machines.join("; ")}, shared by servers, balancer and load
 
 The set-ups are those of [a published study](${study.source}) of the Python package (January 2026), as far as one machine
 goes. Its numbers stand beside ours to show the same tables, not to win against: another client, other hardware, another
@@ -26,13 +26,12 @@ year. To be compared are the rows of one run: ours and the Python package's (\`p
 
 ## Largest batch
 
-The largest burst of which at least 95 % succeeded over all repetitions, with the 99th percentile of a whole request (from
-the start of the burst, so what the client takes to start a request is in it) and requests a second in that burst. ≥: no
-larger batch was tried, so the limit is not known. In brackets: the smallest and the largest of the single repetitions. °:
-the client took more than a tenth of a request's median to start all, or was as late to read answers, so the latencies are
-partly its own. The batches are the same for every set-up, and the capacity of those that have one; a set-up is measured
-up to the first batch of which fewer than 95 % succeeded, each batch on servers of its own. The study counts each request
-from its own start.
+The largest burst with at least 95 % success over all repetitions, with the 99th percentile of a whole request (from the
+start of the burst, so it includes the delay of the client) and requests per second in that burst. ≥: no larger batch was
+tried, so the limit is unknown. In parentheses: the smallest and the largest repetition. °: the client took more than a
+tenth of a request's median to start all requests, or was that late to read responses, so the latencies include delays of
+the client. The batches are the same for every set-up, plus its capacity if it has one. A set-up is measured up to the
+first batch with less than 95 % success, each batch on new servers. The study times each request from its own start.
 
 ${table(
   [
@@ -73,7 +72,7 @@ ${table(
 ## Where the time goes
 
 Medians at the largest batch with a wait of one second, in seconds: start / connect / reset / step, of the study connect /
-reset / step. Start is the client's own: from the start of the burst to the start of the connection.
+reset / step. Start is the delay of the client, from the start of the burst to the start of the connection.
 
 ${table(
   ["set-up", "batch", "measured", "study's batch", "study"],
@@ -88,13 +87,13 @@ ${table(
 ${readFileSync(LIMITS, "utf8")}`;
 }
 
-/** What it was measured on, and the largest batch of each wait. */
+/** The machine, and the largest batch of each wait. */
 function read(dir) {
   const { bursts } = readResults([dir]);
   return { hardware: bursts.map(({ hardware }) => hardware), largest: findLargest(bursts) };
 }
 
-/** With the rows of that burst: over all repetitions, of the single ones, and of the first. */
+/** Adds the rows of that burst: all repetitions together, each repetition, and the first burst. */
 function findLargest(bursts) {
   return findMaxBatches(bursts).map((batch) => {
     const same = bursts.filter(

@@ -1,4 +1,4 @@
-/** Servers of the benchmark environment as a deployment starts them, each at a port of this machine. */
+/** Servers of the benchmark environment as in a deployment, each on a port of this machine. */
 import { execFile } from "node:child_process";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -13,7 +13,7 @@ import { render } from "./render.mjs";
 
 const SERVES_WITHIN_MS = 60_000;
 
-/** How one server of a kind is started; each resolves with `{ port, close }`. */
+/** Starts a server of each kind; resolves with `{ port, close }`. */
 export const START = { node: startNode, docker: startContainer, slurm: startJob, python: startPython };
 
 function startNode({ workers, capacity }) {
@@ -32,7 +32,7 @@ async function startContainer({ workers, capacity, container = {} }, { image }) 
   return { port: Number(new URL(started.url).port), close: () => started.close() };
 }
 
-/** A job of one node; several are several, as nodes of this machine share its ports. */
+/** A job of one node; several servers are several jobs, because the nodes of this machine share its ports. */
 async function startJob({ workers, capacity }) {
   const dir = await mkdtemp(join(tmpdir(), "openenv-job-"));
   const log = join(dir, "log");
@@ -57,29 +57,29 @@ async function startJob({ workers, capacity }) {
   }
 }
 
-/** The port that the system chose, which the job writes to its log when the server listens. */
+/** The free port that the job writes to its log when the server listens. */
 async function readPort(log) {
   const deadline = Date.now() + SERVES_WITHIN_MS;
   for (;;) {
     const text = await readFile(log, "utf8").catch(() => "");
     const [, port] = /openenv serves at http:\/\/\S+:(\d+)/.exec(text) ?? [];
     if (port !== undefined) return Number(port);
-    if (Date.now() > deadline) throw new Error(`the job does not serve within ${SERVES_WITHIN_MS / 1000} s: ${text}`);
+    if (Date.now() > deadline) throw new Error(`the job did not serve within ${SERVES_WITHIN_MS / 1000} s: ${text}`);
     await sleep(100);
   }
 }
 
-/** In the folder of the benchmarks, from which `npx openenv` finds this package. */
+/** Runs in the folder of the benchmarks, where `npx openenv` finds this package. */
 async function slurm(command, ...args) {
   const env = { ...process.env, SLURM_CONF: process.env.OPENENV_SLURM };
   return (await promisify(execFile)(command, args, { env, cwd: import.meta.dirname })).stdout;
 }
 
-/** Why a set-up cannot be measured here, if it cannot. */
+/** Why a set-up cannot be measured here; undefined if it can. */
 export function findMissing({ start, balancer }) {
   if (start === "python" && !process.env.OPENENV_PYTHON)
-    return "OPENENV_PYTHON names no Python with the package openenv";
-  if (start === "slurm" && !process.env.OPENENV_SLURM) return "OPENENV_SLURM names no slurm.conf";
-  if (balancer && !hasBalancer("haproxy")) return "there is no haproxy";
+    return "OPENENV_PYTHON is not a Python with the package openenv";
+  if (start === "slurm" && !process.env.OPENENV_SLURM) return "OPENENV_SLURM is not set to a slurm.conf";
+  if (balancer && !hasBalancer("haproxy")) return "haproxy is not installed";
   return undefined;
 }

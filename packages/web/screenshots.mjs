@@ -27,7 +27,7 @@ const wordle = await start("envs/wordle/dist/server/environment.js", {
   readmePath: join(ROOT, "envs/wordle/README.md"),
 });
 const echo = await start("envs/echo/dist/server/environment.js");
-/** Ends the players of the Server view. */
+/** Stops the players of the Server view. */
 const over = new AbortController();
 try {
   for (const scheme of ["light", "dark"]) {
@@ -52,7 +52,7 @@ async function start(file, options = {}) {
   return serve(environment, { port: 0, logLevel: "silent", graceMs: 200, operatorToken: OPERATOR_TOKEN, ...options });
 }
 
-/** One guess after the other, every so many milliseconds. */
+/** Sends a guess at this interval in milliseconds. */
 async function keepPlaying({ url }, everyMs) {
   const env = await connect(url);
   while (!over.signal.aborted) {
@@ -74,7 +74,7 @@ async function shoot(server, name, { scheme, view = "play", size = DESK, act }) 
   await page.goto(`${server.url}/web/#/${view}`);
   await page.getByText("Connected", { exact: true }).waitFor();
   await act?.(page);
-  // The numbers of the server view need a past to be drawn.
+  // The charts of the Server view need some history.
   await page.waitForTimeout(view === "server" ? 30_000 : 600);
   await page.screenshot({ path: join(IMAGES, `${name}.png`) });
   await context.close();

@@ -1,6 +1,8 @@
 import { defineConfig } from "vite";
 
-/** Relative addresses: the page works under any prefix. Nothing is inlined, because the page's policy forbids it. */
+/**
+ * Relative URLs, so that the page works under any prefix. Nothing is inlined, because the content policy forbids it.
+ */
 export default defineConfig({
   root: import.meta.dirname,
   base: "./",

@@ -5,7 +5,7 @@ const SERVERS = 1_000;
 
 export const title = "a thousand servers";
 
-/** Envoy takes a thousand servers at one address for one. */
+/** Envoy treats a thousand servers at one address as one. */
 export async function run(bench) {
   const seconds = bench.quick ? 2 : 10;
   const memory = [];

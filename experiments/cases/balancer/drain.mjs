@@ -30,12 +30,12 @@ export async function run(bench) {
       samples: rows.played,
       targets: [],
     },
-    { id: "drain-lost", measure: "of these refused or lost", unit: "count", samples: rows.lost, targets: none },
+    { id: "drain-lost", measure: "of these rejected or lost", unit: "count", samples: rows.lost, targets: none },
   ];
 }
 
 async function replaceAll(kind, times) {
-  // One more than run at a time: the place of the next.
+  // One more than run at a time, for the next replacement.
   const free = await Promise.all([findFreePort(), findFreePort(), findFreePort()]);
   const running = [await startAt(free.shift()), await startAt(free.shift())];
   const balancer = await startBalancer([...running, { port: free[0] }], { kind, capacity: PLAYERS });

@@ -3,7 +3,7 @@ import { hold } from "./hold.mjs";
 const FEW = 1_000;
 const MANY = 4_000;
 
-export const title = "what an idle session takes";
+export const title = "resources of an idle session";
 
 export async function run(bench) {
   const samples = { descriptors: {}, memory: {} };
@@ -20,7 +20,7 @@ export async function run(bench) {
   return [
     {
       id: "descriptors",
-      measure: "descriptors of a session",
+      measure: "file descriptors of a session",
       unit: "count",
       samples: samples.descriptors,
       targets: [],

@@ -6,8 +6,8 @@ import { workload } from "./workload.mjs";
 const SETTLE_MS = 1_000;
 
 /**
- * Opens sessions that stay open; `use` is what the balancer has then, and the processor time that opening them took.
- * `step` steps all of them and tells what a step takes of the balancer.
+ * Opens sessions that stay open. `use` is the resource use of the balancer then, and the CPU time for opening them.
+ * `step` steps all of them and returns the balancer's cost of a step.
  */
 export async function hold({ url, pid }, sessions) {
   const { result: load, cpuSeconds } = await measureCpu(pid, () =>

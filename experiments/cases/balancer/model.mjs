@@ -4,9 +4,9 @@ const SMALL = 1_000;
 const LARGE = 8_000;
 const STEP_SECONDS = 5;
 
-export const title = "what is predicted and what is";
+export const title = "prediction and measurement";
 
-/** What a balancer has with many sessions, as a part of what few sessions let one expect. */
+/** The resource use of a balancer with many sessions, relative to the prediction from few sessions. */
 export async function run(bench) {
   const ratios = { descriptors: {}, bytes: {}, cpuSeconds: {} };
   const stepSeconds = {};
@@ -22,10 +22,10 @@ export async function run(bench) {
   }
   const row = (id, measure, samples) => ({ id, measure, unit: "measured : predicted", samples, targets: [] });
   return [
-    row("model-descriptors", `descriptors with ${LARGE} sessions`, ratios.descriptors),
+    row("model-descriptors", `file descriptors with ${LARGE} sessions`, ratios.descriptors),
     row("model-memory", `memory with ${LARGE} sessions`, ratios.bytes),
-    row("model-cpu", `processor time to open ${LARGE} sessions`, ratios.cpuSeconds),
-    row("model-step", `processor time of a step with ${LARGE} sessions`, stepSeconds),
+    row("model-cpu", `CPU time to open ${LARGE} sessions`, ratios.cpuSeconds),
+    row("model-step", `CPU time of a step with ${LARGE} sessions`, stepSeconds),
   ];
 }
 

@@ -5,7 +5,7 @@ const STEPPING = 256;
 const OPENING = 64;
 const WARM_UP_SECONDS = 1;
 
-export const title = "sessions and steps that go through";
+export const title = "rate of sessions and steps";
 
 export async function run(bench) {
   const [rounds, seconds] = bench.quick ? [1, 1] : [5, 3];

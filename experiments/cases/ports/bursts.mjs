@@ -18,14 +18,14 @@ const FEW_DESCRIPTORS = 5_000;
 /** All sessions of a burst are open at the same time. */
 const HOLD_SECONDS = 10;
 const PORT = 8000;
-/** So that the load is not the limit. */
+/** Enough processes that the load is not the limit. */
 const PROCESSES = 2;
 const CAPACITY = ["--env", "MAX_CONCURRENT_ENVS=20000"];
 const LOOPBACK = `127.0.0.1:${PORT}`;
 
 export const title = "bursts through a published port";
 
-/** How a port of a container is reached: what the engine and `docker run` get, and the address that callers use. */
+/** The ways to reach a port of a container: options of the engine and of `docker run`, and the address for clients. */
 const WAYS = [
   { id: "proxy", name: "`-p`, by 127.0.0.1", run: ["--publish", `${LOOPBACK}:8000`], address: LOOPBACK },
   {
@@ -91,7 +91,7 @@ async function measure({ id, name, descriptors = descriptorLimit(), options, run
       row(`success-${size}`, `${size} sessions, succeeded`, "%", seen.success);
       row(`after-${size}`, `${size} sessions, port answers afterwards`, "1 = yes", seen.after);
       if (size === plan.sizes[0] && seen.descriptors.some((count) => count > 0))
-        row("descriptors", "descriptors of the proxy for each session", "count", seen.descriptors);
+        row("descriptors", "file descriptors of the proxy per session", "count", seen.descriptors);
     }
     return rows;
   } finally {
@@ -99,7 +99,7 @@ async function measure({ id, name, descriptors = descriptorLimit(), options, run
   }
 }
 
-/** The machine's own, in the network that it shares with the container. */
+/** The machine's address in the network that it shares with the container. */
 async function findAddress(engine, container) {
   return `${await engine.docker("inspect", "--format", "{{.NetworkSettings.Gateway}}", container)}:${PORT}`;
 }
@@ -138,7 +138,7 @@ async function runIn(engine, command) {
   return { output, code };
 }
 
-/** Counts the descriptors of docker-proxy until it is stopped; `stop` returns the highest count, 0 without a proxy. */
+/** Counts the file descriptors of docker-proxy until it is stopped; `stop` returns the maximum, 0 without a proxy. */
 async function watchProxy({ pid }) {
   const threads = await readdir(`/proc/${pid}/task`);
   const lists = await Promise.all(

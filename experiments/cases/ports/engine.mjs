@@ -1,4 +1,4 @@
-/** Docker engines that touch nothing of the machine's own: each has its own network, mounts and folder. */
+/** Docker engines that are separate from the machine's: each has its own network, mounts and folder. */
 import { execFile, spawnSync } from "node:child_process";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -9,16 +9,16 @@ import { spawnChild } from "../../children.mjs";
 
 const STARTS_WITHIN_MS = 60_000;
 
-/** Why no engine can be started here, if none can. */
+/** Why no engine can be started here; undefined if one can. */
 export function findMissing() {
-  if (process.getuid?.() !== 0) return "engines and network namespaces take root";
+  if (process.getuid?.() !== 0) return "engines and network namespaces need root";
   const missing = ["dockerd", "unshare", "nsenter", "ip"].find((name) => spawnSync("which", [name]).status !== 0);
-  return missing && `there is no ${missing}`;
+  return missing && `${missing} is not installed`;
 }
 
 /**
- * Starts one that may open that many descriptors, as may its proxies; `options` go to dockerd, `archive` is an image of
- * `docker save`. Its `pid` is also that of its network namespace.
+ * Starts an engine with this file descriptor limit, also for its proxies; `options` go to dockerd, `archive` is an
+ * image of `docker save`. Its `pid` is also that of its network namespace.
  */
 export async function startEngine({ descriptors, options = [], archive }) {
   const dir = await mkdtemp(join(tmpdir(), "openenv-engine-"));
@@ -55,7 +55,7 @@ export async function startEngine({ descriptors, options = [], archive }) {
     return { pid: child.pid, docker, close };
   } catch (error) {
     await close();
-    throw new Error(`an engine does not start: ${error.message}\n${log}`);
+    throw new Error(`an engine did not start: ${error.message}\n${log}`);
   }
 }
 

@@ -19,7 +19,7 @@ async function measure(bench, image) {
     { id: "container-ready", measure: "a container, until it is ready", unit: "ms", samples, targets: [] },
     {
       id: "container-added",
-      measure: "what that adds to `docker run`",
+      measure: "overhead over `docker run`",
       unit: "ms",
       samples: { ours: added },
       targets: [{ limit: "at most", value: 300 }],

@@ -14,12 +14,12 @@ EXPOSE 8000
 CMD ["node", "/app/server.mjs"]
 `;
 
-/** The docker command's answer. */
+/** Runs the docker command and returns its output. */
 export async function docker(...args) {
   return (await promisify(execFile)("docker", args)).stdout.trim();
 }
 
-/** What `work` returns, which is given the name of an image of a compiled environment. */
+/** Calls `work` with the name of an image of a compiled environment, and returns its result. */
 export async function withImage(work, directory = ECHO) {
   const name = await buildFrom(directory);
   try {
@@ -42,7 +42,7 @@ async function buildFrom(directory) {
       format: "esm",
       platform: "node",
       target: "node20",
-      // Packages of CommonJS ask for builtins.
+      // CommonJS packages require built-in modules.
       banner: { js: 'import { createRequire } from "node:module"; const require = createRequire("/");' },
     });
     await writeFile(join(context, "Dockerfile"), DOCKERFILE);

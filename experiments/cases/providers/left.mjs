@@ -5,10 +5,10 @@ import { docker, withImage } from "./image.mjs";
 import { ECHO } from "./process.mjs";
 
 const AT_ONCE = 4;
-/** For what ends by itself once nothing runs any more. */
+/** Time for processes that end by themselves. */
 const SETTLE_MS = 3_000;
 
-export const title = "what is left";
+export const title = "leftovers";
 
 export function run(bench) {
   return withImage((image) => measure(bench.quick ? 8 : 100, image));

@@ -3,7 +3,7 @@ import { processProvider } from "@openenv-ts/providers";
 import { startChild } from "../../children.mjs";
 import { answersReset, timeStart } from "./ready.mjs";
 
-/** Compiled, so that both start what Node runs as it is. */
+/** Compiled, so that Node runs both without a build. */
 export const ECHO = fileURLToPath(new URL("../../../envs/echo/dist/", import.meta.url));
 
 export const title = "a process";

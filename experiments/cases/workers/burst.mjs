@@ -32,7 +32,7 @@ export async function run(bench) {
       });
     row("success", "served", "%", seen.success, [{ limit: "at least", value: 100 }]);
     row("p99", "total p99", "s", samples, [{ limit: "at most", value: p99 }]);
-    row("cold-p99", "total p99 when it is the server's first", "s", seen.cold, []);
+    row("cold-p99", "total p99 as the first burst of the server", "s", seen.cold, []);
     row("starts", "all started in", "s", seen.starts, []);
     const even = requests === "16384" ? [{ limit: "at most", value: 1.2 }] : [];
     row("share", "the busiest worker", "× an even share", seen.share, even);

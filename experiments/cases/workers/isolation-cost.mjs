@@ -6,7 +6,7 @@ import { startCluster } from "../../clusters.mjs";
 const KINDS = ["thread", "process"];
 const SESSIONS = 16;
 const SETTLE_MS = 1_000;
-/** Threads are worth having next to processes where a session starts this much faster. */
+/** Threads are worth supporting next to processes if a session starts this much faster. */
 const WORTH = 1.5;
 
 export const title = "start and memory of an isolated session";
@@ -46,7 +46,7 @@ export async function run(bench) {
   ];
 }
 
-/** The time from connecting to the answer of the first reset, no worker being ready, and the memory it takes. */
+/** The time from connecting to the response to the first reset, without a spare isolate, and the memory. */
 async function measure(kind) {
   const server = await startCluster("node", {
     target: "controls/looping.mjs",
@@ -63,7 +63,7 @@ async function measure(kind) {
     return performance.now() - began;
   };
   try {
-    // The first one loads what all of them need.
+    // The first session loads code that all need.
     await open();
     const before = await settledMemory(server);
     for (let nth = 0; nth < SESSIONS; nth++) times.push(await open());
@@ -75,7 +75,7 @@ async function measure(kind) {
   }
 }
 
-/** Megabytes of all processes of a server, each page divided among the processes that share it. */
+/** Memory of all processes of a server in MB (proportional set size). */
 async function settledMemory(server) {
   await sleep(SETTLE_MS);
   const kilobytes = server

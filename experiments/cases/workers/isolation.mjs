@@ -7,7 +7,7 @@ const SESSIONS = 8;
 const EVERY_MS = 20;
 const LOOPS = Math.max(1, availableParallelism() - 1);
 
-export const title = "steps of others beside endless loops";
+export const title = "steps next to endless loops";
 
 export async function run(bench) {
   const rows = [];
@@ -40,7 +40,7 @@ export async function run(bench) {
       },
       {
         id: `isolation-${kind}-looping`,
-        measure: `isolation ${kind}, p99 beside ${LOOPS} endless loop${LOOPS === 1 ? "" : "s"}`,
+        measure: `isolation ${kind}, p99 next to ${LOOPS} endless loop${LOOPS === 1 ? "" : "s"}`,
         unit: "× without",
         samples: { ours: ratio },
         targets: [{ limit: "at most", value: 2 }],
@@ -50,12 +50,12 @@ export async function run(bench) {
   return rows;
 }
 
-/** The p99 of steps that are asked for at a steady pace, in milliseconds. */
+/** The p99 of steps at a steady rate, in milliseconds. */
 async function measureP99({ url }, loops, quick) {
   const stuck = await Promise.all(Array.from({ length: loops }, () => connect(url)));
   const others = await Promise.all(Array.from({ length: SESSIONS }, () => connect(url)));
   for (const env of [...stuck, ...others]) await env.reset();
-  // They never answer, and are closed below.
+  // They never respond, and are closed below.
   for (const env of stuck) env.step({ loop: true }).catch(() => {});
   const times = [];
   const until = performance.now() + (quick ? 2_000 : 6_000);

@@ -3,7 +3,7 @@ import { descriptorLimit, readServerUse } from "@openenv-ts/bench";
 
 const REQUESTS = 65_536;
 const WAIT = 10;
-/** Descriptors of a worker that are not sessions, and room for an uneven share. */
+/** File descriptors of a worker besides sessions, with room for an uneven distribution. */
 const SPARE = 0.75;
 const ROUNDS = 3;
 const PEAK_EVERY_MS = 250;
@@ -41,7 +41,7 @@ export async function run(bench) {
   );
   bench.remarks.push(
     `The burst of ${REQUESTS.toLocaleString("en")} had ${workers} workers and ${processes} client processes, as many as the ` +
-      `descriptor limit of ${limit.toLocaleString("en")} asks for, on two cores, and net.core.somaxconn at ` +
+      `file descriptor limit of ${limit.toLocaleString("en")} requires, on two cores, and net.core.somaxconn at ` +
       `${readFileSync("/proc/sys/net/core/somaxconn", "utf8").trim()}: where the queue of new connections overflows, the ` +
       "system tries again after 1, 3, 7 … 63 s, and then resets.",
   );
@@ -55,7 +55,7 @@ export async function run(bench) {
   return [
     row("success", "served", "%", { ours: seen.served }, [{ limit: "at least", value: 100 }]),
     row("p99", "total p99", "s", p99),
-    row("cold-p99", "total p99 when it is the server's first", "s", { ours: seen.cold }),
+    row("cold-p99", "total p99 as the first burst of the server", "s", { ours: seen.cold }),
     row("starts", "all started in", "s", { ours: seen.starts }),
     row("share", "the busiest worker", "× an even share", { ours: seen.share }),
     row("memory", "memory of all processes at its peak", "MB", { ours: seen.peak }),

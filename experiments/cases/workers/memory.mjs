@@ -6,7 +6,7 @@ const MANY = 10_000;
 const SETTLE_MS = 1_000;
 const WARM_UP_SECONDS = 5;
 const workload = { actions: () => [{}], check: () => undefined };
-/** Lets a signal collect the garbage in every process of the server. */
+/** Makes a signal trigger garbage collection in every process of the server. */
 const COLLECT = {
   NODE_OPTIONS: `--expose-gc --import ${new URL("../../controls/collect-on-signal.mjs", import.meta.url)}`,
 };
@@ -21,7 +21,7 @@ export async function run(bench) {
   return [{ id: "memory", measure: measure10k, unit: "kB", samples, targets: [{ limit: "at most", value: 8 }] }];
 }
 
-/** The growth from few to many, after a collection at both: what the first sessions warm up is no one's. */
+/** The growth from few to many sessions, after a garbage collection at both, so that warm-up does not count. */
 async function measure(server) {
   const loads = [];
   const hold = async (connections) => {
@@ -31,7 +31,7 @@ async function measure(server) {
     await sleep(SETTLE_MS);
     return readServerUse(server.port).bytes;
   };
-  // What compiles the code of two processes leaves behind is not a session's.
+  // Leftovers of the compilers of two processes must not count as sessions.
   await runSessions({ url: server.url, connections: 64, workload }, WARM_UP_SECONDS);
   try {
     const before = await hold(FEW);

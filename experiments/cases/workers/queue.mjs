@@ -33,7 +33,7 @@ export async function run(bench) {
     { id: "queue-p99", measure: `${measure}: total p99`, unit: "s", samples: p99, targets: [] },
     {
       id: "queue-cold-p99",
-      measure: `${measure}: total p99 when it is the server's first`,
+      measure: `${measure}: total p99 as the first burst of the server`,
       unit: "s",
       samples: { ours: cold },
       targets: [],

@@ -3,12 +3,12 @@ import { rateTargets } from "../../rate.mjs";
 
 const STEPPING = 256;
 const OPENING = 64;
-/** Two processes, each with its own compiler, take longer to be warm than one. */
+/** Two processes with separate compilers take longer to warm up than one. */
 const WARM_UP_SECONDS = 3;
 
 export const title = "sessions and steps";
 
-/** Who answers is the server's to say; that somebody does, with a reward, is what a fault would lack. */
+/** The server chooses the worker, so the check accepts any process id with the expected reward. */
 const workload = {
   actions: () => [{ wait_seconds: 0 }],
   check: ({ observation, reward }) =>

@@ -1,14 +1,14 @@
 import type { JsonObject } from "openenv-ts/protocol";
 import { LoadFailure } from "./failure.js";
 
-/** The data of an observation frame, or why it is none: an `error` frame gives its wire code. */
+/** Returns the data of an observation frame, or a failure; the failure of an `error` frame has its wire code. */
 export function readAnswer(payload: Buffer): JsonObject | LoadFailure {
   const text = payload.toString();
   let frame: { type?: unknown; data?: unknown } | null;
   try {
     frame = JSON.parse(text) as typeof frame;
   } catch (cause) {
-    return new LoadFailure("PROTOCOL_ERROR", `an answer that is no JSON: ${excerpt(text)}`, { cause });
+    return new LoadFailure("PROTOCOL_ERROR", `the response is not JSON: ${excerpt(text)}`, { cause });
   }
   const data = frame?.data;
   if (typeof data !== "object" || data === null) return protocolError(text);
@@ -19,7 +19,7 @@ export function readAnswer(payload: Buffer): JsonObject | LoadFailure {
 }
 
 function protocolError(text: string): LoadFailure {
-  return new LoadFailure("PROTOCOL_ERROR", `no observation: ${excerpt(text)}`);
+  return new LoadFailure("PROTOCOL_ERROR", `the response is not an observation: ${excerpt(text)}`);
 }
 
 function excerpt(text: string): string {

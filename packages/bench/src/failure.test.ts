@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { describeFailure } from "./failure.js";
 
 test("a failure is described with its type once", () => {
-  expect(describeFailure("TIMEOUT", "an answer did not come")).toBe("TIMEOUT: an answer did not come");
+  expect(describeFailure("TIMEOUT", "no response in time")).toBe("TIMEOUT: no response in time");
   expect(describeFailure("VALIDATION_ERROR", "VALIDATION_ERROR: Invalid message")).toBe(
     "VALIDATION_ERROR: Invalid message",
   );

@@ -1,4 +1,4 @@
-/** Why a request of a load failed: `type` is what is counted, a wire code or one of this side. */
+/** Why a request of a load failed. `type` is counted: a wire code, or one of the client. */
 export class LoadFailure extends Error {
   readonly type: string;
 
@@ -24,12 +24,12 @@ const SYSTEM_ERRORS: Record<string, string> = {
   ENETUNREACH: "HOST_UNREACHABLE",
 };
 
-/** Whether a request failed because the server could not be reached or did not answer, as an overloaded one does. */
+/** Whether a request failed because the server was unreachable or did not respond, as under overload. */
 export function isUnreachable(type: string): boolean {
   return type === "CLOSED" || /^(UPGRADE|HTTP)_50[234]$/.test(type) || Object.values(SYSTEM_ERRORS).includes(type);
 }
 
-/** Puts what a socket or a session threw into the types that are counted. */
+/** Converts an error of a socket or a session into one of the counted types. */
 export function toLoadFailure(error: unknown): LoadFailure {
   if (error instanceof LoadFailure) return error;
   const { code, message } = error as NodeJS.ErrnoException;
@@ -37,7 +37,7 @@ export function toLoadFailure(error: unknown): LoadFailure {
   return new LoadFailure(type, message || String(code ?? error), { cause: error });
 }
 
-/** Type and message; the answer of a server begins with its code, which is the type then. */
+/** Type and message. A server's message begins with its code, which is then the type. */
 export function describeFailure(type: string, message: string): string {
   return message.startsWith(`${type}: `) ? message : `${type}: ${message}`;
 }

@@ -21,7 +21,7 @@ const echoing: Workload = {
 const single = { connections: 1, workload: echoing };
 
 describe("a load", () => {
-  it("steps its sessions and counts every answer", async () => {
+  it("steps its sessions and counts every response", async () => {
     await using server = await serve(defineCounter().environment, { port: 0, logLevel: "silent" });
     await using load = await createLoad({ url: server.url, connections: 3, workload: counting });
     const { done } = await load.step(0.2);
@@ -41,7 +41,7 @@ describe("a load", () => {
     await expect.poll(() => server.sessions(), { timeout: 10_000 }).toEqual([]);
   });
 
-  it("reads answers of every size", async () => {
+  it("reads responses of every size", async () => {
     await using server = await startScriptedServer(async (peer) => {
       for (;;) await peer.answer();
     });
@@ -56,19 +56,19 @@ describe("a load", () => {
     peer.send({ type: "error", data: { code: "CAPACITY_REACHED", message: "full" } });
     peer.socket.close();
   };
-  it("fails when the server refuses a session", async () => {
+  it("fails when the server rejects a session", async () => {
     await using server = await startScriptedServer(refuse);
-    await expect(createLoad({ url: server.url, ...single })).rejects.toThrow(/CAPACITY_REACHED|nobody asked for/);
+    await expect(createLoad({ url: server.url, ...single })).rejects.toThrow(/CAPACITY_REACHED|unexpected message/);
   });
 
   const failing: [string, (peer: ScriptedPeer) => Promise<void> | void, RegExp][] = [
-    ["an answer of another type", (peer) => peer.send({ type: "state", data: {} }), /no observation/],
-    ["an answer to another request", (peer) => peer.send(answerOf({ amount: 7 })), /not the echo/],
-    ["an answer that is no JSON", (peer) => peer.send("{"), /JSON/],
+    ["a response of another type", (peer) => peer.send({ type: "state", data: {} }), /not an observation/],
+    ["a response to another request", (peer) => peer.send(answerOf({ amount: 7 })), /not the echo/],
+    ["a response that is not JSON", (peer) => peer.send("{"), /JSON/],
     ["a session that is closed", (peer) => peer.socket.close(4000), /4000/],
     ["a connection that breaks", (peer) => peer.socket.terminate(), /closed the connection|ECONNRESET/],
   ];
-  it.each(failing)("fails for %s, also after right ones", async (_what, misbehave, reason) => {
+  it.each(failing)("fails for %s, also after correct ones", async (_what, misbehave, reason) => {
     await using server = await startScriptedServer(async (peer) => {
       for (let right = 0; right < 5; right++) await peer.answer();
       await peer.receive();
@@ -87,7 +87,7 @@ describe("a load", () => {
     await expect(createLoad({ url: server.url, ...single })).rejects.toMatchObject({ type: "EXECUTION_ERROR" });
   });
 
-  it("says what an address answers that speaks no WebSocket", async () => {
+  it("reports the response of a server without WebSocket", async () => {
     const server = createServer((_request, response) => response.writeHead(404).end());
     await once(server.listen(0, "127.0.0.1"), "listening");
     const { port } = server.address() as AddressInfo;

@@ -3,36 +3,36 @@ import { LoadFailure } from "./failure.js";
 import { openRawSession, type RawSession, readTarget } from "./raw-session.js";
 import { RequestTemplate } from "./request-template.js";
 
-/** How many connections are being opened at a time. */
+/** Connections that are opened at the same time. */
 const OPENING = 32;
-/** Milliseconds in which the first answers, and after the end of a run the last ones, must come. */
+/** Time limit in milliseconds for the first responses, and after the end of a run for the last ones. */
 const PATIENCE_MS = 30_000;
 
-/** What the sessions of a load do. */
+/** The work of a load's sessions. */
 export interface Workload {
   /** Data of the reset; default `{}`. */
   reset?: JsonObject;
   /** The actions of one connection, sent in turn; at least one. */
   actions(connection: number): JsonObject[];
-  /** Says what is wrong with the data of the answer to an action; undefined when it is right. */
+  /** Returns the problem of the response to an action; undefined when it is correct. */
   check(data: JsonObject, action: JsonObject): string | undefined;
 }
 
 export interface LoadOptions {
-  /** The server, as `connect` takes it; without TLS. */
+  /** URL of the server, as for `connect`; without TLS. */
   url: string;
-  /** How many sessions at a time, each waiting for its answer before it goes on. */
+  /** Number of concurrent sessions; each waits for a response before the next request. */
   connections: number;
   workload: Workload;
-  /** The IP address of the URL's host, so that it is not looked up for every connection. */
+  /** The IP address of the URL's host, so that it is not resolved for every connection. */
   address?: string;
-  /** Sent with the upgrade, for a server with a client's token. */
+  /** Client token, sent with the upgrade. */
   token?: string | undefined;
-  /** Called with the milliseconds that each right answer to a step took. */
+  /** Called with the duration in milliseconds of each correct step. */
   onStep?: (milliseconds: number) => void;
 }
 
-/** Steps or sessions that were done, and the wall time they took. */
+/** Completed steps or sessions, and their wall time. */
 export interface LoadResult {
   done: number;
   seconds: number;
@@ -40,8 +40,8 @@ export interface LoadResult {
 
 export interface SessionLoad extends AsyncDisposable {
   /**
-   * Steps all sessions for this many seconds and waits for the last answers.
-   * @throws Error with the first answer that was wrong or missing.
+   * Steps all sessions for this many seconds and waits for the last responses.
+   * @throws Error of the first wrong or missing response.
    */
   step(seconds: number): Promise<LoadResult>;
   close(): Promise<void>;
@@ -49,7 +49,7 @@ export interface SessionLoad extends AsyncDisposable {
 
 /**
  * Opens sessions and resets each.
- * @throws Error when one is refused or its reset fails; none stays open then.
+ * @throws Error when a session is rejected or its reset fails; no session stays open then.
  */
 export async function createLoad(options: LoadOptions): Promise<SessionLoad> {
   const sessions: RawSession[] = [];
@@ -90,7 +90,7 @@ export async function createLoad(options: LoadOptions): Promise<SessionLoad> {
 
 /**
  * Plays whole sessions for this many seconds, `connections` at a time: connect, reset, one step, close.
- * @throws Error with the first thing that went wrong.
+ * @throws Error of the first failure.
  */
 export function runSessions(options: LoadOptions, seconds: number): Promise<LoadResult> {
   const reset = resetOf(options.workload);
@@ -110,7 +110,7 @@ export function runSessions(options: LoadOptions, seconds: number): Promise<Load
 
 type Act<L> = (connection: L, done: (failure: Error | undefined) => void) => void;
 
-/** Every connection acts again as soon as its last act is done, until the time is up. */
+/** Each connection repeats its work until the time is over. */
 function runConnections<L>(connections: L[], seconds: number, act: Act<L>): Promise<LoadResult> {
   return new Promise((resolve, reject) => {
     const started = performance.now();
@@ -119,7 +119,7 @@ function runConnections<L>(connections: L[], seconds: number, act: Act<L>): Prom
     let stopping = false;
     const stop = setTimeout(() => (stopping = true), seconds * 1000);
     const late = setTimeout(
-      () => finish(new LoadFailure("TIMEOUT", "an answer did not come")),
+      () => finish(new LoadFailure("TIMEOUT", "no response in time")),
       seconds * 1000 + PATIENCE_MS,
     );
     const finish = (failure: Error | undefined): void => {
@@ -161,7 +161,7 @@ async function openSession({ url, address, token }: LoadOptions, reset: RequestT
 
 function ask(session: RawSession, exchange: RequestTemplate): Promise<void> {
   return new Promise((resolve, reject) => {
-    const late = setTimeout(() => reject(new LoadFailure("TIMEOUT", "an answer did not come")), PATIENCE_MS);
+    const late = setTimeout(() => reject(new LoadFailure("TIMEOUT", "no response in time")), PATIENCE_MS);
     session.ask(exchange, (failure) => {
       clearTimeout(late);
       if (failure === undefined) resolve();

@@ -6,19 +6,19 @@ import { connectSocket, readTarget } from "./raw-session.js";
 
 const PATIENCE_MS = 10_000;
 
-/** Where a server is: what its host name means, and whether that is this machine. */
+/** The location of a server: its resolved address, and whether it is this machine. */
 export interface ServerLocation {
   url: string;
   address: string;
   port: number;
   local: boolean;
-  /** Sent to it with every request; undefined for none. */
+  /** Client token, sent with every request; undefined for none. */
   token: string | undefined;
 }
 
 /**
- * Looks the host up once and takes the first of its addresses that accepts a connection.
- * @throws LoadFailure when none does, ConnectionError for what is no URL of a server.
+ * Resolves the host once and uses the first address that accepts a connection.
+ * @throws LoadFailure when none does, ConnectionError for an invalid URL.
  */
 export async function locateServer(url: string, token?: string): Promise<ServerLocation> {
   const { hostname, port } = readTarget(url);
@@ -37,7 +37,7 @@ export async function locateServer(url: string, token?: string): Promise<ServerL
   throw toLoadFailure(refused);
 }
 
-/** IPv4 first: only there a machine has many addresses of its own to connect from. */
+/** IPv4 first: only IPv4 has many loopback addresses to connect from. */
 async function addressesOf(host: string): Promise<string[]> {
   if (isIP(host)) return [host];
   try {

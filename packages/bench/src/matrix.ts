@@ -1,9 +1,9 @@
-/** One number a round for each subject; null for a round in which it was not measured. */
+/** One number per round for each subject; null for a round in which it was not measured. */
 export type Samples = Record<string, (number | null)[]>;
 
 /**
- * Measures subjects in turn, A B C A B C …, so that whatever else the machine does meets all of them alike.
- * A subject that is measured less often answers null.
+ * Measures subjects in turn, A B C A B C …, so that other load on the machine affects all alike. A subject that is
+ * measured less often returns null.
  */
 export async function interleave(
   rounds: number,
@@ -21,7 +21,7 @@ export function medianOf(samples: Samples, subject: string): number | undefined 
   return median((samples[subject] ?? []).filter((value) => value !== null));
 }
 
-/** The median of the ratios of two subjects, each ratio within one round; nothing is in no ratio to nothing. */
+/** The median of the ratios of two subjects, each within one round; rounds without both values are skipped. */
 export function ratioOf(samples: Samples, subject: string, other: string): number | undefined {
   const ratios = (samples[subject] ?? []).map((value, round) => {
     const against = samples[other]?.[round] ?? null;

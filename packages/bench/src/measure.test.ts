@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { measureCpu, residentBytes } from "./measure.js";
 
-/** Works for as many milliseconds as it is told, and says when it is done. */
+/** Computes for the requested number of milliseconds, and reports when it is done. */
 const WORKER = `
 process.stdin.on("data", (text) => {
   const before = process.cpuUsage();
@@ -15,7 +15,7 @@ process.stdin.on("data", (text) => {
 });`;
 
 describe.skipIf(!existsSync("/proc/self/stat"))("measureCpu", () => {
-  it("counts the processor time of the other process and not of this one", async () => {
+  it("counts the CPU time of the other process and not of this one", async () => {
     const child = spawn(process.execPath, ["-e", WORKER], { stdio: ["pipe", "pipe", "inherit"] });
     const pid = child.pid as number;
     const work = async (milliseconds: number): Promise<void> => {
@@ -38,9 +38,9 @@ describe.skipIf(!existsSync("/proc/self/stat"))("measureCpu", () => {
     }
   });
 
-  it("says that a process has ended", async () => {
+  it("reports a process that has exited", async () => {
     const child = spawn(process.execPath, ["-e", "0"]);
     await once(child, "close");
-    await expect(measureCpu(child.pid as number, async () => {})).rejects.toThrow("has ended");
+    await expect(measureCpu(child.pid as number, async () => {})).rejects.toThrow("has exited");
   });
 });

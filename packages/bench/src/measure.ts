@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 
-/** What a piece of work gave, the wall time it took, and the processor time another process spent meanwhile. */
+/** The result of some work, its wall time, and the CPU time of another process during it. */
 export interface Measurement<T> {
   result: T;
   seconds: number;
@@ -9,8 +9,8 @@ export interface Measurement<T> {
 }
 
 /**
- * Runs `work` and reads from the operating system what process `pid` (all its threads) spent meanwhile.
- * @throws Error where there is no /proc, and for a process that has ended.
+ * Runs `work` and measures the CPU time of process `pid` (all its threads) during it.
+ * @throws Error without /proc, and for a process that has exited.
  */
 export async function measureCpu<T>(pid: number, work: () => Promise<T>): Promise<Measurement<T>> {
   const started = performance.now();
@@ -21,14 +21,14 @@ export async function measureCpu<T>(pid: number, work: () => Promise<T>): Promis
 
 /** User and system time of a process so far, in seconds. */
 export function cpuSeconds(pid: number): number {
-  // The name before the last parenthesis may hold spaces; state is the first field after it.
+  // The name in parentheses may contain spaces; the state is the first field after it.
   const fields = readProc(pid, "stat")
     .replace(/^.*\) /s, "")
     .split(" ");
   return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond();
 }
 
-/** Physical memory a process holds, in bytes. */
+/** Resident memory of a process, in bytes. */
 export function residentBytes(pid: number): number {
   return Number(/^VmRSS:\s+(\d+) kB$/m.exec(readProc(pid, "status"))?.[1] ?? Number.NaN) * 1024;
 }
@@ -37,7 +37,7 @@ function readProc(pid: number, file: string): string {
   try {
     return readFileSync(`/proc/${pid}/${file}`, "utf8");
   } catch (cause) {
-    throw new Error(`cannot measure process ${pid}: it has ended, or this system has no /proc`, { cause });
+    throw new Error(`Cannot measure process ${pid}: it has exited, or this system has no /proc.`, { cause });
   }
 }
 

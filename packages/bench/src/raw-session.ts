@@ -7,26 +7,26 @@ import { LoadFailure } from "./failure.js";
 import { createFrameReader, encodeFrame, OPCODE } from "./ws-codec.js";
 
 const CLOSE = encodeFrame(OPCODE.close, Buffer.from([0x03, 0xe8]));
-/** The protocol's own close and then WebSocket's, in one go, as the clients of this protocol say goodbye. */
+/** The close frame of the protocol and then that of WebSocket, in one write, as real clients do. */
 const GOODBYE = Buffer.concat([encodeFrame(OPCODE.text, Buffer.from('{"type":"close"}')), CLOSE]);
 const END_OF_HEAD = "\r\n\r\n";
 const MAX_HEAD = 16_384;
-/** One for all: its answer need not be computed again for every connection, and no cache is there to be fooled. */
+/** One key for all connections, so that the response need not be computed again; there is no cache to protect from. */
 const KEY = randomBytes(16).toString("base64");
 const ACCEPT = createHash("sha1").update(`${KEY}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest("base64");
 const CLOSE_TIMEOUT_MS = 10_000;
 
 type Done = (failure: Error | undefined) => void;
 
-/** A frame to send, and what is wrong with what comes back. */
+/** A frame to send, and a check of its response. */
 export interface PendingRequest {
   readonly frame: Buffer;
   judge(answer: Buffer): Error | undefined;
 }
 
 /**
- * One session on `/ws` over a bare TCP socket: a load must cost less than what it measures, so there is no
- * WebSocket library here, no queue and one request at a time.
+ * One session on `/ws` over a plain TCP socket. A load must cost less than what it measures, so this uses no WebSocket
+ * library and no queue, and sends one request at a time.
  */
 export class RawSession {
   readonly #socket: Socket;
@@ -51,7 +51,7 @@ export class RawSession {
     });
   }
 
-  /** Sends a request; `done` gets what was wrong with the answer, if anything. */
+  /** Sends a request; `done` gets the problem of the response, if any. */
   ask(question: PendingRequest, done: Done): void {
     if (this.#failure === undefined) {
       this.#question = question;
@@ -62,7 +62,7 @@ export class RawSession {
     }
   }
 
-  /** Ends the session as a client does and waits until its connection is gone. */
+  /** Closes the session like a client and waits until its connection is closed. */
   async close(): Promise<void> {
     if (this.#failure === undefined) {
       this.#failure = new Error("the session was closed");
@@ -106,23 +106,23 @@ export class RawSession {
   }
 }
 
-/** A server, read once for all sessions that are opened on it. */
+/** The parsed URL of a server, for all sessions on it. */
 export interface ConnectTarget {
   readonly url: string;
   readonly secure: boolean;
-  /** What is connected to. */
+  /** Host and port to connect to. */
   readonly address: string;
   readonly hostname: string;
   readonly port: number;
-  /** The line of the header that carries the client's token; empty without one. */
+  /** The header line with the client token; empty without one. */
   readonly authorization: string;
-  /** The request for a WebSocket. */
+  /** The upgrade request. */
   readonly upgrade: string;
 }
 
 /**
- * Reads the URL of a server; with its address nothing is looked up any more. The token is sent with every request.
- * @throws ConnectionError when it is no URL of a server.
+ * Parses the URL of a server. With its address no name is resolved later. The token is sent with every request.
+ * @throws ConnectionError for an invalid URL.
  */
 export function readTarget(url: string, address?: string, token?: string): ConnectTarget {
   const { protocol, hostname, port, host, pathname, search } = new URL(parseAddress(url).socket({}));
@@ -142,15 +142,15 @@ export function readTarget(url: string, address?: string, token?: string): Conne
   };
 }
 
-/** Starts a connection, from `localAddress` where one is given. */
+/** Starts a connection, from `localAddress` if given. */
 export function connectSocket({ secure, address, hostname, port }: ConnectTarget, localAddress?: string): Socket {
   const options = { host: address, port, noDelay: true, ...(localAddress !== undefined && { localAddress }) };
   return secure ? connectSecurely({ ...options, servername: isIP(hostname) ? "" : hostname }) : connect(options);
 }
 
 /**
- * Opens a session on a connection that was started.
- * @throws LoadFailure when the server refuses the upgrade, and the socket's own error when it cannot be reached.
+ * Opens a session on a started connection.
+ * @throws LoadFailure when the server rejects the upgrade, and the socket's error when it cannot be reached.
  */
 export function openRawSession(target: ConnectTarget, socket = connectSocket(target)): Promise<RawSession> {
   const { url } = target;
@@ -164,13 +164,14 @@ export function openRawSession(target: ConnectTarget, socket = connectSocket(tar
     const onData = (chunk: Buffer): void => {
       head = head.length === 0 ? chunk : Buffer.concat([head, chunk]);
       const end = head.indexOf(END_OF_HEAD);
-      if (end < 0 && head.length > MAX_HEAD) fail(new LoadFailure("PROTOCOL_ERROR", `${url} does not answer in HTTP`));
+      if (end < 0 && head.length > MAX_HEAD)
+        fail(new LoadFailure("PROTOCOL_ERROR", `${url} does not answer with HTTP`));
       if (end < 0) return;
       const text = head.toString("latin1", 0, end);
       if (!text.startsWith("HTTP/1.1 101") || !text.includes(ACCEPT)) {
         const status = /^HTTP\/1\.1 (\d+)/.exec(text)?.[1];
         const type = status === undefined ? "PROTOCOL_ERROR" : `UPGRADE_${status}`;
-        fail(new LoadFailure(type, `${url} refused the upgrade: ${text.split("\r\n")[0]}`));
+        fail(new LoadFailure(type, `${url} rejected the upgrade: ${text.split("\r\n")[0]}`));
         return;
       }
       socket.off("data", onData).off("error", fail).off("close", onClose);
@@ -195,9 +196,9 @@ function closedEarly(): LoadFailure {
   return new LoadFailure("CLOSED", "the server closed the connection");
 }
 
-/** A full server says so before it was asked anything. */
+/** A full server sends its error before the first request. */
 function unasked(payload: Buffer): LoadFailure {
   const answer = readAnswer(payload);
   if (answer instanceof LoadFailure && answer.type !== "PROTOCOL_ERROR") return answer;
-  return new LoadFailure("PROTOCOL_ERROR", "the server sent a message nobody asked for");
+  return new LoadFailure("PROTOCOL_ERROR", "the server sent an unexpected message");
 }

@@ -24,7 +24,7 @@ describe("a comparison", () => {
     expect(samples).toEqual({ a: [1, 3], b: [2, 4] });
   });
 
-  it("takes medians, and ratios only within a round", () => {
+  it("uses medians, and ratios only within a round", () => {
     expect(medianOf(row.samples, "ours")).toBe(1200);
     expect(ratioOf(row.samples, "ours", "control")).toBe(1.2);
     expect(ratioOf(row.samples, "ours", "python")).toBe(8);
@@ -40,7 +40,7 @@ describe("a report", () => {
     expect(judgeRow(row, "ours")).toEqual([true, false, undefined, true]);
   });
 
-  it("is a table with the facts before and the notes after it", () => {
+  it("is a table, with the facts before and the notes after it", () => {
     const text = renderReport({
       title: "Cost",
       facts: { node: "v20" },
@@ -61,7 +61,7 @@ describe("a report", () => {
 `);
   });
 
-  it("gives every sample as a line of CSV", () => {
+  it("writes every sample as a line of CSV", () => {
     const lines = renderCsv([row]).trimEnd().split("\n");
     expect(lines[0]).toBe("row,unit,round,subject,value");
     expect(lines).toContain("steps,per second,3,ours,90000");

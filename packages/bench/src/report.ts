@@ -1,7 +1,7 @@
 import { spreadOf } from "./burst/results/repetitions.js";
 import { medianOf, ratioOf, type Samples } from "./matrix.js";
 
-/** What the first subject is to reach: an absolute value, or a ratio to the subject named by `of`. */
+/** The target of the first subject: an absolute value, or a ratio to the subject `of`. */
 export interface RowTarget {
   limit: "at least" | "at most";
   value: number;
@@ -19,16 +19,16 @@ export interface ReportRow {
 
 export interface BenchReport {
   title: string;
-  /** Where and how it was measured: node, machine, command, date. */
+  /** Where and how it was measured: Node version, machine, command, date. */
   facts: Record<string, string>;
-  /** The first is the one that is judged; the others are compared with it. */
+  /** The first subject is judged; the others are compared with it. */
   subjects: [string, ...string[]];
   rows: ReportRow[];
-  /** What a reader has to know: what was skipped and why, what the numbers do not say. */
+  /** Notes for the reader: what was skipped and why, and the limits of the numbers. */
   notes: string[];
 }
 
-/** Whether each target of a row is reached; undefined when a subject it needs was not measured. */
+/** Whether each target of a row is reached; undefined when a subject was not measured. */
 export function judgeRow(row: ReportRow, subject: string): (boolean | undefined)[] {
   return row.targets.map(({ limit, value, of }) => {
     const measured = of === undefined ? medianOf(row.samples, subject) : ratioOf(row.samples, subject, of);
@@ -37,7 +37,7 @@ export function judgeRow(row: ReportRow, subject: string): (boolean | undefined)
   });
 }
 
-/** The report as Markdown: facts, one table of medians with the smallest and the largest round in brackets, notes. */
+/** The report as Markdown: facts, a table of medians with the smallest and the largest round in parentheses, notes. */
 export function renderReport(report: BenchReport): string {
   const [subject, ...others] = report.subjects;
   const head = ["measure", ...report.subjects, ...others.map((other) => `${subject} : ${other}`), "target", "reached"];
@@ -93,7 +93,7 @@ function renderNumber(value: number | undefined): string {
   return text.includes(".") ? text : text.replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
-/** Three digits are more than a shared machine can promise. */
+/** More than three digits would exceed the precision on a shared machine. */
 function digits(value: number): string {
   if (Math.abs(value) >= 100) return String(Math.round(value));
   return String(Number(value.toPrecision(3)));

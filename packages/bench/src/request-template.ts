@@ -3,14 +3,14 @@ import { readAnswer } from "./answer.js";
 import { LoadFailure } from "./failure.js";
 import { encodeFrame, OPCODE } from "./ws-codec.js";
 
-/** Says what is wrong with the data of an answer; undefined when it is right. */
+/** Returns the problem of a response; undefined when it is correct. */
 export type AnswerCheck = (data: JsonObject) => string | undefined;
 
-/** A request that is sent over and over, and what may come back. */
+/** A request that is sent repeatedly, and the check of its response. */
 export class RequestTemplate {
   readonly frame: Buffer;
   readonly #check: AnswerCheck;
-  /** An answer that was read and found right: one that equals it byte by byte needs no second look. */
+  /** A response that passed the check; an identical response needs no second check. */
   #accepted: Buffer | undefined;
 
   constructor(message: JsonObject, check: AnswerCheck) {
@@ -18,13 +18,13 @@ export class RequestTemplate {
     this.#check = check;
   }
 
-  /** The reason why an answer is wrong; undefined when it is right. */
+  /** The reason why a response is wrong; undefined when it is correct. */
   judge(answer: Buffer): Error | undefined {
     if (this.#accepted?.equals(answer)) return undefined;
     const data = readAnswer(answer);
     if (data instanceof LoadFailure) return data;
     const problem = this.#look(data);
-    if (problem !== undefined) return new Error(`wrong answer: ${problem}: ${answer.toString("utf8", 0, 200)}`);
+    if (problem !== undefined) return new Error(`wrong response: ${problem}: ${answer.toString("utf8", 0, 200)}`);
     this.#accepted = Buffer.from(answer);
     return undefined;
   }

@@ -22,7 +22,7 @@ describe("the frame reader", () => {
     expect(seen).toEqual(texts.map((text) => `1${text}`));
   });
 
-  it("refuses a fragmented message", () => {
+  it("rejects a fragmented message", () => {
     const read = createFrameReader(() => {});
     expect(() => read(Buffer.from([0x01, 1, 0x41]))).toThrow("fragmented");
   });

@@ -1,7 +1,7 @@
-/** WebSocket opcodes that a load meets. */
+/** WebSocket opcodes of a load. */
 export const OPCODE = { continuation: 0, text: 1, close: 8, ping: 9, pong: 10 } as const;
 
-/** A masked frame as a client sends it, made once and sent many times. */
+/** A masked client frame, encoded once and sent many times. */
 export function encodeFrame(opcode: number, payload: Buffer): Buffer {
   const length = payload.length;
   const header = length < 126 ? 2 : length < 65_536 ? 4 : 10;
@@ -10,7 +10,7 @@ export function encodeFrame(opcode: number, payload: Buffer): Buffer {
   frame[1] = 0x80 | (length < 126 ? length : length < 65_536 ? 126 : 127);
   if (header === 4) frame.writeUInt16BE(length, 2);
   if (header === 10) frame.writeBigUInt64BE(BigInt(length), 2);
-  // Never zero: servers skip the unmasking of a zero key, which no real client sends.
+  // Not zero: servers skip unmasking for a zero key, which real clients do not use.
   const mask = [0x5a, 0xc3, 0x17, 0x9e];
   for (let i = 0; i < 4; i++) frame[header + i] = mask[i] as number;
   for (let i = 0; i < length; i++) frame[header + 4 + i] = (payload[i] as number) ^ (mask[i & 3] as number);
@@ -18,8 +18,9 @@ export function encodeFrame(opcode: number, payload: Buffer): Buffer {
 }
 
 /**
- * Cuts a byte stream into frames. Payloads are views of what was fed: use them before the next turn, or copy.
- * @throws Error for a fragmented message, which no server of this protocol sends.
+ * Splits a byte stream into frames. Payloads are views of the input: use them before the next turn of the event loop,
+ * or copy them.
+ * @throws Error for a fragmented message, which servers of this protocol do not send.
  */
 export function createFrameReader(onFrame: (opcode: number, payload: Buffer) => void): (chunk: Buffer) => void {
   let waiting: Buffer[] = [];
@@ -55,7 +56,7 @@ function headerSize(data: Buffer, at: number): number {
   return length < 126 ? 2 : length === 126 ? 4 : 10;
 }
 
-/** Bytes of the frame at `at`; while its header is incomplete, the bytes needed to tell. */
+/** The length of the frame at `at`; for an incomplete header, the bytes needed to compute it. */
 function frameSize(data: Buffer, at: number): number {
   const available = data.length - at;
   if (available < 2) return 2;

@@ -13,15 +13,15 @@ import { CONNECTIONS, RECORDED } from "./monitoring/metric.js";
 const promtool = await requirePromtool();
 const run = promisify(execFile);
 
-/** A scrape each 15 s, as the rendered job says. */
+/** The scrape interval of the rendered job. */
 const INTERVAL = "15s";
 
 interface Scenario {
-  /** Values of series, in promtool's notation. */
+  /** Series and their values in promtool's notation. */
   series: Record<string, string>;
-  /** What expressions are at a time. */
+  /** Expected values of expressions at a time. */
   expressions?: { expr: string; at: string; value: number }[];
-  /** The alerts that fire at a time, and no others of those named. */
+  /** Whether the named alerts fire at a time. */
   alerts?: { name: string; at: string; fires: boolean }[];
 }
 
@@ -29,7 +29,7 @@ async function judge({ series, expressions = [], alerts = [] }: Scenario): Promi
   const folder = await mkdtemp(join(tmpdir(), "openenv-alerts-"));
   try {
     const { "alerts.yaml": rules = "" } = render(CASES["monitoring"] as Case);
-    // Labels and texts of alerts are not what is looked at.
+    // Compares only whether an alert fires, not its labels and texts.
     const firing = alerts.map(({ name, at, fires }) => ({
       expr: `count(ALERTS{alertname="${name}",alertstate="firing"}) or vector(0)`,
       eval_time: at,
@@ -58,7 +58,7 @@ const of = (name: string, labels: Record<string, string> = {}): string => {
   return `${name}{${Object.entries(all).map(([key, value]) => `${key}="${value}"`)}}`;
 };
 
-/** A server of 500 places: its open sessions, those not used yet, and its refusals. */
+/** A server with a capacity of 500: its open sessions, those not used yet, and its rejections. */
 function server(values: { open: string; unclaimed?: string; waiting?: string; refused?: string }, labels = {}) {
   const { open, unclaimed = "0x40", waiting = "0x40", refused = "0x40" } = values;
   const none = REJECTION_REASONS.filter((reason) => reason !== "full");
@@ -72,7 +72,7 @@ function server(values: { open: string; unclaimed?: string; waiting?: string; re
   };
 }
 
-test.skipIf(!promtool.available)("refusals of a fresh server are seen, and load rises above 1", async () => {
+test.skipIf(!promtool.available)("rejections of a new server are counted, and the load rises above 1", async () => {
   await judge({
     series: server({ open: "0 0 500x40", refused: "0 0 700x40" }),
     expressions: [
@@ -89,12 +89,12 @@ test.skipIf(!promtool.available)("refusals of a fresh server are seen, and load 
 });
 
 test.skipIf(!promtool.available)(
-  "HTTP resets that a full server keeps no session of are load, as refusals are",
+  "HTTP resets that a full server keeps no session for count as load, like rejections",
   async () => {
     const resets = of("openenv_rejections_total", { reason: "http_reset" });
     await judge({
       series: { ...server({ open: "500x40" }), [resets]: "0+125x40" },
-      // 500 in the minute, and as many that are in use.
+      // 500 in the minute, and 500 sessions in use.
       expressions: [{ expr: RECORDED.load, at: "5m", value: 2 }],
       alerts: [{ name: "OpenEnvRefusals", at: "5m", fires: true }],
     });
@@ -105,7 +105,7 @@ test.skipIf(!promtool.available).each(["haproxy", "envoy"] as const)(
   "a balancer (%s) with nine tenths of its connections open raises an alert",
   async (kind) => {
     const [name, label] = CONNECTIONS[kind];
-    // Room for 3 servers of 500 sessions, and 64 more each.
+    // A limit for 3 servers of 500 sessions plus 64 each.
     for (const [count, fires] of [
       [1_522, false],
       [1_523, true],
@@ -118,7 +118,7 @@ test.skipIf(!promtool.available).each(["haproxy", "envoy"] as const)(
   },
 );
 
-test.skipIf(!promtool.available)("sessions that no client has used are no load", async () => {
+test.skipIf(!promtool.available)("sessions that no client has used do not count as load", async () => {
   await judge({
     series: server({ open: "500x40", unclaimed: "500x40" }),
     expressions: [{ expr: RECORDED.load, at: "5m", value: 0 }],
@@ -127,7 +127,7 @@ test.skipIf(!promtool.available)("sessions that no client has used are no load",
 });
 
 test.skipIf(!promtool.available)(
-  "mistakes of clients are recorded, and only failures of the server wake somebody",
+  "errors of clients are recorded, and only failures of the server raise an alert",
   async () => {
     const steps = { [of("openenv_steps_total")]: "0+15x40", [of("openenv_reset_duration_seconds_count")]: "0x40" };
     const errors = (code: string, fault: string) => of("openenv_errors_total", { code, fault });
@@ -144,7 +144,7 @@ test.skipIf(!promtool.available)(
 );
 
 test.skipIf(!promtool.available)(
-  "the autoscaler goes from 5 full servers to 20 in two cycles, and to the 25 that were wanted in three",
+  "the autoscaler goes from 5 full servers to 20 in two cycles, and to the needed 25 in three",
   async () => {
     const { "servers.yaml": servers = "", "prometheus-adapter.values.yaml": adapter = "" } = render({
       target: "kubernetes",
@@ -158,14 +158,14 @@ test.skipIf(!promtool.available)(
     const target = Number(pods.target.averageValue.replace("m", "")) / 1000;
     const perPod = metricsQuery.replaceAll("<<.LabelMatchers>>", 'job="echo"').replaceAll("<<.GroupBy>>", "pod");
     const all = Array.from({ length: 5 }, (_, pod) =>
-      // 1,500 more in the minute: 100 a second for the 15 s of each scrape would be as many.
+      // 1,500 more in the minute, as many as 100 a second over one scrape interval of 15 s.
       server({ open: "500x40", refused: "0+375x40" }, { pod: `echo-${pod}`, instance: `${pod}:8000` }),
     );
     const wanted = 25;
     await judge({
       series: Object.assign({}, ...all),
       expressions: [
-        // Of 5 Pods that all have a load of 4.
+        // For 5 Pods with a load of 4 each.
         { expr: perPod, at: "5m", value: 20 },
         { expr: `ceil(${perPod} / ${target})`, at: "5m", value: wanted },
       ],
@@ -180,8 +180,8 @@ interface ScaleUp {
 }
 
 /**
- * Servers after each cycle of an autoscaler that asks every 15 s, as Kubernetes limits them: by what a policy lets it add
- * in its period. Servers that are new have no load yet, so that the same number is wanted each time.
+ * The number of servers after each cycle of an autoscaler that polls every 15 s, limited by the scaling policies of
+ * Kubernetes. New servers have no load yet, so the same number is needed each time.
  */
 function scaleUp(from: number, wanted: number, { stabilizationWindowSeconds, policies }: ScaleUp): number[] {
   const [policy, ...others] = policies;

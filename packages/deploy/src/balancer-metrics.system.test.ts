@@ -9,7 +9,7 @@ const { start } = useServers();
 for (const kind of ["haproxy", "envoy"] as const) {
   const component = await BALANCERS[kind].require();
   test.skipIf(!component.available)(
-    `${kind} tells Prometheus of its connections at metricsPort, and nothing else there`,
+    `${kind} serves its connection metrics at metricsPort, and nothing else`,
     async () => {
       const { port } = await start();
       const [metricsPort, admin] = [await findFreePort(), await findFreePort()];

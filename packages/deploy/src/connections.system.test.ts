@@ -9,10 +9,10 @@ import { openTestSocket } from "../../../test-support/sockets/socket.js";
 
 const { start } = useMcp();
 
-/** Three seconds for every time that is not a session's: those stay as they were rendered. */
+/** Sets every timeout to three seconds except those of sessions, which stay as rendered. */
 const SHORTEN = {
   haproxy: (text) => text.replaceAll(/timeout (http-request|client|server) \w+/g, "timeout $1 3s"),
-  // A connection that is idle is drained before it is cut.
+  // An idle connection is drained before it is closed.
   envoy: (text) =>
     text
       .replace("idle_timeout: 900s", "idle_timeout: 3s")
@@ -24,7 +24,7 @@ for (const [name, { require }] of Object.entries(BALANCERS)) {
   const component = await require();
 
   describe.skipIf(!component.available)(`through ${kind}`, { timeout: 60_000 }, () => {
-    test("no request goes over a connection that its server may be closing", async () => {
+    test("no request uses a connection that its server may be closing", async () => {
       await using server = await startForgetfulServer();
       await using balancer = await startBalancer(kind, component.path, { backends: [server.address] });
       for (let count = 0; count < 4; count++) {
@@ -32,8 +32,8 @@ for (const [name, { require }] of Object.entries(BALANCERS)) {
       }
     });
 
-    test("a silent session is still there when connections without one are cut for their silence", async () => {
-      // No ping is sent meanwhile.
+    test("an idle session stays open when idle connections without a session are closed", async () => {
+      // No ping is sent in the meantime.
       const { server } = await start({ pingIntervalMs: 2_000_000_000 });
       const backends = [`127.0.0.1:${server.port}`];
       await using balancer = await startBalancer(kind, component.path, { backends, edit: SHORTEN[kind] });
@@ -45,7 +45,10 @@ for (const [name, { require }] of Object.entries(BALANCERS)) {
   });
 }
 
-/** Closes a connection instead of answering a second POST on it, as a server does whose time to keep it is just up. */
+/**
+ * Closes a connection instead of answering a second POST on it, like a server whose keep-alive timeout has just
+ * expired.
+ */
 async function startForgetfulServer(): Promise<{ address: string } & AsyncDisposable> {
   const used = new WeakSet<Socket>();
   const server = createServer((request, response) => {
@@ -65,7 +68,7 @@ async function startForgetfulServer(): Promise<{ address: string } & AsyncDispos
   };
 }
 
-/** Keeps a connection after a request and its answer, until the balancer cuts it. */
+/** Keeps a connection open after one request, until the balancer closes it. */
 async function cutForSilence(url: string): Promise<void> {
   const socket = connect(Number(new URL(url).port), "127.0.0.1");
   socket.write("GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n");

@@ -52,7 +52,7 @@ for (const [kind, { require }] of Object.entries(BALANCERS)) {
       }
     });
 
-    test("HTTP sessions of a server that drains go on, and new ones open elsewhere", async () => {
+    test("HTTP sessions of a draining server continue, and new ones open on another server", async () => {
       const one = await start({ drainMs: 60_000 });
       const two = await start();
       await using balancer = await balance(one.server.port, two.server.port);
@@ -67,7 +67,7 @@ for (const [kind, { require }] of Object.entries(BALANCERS)) {
       const before = one.active();
       const drained = one.server.drain();
       expect((await fetch(`${one.server.url}/health`)).status).toBe(503);
-      // The balancer has noticed, and the server lets nobody in any more.
+      // The balancer has noticed, and the server accepts no new sessions any more.
       await sleep(6_000);
       await step(2);
       for (let count = 0; count < MANY; count++) {
@@ -91,7 +91,7 @@ function startServer(project: Project, port: number) {
   return server.printed(/at http:\S+/).then(() => server);
 }
 
-/** Plays episodes, each in a session of its own, half of them over HTTP, until it is ended. */
+/** Plays episodes until it is stopped, each in its own session, half of them over HTTP. */
 function startLoad(url: string) {
   let ended = false;
   let episodes = 0;
@@ -131,7 +131,7 @@ async function playHttp(url: string): Promise<void> {
     const answer = await stepHttp(url, named, { amount: 1 });
     expect(answer).toMatchObject({ status: 200, body: { observation: { count } } });
   }
-  // The header has what a balancer may have added.
+  // The header includes what a balancer may have added.
   const params = { session_id: /openenv_session_\d+=([^;]+)/.exec(cookie)?.[1] };
   const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "openenv/session/close", params });
   const closed = await fetch(`${url}/mcp`, { method: "POST", headers: named, body });

@@ -42,16 +42,19 @@ test.skipIf(!envoy.available)(
   },
 );
 
-test.skipIf(!envoy.available)("Envoy without a request ends at once, and one that fails says so", async () => {
-  const server = await start();
-  await using started = await startEnvoy(server.port);
-  started.child.kill("SIGTERM");
-  expect(await started.exited).toEqual([0, null]);
-  await using wrong = await startEnvoy(server.port, (config) => `${config}wrong`);
-  expect(await wrong.exited).toEqual([1, null]);
-});
+test.skipIf(!envoy.available)(
+  "Envoy without a request exits at once, and a failing Envoy reports an exit code",
+  async () => {
+    const server = await start();
+    await using started = await startEnvoy(server.port);
+    started.child.kill("SIGTERM");
+    expect(await started.exited).toEqual([0, null]);
+    await using wrong = await startEnvoy(server.port, (config) => `${config}wrong`);
+    expect(await wrong.exited).toEqual([1, null]);
+  },
+);
 
-/** By the script of the image's container, with this machine's Envoy in the place of the image's. */
+/** Starts the machine's Envoy with the script of the container. */
 async function startEnvoy(serverPort: number, edit = (config: string) => config) {
   const folder = await mkdtemp(join(tmpdir(), "openenv-envoy-"));
   const [port, admin] = [await findFreePort(), await findFreePort()];
@@ -85,7 +88,7 @@ async function startEnvoy(serverPort: number, edit = (config: string) => config)
   };
 }
 
-/** Over a new connection. */
+/** Sends a request over a new connection. */
 async function serves(url: string): Promise<boolean> {
   const answer = await fetch(`${url}/health`, { headers: { connection: "close" } }).catch(() => undefined);
   await answer?.text();

@@ -17,7 +17,7 @@ for (const kind of ["haproxy", "envoy"] as const) {
   const component = await BALANCERS[kind].require();
 
   describe.skipIf(!component.available)(`${kind} of a job`, { timeout: 180_000 }, () => {
-    test("sends no session to another job's server, though that listens at one of its addresses", async () => {
+    test("sends no session to the server of another job that listens at one of its addresses", async () => {
       const folder = await mkdtemp(join(tmpdir(), "openenv-job-"));
       await using project = await createProject({
         "own.ts": counterModule(),
@@ -44,7 +44,7 @@ for (const kind of ["haproxy", "envoy"] as const) {
       const url = `http://127.0.0.1:${port}`;
       const balancer = await run(component.path, BALANCERS[kind].args(config), url);
       try {
-        // Until its first check a server may count as well.
+        // A server may count before its first check.
         await expect
           .poll(
             async () => (await Promise.all(Array.from({ length: 8 }, () => play(url)))).every((count) => count === 2),
@@ -62,7 +62,7 @@ for (const kind of ["haproxy", "envoy"] as const) {
 }
 
 async function play(url: string): Promise<unknown> {
-  // Forty connect at once, on a machine that may be busy.
+  // Forty clients connect at once, on a machine that may be busy.
   await using client = await connect(url, { connectTimeoutMs: 60_000 });
   await client.reset();
   return ((await client.step({ amount: 2 })).observation as { count: number }).count;

@@ -24,7 +24,7 @@ const COMMANDS: [string, (port: number) => Promise<string[]>][] = [
 ];
 
 test.each(COMMANDS)(
-  "the health check of %s takes a server for dead that closes connections without an answer",
+  "the health check of %s fails for a server that closes connections without a response",
   async (_of, find) => {
     await using server = createServer((socket) => socket.end()).listen(0, "127.0.0.1");
     await once(server, "listening");
@@ -36,7 +36,7 @@ test.each(COMMANDS)(
 );
 
 test.each(COMMANDS)(
-  "the health check of %s takes a paused server for alive, and one that does not answer for dead",
+  "the health check of %s passes for a paused server and fails for one that does not respond",
   async (_of, find) => {
     const server = await start(WITH_OPERATOR);
     const [file = "", ...args] = await find(server.port);

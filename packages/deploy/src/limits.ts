@@ -1,15 +1,15 @@
 import { type Backend, hasAddress, nodeCapacity, type Topology } from "./topology.js";
 
-/** Where a balancer finds the servers: at fixed addresses, or behind a name that has an address for each. */
+/** How a balancer finds the servers: at fixed addresses, or by a DNS name with an address for each. */
 export interface Servers {
-  /** Each is one server. Without any, a script that knows them later adds them. */
+  /** One entry for each server. Empty when a script adds them later. */
   backends?: readonly Backend[];
   discovery?: { name: string };
-  /** Connections of this balancer, where several share the load; by default as many as all servers take. */
+  /** Connection limit of this balancer when several share the load; default: the limit of all servers. */
   connections?: number;
   /**
-   * For a job that may share its machines with others: its script replaces {@link JOB_PORT} and the other words by what
-   * it learns when it runs.
+   * For a job that may share its machines with others: its script replaces {@link JOB_PORT} and the other placeholders
+   * at run time.
    */
   isJob?: boolean;
 }
@@ -17,55 +17,55 @@ export interface Servers {
 export const JOB_PORT = "@port@";
 export const JOB_METRICS_PORT = "@metrics-port@";
 export const JOB_DEPLOYMENT = "@deployment@";
-/** One that only this job may read. */
+/** Placeholder of a folder that only this job can read. */
 export const JOB_FOLDER = "@folder@";
 
 /**
- * Connections that a balancer lets through to one server: its sessions, and a tenth more, at least 64. Without them the
- * balancer would answer for a full server, and not the server itself with the protocol's own refusal.
+ * Connection limit for one server: its sessions plus a tenth, at least 64 more. The extra connections let a full server
+ * reject clients itself, with the error of the protocol.
  */
 export function connectionLimit(topology: Topology): number {
   const sessions = nodeCapacity(topology);
   return sessions + Math.max(64, Math.ceil(sessions / 10));
 }
 
-/** What one balancer holds for that many servers. */
+/** Connection limit of a balancer for this number of servers. */
 export function totalLimit(topology: Topology, servers: number): number {
   return connectionLimit(topology) * servers;
 }
 
-/** What a process may open on Linux unless somebody raises it. */
+/** The default of fs.nr_open on Linux. */
 const NR_OPEN = 1_048_576;
 
-/** Descriptors of one balancer: two for each connection, and some for all else. */
+/** File descriptors of one balancer: two for each connection, and some for the rest. */
 export function countDescriptors(connections: number): number {
   return connections * 2 + 1000;
 }
 
-/** Why a limit of that many descriptors cannot be set yet, and what to do; undefined where it can. */
+/** Advice when a limit of this many descriptors cannot be set; undefined when it can. */
 export function describeRaise(descriptors: number): string | undefined {
   if (descriptors <= NR_OPEN) return undefined;
-  return `More than the ${NR_OPEN} that Linux allows a process: sysctl -w fs.nr_open=${descriptors}, or several balancers.`;
+  return `Linux allows a process ${NR_OPEN} by default: run sysctl -w fs.nr_open=${descriptors}, or use several balancers.`;
 }
 
-/** Lines for the head of a balancer's file. */
+/** Comment lines for the head of a balancer's file. */
 export function renderDescriptors(connections: number): string {
   const count = countDescriptors(connections);
   const raise = describeRaise(count);
-  return `# A connection takes two descriptors: start it with a limit of at least ${count} (ulimit -n).
+  return `# A connection needs two file descriptors: start it with a limit of at least ${count} (ulimit -n).
 ${raise === undefined ? "" : `# ${raise}\n`}`;
 }
 
 /**
- * How many servers a balancer counts with: those whose addresses it was given, whatever else the topology says. A name
- * may stand for many, and a script adds as many as there are: then it is what the topology says.
+ * The number of servers that a balancer is sized for: the number of given addresses. With a DNS name, or with servers
+ * that a script adds later, it is the number in the topology.
  */
 export function countServers(topology: Topology, backends: readonly Backend[]): number {
   const isFixed = backends.length > 0 && backends.every(hasAddress);
   return isFixed ? backends.length : Math.max(backends.length, mostNodes(topology));
 }
 
-/** How many servers the deployment may come to have. */
+/** The largest number of servers of the deployment. */
 export function mostNodes({ nodes, spareNodes, maxNodes }: Topology): number {
   return maxNodes ?? nodes + spareNodes;
 }

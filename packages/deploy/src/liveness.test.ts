@@ -8,7 +8,7 @@ import { parseTopology } from "./topology.js";
 
 const DOCKERFILE = join(import.meta.dirname, "../../cli/templates/env/server/Dockerfile");
 
-/** How often a server is asked whether it lives, and the failures after which it is restarted. */
+/** The interval of the liveness check, and the failures after which a server is restarted. */
 interface Check {
   seconds: number;
   failures: number;
@@ -32,17 +32,17 @@ const CASES: [Variables, number][] = [
 test.each(
   TARGETS.flatMap(([target, find]) => CASES.map(([variables, limit]) => [target, variables, limit, find] as const)),
 )(
-  "%s restarts a server with %j only after more than %d s without an answer",
+  "%s restarts a server with %j only after more than %d s without a response",
   async (_target, variables, limit, find) => {
     expect(leastSilence(await find(variables))).toBeGreaterThan(limit);
   },
 );
 
-test("a container of an image is unhealthy only after more than the default of WORKER_TIMEOUT without an answer", async () => {
+test("a container is unhealthy only after more than the default WORKER_TIMEOUT without a response", async () => {
   expect(leastSilence(ofService({ Healthcheck: (await image({})).healthcheck }))).toBeGreaterThan(30);
 });
 
-/** The first failure may come at once, and the others as fast as a refused connection is noticed. */
+/** The first failure may come at once, and the others as soon as a refused connection is noticed. */
 function leastSilence({ seconds, failures }: Check): number {
   return seconds * (failures - 1);
 }
@@ -70,7 +70,7 @@ function ofService(life: object): Check {
   return { seconds: Healthcheck.Interval / 1e9, failures: Healthcheck.Retries };
 }
 
-/** What an engine knows of an image that `openenv init` makes. */
+/** The engine's view of an image from `openenv init`. */
 async function image(env: Variables) {
   const [, interval, retries] =
     /HEALTHCHECK --interval=(\d+)s .*--retries=(\d+)/.exec(await readFile(DOCKERFILE, "utf8")) ?? [];

@@ -18,10 +18,10 @@ const { start } = useMcp();
 const envoy = await requireEnvoy();
 
 test.skipIf(!envoy.available)(
-  "a server that its name no longer has gets nobody new from Envoy, and its sockets go on",
+  "a server that DNS no longer lists gets no new sessions from Envoy, and its sockets stay open",
   { timeout: 60_000 },
   async () => {
-    // One name has one port: the servers differ by their address.
+    // A DNS name has one port, so the servers differ by address.
     const port = await findFreePort();
     const one = await start({ host: "127.0.0.2", port, maxConcurrentEnvs: 200 });
     const two = await start({ host: "127.0.0.3", port, maxConcurrentEnvs: 200 });
@@ -41,7 +41,7 @@ test.skipIf(!envoy.available)(
     const sockets = await openMany();
     expect(one.active()).toBeGreaterThan(namedAtOne);
     dns.use(["127.0.0.3"]);
-    // They stay, so that one of two that were equal would have the fewest.
+    // They stay open, so that the removed server would have the fewest connections.
     const newcomers: typeof sockets = [];
     const countNewAtOne = async (): Promise<number> => {
       const before = one.active();
@@ -51,7 +51,7 @@ test.skipIf(!envoy.available)(
     await expect.poll(countNewAtOne, { timeout: 15_000, interval: 1_000 }).toBe(0);
     expect(await countNewAtOne()).toBe(0);
     for (const client of sockets) expect((await client.step(TALLY)).observation).toMatchObject(tallied(1));
-    // Envoy leads a request to no address that is not in its list.
+    // Envoy sends no request to an address that is not in its list.
     const answers = await Promise.all(named.map(({ header }) => stepHttp(balancer.url, { "openenv-session": header })));
     const lost = answers.filter(({ status }) => status !== 200);
     expect(lost).toHaveLength(namedAtOne);
@@ -60,7 +60,7 @@ test.skipIf(!envoy.available)(
   },
 );
 
-/** Envoy asks that server for addresses, and not the machine's. */
+/** Envoy uses this DNS server instead of the machine's. */
 function askAt(port: number, text: string): string {
   return text.replace(
     /^( +)dns_refresh_rate: .*$/m,

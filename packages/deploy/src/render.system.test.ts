@@ -24,7 +24,7 @@ for (const [kind, { require, check }] of Object.entries(BALANCERS)) {
   const onAll: Case = { target, topology: { balancer: { host: "::" } }, backends: BACKENDS };
   const configs = Object.entries({ ...CASES, "a balancer on ::": onAll }).filter(([, given]) => file in render(given));
   test.skipIf(!component.available).each<[string, Case]>(configs)(
-    `${kind} takes the configuration of %s`,
+    `${kind} accepts the configuration of %s`,
     async (_name, given) => {
       const text = render(given)[file] ?? "";
       await withFile(file, text, (path) => run(component.path, check(path)));
@@ -48,7 +48,7 @@ for (const name of ["kubernetes", "kubernetes-small"]) {
 
 const slurm = await requireSlurm();
 for (const name of ["slurm-one", "slurm-many", "slurm-envoy"]) {
-  test.skipIf(!slurm.available)(`sbatch takes ${name}`, async () => {
+  test.skipIf(!slurm.available)(`sbatch accepts ${name}`, async () => {
     const env = { ...process.env, SLURM_CONF: slurm.path };
     const text = render(CASES[name] as Case)["job.sbatch"] ?? "";
     await withFile("job.sbatch", text, async (path) => {
@@ -61,7 +61,7 @@ for (const name of ["slurm-one", "slurm-many", "slurm-envoy"]) {
 
 const compose = await requireCompose();
 test.skipIf(!compose.available).each(["compose", "compose-envoy", "compose-build"])(
-  "docker compose takes %s",
+  "docker compose accepts %s",
   async (name) => {
     const text = render(CASES[name] as Case)["compose.yaml"] ?? "";
     await withFile("compose.yaml", text, (path) => run(compose.path, ["compose", "-f", path, "config"]));
@@ -69,7 +69,7 @@ test.skipIf(!compose.available).each(["compose", "compose-envoy", "compose-build
 );
 
 const promtool = await requirePromtool();
-test.skipIf(!promtool.available)("Prometheus takes the scrape job and the alert rules", async () => {
+test.skipIf(!promtool.available)("Prometheus accepts the scrape job and the alert rules", async () => {
   const { "alerts.yaml": alerts = "", "prometheus.yaml": config = "" } = render(CASES["monitoring"] as Case);
   await withFile("alerts.yaml", alerts, async (path) => {
     const { stdout } = await run(promtool.path, ["check", "rules", "--lint-fatal", path]);
@@ -78,7 +78,7 @@ test.skipIf(!promtool.available)("Prometheus takes the scrape job and the alert 
     await writeFile(beside, config);
     await run(promtool.path, ["check", "config", "--syntax-only", beside]);
   });
-  // Debian builds promtool without the discovery of Kubernetes.
+  // Debian builds promtool without Kubernetes discovery.
   const { "prometheus.scrape.yaml": pods = "" } = render(CASES["kubernetes"] as Case);
   const [{ kubernetes_sd_configs: _, ...job }] = parseDocument(pods).toJS().scrape_configs;
   const rest = JSON.stringify({ scrape_configs: [job] });

@@ -9,14 +9,14 @@ import { METRICS } from "../../openenv/src/server/metrics/metrics.js";
 import type { TopologyInput } from "./topology.js";
 
 describe.each(Object.entries(CASES))("%s", (name, given) => {
-  test("is what it was", async () => {
+  test("matches its fixture", async () => {
     for (const [file, text] of Object.entries(render(given))) {
       await expect(text).toMatchFileSnapshot(`fixtures/${name}/${file}`);
     }
   });
 });
 
-test.each(["compose", "swarm"] as const)("%s takes up the balancer's new configuration", (target) => {
+test.each(["compose", "swarm"] as const)("%s replaces the balancer when its configuration changes", (target) => {
   const named = (capacity: number): string | undefined => {
     const text = Object.values(render({ target, topology: { ...IMAGE, capacity } }))[0] ?? "";
     return /(?:openenv\.config: |source: balancer-)"?(\w+)/.exec(text)?.[1];
@@ -27,11 +27,11 @@ test.each(["compose", "swarm"] as const)("%s takes up the balancer's new configu
 });
 
 test.each(["compose", "compose-build", "swarm", "kubernetes", "slurm-one", "slurm-many"])(
-  "%s kills nothing before its sessions' time and five seconds to close are over",
+  "%s kills nothing before the grace period of sessions and five seconds to close have passed",
   (name) => {
     const { target, topology } = CASES[name] as Case;
     const text = Object.values(render({ target, topology: { ...topology, graceSeconds: 77 } })).join("\n");
-    // In Kubernetes a server first waits five seconds for the lists of the cluster.
+    // In Kubernetes a server first waits five seconds until the cluster has removed its endpoint.
     const stop = target === "kubernetes" ? 87 : 82;
     const found = [...text.matchAll(/(?:stop_grace_period: |terminationGracePeriodSeconds: |TERM@)(\d+)/g)];
     expect(found.length).toBeGreaterThan(0);
@@ -42,7 +42,7 @@ test.each(["compose", "compose-build", "swarm", "kubernetes", "slurm-one", "slur
 );
 
 test.each(["compose", "compose-envoy", "compose-build", "swarm", "swarm-envoy"])(
-  "every service of %s has a first process that reaps and a log that ends",
+  "every service of %s has an init process and a limited log",
   (name) => {
     const [text = ""] = Object.values(render(CASES[name] as Case));
     const services: Record<string, object>[] = Object.values(parseDocument(text).toJS().services);
@@ -53,7 +53,7 @@ test.each(["compose", "compose-envoy", "compose-build", "swarm", "swarm-envoy"])
   },
 );
 
-test("a balancer that needs more descriptors than Linux allows says what to raise", () => {
+test("a balancer that needs more file descriptors than Linux allows names the setting to raise", () => {
   const given = { ...IMAGE, nodes: 1000, workers: 8, capacity: 128 };
   for (const target of ["compose", "slurm", "haproxy", "envoy"] as const) {
     const backends = ["haproxy", "envoy"].includes(target) ? { backends: ["env:8000"] } : {};
@@ -66,10 +66,10 @@ test("a balancer that needs more descriptors than Linux allows says what to rais
 });
 
 test.each(["compose", "compose-envoy", "compose-build", "swarm", "swarm-envoy"])(
-  "%s says what Docker's proxy needs for its published port",
+  "%s names the file descriptors that Docker's proxy needs for its published port",
   (name) => {
     const [text = ""] = Object.values(render(CASES[name] as Case));
-    const [, needed] = /docker-proxy, .* six descriptors for each session \((\d+) for all\)/.exec(text) ?? [];
+    const [, needed] = /docker-proxy, .* six file descriptors for each session \((\d+) for all\)/.exec(text) ?? [];
     const [, limit] = /maxconn (\d+)\n/.exec(Object.values(render(CASES[name] as Case))[1] ?? "") ?? [];
     expect(Number(needed)).toBeGreaterThan(0);
     if (limit !== undefined) expect(Number(needed)).toBe(6 * Number(limit));
@@ -85,10 +85,10 @@ test.each([
   expect(text).toContain(words);
 });
 
-test("the published schema of Compose knows every field of its files, and of a swarm's", async () => {
-  // Of all of dclint this alone is used.
+test("the published schema of Compose has every field of its files, and of a swarm's", async () => {
+  // Only the schema of dclint is used.
   const file = createRequire(import.meta.url).resolve("dclint/package.json");
-  // Ajv knows the draft by its name with http only.
+  // Ajv knows the draft only by its http URL.
   const { $schema: _, ...schema } = JSON.parse(await readFile(join(file, "../schemas/compose.schema.json"), "utf8"));
   const validate = new Ajv({ strict: false, validateFormats: false }).compile(schema);
   for (const name of ["compose", "compose-envoy", "compose-build", "swarm", "swarm-envoy"]) {
@@ -99,18 +99,21 @@ test("the published schema of Compose knows every field of its files, and of a s
   expect(validate({ services: { env: { image: "echo:1", replicas: 2 } } })).toBe(false);
 });
 
-test.each(["kubernetes", "compose", "swarm", "slurm"] as const)("%s lets pages use the published name", (target) => {
-  const variables = { ALLOWED_HOSTS: "other.example.org" };
-  const files = (given: TopologyInput): string => Object.values(render({ target, topology: given })).join("\n");
-  const topology = { ...IMAGE, ingressHost: "echo.example.org" };
-  expect(files(topology)).toMatch(/ALLOWED_HOSTS(=|: |\n +value: )echo\.example\.org\n/);
-  expect(files({ ...topology, variables })).toMatch(
-    /ALLOWED_HOSTS(=|: |\n +value: )'?echo\.example\.org,other\.example\.org'?\n/,
-  );
-  expect(files(IMAGE)).not.toContain("ALLOWED_HOSTS");
-});
+test.each(["kubernetes", "compose", "swarm", "slurm"] as const)(
+  "%s allows pages under the published host name",
+  (target) => {
+    const variables = { ALLOWED_HOSTS: "other.example.org" };
+    const files = (given: TopologyInput): string => Object.values(render({ target, topology: given })).join("\n");
+    const topology = { ...IMAGE, ingressHost: "echo.example.org" };
+    expect(files(topology)).toMatch(/ALLOWED_HOSTS(=|: |\n +value: )echo\.example\.org\n/);
+    expect(files({ ...topology, variables })).toMatch(
+      /ALLOWED_HOSTS(=|: |\n +value: )'?echo\.example\.org,other\.example\.org'?\n/,
+    );
+    expect(files(IMAGE)).not.toContain("ALLOWED_HOSTS");
+  },
+);
 
-test("every metric of the dashboard and the alerts is one of /metrics", () => {
+test("every metric of the dashboard and the alerts is in /metrics", () => {
   const text = Object.values(render(CASES["monitoring"] as Case)).join("\n");
   const names = new Set(text.match(/\b(?:openenv|process)_[a-z_]+(?=\{)/g));
   const known = Object.entries(METRICS).flatMap(([name, { type }]) =>
@@ -121,7 +124,7 @@ test("every metric of the dashboard and the alerts is one of /metrics", () => {
   expect(names).toContain("openenv_step_duration_seconds_bucket");
 });
 
-test("the autoscaler looks at the load by capacity and starts with the spare nodes", () => {
+test("the autoscaler uses the load by capacity and starts with the spare nodes", () => {
   const documents = parseAllDocuments(render(CASES["kubernetes"] as Case)["servers.yaml"] ?? "").map((one) =>
     one.toJS(),
   );
@@ -142,46 +145,49 @@ test.each<Case>([
   { target: "slurm", topology: IMAGE },
   { target: "haproxy", topology: IMAGE, backends: BACKENDS },
   { target: "envoy", topology: IMAGE, backends: BACKENDS },
-])("an autoscaler is for Kubernetes only, whatever maxNodes says: %j", (given) => {
+])("only Kubernetes has an autoscaler, whatever maxNodes is: %j", (given) => {
   expect(render({ ...given, topology: { ...given.topology, maxNodes: 12 } })).toEqual(render(given));
 });
 
-test.each(["haproxy", "envoy"] as const)("%s counts the addresses that it is given, not nodes", (target) => {
+test.each(["haproxy", "envoy"] as const)("%s counts the given addresses, not nodes", (target) => {
   const given = { target, topology: IMAGE, backends: BACKENDS };
   const [text = ""] = Object.values(render(given));
   expect(text).toContain("2 x 2 workers x 250 sessions");
   expect(render({ ...given, topology: { ...IMAGE, nodes: 7 } })).toEqual(render(given));
 });
 
-test("a name may stand for as many servers as there are nodes", () => {
+test("a DNS name counts as many servers as there are nodes", () => {
   const { "envoy.yaml": text } = render({ target: "envoy", topology: IMAGE, backends: ["env.internal:8000"] });
   expect(text).toContain("3 x 2 workers x 250 sessions");
 });
 
-describe("what does not fit a target is refused before anything is written", () => {
+describe("a topology that does not fit the target is rejected before any file is written", () => {
   test.each<[Case, RegExp]>([
     [
       { target: "kubernetes", topology: { directory: "./echo" } },
       /needs an image that its nodes can pull: build and push \.\/echo/,
     ],
-    [{ target: "kubernetes", topology: { image: "a:1", balancer: { kind: "haproxy" } } }, /leave balancer\.kind out/],
+    [{ target: "kubernetes", topology: { image: "a:1", balancer: { kind: "haproxy" } } }, /remove balancer\.kind/],
     [{ target: "swarm", topology: {} }, /needs an image/],
-    [{ target: "swarm", topology: { image: "a:1", tolerations: [{ key: "x" }] } }, /no tolerations/],
-    [{ target: "swarm", topology: { image: "a:1", runtimeClass: "gvisor" } }, /leave runtimeClass out/],
-    [{ target: "swarm", topology: { image: "a:1", nodeSelector: { gpu: "" } } }, /give gpu one/],
-    [{ target: "swarm", topology: { image: "a:1", balancer: { host: "127.0.0.1" } } }, /leave balancer\.host out/],
-    [{ target: "compose", topology: { image: "a:1", balancer: { host: "::" } } }, /leave balancer\.host out/],
-    [{ target: "compose", topology: { image: "a:1", nodeSelector: { pool: "x" } } }, /leave nodeSelector and/],
-    [{ target: "compose", topology: { image: "a:1", tolerations: [{ key: "x" }] } }, /tolerations out/],
-    [{ target: "slurm", topology: { image: "a:1", runtimeClass: "gvisor" } }, /unisolated: leave runtimeClass out/],
+    [{ target: "swarm", topology: { image: "a:1", tolerations: [{ key: "x" }] } }, /does not support tolerations/],
+    [{ target: "swarm", topology: { image: "a:1", runtimeClass: "gvisor" } }, /remove runtimeClass/],
+    [{ target: "swarm", topology: { image: "a:1", nodeSelector: { gpu: "" } } }, /give gpu a value/],
+    [{ target: "swarm", topology: { image: "a:1", balancer: { host: "127.0.0.1" } } }, /remove balancer\.host/],
+    [{ target: "compose", topology: { image: "a:1", balancer: { host: "::" } } }, /remove balancer\.host/],
+    [{ target: "compose", topology: { image: "a:1", nodeSelector: { pool: "x" } } }, /remove nodeSelector and/],
+    [
+      { target: "compose", topology: { image: "a:1", tolerations: [{ key: "x" }] } },
+      /remove nodeSelector and tolerations/,
+    ],
+    [{ target: "slurm", topology: { image: "a:1", runtimeClass: "gvisor" } }, /without isolation: remove runtimeClass/],
     [{ target: "slurm", topology: { image: "a:1", nodeSelector: { constraint: "" } } }, /constraint: "feature"/],
     [{ target: "compose", topology: {} }, /add image or directory/],
     [{ target: "slurm", topology: {} }, /add one of them/],
     [{ target: "slurm", topology: { directory: ".", nodeSelector: { pool: "x" } } }, /constraint/],
     [{ target: "haproxy", topology: {} }, /--backend 10\.0\.0\.5:8000/],
-    [{ target: "envoy", topology: {}, backends: ["env"] }, /A backend is host:port/],
-    [{ target: "compose", topology: { image: "a:1" }, backends: BACKENDS }, /compose finds its servers/],
-    [{ target: "haproxy", topology: {}, backends: [...BACKENDS, ...BACKENDS] }, /127\.0\.0\.1:8001 is named twice/],
+    [{ target: "envoy", topology: {}, backends: ["env"] }, /must be host:port/],
+    [{ target: "compose", topology: { image: "a:1" }, backends: BACKENDS }, /compose finds its servers itself/],
+    [{ target: "haproxy", topology: {}, backends: [...BACKENDS, ...BACKENDS] }, /127\.0\.0\.1:8001 is given twice/],
   ])("%j", (given, message) => {
     expect(() => render(given)).toThrow(message);
   });

@@ -10,7 +10,7 @@ import { BALANCERS, type BalancerKind, type DeployTarget, isBalancer, type Rende
 import { type Backend, parseBackend, type Topology } from "./topology.js";
 
 /**
- * Renders the files of a target. `backends` (`host:port`) are the servers that a balancer of its own stands before.
+ * Renders the files of a target. `backends` (`host:port`) are the servers of a standalone balancer.
  * @throws ConfigError when the topology does not fit the target.
  */
 export function renderTarget(
@@ -20,11 +20,11 @@ export function renderTarget(
 ): RenderedFiles {
   if (backends.length > 0 && !isBalancer(target)) {
     throw new ConfigError(
-      `Backends are for a balancer of its own (${BALANCERS.join(", ")}); ${target} finds its servers.`,
+      `Backends are only for a standalone balancer (${BALANCERS.join(", ")}); ${target} finds its servers itself.`,
     );
   }
   if (target === "kubernetes") return renderKubernetes(topology);
-  // Nothing else adds servers by itself: there are as many as were asked for, from the start.
+  // Only Kubernetes adds servers by itself; the other targets start a fixed number.
   const fixed = { ...topology, maxNodes: undefined };
   switch (target) {
     case "compose":
@@ -47,9 +47,9 @@ function renderBalancer(kind: BalancerKind, topology: Topology, backends: readon
 
 function named(backends: readonly string[]): Backend[] {
   if (backends.length === 0) {
-    throw new ConfigError("Name the servers behind the balancer: --backend 10.0.0.5:8000 --backend 10.0.0.6:8000.");
+    throw new ConfigError("A balancer needs its servers, for example --backend 10.0.0.5:8000 --backend 10.0.0.6:8000.");
   }
   const twice = backends.find((backend, index) => backends.indexOf(backend) < index);
-  if (twice !== undefined) throw new ConfigError(`The backend ${twice} is named twice: name each server once.`);
+  if (twice !== undefined) throw new ConfigError(`The backend ${twice} is given twice. Give each server once.`);
   return backends.map(parseBackend);
 }

@@ -14,7 +14,7 @@ import { renderYaml } from "./yaml.js";
 
 const prometheus = await requirePrometheus();
 const { start } = useServers();
-/** A scrape each 15 s, the first of them at any time of these, and the start. */
+/** The scrape interval is 15 s, the first scrape has a random offset, and Prometheus needs time to start. */
 const LIMIT = { timeout: 90_000 };
 
 interface Target {
@@ -25,7 +25,7 @@ interface Target {
 }
 
 test.skipIf(!prometheus.available)(
-  "Prometheus scrapes a server with the operator's token by the rendered job; one that it has no token of is down with 401",
+  "Prometheus scrapes a server with the operator's token by the rendered job; a server with another token is down with 401",
   LIMIT,
   async () => {
     const server = await start(WITH_OPERATOR);
@@ -42,7 +42,7 @@ test.skipIf(!prometheus.available)(
   },
 );
 
-/** With what `openenv deploy render` writes, but for the place of the token and the name that only a swarm resolves. */
+/** Uses the files of `openenv deploy render`, except the path of the token and the name that only a swarm resolves. */
 async function startPrometheus(ports: readonly number[]) {
   const folder = await mkdtemp(join(tmpdir(), "openenv-prometheus-"));
   const files = render(CASES["monitoring"] as Case);
@@ -73,7 +73,7 @@ async function startPrometheus(ports: readonly number[]) {
   };
   return {
     ask,
-    /** The servers in the order of their ports, once each was asked. */
+    /** The servers ordered by port, once each was scraped. */
     async scraped(): Promise<(Target | undefined)[]> {
       let found: (Target | undefined)[] = [];
       const unasked = async () => {

@@ -1,34 +1,34 @@
 import { mostNodes, totalLimit } from "./limits.js";
 import { nodeCapacity, type Topology } from "./topology.js";
 
-/** What one of several Envoys side by side is given. */
+/** The resources of each Envoy when several share the load. */
 export interface EnvoySize {
   replicas: number;
   cpus: number;
   memoryMib: number;
-  /** Connections that it has room for. */
+  /** Its connection limit. */
   connections: number;
 }
 
-/** Measured, as docs/design/scale.md has it: seconds of a processor for one step through Envoy. */
+/** CPU seconds for one step through Envoy, measured in docs/design/scale.md. */
 const STEP_SECONDS = 64e-6;
-/** How often a session is stepped. */
+/** Steps of a session per second. */
 const STEPS_PER_SECOND = 1;
-/** Share of its processors that Envoy is to use. */
+/** Target CPU utilization of Envoy. */
 const USED = 0.7;
-/** Processors of one Envoy at most: another Envoy costs less than a node that large. */
+/** Most CPUs of one Envoy: another Envoy costs less than a larger node. */
 const MOST_CPUS = 8;
-/** Envoy takes 54 kB for each session; the kernel's buffers count as the container's, too. */
+/** Envoy needs 54 kB for each session; the kernel's buffers count towards the container, too. */
 const CONNECTION_KIB = 64;
 const LEAST_MIB = 1024;
-/** Of Envoy without connections. */
+/** Memory of Envoy without connections. */
 const EMPTY_MIB = 256;
 
 /**
- * How many Envoys the deployment needs at its largest, and how large each is:
+ * The number of Envoys for the largest size of the deployment, and the resources of each:
  *
  *     cores    = sessions x steps a second x 64 us / 0.7
- *     enough   = cores / 8, rounded up; one more is started, so that the others hold the sessions of one that is gone
+ *     enough   = cores / 8, rounded up; one more is started, so that the others can take over from one that fails
  *     cpus     = cores / enough, rounded up
  *     memory   = 256 MiB + connections / enough x 64 KiB
  */

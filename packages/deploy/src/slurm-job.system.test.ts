@@ -45,7 +45,7 @@ describe.skipIf(!isComplete)("the script", { timeout: 300_000 }, () => {
 
   test.each(["haproxy", "envoy"] as const)("shares its hosts with jobs that start with it: %s", async (kind) => {
     const port = await findFreePort();
-    // Next to each other, so that one job's port is where another looks for its metrics.
+    // The ports are adjacent, so that the port of one job is the first metrics port that another tries.
     const balancer = { kind, port, metricsPort: port + 1 };
     const jobs = [
       { nodes: 1, amount: "amount * 100" },
@@ -68,8 +68,8 @@ describe.skipIf(!isComplete)("the script", { timeout: 300_000 }, () => {
     }
   });
 
-  test("of many nodes does without a server that does not start", async () => {
-    // Each node starts the module once; the second to ask finds the mark of the first.
+  test("of many nodes runs without a server that does not start", async () => {
+    // Each node starts the module once; the second one finds the marker file of the first.
     const module = `${counterModule()}
       import { mkdirSync } from "node:fs";
       try { mkdirSync("mark"); } catch { process.exit(3); }`;
@@ -79,7 +79,7 @@ describe.skipIf(!isComplete)("the script", { timeout: 300_000 }, () => {
     expect((await client.step({ amount: 2 })).observation).toEqual({ count: 2 });
   });
 
-  test("of many nodes goes on without one that is lost", async () => {
+  test("of many nodes continues without a lost node", async () => {
     await using job = await submit({ nodes: 2 });
     const look = async (format: string) =>
       (await run("squeue", ["--noheader", "--jobs", job.id, `--format=${format}`], { env })).stdout.trim();
@@ -94,18 +94,18 @@ describe.skipIf(!isComplete)("the script", { timeout: 300_000 }, () => {
       expect((await client.step({ amount: 2 })).observation).toEqual({ count: 2 });
       await client.close();
     } finally {
-      // One that answers again may have come back by itself, which is refused.
+      // A node that responds again may have resumed by itself, and then the command fails.
       await update("resume").catch(() => {});
     }
     await run("scancel", [job.id], { env });
     await job.ends();
   });
 
-  test.each([1, 2])("of %i nodes lets sessions finish when it is told to end", async (nodes) => {
+  test.each([1, 2])("of %i nodes lets sessions finish on SIGTERM", async (nodes) => {
     await using job = await submit({ nodes, graceSeconds: 60 });
     const client = await connect(job.url);
     await client.reset();
-    // As the scheduler does before the time is up.
+    // As the scheduler does before the time limit.
     await run("scancel", ["--batch", "--signal=TERM", job.id], { env });
     const statuses = () => Promise.all(job.ports.map((port) => health(port)));
     await expect.poll(async () => (await statuses()).some((status) => status === 503), { timeout: 30_000 }).toBe(true);
@@ -118,12 +118,12 @@ describe.skipIf(!isComplete)("the script", { timeout: 300_000 }, () => {
 interface Given {
   nodes: number;
   graceSeconds?: number;
-  /** By default HAProxy at a free port. */
+  /** Default: HAProxy at a free port. */
   balancer?: { kind?: "haproxy" | "envoy"; port: number; metricsPort?: number };
-  /** What one step of its environment adds. */
+  /** The amount that one step of its environment adds. */
   amount?: string;
   module?: string;
-  /** How many of its servers come to listen; by default all. */
+  /** The number of its servers that start to listen; default all. */
   serving?: number;
 }
 
@@ -151,7 +151,7 @@ async function submit(given: Given) {
     await project[Symbol.asyncDispose]();
   };
   const find = async (pattern: RegExp) => [...(await log()).matchAll(pattern)].map((match) => Number(match[1]));
-  /** Of its servers and, first, where it says that it serves. */
+  /** The URLs of its servers, after the URL that it prints. */
   const known = async () => ({
     entry: (await find(/openenv serves at http:\/\/[^:\s]+:(\d+)/g))[0],
     ports: await find(/counter_env \S+ at http:\/\/[^:\s]+:(\d+)/g),
@@ -175,7 +175,7 @@ async function submit(given: Given) {
     ports,
     log,
     url: `http://127.0.0.1:${entry}`,
-    /** Waits until nothing of it is left. */
+    /** Waits until all its processes and files are gone. */
     async ends() {
       await expect.poll(queued, { timeout: 90_000 }).toBe("");
       expect(await Promise.all([entry, ...ports].map(health))).toEqual([entry, ...ports].map(() => undefined));
@@ -192,7 +192,7 @@ async function playOnce(url: string): Promise<unknown> {
 
 const readText = async (url = ""): Promise<string> => (await fetch(url)).text();
 
-/** The status of a server's health; undefined when nobody answers. */
+/** The status of a server's health check; undefined without a response. */
 async function health(port: number): Promise<number | undefined> {
   return fetch(`http://127.0.0.1:${port}/health`).then(
     ({ status }) => status,

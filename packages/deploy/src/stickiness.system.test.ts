@@ -29,7 +29,7 @@ for (const [kind, { require }] of Object.entries(BALANCERS)) {
   };
 
   describe.skipIf(!component.available)(`through ${kind}`, { timeout: 60_000 }, () => {
-    test("WebSocket sessions spread over both servers, and each plays in its own", async () => {
+    test("WebSocket sessions are spread over both servers, and each has its own state", async () => {
       await using cluster = await startPair();
       const clients = await openOnBoth(cluster, async () => {
         const client = await connect(cluster.url);
@@ -44,7 +44,7 @@ for (const [kind, { require }] of Object.entries(BALANCERS)) {
       await Promise.all(clients.map((client) => client.close()));
     });
 
-    test("HTTP sessions reach their owner by the header of the answer", async () => {
+    test("HTTP sessions reach their owner by the response header", async () => {
       await using cluster = await startPair();
       const sessions = await openOnBoth(cluster, () => openHttp(cluster.url));
       for (const { header } of sessions) {
@@ -92,7 +92,7 @@ for (const [kind, { require }] of Object.entries(BALANCERS)) {
       await expect.poll(() => cluster.one.active() + cluster.two.active()).toBe(0);
     });
 
-    test("a server that refuses connections costs nobody a session", async () => {
+    test("a server that refuses connections does not cost a session", async () => {
       const { server, active } = await start();
       const refusing = `127.0.0.1:${await findFreePort()}`;
       await using balancer = await balance(refusing, addressOf(server));
@@ -102,7 +102,7 @@ for (const [kind, { require }] of Object.entries(BALANCERS)) {
       await Promise.all(clients.map((client) => client.close()));
     });
 
-    test("when every server is full the client gets the server's own refusal, and the sessions play on", async () => {
+    test("when every server is full, the client gets the error of the server, and the sessions continue", async () => {
       const { server, active } = await start({ maxConcurrentEnvs: 2 });
       await using balancer = await balance(addressOf(server));
       const clients = await Promise.all([connect(balancer.url), connect(balancer.url)]);
@@ -116,7 +116,7 @@ for (const [kind, { require }] of Object.entries(BALANCERS)) {
       await expect.poll(active).toBe(0);
     });
 
-    test("the sessions of a server that is gone are told so, and new ones open elsewhere", async () => {
+    test("the sessions of a removed server get an error, and new ones open on another server", async () => {
       await using cluster = await startPair();
       const sessions = await openOnBoth(cluster, () => openHttp(cluster.url));
       await cluster.one.server.close();
@@ -134,7 +134,7 @@ for (const [kind, { require }] of Object.entries(BALANCERS)) {
       expect(status).toBe(200);
     });
 
-    test("one refusal of a server costs its other sessions nothing", async () => {
+    test("one rejection of a server does not affect its other sessions", async () => {
       const one = await start({ drainMs: 60_000 });
       const two = await start();
       await using balancer = await balance(addressOf(one.server), addressOf(two.server));
@@ -142,7 +142,7 @@ for (const [kind, { require }] of Object.entries(BALANCERS)) {
       const drained = one.server.drain();
       expect((await fetch(`${one.server.url}/health`)).status).toBe(503);
       for (const result of [1, 2]) {
-        // Of the server that drains a 503; the balancer may ask the other instead.
+        // The draining server answers 503; the balancer may use the other one instead.
         for (const { cookie } of sessions)
           await (await fetch(`${balancer.url}/health`, { headers: { cookie } })).text();
         for (const { header } of sessions) {
@@ -157,15 +157,15 @@ for (const [kind, { require }] of Object.entries(BALANCERS)) {
     test.skipIf(kind !== "haproxy")("a reload loses no session of HTTP or MCP", async () => {
       await using cluster = await startPair();
       const sessions = await openOnBoth(cluster, () => openHttp(cluster.url));
-      // A connection that is kept would end with the old process.
+      // A kept-alive connection would end with the old process.
       const fresh = { connection: "close" };
       const opened = await openOnBoth(cluster, () => open(cluster, { headers: fresh }));
-      // HAProxy hands its table over only after it has itself looked for one, for ten seconds from its start.
+      // HAProxy passes its table on only after it has searched for one itself, for ten seconds from its start.
       await sleep(11_000);
       const before = new Set(sessions.map(({ header }) => header));
       for (const round of [0, 1]) {
         await cluster.balancer.reload();
-        // Its table comes a moment after it listens.
+        // Its table arrives a moment after it listens.
         await expect.poll(async () => (await Promise.all([...before].map(hasState))).every(Boolean)).toBe(true);
         for (const result of [1, 2].map((count) => 2 * round + count)) {
           for (const { header } of sessions) {
@@ -189,7 +189,7 @@ for (const [kind, { require }] of Object.entries(BALANCERS)) {
       }
     });
 
-    test("a balancer that restarts ends its sockets with a typed error and sends no one to a stranger", async () => {
+    test("a restarted balancer ends its sockets with a typed error and sends no session to the wrong server", async () => {
       await using cluster = await startPair();
       const client = await connect(cluster.url);
       await client.reset();
@@ -198,7 +198,7 @@ for (const [kind, { require }] of Object.entries(BALANCERS)) {
       await expect(client.step(TALLY)).rejects.toMatchObject({ name: "ConnectionError", outcome: "lost" });
       for (const { header } of sessions) {
         const { status, body } = await stepHttp(cluster.url, { "openenv-session": header });
-        // HAProxy keeps in memory where sessions live; for Envoy the clients do.
+        // HAProxy remembers in memory where sessions live; with Envoy the clients do.
         if (kind === "haproxy" && status === 404) expect(body).toMatchObject({ code: "SESSION_ERROR" });
         else expect(body).toMatchObject({ observation: tallied(1) });
       }

@@ -29,7 +29,7 @@ test.each([1, 2])(
     for (const socket of [idle, busy]) await socket.ask({ type: "reset" });
     busy.send({ type: "step", data: {} });
     server.process.kill("SIGTERM");
-    // As an engine does.
+    // Like an engine.
     const timer = setTimeout(() => server.process.kill("SIGKILL"), stopSeconds(topology) * 1000);
     expect(await server.exited).toBe(0);
     clearTimeout(timer);

@@ -17,11 +17,11 @@ const swarm = await requireSwarm();
 const haproxy = await requireHaproxy();
 const run = async (file: string, args: string[], cwd?: string) =>
   (await promisify(execFile)(file, args, { ...(cwd && { cwd }) })).stdout.trim();
-/** Says who it is in each observation. */
+/** Returns its name in each observation. */
 const NAMED = SERVERS.counter.replace('process.env.HELLO ?? ""', "process.env.HOSTNAME");
 
 test.skipIf(!swarm.available || !haproxy.available)(
-  "the stack spreads sessions over its servers, an update of them loses none, and a changed one deploys again",
+  "the stack spreads sessions over its servers, an update loses none, and a changed stack can be deployed again",
   async () => {
     const folder = await mkdtemp(join(tmpdir(), "openenv-stack-"));
     const name = `test-${randomBytes(4).toString("hex")}`;
@@ -40,7 +40,7 @@ test.skipIf(!swarm.available || !haproxy.available)(
       await buildBalancer(balancerImage, folder);
       const deploy = async (given: Topology): Promise<void> => {
         for (const [file, text] of Object.entries(renderTarget("swarm", given))) {
-          // Nothing can be pulled here.
+          // No image can be pulled here.
           await writeFile(join(folder, file), text.replace(BALANCER_IMAGES.haproxy, balancerImage));
         }
         await run(swarm.path, ["stack", "deploy", "--resolve-image", "never", "-c", "stack.yaml", name], folder);
@@ -60,7 +60,7 @@ test.skipIf(!swarm.available || !haproxy.available)(
       await expect.poll(() => spread().catch(() => 0), { timeout: 90_000, interval: 500 }).toBe(2);
 
       const updating = run(swarm.path, ["service", "update", "--force", "--quiet", `${name}_env`]);
-      // All the while new sessions open.
+      // New sessions open during the update.
       const isNew = async (): Promise<boolean> => {
         const { env, server } = await open();
         await env.close();
@@ -92,7 +92,7 @@ test.skipIf(!swarm.available || !haproxy.available)(
   300_000,
 );
 
-/** This machine's HAProxy with its libraries, in the place of the published image. */
+/** Builds an image with the machine's HAProxy and its libraries instead of the published image. */
 async function buildBalancer(name: string, folder: string): Promise<void> {
   const path = await run("sh", ["-c", `command -v ${haproxy.path}`]);
   const libraries = (await run("ldd", [path])).match(/\/\S+/g) ?? [];

@@ -1,8 +1,8 @@
-/** What stands before the servers; each is also a target of its own. */
+/** The balancers; each is also a separate target. */
 export const BALANCERS = ["envoy", "haproxy"] as const;
 export type BalancerKind = (typeof BALANCERS)[number];
 
-/** What `openenv deploy render` renders for. */
+/** The targets of `openenv deploy render`. */
 export const TARGETS = ["compose", "swarm", "kubernetes", "slurm", ...BALANCERS, "monitoring"] as const;
 export type DeployTarget = (typeof TARGETS)[number];
 
@@ -10,5 +10,5 @@ export function isBalancer(target: DeployTarget): target is BalancerKind {
   return (BALANCERS as readonly string[]).includes(target);
 }
 
-/** Text files by name, the one to begin with first. */
+/** Text files by name, the main file first. */
 export type RenderedFiles = Record<string, string>;

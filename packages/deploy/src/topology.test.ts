@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { nodeCapacity, parseBackend, parseTopology } from "./topology.js";
 
-test("what is left out has a default", () => {
+test("omitted keys have defaults", () => {
   const topology = parseTopology({});
   expect(topology).toMatchObject({ name: "openenv", nodes: 1, workers: 1, capacity: 100, spareNodes: 0, port: 8000 });
   expect(topology.balancer).toEqual({ port: 8080, host: "0.0.0.0" });
@@ -12,11 +12,11 @@ test("a node holds the sessions of all its workers", () => {
   expect(nodeCapacity(parseTopology({ workers: 4, capacity: 250 }))).toBe(1000);
 });
 
-test("all that is wrong is said at once, each with its key", () => {
+test("all errors are reported at once, each with its key", () => {
   const given = { nodes: 0, workers: 1.5, balancer: { kind: "apache" }, nodez: 3, resources: { gpus: -1 } };
   const wrong = () => parseTopology(given);
   for (const part of [
-    /nodes: at least 1/,
+    /nodes: must be at least 1/,
     /workers: /,
     /balancer\.kind: must be one of envoy/,
     /nodez/,
@@ -29,21 +29,21 @@ test("all that is wrong is said at once, each with its key", () => {
 
 test.each([
   [{ image: "a:1", directory: "./a" }, /not both/],
-  [{ nodes: 4, spareNodes: 2, maxNodes: 5 }, /maxNodes: at least nodes and spareNodes together, which is 6/],
+  [{ nodes: 4, spareNodes: 2, maxNodes: 5 }, /maxNodes: must be at least nodes plus spareNodes, which is 6/],
   [{ variables: { OPENENV_OPERATOR_TOKEN: "x" } }, /looks like a secret/],
   [{ variables: { PRIVATE_KEY: "x" } }, /PRIVATE_KEY looks like a secret/],
-  [{ variables: { PORT: "9000" } }, /PORT is what port says/],
-  [{ variables: { WORKERS: "2" } }, /WORKERS is what workers says/],
-  [{ variables: { MAX_CONCURRENT_ENVS: "2" } }, /MAX_CONCURRENT_ENVS is what capacity says/],
-  [{ variables: { SHUTDOWN_DRAIN: "2" } }, /SHUTDOWN_DRAIN is what graceSeconds says/],
-  [{ nodeSelector: { pool: "gpu-" } }, /nodeSelector\.pool: nothing, or at most 63/],
+  [{ variables: { PORT: "9000" } }, /PORT is set by port/],
+  [{ variables: { WORKERS: "2" } }, /WORKERS is set by workers/],
+  [{ variables: { MAX_CONCURRENT_ENVS: "2" } }, /MAX_CONCURRENT_ENVS is set by capacity/],
+  [{ variables: { SHUTDOWN_DRAIN: "2" } }, /SHUTDOWN_DRAIN is set by graceSeconds/],
+  [{ nodeSelector: { pool: "gpu-" } }, /nodeSelector\.pool: must be empty, or at most 63/],
   [{ nodeSelector: { "pool-": "gpu" } }, /nodeSelector\.pool-: /],
   [7, /the topology: /],
-  [{ node: 4 }, /no key "node" \(did you mean nodes\?\)/],
-  [{ resources: { cpu: 4 } }, /resources: no key "cpu" \(did you mean cpus\?\)/],
+  [{ node: 4 }, /unknown key "node" \(did you mean nodes\?\)/],
+  [{ resources: { cpu: 4 } }, /resources: unknown key "cpu" \(did you mean cpus\?\)/],
   [{ balancer: { kind: "nginx" } }, /balancer\.kind: must be one of envoy, haproxy\.$/],
-  [{ balancer: { colour: "red" } }, /balancer: no key "colour" \(the keys are kind, port, host, metricsPort\)/],
-])("%j is refused", (given, message) => {
+  [{ balancer: { colour: "red" } }, /balancer: unknown key "colour" \(the keys are kind, port, host, metricsPort\)/],
+])("%j is rejected", (given, message) => {
   expect(() => parseTopology(given)).toThrow(message);
 });
 
@@ -62,11 +62,11 @@ test.each([
   { slurm: { partition: "a\n#SBATCH --uid=0" } },
   { balancer: { host: "0.0.0.0:1; x" } },
   { ingressHost: "a.example/\n" },
-])("%j cannot bring a line of its own into a file", (given) => {
-  expect(() => parseTopology(given)).toThrow("The topology is wrong");
+])("%j cannot inject a line into a file", (given) => {
+  expect(() => parseTopology(given)).toThrow("The topology is not valid");
 });
 
-test("what Kubernetes takes as a label or a variable is taken", () => {
+test("labels and variables that are valid in Kubernetes are accepted", () => {
   const given = {
     nodeSelector: { "node-role.kubernetes.io/worker": "", pool: "a.b_c-1" },
     tolerations: [{ key: "dedicated", value: "" }],
@@ -79,6 +79,6 @@ test("a backend is an address or a name with a port", () => {
   expect(parseBackend("10.0.0.5:8000")).toEqual({ host: "10.0.0.5", port: 8000 });
   expect(parseBackend("[::1]:8000")).toEqual({ host: "[::1]", port: 8000 });
   for (const wrong of ["", "env", "env:0", "env:70000", "http://env:8000", "a b:1", "a;b:1", "env:80\n80"]) {
-    expect(() => parseBackend(wrong)).toThrow("A backend is host:port");
+    expect(() => parseBackend(wrong)).toThrow("must be host:port");
   }
 });

@@ -3,85 +3,92 @@ import { ConfigError, findNearest, isSecretName } from "openenv-ts/internal";
 import * as z from "zod";
 import { BALANCERS } from "./targets.js";
 
-/** How an environment is deployed: every file of `openenv deploy render` is rendered from this one description. */
+/** The description of a deployment, from which `openenv deploy render` renders every file. */
 export type Topology = z.infer<typeof topologySchema>;
 
-/** A topology as it is written: what has a default may be left out. */
+/** A topology as input: keys with a default are optional. */
 export type TopologyInput = z.input<typeof topologySchema>;
 
-/** Where one server of the deployment listens. */
+/** The address of a server of the deployment. */
 export interface Backend {
   host: string;
   port: number;
 }
 
-/** Whether it is an address, and no name that may stand for many of them. */
+/** Whether the host is an IP address and not a DNS name, which may resolve to several. */
 export function hasAddress({ host }: Backend): boolean {
   return isIP(host.replace(/^\[(.*)\]$/, "$1")) !== 0;
 }
 
-/** Sessions that one node takes. */
+/** The number of sessions of one node. */
 export function nodeCapacity({ workers, capacity }: Topology): number {
   return workers * capacity;
 }
 
 /**
- * Checks a topology and fills in what was left out.
- * @throws ConfigError that names each key that is wrong and what it may be.
+ * Checks a topology and fills in the defaults.
+ * @throws ConfigError with each invalid key and its allowed values.
  */
 export function parseTopology(given: unknown): Topology {
   const parsed = topologySchema.safeParse(given);
   if (parsed.success) return parsed.data;
   const issues = parsed.error.issues.map(({ path, message }) => `${path.join(".") || "the topology"}: ${message}`);
-  throw new ConfigError(`The topology is wrong. ${issues.join("; ")}.`);
+  throw new ConfigError(`The topology is not valid. ${issues.join("; ")}.`);
 }
 
-/** @throws ConfigError unless it is `host:port`; an IPv6 address stands in brackets. */
+/** @throws ConfigError unless it is `host:port`, with an IPv6 address in brackets. */
 export function parseBackend(text: string): Backend {
   const [, host = "", port = ""] = HOST_PORT.exec(text) ?? [];
   if (host !== "" && Number(port) >= 1 && Number(port) <= 65_535) return { host, port: Number(port) };
-  throw new ConfigError(`A backend is host:port, such as 10.0.0.5:8000, not "${text.slice(0, 200)}".`);
+  throw new ConfigError(`A backend must be host:port, such as 10.0.0.5:8000, got "${text.slice(0, 200)}".`);
 }
 
 const HOST_PORT = /^([A-Za-z0-9](?:[A-Za-z0-9.-]{0,252})|\[[0-9A-Fa-f:.]{2,45}\]):(\d{1,5})$/;
-/** Nothing that a shell, YAML or one of the configuration languages takes for its own. */
+/** No characters with a meaning in a shell, YAML or a configuration language. */
 const IMAGE = /^[A-Za-z0-9][A-Za-z0-9._/:@-]{0,299}$/;
 const DIRECTORY = /^[A-Za-z0-9._/][A-Za-z0-9._/-]{0,999}$/;
 const WORD = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/;
 const LABEL_KEY = /^(?:[a-z0-9][a-z0-9.-]{0,252}\/)?[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
-/** As Kubernetes has it: a label may stand for itself (`node-role.kubernetes.io/worker: ""`). */
+/** As in Kubernetes, a label may have an empty value (`node-role.kubernetes.io/worker: ""`). */
 const LABEL_VALUE = /^(?:[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$/;
 
 const count = (most: number, least = 1) =>
-  z.int(`give a whole number from ${least} to ${most}`).min(least, `at least ${least}`).max(most, `at most ${most}`);
-const word = z.string().regex(WORD, "letters, digits, dots, dashes and underscores, at most 63");
+  z
+    .int(`must be an integer from ${least} to ${most}`)
+    .min(least, `must be at least ${least}`)
+    .max(most, `must be at most ${most}`);
+const word = z.string().regex(WORD, "must be letters, digits, dots, dashes and underscores, at most 63 characters");
 const port = count(65_535);
 const labelValue = z
   .string()
-  .regex(LABEL_VALUE, "nothing, or at most 63 letters, digits and ._- between, with a letter or digit at both ends");
-const labels = z.record(z.string().regex(LABEL_KEY, "no key of a label"), labelValue);
+  .regex(LABEL_VALUE, "must be empty, or at most 63 letters, digits and ._-, with a letter or digit at both ends");
+const labels = z.record(z.string().regex(LABEL_KEY, "is not a valid label key"), labelValue);
 
 const toleration = group({
-  key: z.string().regex(LABEL_KEY, "no key of a taint"),
+  key: z.string().regex(LABEL_KEY, "is not a valid taint key"),
   value: labelValue.optional(),
   effect: z.enum(["NoSchedule", "PreferNoSchedule", "NoExecute"]).optional(),
 });
 
 const resources = group({
   /** Cores. */
-  cpus: z.number("give a number of cores").min(0.01, "at least 0.01").max(1024, "at most 1024").default(1),
+  cpus: z
+    .number("must be a number of cores")
+    .min(0.01, "must be at least 0.01")
+    .max(1024, "must be at most 1024")
+    .default(1),
   memoryMb: count(16_000_000, 16).default(1024),
-  /** Whole GPUs of one node; a container each is the usual way. */
+  /** GPUs of one node. */
   gpus: count(64, 0).default(0),
 });
 
 const balancer = group({
-  /** By default envoy in Kubernetes, else haproxy. */
+  /** Default: envoy in Kubernetes, else haproxy. */
   kind: z.enum(BALANCERS, `must be one of ${BALANCERS.join(", ")}`).optional(),
   port: port.default(8080),
   /** The address it listens on. */
-  host: z.union([z.ipv4(), z.literal("::")], "an IPv4 address, or :: for every address").default("0.0.0.0"),
-  /** Where it answers `/metrics` to Prometheus, to any caller; without one it has none. */
+  host: z.union([z.ipv4(), z.literal("::")], "must be an IPv4 address, or :: for every address").default("0.0.0.0"),
+  /** Port of `/metrics` for Prometheus, open to anyone who can reach it; without it there are no metrics. */
   metricsPort: port.optional(),
 });
 
@@ -93,48 +100,50 @@ const slurm = group({
 });
 
 const topologySchema = group({
-  /** Names what is deployed: services, labels, jobs. */
+  /** Name of the services, labels and jobs. */
   name: z
     .string()
-    .regex(/^[a-z](?:[a-z0-9-]{0,38}[a-z0-9])?$/, "lower-case letters, digits and dashes, at most 40")
+    .regex(/^[a-z](?:[a-z0-9-]{0,38}[a-z0-9])?$/, "must be lowercase letters, digits and dashes, at most 40 characters")
     .default("openenv"),
-  image: z.string().regex(IMAGE, "no name of an image").optional(),
-  /** Folder of the environment, for what needs no image (Slurm) or builds one (Compose). */
-  directory: z.string().regex(DIRECTORY, "a path of letters, digits, dots, dashes and slashes").optional(),
-  /** What Compose builds the directory with, in the directory. */
-  dockerfile: z.string().regex(DIRECTORY, "a path inside the directory").default("server/Dockerfile"),
+  image: z.string().regex(IMAGE, "is not a valid image name").optional(),
+  /** Folder of the environment, for a target without an image (Slurm) or one that builds it (Compose). */
+  directory: z.string().regex(DIRECTORY, "must be a path of letters, digits, dots, dashes and slashes").optional(),
+  /** Dockerfile in the directory, for Compose. */
+  dockerfile: z.string().regex(DIRECTORY, "must be a path inside the directory").default("server/Dockerfile"),
   nodes: count(10_000).default(1),
-  /** Processes a node. */
+  /** Worker processes per node. */
   workers: count(1024).default(1),
-  /** Sessions a worker. */
+  /** Sessions per worker. */
   capacity: count(1_000_000).default(100),
-  /** Nodes more than the load needs, started and waiting for a rush. */
+  /** Extra nodes that are started for peaks. */
   spareNodes: count(1_000, 0).default(0),
-  /** Kubernetes may grow to this many nodes; without it there is no autoscaler, and other targets never have one. */
+  /**
+   * Largest number of nodes of the Kubernetes autoscaler; without it there is no autoscaler. Other targets have none.
+   */
   maxNodes: count(10_000).optional(),
   /** The port of each server. */
   port: port.default(8000),
   balancer: balancer.prefault({}),
   resources: resources.prefault({}),
   nodeSelector: labels.default({}),
-  tolerations: z.array(toleration).max(32, "at most 32").default([]),
+  tolerations: z.array(toleration).max(32, "must be at most 32").default([]),
   runtimeClass: word.optional(),
-  /** Variables of each server; no place for secrets, since the files are read by many. */
+  /** Environment variables of each server. Not for secrets, because many people can read the files. */
   variables: z
     .record(
-      z.string().regex(/^[A-Z_][A-Z0-9_]{0,99}$/, "no name of a variable"),
+      z.string().regex(/^[A-Z_][A-Z0-9_]{0,99}$/, "is not a valid variable name"),
       z
         .string()
         .max(4_000)
-        .regex(/^[^\p{Cc}$]*$/u, "text on one line without a dollar sign"),
+        .regex(/^[^\p{Cc}$]*$/u, "must be text on one line without a dollar sign"),
     )
     .default({}),
-  /** The name under which Kubernetes publishes it; without one there is no Ingress. */
+  /** Host name of the Kubernetes Ingress; without it there is no Ingress. */
   ingressHost: z
     .string()
-    .regex(/^[a-z0-9][a-z0-9.-]{0,251}[a-z0-9]$/, "no host name")
+    .regex(/^[a-z0-9][a-z0-9.-]{0,251}[a-z0-9]$/, "is not a valid host name")
     .optional(),
-  /** Seconds that sessions get to finish when their node is stopped. */
+  /** Seconds for sessions to finish when their node is stopped. */
   graceSeconds: count(86_400, 0).default(30),
   slurm: slurm.prefault({}),
 }).superRefine((topology, context) => {
@@ -145,20 +154,20 @@ const topologySchema = group({
     refuse("image", "give an image or a directory, not both");
   }
   if (topology.balancer.metricsPort === topology.balancer.port) {
-    refuse("balancer", "metricsPort is another port than port");
+    refuse("balancer", "metricsPort must differ from port");
   }
   if (topology.maxNodes !== undefined && topology.maxNodes < topology.nodes + topology.spareNodes) {
-    refuse("maxNodes", `at least nodes and spareNodes together, which is ${topology.nodes + topology.spareNodes}`);
+    refuse("maxNodes", `must be at least nodes plus spareNodes, which is ${topology.nodes + topology.spareNodes}`);
   }
   for (const name of Object.keys(topology.variables)) {
-    if (isSecretName(name)) refuse("variables", `${name} looks like a secret: give it by the means of the target`);
+    if (isSecretName(name)) refuse("variables", `${name} looks like a secret: use the secrets of the target`);
     const key = OWN_VARIABLES[name];
-    // The balancer would not know.
-    if (key !== undefined) refuse("variables", `${name} is what ${key} says: set that`);
+    // The balancer is sized by the key and would not see the variable.
+    if (key !== undefined) refuse("variables", `${name} is set by ${key}: use that key`);
   }
 });
 
-/** Has these keys alone, and says which one a wrong one was meant to be. */
+/** An object with exactly these keys; errors suggest the nearest key. */
 function group<T extends z.core.$ZodLooseShape>(shape: T) {
   return z.strictObject(shape, {
     error: (issue) => {
@@ -171,10 +180,10 @@ function group<T extends z.core.$ZodLooseShape>(shape: T) {
 function describeUnknown(key: string, known: readonly string[]): string {
   const nearest = findNearest(key, known);
   const hint = nearest === undefined ? `the keys are ${known.join(", ")}` : `did you mean ${nearest}?`;
-  return `no key ${JSON.stringify(key.slice(0, 100))} (${hint})`;
+  return `unknown key ${JSON.stringify(key.slice(0, 100))} (${hint})`;
 }
 
-/** The key of the topology that each of these variables of a server comes from. */
+/** The topology key that sets each of these server variables. */
 const OWN_VARIABLES: Record<string, string | undefined> = {
   PORT: "port",
   WORKERS: "workers",

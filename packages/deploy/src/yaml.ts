@@ -1,11 +1,11 @@
 import { Document, isMap, isScalar, type Pair, parseDocument, type Scalar, visit } from "yaml";
 
-/** Documents as YAML. A key `"# what it says"` with the value null becomes a comment above the key after it. */
+/** Renders documents as YAML. A key `"# text"` with the value null becomes a comment above the next key. */
 export function renderYaml(...values: object[]): string {
   return values.map((value) => renderDocument(value)).join("---\n");
 }
 
-/** @throws Error with line and column when the text is no YAML. */
+/** @throws Error with line and column when the text is not YAML. */
 export function parseYaml(text: string): unknown {
   const document = parseDocument(text, { maxAliasCount: 100 } as object);
   const [problem] = document.errors;
@@ -16,7 +16,7 @@ export function parseYaml(text: string): unknown {
 function renderDocument(value: object): string {
   const document = new Document(value, {
     aliasDuplicateObjects: false,
-    // Its readers take a bare "off" for a boolean.
+    // YAML 1.1 readers parse a bare "off" as a boolean.
     compat: "yaml-1.1",
   });
   visit(document, {
@@ -35,7 +35,7 @@ function renderDocument(value: object): string {
       }
       map.items = kept;
     },
-    // Commands and other short lists stand on one line.
+    // Writes commands and other short lists on one line.
     Seq(_key, seq) {
       if (seq.items.length > 0 && seq.items.every(isScalar) && !seq.items.some(isMap)) seq.flow = true;
     },

@@ -9,7 +9,7 @@ import { createCleanupStack } from "./lifecycle/cleanup-stack.js";
 
 const servers = useServers();
 
-/** As many counters as asked for, behind one address. */
+/** Starts this many counter servers behind one address. */
 async function startBalanced(count: number, options = {}) {
   const running = await Promise.all(Array.from({ length: count }, () => servers.start(options)));
   const backends = running.map(
@@ -57,7 +57,7 @@ describe("sockets", () => {
     }
   });
 
-  test("of a server that is taken out go on, and new ones go elsewhere", async () => {
+  test("of a removed server stay open, and new ones go to another server", async () => {
     const { balancer, backends, running } = await startBalanced(2);
     const old = await open(balancer.url);
     await old.ask({ type: "reset", data: { start: 3 } });
@@ -73,7 +73,7 @@ describe("sockets", () => {
     expect(await next.ask({ type: "reset", data: {} })).toMatchObject({ type: "observation" });
   });
 
-  test("go to another server when one does not answer, and are refused when none does", async () => {
+  test("go to another server when one does not answer, and are rejected when none does", async () => {
     const { balancer, backends } = await startBalanced(1);
     balancer.use([{ id: "gone", host: "127.0.0.1", port: 9 }, ...backends]);
     for (let times = 0; times < 4; times++) await open(balancer.url);
@@ -81,11 +81,11 @@ describe("sockets", () => {
     await expect(openTestSocket(`${balancer.url}/ws`)).rejects.toThrow("503");
   });
 
-  test("are not taken at a port that is taken, which is named", async () => {
+  test("fail with the port in the error when it is in use", async () => {
     const { port } = await servers.start();
     await expect(createBalancer({ onCleanup: onTestFinished }, port)).rejects.toMatchObject({
       code: "START_FAILED",
-      message: expect.stringMatching(new RegExp(`Port ${port} .*EADDRINUSE.*leave .port. out`)),
+      message: expect.stringMatching(new RegExp(`port ${port} .*EADDRINUSE.*Omit .port.`)),
     });
   });
 
@@ -112,7 +112,7 @@ describe("HTTP requests", () => {
     }
   });
 
-  test("of an MCP session reach the server that made it, and so does its socket", async () => {
+  test("of an MCP session reach the server that created it, and so does its socket", async () => {
     const { balancer } = await startBalanced(3);
     const rpc = { jsonrpc: "2.0", id: 1 };
     const create = async () => {
@@ -128,7 +128,7 @@ describe("HTTP requests", () => {
     }
   });
 
-  test("without a session are answered by any, errors and all", async () => {
+  test("without a session reach any server, and its errors come back", async () => {
     const { balancer } = await startBalanced(2);
     expect(await active(balancer.url)).toBeTypeOf("number");
     expect((await fetch(`${balancer.url}/nothing`)).status).toBe(404);
@@ -136,7 +136,7 @@ describe("HTTP requests", () => {
     expect((await fetch(`${balancer.url}/health`)).status).toBe(503);
   });
 
-  /** The status line that the balancer answers to what no library would send. */
+  /** The status line that answers a request that no HTTP library would send. */
   async function say(url: string, head: string): Promise<string> {
     const socket = connect(Number(new URL(url).port), "127.0.0.1");
     socket.write(`${head}\r\nhost: localhost\r\nconnection: close\r\n\r\n`);
@@ -147,13 +147,13 @@ describe("HTTP requests", () => {
     ["GET /health HTTP/1.1\r\ntrailer: x\r\nte: trailers", "200"],
     ["GET //?session_id=x HTTP/1.1", "502"],
     ["GET //?session_id=x HTTP/1.1\r\nupgrade: websocket\r\nconnection: upgrade", "502"],
-  ])("that nobody sends in earnest are answered: %j", async (head, status) => {
+  ])("that no HTTP library would send are answered: %j", async (head, status) => {
     const { balancer } = await startBalanced(1);
     expect(await say(balancer.url, head)).toContain(status);
     expect((await fetch(`${balancer.url}/health`)).status).toBe(200);
   });
 
-  test("whose answer cannot be passed on are told so", async () => {
+  test("whose response cannot be forwarded get a 502", async () => {
     const { balancer } = await startBalanced(0);
     const odd = createServer((socket) => {
       socket.on("error", () => {});
@@ -164,6 +164,6 @@ describe("HTTP requests", () => {
     onTestFinished(() => void odd.close());
     balancer.use([{ id: "odd", host: "127.0.0.1", port: (odd.address() as AddressInfo).port }]);
     const answer = await fetch(`${balancer.url}/health`);
-    expect([answer.status, await answer.json()]).toEqual([502, { detail: expect.stringContaining("passed on") }]);
+    expect([answer.status, await answer.json()]).toEqual([502, { detail: expect.stringContaining("forwarded") }]);
   });
 });

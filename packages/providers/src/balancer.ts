@@ -18,19 +18,21 @@ export interface BalancedServer {
   id: string;
   host: string;
   port: number;
-  /** True while it is not to be asked, because it was not reached a moment ago. */
+  /** True while the server gets no requests because it was unreachable a moment ago. */
   isAway?(): boolean;
 }
 
 export interface Balancer {
   /** `http://127.0.0.1:port`. */
   readonly url: string;
-  /** From now on these take what is new; sockets of one that is not among them go on until it ends them. */
+  /**
+   * Replaces the servers that take new requests. Open sockets of a removed server stay until the server closes them.
+   */
   use(backends: readonly BalancedServer[]): void;
 }
 
 /**
- * Waits until each server has answered a reset, then balances over all of them.
+ * Waits until each server has answered a reset, then balances across all of them.
  * @throws ProviderError when one of them ends before that.
  */
 export async function balanceReady(
@@ -38,7 +40,7 @@ export async function balanceReady(
   backends: readonly BalancedServer[],
   source: Required<Pick<ServerHandle, "logs" | "ended">>,
 ): Promise<Balancer> {
-  start.progress(`waiting for the answer to a reset of all ${backends.length}`);
+  start.progress(`waiting for ${backends.length} servers to answer a reset`);
   const urls = backends.map(({ host, port }) => httpUrl(host, port));
   await waitAllReady(urls, source, start.signal);
   const balancer = await createBalancer(start);
@@ -47,9 +49,9 @@ export async function balanceReady(
 }
 
 /**
- * One address on this machine in front of several servers, until the start is released. A socket stays with the server
- * that took it; a request that names a session goes to the server that opened it; everything else goes to the one with
- * the fewest sockets.
+ * Puts one address on this machine in front of several servers, until the start is released. A socket stays with the
+ * server that took it; a request that names a session goes to the server that opened it; everything else goes to the
+ * one with the fewest sockets.
  * @throws ProviderError START_FAILED when the port is not available.
  */
 export async function createBalancer(start: Pick<StartContext, "onCleanup">, port = 0): Promise<Balancer> {
@@ -59,7 +61,7 @@ export async function createBalancer(start: Pick<StartContext, "onCleanup">, por
   let backends: readonly BalancedServer[] = [];
   let turn = 0;
 
-  /** Those to try, the best first; only the owner of a session that is named. */
+  /** The servers to try, best first; for a named session, only its owner. */
   function choose(request: IncomingMessage, body?: string): BalancedServer[] {
     const owner = owners.find(namesOf(request, body));
     const present = backends.filter((backend) => !backend.isAway?.());
@@ -75,12 +77,12 @@ export async function createBalancer(start: Pick<StartContext, "onCleanup">, por
     for (const backend of choose(request, body.toString("latin1"))) {
       if (await forward({ request, response, body }, backend, owners.remember)) return;
     }
-    respond(response, 503, "none of the replicas answers; try again");
+    respond(response, 503, "no replica answers; try again");
   };
   const upgrade = async (request: IncomingMessage, client: Socket, head: Buffer): Promise<void> => {
     client.on("error", () => client.destroy());
     for (const backend of choose(request)) {
-      // Counted before it is open: those of one burst must not all go to the same.
+      // Counted before the socket opens, so that one burst does not go to a single server.
       count(sockets, backend.id, 1);
       const upstream = await dial(backend);
       if (!upstream || client.destroyed) {
@@ -100,9 +102,9 @@ export async function createBalancer(start: Pick<StartContext, "onCleanup">, por
     }
     client.end(renderRejection("503 Service Unavailable"));
   };
-  // What anybody may send must not end the process that the balancer is in.
+  // A malformed request must not crash the process that runs the balancer.
   const server = createServer((request, response) => {
-    pass(request, response).catch(() => respond(response, 502, "the request cannot be passed on"));
+    pass(request, response).catch(() => respond(response, 502, "the request cannot be forwarded"));
   });
   server.on("upgrade", (request: IncomingMessage, client: Socket, head: Buffer) => {
     upgrade(request, client, head).catch(() => client.end(renderRejection("502 Bad Gateway")));
@@ -110,7 +112,7 @@ export async function createBalancer(start: Pick<StartContext, "onCleanup">, por
   server.unref();
   server.listen(port, "127.0.0.1");
   await once(server, "listening").catch((error: Error) => {
-    const message = `Port ${port} of 127.0.0.1 cannot be had (${error.message}); leave \`port\` out to get a free one.`;
+    const message = `Cannot listen on port ${port} of 127.0.0.1 (${error.message}). Omit \`port\` to use a free one.`;
     throw new ProviderError("START_FAILED", message, { cause: error });
   });
   start.onCleanup(async () => {
@@ -131,8 +133,8 @@ export async function createBalancer(start: Pick<StartContext, "onCleanup">, por
 
 const MAX_BODY_BYTES = 16 * 1024 * 1024;
 const DIAL_MS = 2_000;
-/** Headers that say how one connection carries a message; each side has its own. */
-const OF_ONE_CONNECTION = ["connection", "keep-alive", "transfer-encoding", "te", "trailer"] as const;
+/** Hop-by-hop headers: they describe one connection and are not forwarded. */
+const HOP_BY_HOP = ["connection", "keep-alive", "transfer-encoding", "te", "trailer"] as const;
 
 interface ProxiedRequest {
   request: IncomingMessage;
@@ -140,7 +142,7 @@ interface ProxiedRequest {
   body: Buffer;
 }
 
-/** False when the server does not take the connection, so that another one can be asked. */
+/** Returns false when the server does not accept the connection, so that another one can be tried. */
 function forward(
   exchange: ProxiedRequest,
   { id, host, port }: BalancedServer,
@@ -149,7 +151,7 @@ function forward(
   const { request, response, body } = exchange;
   const { method, url, headers } = request;
   const onward: IncomingHttpHeaders = { ...headers, "content-length": String(body.length) };
-  for (const name of OF_ONE_CONNECTION) delete onward[name];
+  for (const name of HOP_BY_HOP) delete onward[name];
   return new Promise<boolean>((resolve) => {
     const ask = askBackend({ host, port, agent: false, method, path: url, headers: onward });
     let connected = false;
@@ -160,7 +162,7 @@ function forward(
         response.writeHead(answer.statusCode ?? 502, answer.headers);
       } catch {
         answer.destroy();
-        respond(response, 502, "the answer of the replica cannot be passed on");
+        respond(response, 502, "the response of the replica cannot be forwarded");
         return resolve(true);
       }
       response.flushHeaders();
@@ -169,7 +171,8 @@ function forward(
       resolve(true);
     });
     ask.once("error", () => {
-      if (connected && !response.headersSent) respond(response, 502, "the replica ended before it answered");
+      if (connected && !response.headersSent)
+        respond(response, 502, "the replica closed the connection before it answered");
       else if (connected) response.destroy();
       resolve(connected);
     });
@@ -200,7 +203,7 @@ function join(client: Socket, upstream: Socket): void {
   upstream.once("close", () => client.destroy());
 }
 
-/** The request as it came: the handshake is between the two ends. */
+/** The request as received: the two ends do the handshake. */
 function renderHead({ method, url, rawHeaders }: IncomingMessage): string {
   const lines = [`${method} ${url} HTTP/1.1`];
   for (let at = 0; at < rawHeaders.length; at += 2) lines.push(`${rawHeaders[at]}: ${rawHeaders[at + 1]}`);

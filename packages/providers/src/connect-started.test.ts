@@ -51,7 +51,7 @@ test("a client without a provider gets the error of the session, and the started
   await expect(server.ended?.(new AbortController().signal)).resolves.toBe("process: The process exited with code 7");
 }, 60_000);
 
-/** A server of which it is never told that it has ended, and who has asked for that. */
+/** A server that never reports its end, and the signals of the calls that watch for it. */
 async function startWatched() {
   const server = await start();
   const close = () => server.close();

@@ -2,15 +2,15 @@ import type { ClientContract, ConnectOptions, EnvClient, GenericContract } from 
 import { createExitExplainer, loadClient } from "openenv-ts/internal";
 import type { StartedServer } from "./provider.js";
 
-/** A client of an environment that was started for it: its `close()` ends both. */
+/** A client of an environment that was started for it; `close()` closes both. */
 export interface ManagedClient<C extends ClientContract = GenericContract> extends EnvClient<C> {
-  /** The last lines that the environment wrote; at most 64 KB. */
+  /** Returns the last lines of the environment's output, at most 64 KB. */
   logs(): Promise<string>;
 }
 
 /**
- * Connects to what was started, and ends it when that fails. What was started belongs to the client from now on: when it
- * ends by itself, the errors of the lost session say why, in the words of what ran it.
+ * Connects to a started server, and closes the server when the connection fails. The client owns the server from then
+ * on. When the server exits by itself, the errors of the lost session include the reason that the provider reports.
  */
 export async function connectStarted<C extends ClientContract>(
   started: StartedServer,
@@ -35,7 +35,7 @@ function owning<C extends ClientContract>(client: EnvClient<C>, started: Started
     closing ??= client.close().finally(() => started.close());
     return closing;
   };
-  // The getters of the client stay getters.
+  // Copies descriptors, so that the getters of the client stay getters.
   return Object.defineProperties({} as ManagedClient<C>, {
     ...Object.getOwnPropertyDescriptors(client),
     logs: { value: () => started.logs(), enumerable: true },

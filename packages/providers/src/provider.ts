@@ -1,63 +1,69 @@
 /**
- * Starts environments somewhere: as a process, in a container, on a cluster. Made by a factory (`dockerProvider()`),
- * whose options say how; a {@link StartSpec} says what.
+ * Starts environments: as a process, in a container or on a cluster. A factory (`dockerProvider()`) creates it with
+ * options for how to start; a {@link StartSpec} says what to start.
  */
 export interface Provider {
   /** `process`, `docker`, `swarm`, `uv`, `slurm`, `kubernetes` … */
   readonly name: string;
-  /** True for one that starts several behind one URL; the others refuse `replicas`. */
+  /** True when the provider can start several servers behind one URL; other providers reject `replicas`. */
   readonly hasReplicas?: boolean;
-  /** How another process makes the same provider: `checkProvider` needs it to end a process that has started something. */
+  /**
+   * How another process creates the same provider; `checkProvider` uses it to kill a process that has started
+   * something.
+   */
   readonly descriptor?: ProviderDescriptor;
   /**
-   * Starts an environment and resolves once a reset over its WebSocket was answered.
-   * @throws ConfigError for what this provider cannot start or an option it does not know, ProviderError with the last
-   * lines of the log when the start fails; then nothing of it is left.
+   * Starts an environment and resolves once it has answered a reset over its WebSocket.
+   * @throws ConfigError for a source that this provider cannot start or an unknown option, ProviderError with the last
+   * lines of the log when the start fails; nothing is left running then.
    */
   start(spec: StartSpec): Promise<StartedServer>;
 }
 
-/** A call that another process can make as well. */
+/** A call that another process can repeat. */
 export interface ProviderDescriptor {
   /** URL of a module. */
   module: string;
-  /** The name of the function that the module exports. */
+  /** Name of the exported function. */
   factory: string;
-  /** Its one argument; plain data. */
+  /** Its only argument; plain data. */
   options: unknown;
 }
 
-/** What to start, and the options that every provider has. */
+/** What to start, with the options that every provider has. */
 export type StartSpec = StartSource & StartOptions;
 
-/** What to start: an image, a folder (or module) on this machine, or a git repository (`#ref` at its end names a version). */
+/**
+ * What to start: an image, a folder or module on this machine, or the URL of a git repository (a trailing `#ref`
+ * selects a branch, tag or commit).
+ */
 export type StartSource = { image: string } | { directory: string } | { git: string };
 
 export interface StartOptions {
-  /** Variables of the environment, set for what is started only. */
+  /** Environment variables of the started server. */
   env?: Readonly<Record<string, string>> | undefined;
   /** Milliseconds for the whole start: pull, boot and readiness; default 120,000. */
   timeoutMs?: number | undefined;
-  /** Aborts the start; what has started is ended with `close()`. */
+  /** Aborts the start; a started server is closed with `close()`. */
   signal?: AbortSignal | undefined;
-  /** How many to start behind the one URL. */
+  /** Number of servers behind the one URL. */
   replicas?: number | undefined;
-  /** Told in one line how far the start is: the pull of an image, for example. */
+  /** Called with one line of progress, for example of an image pull. */
   onProgress?: ((line: string) => void) | undefined;
 }
 
-/** An environment that runs until `close()`. */
+/** A server that runs until `close()`. */
 export interface StartedServer extends AsyncDisposable {
-  /** What `connect` takes. */
+  /** URL for `connect`. */
   readonly url: string;
-  /** The last lines that it wrote, standard output and standard error; at most 64 KB. */
+  /** Returns the last lines of standard output and standard error, at most 64 KB. */
   logs(): Promise<string>;
   /**
-   * Resolves, once it has ended by itself, with why: `slurm: Job 7 is NODE_FAIL (NodeDown)`. `signal` ends the watching.
-   * Left out where that cannot be told.
+   * Resolves with the reason once the server has ended by itself: `slurm: Job 7 is NODE_FAIL (NodeDown)`. `signal`
+   * stops the watch. Undefined where this cannot be detected.
    */
   ended?(signal: AbortSignal): Promise<string>;
-  /** Ends it and removes what belongs to it. Doing it twice does no harm. */
+  /** Stops the server and removes its resources. Idempotent. */
   close(): Promise<void>;
 }
 

@@ -1,16 +1,16 @@
 import type { IncomingMessage } from "node:http";
 import { isObject, NO_SESSION, SESSION_HEADER } from "openenv-ts/internal";
 
-/** Which server opened a session that is not bound to a socket: over HTTP, or over MCP. */
+/** Maps sessions that are not bound to a socket (HTTP, MCP) to the server that opened them. */
 export interface SessionOwners {
   remember(name: string, owner: string): void;
-  /** The owner of the first name that is known. */
+  /** The owner of the first known name. */
   find(names: readonly string[]): string | undefined;
-  /** Forgets the sessions of every other owner. */
+  /** Forgets the sessions of all other owners. */
   keep(owners: readonly string[]): void;
 }
 
-/** The oldest are forgotten first; a session that is used becomes the newest. */
+/** The least recently used session is forgotten first. */
 const MAX_SESSIONS = 100_000;
 
 export function createSessionOwners(): SessionOwners {
@@ -38,10 +38,10 @@ export function createSessionOwners(): SessionOwners {
 const MCP_SESSION_HEADER = "mcp-session-id";
 const HEADERS = [SESSION_HEADER, MCP_SESSION_HEADER];
 
-/** Every text of a request that may name a session: a header, a cookie, the query, or a parameter of JSON-RPC. */
+/** All strings of a request that may name a session: a header, a cookie, the query, or a JSON-RPC parameter. */
 export function namesOf({ headers, url = "" }: IncomingMessage, body = ""): string[] {
   const names = HEADERS.flatMap((header) => headers[header] ?? []);
-  // Over HTTP "none" asks for no session, whatever the cookie says.
+  // Over HTTP the value "none" means no session, whatever the cookie says.
   if (names.includes(NO_SESSION)) return [];
   const query = url.includes("session_id=") ? new URL(url, "http://localhost").searchParams.get("session_id") : null;
   if (query) names.push(query);
@@ -51,14 +51,14 @@ export function namesOf({ headers, url = "" }: IncomingMessage, body = ""): stri
   return names.filter(Boolean);
 }
 
-/** An answer to JSON-RPC that opens a session is a line long. */
+/** The JSON-RPC response that opens a session is one line. */
 const MAX_BODY_CHARACTERS = 16 * 1024;
 
-/** Tells the name of the session that an answer opened or continued, if it did. */
-export function nameOfNew(request: IncomingMessage, answer: IncomingMessage, tell: (name: string) => void): void {
+/** Calls back with the name of the session that a response opened or continued, if any. */
+export function nameOfNew(request: IncomingMessage, answer: IncomingMessage, onName: (name: string) => void): void {
   for (const header of HEADERS) {
     const name = answer.headers[header];
-    if (typeof name === "string" && name !== NO_SESSION) tell(name);
+    if (typeof name === "string" && name !== NO_SESSION) onName(name);
   }
   if (request.method !== "POST" || !request.url?.startsWith("/mcp")) return;
   let text = "";
@@ -69,7 +69,7 @@ export function nameOfNew(request: IncomingMessage, answer: IncomingMessage, tel
   answer.on("data", collect);
   answer.prependListener("end", () => {
     const name = text.includes('"session_id"') ? readSessionId(text) : undefined;
-    if (name) tell(name);
+    if (name) onName(name);
   });
 }
 

@@ -1,6 +1,6 @@
 const PREFIX = "openenv-web.";
 
-/** A choice of an earlier visit; undefined where the browser keeps none. */
+/** A choice from an earlier visit; undefined when the browser stores none. */
 export function recall(key: string): string | undefined {
   try {
     return localStorage.getItem(PREFIX + key) ?? undefined;
@@ -9,7 +9,7 @@ export function recall(key: string): string | undefined {
   }
 }
 
-/** Keeps a choice; a browser that forbids it forgets it with the tab. */
+/** Stores a choice; without storage it lasts as long as the tab. */
 export function remember(key: string, value: string): void {
   try {
     localStorage.setItem(PREFIX + key, value);

@@ -1,28 +1,28 @@
 import { useCallback, useLayoutEffect, useRef, useState } from "react";
 import { ask, RequestError } from "./server/get.js";
 
-/** What the server tells of itself at one of its routes. */
+/** The data of a route of the server. */
 export interface Fetched<T> {
-  /** Undefined until it has come. */
+  /** Undefined until it has loaded. */
   value: T | undefined;
-  /** Why the last asking failed, in words that can be shown. */
+  /** Error message of the last request, which can be shown. */
   problem: string | undefined;
-  /** It failed because the server wants a token, or another one. */
+  /** True when the request failed because of a missing or wrong token. */
   needsToken: boolean;
-  /** Asks again. */
+  /** Repeats the request. */
   load(): void;
 }
 
-/** Asks a route, and again with each new session: a server that came back may be another one. */
+/** Fetches a route, and again with each new session, because a restarted server may differ. */
 export function useFetched<T>(path: string, sessions: number): Fetched<T> {
   const [value, setValue] = useState<T>();
   const [problem, setProblem] = useState<Error>();
-  const asked = useRef(0);
+  const latest = useRef(0);
   const load = useCallback(() => {
-    const number = ++asked.current;
-    // An older answer may come after a newer one.
+    const number = ++latest.current;
+    // An older response may arrive after a newer one.
     const ifLatest = (take: () => void): void => {
-      if (number === asked.current) take();
+      if (number === latest.current) take();
     };
     setProblem(undefined);
     ask<T>(path).then(
@@ -31,7 +31,7 @@ export function useFetched<T>(path: string, sessions: number): Fetched<T> {
     );
   }, [path]);
   const isBack = sessions > 1;
-  // Before the first drawing, which takes its time.
+  // Before the first render, which takes time.
   // biome-ignore lint/correctness/useExhaustiveDependencies: with each new session
   useLayoutEffect(load, [load, isBack && sessions]);
   const needsToken = problem instanceof RequestError && problem.status === 401;

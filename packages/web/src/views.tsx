@@ -5,7 +5,7 @@ import type { Play } from "./play/play.js";
 import type { Fetched } from "./use-fetched.js";
 import { PlayView } from "./views/play/play-view.js";
 
-/** What every view is given. A view fills the page under the application bar. */
+/** The props of every view. A view fills the page under the application bar. */
 export interface ViewProps {
   info: WebInfo;
   play: Play;
@@ -13,13 +13,13 @@ export interface ViewProps {
 }
 
 interface View {
-  /** Behind the `#` of the address. */
+  /** Path after the `#` of the URL. */
   path: string;
   label: string;
   Component: ComponentType<ViewProps>;
 }
 
-/** The views in the order of the application bar; the first one is the start, and comes with the page. */
+/** The views in the order of the application bar. The first one is the default, and part of the main bundle. */
 export const VIEWS: readonly [View, ...View[]] = [
   { path: "play", label: "Play", Component: PlayView },
   viewOf("server", "Server", () => import("./views/server/server-view.js")),

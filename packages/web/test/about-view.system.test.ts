@@ -50,7 +50,7 @@ const hostile = defineEnvironment(
 describe.skipIf(!chromium.available)("the About view", () => {
   const { start, open } = usePages(chromium);
 
-  test("shows the README as a page in which nothing runs and nothing is loaded from elsewhere", async () => {
+  test("renders the README without running code or loading anything from other hosts", async () => {
     const page = await open(await start(hostile), { view: "about" });
     const readme = page.locator(".prose");
     await readme.getByRole("heading", { name: "Hostile", level: 3 }).waitFor();
@@ -70,7 +70,7 @@ describe.skipIf(!chromium.available)("the About view", () => {
     expect(await readme.locator("pre code").innerText()).toContain('const a = "<b>";');
   });
 
-  test("goes to a place in the README without leaving the view", async () => {
+  test("follows links inside the README without leaving the view", async () => {
     const page = await open(await start(hostile), { view: "about" });
     await page.getByRole("link", { name: "below" }).click();
     await page.waitForFunction(() => {
@@ -80,7 +80,7 @@ describe.skipIf(!chromium.available)("the About view", () => {
     expect(page.url()).toMatch(/#\/about$/);
   });
 
-  test("is where the skip link leads, not the view behind it", async () => {
+  test("is the target of the skip link, not the view behind it", async () => {
     const page = await open(await start(hostile), { view: "about" });
     await page.getByRole("heading", { name: "Facts" }).waitFor();
     await page.keyboard.press("Tab");
@@ -88,7 +88,7 @@ describe.skipIf(!chromium.available)("the About view", () => {
     expect(await page.locator("main:focus").getByRole("heading", { name: "Facts" }).count()).toBe(1);
   });
 
-  test("tells facts and leads to every page in which the server describes itself", async () => {
+  test("shows facts and links to every documentation page of the server", async () => {
     const server = await start(hostile, { maxConcurrentEnvs: 4 });
     const page = await open(server, { view: "about" });
     await page.getByText("of 4 free").waitFor();
@@ -103,7 +103,7 @@ describe.skipIf(!chromium.available)("the About view", () => {
     for (const link of links) expect((await fetch(link)).status).toBe(200);
   });
 
-  test("shows the schemas as tables, the tools with what they take, and the JSON", async () => {
+  test("shows the schemas as tables, the tools with their arguments, and the JSON", async () => {
     const page = await open(await start(zoo), { view: "about" });
     const row = (name: string) => page.getByRole("row", { name: new RegExp(`^${name.replace(/[[\].]/g, "\\$&")} `) });
     expect(await row("color").innerText()).toMatch(/"red" or "green" or "blue"\s+required\s+A colour/);
@@ -122,12 +122,12 @@ describe.skipIf(!chromium.available)("the About view", () => {
     );
   });
 
-  test("has snippets with this server's address, also below a prefix, that copy whole", async () => {
+  test("has snippets with this server's URL, also below a prefix, which are copied in full", async () => {
     const server = await start(echo);
     await using proxy = await startProxy(server, "/spaces/echo");
     const page = await open(proxy, { path: "/spaces/echo", view: "about" });
     await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
-    for (const [tab, told] of [
+    for (const [tab, expected] of [
       ["TypeScript", `connect("${proxy.url}/spaces/echo")`],
       ["Python", `GenericEnvClient(base_url="${proxy.url}/spaces/echo")`],
       ["curl", `URL='${proxy.url}/spaces/echo'`],
@@ -135,17 +135,17 @@ describe.skipIf(!chromium.available)("the About view", () => {
     ] as const) {
       await page.getByRole("tab", { name: tab }).click();
       const shown = (await page.locator(".snippet pre").textContent()) ?? "";
-      expect(shown).toContain(told);
+      expect(shown).toContain(expected);
       const copy = page.locator(".snippet").getByRole("button", { name: "Copy" });
       await copy.waitFor();
-      // It says so only for a moment.
+      // The button shows it only for a moment.
       const copied = page.getByRole("button", { name: "Copied" }).waitFor();
       await Promise.all([copied, copy.click()]);
       await expect.poll(() => page.evaluate(() => navigator.clipboard.readText()), { timeout: 20_000 }).toBe(shown);
     }
   });
 
-  test("writes the snippets with the action that was sent last in this tab", async () => {
+  test("writes the snippets with the last action of this tab", async () => {
     const page = await open(await start(wordle), { view: "play" });
     await reset(page);
     await page.getByLabel("Message").fill("[crane]");
@@ -161,7 +161,7 @@ describe.skipIf(!chromium.available)("the About view", () => {
     await page.getByText(/README\.md .* is shown here/).waitFor();
   });
 
-  test("fits and has no fault for people with disabilities", async () => {
+  test("fits the window and has no accessibility violations", async () => {
     for (const environment of [hostile, zoo, defineDesk().environment]) {
       const server = await start(environment);
       for (const size of [DESK, PHONE]) {

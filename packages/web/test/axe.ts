@@ -3,18 +3,18 @@ import { createRequire } from "node:module";
 import type { Page } from "playwright-core";
 
 const AXE = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
-/** The rules that look at colors, which are all that a theme changes. */
+/** The rules about colors, which are all that a theme changes. */
 const COLORS = ["color-contrast", "link-in-text-block"];
 
 /**
- * What axe finds serious or critical, or `every` violation, once the page stands so with its server: by all rules in the
- * light theme, and by those of colors in the dark one.
+ * The serious and critical violations that axe finds, or `every` violation: by all rules in the light theme, and by the
+ * color rules in the dark one.
  */
 export async function faults(page: Page, status: string | RegExp = "Connected", every = false): Promise<string[]> {
   await page.getByText(status, { exact: true }).waitFor();
   await page.waitForTimeout(300);
   await page.locator(".loading:visible").first().waitFor({ state: "detached" });
-  // Put in by the debugger's protocol, which the content policy does not bind.
+  // Injected by the debugger's protocol, to which the content policy does not apply.
   if (!(await page.evaluate("'axe' in globalThis"))) await page.evaluate(await readFile(AXE, "utf8"));
   return [...(await faultsIn(page, "dark", { every, rules: COLORS })), ...(await faultsIn(page, "light", { every }))];
 }
@@ -23,7 +23,7 @@ async function faultsIn(page: Page, colorScheme: "light" | "dark", options: { ev
   await page.emulateMedia({ colorScheme });
   return page.evaluate(
     async ({ every, rules, colorScheme }) => {
-      // Colors on their way from one to the other have any contrast.
+      // Colors in transition may have any contrast.
       for (const animation of document.getAnimations()) {
         if (animation.effect?.getComputedTiming().endTime === Number.POSITIVE_INFINITY) animation.cancel();
         else animation.finish();
@@ -40,7 +40,7 @@ async function faultsIn(page: Page, colorScheme: "light" | "dark", options: { ev
 }
 
 interface Axe {
-  /** With only these results in full, which is a third faster. */
+  /** Only these results in full, which is a third faster. */
   run(options: { resultTypes: ["violations"]; runOnly?: { type: "rule"; values: string[] } }): Promise<{
     violations: { id: string; impact: string; nodes: { html: string }[] }[];
   }>;

@@ -4,10 +4,10 @@ import { requireChromium, reset, usePages } from "./pages.js";
 
 const chromium = await requireChromium();
 
-describe.skipIf(!chromium.available)("the page of a server with a client's token", () => {
+describe.skipIf(!chromium.available)("the page of a server with a client token", () => {
   const { start, open, visit, expectProblem } = usePages(chromium);
 
-  test("asks for the token, plays with it, keeps it for the tab and never in the address", async () => {
+  test("asks for the token, plays with it, and stores it for the tab but never in the URL", async () => {
     expectProblem(/status of 401/);
     const page = await open(await start(defineCounter().environment, { clientToken: "letmein" }));
     await page.getByText("This server requires a token").waitFor();
@@ -28,7 +28,7 @@ describe.skipIf(!chromium.available)("the page of a server with a client's token
     await page.getByText("Connected", { exact: true }).waitFor();
   });
 
-  test("opens the links of the page to the documentation, in other tabs, too", async () => {
+  test("opens the page's links to the documentation, in other tabs, too", async () => {
     expectProblem(/status of 401/);
     const page = await open(await start(defineCounter().environment, { clientToken: "letmein" }), { token: "letmein" });
     await page.getByText("Connected", { exact: true }).waitFor();
@@ -46,8 +46,8 @@ describe.skipIf(!chromium.available)("the page of a server with a client's token
     }
   });
 
-  test.each(["/docs", "/redoc"])("asks for the token at %s, where no page gave it", async (path) => {
-    // The icon that a browser asks for beside any page is not there.
+  test.each(["/docs", "/redoc"])("asks for the token at %s without a page that has it", async (path) => {
+    // The icon that browsers request for any page does not exist.
     expectProblem(/status of 40[14]/);
     const server = await start(defineCounter().environment, { clientToken: "letmein", mode: "production" });
     const page = await visit(server.url + path);

@@ -14,7 +14,7 @@ import { renderSnippets } from "../src/views/about/snippets.js";
 const docker = await requireDocker();
 
 describe.skipIf(!docker.available)("the Docker snippet", () => {
-  test("builds and runs the folder that openenv init made, beside the server of the page", async () => {
+  test("builds and runs a folder from openenv init, next to the server of the page", async () => {
     const name = `snippet_${process.pid}`;
     const port = 21_000 + (process.pid % 10_000);
     const code = renderSnippets({ ...OPTIONS, name, url: `http://localhost:${port}` })[3]?.code ?? "";
@@ -44,8 +44,8 @@ describe.skipIf(!docker.available)("the Docker snippet", () => {
 const OPTIONS = { action: {}, fits: true, reset: {}, mode: "simulation", guarded: false, spaceId: null } as const;
 
 /**
- * As its author has it, but for a base image that surely has npm, and with openenv-ts of this repository. Its name is
- * that of build.system.test.ts, so that the engine has the layer of its packages when that has run before.
+ * A new project, but with a base image that has npm, and with openenv-ts of this repository. It has the name of that in
+ * build.system.test.ts, so that the engine can reuse the layer of its packages.
  */
 async function makeFolder(project: Project): Promise<string> {
   expect(await callCommand(["init", "echo-env"], { cwd: project.dir })).toMatchObject({ code: 0, stderr: "" });
@@ -60,13 +60,13 @@ async function makeFolder(project: Project): Promise<string> {
   return dir;
 }
 
-/** The text as somebody pastes it into a terminal, with all that it starts. */
+/** Runs the text as if pasted into a terminal, with all processes that it starts. */
 function runShell(code: string, cwd: string) {
   const path = `${dirname(docker.path)}${delimiter}${process.env["PATH"]}`;
   const env = docker.path.includes("/") ? { ...cleanEnv(), PATH: path } : cleanEnv();
   const child = spawn("bash", ["-euc", code], { cwd, env, stdio: ["ignore", "pipe", "pipe"], detached: true });
-  let told = "";
-  for (const stream of [child.stdout, child.stderr]) stream.on("data", (part: Buffer) => (told += String(part)));
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) stream.on("data", (part: Buffer) => (output += String(part)));
   const ended = once(child, "close");
   return {
     async serves(url: string): Promise<void> {
@@ -75,7 +75,7 @@ function runShell(code: string, cwd: string) {
         if (answer?.ok) return;
         await new Promise((resolve) => setTimeout(resolve, 200));
       }
-      throw new Error(`the snippet came to an end:\n${told}`);
+      throw new Error(`the snippet exited:\n${output}`);
     },
     async end(): Promise<void> {
       if (child.pid !== undefined && child.exitCode === null) process.kill(-child.pid, "SIGTERM");

@@ -10,7 +10,7 @@ const MOST_BYTES = 400_000;
 describe.skipIf(!chromium.available)("the page of the HTTP routes", () => {
   const { start, open } = usePages(chromium);
 
-  test("is small, fits, and has no fault that axe finds", async () => {
+  test("is small, fits the window, and has no accessibility violations", async () => {
     const server = await start(echo);
     for (const size of [DESK, { width: 768, height: 1024 }, PHONE]) {
       const page = await open(server, { size });
@@ -41,7 +41,7 @@ describe.skipIf(!chromium.available)("the page of the HTTP routes", () => {
     }
   });
 
-  test("sends requests, and names the session of a reset in those that follow", async () => {
+  test("sends requests, with the session of a reset in later ones", async () => {
     const page = await open(await start(wordle));
     const { origin } = new URL(page.url());
     await page.goto(`${origin}/docs`);

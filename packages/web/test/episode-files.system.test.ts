@@ -12,7 +12,7 @@ const chromium = await requireChromium();
 describe.skipIf(!chromium.available)("a file of episodes", () => {
   const { start, open } = usePages(chromium);
 
-  test("that the page exports is gone on with by openenv collect, and the whole of it is replayed in the page", async () => {
+  test("exported by the page is continued by openenv collect, and replayed in the page", async () => {
     const server = await start(wordle);
     const player = await open(server);
     await play(player, 43, ["[crane]", "[slate]"]);
@@ -61,7 +61,7 @@ async function play(page: Page, seed: number, words: readonly string[]): Promise
   }
 }
 
-/** As the command line reads it. */
+/** The file as the command line reads it. */
 function summaries(file: string) {
   const { found, close } = openEpisodeFile(file);
   close();

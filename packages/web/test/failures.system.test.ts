@@ -31,7 +31,7 @@ describe.skipIf(!chromium.available)("a step without a result", () => {
     await steps(page).nth(rows).waitFor();
   };
 
-  test("is not counted, as on the server, and stays in the file", async () => {
+  test("is not counted, like on the server, and stays in the file", async () => {
     const page = await open(await start(moods));
     await reset(page);
     for (const mood of ["good", "throw", "good"]) await send(page, mood);
@@ -41,7 +41,7 @@ describe.skipIf(!chromium.available)("a step without a result", () => {
     expect(await counted.innerText()).toBe("2");
     expect(await page.locator(".pane--state").innerText()).toMatch(/step_count\W+2/);
     await page.getByRole("heading", { name: "Step 2" }).waitFor();
-    // The server counts a step whose result is invalid, as the Python server does.
+    // The server counts a step with an invalid result, like the Python server.
     await send(page, "invalid");
     const file = await exported(page);
     expect(JSON.parse(await readFile(file, "utf8"))).toMatchObject({
@@ -58,7 +58,7 @@ describe.skipIf(!chromium.available)("a step without a result", () => {
     await page.getByText("Every step is the same as recorded").waitFor();
   });
 
-  test("because it was canceled keeps its row, and the session has ended", async () => {
+  test("that was canceled keeps its row, and the session has ended", async () => {
     const page = await open(await start(moods));
     await reset(page);
     await page.getByLabel("Mood").fill("wait");
@@ -72,7 +72,7 @@ describe.skipIf(!chromium.available)("a step without a result", () => {
     await page.getByText("No response arrived.").waitFor();
   });
 
-  test("because its server is gone keeps its row", async () => {
+  test("whose server is gone keeps its row", async () => {
     const server = await start(moods);
     const page = await open(server);
     await reset(page);
@@ -84,7 +84,7 @@ describe.skipIf(!chromium.available)("a step without a result", () => {
     expect(await steps(page).last().innerText()).toMatch(/wait[\s\S]*SESSION_LOST/);
   });
 
-  test("because its host was lost says that the session has ended", async () => {
+  test("whose host was lost reports that the session has ended", async () => {
     const text = `import { defineContract, defineEnvironment } from "openenv-ts";
 import * as z from "zod";
 export default defineEnvironment(
@@ -99,14 +99,14 @@ export default defineEnvironment(
     await reset(page);
     await page.getByLabel("Mood").fill("bad");
     await page.keyboard.press("Enter");
-    const notice = page.locator(".pane--step .note", { hasText: "The environment's process ended in this step" });
+    const notice = page.locator(".pane--step .note", { hasText: "The environment's process ended during this step" });
     await notice.waitFor();
     expect(await notice.innerText()).toContain("The session has ended.");
     expect(await notice.innerText()).not.toContain("continues");
     await page.close();
   });
 
-  test("is not what a reward of NaN is: it is shown as NaN and counts as a step", async () => {
+  test("differs from a reward of NaN, which is shown as NaN and counts as a step", async () => {
     const page = await open(await start(moods));
     await reset(page);
     await send(page, "nan");

@@ -8,7 +8,7 @@ import { DESK, PHONE, requireChromium, reset, steps, usePages, width } from "./p
 
 const chromium = await requireChromium();
 
-/** From here on a reader sees the letters from right to left. */
+/** Turns the writing direction of the following text to right-to-left. */
 const TURNED = "\u202eturned";
 const LONG = "an_environment_with_a_name_that_is_much_longer_than_any_window_of_a_tablet_is_wide_env";
 const TOOL = `tool_${"x".repeat(59)}`;
@@ -42,7 +42,7 @@ const turned = defineEnvironment(
 describe.skipIf(!chromium.available)("text of an environment", () => {
   const { start, open } = usePages(chromium);
 
-  test("that turns the direction of writing leaves the page's own text as it is", async () => {
+  test("with another writing direction does not affect the page's own text", async () => {
     const page = await open(await start(turned, { ...WITH_OPERATOR }), { token: OPERATOR_TOKEN });
     await page.getByRole("link", { name: /^Read about/ }).waitFor();
     expect(await turnedTexts(page)).toEqual([]);
@@ -70,7 +70,7 @@ describe.skipIf(!chromium.available)("text of an environment", () => {
     }
   });
 
-  test("that turns the direction of writing leaves the pages of the HTTP routes as they are", async () => {
+  test("with another writing direction does not affect the pages of the HTTP routes", async () => {
     const server = await start(turned);
     const page = await open(server);
     for (const path of ["/docs", "/redoc"]) {
@@ -122,7 +122,7 @@ describe.skipIf(!chromium.available)("text of an environment", () => {
   }, 120_000);
 });
 
-/** Own texts that are written from right to left, and texts that have own words after those of the environment. */
+/** The page's own texts that run from right to left, and those that continue after text of the environment. */
 function turnedTexts(page: Page): Promise<string[]> {
   return page.evaluate((mark) => {
     const found: string[] = [];
@@ -135,7 +135,7 @@ function turnedTexts(page: Page): Promise<string[]> {
     };
     for (let node = walker.nextNode() as Text | null; node; node = walker.nextNode() as Text | null) {
       const text = node.data;
-      // A value that is written as JSON is of the environment as a whole.
+      // A value as JSON is entirely text of the environment.
       if (text.includes(mark) && (/^[[{]/.test(text) || node.parentElement?.closest("pre"))) continue;
       if (text.includes(mark)) {
         const behind = text.slice(text.lastIndexOf(mark) + mark.length);

@@ -12,7 +12,7 @@ const LINES = "# Title\n\n- one\n- two";
 describe.skipIf(!chromium.available)("what a form sends", () => {
   const { start, open } = usePages(chromium);
 
-  test("has the lines that were pasted and typed, in every text", async () => {
+  test("has the pasted and typed lines, in every text field", async () => {
     const action = z.object({
       message: z.string(),
       code: z.string().default("").describe("A program"),
@@ -56,7 +56,7 @@ describe.skipIf(!chromium.available)("what a form sends", () => {
     await typeLines(page, "#action_either");
     const hint = page.locator("#action_either__keys");
     expect(await hint.innerText()).toBe("Enter sends, Shift+Enter adds a line");
-    // Below the text, where a message would be, and gone while there is one.
+    // Below the text, in the place of a message, and hidden while there is one.
     const [field, line] = [await page.locator("#action_either").boundingBox(), await hint.boundingBox()];
     expect(line?.y).toBeGreaterThanOrEqual((field?.y ?? 0) + (field?.height ?? 0));
     await typeLines(page, "#action_text");
@@ -72,7 +72,7 @@ describe.skipIf(!chromium.available)("what a form sends", () => {
     ["a phone", PHONE],
     ["a tablet", { width: 768, height: 1024 }],
   ] as const) {
-    test(`has the lines that are typed on a touch screen, where only the button sends: ${name}`, async () => {
+    test(`has the lines typed on a touch screen, where only the button sends: ${name}`, async () => {
       for (const fields of [["text"], ["text", "code", "either"]]) {
         const text = z.string();
         const type = (field: string): z.ZodType => (field === "either" ? z.union([text, z.int()]) : text);
@@ -98,7 +98,7 @@ describe.skipIf(!chromium.available)("what a form sends", () => {
     });
   }
 
-  test("is what its JSON shows, and is taken from there too: what may be left out is not null", async () => {
+  test("equals its JSON, and is updated from it: an omitted optional field is not null", async () => {
     const target = z.union([z.string(), z.object({ x: z.int() })]).optional();
     const action = z.object({
       message: z.string(),
@@ -122,7 +122,7 @@ describe.skipIf(!chromium.available)("what a form sends", () => {
     expect(await sent(page)).toEqual({ message: "hello", target: { x: 4 } });
   });
 
-  test("is what its JSON shows, and is taken: forms of generated schemas", async () => {
+  test("equals its JSON, and is accepted: forms of generated schemas", async () => {
     const cases = fc.sample(objectCase, { numRuns: 12, seed: 20 });
     const tools = cases.map(
       ({ schema }, at) => [`tool_${at}`, { description: "Takes it.", input: schema as z.ZodObject }] as const,
@@ -211,7 +211,7 @@ function echoing(action: z.ZodObject) {
   }));
 }
 
-/** The action of the latest step, as it crossed the wire. */
+/** The action of the latest step in the raw frame. */
 async function sent(page: Page, heading: string | RegExp = /^Step \d/): Promise<Record<string, unknown>> {
   await page.getByRole("heading", { name: heading }).waitFor();
   await page.getByRole("tab", { name: "Raw JSON" }).click();

@@ -10,10 +10,10 @@ const chromium = await requireChromium();
 describe.skipIf(!chromium.available)("a form", () => {
   const { start, open } = usePages(chromium);
 
-  test("has an input for every kind of schema, and sends what fits it", async () => {
+  test("has an input for every kind of schema, and sends valid values", async () => {
     const page = await open(await start(zoo));
     await reset(page);
-    // The keys of a phone's keyboard; a text would have lines.
+    // The Enter key of a phone's keyboard sends; in a text area it would add a line.
     for (const [label, mode] of [
       ["Count", "numeric"],
       ["Ratio", "decimal"],
@@ -64,7 +64,7 @@ describe.skipIf(!chromium.available)("a form", () => {
     expect(action).not.toHaveProperty("mail");
   });
 
-  test("what may be left out is sent only when it was filled in", async () => {
+  test("sends an optional field only when it was filled in", async () => {
     const page = await open(await start(zoo));
     await reset(page);
     await page.getByLabel("Name").fill("lion");
@@ -77,12 +77,12 @@ describe.skipIf(!chromium.available)("a form", () => {
     for (const name of ["mail", "ratio", "shape", "either", "pair"]) expect(action).not.toHaveProperty(name);
   });
 
-  test("begins with the author's example, which can be sent at once", async () => {
+  test("starts with the author's example, which can be sent at once", async () => {
     const action = z.object({ word: z.string().meta({ examples: ["[crane]"] }) });
-    const contract = defineContract({ name: "example_env", action, observation: z.object({ said: z.string() }) });
+    const contract = defineContract({ name: "example_env", action, observation: z.object({ text: z.string() }) });
     const environment = defineEnvironment(contract, () => ({
-      reset: () => ({ observation: { said: "" } }),
-      step: ({ word }) => ({ observation: { said: word } }),
+      reset: () => ({ observation: { text: "" } }),
+      step: ({ word }) => ({ observation: { text: word } }),
     }));
     const page = await open(await start(environment));
     await reset(page);
@@ -95,7 +95,7 @@ describe.skipIf(!chromium.available)("a form", () => {
     await page.getByText('await env.step({ word: "[crane]" })').waitFor();
   });
 
-  test("says at each field what is wrong before it is sent, and goes to the first one", async () => {
+  test("shows an error at each invalid field before it is sent, and focuses the first one", async () => {
     const page = await open(await start(zoo));
     await reset(page);
     await page.getByLabel("Name").fill("x");
@@ -110,7 +110,7 @@ describe.skipIf(!chromium.available)("a form", () => {
     expect(await steps(page).count()).toBe(1);
   });
 
-  test("a rule that only the server knows is told at its field", async () => {
+  test("shows the error of a rule that only the server knows at its field", async () => {
     const page = await open(await start(zoo));
     await reset(page);
     await page.getByLabel("Name").fill("taken");
@@ -118,20 +118,20 @@ describe.skipIf(!chromium.available)("a form", () => {
     await page.getByRole("button", { name: /^Send ↵/ }).click();
     await page.locator("#action_name__error", { hasText: "This name is taken" }).waitFor();
     await page.getByRole("heading", { name: "Step 1" }).waitFor();
-    await page.locator(".pane--step", { hasText: "The action does not fit" }).waitFor();
+    await page.locator(".pane--step", { hasText: "The action is not valid" }).waitFor();
     await page.getByLabel("Name").fill("free");
     await page.getByRole("button", { name: /^Send ↵/ }).click();
     await page.getByRole("heading", { name: "Step 1" }).waitFor();
     expect(await page.locator("#action_name__error").count()).toBe(0);
   });
 
-  test("what only the server knows is told in the step, and the session goes on", async () => {
+  test("shows an error of the environment in the step, and the session continues", async () => {
     const page = await open(await start(zoo));
     await reset(page);
     await page.getByLabel("Name").fill("fail");
     await page.getByLabel("Color").selectOption({ label: "red" });
     await page.getByRole("button", { name: /^Send ↵/ }).click();
-    await page.getByText("The environment failed in this step").waitFor();
+    await page.getByText("The environment failed during this step").waitFor();
     const shown = await page.locator(".pane--step").innerText();
     expect(shown).toContain("this name fails");
     expect(shown).not.toMatch(/Reward/);
@@ -158,7 +158,7 @@ describe.skipIf(!chromium.available)("a form", () => {
     await page.locator(".pane--state", { hasText: '"level": 4' }).waitFor();
   });
 
-  test("an option of the reset that does not fit is told at its field, and nothing is sent", async () => {
+  test("shows the error of an invalid reset option at its field, and sends nothing", async () => {
     const page = await open(await start(zoo));
     await page.getByText("Connected", { exact: true }).waitFor();
     await page.getByRole("button", { name: "Reset options", exact: true }).click();
@@ -181,7 +181,7 @@ describe.skipIf(!chromium.available)("a form", () => {
     expect(await steps(page).count()).toBe(1);
   });
 
-  test("an option that only the server refuses is told once, and at its field with what was typed", async () => {
+  test("shows an option that only the server rejects once, and at its field with its value", async () => {
     const level = z.int().refine((value) => value !== 3, "Level 3 is closed");
     const observation = z.object({});
     const contract = defineContract({
@@ -197,10 +197,10 @@ describe.skipIf(!chromium.available)("a form", () => {
     await page.getByRole("button", { name: "Reset options", exact: true }).click();
     await field.fill("3");
     await field.press("Enter");
-    await page.getByText("The reset options do not fit").waitFor();
-    const said = await page.locator(".pane--step .note").innerText();
-    expect(said.match(/Level 3 is closed/g)).toHaveLength(1);
-    expect(said).toContain("level: Level 3 is closed. No new episode was started.");
+    await page.getByText("The reset options are not valid").waitFor();
+    const text = await page.locator(".pane--step .note").innerText();
+    expect(text.match(/Level 3 is closed/g)).toHaveLength(1);
+    expect(text).toContain("level: Level 3 is closed. No new episode was started.");
     await page.getByText("Stopped", { exact: true }).first().waitFor();
     await page.getByRole("button", { name: "Reset options", exact: true }).click();
     await page.locator("#reset-own_level__error", { hasText: "Level 3 is closed" }).waitFor();
@@ -210,7 +210,7 @@ describe.skipIf(!chromium.available)("a form", () => {
     await page.getByText(/Episode \d started/).waitFor({ state: "attached" });
   });
 
-  test("observations are what they are: pictures, long lists, trees, and text that is never markup", async () => {
+  test("observations are shown by type: pictures, long lists, trees, and text that is never markup", async () => {
     const page = await open(await start(zoo));
     await reset(page);
     await page.getByLabel("Name").fill("ok");
@@ -229,7 +229,7 @@ describe.skipIf(!chromium.available)("a form", () => {
   });
 });
 
-/** The action of the latest step, as it crossed the wire. */
+/** The action of the latest step in the raw frame. */
 async function sent(page: Page): Promise<Record<string, unknown>> {
   await page.getByRole("heading", { name: /^Step \d/ }).waitFor();
   await page.getByRole("tab", { name: "Raw JSON" }).click();

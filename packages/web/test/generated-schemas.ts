@@ -1,17 +1,17 @@
 import fc from "fast-check";
 import * as z from "zod";
 
-/** A schema and a value that fits it; undefined where the field is left out. */
+/** A schema and a valid value; undefined for an omitted field. */
 interface Case {
   schema: z.ZodType;
   value: unknown;
 }
 
-/** The types of JSON that a schema takes: where those of a union's choices differ, a value says which is meant. */
+/** The JSON types that a schema accepts. If those of a union's choices differ, a value identifies the choice. */
 function kindsOf(schema: z.ZodType): string[] {
   const kinds = (json: z.core.JSONSchema._JSONSchema): string[] => {
     if (typeof json === "boolean") return [];
-    // The only one that is referred to.
+    // The only schema that is referenced.
     if (json.$ref !== undefined) return ["object"];
     if (json.type) return [json.type].flat().map((type) => type.replace("integer", "number"));
     return [...(json.anyOf ?? []), ...(json.oneOf ?? [])].flatMap(kinds);
@@ -24,7 +24,7 @@ function differ(a: z.ZodType, b: z.ZodType): boolean {
   return !kindsOf(b).some((kind) => taken.includes(kind));
 }
 
-/** Contains itself. */
+/** A recursive schema. */
 const chain = z.object({
   name: z.string(),
   get next() {
@@ -56,7 +56,7 @@ const leaf: fc.Arbitrary<Case> = fc.oneof(
   })),
 );
 
-/** Lists whose items differ, also in what they leave out and in which choice of a union they are. */
+/** Lists with different items, also in omitted fields and in the choice of a union. */
 const list: fc.Arbitrary<Case> = fc.oneof(
   items(z.int(), fc.integer({ min: -9, max: 9 })),
   items(z.enum(["s", "m", "l"]), fc.constantFrom("s", "m", "l")),

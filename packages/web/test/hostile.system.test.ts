@@ -33,7 +33,7 @@ const contract = defineContract({
   tools,
 });
 
-/** Says nothing that is not markup somewhere. */
+/** Returns only text that is markup in some context. */
 const environment = defineEnvironment(
   contract,
   () => ({
@@ -57,7 +57,7 @@ const environment = defineEnvironment(
         alt: HOSTILE,
       },
     ],
-    // Only for the compiler an object has another constructor.
+    // The cast is needed because every object has a constructor for the compiler.
     actions: () => [{ label: HOSTILE, action: { word: HOSTILE } as never }],
     tools: { shout: ({ text }) => `${text} ${HOSTILE}` },
   }),
@@ -67,7 +67,7 @@ const environment = defineEnvironment(
 describe.skipIf(!chromium.available)("a hostile", () => {
   const { start, open } = usePages(chromium);
 
-  test("environment says only text: marks, names, titles, labels, errors, tools, README", async () => {
+  test("environment can only show text: marks, names, titles, labels, errors, tools, README", async () => {
     const page = await open(await start(environment));
     await reset(page);
     const shown = page.locator(".pane--step");
@@ -77,7 +77,7 @@ describe.skipIf(!chromium.available)("a hostile", () => {
     await page.getByRole("option", { name: /^action/ }).click();
     await page.locator("#action_word").fill("fail");
     await page.locator("#action_word").press("Enter");
-    await shown.getByText("The environment failed in this step").waitFor();
+    await shown.getByText("The environment failed during this step").waitFor();
     expect(await shown.innerText()).toContain(HOSTILE);
     for (const tab of ["Diff", "Raw JSON"]) await page.getByRole("tab", { name: tab }).click();
     await page.getByRole("option", { name: /^shout/ }).click();
@@ -90,7 +90,7 @@ describe.skipIf(!chromium.available)("a hostile", () => {
     expect(await page.locator("body script, img[src=x], [onerror], [onload]").count()).toBe(0);
   });
 
-  test("schema makes a form: names of keywords, one that contains itself", async () => {
+  test("schema still produces a form: names of keywords, a recursive schema", async () => {
     const page = await open(await start(environment));
     await reset(page);
     await page.getByRole("option", { name: /^action/ }).click();
@@ -118,7 +118,7 @@ describe.skipIf(!chromium.available)("a hostile", () => {
     });
   });
 
-  test("size of an observation leaves the page usable: a million numbers are folded everywhere", async () => {
+  test("size of an observation leaves the page usable: a million numbers are collapsed everywhere", async () => {
     const page = await open(await start(environment));
     await reset(page);
     await page.getByRole("option", { name: /^action/ }).click();
@@ -135,7 +135,7 @@ describe.skipIf(!chromium.available)("a hostile", () => {
     expect(await page.locator("*").count()).toBeLessThan(3_000);
   }, 90_000);
 
-  test("file is refused in words, or shown and never in the way", async () => {
+  test("file is rejected with a message, or shown without harm", async () => {
     const page = await open(await start(environment));
     await reset(page);
     for (const [text, words] of [
@@ -165,7 +165,7 @@ describe.skipIf(!chromium.available)("a hostile", () => {
   }, 90_000);
 });
 
-/** JavaScript cannot write it as text by itself. */
+/** JavaScript cannot convert it to a string. */
 const WORDLESS = { toString: 1, valueOf: 1, toJSON: 1 };
 const ANSWER = { observation: { a: HOSTILE }, reward: null, done: false, ms: 1e300 };
 const EPISODE = {

@@ -8,7 +8,7 @@ const STEPS = 160;
 describe.skipIf(!chromium.available)("a long episode", () => {
   const { start, open } = usePages(chromium);
 
-  test("costs a new step no look at styles for each row, and few rows are made", async () => {
+  test("does not compute styles of each row for a new step, and renders few rows", async () => {
     const server = await start(defineCounter().environment);
     const page = await open(server, { view: "about" });
     await page.addInitScript(() => {
@@ -28,7 +28,7 @@ describe.skipIf(!chromium.available)("a long episode", () => {
     await page.getByRole("link", { name: "Play" }).click();
     await reset(page);
     await page.getByLabel("Amount").fill("0");
-    /** Sends so many times, and tells how often styles were asked for. */
+    /** Sends this many steps, and returns the number of style computations. */
     const send = (times: number): Promise<number> =>
       page.evaluate(async (left) => {
         const { counts } = globalThis as unknown as { counts: { styles: number } };
@@ -36,9 +36,9 @@ describe.skipIf(!chromium.available)("a long episode", () => {
         const form = document.getElementById("action") as HTMLFormElement;
         const last = () => document.querySelector("#announcer")?.textContent;
         for (; left > 0; left--) {
-          const told = last();
+          const announced = last();
           form.requestSubmit();
-          while (last() === told) await new Promise((resolve) => setTimeout(resolve));
+          while (last() === announced) await new Promise((resolve) => setTimeout(resolve));
         }
         return counts.styles - before;
       }, times);

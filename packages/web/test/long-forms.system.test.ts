@@ -24,17 +24,17 @@ describe.skipIf(!chromium.available)("a form with 40 fields", () => {
       if (size === DESK) expect(await isInWindow(page, ".pane--state .pane__head")).toBe(true);
     });
 
-    test(`keeps Send in the window after a step and wherever the page is scrolled: ${name}`, async () => {
+    test(`keeps Send in the window after a step and at every scroll position: ${name}`, async () => {
       const page = await open(await start(longForm), { size });
       await reset(page);
-      for (const [word, told] of [
+      for (const [word, expected] of [
         ["ok", "Observation"],
-        ["fail", "The environment failed in this step"],
+        ["fail", "The environment failed during this step"],
       ] as const) {
         await page.locator("#action_field_1").fill(word);
         await page.locator("#action_field_39").scrollIntoViewIfNeeded();
         await page.getByRole("button", { name: /^Send/ }).click();
-        await page.locator(".pane--step", { hasText: told }).waitFor();
+        await page.locator(".pane--step", { hasText: expected }).waitFor();
         if (word === "fail") await expect.poll(() => isInWindow(page, ".pane--step .note"), WAIT).toBe(true);
         expect(await isInWindow(page, "form#action .send")).toBe(true);
         expect(await cutOff(page, ".step__head, .pane__head")).toEqual([]);
@@ -60,7 +60,7 @@ describe.skipIf(!chromium.available)("a form with 40 fields", () => {
     });
   }
 
-  test("shows the whole of each field that the keyboard reaches", async () => {
+  test("shows each field that the keyboard reaches in full", async () => {
     const page = await open(await start(longForm), { size: SIZES["a phone"] });
     await reset(page);
     await page.locator("#action_field_0").focus();
@@ -83,7 +83,7 @@ function isInWindow(page: Page, selector: string): Promise<boolean> {
   });
 }
 
-/** The texts of parts that are smaller than what is in them. */
+/** The texts of elements that are smaller than their content. */
 function cutOff(page: Page, selector: string): Promise<string[]> {
   return page
     .locator(selector)

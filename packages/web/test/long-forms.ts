@@ -1,7 +1,7 @@
 import { defineContract, defineEnvironment, defineTools } from "openenv-ts";
 import * as z from "zod";
 
-/** More fields than any window has room for: every kind of short input, with and without a description. */
+/** More fields than fit any window: every kind of short input, with and without a description. */
 function manyFields(count: number): z.ZodObject {
   const kinds = [
     z.int().min(1).max(10).default(3),

@@ -16,8 +16,8 @@ const PREFIX = "/envs/doors";
 describe.skipIf(!chromium.available || !nginx.available)("behind the nginx of the guide", () => {
   const { start, open, expectProblem } = usePages(chromium);
 
-  test("the page finds its server below the prefix, under the name that ALLOWED_HOSTS has", async () => {
-    // Without TLS a browser heeds one header less.
+  test("the page finds its server below the prefix, under a name in ALLOWED_HOSTS", async () => {
+    // Without TLS a browser ignores one header.
     expectProblem(/Cross-Origin-Opener-Policy header has been ignored/);
     const port = await findFreePort();
     const origin = `http://${ELSEWHERE}:${port}`;
@@ -35,8 +35,8 @@ describe.skipIf(!chromium.available || !nginx.available)("behind the nginx of th
     await page.close();
   });
 
-  test("a server on a loopback address that was not told the name refuses it, and says what to do", async () => {
-    // The icon that a browser asks for beside any page is outside of the prefix.
+  test("a server on a loopback address rejects a name that is not allowed, with advice", async () => {
+    // The icon that browsers request for any page is outside of the prefix.
     expectProblem(/status of 40[34]/);
     const port = await findFreePort();
     const server = await start(echo);
@@ -46,7 +46,7 @@ describe.skipIf(!chromium.available || !nginx.available)("behind the nginx of th
   });
 });
 
-/** The block as the guide has it, but for the server's port, in the least that nginx needs around it. */
+/** The block of the guide with the server's port, in a minimal nginx configuration. */
 async function startNginx(server: string, port: number): Promise<AsyncDisposable> {
   const [, block = ""] = /```nginx\n([\s\S]*?)```/.exec(await readFile(GUIDE, "utf8")) ?? [];
   expect(block).toContain(`location ${PREFIX}/ {`);

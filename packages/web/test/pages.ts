@@ -8,35 +8,35 @@ export type Server = Awaited<ReturnType<typeof serve>>;
 type ServeOptions = Parameters<typeof serve>[1];
 
 export interface OpenPageOptions {
-  /** Width and height of the window, CSS pixels; default a desk. */
+  /** Width and height of the window in CSS pixels; default: a desktop. */
   size?: { width: number; height: number };
   scheme?: "light" | "dark";
-  /** A touch screen; default only where the window is as narrow as a phone. */
+  /** Touch screen; default true only for a window as narrow as a phone. */
   touch?: boolean;
-  /** Behind the `#`. */
+  /** The view after the `#`. */
   view?: string;
-  /** The operator's token, which the address brings. */
+  /** The operator token, which the URL carries. */
   token?: string;
-  /** A second visitor of the same test has a context of their own. */
+  /** Gives a second visitor of a test a separate browser context. */
   path?: string;
 }
 
 export const DESK = { width: 1440, height: 900 };
 export const PHONE = { width: 360, height: 740 };
 
-/** A name that is not of this machine, behind which the browser finds it all the same. */
+/** A foreign host name that the browser resolves to this machine. */
 export const ELSEWHERE = "example.org";
 
-/** A server that is gone is told by the browser too; that is what those tests are about. */
+/** Browsers log an unreachable server, too; some tests cause this on purpose. */
 const EXPECTED =
   /ERR_(CONNECTION_(REFUSED|RESET|CLOSED|ABORTED)|EMPTY_RESPONSE|SOCKET_NOT_CONNECTED|INCOMPLETE_CHUNKED_ENCODING)|WebSocket connection to .* failed|status of 503/;
 
 /**
- * Servers and visitors for one test after the other. A test also fails when a page of it met an error, broke its
- * content policy or asked another host for anything.
+ * Servers and visitors for the tests of a file. A test also fails when one of its pages had an error, violated its
+ * content policy or sent a request to another host.
  */
 export function usePages(chromiumFound: Component) {
-  // A browser on a machine that does much else.
+  // Generous, because the machine may be busy.
   vi.setConfig({ testTimeout: 120_000 });
   let browser: Browser | undefined;
   const cleanup: (() => Promise<unknown>)[] = [];
@@ -76,9 +76,9 @@ export function usePages(chromiumFound: Component) {
       cleanup.push(() => server.close());
       return server;
     },
-    /** Says that this test provokes such a message. */
+    /** Declares a console message that the test provokes. */
     expectProblem: (message: RegExp) => expected.push(message),
-    /** A visitor at an address that is not of the page. */
+    /** A visitor at a URL other than the page. */
     async visit(url: string): Promise<Page> {
       if (!browser) throw new Error("there is no browser");
       const context = await browser.newContext();
@@ -88,7 +88,7 @@ export function usePages(chromiumFound: Component) {
       await page.goto(url);
       return page;
     },
-    /** A visitor with cookies and a session of their own, on the page of the server. */
+    /** A visitor with separate cookies and a separate session, on the page of the server. */
     async open(server: { url: string }, options: OpenPageOptions = {}) {
       const { size = DESK, touch = size.width < 760, scheme = "light", view = "play", path = "", token } = options;
       if (!browser) throw new Error("there is no browser");
@@ -100,7 +100,7 @@ export function usePages(chromiumFound: Component) {
         ...(touch ? { hasTouch: true, isMobile: true } : {}),
       });
       cleanup.push(() => context.close());
-      // Of a machine that does much else.
+      // Generous, because the machine may be busy.
       context.setDefaultTimeout(25_000);
       const page = await context.newPage();
       watch(context, page, new URL(server.url).origin);
@@ -122,7 +122,7 @@ export async function reset(page: Page, seed?: number): Promise<void> {
       .first()
       .click();
   } else {
-    // Before that nothing takes Enter.
+    // Before that, Enter has no effect.
     await page.getByText("Connected", { exact: true }).waitFor();
     await page.getByRole("button", { name: "Reset options", exact: true }).click();
     await page.getByLabel("Seed").fill(String(seed));
@@ -135,32 +135,32 @@ export async function reset(page: Page, seed?: number): Promise<void> {
   await stateRead(page);
 }
 
-/** Waits for the state that the page asks for after a reset. */
+/** Waits for the state that the page requests after a reset. */
 export async function stateRead(page: Page): Promise<void> {
   const said = page.locator(".pane--state .hint", { hasText: /^after step 0$/ });
   await said.first().waitFor({ state: "attached" });
 }
 
-/** The rows of the timeline that are on the screen. */
+/** The visible rows of the timeline. */
 export function steps(page: Page) {
   return page.getByRole("listbox", { name: /^Steps/ }).getByRole("option");
 }
 
-/** Exports the timeline: the path of the file. */
+/** Exports the timeline and returns the path of the file. */
 export async function exported(page: Page, button = "Export"): Promise<string> {
   const download = page.waitForEvent("download");
   await clickFileButton(page, button);
   return (await download).path();
 }
 
-/** Shows the timeline of a file. */
+/** Imports the timeline of a file. */
 export async function imported(page: Page, file: string): Promise<void> {
   const chooser = page.waitForEvent("filechooser");
   await clickFileButton(page, "Import");
   await (await chooser).setFiles(file);
 }
 
-/** On a small screen they are in a menu. */
+/** On a small screen the buttons are in a menu. */
 async function clickFileButton(page: Page, name: string): Promise<void> {
   await page.getByRole("region", { name: "Episode" }).waitFor();
   const menu = page.getByRole("button", { name: "More: import, export" });
@@ -169,7 +169,7 @@ async function clickFileButton(page: Page, name: string): Promise<void> {
   await button.click();
 }
 
-/** CSS pixels that the page takes, which are more than the window has when something sticks out. */
+/** Width of the page in CSS pixels, which exceeds the window when something overflows. */
 export function width(page: Page): Promise<number> {
   return page.evaluate(() => document.documentElement.scrollWidth);
 }

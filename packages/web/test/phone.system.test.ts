@@ -12,7 +12,7 @@ describe.skipIf(!chromium.available)("on a phone", () => {
   const { start, open } = usePages(chromium);
   const scrolled = (page: Page): Promise<number> => page.evaluate(() => scrollY);
 
-  test("the board is in the window after a step, whole", async () => {
+  test("the whole board is in the window after a step", async () => {
     const page = await open(await start(wordle), { size: { width: 360, height: 800 } });
     await reset(page, 42);
     for (const [at, word] of ["[crane]", "[slate]", "[pound]"].entries()) {

@@ -7,7 +7,7 @@ import { NO_PICTURES, PICTURES } from "./pictures.js";
 
 const chromium = await requireChromium();
 
-/** Its observation is texts, none of which says in its schema that it is a picture. */
+/** Its observation has strings, and the schema of none says that it is a picture. */
 const observation = { ...PICTURES, plain: `data:image/gif;base64,${PICTURES.gif}`, ...NO_PICTURES };
 const contract = defineContract({
   name: "pictures_env",
@@ -22,7 +22,7 @@ const environment = defineEnvironment(contract, () => ({
 describe.skipIf(!chromium.available)("the step", () => {
   const { start, open } = usePages(chromium);
 
-  test("shows texts that hold a picture as pictures, and no others", async () => {
+  test("shows strings with a picture as pictures, and no others", async () => {
     const page = await open(await start(environment));
     await reset(page);
     const field = (name: string) => page.locator(".pane--step .rows > div", { hasText: new RegExp(`^${name}`) });
@@ -53,7 +53,7 @@ describe.skipIf(!chromium.available)("the step", () => {
   describe.skipIf(!chromium.available)("a field for a picture", () => {
     const { start, open } = usePages(chromium);
 
-    test("takes a file, shows it, and sends it as a data URL", async () => {
+    test("accepts a file, shows it, and sends it as a data URL", async () => {
       const looks = defineEnvironment(
         defineContract({
           name: "looks_env",

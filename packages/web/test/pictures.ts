@@ -1,4 +1,4 @@
-/** One picture of 8 by 6 pixels in base64, by its format: what environments send without a word about it. */
+/** One picture of 8 by 6 pixels in base64, by format, as environments send it without a type. */
 export const PICTURES = {
   png: "iVBORw0KGgoAAAANSUhEUgAAAAgAAAAGCAIAAABxZ0isAAAAHUlEQVR4nGM8ISfHgA0wMTAwWDx6iCnBiE8HlSQA6/AEDjLTuEkAAAAASUVORK5CYII=",
   jpeg: "/9j/4AAQSkZJRgABAQAAAQABAAD/2wBDAP//////////////////////////////////////////////////////////////////////////////////////wAALCAAGAAgBAREA/8QAFAABAAAAAAAAAAAAAAAAAAAAAv/EABQQAQAAAAAAAAAAAAAAAAAAAAD/2gAIAQEAAD8AL//Z",
@@ -6,9 +6,9 @@ export const PICTURES = {
   webp: "UklGRiIAAABXRUJQVlA4TBYAAAAvB0ABAA8wHoP8j//5Dx68/z+i/9ED",
 };
 
-/** Base64 that is no picture. */
+/** Base64 that is not a picture. */
 export const NO_PICTURES = {
-  /** A sound of sixteen bytes, in the container that WebP has too. */
+  /** A sound of sixteen bytes, in the container format of WebP. */
   wave: "UklGRjQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YRAAAACAgICAgICAgICAgICAgICA",
   letter: btoa("Dear reader, this is no picture, whatever you may think of it. Yours."),
   cutOff: PICTURES.gif.slice(0, 20),

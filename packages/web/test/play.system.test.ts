@@ -57,7 +57,7 @@ describe.skipIf(!chromium.available)("Play", () => {
     expect(await page.locator(".meter").count()).toBeGreaterThan(1);
   });
 
-  test("calls tools: each has its form, an error is told as one", async () => {
+  test("calls tools: each has its form, and an error is shown as an error", async () => {
     const { environment } = defineDesk();
     const page = await open(await start(environment));
     await reset(page);
@@ -80,7 +80,7 @@ describe.skipIf(!chromium.available)("Play", () => {
     expect(await steps(page).last().getAttribute("class")).toContain("is-error");
   });
 
-  test("an action can be written as JSON, and both ways keep one value", async () => {
+  test("an action can be written as JSON, and form and JSON share one value", async () => {
     const page = await open(await start(echo));
     await reset(page);
     await page.getByRole("option", { name: /^action/ }).click();
@@ -98,7 +98,7 @@ describe.skipIf(!chromium.available)("Play", () => {
     expect(await page.getByLabel("Message").inputValue()).toBe("two");
   });
 
-  test("text that is no JSON stays with its tool, and so does what is said of it", async () => {
+  test("invalid JSON stays with its tool, and so does its error", async () => {
     const page = await open(await start(defineDesk().environment));
     await reset(page);
     await page.getByRole("option", { name: /^greet/ }).click();
@@ -113,7 +113,7 @@ describe.skipIf(!chromium.available)("Play", () => {
     expect(await page.getByText("1 field to correct").count()).toBe(0);
   });
 
-  test("a schema that did not come can be asked for again, and an older answer changes nothing", async () => {
+  test("a schema that failed to load can be requested again, and an older response changes nothing", async () => {
     expectProblem(/ERR_FAILED/);
     const page = await open(await start(defineDesk().environment));
     await page.route("**/schema", (route) => route.abort());
@@ -139,7 +139,7 @@ describe.skipIf(!chromium.available)("Play", () => {
     expect(await page.getByText("The schemas could not be read.").count()).toBe(0);
   });
 
-  test("the first field takes the focus from nobody who types already", async () => {
+  test("the first field does not take the focus from a visitor who types already", async () => {
     const page = await open(await start(wordle));
     let release = (): void => {};
     const released = new Promise<void>((resolve) => {
@@ -151,13 +151,13 @@ describe.skipIf(!chromium.available)("Play", () => {
     await page.keyboard.type("1");
     release();
     await page.getByLabel("Message").waitFor();
-    // It would be taken a moment after the form has come.
+    // The focus would move a moment after the form has loaded.
     await page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 100)));
     await page.keyboard.type("2");
     expect(await page.getByLabel("Seed").inputValue()).toBe("12");
   });
 
-  test("a view that a translator of the page broke says so, and comes back with its timeline", async () => {
+  test("a view that a page translator broke shows an error, and recovers with its timeline", async () => {
     expectProblem(/removeChild/);
     const page = await open(await start(defineCounter().environment));
     await reset(page);
@@ -165,7 +165,7 @@ describe.skipIf(!chromium.available)("Play", () => {
     await page.getByLabel("Amount").press("Enter");
     const badge = page.locator(".episode .badge", { hasText: "Done" });
     await badge.waitFor();
-    // What a translation of the browser does to every text.
+    // A browser's page translation does this to every text.
     await badge.evaluate((shown) => shown.lastChild?.replaceWith(document.createElement("font")));
     await page
       .getByRole("button", { name: /^Reset/ })
@@ -181,7 +181,7 @@ describe.skipIf(!chromium.available)("Play", () => {
     expect((await readFile(await exported(page), "utf8")).trimEnd().split("\n")).toHaveLength(2);
   });
 
-  test("a step that is sent while the state is still read comes after it", async () => {
+  test("a step that is sent during a state request comes after it", async () => {
     let release = (): void => {};
     const released = new Promise<void>((resolve) => {
       release = resolve;
@@ -229,7 +229,7 @@ describe.skipIf(!chromium.available)("Play", () => {
       .first()
       .waitFor();
     await page.getByText("Connected").waitFor();
-    // It takes the focus a moment after it has come.
+    // The field gets the focus a moment after it has loaded.
     await page.locator("#action :focus").waitFor();
     await page.keyboard.press("Escape");
     await page.keyboard.press("r");

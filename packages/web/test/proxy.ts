@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer, request } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 
-/** A reverse proxy that serves another server below a prefix, WebSockets too; `added` are headers of its own. */
+/** A reverse proxy that serves another server below a prefix, including WebSockets; `added` are extra headers. */
 export async function startProxy(target: { url: string }, prefix: string, added: Record<string, string> = {}) {
   const { port, hostname } = new URL(target.url);
   const strip = (path = ""): string => path.slice(prefix.length);

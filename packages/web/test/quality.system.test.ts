@@ -20,7 +20,7 @@ describe.skipIf(!chromium.available)("the page", () => {
     ["a desk", DESK],
     ["a phone", PHONE],
   ] as const)(
-    "has no serious fault for people with disabilities: %s",
+    "has no serious accessibility violation: %s",
     async (_, size) => {
       for (const environment of [wordle, zoo, echo]) {
         const page = await open(await start(environment), { size });
@@ -34,7 +34,7 @@ describe.skipIf(!chromium.available)("the page", () => {
     240_000,
   );
 
-  test("has no serious fault in what can go wrong either: an error, a failed step, the list of keys", async () => {
+  test("has no serious accessibility violation in error states: an error, a failed step, the shortcuts", async () => {
     const page = await open(await start(zoo));
     await reset(page);
     await page.getByRole("button", { name: /^Send ↵/ }).click();
@@ -43,7 +43,7 @@ describe.skipIf(!chromium.available)("the page", () => {
     await page.getByLabel("Name").fill("fail");
     await page.getByLabel("Color").selectOption({ label: "red" });
     await page.getByRole("button", { name: /^Send ↵/ }).click();
-    await page.getByText("The environment failed in this step").waitFor();
+    await page.getByText("The environment failed during this step").waitFor();
     for (const tab of ["Diff", "Raw JSON", "Step"]) {
       await page.getByRole("tab", { name: tab }).click();
       expect(await faults(page)).toEqual([]);
@@ -53,10 +53,10 @@ describe.skipIf(!chromium.available)("the page", () => {
     await page.keyboard.press("Escape");
   }, 240_000);
 
-  test("has no serious fault where there is no place, with and without a queue", async () => {
+  test("has no serious accessibility violation when the server is full, with and without a queue", async () => {
     for (const [queueSize, words, status] of [
-      // Whether the refusal comes with the handshake or right after it decides how the page calls that.
-      [0, "The only place is taken.", /^(No connection|Reconnecting)$/],
+      // The wording depends on whether the rejection comes with the handshake or right after it.
+      [0, "The only session is in use.", /^(No connection|Reconnecting)$/],
       [1, "You are number 1 in the queue.", "In the queue"],
     ] as const) {
       const server = await start(echo, { maxConcurrentEnvs: 1, queueSize });
@@ -72,7 +72,7 @@ describe.skipIf(!chromium.available)("the page", () => {
     }
   }, 240_000);
 
-  test("has no serious fault when the server is gone, in a file and in its replay", async () => {
+  test("has no serious accessibility violation when the server is gone, in a file and in its replay", async () => {
     for (const size of [DESK, PHONE]) {
       const server = await start(wordle);
       const page = await open(server, { size });
@@ -96,7 +96,7 @@ describe.skipIf(!chromium.available)("the page", () => {
     }
   }, 240_000);
 
-  test("uses a wide screen, and no line of text grows as wide", async () => {
+  test("uses a wide screen, but keeps lines of text short", async () => {
     const size = { width: 1920, height: 1080 };
     const page = await open(await start(wordle), { size });
     await reset(page);
@@ -111,7 +111,7 @@ describe.skipIf(!chromium.available)("the page", () => {
     expect(Math.max(...lines)).toBeLessThanOrEqual(848);
   });
 
-  test("moves nothing while steps come in", async () => {
+  test("does not shift while steps arrive", async () => {
     const page = await open(await start(wordle));
     await reset(page);
     await page.getByLabel("Message").waitFor();
@@ -124,7 +124,7 @@ describe.skipIf(!chromium.available)("the page", () => {
         }
       }).observe({ type: "layout-shift", buffered: false });
     });
-    // Sent by a script, so that no movement is excused by what the visitor did.
+    // Sent by a script, because shifts after user input are not counted.
     for (let step = 1; step <= 4; step++) {
       await page.getByLabel("Message").evaluate(
         (input, word) => {
@@ -138,11 +138,11 @@ describe.skipIf(!chromium.available)("the page", () => {
       await steps(page).nth(step).waitFor();
     }
     await page.waitForTimeout(300);
-    // What the browser itself calls good is a tenth.
+    // Browsers rate up to 0.1 as good.
     expect(await page.evaluate(() => (globalThis as unknown as { moved: number }).moved)).toBeLessThan(0.05);
   });
 
-  test("loads no more than it may, and compressed as it was measured", async () => {
+  test("loads no more than its budget, compressed", async () => {
     const server = await start(zoo);
     const page = await open(server);
     await page.getByLabel("Name").waitFor();
@@ -152,14 +152,14 @@ describe.skipIf(!chromium.available)("the page", () => {
     const names = loaded.filter((path) => path.startsWith("/web/assets/")).map((path) => path.slice("/web/".length));
     const sizes = await Promise.all(names.map(async (name) => gzipSync(await readFile(join(ASSETS, name))).length));
     const total = sizes.reduce((sum, size) => sum + size, 0);
-    // With the form library, which need not count.
+    // Includes the form library, which is not part of the budget.
     expect(total).toBeGreaterThan(50_000);
     expect(total).toBeLessThan(FIRST_LOAD);
     const { headers } = await fetch(`${server.url}/web/${names[0]}`, { headers: { "accept-encoding": "gzip" } });
     expect(headers.get("content-encoding")).toBe("gzip");
   });
 
-  test("holds a content policy without eval and inline scripts, and asks no other host", async () => {
+  test("has a content policy without eval and inline scripts, and contacts no other host", async () => {
     expectProblem(/Content Security Policy/);
     const server = await start(zoo);
     const page = await open(server);
@@ -174,10 +174,10 @@ describe.skipIf(!chromium.available)("the page", () => {
       script.textContent = "document.title = 'owned'";
       document.body.append(script);
       let evaluated = true;
-      // Later: what the debugger runs at once may evaluate.
+      // Delayed, because code that the debugger runs directly may use eval.
       setTimeout(() => {
         try {
-          // biome-ignore lint/security/noGlobalEval: that it is forbidden is what is tested
+          // biome-ignore lint/security/noGlobalEval: the test checks that it is forbidden
           globalThis.eval("1");
         } catch {
           evaluated = false;
@@ -192,7 +192,7 @@ describe.skipIf(!chromium.available)("the page", () => {
     expect(await page.title()).toBe("Play · zoo_env");
   }, 60_000);
 
-  test("has no address of another host in what is shipped, but for names and notices", async () => {
+  test("ships no URL of another host, except in names and notices", async () => {
     const files = (await readdir(join(ASSETS, "assets"))).filter((name) => /\.(js|css)$/.test(name));
     for (const file of files) {
       const text = await readFile(join(ASSETS, "assets", file), "utf8");

@@ -9,7 +9,7 @@ describe.skipIf(!chromium.available)("a server on all addresses", () => {
   const { start, visit, expectProblem } = usePages(chromium);
   const everywhere = { host: "0.0.0.0" };
 
-  test("refuses the page of a foreign name that resolves to it", async () => {
+  test("rejects the page of a foreign name that resolves to it", async () => {
     expectProblem(/status of 403|WebSocket connection to/);
     expectProblem(NO_ICON);
     const server = await start(defineCounter().environment, everywhere);
@@ -21,7 +21,7 @@ describe.skipIf(!chromium.available)("a server on all addresses", () => {
     expect(server.capacity().active_sessions).toBe(0);
   });
 
-  test("lets in its own page, by its address and by a name of ALLOWED_HOSTS", async () => {
+  test("accepts its own page, by its address and by a name in ALLOWED_HOSTS", async () => {
     expectProblem(NO_ICON);
     const server = await start(defineCounter().environment, { ...everywhere, allowedHosts: [ELSEWHERE] });
     for (const host of ["127.0.0.1", ELSEWHERE]) {
@@ -30,7 +30,7 @@ describe.skipIf(!chromium.available)("a server on all addresses", () => {
     }
   });
 
-  test("lets in its own page by the name that Hugging Face gives a Space", async () => {
+  test("accepts its own page by the host name of a Hugging Face Space", async () => {
     expectProblem(NO_ICON);
     process.env["SPACE_HOST"] = ELSEWHERE;
     try {
@@ -43,10 +43,10 @@ describe.skipIf(!chromium.available)("a server on all addresses", () => {
   });
 });
 
-/** Browsers request an icon of any page. */
+/** Browsers request an icon for any page. */
 const NO_ICON = /status of 404/;
 
-/** What a script of this page can do to the server that its name resolves to. */
+/** The requests that a script of this page can send to the server that its name resolves to. */
 function tryAll(page: Page): Promise<Record<string, number | string>> {
   return page.evaluate(async () => {
     const post = async (path: string, body: object): Promise<number> => {

@@ -20,18 +20,18 @@ describe.skipIf(!chromium.available)("the Server view", () => {
     pages.start(environment, { ...WITH_OPERATOR, ...options });
   const open: typeof pages.open = (server, options) => pages.open(server, { token: OPERATOR_TOKEN, ...options });
 
-  test("tells sessions, steps, latency, errors, workers and limits, and goes on by itself", async () => {
+  test("shows sessions, steps, latency, errors, workers and limits, and updates by itself", async () => {
     const server = await start(defineCounter().environment, { maxConcurrentEnvs: 7 });
     await using env = await connect(server.url);
     const page = await open(server, { view: "server" });
     await page.getByText("Live, every second").waitFor();
-    await page.getByRole("img", { name: /^2 of 7 places taken/ }).waitFor();
+    await page.getByRole("img", { name: /^2 of 7 sessions in use/ }).waitFor();
     await page.getByText("no step in 10 s").waitFor();
     await env.reset();
     for (let at = 0; at < 20; at++) await env.step({ amount: 1 });
     await page.getByText("of 20 steps").waitFor();
     const latency = page.getByRole("img", { name: /^Latency .* p50 \d.* p99 \d/ });
-    // It is that of the last seconds, which may be over before the page is drawn.
+    // It covers only the last seconds, which may pass before the page is rendered.
     const seen = () => env.step({ amount: 1 }).then(() => latency.isVisible());
     await expect.poll(seen, { timeout: 20_000, interval: 500 }).toBe(true);
     await page.getByRole("img", { name: /^Steps per second in the last 1 min, between 0 and \d/ }).waitFor();
@@ -45,14 +45,14 @@ describe.skipIf(!chromium.available)("the Server view", () => {
     await page.getByRole("img", { name: "1 minute of the last hour with errors: 1 now" }).waitFor();
   });
 
-  test("tells of a full cluster who waits, and what each of its workers has", async () => {
+  test("shows the queue of a full cluster, and the sessions of each worker", async () => {
     await using cluster = await startCluster({ WORKERS: "2", MAX_CONCURRENT_ENVS: "1", QUEUE_SIZE: "1" });
     const players = await openAll(cluster.url, 2);
-    // A visitor as any other: it waits for its session.
+    // The page waits for its session like any client.
     const page = await open(cluster, { view: "server" });
     await page.getByText("In the queue", { exact: true }).waitFor();
     await page.getByText("0 free · 1 waiting").waitFor();
-    await page.getByRole("img", { name: /^2 of 2 places taken/ }).waitFor();
+    await page.getByRole("img", { name: /^2 of 2 sessions in use/ }).waitFor();
     const workers = card(page, "Workers").locator("tbody tr");
     expect(await workers.count()).toBe(2);
     for (const { pid } of players) {
@@ -68,7 +68,7 @@ describe.skipIf(!chromium.available)("the Server view", () => {
     await page.close();
   }, 90_000);
 
-  test("names a worker whose call blocks it, and the sessions that it cannot list", async () => {
+  test("shows a blocked worker, and the number of its sessions that cannot be listed", async () => {
     await using cluster = await startCluster({ WORKERS: "2", MAX_CONCURRENT_ENVS: "4", WORKER_TIMEOUT: "60" });
     const players = await openAll(cluster.url, 1);
     const { socket, pid } = players[0] as (typeof players)[number];
@@ -76,7 +76,7 @@ describe.skipIf(!chromium.available)("the Server view", () => {
     const workers = card(page, "Workers").locator("tbody tr");
     await sessions(page).nth(1).waitFor();
     socket.send({ type: "step", data: { amount: 14 } });
-    // The page's session may be in that worker too.
+    // The page's session may be in that worker, too.
     const lost = workers.filter({ hasText: String(pid) });
     await lost.getByText(/^No answer for \d+ s$/).waitFor();
     expect(await lost.innerText()).toMatch(/[12] \/ 4/);
@@ -92,37 +92,37 @@ describe.skipIf(!chromium.available)("the Server view", () => {
     await page.close();
   }, 90_000);
 
-  test("stands still while it is paused, and asks for nothing then", async () => {
+  test("does not update or poll while it is paused", async () => {
     const server = await start(defineCounter().environment);
     const page = await open(server, { view: "server" });
     await sessions(page).first().waitFor();
     await page.getByRole("button", { name: "Pause" }).click();
     await page.getByText("Paused").waitFor();
-    let asked = 0;
-    page.on("request", (request) => (asked += request.url().includes("/web/server") ? 1 : 0));
+    let requests = 0;
+    page.on("request", (request) => (requests += request.url().includes("/web/server") ? 1 : 0));
     await using env = await connect(server.url);
     await env.reset();
     await page.waitForTimeout(1_500);
-    expect(asked).toBe(0);
+    expect(requests).toBe(0);
     expect(await sessions(page).count()).toBe(1);
     await page.getByRole("button", { name: "Resume" }).click();
     await sessions(page).nth(1).waitFor();
   });
 
-  test("asks for nothing while another view is looked at, and its past is still there afterwards", async () => {
+  test("does not poll while another view is shown, and keeps its history", async () => {
     const page = await open(await start(defineCounter().environment), { view: "server" });
     await sessions(page).first().waitFor();
     await page.getByRole("link", { name: "About" }).click();
     await page.getByRole("heading", { name: "Facts" }).waitFor();
-    let asked = 0;
-    page.on("request", (request) => (asked += request.url().includes("/web/server") ? 1 : 0));
+    let requests = 0;
+    page.on("request", (request) => (requests += request.url().includes("/web/server") ? 1 : 0));
     await page.waitForTimeout(1_500);
-    expect(asked).toBe(0);
+    expect(requests).toBe(0);
     await page.getByRole("link", { name: "Server" }).click();
     await sessions(page).first().waitFor();
   });
 
-  test("sorts and finds sessions, and knows the page's own", async () => {
+  test("sorts and finds sessions, and marks the page's own", async () => {
     const server = await start(defineCounter().environment);
     await using first = await connect(server.url);
     await first.reset();
@@ -150,7 +150,7 @@ describe.skipIf(!chromium.available)("the Server view", () => {
     await page.getByText("No session matches “nobody”.").waitFor();
   });
 
-  test("shows the longest calls of more sessions than it lists, and has the server sort and find", async () => {
+  test("shows the longest calls of more sessions than it lists, sorted and searched by the server", async () => {
     let release = (): void => {};
     const released = new Promise<void>((resolve) => {
       release = resolve;
@@ -171,7 +171,7 @@ describe.skipIf(!chromium.available)("the Server view", () => {
       await call.ask({ type: "reset", data: { episode_id: `call-${at}` } });
       call.send({ type: "step", data: { wait: true } });
     }
-    // They came later and were active later.
+    // They opened later and were active later.
     const others = [];
     while (others.length < 1_200) {
       others.push(...(await Promise.all(Array.from({ length: 100 }, () => openTestSocket(`${server.url}/ws`)))));
@@ -198,9 +198,9 @@ describe.skipIf(!chromium.available)("the Server view", () => {
 
   test("shows many sessions on demand, and no column moves while the numbers change", async () => {
     const server = await start(defineCounter().environment, { maxConcurrentEnvs: 100 });
-    // The oldest is the first of the list.
+    // The oldest is first in the list.
     const env = await connect(server.url);
-    // Plain sockets: a client each would ask for the schema.
+    // Plain sockets, because a client would request the schema each time.
     const others = await Promise.all(Array.from({ length: 59 }, () => openTestSocket(`${server.url}/ws`)));
     const page = await open(server, { view: "server" });
     await page.getByText("50 of 61").waitFor();
@@ -218,7 +218,7 @@ describe.skipIf(!chromium.available)("the Server view", () => {
     await page.getByText("1 of 1", { exact: true }).waitFor();
   }, 90_000);
 
-  test("asks for the operator's token, and keeps it as long as the tab", async () => {
+  test("asks for the operator token, and stores it as long as the tab is open", async () => {
     expectProblem(/status of 401/);
     const server = await start(defineCounter().environment, { operatorToken: "letmein" });
     const page = await pages.open(server, { view: "server" });
@@ -244,13 +244,13 @@ describe.skipIf(!chromium.available)("the Server view", () => {
     await other.getByText("This view is for the operator").waitFor();
   });
 
-  test("takes the token from the address that serve prints, and removes it from there", async () => {
+  test("reads the token from the URL that serve prints, and removes it there", async () => {
     const server = await start(defineCounter().environment, { operatorToken: "t0ken/+ = 1" });
     const requests: string[] = [];
     const page = await pages.open(server, { view: "about" });
     page.on("request", (request) => requests.push(request.url()));
     const address = `${server.url}/web/#token=${encodeURIComponent("t0ken/+ = 1")}`;
-    // Also in a tab that has the page open, where it is a change of the fragment only.
+    // Also in a tab that has the page open, where only the fragment changes.
     await page.goto(address);
     await expect.poll(() => page.url()).toBe(`${server.url}/web/`);
     await page.getByRole("link", { name: "Server" }).click();
@@ -263,15 +263,15 @@ describe.skipIf(!chromium.available)("the Server view", () => {
     expect(requests.filter((url) => url.includes("t0ken"))).toEqual([]);
   });
 
-  test("says that a server without a token has no operator", async () => {
+  test("explains that a server without a token has no operator", async () => {
     const page = await pages.open(await pages.start(defineCounter().environment), { view: "server" });
     await page.getByText("This view is for the operator").waitFor();
     await page.getByText("OPENENV_OPERATOR_TOKEN").waitFor();
     expect(await page.getByLabel("Operator token").count()).toBe(0);
   });
 
-  test("keeps the last numbers when the server is gone, says so, and goes on with the next one", async () => {
-    // Nobody else takes this port between the two servers.
+  test("keeps the last numbers when the server is gone, reports it, and continues with the next one", async () => {
+    // No other process takes this port between the two servers.
     const port = await findFreePort();
     const server = await start(defineCounter().environment, { maxConcurrentEnvs: 5, port });
     const page = await open(server, { view: "server" });
@@ -284,17 +284,17 @@ describe.skipIf(!chromium.available)("the Server view", () => {
     await page.getByText("Live, every second").waitFor();
   });
 
-  test("says when a server is stuck, and goes on once it answers", async () => {
+  test("reports a stuck server, and continues once it responds", async () => {
     const page = await open(await start(defineCounter().environment), { view: "server" });
     await sessions(page).first().waitFor();
     await page.route("**/web/server*", () => {});
-    await page.getByText("The server has not answered for 5 s.").waitFor();
+    await page.getByText("The server has not responded for 5 s.").waitFor();
     expect(await page.getByText("Live, every second").count()).toBe(0);
     await page.unrouteAll({ behavior: "ignoreErrors" });
     await page.getByText("Live, every second").waitFor();
   });
 
-  test("fits and has no fault for people with disabilities", async () => {
+  test("fits the window and has no accessibility violations", async () => {
     const server = await start(defineCounter().environment);
     await using env = await connect(server.url);
     await env.reset();
@@ -312,7 +312,7 @@ describe.skipIf(!chromium.available)("the Server view", () => {
   }, 120_000);
 });
 
-/** The lines of the table of sessions. */
+/** The rows of the table of sessions. */
 function sessions(page: Page) {
   return page.locator("table.sessions tbody tr");
 }
@@ -322,7 +322,7 @@ function card(page: Page, heading: string, hasText?: string) {
   return hasText === undefined ? found : found.filter({ hasText });
 }
 
-/** The values of a metric that each worker has. */
+/** The values of a metric by worker. */
 function perWorker(text: string, name: string): number[] {
   return [...text.matchAll(new RegExp(`^${name}\\{worker="\\d+"\\} (\\S+)$`, "gm"))].map(([, value]) => Number(value));
 }

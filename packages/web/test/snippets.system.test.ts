@@ -47,7 +47,7 @@ const action = z.object({
   mail: z.email(),
   either: z.union([z.object({ deep: z.array(z.string()).min(1) }), z.string()]),
 });
-/** Nothing may be left out, and little fits. */
+/** Requires every field, and accepts few values. */
 const strict = defineEnvironment(
   defineContract({ name: "strict_env", action, observation: z.object({ received: action.nullable() }) }),
   () => ({
@@ -56,7 +56,7 @@ const strict = defineEnvironment(
   }),
 );
 
-/** With what each one's observation of the step must tell. */
+/** Each with a pattern for the output of its step. */
 const ENVIRONMENTS: [string, unknown, RegExp][] = [
   ["echo", echo, /hello/],
   ["benchmark", benchmark, /session_hash/],
@@ -64,9 +64,9 @@ const ENVIRONMENTS: [string, unknown, RegExp][] = [
   ["a counter with reset options", defineCounter().environment, /count\W+1\b/],
   ["tools only", defineDesk().environment, /\b2\b/],
   ["a schema of every kind", zoo, /received/],
-  ["what has to be filled in, of every kind", strict, /received/],
+  ["required fields of every kind", strict, /received/],
 ];
-/** Texts that could break out of their quotes, in any of the languages. */
+/** Text that could break out of quotes in any of the languages. */
 const NASTY = `it's "$(id)" \`id\` \${1} \\ %s\n'''\t<b> é 😀 \u2028`;
 
 async function snippetOf(name: Snippet["name"], url: string, change: Partial<SnippetOptions> = {}): Promise<string> {
@@ -95,18 +95,18 @@ async function runTypeScript(code: string, env: Record<string, string> = {}): Pr
 }
 
 describe("the TypeScript snippet", LIMIT, () => {
-  test.each(ENVIRONMENTS)("plays %s", async (_name, environment, told) => {
+  test.each(ENVIRONMENTS)("plays %s", async (_name, environment, expected) => {
     const { url } = await start(environment);
-    expect(await runTypeScript(await snippetOf("typescript", url))).toMatch(told);
+    expect(await runTypeScript(await snippetOf("typescript", url))).toMatch(expected);
   });
 
-  test("sends whatever was sent last, to the letter", async () => {
+  test("sends the last action exactly", async () => {
     const { url } = await start(echo);
     const output = await runTypeScript(await snippetOf("typescript", url, { action: { message: NASTY } }));
     expect(output).toContain("😀");
   });
 
-  test("brings the orchestrator's token where one is asked for", async () => {
+  test("sends the orchestrator token if it is required", async () => {
     const options = { mode: "production", webInterface: true, orchestratorToken: "drive" } as const;
     const { url } = await start(defineCounter().environment, options);
     const code = await snippetOf("typescript", url);
@@ -115,7 +115,7 @@ describe("the TypeScript snippet", LIMIT, () => {
   });
 });
 
-/** Starts Python once, which takes long: each snippet is run on its own in it. */
+/** Starts Python once, because that takes long, and runs each snippet separately in it. */
 const RUN_ALL = `
 import json, sys
 for code in json.load(sys.stdin):
@@ -124,7 +124,7 @@ for code in json.load(sys.stdin):
 `;
 
 describe.skipIf(!python.available)("the Python snippet", () => {
-  test("plays every kind of environment, and sends whatever was sent last, to the letter", async () => {
+  test("plays every kind of environment, and sends the last action exactly", async () => {
     const codes: string[] = [];
     for (const [, environment] of ENVIRONMENTS) codes.push(await snippetOf("python", (await start(environment)).url));
     const action = { message: NASTY, metadata: { a: true, b: null, c: [1.5] } };
@@ -134,26 +134,26 @@ describe.skipIf(!python.available)("the Python snippet", () => {
     asked.child.stdin?.end(JSON.stringify(codes));
     const outputs = (await asked).stdout.split("END OF SNIPPET");
     expect(outputs).toHaveLength(codes.length + 1);
-    for (const [at, [name, , told]] of ENVIRONMENTS.entries()) expect(`${name}: ${outputs[at]}`).toMatch(told);
+    for (const [at, [name, , expected]] of ENVIRONMENTS.entries()) expect(`${name}: ${outputs[at]}`).toMatch(expected);
     expect(outputs[ENVIRONMENTS.length]).toContain("😀");
   }, 180_000);
 });
 
 describe.skipIf(!curl.available)("the curl snippet", LIMIT, () => {
-  test.each(ENVIRONMENTS)("plays %s", async (_name, environment, told) => {
+  test.each(ENVIRONMENTS)("plays %s", async (_name, environment, expected) => {
     const { url } = await start(environment);
     const { stdout } = await run("bash", ["-euc", await snippetOf("curl", url)]);
-    expect(stdout).toMatch(told);
+    expect(stdout).toMatch(expected);
     expect(stdout).toMatch(/"step_count":1/);
   });
 
-  test("sends whatever was sent last, to the letter", async () => {
+  test("sends the last action exactly", async () => {
     const { url } = await start(echo);
     const { stdout } = await run("bash", ["-euc", await snippetOf("curl", url, { action: { message: NASTY } })]);
     expect(stdout).toContain(JSON.stringify(NASTY).slice(1, -1));
   });
 
-  test("asks in production only what is there", async () => {
+  test("uses only existing routes in production", async () => {
     const { url } = await start(defineCounter().environment, { mode: "production", webInterface: true });
     const { stdout } = await run("bash", ["-euc", await snippetOf("curl", url)]);
     expect(stdout).toMatch(/healthy[\s\S]*counter_env[\s\S]*"amount"/);

@@ -24,7 +24,7 @@ export default defineEnvironment(contract, () => ({
     if (mood === "invalid") return { observation: { mood: 1 as never } };
     if (mood === "exit") process.exit(3);
     if (mood === "wait") await new Promise(() => {});
-    // Succeeds when nobody waits for it any more.
+    // Succeeds after the call was abandoned.
     if (mood === "yield") await new Promise((resolve) => signal.addEventListener("abort", resolve));
     return { observation: { mood } };
   },
@@ -35,26 +35,31 @@ interface Case {
   title: string;
   /** Sent as JSON after two steps that succeed. */
   mood: string;
-  /** What the page tells of it. */
-  told: string | RegExp;
-  /** Of three steps, this one in the middle. */
+  /** The message on the page. */
+  message: string | RegExp;
+  /** The count after three steps, with this one in the middle. */
   counted: number;
-  /** The session ends with it: no third step is sent. */
+  /** Whether the session ends with it, so that no third step is sent. */
   ends?: boolean;
-  /** By a server that gives a reset and a step three seconds. */
+  /** Uses a server with a time limit of three seconds. */
   isLimited?: boolean;
   giveUp?: boolean;
 }
 
 const CASES: Case[] = [
-  { title: "a success", mood: "good", told: "Step 2", counted: 3 },
-  { title: "an action that does not fit", mood: "none", told: "The action does not fit", counted: 2 },
-  { title: "an exception of the author", mood: "throw", told: "The environment failed in this step", counted: 2 },
-  { title: "an invalid result", mood: "invalid", told: "The environment failed in this step", counted: 3 },
+  { title: "a success", mood: "good", message: "Step 2", counted: 3 },
+  { title: "an action that does not fit", mood: "none", message: "The action is not valid", counted: 2 },
+  {
+    title: "an exception of the author",
+    mood: "throw",
+    message: "The environment failed during this step",
+    counted: 2,
+  },
+  { title: "an invalid result", mood: "invalid", message: "The environment failed during this step", counted: 3 },
   {
     title: "a timeout of a step that yields",
     mood: "yield",
-    told: "took too long",
+    message: "took too long",
     counted: 1,
     isLimited: true,
     ends: true,
@@ -62,13 +67,13 @@ const CASES: Case[] = [
   {
     title: "a timeout of a step that hangs",
     mood: "wait",
-    told: "took too long",
+    message: "took too long",
     counted: 1,
     isLimited: true,
     ends: true,
   },
-  { title: "a step that was canceled", mood: "wait", told: "was canceled", counted: 1, ends: true, giveUp: true },
-  { title: "a host that was lost", mood: "exit", told: "process ended", counted: 1, ends: true },
+  { title: "a step that was canceled", mood: "wait", message: "was canceled", counted: 1, ends: true, giveUp: true },
+  { title: "a host that was lost", mood: "exit", message: "process ended", counted: 1, ends: true },
 ];
 
 describe.skipIf(!chromium.available)("the page counts the steps that the server counts", () => {
@@ -87,27 +92,30 @@ describe.skipIf(!chromium.available)("the page counts the steps that the server 
     for (const part of [limited, unlimited, project]) await part?.[Symbol.asyncDispose]();
   });
 
-  test.for(CASES)("with $title", async ({ mood, told, counted, ends = false, isLimited = false, giveUp = false }) => {
-    const running = isLimited ? limited : unlimited;
-    const [, url = ""] = await running.printed(/at (http:\S+)/);
-    const earlier = running.stderr.length;
-    const page = await open({ url });
-    await reset(page);
-    await page.locator("label", { hasText: /^JSON$/ }).click();
-    await send(page, "good");
-    await send(page, mood, !giveUp);
-    if (giveUp) await page.getByRole("button", { name: "Cancel and open a new session" }).click();
-    await page.locator(".pane--step", { hasText: told }).waitFor();
-    if (!ends) await send(page, "good");
-    const shown = page.locator(".facts div", { hasText: "Steps" }).locator("strong");
-    await expect.poll(() => shown.innerText()).toBe(String(counted));
-    if (!ends) await page.getByRole("heading", { name: `Step ${counted}` }).waitFor();
-    await page.close();
-    // A page that has lost its session opens another one, which has no steps.
-    const logged = () =>
-      /"steps":([1-9]\d*),"ms":\d+,"reason":.*"session ended"/.exec(running.stderr.slice(earlier))?.[1];
-    await expect.poll(logged, { timeout: 60_000 }).toBe(String(counted));
-  });
+  test.for(CASES)(
+    "with $title",
+    async ({ mood, message, counted, ends = false, isLimited = false, giveUp = false }) => {
+      const running = isLimited ? limited : unlimited;
+      const [, url = ""] = await running.printed(/at (http:\S+)/);
+      const earlier = running.stderr.length;
+      const page = await open({ url });
+      await reset(page);
+      await page.locator("label", { hasText: /^JSON$/ }).click();
+      await send(page, "good");
+      await send(page, mood, !giveUp);
+      if (giveUp) await page.getByRole("button", { name: "Cancel and open a new session" }).click();
+      await page.locator(".pane--step", { hasText: message }).waitFor();
+      if (!ends) await send(page, "good");
+      const shown = page.locator(".facts div", { hasText: "Steps" }).locator("strong");
+      await expect.poll(() => shown.innerText()).toBe(String(counted));
+      if (!ends) await page.getByRole("heading", { name: `Step ${counted}` }).waitFor();
+      await page.close();
+      // A page that has lost its session opens a new one, which has no steps.
+      const logged = () =>
+        /"steps":([1-9]\d*),"ms":\d+,"reason":.*"session ended"/.exec(running.stderr.slice(earlier))?.[1];
+      await expect.poll(logged, { timeout: 60_000 }).toBe(String(counted));
+    },
+  );
 });
 
 /** Sends an action as JSON, and waits for its row in the timeline. */

@@ -6,7 +6,7 @@ import { DESK, PHONE, requireChromium, reset, steps, usePages } from "./pages.js
 import zoo from "./zoo.js";
 
 const chromium = await requireChromium();
-/** Every place where an error may stand, with a value that does not fit and one that does. */
+/** Every place of an error message, with an invalid and a valid value. */
 const PLACES = ["count", "code", "tags_0", "points_0_x", "extra_a", "shape_radius", "pair_1", "home_x"];
 const SIZES = [
   ["a desk", DESK],
@@ -17,7 +17,7 @@ describe.skipIf(!chromium.available)("a form", () => {
   const { start, open } = usePages(chromium);
 
   for (const [name, size] of SIZES) {
-    test(`moves nothing when an error appears or goes: ${name}`, async () => {
+    test(`does not shift when an error appears or disappears: ${name}`, async () => {
       const page = await open(await start(zoo), { size });
       await reset(page);
       await fillZoo(page);
@@ -35,7 +35,7 @@ describe.skipIf(!chromium.available)("a form", () => {
     });
   }
 
-  test("takes the click that leaves a field whose error goes with it", async () => {
+  test("receives the click that leaves a field and removes its error", async () => {
     const action = z.object({ count: z.int().max(10), flag: z.boolean().default(false) });
     const contract = defineContract({ name: "click_env", action, observation: z.object({}) });
     const play = () => ({ reset: () => ({ observation: {} }), step: () => ({ observation: {} }) });
@@ -54,7 +54,7 @@ describe.skipIf(!chromium.available)("a form", () => {
     await page.getByRole("heading", { name: "Step 1" }).waitFor();
   });
 
-  test("takes the click on Send that leaves a JSON which is not valid, and one that is again", async () => {
+  test("receives the click on Send that leaves invalid JSON, and JSON that is valid again", async () => {
     const page = await open(await start(zoo));
     await reset(page);
     await page.locator("label", { hasText: /^JSON$/ }).click();
@@ -78,7 +78,7 @@ describe.skipIf(!chromium.available)("a form", () => {
   });
 
   for (const [name, size] of SIZES) {
-    test(`with reset options moves nothing when an error appears or goes: ${name}`, async () => {
+    test(`with reset options does not shift when an error appears or disappears: ${name}`, async () => {
       const page = await open(await start(zoo), { size });
       await page.getByText("Connected", { exact: true }).waitFor();
       await page.getByRole("button", { name: "Reset options", exact: true }).click();
@@ -113,7 +113,7 @@ describe.skipIf(!chromium.available)("a form", () => {
 
 const GOOD: Record<string, string> = { code: "XYZ", tags_0: "word" };
 
-/** Opens all that can be opened, and fills in what does not fit. */
+/** Expands all fields, and fills in invalid values. */
 async function fillZoo(page: Page): Promise<void> {
   await page.getByRole("button", { name: "Add tag" }).click();
   await page.getByRole("button", { name: "Add point" }).click();
@@ -127,21 +127,21 @@ async function fillZoo(page: Page): Promise<void> {
   await page.locator("#action_code").fill("x");
 }
 
-/** Presses the mouse at the bottom edge, which the old place of a button had and a place further up has not. */
+/** Clicks at the bottom edge, which a button would leave if it moved up. */
 async function pressBottom(page: Page, target: Locator): Promise<void> {
   const box = await target.boundingBox();
   await page.mouse.move((box?.x ?? 0) + 8, (box?.y ?? 0) + (box?.height ?? 0) - 3);
   await page.mouse.down();
 }
 
-/** Where each part of the form is, from the top of the form; what stays in the window, from the top of the window. */
+/** The position of each part of the form, relative to the form; for sticky parts, relative to the window. */
 function places(page: Page): Promise<string[]> {
   return page.locator("form#action").evaluate((form) => {
     const { top } = form.getBoundingClientRect();
     const parts = form.querySelectorAll<HTMLElement>("input, textarea, select, button, label, .label-row, .hint");
     return (
       [...parts]
-        // What only a screen reader is told has a place of no account; the hint beside Send gives way to the message.
+        // The position of text for screen readers does not matter; the hint next to Send is replaced by the message.
         .filter((part) => !part.matches(".keys--typing, .send .hint") && part.offsetHeight > 1)
         .map((part) => {
           const place = part.getBoundingClientRect();
@@ -152,7 +152,7 @@ function places(page: Page): Promise<string[]> {
   });
 }
 
-/** Where each part of the dialog is in the window, and how high; of what scrolls, before it was scrolled. */
+/** The position and height of each part of the dialog in the window; for scrolled parts, before scrolling. */
 function dialogPlaces(page: Page): Promise<string[]> {
   return page.getByRole("dialog").evaluate((dialog) => {
     const parts = dialog.querySelectorAll("input, select, button, label, .label-row, .hint, footer, footer > span");

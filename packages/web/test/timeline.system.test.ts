@@ -14,7 +14,7 @@ const chromium = await requireChromium();
 describe.skipIf(!chromium.available)("the timeline", () => {
   const { start, open, expectProblem } = usePages(chromium);
 
-  test("says that its plot could not be loaded, goes on without it, and shows it when asked again", async () => {
+  test("reports that its plot could not be loaded, continues without it, and shows it after a retry", async () => {
     expectProblem(/ERR_FAILED|It could not be loaded from the server\./);
     const page = await open(await start(echo));
     await reset(page);
@@ -30,7 +30,7 @@ describe.skipIf(!chromium.available)("the timeline", () => {
     expect(await page.getByText("The plot could not be shown").count()).toBe(0);
   });
 
-  test("marks no step with the letters of the step before", async () => {
+  test("does not mark a step with the letters of the previous step", async () => {
     const page = await open(await start(wordle));
     await reset(page, 42);
     for (const [at, word] of ["[crane]", "[zzzzz]", "[slate]"].entries()) {
@@ -45,7 +45,7 @@ describe.skipIf(!chromium.available)("the timeline", () => {
     expect(await steps(page).nth(2).innerText()).toContain("You attempted an invalid move.");
   });
 
-  test("is exported as episodes, imported to look at, and replayed to the same end", async () => {
+  test("is exported as episodes, imported for viewing, and replayed with the same result", async () => {
     const server = await start(wordle);
     const page = await open(server);
     await reset(page, 42);
@@ -85,7 +85,7 @@ describe.skipIf(!chromium.available)("the timeline", () => {
   test("a replay marks the first step that differs, and stops there", async () => {
     const server = await start(wordle);
     const page = await open(server);
-    // One whose word is none of these.
+    // A game with a different word.
     await reset(page, 42);
     for (const [at, word] of ["[crane]", "[slate]", "[pound]"].entries()) {
       await page.getByLabel("Message").fill(word);
@@ -116,9 +116,9 @@ describe.skipIf(!chromium.available)("the timeline", () => {
     expect(await page.getByRole("heading", { name: "Replay" }).count()).toBe(0);
   });
 
-  test("a replay that finds no place says who may hold it, one in the queue tells its number", async () => {
+  test("a replay on a full server names a possible reason, one in the queue shows its position", async () => {
     for (const [queueSize, words] of [
-      [0, /CAPACITY_REACHED.*the session of this tab may hold the only place/],
+      [0, /CAPACITY_REACHED.*this tab may use the only one/],
       [3, "The replay is number 1 in the queue"],
     ] as const) {
       const { environment } = defineCounter({ supportsConcurrentSessions: false });
@@ -131,7 +131,7 @@ describe.skipIf(!chromium.available)("the timeline", () => {
     }
   });
 
-  test("an episode of another environment says so, and is called as its file calls it", async () => {
+  test("an episode of another environment is labelled, and keeps the number of its file", async () => {
     const player = await open(await start(echo));
     await reset(player);
     const line = (await readFile(await exported(player), "utf8")).replace('"episode":1', '"episode":3');
@@ -146,23 +146,23 @@ describe.skipIf(!chromium.available)("the timeline", () => {
     await page.getByText("Recorded with echo_env, this is wordle_env.").waitFor();
   });
 
-  test("closing the tab asks while there are steps that no file has", async () => {
+  test("closing the tab asks while there are steps that were not exported", async () => {
     const page = await open(await start(echo));
-    let asked = 0;
+    let dialogs = 0;
     page.on("dialog", (dialog) => {
-      asked++;
+      dialogs++;
       void dialog.dismiss();
     });
     await reset(page);
     await page.close({ runBeforeUnload: true });
-    await expect.poll(() => asked, { timeout: 20_000 }).toBe(1);
+    await expect.poll(() => dialogs, { timeout: 20_000 }).toBe(1);
     await exported(page);
     await page.close({ runBeforeUnload: true });
     await expect.poll(() => page.isClosed(), { timeout: 20_000 }).toBe(true);
-    expect(asked).toBe(1);
+    expect(dialogs).toBe(1);
   });
 
-  test("a file that is none is refused in words, and nothing is lost", async () => {
+  test("an invalid file is rejected with a message, and nothing is lost", async () => {
     const page = await open(await start(echo));
     await reset(page);
     const file = join(tmpdir(), `openenv-broken-${process.pid}.jsonl`);
@@ -173,7 +173,7 @@ describe.skipIf(!chromium.available)("the timeline", () => {
     expect(await steps(page).count()).toBe(1);
   });
 
-  test("ten thousand steps stay smooth: only the rows on the screen are made", async () => {
+  test("ten thousand steps stay smooth: only the visible rows are rendered", async () => {
     const server = await start(echo);
     const page = await open(server);
     const step = { action: { message: "x" }, observation: { echoed_message: "x" }, reward: 1, done: false, ms: 1 };
@@ -201,7 +201,7 @@ describe.skipIf(!chromium.available)("the timeline", () => {
     await page.getByRole("heading", { name: "Step 9999" }).waitFor();
   });
 
-  test("rows follow each other without a gap, also those of another file and of a narrower window", async () => {
+  test("rows have no gaps, also those of another file and in a narrower window", async () => {
     const server = await start(defineCounter().environment);
     const [player, page] = [await open(server), await open(server)];
     await reset(player);
@@ -226,7 +226,7 @@ describe.skipIf(!chromium.available)("the timeline", () => {
     await expect.poll(gaps, { timeout: 20_000 }).toEqual([0, 0, 0]);
   });
 
-  test("a new step moves nothing for those who look at an older one", async () => {
+  test("a new step does not scroll the list when an older one is selected", async () => {
     const page = await open(await start(defineCounter().environment));
     await reset(page);
     for (const number of [1, 2]) {

@@ -29,7 +29,7 @@ describe.skipIf(!chromium.available)("visitors", () => {
     expect((await (await fetch(`${server.url}/health`)).json()) as unknown).toMatchObject({ status: "healthy" });
   });
 
-  test("a server that restarts while the page is open loses nothing of the timeline", async () => {
+  test("a server that restarts while the page is open does not lose the timeline", async () => {
     const first = await start(defineCounter().environment, await anywhere());
     const port = Number(new URL(first.url).port);
     const page = await open(first);
@@ -52,7 +52,7 @@ describe.skipIf(!chromium.available)("visitors", () => {
     expect(await page.locator(".tl .ep b").allInnerTexts()).toEqual(["Episode 1", "Connection lost", "Episode 2"]);
   });
 
-  test("after a loss only a reset can be sent, also with the buttons of the episode that was cut off", async () => {
+  test("after a lost session only a reset can be sent, also with the buttons of the interrupted episode", async () => {
     const contract = defineContract({
       name: "doors_env",
       action: z.object({ door: z.string() }),
@@ -94,7 +94,7 @@ describe.skipIf(!chromium.available)("visitors", () => {
     await expect.poll(() => door.getAttribute("aria-disabled"), { timeout: 20_000 }).toBeNull();
   });
 
-  test("a server that comes back with other actions has another form, and what was typed is kept", async () => {
+  test("a server that restarts with other actions gets another form, and input is kept", async () => {
     const define = (fields: Record<string, z.ZodType>) =>
       defineEnvironment(
         defineContract({ name: "changing_env", action: z.object(fields), observation: z.object({}) }),
@@ -112,7 +112,7 @@ describe.skipIf(!chromium.available)("visitors", () => {
     expect(await page.getByLabel("Word").inputValue()).toBe("kept");
   });
 
-  test("a tool that the server has no more gives way to what it has, and its steps are not used again", async () => {
+  test("a removed tool is replaced by the server's current ones, and its steps cannot be used again", async () => {
     const first = await start(defineDesk().environment, await anywhere());
     const page = await open(first);
     await reset(page);
@@ -128,11 +128,11 @@ describe.skipIf(!chromium.available)("visitors", () => {
     expect(await page.getByRole("button", { name: "Use again" }).count()).toBe(0);
   });
 
-  test("where only an orchestrator may play, the page keeps no session", async () => {
+  test("when only an orchestrator may play, the page keeps no session", async () => {
     const options = { mode: "production", webInterface: true, orchestratorToken: "drive" } as const;
     const server = await start(defineCounter().environment, options);
     const page = await open(server);
-    await page.getByText("This server keeps reset, step and state for its orchestrator.").waitFor();
+    await page.getByText("This server allows reset, step and state only for its orchestrator.").waitFor();
     await page.getByText("Not connected", { exact: true }).waitFor();
     await expect.poll(() => server.capacity().active_sessions, { timeout: 20_000 }).toBe(0);
   });
@@ -148,24 +148,24 @@ describe.skipIf(!chromium.available)("visitors", () => {
     await page.getByText("Connected", { exact: true }).waitFor();
   });
 
-  test("a server without a free place says so, and the session starts when there is one", async () => {
+  test("a full server is reported, and the session starts when a slot is free", async () => {
     const server = await start(echo, { maxConcurrentEnvs: 1 });
     const first = await open(server);
     await first.getByText("Connected", { exact: true }).waitFor();
     const second = await open(server);
-    await second.getByText("The only place is taken.").waitFor();
+    await second.getByText("The only session is in use.").waitFor();
     await first.close();
     await second.getByText("Connected", { exact: true }).waitFor();
   });
 
-  test("a server that keeps a queue tells the place in it, and the session starts when the turn comes", async () => {
+  test("a server with a queue reports the position, and the session starts in turn", async () => {
     const server = await start(echo, { maxConcurrentEnvs: 2, queueSize: 5 });
     const [first, second] = [await open(server), await open(server)];
     for (const page of [first, second]) await page.getByText("Connected", { exact: true }).waitFor();
     const third = await open(server);
     await third.getByText("You are number 1 in the queue.").waitFor();
     const fourth = await open(server);
-    await fourth.getByText("All 2 places are taken.").waitFor();
+    await fourth.getByText("All 2 sessions are in use.").waitFor();
     await fourth.getByText("You are number 2 in the queue.").waitFor();
     expect(
       await fourth
@@ -181,7 +181,7 @@ describe.skipIf(!chromium.available)("visitors", () => {
     await reset(fourth);
   });
 
-  test("the timeline tells a loss once, however often a server refuses to take the visitor back", async () => {
+  test("the timeline shows a loss once, however often the server rejects the reconnect", async () => {
     const first = await start(defineCounter().environment, await anywhere());
     const port = Number(new URL(first.url).port);
     const page = await open(first);
@@ -195,7 +195,7 @@ describe.skipIf(!chromium.available)("visitors", () => {
     });
     const refusing = await start(broken, { port });
     while (refusals < 3) await page.getByRole("button", { name: "Reconnect now" }).click();
-    await page.getByText(/Next try in/).waitFor();
+    await page.getByText(/Next attempt in/).waitFor();
     expect(await page.locator(".tl .ep b").allInnerTexts()).toEqual(["Episode 1", "Connection lost"]);
     await refusing.close();
     await start(defineCounter().environment, { port });
@@ -204,7 +204,7 @@ describe.skipIf(!chromium.available)("visitors", () => {
     await page.getByText("Reset starts an episode").waitFor();
   });
 
-  test("a step that takes long counts the seconds, and can be given up", async () => {
+  test("a long step counts the seconds, and can be canceled", async () => {
     const page = await open(await start(defineCounter().environment));
     await reset(page);
     await add(page, 60);
@@ -216,7 +216,7 @@ describe.skipIf(!chromium.available)("visitors", () => {
     await page.locator(".pane--step", { hasText: /count\s*1/ }).waitFor();
   });
 
-  test("under a prefix of a proxy the page still finds its server", async () => {
+  test("the page finds its server under the prefix of a proxy", async () => {
     await using proxy = await startProxy(await start(echo), "/spaces/echo");
     const page = await open(proxy, { path: "/spaces/echo" });
     await reset(page);
@@ -224,11 +224,11 @@ describe.skipIf(!chromium.available)("visitors", () => {
     await page.getByLabel("Message").fill("behind a proxy");
     await page.getByLabel("Message").press("Enter");
     await page.getByRole("heading", { name: "Step 1" }).waitFor();
-    // Before the proxy: it may still be loading the plot.
+    // Closed before the proxy, because it may still be loading the plot.
     await page.close();
   });
 
-  test("on a phone one column is enough, and nothing is wider than the screen", async () => {
+  test("on a phone there is one column, and nothing is wider than the screen", async () => {
     const page = await open(await start(wordle), { size: PHONE });
     await reset(page);
     const more = page.getByRole("button", { name: "More: import, export" });
@@ -253,19 +253,19 @@ describe.skipIf(!chromium.available)("visitors", () => {
   });
 });
 
-/** At a port that is still free when the server has ended and another takes its place. */
+/** On a port that stays free between the server and its replacement. */
 async function anywhere(): Promise<{ port: number }> {
   return { port: await findFreePort() };
 }
 
-/** Has the page connect again, which it may have begun by itself. */
+/** Makes the page reconnect, which it may already be doing. */
 async function reconnect(page: Page): Promise<void> {
   const button = page.getByRole("button", { name: "Reconnect now" });
   await button.click({ timeout: 5_000 }).catch(() => {});
   await page.getByText("Connected", { exact: true }).waitFor();
 }
 
-/** From now on the page does nothing by itself that takes a second or more: it does not connect again. */
+/** From now on timers of a second or more do not fire, so the page does not reconnect by itself. */
 async function holdTimers(page: Page): Promise<void> {
   await page.evaluate(() => {
     const { setTimeout: start } = globalThis;

@@ -1,7 +1,7 @@
 import { createTasks, defineContract, defineEnvironment, image } from "openenv-ts";
 import * as z from "zod";
 
-/** A red dot of 2 by 2 pixels. */
+/** A red picture of 2 by 2 pixels. */
 export const DOT = `data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAIAAAD91JpzAAAAEElEQVR4nGP4z8AARAwQCgAf7gP9i18U1AAAAABJRU5ErkJggg==`;
 export const HOSTILE = `<img src=x onerror="document.title='owned'"><script>document.title='owned'</script>`;
 
@@ -57,7 +57,7 @@ const contract = defineContract({
   state: z.object({ level: z.int().default(0) }),
 });
 
-/** Takes anything that fits, and gives it back. */
+/** Accepts any valid action and returns it. */
 export default defineEnvironment(
   contract,
   () => {

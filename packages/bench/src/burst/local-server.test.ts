@@ -4,7 +4,7 @@ import { createServer } from "node:net";
 import { describe, expect, it } from "vitest";
 import { findServerProcesses, readServerUse } from "./local-server.js";
 
-/** Listens, and has a child that only waits. */
+/** A process that listens, with a child that only waits. */
 const SCRIPT = `
   const child = require("node:child_process").spawn(process.execPath, ["-e", "setInterval(() => {}, 1e6)"]);
   process.on("disconnect", () => (child.kill(), process.exit()));
@@ -13,7 +13,7 @@ const SCRIPT = `
   });`;
 
 describe.skipIf(process.platform !== "linux")("the processes of a local server", () => {
-  it("are who listens and the children of these, with what they use", async () => {
+  it("are the listening process and its children, with their resource use", async () => {
     const server = spawn(process.execPath, ["-e", SCRIPT], { stdio: ["ignore", "ignore", "inherit", "ipc"] });
     const [{ port, child }] = (await once(server, "message")) as [{ port: number; child: number }];
     try {
@@ -29,7 +29,7 @@ describe.skipIf(process.platform !== "linux")("the processes of a local server",
     expect(findServerProcesses(port)).toEqual([]);
   });
 
-  it("are none when the server is this process: its use would be the client's", async () => {
+  it("are none when the server is this process, because its use would be the client's", async () => {
     const server = createServer().listen(0, "127.0.0.1");
     await once(server, "listening");
     expect(findServerProcesses((server.address() as { port: number }).port)).toEqual([]);

@@ -5,8 +5,8 @@ import { cpuSeconds, residentBytes } from "../measure.js";
 const LISTENING = "0A";
 
 /**
- * The processes behind a port of this machine: who listens there, and the children of these. Empty where there is no
- * /proc, for a server of another user, and for one in this very process.
+ * The processes behind a port of this machine: those that listen, and their children. Empty without /proc, for a server
+ * of another user, and for one in this process.
  */
 export function findServerProcesses(port: number): number[] {
   const found = new Set(findListeners(port));
@@ -16,13 +16,13 @@ export function findServerProcesses(port: number): number[] {
   return [...found];
 }
 
-/** The processes that hold the listening socket of a port of this machine; empty where there is no /proc. */
+/** The processes that hold the listening socket of a local port; empty without /proc. */
 export function findListeners(port: number): number[] {
   const inodes = listeningInodes(port);
   return inodes.size === 0 ? [] : processes().filter((pid) => holds(pid, inodes));
 }
 
-/** What the server has used so far; its processes are looked for again, as workers come and go. */
+/** The resource use of the server so far. Finds its processes again, because workers are replaced. */
 export function readServerUse(port: number): { processes: number; cpuSeconds: number; bytes: number } {
   const use = { processes: 0, cpuSeconds: 0, bytes: 0 };
   for (const pid of findServerProcesses(port)) {
@@ -31,13 +31,13 @@ export function readServerUse(port: number): { processes: number; cpuSeconds: nu
       use.bytes += residentBytes(pid);
       use.processes++;
     } catch {
-      // It has ended since it was found.
+      // The process has exited since it was found.
     }
   }
   return use;
 }
 
-/** How many descriptors the processes of a server may open together. */
+/** The file descriptors that the processes of a server may open together. */
 export function serverDescriptors(port: number): number {
   const pids = findServerProcesses(port);
   return pids.length === 0 ? Number.POSITIVE_INFINITY : pids.reduce((sum, pid) => sum + descriptorLimit(pid), 0);
@@ -90,7 +90,7 @@ function parentOf(pid: number): number {
   );
 }
 
-/** A process and its children, theirs too. This process may be one of them: it and its own are no part of a server. */
+/** A process and all its descendants, except this process and its descendants, which are not part of a server. */
 function descendants(root: number, parents: ReadonlyMap<number, number>): Set<number> {
   const found = new Set([root]);
   for (let before = 0; before !== found.size; ) {

@@ -7,13 +7,13 @@ import { createGenerator } from "./generator/generator.js";
 import { measureThroughput } from "./results/throughput.js";
 
 const CONTROLS = join(import.meta.dirname, "../../../../experiments/controls");
-/** Loading the Python package alone takes seconds. */
+/** Loading the Python package takes seconds. */
 const LIMIT = { timeout: 180_000 };
 
 const python = await requirePython();
 
 describe.skipIf(!python.available)("a server of the Python package", () => {
-  test("plays bursts over both transports, refuses by type and steps in a closed loop", LIMIT, async () => {
+  test("plays bursts over both transports, rejects by type and steps in a closed loop", LIMIT, async () => {
     await using server = await startPython(python.path, 64);
     const { url } = server;
     const generator = createGenerator();
@@ -41,7 +41,7 @@ describe.skipIf(!python.available)("a server of the Python package", () => {
         action: { wait_seconds: 0 },
       });
     let row = await measure();
-    // It frees the places of the burst a moment after their sockets have closed.
+    // It frees the slots of the burst a moment after their sockets have closed.
     const deadline = Date.now() + 20_000;
     while (row.error_type === "CAPACITY_REACHED" && Date.now() < deadline) row = await measure();
     expect(row).toMatchObject({ error_type: null, connections: 4 });

@@ -14,7 +14,7 @@ const contract = defineContract({
   observation: z.object({ session_hash: z.string() }),
 });
 
-test("a request is counted from the start of the burst, however late the client starts it", async () => {
+test("a request is timed from the start of the burst, however late the client starts it", async () => {
   const stepped = new Map<string, number>();
   const environment = defineEnvironment(contract, () => {
     const session_hash = `session ${Math.random()}`;
@@ -29,7 +29,7 @@ test("a request is counted from the start of the burst, however late the client 
   await using server = await serve(environment, { port: 0, logLevel: "silent", maxConcurrentEnvs: REQUESTS });
   let started = 0;
   const source = (): undefined => {
-    // What a client does that has other work, or too little processor time, before its last request.
+    // Simulates a client with other work, or too little CPU time, before its last request.
     if (++started === REQUESTS) for (const until = performance.now() + LATE_MS; performance.now() < until; );
   };
   const job = { url: server.url, address: "127.0.0.1", mode: "ws" as const, action: {}, timeoutMs: 20_000 };
@@ -37,7 +37,7 @@ test("a request is counted from the start of the burst, however late the client 
 
   expect(stepped.size).toBe(REQUESTS);
   for (const { session_hash, total_ms, start_ms, connect_ms, reset_ms, step_ms } of result.rows) {
-    // The environment saw the step before the client had the answer, whoever holds the watch.
+    // The environment saw the step before the client had the response.
     expect(total_ms).toBeGreaterThan((stepped.get(session_hash ?? "") ?? Number.NaN) - result.began - 0.01);
     expect(start_ms + (connect_ms ?? 0) + (reset_ms ?? 0) + (step_ms ?? 0)).toBeCloseTo(total_ms, 1);
   }

@@ -16,7 +16,7 @@ const FIRST = 8;
 
 const contract = defineContract({ name: "warming_env", action: z.object({}), observation: z.object({ pid: z.int() }) });
 
-test("the first burst of a run is in no row of the repetitions, and no request comes before it", async () => {
+test("the first burst of a run is not part of the repetitions, and no request comes before it", async () => {
   let sessions = 0;
   const environment = defineEnvironment(contract, () => {
     const pid = ++sessions;

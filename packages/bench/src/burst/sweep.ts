@@ -6,7 +6,7 @@ import type { ResultFiles } from "./results/result-files.js";
 import { type Burst, type Subject, type SummaryRow, summarise } from "./results/summary.js";
 import type { BurstJob, BurstMode, BurstProgress, BurstResult } from "./types.js";
 
-/** A server gets this long to let go of the sessions of one burst before the next. */
+/** Time for a server to close the sessions of one burst before the next. */
 const SETTLE_MS = 500;
 
 export interface Sweep {
@@ -16,7 +16,7 @@ export interface Sweep {
   waitGrid: readonly number[];
   reps: number;
   timeoutMs: number;
-  /** What every step sends; by default the wait. */
+  /** The action of every step; default: the wait. */
   action: JsonObject | undefined;
   hardware: string;
   cores: number | null;
@@ -26,16 +26,17 @@ export interface SweepOptions {
   generator: LoadGenerator;
   files: ResultFiles;
   signal: AbortSignal;
-  /** Called when no request of a first burst succeeded; throws when the reason is no matter of load. */
+  /** Called when no request of a first burst succeeded; throws when the reason is not the load. */
   checkSubject: (server: ServerLocation, mode: BurstMode) => Promise<void>;
   onProgress: (subject: Subject, burst: Burst, progress: BurstProgress) => void;
-  /** Called when a burst is over and on disk. */
+  /** Called when a burst is finished and written to disk. */
   onBurst: (row: SummaryRow, result: BurstResult) => void;
 }
 
 /**
- * Every batch at every wait, repeated, the subjects in turn so that whatever else a machine does meets all of them
- * alike; before all of them the first burst, with the first batch. Resolves with the rows of what was completed, early when the signal is aborted.
+ * Runs every batch at every wait, repeated. The subjects take turns, so that other load on the machine affects all
+ * alike. A first burst with the first batch comes before all of them. Resolves with the rows of the completed bursts;
+ * early when the signal is aborted.
  */
 export async function runSweep(sweep: Sweep, options: SweepOptions): Promise<SummaryRow[]> {
   const { generator, files, signal, checkSubject, onProgress, onBurst } = options;
@@ -58,7 +59,7 @@ export async function runSweep(sweep: Sweep, options: SweepOptions): Promise<Sum
             await checkSubject(server, mode);
           }
           files.addRequests(subject, burst, result.rows);
-          // A burst that was broken off says nothing about the server.
+          // An interrupted burst says nothing about the server.
           if (signal.aborted) return [...singles, ...pooled];
           const row = summarise(subject, burst, [result]);
           singles.push(row);
@@ -81,7 +82,7 @@ export async function runSweep(sweep: Sweep, options: SweepOptions): Promise<Sum
   }
 }
 
-/** The action of a step that takes so long. */
+/** The action of a step with this wait. */
 export function waitAction(seconds: number): JsonObject {
   return { wait_seconds: seconds };
 }

@@ -6,13 +6,13 @@ export type BurstMode = "ws" | "http";
 /** What every request of a burst does: connect, reset, one step, close. */
 export interface PlayJob {
   url: string;
-  /** The IP address of the URL's host, looked up once for all connections. */
+  /** The IP address of the URL's host, resolved once for all connections. */
   address: string;
-  /** Sent with every request, for a server with a client's token. */
+  /** Client token, sent with every request. */
   token?: string | undefined;
   mode: BurstMode;
   action: JsonObject;
-  /** Milliseconds from the start of the connection in which the answer to the step must be there. */
+  /** Time limit in milliseconds from the start of the connection to the response to the step. */
   timeoutMs: number;
 }
 
@@ -21,58 +21,58 @@ export interface BurstJob extends PlayJob {
   requests: number;
 }
 
-/** One request of a burst: milliseconds, and who answered. What was not reached is null. */
+/** One request of a burst: times in milliseconds, and which server answered. Stages that were not reached are null. */
 export interface RequestRow {
-  /** From the start of the burst to the start of its connection: how long the client took to get to it. */
+  /** From the start of the burst to the start of the connection: the delay of the client. */
   start_ms: number;
   connect_ms: number | null;
   reset_ms: number | null;
   step_ms: number | null;
-  /** From the start of the burst to the answer to the step, or to the failure. */
+  /** From the start of the burst to the response to the step, or to the failure. */
   total_ms: number;
   pid: number | null;
   session_hash: string | null;
   host_url: string | null;
-  /** Whether reset and step met the same environment; null when the server does not say. */
+  /** Whether reset and step reached the same environment; null when the server does not report it. */
   same_session: boolean | null;
   success: boolean;
   error_type: string | null;
   error: string | null;
 }
 
-/** What producing a load took of the machine it was produced on. */
+/** The resource use of the load generators. */
 export interface ClientUse {
-  /** How late the event loop of the busiest generator was, 99th percentile, in milliseconds. */
+  /** Event loop delay of the busiest generator, 99th percentile, in milliseconds. */
   lagMs: number;
-  /** The part of the time in which the busiest generator had work to do, 0 to 1. */
+  /** Utilization of the busiest generator, 0 to 1. */
   busy: number;
-  /** Processor time of all generators, in seconds. */
+  /** CPU time of all generators, in seconds. */
   cpuSeconds: number;
 }
 
 export interface BurstResult {
-  /** When it began, in milliseconds of Unix time. */
+  /** Start time, in Unix milliseconds. */
   began: number;
   rows: RequestRow[];
-  /** From the start of the burst to the last answer, in seconds. */
+  /** From the start of the burst to the last response, in seconds. */
   wallSeconds: number;
   client: ClientUse;
 }
 
-/** Takes the time of the parts of one request. */
+/** Measures the stages of one request. */
 export interface Played {
   connected(): void;
   wasReset(data: Record<string, unknown>): void;
   stepped(data: Record<string, unknown>): void;
 }
 
-/** Ends the session, after its request has been timed. */
+/** Closes the session, after its request has been timed. */
 export type Ending = () => Promise<void>;
 
-/** Plays one request on a connection that was started. */
+/** Plays one request on a started connection. */
 export type PlayOn = (socket: Socket, played: Played) => Promise<Ending>;
 
-/** How far a burst is, for someone who watches. */
+/** The progress of a burst. */
 export interface BurstProgress {
   succeeded: number;
   failed: number;

@@ -9,7 +9,7 @@ const GRID = [32, 128, 512, 2048, 4096, 8192, 16_384];
 const CLOSE_GRID = [32, 100, 128, 200, 256, 400, 512, 800, 1024, 2048, 4096, 8192, 16_384];
 const MANY = Array.from({ length: 25 }, (_, index) => `subject-${index + 1}`);
 
-/** Bursts of which those above a limit fail, in three repetitions that differ. */
+/** Bursts in three different repetitions; batches above a limit fail. */
 function sweep(subjects: readonly string[], { grid = GRID, waits = [1, 5] } = {}): NamedRow[] {
   return subjects.flatMap((subject, index) =>
     waits.flatMap((wait_seconds) =>
@@ -17,9 +17,9 @@ function sweep(subjects: readonly string[], { grid = GRID, waits = [1, 5] } = {}
         const held = requests <= (grid[grid.length - 1 - (index % 4)] ?? 0);
         const success_rate = held ? 1 : 0.5;
         const slow = 1 + index / 10;
-        const told = { subject, wait_seconds, requests, success_rate, requests_per_second: requests / slow };
+        const burst = { subject, wait_seconds, requests, success_rate, requests_per_second: requests / slow };
         const took = { connect_p50_ms: requests * slow, total_p99_ms: 1000 * wait_seconds + requests * slow };
-        return repeated({ ...told, ...took }, [
+        return repeated({ ...burst, ...took }, [
           { requests_per_second: requests / slow / 1.3 },
           {},
           { requests_per_second: (requests / slow) * 1.3, total_p99_ms: took.total_p99_ms * 1.2 },
@@ -45,7 +45,7 @@ describe("the pictures of a comparison", () => {
     ["more subjects than colours in the list", () => many],
     ["names of a hundred characters", () => draw(sweep(["a", "b", "c"].map((end) => `${"x".repeat(99)}${end}`)))],
     ["two subjects and batches close together", () => draw(sweep(["a", "b"], { grid: CLOSE_GRID, waits: [1, 5, 10] }))],
-  ])("with %s have no text on another or outside", async (_, drawn) => {
+  ])("with %s have no overlapping or clipped text", async (_, drawn) => {
     const drawings = await drawn();
     expect([...drawings.keys()]).toEqual(ALL);
     for (const [name, drawing] of drawings) {
@@ -58,7 +58,7 @@ describe("the pictures of a comparison", () => {
     }
   });
 
-  it("draw every subject, each in one colour of its own that is the same in all pictures", async () => {
+  it("draw every subject in its own colour, the same in all pictures", async () => {
     const drawings = await many;
     const colours = new Map<string, Set<string | undefined>>(MANY.map((subject) => [subject, new Set()]));
     const limited = MANY.filter((_, index) => index % 4 !== 0);
@@ -83,7 +83,7 @@ describe("the pictures of a comparison", () => {
     expect(cells).toHaveLength(2 * MANY.length * GRID.length);
   });
 
-  it("leave the end of a bar open where no larger batch was tried, and show the repetitions where they differ", async () => {
+  it("leave the end of a bar open when no larger batch was tried, and show repetitions that differ", async () => {
     const rows = [
       ...repeated({ subject: "open", requests: 64 }, [{}, {}, {}]),
       ...repeated({ subject: "closed", requests: 32 }, [{}, {}, {}]),
@@ -109,7 +109,7 @@ describe("the pictures of a comparison", () => {
   });
 });
 
-describe("a picture that would say nothing is left out with its reason", () => {
+describe("a picture without information is omitted with its reason", () => {
   const reasons = (rows: readonly NamedRow[]) =>
     Object.fromEntries(createFigures(rows).omitted.map(({ name, reason }) => [name, reason]));
 
@@ -137,7 +137,7 @@ describe("a picture that would say nothing is left out with its reason", () => {
     expect(createFigures(rows).drawn).toEqual([]);
     expect(reasons(rows)).toMatchObject({
       "max-batch": "it is none for every subject and wait.",
-      success: "it is 0.0 % in every burst that is not whole.",
+      success: "it is 0.0 % in every burst with failures.",
       breakdown: "no burst has 95 % success.",
     });
   });

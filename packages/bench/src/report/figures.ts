@@ -10,7 +10,7 @@ import { percent } from "./tables.js";
 
 export interface Figures {
   drawn: Figure[];
-  /** Pictures whose data say nothing, with the reason. */
+  /** Omitted pictures, whose data show nothing, with the reason. */
   omitted: Omitted[];
 }
 
@@ -35,7 +35,7 @@ export function createFigures(rows: readonly NamedRow[]): Figures {
   };
 }
 
-const SPREAD = "Vertical lines: the smallest and the largest of the single repetitions.";
+const SPREAD = "Vertical lines: the smallest and the largest repetition.";
 
 function drawSuccess(all: readonly NamedRow[], rows: readonly NamedRow[], setting: Setting): Figure | Omitted {
   const title = "Success against batch";
@@ -43,7 +43,7 @@ function drawSuccess(all: readonly NamedRow[], rows: readonly NamedRow[], settin
   if (failed.size === 0) return { name: "success", title, reason: "every request of every burst succeeded." };
   const rates = new Set(rows.filter(({ subject }) => failed.has(subject)).map(({ success_rate }) => success_rate));
   if (rates.size < 2) {
-    return { name: "success", title, reason: `it is ${percent([...rates][0] ?? 0)} in every burst that is not whole.` };
+    return { name: "success", title, reason: `it is ${percent([...rates][0] ?? 0)} in every burst with failures.` };
   }
   const rest = setting.subjects.filter((subject) => !failed.has(subject));
   const whole = rest.length === 0 ? "" : ` 100 % in every burst, not drawn: ${rest.join(", ")}.`;
@@ -76,9 +76,9 @@ function drawRates(all: readonly NamedRow[], rows: readonly NamedRow[], setting:
   );
 }
 
-/** What the subjects ran on, each machine once. */
+/** The machines of the subjects, each once. */
 function renderMachines(rows: readonly NamedRow[]): string {
-  const machines = [...new Set(rows.map(({ hardware }) => hardware || "not named"))];
+  const machines = [...new Set(rows.map(({ hardware }) => hardware || "unknown"))];
   return `Machine: ${machines.join("; ")}.`;
 }
 
@@ -86,5 +86,5 @@ function renderRepetitions(all: readonly NamedRow[], rows: readonly NamedRow[]):
   const counts = all.map((row) => repetitionsOf(row, rows).length);
   const [least, most] = [Math.min(...counts), Math.max(...counts)];
   if (least !== most) return `${least} to ${most} repetitions of each burst.`;
-  return least === 1 ? "One repetition of each burst: no spread." : `${least} repetitions of each burst.`;
+  return least === 1 ? "One repetition of each burst, so no spread." : `${least} repetitions of each burst.`;
 }

@@ -3,7 +3,7 @@ import { repetitionsOf, spreadOf } from "../burst/results/repetitions.js";
 import { renderLargest, renderStop } from "./stops.js";
 import { renderMarkdown, seconds, whole } from "./tables.js";
 
-/** The largest batches, a line a subject and wait, with what stopped each. */
+/** The largest batches, one row per subject and wait, with the reason why each search stopped. */
 export function renderMaxBatches(batches: readonly MaxBatch[]): string {
   return renderMarkdown(
     ["subject", "wait", "largest batch", "p99 <= 2 × wait", "repetitions", "stopped by"],
@@ -17,10 +17,10 @@ export function renderMaxBatches(batches: readonly MaxBatch[]): string {
   );
 }
 
-/** What the largest batch took: for each core, latency and rate, with the spread of the single repetitions. */
+/** The results of the largest batch: per core, latency and rate, with the spread of the repetitions. */
 export function renderAtLargest(batches: readonly MaxBatch[], rows: readonly NamedRow[]): string {
   return renderMarkdown(
-    ["subject", "wait", "largest batch", "for each core", "p99", "requests/s"],
+    ["subject", "wait", "largest batch", "per core", "p99", "requests/s"],
     batches.map((batch) => {
       const row = rows.find((one) => one.rep === "all" && isOf(one, batch));
       const spread = (value: (row: NamedRow) => number | null, render: (value: number) => string): string => {

@@ -1,7 +1,7 @@
 import { ConfigError } from "openenv-ts/internal";
 import type { Figure } from "./figures/figure.js";
 
-/** The part of the plotting packages that is used; they are optional, so their own types may not be there. */
+/** The parts of the plotting packages that we use. They are optional, so their types may be missing. */
 interface Plotter {
   compile(spec: object): { spec: object };
   parse(spec: object): object;
@@ -14,7 +14,7 @@ const PNG_SCALE = 2;
 
 /**
  * Draws a figure as SVG and PNG.
- * @throws ConfigError when the packages that draw are not installed.
+ * @throws ConfigError when the plotting packages are not installed.
  */
 export async function drawFigure(figure: Figure): Promise<{ svg: string; png: Uint8Array }> {
   const { Resvg } = await loadPlotter();
@@ -36,13 +36,13 @@ export async function drawSvg({ spec }: Figure): Promise<string> {
 
 async function loadPlotter(): Promise<Plotter> {
   try {
-    // The names are no literals: whoever compiles against this package need not have them.
+    // Not string literals, so that code that compiles against this package does not need the packages.
     const [lite, vega, resvg] = await Promise.all(PACKAGES.map((name) => import(name) as Promise<Plotter>));
     return { ...lite, ...vega, ...resvg } as Plotter;
   } catch (cause) {
     throw new ConfigError(
-      "The pictures need packages that are not installed: `npm install --save-dev vega-lite@~6.4 vega@~6.2 " +
-        "@resvg/resvg-js@~2.6`, or give --no-figures.",
+      "The pictures need packages that are not installed. Run `npm install --save-dev vega-lite@~6.4 vega@~6.2 " +
+        "@resvg/resvg-js@~2.6`, or use --no-figures.",
       { cause },
     );
   }

@@ -43,7 +43,7 @@ async function set(file: string, column: string, value: string): Promise<void> {
   await writeFile(path, [head, cells.slice(0, head.split(",").length).join(","), ...rest].join("\n"));
 }
 
-test("results that a benchmark has written are read", () => {
+test("results of a benchmark are read", () => {
   const { bursts, throughput } = readResults([dir]);
   expect(bursts.map(({ rep }) => rep)).toEqual(["first", 1, "all"]);
   expect(throughput[0]).toMatchObject({ error: null, error_type: null, connections: 1 });
@@ -69,7 +69,7 @@ test.each([
   expect(reading).toThrow(`${join(dir, file)}: the field ${column} of row 1 ${said} (`);
 });
 
-test("a column that is missing is named", async () => {
+test("the error for a missing column names it", async () => {
   await writeFile(join(dir, "throughput.csv"), "url,hardware,cores\nhttp://127.0.0.1,none,1\n");
   expect(() => readResults([dir])).toThrow("the field client_busy of row 1 is missing (");
 });

@@ -8,19 +8,19 @@ import { SUMMARY_FILE, THROUGHPUT_FILE } from "../burst/results/result-files.js"
 import { burstRow, throughputRow } from "./row-schemas.js";
 import type { NamedThroughput } from "./tables.js";
 
-/** What several runs measured; `subject` names the folder, and within it what sets its rows apart. */
+/** The results of several runs; `subject` is the folder, plus what distinguishes the rows within it. */
 export interface Results {
   bursts: NamedRow[];
   throughput: NamedThroughput[];
 }
 
-/** Columns that stay text whatever they look like. */
+/** Columns that are always text. */
 const TEXTS = ["url", "mode", "hardware", "errors", "error_type", "error", "rep"];
 const MAX_SHOWN = 60;
 
 /**
- * Reads the tables of folders that a benchmark has written.
- * @throws ConfigError for a folder without results, and for a row that no benchmark writes, with its file and field.
+ * Reads the result tables of benchmark folders.
+ * @throws ConfigError for a folder without results, and for an invalid row, with its file and field.
  */
 export function readResults(dirs: readonly string[]): Results {
   const results: Results = { bursts: [], throughput: [] };
@@ -28,7 +28,7 @@ export function readResults(dirs: readonly string[]): Results {
     const bursts = read(join(dir, SUMMARY_FILE), burstRow);
     const throughput = read(join(dir, THROUGHPUT_FILE), throughputRow);
     if (bursts.length + throughput.length === 0) {
-      throw new ConfigError(`${dir} holds no results: name folders that \`openenv bench\` has written.`);
+      throw new ConfigError(`${dir} has no results. Use the output folders of \`openenv bench\`.`);
     }
     results.bursts.push(...(name(dir, bursts) as unknown as NamedRow[]));
     results.throughput.push(...(name(dir, throughput) as unknown as NamedThroughput[]));
@@ -47,7 +47,7 @@ function read(file: string, schema: z.ZodType<Row>): Row[] {
     const field = String(issue.path[0]);
     const value = field in row ? `is ${clip(String(row[field] ?? "empty"), MAX_SHOWN)}` : "is missing";
     throw new ConfigError(
-      `${file}: the field ${field} of row ${index + 1} ${value} (${issue.message}); correct it, or measure again.`,
+      `${file}: the field ${field} of row ${index + 1} ${value} (${issue.message}). Correct it, or measure again.`,
     );
   });
 }

@@ -8,7 +8,7 @@ function render(bursts: NamedRow[]): string {
   return renderScalingReport({ bursts, throughput: [] }, createFigures(bursts));
 }
 
-it("says for each subject what stopped it, and that a batch is a lower bound where nothing did", () => {
+it("reports for each subject why it stopped, and marks a batch without a limit as a lower bound", () => {
   const failed = (subject: string, success_rate: number, errors: string) => [
     burstRow({ subject, requests: 32 }),
     burstRow({ subject, requests: 2048, success_rate, errors }),
@@ -30,7 +30,7 @@ it("says for each subject what stopped it, and that a batch is a lower bound whe
   ]);
 });
 
-it("has the spread of the repetitions in the tables, and the batch for each core", () => {
+it("has the spread of the repetitions in the tables, and the batch per core", () => {
   const text = render(
     repeated({ subject: "node", requests: 64, total_p99_ms: 1500, requests_per_second: 50 }, [
       { total_p99_ms: 1400, requests_per_second: 40 },
@@ -42,14 +42,14 @@ it("has the spread of the repetitions in the tables, and the batch for each core
   expect(text).toContain("| node | 1 s | ≥ 64 | ≥ 32 | 1.5 s (1.4 s–1.6 s) | 50 (40–50) |");
 });
 
-it("names the machine, once where all subjects ran on the same one", () => {
+it("names the machine, once if all subjects ran on the same one", () => {
   const rows = [burstRow({ subject: "a", requests: 1 }), burstRow({ subject: "b", requests: 2 })];
   expect(render(rows)).toContain("- machine of every subject: 2 cores, Example Processor 9000\n");
   const others = [...rows, burstRow({ subject: "c", requests: 2, hardware: "", cores: 8 })];
   expect(render(others)).toContain("- b: 2 cores, Example Processor 9000\n- c: 8 cores\n");
 });
 
-it("shows the pictures that were drawn and says why others were not", () => {
+it("shows the drawn pictures and the reasons of the omitted ones", () => {
   const rows = [burstRow({ subject: "a", requests: 1 }), burstRow({ subject: "b", requests: 2 })];
   const text = render(rows);
   expect(text).toContain("![Largest batch with at least 95 % success](figures/max-batch.svg)");
@@ -57,7 +57,7 @@ it("shows the pictures that were drawn and says why others were not", () => {
   expect(text).toContain("- Success against batch: every request of every burst succeeded.");
 });
 
-it("has the median and the spread of closed loops that were repeated", () => {
+it("has the median and the spread of repeated closed loops", () => {
   const loop = (steps_per_second: number, bytes_per_session: number | null, error_type: string | null = null) => ({
     ...{ subject: "node", url: "", hardware: "", cores: null, connections: 256, seconds: 1, steps: 1 },
     ...{ steps_per_second, p50_ms: 10, p90_ms: 10, p95_ms: 10, p99_ms: 20, server_processes: 1, server_cpu_seconds: 1 },

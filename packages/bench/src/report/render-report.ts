@@ -4,7 +4,7 @@ import { renderAtLargest, renderMaxBatches } from "./largest.js";
 import type { Results } from "./read-results.js";
 import { renderBreakdown, renderBursts, renderThroughput } from "./tables.js";
 
-/** The comparison as Markdown, with the pictures that lie beside it in `figures`. */
+/** The comparison as Markdown, with the pictures in the folder `figures` next to it. */
 export function renderScalingReport({ bursts, throughput }: Results, { drawn, omitted }: Figures): string {
   const all = bursts.filter(({ rep }) => rep === "all");
   const batches = findMaxBatches(bursts);
@@ -19,42 +19,42 @@ export function renderScalingReport({ bursts, throughput }: Results, { drawn, om
       ? []
       : [
           "## Largest batch",
-          "The largest burst of which at least 95 % succeeded over all repetitions, and the largest of these whose total " +
-            "p99 was at most twice the step time. ≥: no larger batch was tried, so the limit is not known. In brackets the " +
-            "smallest and the largest of the single repetitions, where they differ. The last column says which failures " +
-            "there were at the next larger batch.",
+          "The largest burst with at least 95 % success over all repetitions, and the largest of these whose total " +
+            "p99 was at most twice the step time. ≥: no larger batch was tried, so the limit is unknown. In parentheses: the " +
+            "smallest and the largest repetition, if they differ. The last column shows the failures " +
+            "at the next larger batch.",
           renderMaxBatches(batches),
           figure("max-batch"),
           figure("batch-per-core"),
           "## At the largest batch",
-          "Of all repetitions together, in brackets the smallest and the largest of the single repetitions. °: the client " +
+          "All repetitions together; in parentheses the smallest and the largest repetition. °: the client " +
             "was the limit.",
           renderAtLargest(batches, bursts),
           "## Every burst",
-          "Each request is counted from the start of its burst, so what the client took to start it is in p50, p95 and p99: " +
-            "`all started in` is when the last one was started (the longest, where several bursts are a row). `first` is " +
-            "the first burst of a run at its server, cold when the server was started for the run; the other rows are " +
-            "the repetitions after it together, with the lowest and the highest p99 of a single one. Latencies are those " +
-            "of what succeeded. °: the client took more than a tenth of a request's median to start all, or was as late " +
-            "to read answers, so these latencies are partly its own.",
+          "Each request is timed from the start of its burst, so p50, p95 and p99 include the delay of the client: " +
+            "`all started in` is the time until the last one was started (the longest when a row has several bursts). `first` is " +
+            "the first burst of a run, cold when the server was started for the run; the other rows are " +
+            "all later repetitions together, with the lowest and the highest p99 of a repetition. Latencies are those " +
+            "of successful requests. °: the client took more than a tenth of a request's median to start all requests, or was " +
+            "that late to read responses, so these latencies include delays of the client.",
           renderBursts(bursts),
           figure("success"),
           figure("latency-p99"),
           "## Where the time goes",
-          "Start is the client's own: from the start of the burst to the start of the connection.",
+          "Start is the delay of the client, from the start of the burst to the start of the connection.",
           renderBreakdown(bursts),
           figure("breakdown"),
           "## Scaling",
-          "Requests per second of wall time, from the start of a burst to its last answer.",
+          "Requests per second of wall time, from the start of a burst to its last response.",
           figure("scaling"),
         ]),
     ...(throughput.length === 0
       ? []
       : [
           "## Steps in a closed loop",
-          "Each session sends its next step when the last is answered. CPU-seconds are the server's, all its processes; " +
-            "memory is the growth of its resident set while the sessions were opened. Of several runs it is the median, " +
-            "in brackets the smallest and the largest.",
+          "Each session sends its next step when the last one is answered. CPU-seconds are those of all server processes; " +
+            "memory is the growth of their resident set while the sessions were opened. For several runs: the median, " +
+            "in parentheses the smallest and the largest.",
           renderThroughput(throughput),
         ]),
     renderOmitted(omitted),
@@ -62,7 +62,7 @@ export function renderScalingReport({ bursts, throughput }: Results, { drawn, om
   return `${sections.filter((section) => section !== "").join("\n\n")}\n`;
 }
 
-/** The machine once where all ran on the same one. */
+/** The machine, once if all subjects ran on the same one. */
 function renderFacts({ bursts, throughput }: Results): string {
   const machines = new Map([...bursts, ...throughput].map((row) => [row.subject, renderMachine(row)]));
   const [first, ...others] = new Set(machines.values());
@@ -72,11 +72,11 @@ function renderFacts({ bursts, throughput }: Results): string {
 
 function renderMachine({ hardware, cores }: { hardware: string; cores: number | null }): string {
   const known = [hardware, cores === null || hardware.includes(`${cores} core`) ? "" : `${cores} cores`];
-  return known.filter(Boolean).join(", ") || "hardware not named";
+  return known.filter(Boolean).join(", ") || "hardware unknown";
 }
 
 function renderOmitted(omitted: Figures["omitted"]): string {
   if (omitted.length === 0) return "";
   const lines = omitted.map(({ title, reason }) => `- ${title}: ${reason}`);
-  return ["## Pictures left out", "Their data would be a blank or a flat picture.", lines.join("\n")].join("\n\n");
+  return ["## Omitted pictures", "These pictures would be blank or flat.", lines.join("\n")].join("\n\n");
 }

@@ -1,8 +1,8 @@
 import * as z from "zod";
 
-/** A number that arithmetic and the axes of a figure can take: neither negative nor infinite. */
+/** A finite number of at least zero, as calculations and axes need. */
 const amount = z.number().min(0).max(Number.MAX_SAFE_INTEGER);
-/** Empty where it could not be measured. */
+/** Empty when it could not be measured. */
 const measured = amount.nullable();
 const positive = z.number().gt(0).max(Number.MAX_SAFE_INTEGER);
 const text = z.string();

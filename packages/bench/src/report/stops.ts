@@ -1,13 +1,13 @@
 import type { MaxBatch } from "../burst/results/max-batch.js";
 import { whole } from "./tables.js";
 
-/** What the failures of most requests say about a server. */
+/** The limit that the most frequent failure indicates. */
 const REASONS: Readonly<Record<string, string>> = {
   CAPACITY_REACHED: "capacity of the server",
   TIMEOUT: "time limit of a request",
 };
 
-/** The largest batch, open-ended where no larger one was tried, with its spread where repetitions differ. */
+/** The largest batch, marked with ≥ when no larger one was tried, with its spread when repetitions differ. */
 export function renderLargest({ bySuccess, least, most, stop }: MaxBatch, cores = 1): string {
   const each = (batch: number): string => whole(Math.round((batch / cores) * 10) / 10);
   const spread = least === null || most === null || least === most ? "" : ` (${each(least)}–${each(most)})`;
@@ -15,7 +15,7 @@ export function renderLargest({ bySuccess, least, most, stop }: MaxBatch, cores 
   return `${stop === null ? "≥ " : ""}${each(bySuccess)}${spread}`;
 }
 
-/** What ended the search for a larger batch. */
+/** Why the search for a larger batch stopped. */
 export function renderStop({ stop }: MaxBatch): string {
   if (stop === null) return "end of the grid: no larger batch was tried";
   const counts = stop.errors.split(" ").flatMap((entry) => {

@@ -5,7 +5,7 @@ import { medianOf } from "../matrix.js";
 
 export type NamedThroughput = ThroughputRow & { subject: string };
 
-/** Every batch: the first burst of a run, and all repetitions together, with the p99 of the best and the worst. */
+/** Every batch: the first burst of a run, and all repetitions together, with the best and the worst p99. */
 export function renderBursts(rows: readonly NamedRow[]): string {
   const latencies = ["p50", "p95", "p99", "p99 of each burst"];
   const head = [...BURST_HEAD, "success", "all started in", ...latencies, "requests/s", "at a time", "failures"];
@@ -25,7 +25,7 @@ export function renderBursts(rows: readonly NamedRow[]): string {
   );
 }
 
-/** Where the time of a request goes, median and 99th percentile. */
+/** The stages of a request, median and 99th percentile. */
 export function renderBreakdown(rows: readonly NamedRow[]): string {
   const parts = ["start", "connect", "reset", "step"] as const;
   return renderMarkdown(
@@ -44,7 +44,7 @@ function burstCells(row: NamedRow, rows: readonly NamedRow[]): string[] {
   return [row.subject, seconds(row.wait_seconds * 1000), whole(row.requests), bursts];
 }
 
-/** By subject, wait and batch, the first burst of a run before the repetitions, which are one row. */
+/** Sorted by subject, wait and batch; the first burst of a run before the row of the repetitions. */
 function ordered(rows: readonly NamedRow[]): NamedRow[] {
   const subjects = [...new Set(rows.map(({ subject }) => subject))];
   return rows
@@ -63,7 +63,7 @@ function renderRange(rows: readonly NamedRow[]): string {
   return all.length < 2 ? "–" : `${seconds(Math.min(...all))} to ${seconds(Math.max(...all))}`;
 }
 
-/** Closed loops, those that are alike in one line; what could not be measured is a dash. */
+/** Closed loops, with equal settings in one row; a dash for values that could not be measured. */
 export function renderThroughput(rows: readonly NamedThroughput[]): string {
   const head = ["subject", "sessions", "runs", "steps/s", "p50", "p99", "steps/CPU-second", "memory/session", ""];
   const groups = groupBy(rows, ({ subject, connections }) => JSON.stringify([subject, connections]));
@@ -91,7 +91,7 @@ export function renderThroughput(rows: readonly NamedThroughput[]): string {
   );
 }
 
-/** The median, and for several runs the smallest and the largest. */
+/** The median, and for several runs the minimum and maximum. */
 function renderRuns<T>(
   rows: readonly T[],
   value: (row: T) => number | null,
@@ -103,7 +103,7 @@ function renderRuns<T>(
   return rows.length === 1 ? render(middle) : `${render(middle)} (${render(spread.least)}–${render(spread.most)})`;
 }
 
-/** Milliseconds in the unit that reads best. */
+/** Milliseconds in a readable unit. */
 export function seconds(milliseconds: number | null): string {
   if (milliseconds === null) return "–";
   if (milliseconds >= 10_000) return `${Number((milliseconds / 1000).toFixed(1))} s`;

@@ -258,7 +258,7 @@ describe("openenv bench", () => {
     [["http://127.0.0.1:9", "--action", "[]"], 2, /JSON object/],
     [["http://127.0.0.1:9", "--require-hosts"], 2, /--expected-hosts/],
     [["http://127.0.0.1:9", "-n", "1000000", "--processes", "1"], 2, /ulimit -n.*--processes/],
-    [["report", "."], 2, /holds no results/],
+    [["report", "."], 2, /has no results/],
   ])("%j is refused with what to do", async (args, expected, message) => {
     const { code, stderr } = await callCommand(["bench", ...args], { cwd: project.dir });
     expect(stderr).toMatch(message);

@@ -11,7 +11,7 @@ test("one file goes to standard output as it is", async () => {
   const args = ["deploy", "render", "--target", "haproxy", "--backend", "10.0.0.5:8000", "--backend", "10.0.0.6:8000"];
   const { code, stdout } = await callCommand(args, { cwd: project.dir });
   expect(code).toBe(0);
-  expect(stdout).toMatch(/^# HAProxy before the servers of openenv: 2 x 1 workers x 100 sessions\./);
+  expect(stdout).toMatch(/^# HAProxy for the servers of openenv: 2 x 1 workers x 100 sessions\./);
   expect(stdout.trimEnd().split("\n").slice(-2)).toEqual([
     "    server env1 10.0.0.5:8000",
     "    server env2 10.0.0.6:8000",

@@ -85,8 +85,8 @@ test.skipIf(!docker.available)(
 );
 
 test.each([
-  ["does not answer", "unix:///nonesuch.sock", /not checked: No container engine answers/],
-  ["cannot be asked this way", "ssh://me@elsewhere", /not checked: The engine's address ssh:.* cannot be used/],
+  ["does not answer", "unix:///nonesuch.sock", /not checked: Could not connect to a container engine/],
+  ["cannot be asked this way", "ssh://me@elsewhere", /not checked: The engine address ssh:.* is not supported/],
 ])("an engine that %s is a note, and the processes are shown", async (_how, host, note) => {
   await using project = await createProject();
   const env = { DOCKER_HOST: host, OPENENV_STATE_DIR: project.dir };

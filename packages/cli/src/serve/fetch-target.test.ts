@@ -78,8 +78,8 @@ describe("serve", () => {
 
   test.each([
     ["author/none", 1, "There is no Space author/none, or it is private"],
-    ["ssh://example.com/repo", 2, "give an https:// URL"],
-    ["https://me:secret@example.com/repo", 2, "Leave the name and password out of https://example.com/repo"],
+    ["ssh://example.com/repo", 2, "Use an https:// URL"],
+    ["https://me:secret@example.com/repo", 2, "Remove the name and password from https://example.com/repo"],
     ["../none/here", 2, "No such file or folder: ../none/here"],
   ])("refuses %s in one line", async (target, code, text) => {
     const ended = await callCommand(["serve", target], options);

@@ -1,7 +1,7 @@
 import type { BalancerKind, RenderedFiles } from "../targets.js";
 import { ENVOY_CONFIG, ENVOY_START, renderEnvoyStart } from "./envoy-start.js";
 
-/** A file that a balancer's container reads, and its place there. */
+/** A configuration file of a balancer, and its path in the container. */
 interface BalancerFile {
   file: string;
   target: string;
@@ -16,12 +16,12 @@ export function balancerFiles(kind: BalancerKind, config: string): BalancerFile[
   ];
 }
 
-/** How the container starts: Envoy by a script that lets requests finish. */
+/** The command of the container. Envoy starts by a script that lets requests finish. */
 export function balancerEntrypoint(kind: BalancerKind): object {
   return kind === "envoy" ? { entrypoint: ["bash", ENVOY_START] } : {};
 }
 
-/** As they are written. */
+/** The files to write. */
 export function textsOf(files: readonly BalancerFile[]): RenderedFiles {
   return Object.fromEntries(files.map(({ file, text }) => [file, text]));
 }

@@ -1,15 +1,15 @@
-/** Where Envoy's administrator listens. */
+/** Address of Envoy's admin interface. */
 export const ADMIN = { address: "127.0.0.1", port: 9901 } as const;
 export const ENVOY_CONFIG = "/etc/envoy/envoy.yaml";
 export const ENVOY_START = "/etc/envoy/envoy.sh";
 
 /**
- * How a container starts Envoy, for bash. HAProxy finishes its requests when its container is stopped. Envoy ends at
- * once, and only its administrator can have it take no more connections.
+ * The bash script that starts Envoy in a container. HAProxy finishes its requests when its container is stopped. Envoy
+ * exits at once, and only its admin interface can stop it from accepting connections.
  */
 export function renderEnvoyStart(): string {
-  return `# Envoy ends at once when it is told to. Here it then takes no more connections and ends with its last request: a
-# WebSocket is one, too. Whoever stops it says how long that may take.
+  return `# Envoy exits at once on SIGTERM. With this script it stops accepting connections and exits after its last request;
+  # a WebSocket counts as a request. The grace period of the container limits the wait.
 ask() (
   exec 3<>/dev/tcp/${ADMIN.address}/${ADMIN.port} || exit 1
   printf '%s HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: close\\r\\n\\r\\n' "$1" >&3
@@ -28,7 +28,7 @@ drain() {
 /docker-entrypoint.sh envoy -c ${ENVOY_CONFIG} &
 envoy=$!
 trap drain TERM INT
-# A signal ends the wait and not Envoy.
+# A signal interrupts the wait, but not Envoy.
 until wait "$envoy"; code=$?; ! kill -0 "$envoy" 2>/dev/null; do :; done
 exit "$code"
 `;

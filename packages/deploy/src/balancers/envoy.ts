@@ -11,7 +11,7 @@ import {
 import type { Backend, Topology } from "../topology.js";
 import { ADMIN } from "./envoy-start.js";
 
-/** The text of `envoy.yaml`; the lines of the endpoints are the last. */
+/** The text of `envoy.yaml`; the endpoints are the last lines. */
 export function renderEnvoy(
   topology: Topology,
   { backends = [], discovery, connections, isJob = false }: Servers,
@@ -24,7 +24,7 @@ export function renderEnvoy(
   const admin = isJob
     ? `pipe: { path: "${JOB_FOLDER}/admin" }`
     : `socket_address: { address: ${ADMIN.address}, port_value: ${ADMIN.port} }`;
-  return `# Envoy before the servers of ${name}: ${servers} x ${workers} workers x ${capacity} sessions.
+  return `# Envoy for the servers of ${name}: ${servers} x ${workers} workers x ${capacity} sessions.
 ${renderDescriptors(limit)}admin:
   address:
     ${admin}
@@ -43,11 +43,11 @@ ${isJob ? NO_SHARED_PORT : ""}      filter_chains:
                 use_remote_address: true
                 upgrade_configs:
                   - upgrade_type: websocket
-                # No idle timeout that cuts a session: how long one may be silent is the server's to say.
+                # No idle timeout for sessions: the server decides how long a session may be idle.
                 stream_idle_timeout: 0s
                 request_timeout: 0s
                 request_headers_timeout: 30s
-                # Connections without a request are another matter.
+                # Idle timeout for connections without a request.
                 common_http_protocol_options:
                   idle_timeout: 900s
                 drain_timeout: ${Math.max(1, topology.graceSeconds)}s
@@ -63,19 +63,19 @@ ${isJob ? NO_SHARED_PORT : ""}      filter_chains:
                             timeout: 0s
                             idle_timeout: 0s
                             retry_policy:
-                              # Only what never reached a server: a step is not done twice.
+                              # Retries only requests that never reached a server, so that no step runs twice.
                               retry_on: connect-failure
                               num_retries: 3
-                              # Without this, least request picks the dead host again: it has the least to do.
+                              # Without this, LEAST_REQUEST selects the dead host again: it has the fewest requests.
                               retry_host_predicate:
                                 - name: envoy.retry_host_predicates.previous_hosts
                                   typed_config:
                                     "@type": type.googleapis.com/envoy.extensions.retry.host.previous_hosts.v3.PreviousHostsPredicate
                               host_selection_retry_max_attempts: 5
                 http_filters:
-                  # Sessions live in one server. What names it is in the client's hands, so that any number of
-                  # balancers may stand side by side and one that restarts forgets nothing. Browsers keep a cookie;
-                  # all others send the header of their session back as they got it, and it wins over the cookie.
+                  # A session lives in one server. The client holds the name of that server, so that there can be
+                  # several balancers and a restart loses nothing. Browsers keep a cookie. Other clients return the
+                  # session header as they received it; the header takes precedence over the cookie.
                   - name: browsers
                     typed_config:
                       "@type": type.googleapis.com/envoy.extensions.filters.http.stateful_session.v3.StatefulSession
@@ -103,16 +103,16 @@ ${balancer.metricsPort === undefined ? "" : renderMetricsCluster(admin)}    - na
           dns_refresh_rate: 1s
       connect_timeout: 2s
       lb_policy: LEAST_REQUEST
-      # Drain on removal: one that discovery no longer names gets nothing new at once, whatever its health. The sockets
-      # it has go on until it ends them; a request that names a session of it is answered by another: "no such session".
+      # Drain on removal: a server that discovery no longer lists gets no new requests, whatever its health. Its sockets
+      # stay open until it closes them. A request for one of its sessions goes to another server: "no such session".
       ignore_health_on_host_removal: true
       common_lb_config:
-        # With few servers healthy, the others would otherwise be tried as if they were.
+        # Otherwise Envoy would send requests to unhealthy servers when only few are healthy.
         healthy_panic_threshold: { value: 0 }
-        # A server that drains still answers the sessions it has.
+        # A draining server still serves its sessions.
         override_host_status: { statuses: [HEALTHY, DEGRADED, UNHEALTHY, DRAINING, UNKNOWN] }
-      # A connection to the server for each request: one that is kept may be closed at the moment it is used again, and
-      # Envoy would answer 503 in the server's place.
+      # A new connection to the server for each request: the server may close a kept-alive connection just when it is
+      # reused, and Envoy would answer 503.
       typed_extension_protocol_options:
         envoy.extensions.upstreams.http.v3.HttpProtocolOptions:
           "@type": type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions
@@ -122,7 +122,7 @@ ${balancer.metricsPort === undefined ? "" : renderMetricsCluster(admin)}    - na
             max_requests_per_connection: 1
       circuit_breakers:
         thresholds:
-          # The servers' sessions and a tenth: a full server says so itself, in the words of the protocol.
+          # The sessions of the servers plus a tenth, so that a full server can reject with the error of the protocol.
           - max_connections: ${limit}
             max_pending_requests: ${limit}
             max_requests: ${limit}
@@ -130,11 +130,11 @@ ${balancer.metricsPort === undefined ? "" : renderMetricsCluster(admin)}    - na
       health_checks:
         - timeout: 3s
           interval: 1s
-          # Its default is a minute, in which a dead server counts as healthy.
+          # The default is a minute, in which a dead server counts as healthy.
           no_traffic_interval: 1s
           unhealthy_threshold: 3
           healthy_threshold: 1
-          # A name that a server on the same machine takes for its own, too.
+          # A host name that a server on the same machine accepts, too.
           http_health_check: { path: /health, host: localhost${isJob ? NAMED_CHECK : ""} }
       load_assignment:
         cluster_name: openenv
@@ -146,20 +146,20 @@ ${endpoints.map(renderEndpoint).join("")}`;
 const NO_SHARED_PORT = `      # Another job's Envoy at the same port would get every second connection.
       enable_reuse_port: false
 `;
-/** Another job may start a server at the address of one that has ended: it refuses this name. */
+/** Another job may start a server at the address of one that has ended; that server rejects this name. */
 const NAMED_CHECK = `, request_headers_to_add: [{ header: { key: openenv-deployment, value: "${JOB_DEPLOYMENT}" } }]`;
 
-/** One line of the file's end; scripts that learn the servers later append lines of this form. */
+/** A line for the end of the file; scripts append such lines for servers that they learn later. */
 export function renderEndpoint({ host, port }: { host: string; port: number | string }): string {
   const address = host.replace(/^\[(.*)\]$/, "$1");
   return `              - endpoint: { address: { socket_address: { address: "${address}", port_value: ${port} } } }\n`;
 }
 
-/** The statistics are on the port of the administrator, of which nothing else is to be reached. */
+/** The statistics are on the admin port; nothing else of the admin interface must be reachable. */
 function renderMetricsListener({ host, metricsPort }: Topology["balancer"], isJob: boolean): string {
   if (metricsPort === undefined) return "";
   return `
-    # For Prometheus, and for any caller that reaches the port.
+    # For Prometheus. Anyone who can reach the port can read it.
     - name: metrics
       address:
         socket_address: { address: "${host}", port_value: ${isJob ? JOB_METRICS_PORT : metricsPort}${host === "::" ? ", ipv4_compat: true" : ""} }

@@ -11,7 +11,7 @@ import {
 } from "../limits.js";
 import type { Backend, Topology } from "../topology.js";
 
-/** The text of `haproxy.cfg`; the lines of the servers are the last. */
+/** The text of `haproxy.cfg`; the servers are the last lines. */
 export function renderHaproxy(topology: Topology, { backends = [], discovery, isJob = false }: Servers): string {
   const { balancer, graceSeconds } = topology;
   const port = isJob ? JOB_PORT : balancer.port;
@@ -21,13 +21,13 @@ export function renderHaproxy(topology: Topology, { backends = [], discovery, is
       ? ""
       : `resolvers cluster
     parse-resolv-conf
-    # The addresses of hundreds of servers in one answer; the default is thirty.
+    # Room for the addresses of hundreds of servers in one response; the default fits thirty.
     accepted_payload_size 8192
     hold valid 1s
     hold obsolete ${Math.max(1, graceSeconds)}s
 
 `;
-  return `# HAProxy before the servers of ${topology.name}: ${servers} x ${topology.workers} workers x ${topology.capacity} sessions.
+  return `# HAProxy for the servers of ${topology.name}: ${servers} x ${topology.workers} workers x ${topology.capacity} sessions.
 ${renderDescriptors(totalLimit(topology, servers))}global
     log stdout format raw local0 notice
     maxconn ${totalLimit(topology, servers)}
@@ -39,16 +39,16 @@ defaults
     timeout connect 2s
     timeout check 3s
     timeout http-request 30s
-    # A step may think for long; the server has limits of its own.
+    # A step may take long; the server has its own limits.
     timeout client 1h
     timeout server 1h
-    # A socket may be silent for as long as it lives: the server's pings (PING_INTERVAL) start this time anew.
+    # A socket may be idle for its whole life: the pings of the server (PING_INTERVAL) restart this timeout.
     timeout tunnel 7d
     timeout client-fin 30s
-    # A connection to the server for each request: one that is kept may be closed at the moment it is used again, and
-    # HAProxy would close the client's without an answer.
+    # A new connection to the server for each request: the server may close a kept-alive connection just when it is
+    # reused, and HAProxy would close the connection of the client without a response.
     option http-server-close
-    # Another server when one refuses a connection, at once and not after retrying the same.
+    # When a server refuses a connection, try another one at once instead of retrying the same.
     retries 3
     option redispatch 1
 
@@ -59,9 +59,9 @@ ${isJob ? "" : renderPeers(balancer.port)}${resolvers}frontend openenv
 
 ${renderMetrics(balancer, isJob)}backend openenv
     balance leastconn
-    # A session that lives in one server: who names it is led there. HAProxy learns its id from the server's answer.
-    # A plain request of MCP names it in its body, and a socket that joins it in its URL.
-    # Without a time after which a silent one is forgotten: the oldest of a million make room.
+    # A session lives in one server; requests with its id go there. HAProxy learns the id from the server's response.
+    # A plain MCP request has the id in its body, and a socket that joins the session in its URL.
+    # Entries do not expire; with a million of them the oldest are dropped.
     stick-table type string len 128 size 1m${isJob ? "" : " peers openenv"}
     option http-buffer-request
     stick match req.hdr(openenv-session)
@@ -72,19 +72,19 @@ ${renderMetrics(balancer, isJob)}backend openenv
     stick match req.body,json_query('$.params.session_id') if { path /mcp } { method POST }
     stick store-response res.hdr(openenv-session) unless { res.hdr(openenv-session) none }
     stick store-response res.hdr(mcp-session-id)
-    # Also to one whose check fails, because it drains or is late; only a connection that fails leads elsewhere.
+    # Also when the server's check fails because it drains or is slow; only a failed connection goes to another server.
     option persist
-    # Sent to a server that is gone, a request is answered by another: "no such session", which a client understands.
+    # When the server is gone, another one answers "no such session", which clients understand.
     option httpchk GET /health
 ${isJob ? NAMED_CHECK : ""}    http-check expect status 200
-    # A server that drains answers 503: it gets no new session, and those it has go on.
+    # A draining server answers 503: it gets no new sessions and keeps the ones that it has.
     default-server check inter 1s fall 3 rise 1 maxconn ${connectionLimit(topology)}${discovery === undefined ? "" : " resolvers cluster resolve-prefer ipv4 init-addr none"}
 ${discovery === undefined ? renderServers(backends) : renderPlaces(topology, discovery.name)}`;
 }
 
-/** A reload starts another process, which has to learn where sessions live. */
+/** A reload starts another process, which must learn where sessions live. */
 function renderPeers(port: number): string {
-  return `# On a reload the old process hands its table over to the new one.
+  return `# On a reload the old process passes its table to the new one.
 peers openenv
     peer openenv unix@/tmp/openenv-haproxy-${port}.sock
 
@@ -94,13 +94,13 @@ peers openenv
 const NO_SHARED_PORT = `    # Another job's HAProxy at the same port would get every second connection.
     noreuseport
 `;
-const NAMED_CHECK = `    # Another job may start a server at the address of one that has ended: it refuses this name.
+const NAMED_CHECK = `    # Another job may start a server at the address of one that has ended; that server rejects this name.
     http-check send hdr openenv-deployment ${JOB_DEPLOYMENT}
 `;
 
 function renderMetrics({ host, metricsPort }: Topology["balancer"], isJob: boolean): string {
   if (metricsPort === undefined) return "";
-  return `# For Prometheus, and for any caller that reaches the port.
+  return `# For Prometheus. Anyone who can reach the port can read it.
 frontend metrics
     bind ${host}:${isJob ? JOB_METRICS_PORT : metricsPort}${host === "::" ? " v4v6" : ""}
     http-request use-service prometheus-exporter if { path /metrics }
@@ -110,7 +110,7 @@ frontend metrics
 }
 
 function renderPlaces(topology: Topology, name: string): string {
-  return `    # Twice as many as there are: one that is replaced keeps its place until its sessions have ended.
+  return `    # Twice the number of servers: a replaced server keeps its slot until its sessions have ended.
     server-template env ${2 * mostNodes(topology)} ${name}:${topology.port}\n`;
 }
 

@@ -6,12 +6,12 @@ import { renderYaml } from "../yaml.js";
 import { renderEnvoy } from "./envoy.js";
 import { ENVOY_CONFIG } from "./envoy-start.js";
 
-/** The user of Envoy's image. Its entrypoint begins as root and becomes it, for which it would need capabilities. */
+/** The user of Envoy's image. The entrypoint would start as root and switch to it, which needs capabilities. */
 const ENVOY_USER = 101;
-/** Below it only root may listen, unless the Pod's own network says otherwise. */
+/** Below this port only root may listen, unless a sysctl of the Pod allows it. */
 const FIRST_FREE_PORT = 1024;
 const LOW_PORTS = { name: "net.ipv4.ip_unprivileged_port_start", value: "0" };
-/** Envoys side by side, what they are configured by, and the names under which they are reached. */
+/** The Envoys, their configuration, and the Services and Ingress in front of them. */
 export function renderBalancerManifests(topology: Topology): string {
   const { name, balancer, ingressHost } = topology;
   const inside = { ...topology, balancer: { ...balancer, host: "0.0.0.0" } };
@@ -44,7 +44,7 @@ function deployment(topology: Topology, { config, size }: { config: string; size
     kind: "Deployment",
     metadata: metadata(topology),
     spec: {
-      "# One more than it takes, so that the others hold the sessions of one that is gone.": null,
+      "# One more than needed, so that the others can take the sessions of one that fails.": null,
       replicas: size.replicas,
       strategy: { type: "RollingUpdate", rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } },
       selector: { matchLabels: labels },
@@ -52,12 +52,12 @@ function deployment(topology: Topology, { config, size }: { config: string; size
         metadata: {
           labels,
           annotations: {
-            "# Of envoy.yaml, which Envoy reads once: another one starts other Pods.": null,
+            "# Hash of envoy.yaml, which Envoy reads only once: a change replaces the Pods.": null,
             "checksum/config": fingerprint(config),
           },
         },
         spec: {
-          "# Sockets that go through a balancer end with it: it gets the time that sessions get.": null,
+          "# A balancer closes its sockets when it ends, so it gets the same grace period as sessions.": null,
           terminationGracePeriodSeconds: LEAVE_SECONDS + stopSeconds(topology),
           automountServiceAccountToken: false,
           securityContext: {
@@ -68,7 +68,7 @@ function deployment(topology: Topology, { config, size }: { config: string; size
             {
               name: "envoy",
               image: BALANCER_IMAGES.envoy,
-              "# --concurrency: a thread for each processor that it may use, not for each that the node has.": null,
+              "# --concurrency: one thread for each CPU of its limit, not for each CPU of the node.": null,
               args: [
                 ...["-c", ENVOY_CONFIG],
                 ...["--concurrency", String(size.cpus)],
@@ -83,7 +83,7 @@ function deployment(topology: Topology, { config, size }: { config: string; size
               readinessProbe: { httpGet: { path: "/health", port: "http" }, periodSeconds: 2, timeoutSeconds: 2 },
               livenessProbe: { tcpSocket: { port: "http" }, periodSeconds: 10, failureThreshold: 6 },
               lifecycle: { preStop: { sleep: { seconds: LEAVE_SECONDS + graceSeconds } } },
-              [`# For ${size.connections} connections, with one of the Envoys gone.`]: null,
+              [`# For ${size.connections} connections when one of the Envoys is gone.`]: null,
               resources: { requests: amounts, limits: amounts },
               securityContext: WITHOUT_RIGHTS,
               volumeMounts: [{ name: "config", mountPath: "/etc/envoy", readOnly: true }],
@@ -116,7 +116,7 @@ function disruption(topology: Topology): object {
   };
 }
 
-/** WebSockets pass an ingress of nginx by themselves, but only for a minute of silence. */
+/** ingress-nginx supports WebSockets, but closes them after a minute without traffic by default. */
 function ingress({ name, ...topology }: Topology, host: string): object {
   const week = String(7 * 24 * 3600);
   return {

@@ -12,7 +12,7 @@ interface Graph {
   queries: Query[];
 }
 
-/** The JSON of a Grafana dashboard; on import it asks which Prometheus to read. */
+/** The JSON of a Grafana dashboard; Grafana asks for the Prometheus data source on import. */
 export function renderDashboard(topology: Topology): string {
   const { name, balancer } = topology;
   const shown = [...graphs(name), ...(balancer.metricsPort === undefined ? [] : [balancerGraph(topology)])];
@@ -51,15 +51,15 @@ function graphs(job: string): Graph[] {
     {
       title: "Load by capacity",
       unit: "percentunit",
-      queries: [{ expr: loadRatio(`job="${job}"`), legend: "in use, waiting and refused in a minute" }],
+      queries: [{ expr: loadRatio(`job="${job}"`), legend: "in use, waiting and rejected in a minute" }],
     },
     {
-      title: "Sessions refused, by reason",
+      title: "Rejected sessions by reason",
       unit: "reqps",
       queries: [{ expr: `sum by (reason) (${rate("openenv_rejections_total")})`, legend: "{{reason}}" }],
     },
     {
-      title: "Servers that drain or are paused",
+      title: "Draining and paused servers",
       unit: "short",
       queries: [
         { expr: `sum(max by (instance) (${here("openenv_draining")}))`, legend: "draining" },
@@ -73,7 +73,7 @@ function graphs(job: string): Graph[] {
     },
     { title: "Steps", unit: "reqps", queries: [{ expr: `sum(${rate("openenv_steps_total")})`, legend: "steps" }] },
     {
-      title: "Time of a step, and its wait in the server",
+      title: "Step duration, and wait in the server",
       unit: "s",
       queries: [
         ...[0.5, 0.9, 0.99].map((share) => quantile(share, "openenv_step_duration_seconds")),
@@ -81,7 +81,7 @@ function graphs(job: string): Graph[] {
       ],
     },
     {
-      title: "Time of a reset, and wait for a session",
+      title: "Reset duration, and wait for a session",
       unit: "s",
       queries: [
         quantile(0.99, "openenv_reset_duration_seconds", "reset "),
@@ -94,22 +94,22 @@ function graphs(job: string): Graph[] {
       queries: [{ expr: `sum by (fault, code) (${rate("openenv_errors_total")}) > 0`, legend: "{{code}} ({{fault}})" }],
     },
     {
-      title: "Sessions opened, workers lost",
+      title: "Opened sessions and lost workers",
       unit: "short",
       queries: [
-        { expr: `sum(${rate("openenv_sessions_opened_total")})`, legend: "opened a second" },
+        { expr: `sum(${rate("openenv_sessions_opened_total")})`, legend: "opened per second" },
         { expr: `sum(increase(${here("openenv_worker_restarts_total")}[10m]))`, legend: "lost in 10 minutes" },
       ],
     },
     {
-      title: "Lag of the event loop",
+      title: "Event loop lag",
       unit: "s",
       queries: [quantile(0.5, "openenv_event_loop_lag_seconds"), quantile(1, "openenv_event_loop_lag_seconds")],
     },
     { title: "CPU", unit: "short", queries: [{ expr: rate("process_cpu_seconds_total"), legend: worker }] },
     { title: "Memory", unit: "bytes", queries: [{ expr: here("process_resident_memory_bytes"), legend: worker }] },
     {
-      title: "Sockets and descriptors",
+      title: "Sockets and file descriptors",
       unit: "short",
       queries: [
         { expr: `sum(${here("openenv_websockets")})`, legend: "WebSockets" },
@@ -120,7 +120,7 @@ function graphs(job: string): Graph[] {
   ];
 }
 
-/** Which of the two runs is what the target says. */
+/** The target decides which of the two runs. */
 function balancerGraph(topology: Topology): Graph {
   return {
     title: "Connections of each balancer",
@@ -132,9 +132,9 @@ function balancerGraph(topology: Topology): Graph {
   };
 }
 
-/** Two beside each other. */
+/** Two panels in a row. */
 function renderPanel({ title, unit, queries }: Graph, index: number): object {
-  // biome-ignore lint/suspicious/noTemplateCurlyInString: Grafana puts in what it asked for.
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: Grafana replaces the variable.
   const datasource = { type: "prometheus", uid: "${DS_PROMETHEUS}" };
   return {
     id: index + 1,

@@ -1,19 +1,19 @@
 import type { METRICS } from "openenv-ts/internal";
 import type { Topology } from "../topology.js";
 
-/** A name that `GET /metrics` has; a wrong one does not compile. */
+/** The name of a metric of `GET /metrics`; an unknown one does not compile. */
 export function metric(name: keyof typeof METRICS): string {
   return name;
 }
 
-/** The recorded rules of `alerts.yaml`. */
+/** The recording rules of `alerts.yaml`. */
 export const RECORDED = {
   load: "openenv:load:ratio",
   serverErrors: "openenv:server_errors:rate5m",
   clientErrors: "openenv:client_errors:rate5m",
 } as const;
 
-/** How many clients got no session within that time, because none was free. */
+/** The number of clients that got no session within this time because none was free. */
 export function turnedAway(matchers: string, time: string): string {
   return `increase(${metric("openenv_rejections_total")}{${matchers},reason=~"full|queue_timeout|http_reset"}[${time}])`;
 }
@@ -23,7 +23,7 @@ export function balancerJobName({ name }: Topology): string {
   return `${name}-balancer`;
 }
 
-/** The connections that clients have open at such a balancer: the metric and the label of the port that they use. */
+/** The open client connections of a balancer: the metric, and the label of the client port. */
 export const CONNECTIONS = {
   haproxy: ["haproxy_frontend_current_sessions", 'proxy="openenv"'],
   envoy: ["envoy_http_downstream_cx_active", 'envoy_http_conn_manager_prefix="openenv"'],
@@ -35,8 +35,8 @@ export function connections(kind: keyof typeof CONNECTIONS, topology: Topology):
 }
 
 /**
- * What the clients want of the capacity: 1 when all sessions are in use, more when clients wait or were refused in the
- * last minute. The number of sessions alone could not say so, because it ends at the capacity.
+ * Demand by capacity: 1 when all sessions are in use, more when clients wait or were rejected in the last minute. The
+ * number of sessions alone cannot exceed the capacity.
  */
 export function loadRatio(matchers: string, by = ""): string {
   const sum = (expression: string): string => `sum(${expression})${by && ` by (${by})`}`;
@@ -45,7 +45,7 @@ export function loadRatio(matchers: string, by = ""): string {
     gauge("openenv_sessions"),
     `- ${gauge("openenv_sessions_unclaimed")}`,
     `+ ${gauge("openenv_sessions_waiting")}`,
-    // A counter that was scraped once has no increase yet.
+    // A counter that was scraped only once has no increase yet.
     `+ (${sum(turnedAway(matchers, "1m"))} or 0 * ${gauge("openenv_sessions_waiting")})`,
   ];
   return `(${wanted.join(" ")}) / ${gauge("openenv_sessions_max")}`;

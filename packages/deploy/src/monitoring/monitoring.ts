@@ -6,7 +6,7 @@ import { renderYaml } from "../yaml.js";
 import { renderDashboard } from "./dashboard.js";
 import { balancerJobName, connections, loadRatio, metric, RECORDED, turnedAway } from "./metric.js";
 
-/** What watches a deployment: a scrape job and alert rules for Prometheus, and a dashboard for Grafana. */
+/** The monitoring of a deployment: a scrape job and alert rules for Prometheus, and a dashboard for Grafana. */
 export function renderMonitoring(topology: Topology): RenderedFiles {
   return {
     "prometheus.yaml": renderYaml(scrape(topology)),
@@ -15,7 +15,7 @@ export function renderMonitoring(topology: Topology): RenderedFiles {
   };
 }
 
-/** The scrape jobs of Kubernetes: what they read has the namespace and the Pod, by which an autoscaler finds it. */
+/** The scrape jobs for Kubernetes: their series have the labels namespace and pod, which an autoscaler needs. */
 export function renderPodScrape(topology: Topology, labels: Labels): string {
   const hasMetrics = topology.balancer.metricsPort !== undefined;
   const balancers = { ...balancerJob(topology), ...ofPods({ ...labels, [COMPONENT]: "balancer" }, "metrics") };
@@ -30,7 +30,7 @@ function ofPods(labels: Labels, port: string): object {
   const label = Object.entries(labels).map(([key, value]) => `${key}=${value}`);
   return {
     kubernetes_sd_configs: [{ role: "pod", selectors: [{ role: "pod", label: label.join(",") }] }],
-    "# The port of the container, not one that the cluster has added; and no Pod that has ended.": null,
+    "# Only the port of our container, and only Pods that have not ended.": null,
     relabel_configs: [
       keep("container_port_name", port),
       keep("phase", "Running"),
@@ -51,9 +51,9 @@ function keep(what: string, value: string): object {
 function scrape(topology: Topology): object {
   const job = {
     ...jobOf(topology),
-    "# Each server, not the balancer: that would answer for one of them at a time.": null,
-    "# The name is that of a swarm's network; in that of Compose it is env. Kubernetes has its own job, beside": null,
-    "# its manifests (prometheus.scrape.yaml), to be used in the place of this one.": null,
+    "# Each server, not the balancer, which would pass each scrape to one of them.": null,
+    "# tasks.env is the name in a swarm's network; in Compose it is env. For Kubernetes use": null,
+    "# prometheus.scrape.yaml, next to its manifests, instead of this job.": null,
     dns_sd_configs: [{ names: ["tasks.env"], type: "A", port: topology.port }],
   };
   const { metricsPort } = topology.balancer;
@@ -69,7 +69,7 @@ function jobOf({ name }: Topology): object {
     job_name: name,
     metrics_path: "/metrics",
     scrape_interval: "15s",
-    "# The value of the servers' OPENENV_OPERATOR_TOKEN.": null,
+    "# The OPENENV_OPERATOR_TOKEN of the servers.": null,
     authorization: { type: "Bearer", credentials_file: "/etc/prometheus/openenv-operator-token" },
   };
 }
@@ -94,7 +94,7 @@ function alerts(topology: Topology): object {
     }),
     rule("OpenEnvNearlyFull", "5m", "warning", {
       expr: `${RECORDED.load}${here} > 0.9`,
-      summary: `Clients want more than nine tenths of the sessions (${nodeCapacity(topology)} a server): add servers.`,
+      summary: `Clients use or wait for more than 90 % of the sessions (${nodeCapacity(topology)} per server): add servers.`,
     }),
     rule("OpenEnvRefusals", "0m", "warning", {
       expr: `${sum(turnedAway(`job="${name}"`, "5m"))} > 0`,
@@ -106,32 +106,32 @@ function alerts(topology: Topology): object {
     }),
     rule("OpenEnvWorkerRestarts", "0m", "warning", {
       expr: `increase(${metric("openenv_worker_restarts_total")}${here}[10m]) > 0`,
-      summary: "{{ $labels.instance }} lost a worker and its sessions; its log says why.",
+      summary: "{{ $labels.instance }} lost a worker and its sessions; see its log for the reason.",
     }),
     rule("OpenEnvErrors", "5m", "warning", {
-      note: "Of the server and its environment. Mistakes of clients are recorded, and wake nobody.",
+      note: "Errors of the server and its environment. Errors of clients are recorded, but raise no alert.",
       expr:
         `${RECORDED.serverErrors}${here} > 0.01 * sum by (job) (rate(${metric("openenv_steps_total")}${here}[5m]) + ` +
         `rate(${metric("openenv_reset_duration_seconds")}_count${here}[5m]))`,
-      summary: "More than one failure in a hundred steps and resets: the environment fails, or is too slow.",
+      summary: "More than 1 % of steps and resets fail: the environment throws errors, or is too slow.",
     }),
     rule("OpenEnvEventLoopLag", "5m", "warning", {
       expr:
         `histogram_quantile(0.9, sum by (instance, worker, le) ` +
         `(rate(${metric("openenv_event_loop_lag_seconds")}_bucket${here}[5m]))) > 0.5`,
       summary:
-        "A worker of {{ $labels.instance }} is late in one second of ten: its steps block, or it has too many sessions.",
+        "The event loop of a worker of {{ $labels.instance }} lags in one second of ten: its steps block, or it has too many sessions.",
     }),
     rule("OpenEnvDescriptors", "5m", "warning", {
       expr: `${metric("process_open_fds")}${here} / ${metric("process_max_fds")}${here} > 0.8`,
-      summary: "A worker of {{ $labels.instance }} is short of descriptors: raise its limit (ulimit -n).",
+      summary: "A worker of {{ $labels.instance }} is running out of file descriptors: raise its limit (ulimit -n).",
     }),
     ...balancerRules(topology),
   ];
   return { groups: [{ name, rules }] };
 }
 
-/** Of Envoys side by side each has room for its share. */
+/** Several Envoys share the connections; each has room for its share. */
 function balancerRules(topology: Topology): object[] {
   const { kind, metricsPort } = topology.balancer;
   if (metricsPort === undefined) return [];
@@ -142,8 +142,7 @@ function balancerRules(topology: Topology): object[] {
   return [
     rule("OpenEnvBalancerNearlyFull", "5m", "warning", {
       expr: isFull.join(" or "),
-      summary:
-        "{{ $labels.instance }} has nine tenths of its connections open: further clients will wait or be refused.",
+      summary: "{{ $labels.instance }} uses 90 % of its connections: more clients will wait or be rejected.",
     }),
   ];
 }
@@ -151,7 +150,7 @@ function balancerRules(topology: Topology): object[] {
 interface Rule {
   expr: string;
   summary: string;
-  /** A comment. */
+  /** A YAML comment. */
   note?: string;
 }
 

@@ -18,14 +18,14 @@ import {
   tokenVariables,
 } from "./container.js";
 
-/** `compose.yaml` with N servers, and what the balancer before them reads. */
+/** `compose.yaml` with N servers, and the files of their balancer. */
 export function renderCompose(topology: Topology): RenderedFiles {
   const { name, balancer, directory, image, nodeSelector, tolerations } = topology;
   if (image === undefined && directory === undefined) {
     throw new ConfigError("Compose needs an image, or a directory with a Dockerfile: add image or directory.");
   }
   if (Object.keys(nodeSelector).length > 0 || tolerations.length > 0) {
-    throw new ConfigError("Compose starts everything on one machine: leave nodeSelector and tolerations out.");
+    throw new ConfigError("Compose starts everything on one machine: remove nodeSelector and tolerations.");
   }
   rejectHost("Compose", topology);
   const kind = balancer.kind ?? "haproxy";
@@ -43,16 +43,16 @@ export function renderCompose(topology: Topology): RenderedFiles {
         image: BALANCER_IMAGES[kind],
         ...SERVICE_DEFAULTS,
         restart: "unless-stopped",
-        [`# Only this machine; "${ports}" without the address is for everybody.`]: null,
+        [`# Reachable only from this machine; use "${ports}" to allow other machines.`]: null,
         [`# ${proxyNote(connections)}`]: null,
         ports: [`127.0.0.1:${ports}`],
-        "# Another file is another balancer: Compose does not look into it.": null,
+        "# The hash of the file: Compose does not notice changes of its content.": null,
         labels: { "openenv.config": fingerprint(given.map(({ text }) => text).join("")) },
         ...balancerEntrypoint(kind),
         volumes: given.map(({ file, target }) => `./${file}:${target}:ro`),
         ...(raise !== undefined && { [`# ${raise}`]: null }),
         ulimits: { nofile: files },
-        "# It ends with the last socket that goes through it, which may take as long as for the servers.": null,
+        "# The balancer exits with its last socket, so it gets the same grace period as the servers.": null,
         stop_grace_period: `${stopSeconds(topology)}s`,
         depends_on: ["env"],
       },
@@ -70,7 +70,7 @@ function server(topology: Topology): object {
     ...SERVICE_DEFAULTS,
     restart: "unless-stopped",
     environment: { ...serverVariables(topology), ...tokenVariables() },
-    "# Sessions get their time before a server is killed.": null,
+    "# Sessions get time to finish before a server is killed.": null,
     stop_grace_period: `${stopSeconds(topology)}s`,
     healthcheck: healthcheck(topology),
     ...(runtimeClass !== undefined && { runtime: runtimeClass }),

@@ -2,13 +2,13 @@ import { createHash } from "node:crypto";
 import { ConfigError, countSilentChecks, stopSeconds as serverStopSeconds } from "openenv-ts/internal";
 import type { Topology } from "../topology.js";
 
-/** Images of the balancers. The tests run what is installed, which may be older: the guide says which versions were. */
+/** Images of the balancers. The tests use the installed versions, which may be older; the guide lists them. */
 export const BALANCER_IMAGES = {
   envoy: "envoyproxy/envoy:v1.40.0",
   haproxy: "haproxy:3.0-alpine",
 } as const;
 
-/** What tells a server in a container its place in the topology. */
+/** The environment variables of a server in a container. */
 export function serverVariables(topology: Topology): Record<string, string> {
   return {
     HOST: "0.0.0.0",
@@ -21,13 +21,13 @@ export function serverVariables(topology: Topology): Record<string, string> {
   };
 }
 
-/** The published name is one under which pages may use the servers. */
+/** Allows pages under the published host name. */
 export function hostVariables({ ingressHost, variables }: Topology): Record<string, string> {
   if (ingressHost === undefined) return {};
   return { ALLOWED_HOSTS: [ingressHost, variables["ALLOWED_HOSTS"]].filter(Boolean).join(",") };
 }
 
-/** Of each service of Compose and of a swarm: a first process that reaps what others leave, and an end to its log. */
+/** For each service of Compose and of a swarm: an init process that reaps zombies, and a limited log. */
 export const SERVICE_DEFAULTS = {
   init: true,
   logging: { driver: "json-file", options: { "max-size": "10m", "max-file": "5" } },
@@ -35,11 +35,10 @@ export const SERVICE_DEFAULTS = {
 
 const TOKENS = ["OPENENV_CLIENT_TOKEN", "OPENENV_OPERATOR_TOKEN", "OPENENV_ORCHESTRATOR_TOKEN"];
 
-/** Tokens of the servers, for targets that take them from the environment of the command that deploys. */
+/** Tokens of the servers, for targets that read them from the environment of the deploying command. */
 export function tokenVariables(): Record<string, string | null> {
   return {
-    "# From the environment of the command that applies this file; without an operator's token /metrics is closed.":
-      null,
+    "# From the environment of the command that applies this file. Without an operator token /metrics is closed.": null,
     ...Object.fromEntries(TOKENS.map((name) => [name, `\${${name}:-}`])),
   };
 }
@@ -47,58 +46,61 @@ export function tokenVariables(): Record<string, string | null> {
 /** Of a port that Docker publishes: what callers of the same machine pass through. Measured: experiments/PORTS.md. */
 export function proxyNote(connections: number): string {
   return (
-    `docker-proxy, through which callers at 127.0.0.1 connect, takes six descriptors for each session (${6 * connections} ` +
-    `for all), and ends for good where the engine allows fewer: then set "userland-proxy": false in its daemon.json.`
+    `Clients at 127.0.0.1 connect through docker-proxy, which needs six file descriptors for each session (${6 * connections} ` +
+    `for all) and exits when the engine allows fewer: then set "userland-proxy": false in its daemon.json.`
   );
 }
 
-/** A command of the image that exits with 0 when the server serves: a swarm restarts one that does not, not one that is paused. */
+/**
+ * A command in the image that exits with 0 when the server is alive. A swarm restarts a server that fails it; a paused
+ * server passes.
+ */
 export function healthCommand({ port }: Topology): string[] {
   const ask = `fetch('http://127.0.0.1:${port}/livez').then((r) => process.exit(r.ok ? 0 : 1), () => {})`;
-  // Node 20 ends, and would with 0, while it waits for the answer of a connection that was closed without one.
+  // Node 20 exits, with 0 by default, while fetch waits on a connection that was closed without a response.
   return ["node", "-e", `process.exitCode = 1; ${ask}`];
 }
 
 const CHECK_SECONDS = 5;
 
-/** The health check of a server, in the words of Compose; a swarm restarts a server that fails it. */
+/** The health check of a server in the format of Compose; a swarm restarts a server that fails it. */
 export function healthcheck(topology: Topology): object {
   return {
     test: ["CMD", ...healthCommand(topology)],
     interval: `${CHECK_SECONDS}s`,
     timeout: "3s",
-    "# Silent for longer than WORKER_TIMEOUT and STEP_TIMEOUT, which end what hangs at a lower cost.": null,
+    "# Longer than WORKER_TIMEOUT and STEP_TIMEOUT, which stop a hanging worker or step at a lower cost.": null,
     retries: countSilentChecks(CHECK_SECONDS, topology.variables),
     start_period: "30s",
   };
 }
 
-/** Names what a file says: a target that keeps a balancer as long as its description is the same takes the new one up. */
+/** A hash of a file's content, so that a target replaces a balancer whose configuration has changed. */
 export function fingerprint(text: string): string {
   return createHash("sha256").update(text).digest("hex").slice(0, 12);
 }
 
-/** For a target that publishes the balancer by its own means. @throws ConfigError for an address that it would not keep. */
+/** For a target that publishes the balancer itself. @throws ConfigError for an address that it would ignore. */
 export function rejectHost(target: string, { balancer }: Topology): void {
   if (balancer.host === "0.0.0.0") return;
-  throw new ConfigError(`${target} says itself where the balancer is published: leave balancer.host out.`);
+  throw new ConfigError(`${target} controls where the balancer is published: remove balancer.host.`);
 }
 
-/** Seconds after those for sessions, which answers in flight get. */
+/** Seconds for responses in flight, after those for sessions. */
 const ANSWER_SECONDS = 3;
 
-/** What a server has to know to end within {@link stopSeconds}. */
+/** The settings with which a server stops within {@link stopSeconds}. */
 export function stopVariables({ graceSeconds }: Topology): Record<string, string> {
   return { SHUTDOWN_DRAIN: String(graceSeconds), SHUTDOWN_GRACE: String(ANSWER_SECONDS) };
 }
 
-/** Seconds until a server that was told to end is killed. */
+/** Seconds from SIGTERM to SIGKILL of a server. */
 export function stopSeconds(topology: Topology): number {
   return serverStopSeconds(stopVariables(topology));
 }
 
 /**
- * Of Kubernetes: seconds in which whoever reads the cluster's own lists, such as a Service of yours, notices that a server is about to
- * be told to end. The balancers notice after that, by its check, and what they still send is let in.
+ * For Kubernetes: seconds in which readers of the cluster's endpoints, such as a Service of yours, notice that a server
+ * will stop. The balancers notice later, by its health check; requests that they still send are accepted.
  */
 export const LEAVE_SECONDS = 5;

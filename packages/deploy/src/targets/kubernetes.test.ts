@@ -6,7 +6,7 @@ import { parseTopology, type TopologyInput } from "../topology.js";
 
 const ECHO = { name: "echo", image: "registry.example.org/echo:1.0", nodes: 3, workers: 2, capacity: 250 } as const;
 
-test("what the autoscaler looks at has the labels by which it is looked for, and is asked with the token", () => {
+test("the series of the autoscaler have the labels of its query, and are scraped with the token", () => {
   const { "prometheus.scrape.yaml": job = "", "prometheus-adapter.values.yaml": values = "" } = render({
     ...ECHO,
     maxNodes: 12,
@@ -33,14 +33,14 @@ test("every Pod fits the Pod Security Standard restricted, also with a low port"
   for (const pod of pods) expectRestricted(pod);
 });
 
-test("Envoy of Kubernetes, which is not root, may listen at a low port all the same", () => {
+test("Envoy in Kubernetes may listen on a low port without root", () => {
   const sysctls = [{ name: "net.ipv4.ip_unprivileged_port_start", value: "0" }];
   const low = renderBalancers({ ...ECHO, balancer: { port: 80 } });
   expect(low.template.spec.securityContext).toMatchObject({ runAsUser: 101, sysctls });
   expect(renderBalancers(ECHO).template.spec.securityContext).not.toHaveProperty("sysctls");
 });
 
-test("Envoys of Kubernetes are replaced when their configuration changes, and only then", () => {
+test("Envoys in Kubernetes are replaced when their configuration changes, and only then", () => {
   const checksum = (topology: TopologyInput) => renderBalancers(topology).template.metadata.annotations;
   expect(checksum({ ...ECHO, port: 8001 })).not.toEqual(checksum(ECHO));
   expect(checksum({ ...ECHO, variables: { GREETING: "hello" } })).toEqual(checksum(ECHO));
@@ -65,11 +65,11 @@ test("an update replaces the same share of the servers, however many the autosca
   expect(update({ nodes: 5, maxNodes: 1000 })).toEqual(update({ nodes: 1000 }));
 });
 
-test("the first process of a server's Pod is its own, which reaps what an environment leaves behind", () => {
+test("the first process of a server's Pod reaps the processes that an environment leaves behind", () => {
   expect(servers(ECHO).spec.template.spec.shareProcessNamespace).toBe(true);
 });
 
-test("few sessions get two Envoys of one processor, and room for those that the autoscaler may add", () => {
+test("few sessions get two Envoys of one CPU, with room for the servers that the autoscaler may add", () => {
   const { deployment, container } = renderBalancers(ECHO);
   expect(deployment.spec.replicas).toBe(2);
   expect(container.resources.limits).toEqual({ cpu: "1", memory: "1024Mi" });
@@ -77,7 +77,7 @@ test("few sessions get two Envoys of one processor, and room for those that the 
   expect(renderBalancers({ ...ECHO, maxNodes: 1000 }).deployment.spec.replicas).toBe(7);
 });
 
-test("Kubernetes restarts a server that does not live, and sends nothing to one that is not ready", () => {
+test("Kubernetes restarts a server that is not alive, and sends nothing to one that is not ready", () => {
   const { livenessProbe, startupProbe, readinessProbe } = servers(ECHO).spec.template.spec.containers[0];
   expect(livenessProbe.httpGet.path).toBe("/livez");
   expect(startupProbe.httpGet.path).toBe("/livez");
@@ -88,13 +88,13 @@ function render(topology: TopologyInput) {
   return renderTarget("kubernetes", parseTopology(topology));
 }
 
-/** Their Deployment. */
+/** The Deployment of the Envoys. */
 function servers(topology: TopologyInput) {
   const { "servers.yaml": text = "" } = render(topology);
   return parseAllDocuments(text)[0]?.toJS();
 }
 
-/** The Deployment of the balancers, and what they are configured by. */
+/** The Deployment of the balancers, and their configuration. */
 function renderBalancers(topology: TopologyInput) {
   const { "balancer.yaml": text = "" } = render(topology);
   const documents = parseAllDocuments(text).map((one) => one.toJS());

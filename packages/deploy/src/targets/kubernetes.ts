@@ -8,26 +8,28 @@ import type { Topology } from "../topology.js";
 import { renderYaml } from "../yaml.js";
 import { LEAVE_SECONDS, serverVariables, stopSeconds } from "./container.js";
 
-/** Seconds between two questions whether the server lives. */
+/** Interval of the liveness probe in seconds. */
 const LIVE_SECONDS = 10;
-/** How many servers an update starts at once, rounded up: a share, since an autoscaler changes their number. */
+/**
+ * Share of the servers that an update starts at once, rounded up; a share, because an autoscaler changes their number.
+ */
 const SURGE = "3%";
-/** Share of its capacity at which a server should have company. */
+/** Load at which the autoscaler adds servers. */
 const FILL = 0.8;
-/** By which the autoscaler knows the load of a Pod. */
+/** Name of the metric with the load of a Pod. */
 const LOAD_METRIC = "openenv_load_ratio";
 const PAUSE_IMAGE = "registry.k8s.io/pause:3.10";
 
-/** Manifests for `kubectl apply -f`: the servers, the balancers before them, and what fetches the image early. */
+/** Manifests for `kubectl apply -f`: the servers, their balancers, and a DaemonSet that pulls the image early. */
 export function renderKubernetes(topology: Topology): RenderedFiles {
   const { image, balancer, directory } = topology;
   if (image === undefined) {
-    const what = directory === undefined ? "" : `: build and push ${directory}, then name it`;
+    const what = directory === undefined ? "" : `: build and push ${directory}, then set image`;
     throw new ConfigError(`Kubernetes needs an image that its nodes can pull${what}.`);
   }
   if ((balancer.kind ?? "envoy") !== "envoy") {
     throw new ConfigError(
-      "Pods come and go and balancers stand side by side, so Kubernetes has envoy, which keeps nothing: leave balancer.kind out.",
+      "Kubernetes runs several balancers and replaces Pods, so it needs envoy, which keeps no state: remove balancer.kind.",
     );
   }
   const autoscaling = topology.maxNodes === undefined ? [] : [autoscaler(topology)];
@@ -51,18 +53,18 @@ function deployment(topology: Topology): object {
     metadata: { name, labels: labels(topology, "server") },
     spec: {
       ...(maxNodes === undefined
-        ? { [`# ${nodes} for the load, ${spareNodes} warm for a rush.`]: null, replicas: nodes + spareNodes }
-        : { "# No replicas: how many there are is the autoscaler's to say, also when this is applied again.": null }),
+        ? { [`# ${nodes} for the load, ${spareNodes} spare.`]: null, replicas: nodes + spareNodes }
+        : { "# No replicas: the autoscaler sets the number, also when this file is applied again.": null }),
       selector: { matchLabels: labels(topology, "server") },
       strategy: { type: "RollingUpdate", rollingUpdate: { maxSurge: SURGE, maxUnavailable: 0 } },
       template: {
         metadata: { labels: labels(topology, "server") },
         spec: {
-          "# Time to leave the cluster's lists, for sessions to finish, and to close.": null,
+          "# Time to leave the endpoints of the cluster, for sessions to finish, and to close.": null,
           terminationGracePeriodSeconds: LEAVE_SECONDS + stopSeconds(topology),
           ...placement(topology),
           automountServiceAccountToken: false,
-          "# The first process is then the Pod's own, which reaps: not every image has one that does.": null,
+          "# The pause process then reaps zombies; not every image has an init process.": null,
           shareProcessNamespace: true,
           securityContext: unprivileged(SERVER_USER),
           containers: [
@@ -76,7 +78,7 @@ function deployment(topology: Topology): object {
               envFrom: [{ secretRef: { name: `${name}-tokens`, optional: true } }],
               resources: { requests: { ...amounts, ...gpus }, limits: { ...amounts, ...gpus } },
               startupProbe: { ...live, periodSeconds: 2, failureThreshold: 60 },
-              "# A full server stays ready: otherwise a busy deployment is not available, and no update comes to its end.":
+              "# A full server stays ready: otherwise a busy deployment would be unavailable, and no update would finish.":
                 null,
               readinessProbe: {
                 httpGet: { path: "/readyz?exclude=full", port: "http" },
@@ -84,7 +86,8 @@ function deployment(topology: Topology): object {
                 timeoutSeconds: 2,
                 failureThreshold: 2,
               },
-              "# Silent for longer than WORKER_TIMEOUT and STEP_TIMEOUT, which end what hangs at a lower cost.": null,
+              "# Longer than WORKER_TIMEOUT and STEP_TIMEOUT, which stop a hanging worker or step at a lower cost.":
+                null,
               livenessProbe: {
                 ...live,
                 periodSeconds: LIVE_SECONDS,
@@ -100,7 +103,7 @@ function deployment(topology: Topology): object {
   };
 }
 
-/** Without an address of its own: its name stands for those of all servers. */
+/** A headless Service: its name resolves to the addresses of all servers. */
 function service(topology: Topology): object {
   return {
     apiVersion: "v1",
@@ -109,14 +112,14 @@ function service(topology: Topology): object {
     spec: {
       clusterIP: "None",
       selector: labels(topology, "server"),
-      "# A server that drains keeps the sessions it has; the balancers' own checks keep new ones away.": null,
+      "# A draining server keeps its sessions; the health checks of the balancers keep new ones away.": null,
       publishNotReadyAddresses: true,
       ports: [{ name: "http", port: topology.port, targetPort: "http" }],
     },
   };
 }
 
-/** Of those who empty nodes, one at a time may take a server. */
+/** When nodes are drained, one server at a time may be evicted. */
 function disruption(topology: Topology): object {
   return {
     apiVersion: "policy/v1",
@@ -134,16 +137,16 @@ function autoscaler(topology: Topology): object {
     metadata: { name, labels: labels(topology, "server") },
     spec: {
       scaleTargetRef: { apiVersion: "apps/v1", kind: "Deployment", name },
-      [`# ${nodes} for the load, ${spareNodes} warm for a rush.`]: null,
+      [`# ${nodes} for the load, ${spareNodes} spare.`]: null,
       minReplicas: nodes + spareNodes,
       maxReplicas: maxNodes,
       metrics: [
         {
           type: "Pods",
           pods: {
-            "# Sessions in use, clients that wait and those refused in the last minute, by capacity: it rises above 1.":
+            "# Sessions in use, waiting clients and clients rejected in the last minute, by capacity. Can exceed 1.":
               null,
-            "# Read by prometheus.scrape.yaml, computed by prometheus-adapter.values.yaml.": null,
+            "# Scraped by prometheus.scrape.yaml, computed by prometheus-adapter.values.yaml.": null,
             metric: { name: LOAD_METRIC },
             target: { type: "AverageValue", averageValue: `${FILL * 1000}m` },
           },
@@ -151,14 +154,14 @@ function autoscaler(topology: Topology): object {
       ],
       behavior: {
         scaleUp: { stabilizationWindowSeconds: 0, policies: [{ type: "Percent", value: 100, periodSeconds: 15 }] },
-        "# A server that goes ends what has not finished in its grace period: seldom, and one at a time.": null,
+        "# A removed server ends the sessions that do not finish in its grace period, so scale down slowly.": null,
         scaleDown: { stabilizationWindowSeconds: 600, policies: [{ type: "Pods", value: 1, periodSeconds: 120 }] },
       },
     },
   };
 }
 
-/** On every node that may get a server: the image is there before the first one is. */
+/** Pulls the image on every node that may get a server. */
 function prepull(topology: Topology): object {
   const { name, image } = topology;
   const small = { cpu: "10m", memory: "64Mi" };
@@ -197,7 +200,7 @@ function prepull(topology: Topology): object {
   };
 }
 
-/** Values of the Helm chart prometheus-adapter: the load of a Pod is that of its workers together. */
+/** Values of the Helm chart prometheus-adapter: the load of a Pod is the sum over its workers. */
 function adapterValues(): object {
   return {
     rules: {

@@ -6,23 +6,25 @@ import type { RenderedFiles } from "../targets.js";
 import type { Topology } from "../topology.js";
 import { hostVariables, stopSeconds, stopVariables } from "./container.js";
 
-/** Seconds that servers get to listen, such as to fetch an image. */
+/** Seconds for servers to start listening, including an image pull. */
 const START_SECONDS = 600;
-/** How many ports a balancer tries, of jobs that start together. */
+/** How many ports a balancer tries, because jobs may start at the same time. */
 const MAX_STARTS = 20;
 
-/** A script for `sbatch`: one node, or many with the balancer on the first. */
+/** A script for `sbatch`: one node, or several with the balancer on the first. */
 export function renderSlurm(topology: Topology): RenderedFiles {
   const { image, directory, nodeSelector, runtimeClass, tolerations } = topology;
   if (image === undefined && directory === undefined) {
     throw new ConfigError("Slurm needs a directory with an environment, or an image for Apptainer: add one of them.");
   }
   if (runtimeClass !== undefined) {
-    throw new ConfigError("Slurm has no runtimes, and would run the code unisolated: leave runtimeClass out.");
+    throw new ConfigError(
+      "Slurm has no runtime classes and would run the code without isolation: remove runtimeClass.",
+    );
   }
   const isForeign = ([key, value]: [string, string]): boolean => key !== "constraint" || value === "";
   if (Object.entries(nodeSelector).some(isForeign) || tolerations.length > 0) {
-    throw new ConfigError('Slurm chooses nodes by features: write nodeSelector as { constraint: "feature" }.');
+    throw new ConfigError('Slurm selects nodes by feature: write nodeSelector as { constraint: "feature" }.');
   }
   const nodes = topology.nodes + topology.spareNodes;
   const script = nodes === 1 ? renderOneNode(topology) : renderManyNodes(topology, nodes);
@@ -42,9 +44,9 @@ function renderHead(topology: Topology, nodes: number): string {
     ["partition", slurm.partition],
     ["account", slurm.account],
     ["constraint", nodeSelector["constraint"]],
-    // A node that is lost takes its own server with it and no other.
+    // A lost node ends only its own server.
     ["no-kill", nodes > 1 ? true : undefined],
-    // Before the time is up: sessions in flight get theirs.
+    // Sent before the time limit, so that sessions can finish.
     ["signal", `B:TERM@${stopSeconds(topology)}`],
     ["output", `${name}-%j.log`],
   ];
@@ -66,7 +68,7 @@ openenv=$(npx -c 'command -v openenv') || { echo "There is no openenv here: subm
 export openenv
 `;
 
-/** In a container the variables of the host count only with this name. */
+/** Apptainer passes variables of the host to a container only under this name. */
 function settingName({ image }: Topology, key: string): string {
   return image === undefined ? key : `APPTAINERENV_${key}`;
 }
@@ -83,13 +85,16 @@ function serverSettings(topology: Topology): Record<string, string> {
 }
 
 function renderOneNode(topology: Topology): string {
-  return `# The server listens at a port that the system chooses, because other jobs may share the node.
-exec > >${renderReader('echo "openenv serves at http://$(hostname):$port"')}
+  return `# The server listens on a free port, because other jobs may share the node.
+  exec > >${renderReader('echo "openenv serves at http://$(hostname):$port"')}
 ${settingName(topology, "PORT")}=0 exec ${serveCommand(topology)}
 `;
 }
 
-/** A process that reads what a server prints. All goes to the log; the port, at the end of its first line, to a command. */
+/**
+ * A process that reads the output of a server. It copies all lines to the log and passes the port, at the end of the
+ * first line, to a command.
+ */
 function renderReader(onPort: string, onEnd = ""): string {
   return `(
   trap '' TERM INT HUP
@@ -116,7 +121,7 @@ function renderManyNodes(topology: Topology, nodes: number): string {
     kind === "envoy"
       ? `envoy -c "$folder/${file}" --log-level warning --use-dynamic-base-id`
       : `haproxy -db -f "$folder/${file}"`;
-  return `# Balancers and servers of this job know each other by this name.
+  return `# Balancers and servers of this job identify each other by this name.
 deployment=slurm-$SLURM_JOB_ID
 export ${settingName(topology, "OPENENV_DEPLOYMENT")}="$deployment"
 
@@ -124,15 +129,15 @@ folder=$(mktemp -d)
 cat >"$folder/template" <<'CONFIG'
 ${config}CONFIG
 
-# Which nodes they are is known now.
+# The nodes are known now.
 addresses=()
 for node in $(scontrol show hostnames "$SLURM_JOB_NODELIST"); do
   addresses+=("$(scontrol show node "$node" | sed -n 's/.*NodeAddr=\\([^ ]*\\).*/\\1/p')")
 done
 
-# On each node: a server at a port that the system chooses, because other jobs may share the node.
+# On each node: a server on a free port, because other jobs may share the node.
 task=$(cat <<'TASK'
-# Waits for both, because Slurm kills what a task leaves behind: the reader could not say "none".
+# Waits for both: Slurm kills the processes that a task leaves behind, and the reader could not report "none".
 trap : TERM INT HUP
 ${settingName(topology, "PORT")}=0 ${serveCommand(topology)} | ${renderReader('echo "$SLURM_PROCID $port"', '[[ -n $port ]] || echo "$SLURM_PROCID none"')}
 exit "\${PIPESTATUS[0]}"
@@ -140,12 +145,12 @@ TASK
 )
 mkfifo "$folder/ports"
 exec 3<>"$folder/ports"
-# It does not take --cpus-per-task from above.
+# srun does not inherit --cpus-per-task from sbatch.
 srun --nodes=${nodes} --ntasks=${nodes} --cpus-per-task=${serverCpus(topology)} --no-kill --kill-on-bad-exit=0 bash -c "$task" >&3 3>&- &
 servers=$!
 balancer=
 
-# Told to end: the servers first, so that their sessions still reach them. By scancel, because srun would not wait for them.
+# Stops the servers first, so that their sessions still reach them; by scancel, because srun would not wait for them.
 stop() {
   trap - TERM INT
   scancel --quiet --signal=TERM "$SLURM_JOB_ID.0" || true
@@ -158,7 +163,7 @@ stop() {
 }
 trap 'stop; exit 0' TERM INT
 
-# A server that ends before it listens, or a node that says nothing for ${START_SECONDS} s, is left out.
+# Skips a server that exits before it listens, and a node that reports nothing for ${START_SECONDS} s.
 known=0
 for ((heard = 0; heard < ${nodes}; )); do
   if read -r -t 1 -u 3 index port; then
@@ -172,7 +177,7 @@ for ((heard = 0; heard < ${nodes}; )); do
   fi
 done
 if ((known == 0)); then
-  echo "No server of this job listens; the log above says why" >&2
+  echo "No server of this job listens; see the log above" >&2
   stop
   exit 1
 fi
@@ -188,21 +193,21 @@ exit "$status"
 function renderStart({ host, port, metricsPort }: Topology["balancer"], file: string, run: string): string {
   const address = ["0.0.0.0", "::"].includes(host) ? "127.0.0.1" : host;
   const metrics = metricsPort === undefined ? "" : `\n  metrics=$(free_port "$metrics" "$entry")`;
-  return `# Prints the first port from $1 on where nobody listens and that is not $2.
+  return `# Prints the first free port starting at $1, except $2.
 free_port() {
   local port=$1
   while [[ $port == "\${2-}" ]] || (exec 3<>"/dev/tcp/${address}/$port") 2>/dev/null; do port=$((port + 1)); done
   echo "$port"
 }
 
-# Whether it is a server of this job that answers there.
+# Whether a server of this job answers through the balancer.
 serves() (
   exec 3<>"/dev/tcp/${address}/$entry" || exit 1
   printf 'GET /health HTTP/1.1\\r\\nHost: localhost\\r\\nopenenv-deployment: %s\\r\\nConnection: close\\r\\n\\r\\n' "$deployment" >&3
   IFS= read -r -t 5 status <&3 && [[ $status == *" 200 "* ]]
 ) 2>/dev/null
 
-# The balancer ends when it cannot have its port: another job may take that after free_port has looked.
+# The balancer exits when its port is in use: another job may have taken it after free_port has checked it.
 start_balancer() {
   entry=$(free_port "$entry")${metrics}
   sed "s/${JOB_PORT}/$entry/; s/${JOB_METRICS_PORT}/$metrics/; s/${JOB_DEPLOYMENT}/$deployment/; s|${JOB_FOLDER}|$folder|" "$folder/template" >"$folder/${file}"
@@ -216,7 +221,7 @@ start_balancer() {
 entry=${port} metrics=${metricsPort ?? ""} starts=1
 until start_balancer; do
   if ((++starts > ${MAX_STARTS})); then
-    echo "The balancer does not start; the log above says why" >&2
+    echo "The balancer does not start; see the log above" >&2
     stop
     exit 1
   fi

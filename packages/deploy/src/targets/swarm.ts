@@ -18,26 +18,28 @@ import {
   tokenVariables,
 } from "./container.js";
 
-/** A stack for `docker stack deploy`, and what its balancer reads. */
+/** A stack for `docker stack deploy`, and the files of its balancer. */
 export function renderSwarm(topology: Topology): RenderedFiles {
   const { image, balancer, nodeSelector, resources, runtimeClass, tolerations } = topology;
   const kind = balancer.kind ?? "haproxy";
   if (image === undefined) {
     throw new ConfigError(
-      "A swarm needs an image that its nodes can pull: build and push the directory, then name it.",
+      "A swarm needs an image that its nodes can pull: build and push the directory, then set image.",
     );
   }
-  if (tolerations.length > 0) throw new ConfigError("A swarm has no tolerations: leave them out.");
+  if (tolerations.length > 0) throw new ConfigError("A swarm does not support tolerations: remove them.");
   if (runtimeClass !== undefined) {
-    throw new ConfigError("A swarm has one runtime, that of its nodes: leave runtimeClass out, and set it there.");
+    throw new ConfigError(
+      "A swarm uses the runtime of its nodes: remove runtimeClass, and set the default runtime of the engines.",
+    );
   }
   const bare = Object.keys(nodeSelector).find((key) => nodeSelector[key] === "");
-  if (bare !== undefined) throw new ConfigError(`A swarm compares labels with a value: give ${bare} one.`);
+  if (bare !== undefined) throw new ConfigError(`A swarm needs a value for each node label: give ${bare} a value.`);
   rejectHost("A swarm", topology);
   const limits = { cpus: String(resources.cpus), memory: `${resources.memoryMb}M` };
   const renderConfig = kind === "envoy" ? renderEnvoy : renderHaproxy;
   const files = balancerFiles(kind, renderConfig(topology, { discovery: { name: "tasks.env" } }));
-  // What a config says cannot be changed: another text needs another name.
+  // A swarm config is immutable, so changed content needs a new name.
   const configs = files.map(({ file, target, text }) => ({ source: `balancer-${fingerprint(text)}`, target, file }));
   const stack = {
     version: "3.8",
@@ -45,13 +47,13 @@ export function renderSwarm(topology: Topology): RenderedFiles {
       balancer: {
         image: BALANCER_IMAGES[kind],
         ...SERVICE_DEFAULTS,
-        "# On the node it runs on, without the mesh between: one hop less, and the clients' own addresses.": null,
+        "# On its own node, without the routing mesh: one hop less, and the server sees the clients' addresses.": null,
         [`# ${proxyNote(totalLimit(topology, mostNodes(topology)))}`]: null,
         ports: [{ target: balancer.port, published: balancer.port, protocol: "tcp", mode: "host" }],
         ...balancerEntrypoint(kind),
         configs: configs.map(({ source, target }) => ({ source, target })),
         networks: ["inner"],
-        "# It ends with the last socket that goes through it, which may take as long as for the servers.": null,
+        "# The balancer exits with its last socket, so it gets the same grace period as the servers.": null,
         stop_grace_period: `${stopSeconds(topology)}s`,
         deploy: { replicas: 1, restart_policy: { condition: "any" } },
       },
@@ -64,9 +66,10 @@ export function renderSwarm(topology: Topology): RenderedFiles {
         healthcheck: healthcheck(topology),
         deploy: {
           replicas: mostNodes(topology),
-          "# The balancer learns each server's address: behind one virtual address it could not tell them apart.": null,
+          "# DNS returns the address of each server; behind one virtual address the balancer could not distinguish them.":
+            null,
           endpoint_mode: "dnsrr",
-          "# A new server before an old one drains, and time for the balancer to find it before the next; one that does not become healthy is taken back.":
+          "# Starts a new server before an old one drains, with time for the balancer to find it. A server that does not become healthy is rolled back.":
             null,
           update_config: { parallelism: 1, order: "start-first", delay: "10s", failure_action: "rollback" },
           restart_policy: { condition: "any" },

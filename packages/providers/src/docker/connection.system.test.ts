@@ -15,7 +15,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true }));
 
-describe.skipIf(!docker.available)("contexts that the docker command has made", () => {
+describe.skipIf(!docker.available)("contexts that the docker command has created", () => {
   const context = (...args: string[]) =>
     promisify(execFile)(docker.path, ["context", ...args], { env: { ...process.env, DOCKER_CONFIG: folder } });
 

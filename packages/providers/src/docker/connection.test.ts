@@ -24,7 +24,7 @@ test("DOCKER_TLS_VERIFY takes the certificates of DOCKER_CERT_PATH", async () =>
   expect(engine).toMatchObject({ port: 2376, tls: { ca: "authority", rejectUnauthorized: true } });
 });
 
-test("what is no address says what is one", () => {
+test("an invalid address is an error that names the valid schemes", () => {
   expect(() => findEngine({ DOCKER_HOST: "box" })).toThrow(/unix:\/\/, npipe:\/\/ or tcp:\/\//);
   expect(() => findEngine({ DOCKER_HOST: "ssh://box" })).toThrow(/ssh -L/);
 });
@@ -34,8 +34,8 @@ test("a context that does not exist is named", () => {
   expect(find).toThrow(/no docker context "nonesuch"/);
 });
 
-test("without an engine of the machine that of the user is taken", async () => {
-  // Only where the machine has none: its socket comes first.
+test("without an engine of the machine, the engine of the user is used", async () => {
+  // Only on a machine without an engine: its socket comes first.
   const machine = findEngine({ DOCKER_CONFIG: folder }).socketPath;
   await mkdir(join(folder, "run"));
   const server = createServer().listen(join(folder, "run/docker.sock"));

@@ -4,7 +4,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { ConfigError, isObject } from "openenv-ts/internal";
 
-/** Where a container engine listens. Plain data: the guard is told it as JSON. */
+/** Where a container engine listens. Plain data: the reaper gets it as JSON. */
 export interface EngineAddress {
   /** As a user writes it: `unix:///var/run/docker.sock`, `tcp://host:2376`. */
   name: string;
@@ -19,7 +19,7 @@ type Variables = Readonly<Record<string, string | undefined>>;
 /**
  * Finds the engine as the docker command does: `DOCKER_HOST`, else the context (`DOCKER_CONTEXT`, or the one that
  * `docker context use` chose), else the socket of this machine or of this user's rootless engine.
- * @throws ConfigError for an address that is none, a context that does not exist, or SSH.
+ * @throws ConfigError for an invalid address, a context that does not exist, or SSH.
  */
 export function findEngine(env: Variables): EngineAddress {
   const { DOCKER_HOST: host, DOCKER_TLS_VERIFY: verify, DOCKER_CERT_PATH: certificates } = env;
@@ -30,7 +30,7 @@ export function findEngine(env: Variables): EngineAddress {
 }
 
 const DEFAULT_ADDRESS = process.platform === "win32" ? "npipe:////./pipe/docker_engine" : "unix:///var/run/docker.sock";
-/** Engines of the machine, of the user without root (also Podman's), of Docker Desktop. */
+/** The engine of the machine, the rootless engines of the user (Docker and Podman), Docker Desktop. */
 const LOCAL: readonly ((env: Variables) => string)[] = [
   () => DEFAULT_ADDRESS,
   (env) => `unix://${env["XDG_RUNTIME_DIR"]}/docker.sock`,
@@ -53,7 +53,7 @@ function parseAddress(text: string, certificates: string | undefined, verify: bo
   const url = (scheme === "tcp" || scheme === "http" || scheme === "https") && `http://${rest}`;
   if (!url || !URL.canParse(url)) {
     throw new ConfigError(
-      `The engine's address ${text} cannot be used: give unix://, npipe:// or tcp://${scheme === "ssh" ? "; for SSH, forward the socket (ssh -L) and name that" : ""}.`,
+      `The engine address ${text} is not supported. Use unix://, npipe:// or tcp://${scheme === "ssh" ? "; for SSH, forward the socket (ssh -L) and use that" : ""}.`,
     );
   }
   const { hostname, port } = new URL(url);
@@ -83,7 +83,7 @@ function readContext(name: string, env: Variables): EngineAddress {
   const endpoints = readJson(join(contexts, "meta", id, "meta.json"))?.["Endpoints"];
   const endpoint = isObject(endpoints) ? endpoints["docker"] : undefined;
   if (!isObject(endpoint) || typeof endpoint["Host"] !== "string") {
-    throw new ConfigError(`There is no docker context "${name}"; \`docker context ls\` shows those there are.`);
+    throw new ConfigError(`There is no docker context "${name}". \`docker context ls\` lists the contexts.`);
   }
   const certificates = join(contexts, "tls", id, "docker");
   return parseAddress(
@@ -93,7 +93,7 @@ function readContext(name: string, env: Variables): EngineAddress {
   );
 }
 
-/** Nothing when it is not there, or no JSON object. */
+/** Returns undefined when the file is missing or does not hold a JSON object. */
 export function readJson(file: string): Record<string, unknown> | undefined {
   try {
     const value: unknown = JSON.parse(readFileSync(file, "utf8"));

@@ -4,15 +4,15 @@ import type { ImageConfig } from "./image.js";
 import { renderLabels } from "./labels.js";
 import type { ContainerSettings } from "./options.js";
 
-/** Where a server listens that says nothing about it. */
+/** The default ports of servers that name none. */
 const USUAL_PORTS = [8000, 7860];
 const MAX_PORTS = 8;
-/** A log that is never read must not fill the disk; and it can be read back, whatever the engine's default is. */
+/** Limits the log on disk, and makes it readable whatever the engine's default driver is. */
 const LOG_CONFIG = { Type: "json-file", Config: { "max-size": "10m", "max-file": "2" } };
 
 /**
- * The ports inside the container at which its server may listen, the likeliest first: the one that was named, else `PORT`
- * and what the image exposes; and 8000 and 7860 unless one of them is among these. Each that is published costs time.
+ * The ports inside the container that its server may listen on, likeliest first: the configured one, else `PORT` and
+ * the ports that the image exposes; 8000 and 7860 unless one of them is in the list. Each published port costs time.
  */
 export function portCandidates(
   { containerPort, port = 0 }: Pick<ContainerSettings, "containerPort"> & { port?: number },
@@ -21,14 +21,14 @@ export function portCandidates(
 ): number[] {
   if (containerPort !== undefined) return [containerPort];
   const named = Number(env?.["PORT"] ?? image.env["PORT"]);
-  const told = [...(named > 0 && named < 65_536 ? [named] : []), ...image.exposed];
-  // The one port of the host that was asked for can only stand for one inside.
-  const isClear = port > 0 && new Set(told).size === 1;
-  const all = isClear || told.some((one) => USUAL_PORTS.includes(one)) ? told : [...told, ...USUAL_PORTS];
+  const declared = [...(named > 0 && named < 65_536 ? [named] : []), ...image.exposed];
+  // A fixed host port can map to only one container port.
+  const isClear = port > 0 && new Set(declared).size === 1;
+  const all = isClear || declared.some((one) => USUAL_PORTS.includes(one)) ? declared : [...declared, ...USUAL_PORTS];
   return [...new Set(all)].slice(0, MAX_PORTS);
 }
 
-/** `openenv-<image>-<random>`, as a name that an engine takes. */
+/** `openenv-<image>-<random>`, a name that an engine accepts. */
 export function containerName(image: string): string {
   const [base = ""] = (image.split("/").at(-1) ?? "").split(/[:@]/);
   return `openenv-${base.replaceAll(/[^\w.-]/g, "-").slice(0, 40)}-${randomBytes(4).toString("hex")}`;
@@ -53,7 +53,7 @@ export function renderContainer({ image, env = {}, ports, settings }: ContainerS
     HostConfig: {
       PortBindings: Object.fromEntries(published.map((port) => [`${port}/tcp`, [binding]])),
       LogConfig: LOG_CONFIG,
-      // A first process that reaps: not every image has one.
+      // Runs an init process that reaps zombies; not every image has one.
       Init: true,
       ...settings.host,
     },

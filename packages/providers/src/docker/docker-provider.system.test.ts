@@ -87,14 +87,14 @@ describe.skipIf(!docker.available)("containers", { timeout: 120_000 }, () => {
         "answers /health but not /ws": {
           spec: spec("healthOnly", 12_000),
           code: "START_TIMEOUT",
-          message: /GET \/health is answered, but \/ws is not[\s\S]*that is all/,
+          message: /GET \/health answers, but \/ws does not[\s\S]*that is all/,
         },
       },
     });
     expect(report.passed, renderCheckReport(report)).toBe(true);
   }, 300_000);
 
-  test("close gives the sessions the time that the image says, and then closes them in order", async () => {
+  test("close gives the sessions the time that the image sets, and then closes them", async () => {
     const server = await dockerProvider().start({ image: image.drains });
     await using idle = await openTestSocket(`${server.url}/ws`);
     await idle.ask({ type: "reset" });
@@ -108,7 +108,7 @@ describe.skipIf(!docker.available)("containers", { timeout: 120_000 }, () => {
     await leaveBehind(docker.path, id);
   });
 
-  test("fromDockerImage gives a client whose close stops the container", async () => {
+  test("fromDockerImage returns a client whose close stops the container", async () => {
     const env = await fromDockerImage(image.counter, { env: { HELLO: "world" } });
     await env.reset();
     const { observation } = await env.step({ amount: 2 });
@@ -127,7 +127,7 @@ describe.skipIf(!docker.available)("containers", { timeout: 120_000 }, () => {
     expect((await env.reset()).observation).toMatchObject({ count: 0 });
   });
 
-  test.skipIf(!registry.available)("an image that is missing is pulled, and says how far it is", async () => {
+  test.skipIf(!registry.available)("a missing image is pulled, with progress", async () => {
     const remote = `${registry.path}/${image.counter}:1`;
     for (const args of [
       ["tag", image.counter, remote],
@@ -189,26 +189,26 @@ describe.skipIf(!docker.available)("containers", { timeout: 120_000 }, () => {
     expect(names).not.toContain("OPENENV_OF_THE_CALLER");
   });
 
-  test("on the host's network the port is found as well", async () => {
+  test("on the host's network the port is found, too", async () => {
     const provider = dockerProvider({ network: "host" });
     const port = String(await findFreePort());
     await using started = await provider.start({ image: image.counter, env: { PORT: port } });
     expect(started.url).toBe(`http://127.0.0.1:${port}`);
   });
 
-  test("on the host's network somebody else's server is not taken for the container", async () => {
+  test("on the host's network another server is not mistaken for the container", async () => {
     const holder = createServer().listen(0, "127.0.0.1");
     await once(holder, "listening");
     const { port } = holder.address() as { port: number };
     try {
       const provider = dockerProvider({ network: "host", containerPort: port });
-      await expect(provider.start({ image: image.counter })).rejects.toThrow(/is taken/);
+      await expect(provider.start({ image: image.counter })).rejects.toThrow(/is in use/);
     } finally {
       holder.close();
     }
   });
 
-  test("a port of the host is given to the one port inside, and not to several", async () => {
+  test("a fixed host port maps to one container port, and not to several", async () => {
     const port = await findFreePort();
     await using started = await dockerProvider({ port, containerPort: 8000 }).start({ image: image.counter });
     expect(started.url).toBe(`http://127.0.0.1:${port}`);
@@ -221,18 +221,18 @@ describe.skipIf(!docker.available)("containers", { timeout: 120_000 }, () => {
     await expect.poll(() => started.logs(), { timeout: 20_000 }).toContain("hello <HF_TOKEN>");
   });
 
-  test("an image that is nowhere is named", async () => {
+  test("the error for a missing image names it", async () => {
     const starting = dockerProvider({ pull: "never" }).start({ image: "openenv-nowhere:1" });
     await expect(starting).rejects.toMatchObject({
       code: "SOURCE_NOT_FOUND",
-      message: expect.stringContaining("There is no image openenv-nowhere:1"),
+      message: expect.stringContaining("Image openenv-nowhere:1 is not available"),
     });
     await expect(dockerProvider().start({ image: "127.0.0.1:1/nowhere" })).rejects.toMatchObject({
       code: "SOURCE_NOT_FOUND",
     });
   });
 
-  test("a port that is taken is named, and nothing is left", async () => {
+  test("the error for a port in use names it, and nothing is left", async () => {
     const holder = createServer().listen(0, "127.0.0.1");
     await once(holder, "listening");
     const { port } = holder.address() as { port: number };
@@ -244,7 +244,7 @@ describe.skipIf(!docker.available)("containers", { timeout: 120_000 }, () => {
     }
   });
 
-  test("an abort ends the start and leaves nothing", async () => {
+  test("an abort cancels the start and leaves nothing", async () => {
     const controller = new AbortController();
     const onProgress = (stage: string): void => {
       if (stage.startsWith("waiting")) controller.abort();
@@ -253,7 +253,7 @@ describe.skipIf(!docker.available)("containers", { timeout: 120_000 }, () => {
     await expect(starting).rejects.toMatchObject({ code: "ABORTED" });
   });
 
-  test("what the engine makes after an aborted start was released is removed", async () => {
+  test("a container that the engine creates after an aborted start is removed", async () => {
     await using proxy = await startEngineProxy();
     const held = proxy.hold(/^POST \/containers\/create/);
     const controller = new AbortController();
@@ -265,14 +265,14 @@ describe.skipIf(!docker.available)("containers", { timeout: 120_000 }, () => {
     await expect.poll(() => listContainers(docker.path, OWN), { timeout: 30_000 }).toEqual([]);
   });
 
-  test("a device, runtime or folder that the engine lacks is named", async () => {
+  test("the error names a device, runtime or folder that the engine lacks", async () => {
     const start = (options: object) => dockerProvider(options).start({ image: image.counter });
     await expect(start({ gpus: "all" })).rejects.toThrow(/device driver/);
     await expect(start({ runtime: "nonesuch" })).rejects.toThrow(/nonesuch/);
     await expect(start({ volumes: ["/nonesuch:/data"] })).rejects.toThrow(/\/nonesuch/);
   });
 
-  test("more memory than allowed ends it, and the error says so", async () => {
+  test("a container that exceeds its memory limit is killed, and the error says so", async () => {
     const greedy = await buildImage(
       docker.path,
       `
@@ -282,10 +282,10 @@ describe.skipIf(!docker.available)("containers", { timeout: 120_000 }, () => {
     );
     images.push(greedy);
     const starting = dockerProvider({ memory: "64m" }).start({ image: greedy.name });
-    await expect(starting).rejects.toThrow(/more memory|code 137/);
+    await expect(starting).rejects.toThrow(/memory limit|code 137/);
   });
 
-  test("prewarm keeps spares, and one that ended is replaced", async () => {
+  test("prewarm keeps spares, and replaces one that exited", async () => {
     const provider = dockerProvider();
     const open = () => fromDockerImage(image.counter, { provider, prewarm: 1 });
     try {
@@ -304,7 +304,7 @@ describe.skipIf(!docker.available)("containers", { timeout: 120_000 }, () => {
     }
   });
 
-  /** The one container that runs, once there is exactly one and it has had the time to be ready. */
+  /** The one running container, once there is exactly one and it has had time to become ready. */
   async function untilRunning(count: number): Promise<string> {
     for (let tries = 0; tries < 400; tries++) {
       const ids = (await run(docker.path, ["ps", "--quiet", "--filter", `label=${OWN}`])).stdout.trim().split("\n");

@@ -14,10 +14,10 @@ import { type ContainerSettings, type DockerProviderOptions, parseOptions } from
 import { removeContainer } from "./orphans.js";
 
 /**
- * Starts an image as a container of the engine that the docker command would use, its port on 127.0.0.1. The port inside
- * is the one at which a reset is answered. The container has only the variables of its image and of `env`, and is
- * stopped and removed by `close()`, and when this process ends, whatever ends that.
- * @throws ConfigError for an option that it does not have or that is wrong.
+ * Starts an image as a container of the engine that the docker command would use, and publishes its port on 127.0.0.1.
+ * The port inside the container is the one that answers a reset. The container has only the variables of its image and
+ * of `env`. `close()` stops and removes it, and so does the end of this process, however it ends.
+ * @throws ConfigError for an unknown option or an invalid value.
  * @example
  * await using server = await dockerProvider({ memory: "512m", cpus: 1 }).start({ image: "echo-env" });
  * await using env = await connect(server.url, echo);
@@ -29,7 +29,7 @@ export function dockerProvider(options: DockerProviderOptions = {}): Provider {
 }
 
 const NAME = "docker";
-/** That the engine gets for its own part of ending a container. */
+/** Extra time for the engine itself to stop a container. */
 const ANSWER_MS = 60_000;
 
 async function startContainer(spec: StartSpec, settings: ContainerSettings): Promise<StartedServer> {
@@ -62,7 +62,7 @@ async function startContainer(spec: StartSpec, settings: ContainerSettings): Pro
     start.progress(`starting the container ${name}`);
     await engine.ask("POST", `/containers/${name}/start`, { signal: start.signal }).catch(rejected);
     const limit = stopSeconds({ ...config.env, ...env });
-    // A failed start has nobody to wait for.
+    // After a failed start there are no sessions to wait for.
     start.onCleanup(() => (start.failed ? undefined : stop(engine, name, limit)));
     return {
       url: await findUrls({ engine, name, ports, settings, start }),
@@ -77,12 +77,14 @@ const ORPHANS = {
   factory: "createDockerOrphanFinder" satisfies keyof typeof import("./orphans.js"),
 };
 
-/** What else listens on the host's network must not be taken for the container; and one port cannot stand for several. */
+/**
+ * Another server on the host's network must not be mistaken for the container, and one host port cannot map to several.
+ */
 async function choosePorts({ network, port }: ContainerSettings, candidates: readonly number[]): Promise<number[]> {
   if (network !== "host") {
     if (port === 0 || candidates.length === 1) return [...candidates];
     throw new ConfigError(
-      `The image may listen on ${candidates.join(", ")}: with \`port\`, name the one inside with \`containerPort\`.`,
+      `The image may listen on ${candidates.join(", ")}. With \`port\`, also set \`containerPort\` to the port inside.`,
     );
   }
   const taken = await Promise.all(candidates.map(isTaken));
@@ -90,17 +92,17 @@ async function choosePorts({ network, port }: ContainerSettings, candidates: rea
   if (free.length > 0) return free;
   throw new ProviderError(
     "START_FAILED",
-    `On the host's network port ${candidates.join(", ")} is taken; name a free one with PORT in \`env\`.`,
+    `Port ${candidates.join(", ")} is in use on the host's network. Set PORT in \`env\` to a free port.`,
   );
 }
 
-/** An engine on another machine publishes ports there, and its loopback is not ours. */
+/** An engine on another machine publishes ports there; its loopback address is not reachable from here. */
 function checkReach({ name, host }: EngineAddress, { publishOn }: ContainerSettings): void {
   const isLocal = host === undefined || ["localhost", "127.0.0.1", "::1"].includes(host);
   if (isLocal || !publishOn.startsWith("127.")) return;
   throw new ConfigError(
-    `The engine ${name} is on another machine, whose 127.0.0.1 cannot be reached from here: name an address of that ` +
-      "machine with `publishOn`. Everybody who reaches that address reaches the environment.",
+    `The engine ${name} is on another machine, whose 127.0.0.1 cannot be reached from here. Set \`publishOn\` to an ` +
+      "address of that machine. Anyone who can reach that address can reach the environment.",
   );
 }
 
@@ -112,16 +114,16 @@ async function create(
   await engine.ask("POST", "/containers/create", { query: { name, platform }, body }).catch(rejected);
 }
 
-/** What the engine does not do, in its own words. */
+/** The error of the engine, with its own message. */
 function rejected(error: unknown): never {
   if (!(error instanceof EngineError)) throw error;
   const taken = /port is already allocated|address already in use/.test(error.message);
-  const advice = taken ? " Leave `port` out to get a free one." : "";
+  const advice = taken ? " Omit `port` to use a free one." : "";
   const text = `The container cannot be started: ${error.message.replace(/\.$/, "")}.${advice}`;
   throw new ProviderError("START_FAILED", text, { cause: error });
 }
 
-/** Its sessions are closed in order; it is killed after so many seconds. */
+/** The server closes its sessions; the engine kills it after this many seconds. */
 async function stop(engine: Engine, name: string, seconds: number): Promise<void> {
   const call = { query: { t: String(seconds) }, timeoutMs: seconds * 1_000 + ANSWER_MS };
   await engine.ask("POST", `/containers/${name}/stop`, call).catch((error: unknown) => {
@@ -155,7 +157,7 @@ async function findUrls({ engine, name, ports, settings, start }: Published): Pr
   return published.map((port) => httpUrl(host, port));
 }
 
-/** A container that has ended publishes nothing any more; some networks never do. */
+/** A container that has exited publishes no ports; some networks never do. */
 async function noPort(engine: Engine, name: string, { signal }: StartContext): Promise<ProviderError> {
   const { State: state } = await engine.ask<Inspected>("GET", `/containers/${name}/json`, { signal });
   const text = state.Running ? "Its network publishes no port on this machine" : describeEnd(state);
@@ -163,7 +165,7 @@ async function noPort(engine: Engine, name: string, { signal }: StartContext): P
 }
 
 function describeEnd({ OOMKilled, ExitCode: code, Error: reason }: Inspected["State"]): string {
-  if (OOMKilled) return "The container was killed because it wanted more memory than it may have";
+  if (OOMKilled) return "The container was killed because it exceeded its memory limit";
   return `The container exited with code ${code}${reason && ` (${reason})`}`;
 }
 

@@ -3,14 +3,17 @@ import { request as requestHttps } from "node:https";
 import { ProviderError } from "openenv-ts/internal";
 import type { EngineAddress } from "./connection.js";
 
-/** The HTTP API of a container engine, as much of it as is needed. */
+/** The part of a container engine's HTTP API that we use. */
 export interface Engine {
   readonly address: EngineAddress;
-  /** The answer as JSON; nothing when it is empty. @throws EngineError for a refusal, ProviderError when none comes. */
+  /**
+   * Returns the response as JSON, undefined when it is empty.
+   * @throws EngineError for an error response, ProviderError for no response.
+   */
   ask<T>(method: string, path: string, call?: EngineCall): Promise<T>;
-  /** The answer as bytes, at most `maxBytes` of it. */
+  /** Returns the first `maxBytes` bytes of the response. */
   read(path: string, call: EngineCall & { maxBytes: number }): Promise<Buffer>;
-  /** The answer line by line, each JSON. */
+  /** Yields the lines of the response, each parsed as JSON. */
   lines(method: string, path: string, call: EngineCall): AsyncIterable<Record<string, unknown>>;
 }
 
@@ -19,14 +22,14 @@ export interface EngineCall {
   body?: unknown;
   headers?: Readonly<Record<string, string>>;
   signal?: AbortSignal;
-  /** Milliseconds for the answer where there is no signal; default 60,000. Not for `lines`. */
+  /** Milliseconds to wait for the response without a signal; default 60,000. Not for `lines`. */
   timeoutMs?: number;
 }
 
-/** What ends or removes something has no deadline from outside, and is not to wait for an engine that is stuck. */
+/** Calls that stop or remove something have no deadline of a start, and must not wait for a stuck engine forever. */
 const ANSWER_MS = 60_000;
 
-/** The engine refused: `status` is that of HTTP, the message its own. */
+/** An error response of the engine: `status` is the HTTP status, the message is the engine's. */
 export class EngineError extends Error {
   readonly status: number;
 
@@ -36,7 +39,7 @@ export class EngineError extends Error {
   }
 }
 
-/** Nothing is asked yet. */
+/** Creates a client of the engine; sends no request. */
 export function createEngine(address: EngineAddress): Engine {
   const send = (method: string, path: string, call: EngineCall): Promise<IncomingMessage> => {
     const { query = {}, body, headers = {}, signal } = call;
@@ -70,7 +73,8 @@ export function createEngine(address: EngineAddress): Engine {
   const open = async (method: string, path: string, call: EngineCall): Promise<IncomingMessage> => {
     const response = await send(method, path, call);
     const { statusCode: status = 0 } = response;
-    // 304: it is as was asked for already. Another redirection means that the path is none of the engine's.
+    // 304: the resource is already in the requested state. Another redirect means that the engine does not know the
+    // path.
     if (status < 300 || status === 304) return response;
     throw new EngineError(status, readMessage(await readAll(response, MAX_ANSWER_BYTES)));
   };
@@ -107,7 +111,7 @@ export function createEngine(address: EngineAddress): Engine {
 
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 
-/** What is more than `maxBytes` is left unread. */
+/** Stops reading after `maxBytes`. */
 async function readAll(response: IncomingMessage, maxBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -123,7 +127,10 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new ProviderError("PROVIDER_UNAVAILABLE", `This is no container engine: it answered ${text.slice(0, 100)}`);
+    throw new ProviderError(
+      "PROVIDER_UNAVAILABLE",
+      `This is not a container engine: it answered ${text.slice(0, 100)}`,
+    );
   }
 }
 
@@ -139,17 +146,17 @@ function readMessage(answer: Buffer): string {
 function silent({ name }: EngineAddress, timeoutMs: number): ProviderError {
   return new ProviderError(
     "PROVIDER_UNAVAILABLE",
-    `The container engine at ${name} takes requests, but has not answered within ${timeoutMs} ms: see whether it is ` +
-      "overloaded or stuck (`docker info`), and start it again if so.",
+    `The container engine at ${name} accepts requests, but did not respond within ${timeoutMs} ms. Check whether it is ` +
+      "overloaded or stuck (`docker info`), and restart it if so.",
   );
 }
 
 function unreachable({ name }: EngineAddress, error: NodeJS.ErrnoException): ProviderError {
   const denied = error.code === "EACCES" || error.code === "EPERM";
   const message = denied
-    ? `No permission to use the container engine at ${name}: add the user to the group that owns the socket ` +
+    ? `Permission denied to the container engine at ${name}. Add the user to the group that owns the socket ` +
       "(`docker`), or run a rootless engine."
-    : `No container engine answers at ${name} (${error.code ?? error.message}): start it, or name another with ` +
-      "DOCKER_HOST or `docker context use`. Without one, processProvider() starts an environment as a process.";
+    : `Could not connect to a container engine at ${name} (${error.code ?? error.message}). Start it, or select another with ` +
+      "DOCKER_HOST or `docker context use`. processProvider() starts an environment without a container engine.";
   return new ProviderError("PROVIDER_UNAVAILABLE", message, { cause: error });
 }

@@ -5,15 +5,15 @@ import { startPrewarmed } from "../lifecycle/prewarm.js";
 import type { Provider, StartOptions } from "../provider.js";
 import { dockerProvider } from "./docker-provider.js";
 
-/** Options of everything that starts an environment and connects to it. */
+/** Options of the functions that start an environment and connect to it. */
 export interface ManagedClientOptions<C extends ClientContract = GenericContract> extends StartOptions {
-  /** Types the client; without one it is generic, from the server's `/schema`. */
+  /** Types the client; without it the client is generic and reads the server's `/schema`. */
   contract?: C | undefined;
-  /** How it is started. */
+  /** How to start the environment. */
   provider?: Provider | undefined;
   /**
-   * Keeps so many more started, so that the next call with the same arguments and the same `provider` object has one at
-   * once. They end with this process or `closePrewarmed()`. Default 0.
+   * Keeps this many spare servers started for the next calls with the same arguments and the same `provider` object.
+   * They are closed with this process or by `closePrewarmed()`. Default 0.
    */
   prewarm?: number | undefined;
   /** Options of the connection. */
@@ -34,9 +34,10 @@ const MANAGED_CLIENT_OPTIONS = [
 ] as const satisfies readonly (keyof ManagedClientOptions)[];
 
 /**
- * Starts an image and opens one session of it. `close()` ends the session, stops the container and removes it. The
- * provider is `dockerProvider()` unless told.
- * @throws ConfigError for a wrong option, ProviderError when the start fails, and whatever `connect` throws; then nothing is left.
+ * Starts an image and opens one session of it. `close()` closes the session, and stops and removes the container. The
+ * default provider is `dockerProvider()`.
+ * @throws ConfigError for an invalid option, ProviderError when the start fails, and the errors of `connect`; nothing
+ * is left running then.
  * @example
  * await using env = await fromDockerImage("echo-env", { contract: echo });
  * await env.reset();
@@ -51,5 +52,5 @@ export async function fromDockerImage<C extends ClientContract = GenericContract
   return connectStarted(started, contract, { ...connect, signal: start.signal });
 }
 
-/** One for all calls, so that they share their spares. */
+/** One provider for all calls, so that they share their spares. */
 const DEFAULT = dockerProvider();

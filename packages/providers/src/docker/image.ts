@@ -3,11 +3,11 @@ import type { StartContext } from "../lifecycle/start-context.js";
 import { type Engine, EngineError } from "./engine.js";
 import { registryAuth } from "./registry-auth.js";
 
-/** What is asked of an image. */
+/** The configuration of an image, as far as we use it. */
 export interface ImageConfig {
-  /** TCP ports that the image says it listens on. */
+  /** TCP ports that the image exposes. */
   exposed: readonly number[];
-  /** Its variables. */
+  /** Its environment variables. */
   env: Readonly<Record<string, string>>;
   /** Its HEALTHCHECK; undefined for none. */
   healthcheck: Healthcheck | undefined;
@@ -17,17 +17,20 @@ export interface ImageConfig {
 export interface Healthcheck {
   Interval?: number;
   StartPeriod?: number;
-  /** Failures in a row; undefined or 0 for the engine's default. */
+  /** Consecutive failures; undefined or 0 for the engine's default. */
   Retries?: number;
 }
 
-/** Returns the name. @throws ConfigError for what is none: it becomes part of a path. */
+/** Returns the name, which becomes part of a path. @throws ConfigError for an invalid name. */
 export function checkImage(image: string): string {
   if (/^[a-z0-9][\w.:/@-]*$/i.test(image) && !image.includes("..")) return image;
-  throw new ConfigError(`${JSON.stringify(image)} is no image; write a name such as node:24-slim.`);
+  throw new ConfigError(`${JSON.stringify(image)} is not a valid image name. Use a name such as node:24-slim.`);
 }
 
-/** Looks the image up and fetches it when it is missing, or anyway when asked to. @throws ProviderError SOURCE_NOT_FOUND. */
+/**
+ * Reads the image's configuration; pulls the image when it is missing, or always with `pull: "always"`.
+ * @throws ProviderError SOURCE_NOT_FOUND.
+ */
 export async function obtainImage(
   engine: Engine,
   image: string,
@@ -44,7 +47,7 @@ export async function obtainImage(
   }
   await fetchImage(engine, image, { platform, start });
   const fetched = await inspect(engine, image, start.signal);
-  if (!fetched) throw notFound(image, "it was fetched, and the engine does not have it");
+  if (!fetched) throw notFound(image, "it was pulled, but the engine does not have it");
   return fetched;
 }
 
@@ -107,7 +110,7 @@ function describeProgress(layers: readonly { current: number; total: number }[])
   return `${sum("current")} of ${sum("total")} MB`;
 }
 
-/** Without a tag an engine would fetch every tag that there is. */
+/** Without a tag an engine would pull every tag. */
 function splitImage(image: string): { name: string; tag: string | undefined } {
   if (image.includes("@")) return { name: image, tag: undefined };
   const [, name = image, tag = "latest"] = /^(.*?)(?::([^/:]+))?$/.exec(image) ?? [];
@@ -117,6 +120,6 @@ function splitImage(image: string): { name: string; tag: string | undefined } {
 function notFound(image: string, why: string): ProviderError {
   return new ProviderError(
     "SOURCE_NOT_FOUND",
-    `There is no image ${image} to be had: ${why}. Build it (\`openenv build -t ${image}\`), or check its name and \`docker login\`.`,
+    `Image ${image} is not available: ${why}. Build it (\`openenv build -t ${image}\`), or check its name and \`docker login\`.`,
   );
 }

@@ -1,8 +1,8 @@
 import { OWNER, type Owner } from "../orphans/owner.js";
 
-/** By these everything is found that was started here, and nothing else. */
+/** Labels that find everything that we started, and nothing else. */
 const PREFIX = "openenv.";
-/** Everything that is ours carries it. */
+/** The label of every resource that we created. */
 export const MARK = `${PREFIX}owner`;
 
 export function renderLabels(provider: string, source: string): Record<string, string> {
@@ -17,7 +17,7 @@ export function renderLabels(provider: string, source: string): Record<string, s
   };
 }
 
-/** What the labels tell. */
+/** Reads the labels. */
 export function readLabels(labels: Readonly<Record<string, string>>): {
   provider: string;
   source: string;

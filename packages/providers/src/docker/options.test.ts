@@ -14,15 +14,15 @@ describe("without an engine", () => {
     delete process.env["DOCKER_HOST"];
   });
 
-  test("nobody at the address is one clear error", async () => {
+  test("an address where nothing listens is one clear error", async () => {
     process.env["DOCKER_HOST"] = "unix:///nonesuch/docker.sock";
     await expect(dockerProvider().start({ image: "any" })).rejects.toMatchObject({
       code: "PROVIDER_UNAVAILABLE",
-      message: expect.stringMatching(/No container engine answers at unix:.*DOCKER_HOST.*processProvider/s),
+      message: expect.stringMatching(/Could not connect to a container engine at unix:.*DOCKER_HOST.*processProvider/s),
     });
   });
 
-  test("one that takes requests and does not answer is told, and holds nobody up", async () => {
+  test("an engine that accepts requests but does not respond is reported within the time limit", async () => {
     const server = createServer().listen(0, "127.0.0.1");
     await once(server, "listening");
     const { port } = server.address() as { port: number };
@@ -30,25 +30,25 @@ describe("without an engine", () => {
     try {
       await expect(engine.ask("GET", "/info", { timeoutMs: 100 })).rejects.toMatchObject({
         code: "PROVIDER_UNAVAILABLE",
-        message: expect.stringMatching(/has not answered within 100 ms.*docker info/),
+        message: expect.stringMatching(/did not respond within 100 ms.*docker info/),
       });
     } finally {
       server.close();
     }
   });
 
-  test("an address over SSH says what to do", async () => {
+  test("the error for an SSH address says what to do", async () => {
     process.env["DOCKER_HOST"] = "ssh://me@elsewhere";
     await expect(dockerProvider().start({ image: "any" })).rejects.toThrow(/forward the socket/);
   });
 
-  test("an engine on another machine wants an address there", async () => {
+  test("an engine on another machine needs an address of that machine", async () => {
     process.env["DOCKER_HOST"] = "tcp://192.0.2.1:2375";
     await expect(dockerProvider().start({ image: "any" })).rejects.toThrow(/publishOn/);
   });
 
   test.skipIf(process.getuid?.() !== 0)(
-    "a socket that the user may not use is told from one that is not there",
+    "a socket without permission is a different error than a missing socket",
     async () => {
       const folder = await mkdtemp(join(tmpdir(), "openenv-socket-"));
       const path = join(folder, "docker.sock");
@@ -61,7 +61,7 @@ describe("without an engine", () => {
       try {
         await expect(dockerProvider().start({ image: "any" })).rejects.toMatchObject({
           code: "PROVIDER_UNAVAILABLE",
-          message: expect.stringContaining("No permission to use the container engine"),
+          message: expect.stringContaining("Permission denied to the container engine"),
         });
       } finally {
         process.seteuid?.(0);
@@ -75,26 +75,29 @@ describe("without an engine", () => {
 describe("options", () => {
   test.each([
     [{ memry: "1g" }, /dockerProvider\(\) has no option "memry"; it has port/],
-    [{ memory: "lots" }, /memory is lots/],
-    [{ memory: "1m" }, /6m and more/],
-    [{ cpus: 0 }, /cpus is 0/],
-    [{ gpus: 0 }, /gpus is 0/],
-    [{ port: 70_000 }, /port is 70000/],
-    [{ volumes: ["/data"] }, /The volume \/data is none/],
+    [{ memory: "lots" }, /memory must be .*, got lots/],
+    [{ memory: "1m" }, /at least 6m/],
+    [{ cpus: 0 }, /cpus must be .*, got 0/],
+    [{ gpus: 0 }, /gpus must be .*, got 0/],
+    [{ port: 70_000 }, /port must be .*, got 70000/],
+    [{ volumes: ["/data"] }, /volume "\/data" is not valid/],
     [{ network: "none" }, /cannot be reached/],
-    [{ labels: { "openenv.owner": "me" } }, /is taken/],
-    [{ pull: "sometimes" }, /pull is sometimes/],
-  ])("%j is refused", (options, message) => {
+    [{ labels: { "openenv.owner": "me" } }, /is reserved/],
+    [{ pull: "sometimes" }, /pull must be .*, got sometimes/],
+  ])("%j is rejected", (options, message) => {
     expect(() => dockerProvider(options as object)).toThrow(message);
   });
 
-  test.each(["", "../containers/json", "a/../../info", "a b", "-v", "a?x=1"])("%j is no image", async (image) => {
-    for (const provider of [dockerProvider({ pull: "never" }), swarmProvider()]) {
-      await expect(provider.start({ image })).rejects.toMatchObject({ code: "INVALID_CONFIG" });
-    }
-  });
+  test.each(["", "../containers/json", "a/../../info", "a b", "-v", "a?x=1"])(
+    "%j is not a valid image name",
+    async (image) => {
+      for (const provider of [dockerProvider({ pull: "never" }), swarmProvider()]) {
+        await expect(provider.start({ image })).rejects.toMatchObject({ code: "INVALID_CONFIG" });
+      }
+    },
+  );
 
-  test("what is no image is refused with the provider that takes it", async () => {
+  test("a source that is not an image is rejected, and the error names the right provider", async () => {
     await expect(dockerProvider().start({ directory: "." })).rejects.toThrow(/processProvider/);
     await expect(dockerProvider().start({ image: "any", replicas: 2 })).rejects.toThrow(/no replicas/);
     await expect(dockerProvider().start({ image: "any", nonsense: 1 } as never)).rejects.toThrow(/"nonsense"/);

@@ -2,31 +2,34 @@ import { isAbsolute, resolve } from "node:path";
 import { ConfigError } from "openenv-ts/internal";
 import { rejectUnknown } from "../lifecycle/check-options.js";
 
-/** How a container is started; what is left out is as with `docker run`. */
+/** How to start a container. The defaults are those of `docker run`. */
 export interface DockerProviderOptions {
-  /** Port on the host, default a free one. */
+  /** Port on the host; default a free one. */
   port?: number | undefined;
-  /** Address on the host at which the port is published; default 127.0.0.1, so that nobody else reaches it. */
+  /** Address on the host at which the port is published; default 127.0.0.1, so that no other machine can reach it. */
   publishOn?: string | undefined;
-  /** Port inside the container; default the one that answers of those the image exposes, `PORT`, 8000 and 7860. */
+  /**
+   * Port inside the container; default the first that answers of `PORT`, the ports that the image exposes, 8000 and
+   * 7860.
+   */
   containerPort?: number | undefined;
-  /** `source:target` or `source:target:ro`; a source that is a path is a folder of the host, any other a named volume. */
+  /** `source:target` or `source:target:ro`. A path as source is a folder of the host, anything else a named volume. */
   volumes?: readonly string[] | undefined;
-  /** Bytes, or a number with `k`, `m` or `g` behind it (`512m`). The container is killed when it wants more. */
+  /** Bytes, or a number with the suffix `k`, `m` or `g` (`512m`). The container is killed when it exceeds this. */
   memory?: number | string | undefined;
-  /** How many cores of time it may use (`1.5`). */
+  /** CPU limit in cores (`1.5`). */
   cpus?: number | undefined;
-  /** All, so many, or those of these ids. */
+  /** `all`, a number of GPUs, or their ids. */
   gpus?: "all" | number | readonly string[] | undefined;
-  /** Name of the network to join; `host` for the host's. */
+  /** Network to join; `host` for the network of the host. */
   network?: string | undefined;
-  /** `linux/amd64`, where the image has several. */
+  /** Platform of a multi-platform image, such as `linux/amd64`. */
   platform?: string | undefined;
-  /** The runtime of the engine: `runsc` for gVisor's. */
+  /** Runtime of the engine, such as `runsc` for gVisor. */
   runtime?: string | undefined;
-  /** Own labels; names that begin with `openenv.` are taken. */
+  /** Extra labels; names that begin with `openenv.` are reserved. */
   labels?: Readonly<Record<string, string>> | undefined;
-  /** When to fetch the image from its registry; default `missing`. */
+  /** When to pull the image from its registry; default `missing`. */
   pull?: "missing" | "always" | "never" | undefined;
 }
 
@@ -45,7 +48,7 @@ const KNOWN = [
   "pull",
 ] as const satisfies readonly (keyof DockerProviderOptions)[];
 
-/** The options in the engine's words. */
+/** The options in the format of the engine's API. */
 export interface ContainerSettings {
   port: number;
   publishOn: string;
@@ -58,7 +61,7 @@ export interface ContainerSettings {
   host: Record<string, unknown>;
 }
 
-/** @throws ConfigError that names the option and what is allowed. */
+/** @throws ConfigError with the option and its allowed values. */
 export function parseOptions(options: DockerProviderOptions): ContainerSettings {
   rejectUnknown("dockerProvider()", options, KNOWN);
   const {
@@ -72,10 +75,10 @@ export function parseOptions(options: DockerProviderOptions): ContainerSettings 
   } = options;
   checkPort("port", port, 0);
   if (containerPort !== undefined) checkPort("containerPort", containerPort, 1);
-  demand(["missing", "always", "never"].includes(pull), `pull is ${pull}; give missing, always or never.`);
-  demand(network !== "none", "network is none; a container without a network cannot be reached. Leave it out.");
+  demand(["missing", "always", "never"].includes(pull), `pull must be missing, always or never, got ${pull}.`);
+  demand(network !== "none", "network must not be none: a container without a network cannot be reached. Omit it.");
   for (const name of Object.keys(labels)) {
-    demand(!name.startsWith("openenv."), `The label ${name} is taken: names that begin with openenv. are our own.`);
+    demand(!name.startsWith("openenv."), `The label ${name} is reserved. Use a name that does not begin with openenv.`);
   }
   const { memory, cpus, gpus, runtime, volumes = [] } = options;
   return {
@@ -103,22 +106,25 @@ function demand(condition: boolean, message: string): asserts condition {
 
 function checkPort(name: string, value: number, least: number): void {
   const fits = Number.isInteger(value) && value >= least && value <= 65_535;
-  demand(fits, `${name} is ${value}; give a whole number from ${least}${least === 0 ? " (a free one)" : ""} to 65535.`);
+  demand(
+    fits,
+    `${name} must be an integer from ${least}${least === 0 ? " (a free port)" : ""} to 65535, got ${value}.`,
+  );
 }
 
 const UNITS: Record<string, number> = { "": 1, b: 1, k: 2 ** 10, m: 2 ** 20, g: 2 ** 30 };
-/** The least that an engine takes. */
+/** The minimum that an engine accepts. */
 const LEAST_MEMORY = 6 * 2 ** 20;
 
 function parseMemory(memory: number | string): number {
   const [, digits = "", unit = ""] = /^(\d+(?:\.\d+)?)([bkmg]?)b?$/i.exec(String(memory)) ?? [];
   const bytes = Math.floor(Number(digits) * (UNITS[unit.toLowerCase()] ?? Number.NaN));
-  demand(bytes >= LEAST_MEMORY, `memory is ${memory}; give bytes, or "512m", "2g": 6m and more.`);
+  demand(bytes >= LEAST_MEMORY, `memory must be at least 6m, in bytes or as "512m" or "2g", got ${memory}.`);
   return bytes;
 }
 
 function parseCpus(cpus: number): number {
-  demand(Number.isFinite(cpus) && cpus >= 0.01, `cpus is ${cpus}; give how many cores, 0.01 and more.`);
+  demand(Number.isFinite(cpus) && cpus >= 0.01, `cpus must be a number of cores, at least 0.01, got ${cpus}.`);
   return Math.round(cpus * 1e9);
 }
 
@@ -126,14 +132,14 @@ function parseGpus(gpus: "all" | number | readonly string[]): Record<string, unk
   const request = { Driver: "", Capabilities: [["gpu"]] };
   if (gpus === "all") return { ...request, Count: -1 };
   if (typeof gpus === "object") return { ...request, DeviceIDs: [...gpus] };
-  demand(Number.isInteger(gpus) && gpus > 0, `gpus is ${gpus}; give "all", how many, or a list of ids.`);
+  demand(Number.isInteger(gpus) && gpus > 0, `gpus must be "all", a positive integer or a list of ids, got ${gpus}.`);
   return { ...request, Count: gpus };
 }
 
-/** A mount, not a bind: a folder that is not there is an error and is not made by the engine as root. */
+/** A mount, not a bind: a missing folder is an error, and the engine does not create it as root. */
 function parseVolume(text: string): Record<string, unknown> {
   const [, source = "", target = "", mode] = /^((?:[A-Za-z]:)?[^:]+):([^:]+)(?::(ro|rw))?$/.exec(text) ?? [];
-  demand(target.startsWith("/"), `The volume ${text} is none; write source:/target or source:/target:ro.`);
+  demand(target.startsWith("/"), `The volume "${text}" is not valid. Use source:/target or source:/target:ro.`);
   const isPath = isAbsolute(source) || source.startsWith(".");
   return {
     Type: isPath ? "bind" : "volume",

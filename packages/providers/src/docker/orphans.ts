@@ -4,10 +4,10 @@ import type { EngineAddress } from "./connection.js";
 import { createEngine, type Engine, EngineError } from "./engine.js";
 import { MARK, readLabels } from "./labels.js";
 
-/** Who only looks what is left does not wait for an engine that is stuck. */
+/** Listing orphans must not wait long for a stuck engine. */
 export const LOOK_MS = 10_000;
 
-/** Finds the containers and networks of an engine that carry our label, whoever started them. */
+/** Finds the containers and networks of an engine that carry our label, from any process. */
 export function createDockerOrphanFinder(address: EngineAddress): OrphanFinder {
   const engine = createEngine(address);
   return {
@@ -25,12 +25,12 @@ export function createDockerOrphanFinder(address: EngineAddress): OrphanFinder {
   };
 }
 
-/** Ends and removes a container, with the volumes that it made for itself; nothing happens when it is gone. */
+/** Stops and removes a container and its anonymous volumes; does nothing when it is already gone. */
 export async function removeContainer(engine: Engine, container: string): Promise<void> {
   try {
     await engine.ask("DELETE", `/containers/${container}`, { query: { force: "1", v: "1" } });
   } catch (error) {
-    // 409: somebody else is removing it right now.
+    // 409: another process is removing it.
     if (!(error instanceof EngineError && (error.status === 404 || error.status === 409))) throw error;
   }
 }
@@ -38,7 +38,7 @@ export async function removeContainer(engine: Engine, container: string): Promis
 const IN_USE = 403;
 const POLL_MS = 200;
 
-/** Its containers may be on their way out. */
+/** Its containers may still be shutting down. */
 async function removeNetwork(engine: Engine, network: string): Promise<void> {
   for (const deadline = Date.now() + LOOK_MS; ; await sleep(POLL_MS)) {
     try {

@@ -36,12 +36,12 @@ test("the login of the image's registry is sent, and no other", async () => {
   expect(await read("elsewhere.test/echo", config)).toBeUndefined();
 });
 
-test("a login by token is sent as one", async () => {
+test("a login by token is sent as a token", async () => {
   const config = { auths: { "registry.test": { identitytoken: "token" } } };
   expect(await read("registry.test/echo", config)).toEqual({ identitytoken: "token", serveraddress: "registry.test" });
 });
 
-test("a program that keeps logins is asked; one that is missing or knows nothing is no failure", async () => {
+test("a credential helper is used; one that is missing or has no credentials is not an error", async () => {
   const helper = '#!/bin/sh\nread server\necho "{\\"Username\\":\\"me\\",\\"Secret\\":\\"$server\\"}"\n';
   await writeFile(join(folder, "docker-credential-kept"), helper, { mode: 0o755 });
   process.env["PATH"] = `${folder}${delimiter}${path}`;

@@ -7,7 +7,7 @@ import { configDir, readJson } from "./connection.js";
 const HELPER_WAIT_MS = 10_000;
 const DOCKER_HUB = "https://index.docker.io/v1/";
 
-/** The value of `X-Registry-Auth` for the image's registry: what `docker login` left there, or nothing. */
+/** The value of `X-Registry-Auth` for the image's registry, from `docker login`; undefined without a login. */
 export async function registryAuth(
   image: string,
   env: Readonly<Record<string, string | undefined>>,
@@ -24,7 +24,7 @@ interface Login {
   identitytoken?: string;
 }
 
-/** The first part of a name is a registry when it looks like a host. */
+/** The first part of an image name is a registry when it looks like a host. */
 function registryOf(image: string): string {
   const [first = "", ...rest] = image.split("/");
   return rest.length > 0 && (/[.:]/.test(first) || first === "localhost") ? first : DOCKER_HUB;
@@ -41,7 +41,7 @@ function readStored(registry: string, { auths }: Record<string, unknown>): Login
   return username && password !== undefined ? { username, password } : undefined;
 }
 
-/** Asks the program that the docker command keeps its logins with. */
+/** Runs the credential helper of the docker command. */
 async function askHelper(registry: string, { credHelpers, credsStore }: Record<string, unknown>) {
   const own = isObject(credHelpers) ? credHelpers[registry] : undefined;
   const helper = own ?? credsStore;
@@ -55,7 +55,7 @@ async function askHelper(registry: string, { credHelpers, credsStore }: Record<s
     text += chunk;
   });
   child.stdin.on("error", () => {}).end(registry);
-  // A helper that is not installed, or has nothing, is no failure: the registry may be open to all.
+  // A helper that is missing or has no credentials is not an error: the registry may be public.
   const closed = await once(child, "close").catch(() => [1]);
   return closed[0] === 0 ? parseHelper(text) : undefined;
 }

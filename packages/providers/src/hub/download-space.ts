@@ -15,9 +15,9 @@ const MAX_BYTES = 4 * 1024 ** 3;
 const AT_ONCE = 8;
 
 /**
- * Writes the files of a Space's commit into an empty folder. Large ones come with their content, which a plain git clone
- * has only with Git LFS.
- * @throws ProviderError when a path leaves the folder, there is too much, or the Hub fails.
+ * Writes the files of a Space's commit into an empty folder. Large files are downloaded, too; a git clone needs Git LFS
+ * for them.
+ * @throws ProviderError when a path leaves the folder, the Space is too large, or the Hub fails.
  */
 export async function downloadSpace({ id, sha }: Space, dir: string, { token, signal }: HubAccess): Promise<void> {
   const hub = await import("@huggingface/hub");
@@ -35,9 +35,9 @@ export async function downloadSpace({ id, sha }: Space, dir: string, { token, si
     ended.throwIfAborted();
     const file = placeInside(dir, path);
     const blob = await hub.downloadFile({ ...access, path });
-    if (!blob) throw new ProviderError("SOURCE_NOT_FOUND", `${path} of the Space ${id} is gone; try again.`);
+    if (!blob) throw new ProviderError("SOURCE_NOT_FOUND", `${path} of the Space ${id} no longer exists. Try again.`);
     await mkdir(dirname(file), { recursive: true });
-    // The library asks for an empty file's first byte, which no answer can hold.
+    // The library requests the first byte of the file; an empty file has none and the request fails.
     const content = blob.size === 0 ? [] : Readable.fromWeb(blob.stream() as ReadableStream);
     await pipeline(content, createWriteStream(file, { flags: "wx" }), { signal: ended });
   }
@@ -52,14 +52,14 @@ export async function downloadSpace({ id, sha }: Space, dir: string, { token, si
       if (paths.length <= MAX_FILES && bytes <= MAX_BYTES) continue;
       throw new ProviderError(
         "START_FAILED",
-        `The Space ${id} has more than ${MAX_FILES} files or ${MAX_BYTES / 1024 ** 3} GB; start its image instead.`,
+        `The Space ${id} has more than ${MAX_FILES} files or ${MAX_BYTES / 1024 ** 3} GB. Start its image instead.`,
       );
     }
     const next = paths.values();
     const workers = Array.from({ length: AT_ONCE }, async () => {
       for (const path of next) await write(path).catch((error: unknown) => stop.abort(error));
     });
-    // Each has ended before the folder may be removed.
+    // Every download must end before the folder can be removed.
     await Promise.all(workers);
     stop.signal.throwIfAborted();
   } catch (error) {

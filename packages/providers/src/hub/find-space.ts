@@ -3,7 +3,7 @@ import { hubEndpoint } from "./hub-account.js";
 import { explainHubError } from "./hub-error.js";
 import { spaceSubdomain } from "./space-id.js";
 
-/** What the Hub says about a Space. */
+/** What the Hub reports about a Space. */
 export interface Space {
   readonly id: string;
   /** The commit of its `main` branch. */
@@ -13,9 +13,9 @@ export interface Space {
   readonly sdk: string;
   /** `RUNNING`, `SLEEPING`, `PAUSED`, `BUILDING` … */
   readonly stage: string;
-  /** Why it failed, when it did. */
+  /** The error of a Space that failed. */
   readonly problem: string;
-  /** Where it answers while it runs. */
+  /** The URL of the running Space. */
   readonly url: string;
 }
 
@@ -25,8 +25,9 @@ export interface HubAccess {
 }
 
 /**
- * Asks the Hub about a Space.
- * @throws ProviderError SOURCE_NOT_FOUND when it is missing or not to be seen, PROVIDER_UNAVAILABLE when the Hub fails.
+ * Looks up a Space on the Hub.
+ * @throws ProviderError SOURCE_NOT_FOUND when it is missing or not visible to the token, PROVIDER_UNAVAILABLE when the
+ * Hub fails.
  */
 export async function findSpace(id: string, { token, signal }: HubAccess): Promise<Space> {
   const { spaceInfo } = await import("@huggingface/hub");
@@ -55,23 +56,23 @@ export async function findSpace(id: string, { token, signal }: HubAccess): Promi
   }
 }
 
-/** @throws ProviderError SOURCE_NOT_FOUND when the Hub has no image of the Space to start. */
+/** @throws ProviderError SOURCE_NOT_FOUND when the Hub has no image of the Space. */
 export function mustHaveImage({ id, sdk, stage }: Space): void {
   const page = `${hubEndpoint()}/spaces/${id}`;
   if (sdk !== "docker") {
-    const message = `The Space ${id} is made with ${sdk || "no SDK"}, not with Docker: it is no environment.`;
+    const message = `The Space ${id} uses ${sdk || "no SDK"}, not Docker, so it is not an environment.`;
     throw new ProviderError("SOURCE_NOT_FOUND", message);
   }
   if (!["BUILD_ERROR", "CONFIG_ERROR", "NO_APP_FILE", "BUILDING"].includes(stage)) return;
-  const message = `The Space ${id} has no image yet (${stage}). See ${page}?logs=build, or use useDocker: false.`;
+  const message = `The Space ${id} has no image yet (${stage}). See ${page}?logs=build, or set useDocker: false.`;
   throw new ProviderError("SOURCE_NOT_FOUND", message);
 }
 
-/** @throws ProviderError SPACE_NOT_RUNNING that says what to do, unless the Space answers. */
+/** @throws ProviderError SPACE_NOT_RUNNING with advice, unless the Space is running. */
 export function mustRun({ id, stage, problem }: Space): void {
   if (stage.startsWith("RUNNING")) return;
   const page = `${hubEndpoint()}/spaces/${id}`;
-  const own = `or start it on your own machine: fromHub("${id}")`;
+  const own = `or start it on your machine with fromHub("${id}")`;
   const reasons: Record<string, string> = {
     SLEEPING: `is asleep. Open ${page} to wake it, ${own}`,
     PAUSED: `is paused. Its owner can restart it at ${page}/settings, ${own}`,
@@ -83,11 +84,11 @@ export function mustRun({ id, stage, problem }: Space): void {
   throw new ProviderError("SPACE_NOT_RUNNING", `The Space ${id} ${reasons[stage] ?? other}.`);
 }
 
-/** The domain that the Hub says is ready, else the usual one. */
+/** The domain that the Hub reports as ready, else the default one. */
 function findUrl(id: string, runtime: unknown): string {
   const domains = isObject(runtime) && Array.isArray(runtime["domains"]) ? (runtime["domains"] as unknown[]) : [];
   const ready = domains.filter(isObject).find(({ domain, stage }) => typeof domain === "string" && stage === "READY");
-  // A Hub for tests has no certificate, and its Spaces have none either.
+  // A Hub of the tests has no certificate, and neither have its Spaces.
   const { protocol } = new URL(hubEndpoint());
   return `${protocol}//${ready ? String(ready["domain"]) : `${spaceSubdomain(id)}.hf.space`}`;
 }

@@ -77,7 +77,7 @@ describe.skipIf(!docker.available || !registry.available)("a Space's image", () 
   );
 
   test.skipIf(!swarm.available)(
-    "is started as several by a provider that can",
+    "is started with replicas by a provider that supports them",
     async () => {
       const options = { registry: registry.path, provider: swarmProvider(), replicas: 2 };
       await using env = await fromHub("author/Counter_Env", options);
@@ -86,7 +86,7 @@ describe.skipIf(!docker.available || !registry.available)("a Space's image", () 
     60_000,
   );
 
-  test("that is not in the registry says what else there is", async () => {
+  test("that is not in the registry is an error that names alternatives", async () => {
     const missing = await fails("author/Counter_Env", { registry: registry.path, tag: "none" });
     expect(missing).toMatchObject({ code: "SOURCE_NOT_FOUND" });
     expect(missing.message).toMatch(/author-counter-env:none.*useDocker: false/s);
@@ -98,7 +98,7 @@ describe.skipIf(!docker.available || !registry.available)("a Space's image", () 
 
 describe("a Space's repository", () => {
   test.skipIf(!uv.available)(
-    "is run with uv when it is one of Python",
+    "is run with uv when it is a Python environment",
     async () => {
       await hub.addSpace("author/small", SMALL_PYTHON_PROJECT);
       await using env = await fromEnv("author/small", { useDocker: false });

@@ -112,23 +112,23 @@ describe("a running Space", () => {
     ["BUILDING", "is being built"],
     ["APP_STARTING", "is starting"],
     ["RUNTIME_ERROR", "is not running (RUNTIME_ERROR: Exit code: 1"],
-  ])("that is %s says so, and what to do", async (stage, text) => {
+  ])("in stage %s is an error with advice", async (stage, text) => {
     await hub.addSpace("author/counter", {}, { stage });
     const error = await fails(`${hub.url}/spaces/author/counter`);
     expect(error).toMatchObject({ code: "SPACE_NOT_RUNNING" });
     expect(error.message).toContain(text);
   });
 
-  test("whose host does not answer says what that may mean", async () => {
+  test("whose host does not answer is an error that names possible reasons", async () => {
     const error = await fails("http://127.0.0.1:9");
     expect(error).toMatchObject({ code: "CONNECTION_FAILED" });
     expect(error.message).toContain("asleep, paused or private");
   });
 
-  test("takes no options of a start", async () => {
+  test("rejects the options of a start", async () => {
     const options = { replicas: 2, useDocker: false };
     expect((await fails(`${hub.url}/spaces/author/counter`, options)).message).toMatch(
-      /leave out replicas, useDocker, or start your own: fromHub\("author\/counter"\)/,
+      /Omit replicas, useDocker, or start a copy with fromHub\("author\/counter"\)/,
     );
   });
 });
@@ -150,17 +150,17 @@ describe("a Space that cannot be used", () => {
     }
     expect(await fails("author/secret", { token: "hf_unknown" })).toMatchObject({
       code: "PROVIDER_UNAVAILABLE",
-      message: expect.stringContaining("does not know the token"),
+      message: expect.stringContaining("rejected the token"),
     });
   });
 
   test.each([
-    [401, "PROVIDER_UNAVAILABLE", "does not know the token"],
-    [402, "PROVIDER_UNAVAILABLE", "wants a payment"],
+    [401, "PROVIDER_UNAVAILABLE", "rejected the token"],
+    [402, "PROVIDER_UNAVAILABLE", "requires a payment"],
     [403, "SOURCE_NOT_FOUND", "may not read the Space"],
     [404, "SOURCE_NOT_FOUND", "no Space author/one"],
     [409, "PROVIDER_UNAVAILABLE", "is changing the Space"],
-    [429, "PROVIDER_UNAVAILABLE", "takes no more requests"],
+    [429, "PROVIDER_UNAVAILABLE", "rate limit"],
     [500, "PROVIDER_UNAVAILABLE", "could not answer"],
     [503, "PROVIDER_UNAVAILABLE", "could not answer"],
   ])("because the Hub answers %d", async (status, code, text) => {
@@ -182,13 +182,13 @@ describe("a Space that cannot be used", () => {
 
   test("because it has no image", async () => {
     await hub.addSpace("author/page", {}, { sdk: "static" });
-    expect((await fails("author/page")).message).toContain("made with static, not with Docker");
+    expect((await fails("author/page")).message).toContain("uses static, not Docker");
     await hub.addSpace("author/broken", {}, { stage: "BUILD_ERROR" });
     expect((await fails("author/broken")).message).toContain("has no image yet (BUILD_ERROR)");
   });
 
   test.each(["../etc/passwd", "author", "author/../../x", "author/..", "-o/x", "author/name extra"])(
-    "because %j is not a valid name",
+    "because %j is not a Space id",
     async (repo) => {
       expect(await fails(repo)).toMatchObject({
         code: "INVALID_CONFIG",
@@ -198,17 +198,17 @@ describe("a Space that cannot be used", () => {
     },
   );
 
-  test("because an option is wrong, before anything is asked", async () => {
+  test("because an option is invalid, before any request", async () => {
     const refused: [object, RegExp][] = [
       [{ nonesuch: 1 }, /fromHub\(\) has no option "nonesuch"/],
-      [{ replicas: 2 }, /docker provider starts one environment and has no replicas/],
-      [{ replicas: 2, useDocker: false }, /process provider starts one.*has no replicas/],
+      [{ replicas: 2 }, /docker provider has no replicas/],
+      [{ replicas: 2, useDocker: false }, /process provider has no replicas/],
       [{ replicas: 2, provider: dockerProvider() }, /has no replicas/],
       [{ useDocker: false, tag: "v2" }, /tag/],
       [{ provider: processProvider() }, /useDocker: false/],
-      [{ tag: "a b" }, /tag is "a b"/],
-      [{ timeoutMs: -1 }, /timeoutMs is -1/],
-      [{ registry: "host/../x y" }, /registry is/],
+      [{ tag: "a b" }, /tag "a b" is not valid/],
+      [{ timeoutMs: -1 }, /timeoutMs must be .*, got -1/],
+      [{ registry: "host/../x y" }, /registry "host\/\.\.\/x y" is not valid/],
     ];
     for (const [options, text] of refused) {
       expect(await fails("author/one", options)).toMatchObject({

@@ -14,15 +14,15 @@ import { findSpace, mustHaveImage, mustRun, type Space } from "./find-space.js";
 import { readHubToken } from "./hub-account.js";
 import { parseSpaceId, spaceOfPage, spaceSubdomain } from "./space-id.js";
 
-/** Options of `fromHub`; those of a start are refused for a Space that is used where it runs. */
+/** Options of `fromHub`. Options of a start are rejected for a running Space. */
 export interface FromHubOptions<C extends ClientContract = GenericContract> extends ManagedClientOptions<C> {
-  /** False clones the repository and runs it with Node or uv, without a container. Default true. */
+  /** `false` clones the repository and runs it with Node or uv, without a container. Default true. */
   useDocker?: boolean | undefined;
-  /** Version of the image; default `latest`. */
+  /** Tag of the image; default `latest`. */
   tag?: string | undefined;
   /** Registry of the images; default `registry.hf.space`. */
   registry?: string | undefined;
-  /** Token of the Hub; default `HF_TOKEN`, or that of the login. */
+  /** Token of the Hub; default `HF_TOKEN`, or the token of the login. */
   token?: string | undefined;
 }
 
@@ -47,11 +47,11 @@ const FROM_HUB_OPTIONS = [
 ] as const satisfies readonly (keyof FromHubOptions)[];
 
 /**
- * Opens one session of an environment on the Hub. With `owner/name` a copy of your own is started: its image in a
- * container, or with `useDocker: false` its repository with Node or uv; `close()` ends it. With the URL of a Space, its
- * page or its host, the running Space is used and `close()` only disconnects.
- * @throws ConfigError for a wrong option, ProviderError when the Space is missing, private or does not run, or the start
- * fails, and whatever `connect` throws; then nothing is left.
+ * Opens one session of an environment on the Hub. `owner/name` starts a copy: its image in a container, or with
+ * `useDocker: false` its repository with Node or uv; `close()` ends it. The URL of a Space (its page or its host) uses
+ * the running Space, and `close()` only disconnects.
+ * @throws ConfigError for an invalid option, ProviderError when the Space is missing, private or not running, or the
+ * start fails, and the errors of `connect`; nothing is left running then.
  * @example
  * await using env = await fromHub("openenv/echo_env", { contract: echo });
  */
@@ -63,33 +63,33 @@ export async function fromHub<C extends ClientContract = GenericContract>(
   const { contract, connect = {}, ...hub } = options;
   const { token, ...started } = await startFromHub(repo, hub);
   try {
-    // Only a private Space is told who asks.
+    // The token is sent only to a private Space.
     return await connectStarted(started, contract, { ...(token && { token }), ...connect, signal: hub.signal });
   } catch (error) {
     throw explainConnect(error, repo);
   }
 }
 
-/** The name that the Python package has for it. @alias */
+/** The Python package's name of `fromHub`. @alias */
 export const fromEnv = fromHub;
 
-/** One for all calls, so that they share their spares. */
+/** One provider for all calls, so that they share their spares. */
 const DEFAULTS = { docker: dockerProvider(), node: processProvider(), python: uvProvider() };
 const DEFAULT_REGISTRY = "registry.hf.space";
 
-/** Those of {@link FromHubOptions} that are not about the connection. */
+/** The options of {@link FromHubOptions} that do not concern the connection. */
 type HubStartOptions = Omit<FromHubOptions, "contract" | "connect">;
 
 interface StartedFromHub extends StartedServer {
-  /** What a private Space that runs wants to be told. */
+  /** Headers that authenticate with a running private Space. */
   token?: string | undefined;
 }
 
-/** Starts what a `owner/name` or URL names, or finds where it runs. @throws as `fromHub`. */
+/** Starts the environment that `owner/name` names, or finds the URL of a running Space. @throws as `fromHub`. */
 async function startFromHub(repo: string, options: HubStartOptions): Promise<StartedFromHub> {
   if (/\.git(#.*)?$/.test(repo) && spaceOfPage(repo) === undefined) {
     throw new ConfigError(
-      `${repo} is no Space: start the repository with processProvider() or uvProvider() and { git }.`,
+      `${repo} is not a Space. Start the repository with processProvider() or uvProvider() and { git }.`,
     );
   }
   return /^https?:\/\//.test(repo) ? useRunning(repo, options) : startOwn(parseSpaceId(repo), options);
@@ -109,7 +109,7 @@ async function startOwn(id: string, options: HubStartOptions): Promise<StartedSe
   }
 }
 
-/** @throws ConfigError when the options do not go together, before anything is asked. */
+/** @throws ConfigError for options that contradict each other, before any request. */
 function checkWay(id: string, { useDocker = true, provider, ...options }: HubStartOptions): void {
   const { name, hasReplicas } = provider ?? (useDocker ? DEFAULTS.docker : DEFAULTS.node);
   const { env, timeoutMs, replicas } = options;
@@ -118,13 +118,15 @@ function checkWay(id: string, { useDocker = true, provider, ...options }: HubSta
   if (useDocker) {
     imageOf(id, options);
     if (!RUNS_FOLDERS.includes(name)) return;
-    throw new ConfigError(`The ${name} provider starts no image; add useDocker: false to run the repository with it.`);
+    throw new ConfigError(
+      `The ${name} provider cannot start images. Add useDocker: false to run the repository with it.`,
+    );
   }
   if (RUNS_IMAGES.includes(name)) {
-    throw new ConfigError(`The ${name} provider starts images; leave it out, or leave out useDocker: false.`);
+    throw new ConfigError(`The ${name} provider starts images. Omit it, or omit useDocker: false.`);
   }
   const ofImage = (["tag", "registry"] as const).filter((option) => options[option] !== undefined);
-  if (ofImage.length > 0) throw new ConfigError(`${ofImage.join(", ")}: the image is not used; leave it out.`);
+  if (ofImage.length > 0) throw new ConfigError(`useDocker: false does not use an image. Omit ${ofImage.join(", ")}.`);
 }
 
 const RUNS_FOLDERS = ["process", "uv", "slurm"];
@@ -133,11 +135,11 @@ const RUNS_IMAGES = ["docker", "swarm", "kubernetes"];
 interface Found {
   space: Space;
   source: StartSource;
-  /** Starts it unless told otherwise. */
+  /** The default provider. */
   usual: Provider;
 }
 
-/** @throws ProviderError when the time is up, once what was begun is undone. */
+/** @throws ProviderError at the deadline, after partial work is undone. */
 async function inTime<T>(id: string, options: HubStartOptions, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const { timeoutMs = DEFAULT_START_TIMEOUT_MS, signal } = options;
   const limit = createDeadline(timeoutMs, signal);
@@ -145,7 +147,7 @@ async function inTime<T>(id: string, options: HubStartOptions, work: (signal: Ab
   try {
     return await limit.race(doing);
   } catch (error) {
-    // It removes what it has brought so far.
+    // The abandoned download removes its files first.
     await settled(doing, GIVE_UP_MS);
     throw explainEnd(error, id, limit);
   } finally {
@@ -157,7 +159,7 @@ const GIVE_UP_MS = 5_000;
 
 async function find(id: string, options: HubStartOptions, signal: AbortSignal): Promise<Found> {
   const { token = readHubToken(), onProgress, useDocker = true } = options;
-  onProgress?.(`asking the Hub about ${id}`);
+  onProgress?.(`looking up ${id} on the Hub`);
   const space = await findSpace(id, { token, signal });
   if (useDocker) {
     mustHaveImage(space);
@@ -169,9 +171,9 @@ async function find(id: string, options: HubStartOptions, signal: AbortSignal): 
 
 function imageOf(id: string, { tag = "latest", registry = DEFAULT_REGISTRY }: HubStartOptions): string {
   if (!/^\w[\w.-]{0,127}$/.test(tag))
-    throw new ConfigError(`tag is ${JSON.stringify(tag)}; it is no version of an image.`);
+    throw new ConfigError(`tag ${JSON.stringify(tag)} is not valid. Use the tag of an image, such as latest.`);
   if (!/^[A-Za-z0-9.-]+(:\d+)?(\/[a-z0-9._-]+)*$/.test(registry)) {
-    throw new ConfigError(`registry is ${JSON.stringify(registry)}; give host or host:port.`);
+    throw new ConfigError(`registry ${JSON.stringify(registry)} is not valid. Use host or host:port.`);
   }
   return `${registry}/${spaceSubdomain(id)}:${tag}`;
 }
@@ -179,7 +181,7 @@ function imageOf(id: string, { tag = "latest", registry = DEFAULT_REGISTRY }: Hu
 function explainEnd(error: unknown, id: string, { reason, timeoutMs }: Deadline): unknown {
   if (reason === "abort") return new ProviderError("ABORTED", `The start of ${id} was aborted.`, { cause: error });
   if (reason !== "time") return error;
-  const message = `${id} was not fetched within ${timeoutMs} ms. Raise \`timeoutMs\` if it only needs longer.`;
+  const message = `${id} was not downloaded within ${timeoutMs} ms. Increase \`timeoutMs\` if it needs more time.`;
   return new ProviderError("START_TIMEOUT", message, { cause: error });
 }
 
@@ -189,8 +191,10 @@ function withLogin(
   { registry = DEFAULT_REGISTRY }: HubStartOptions,
 ) {
   if (!(error instanceof ProviderError) || error.code !== "SOURCE_NOT_FOUND") return error;
-  const reason = isPrivate ? `The Space ${id} is private: \`docker login ${registry}\` with your name and token. ` : "";
-  const instead = "Or run its repository without a container: useDocker: false.";
+  const reason = isPrivate
+    ? `The Space ${id} is private: run \`docker login ${registry}\` with your name and token. `
+    : "";
+  const instead = "Or set useDocker: false to run its repository without a container.";
   return new ProviderError(error.code, `${error.message} ${reason}${instead}`, { cause: error });
 }
 
@@ -200,7 +204,7 @@ async function useRunning(url: string, options: HubStartOptions): Promise<Starte
   if (ofStart.length > 0) {
     const example = spaceOfPage(url) ?? "owner/name";
     throw new ConfigError(
-      `${url} is used where it runs, nothing is started: leave out ${ofStart.join(", ")}, or start your own: fromHub("${example}").`,
+      `${url} is a running Space, so nothing is started. Omit ${ofStart.join(", ")}, or start a copy with fromHub("${example}").`,
     );
   }
   const id = spaceOfPage(url);
@@ -216,10 +220,11 @@ async function useRunning(url: string, options: HubStartOptions): Promise<Starte
   };
 }
 
-/** For the host of a Space, of which nothing else is known. */
+/** Adds advice to the error of a Space's host; the Hub was not asked about it. */
 function explainConnect(error: unknown, repo: string): unknown {
   const isHost = /^https?:/.test(repo) && spaceOfPage(repo) === undefined;
   if (!isHost || !(error instanceof ConnectionError) || error.code !== "CONNECTION_FAILED") return error;
-  const advice = "A Space that is asleep, paused or private does not answer; the URL of its page says which it is.";
+  const advice =
+    "A Space that is asleep, paused or private does not answer. Use the URL of its page to find out which.";
   return new ConnectionError(error.code, `${error.message} ${advice}`, { cause: error });
 }

@@ -2,13 +2,13 @@ import { OpenEnvError, ProviderError } from "openenv-ts/internal";
 import { hubEndpoint } from "./hub-account.js";
 
 interface HubQuery {
-  /** What it was about: `the Space owner/name`. */
+  /** What was requested: `the Space owner/name`. */
   what: string;
-  /** A token went with the request. */
+  /** The token that the request carried. */
   token: string | undefined;
 }
 
-/** The error of a request to the Hub as one of this package, with what to do next. No token is in it. */
+/** Converts the error of a request to the Hub into a ProviderError with advice and without the token. */
 export function explainHubError(error: unknown, { what, token }: HubQuery): OpenEnvError {
   if (error instanceof OpenEnvError) return error;
   const { statusCode: status, message = String(error) } = error as { statusCode?: number; message?: string };
@@ -24,10 +24,10 @@ function explainStatus(status: number, what: string, withToken: boolean): Explai
   switch (status) {
     case 401:
       return withToken
-        ? ["PROVIDER_UNAVAILABLE", "The Hub does not know the token. Log in again, or set HF_TOKEN to a valid one"]
+        ? ["PROVIDER_UNAVAILABLE", "The Hub rejected the token. Log in again, or set HF_TOKEN to a valid token"]
         : ["SOURCE_NOT_FOUND", `There is no ${strip(what)}, or it is private. Check its name. ${login}`];
     case 402:
-      return ["PROVIDER_UNAVAILABLE", `The Hub wants a payment for ${what}. Look at the billing page of its owner`];
+      return ["PROVIDER_UNAVAILABLE", `The Hub requires a payment for ${what}. See the billing page of its owner`];
     case 403:
       return ["SOURCE_NOT_FOUND", `The token may not read ${what}. Ask its owner for access, or use another token`];
     case 404:
@@ -35,9 +35,9 @@ function explainStatus(status: number, what: string, withToken: boolean): Explai
         ? ["SOURCE_NOT_FOUND", `There is no ${strip(what)}, or the token may not see it. Check its name and the token`]
         : ["SOURCE_NOT_FOUND", `There is no ${strip(what)}. Check its name`];
     case 409:
-      return ["PROVIDER_UNAVAILABLE", `The Hub is changing ${what} at this moment. Try again`];
+      return ["PROVIDER_UNAVAILABLE", `The Hub is changing ${what}. Try again`];
     case 429:
-      return ["PROVIDER_UNAVAILABLE", "The Hub takes no more requests for now. Wait some minutes, or log in"];
+      return ["PROVIDER_UNAVAILABLE", "The rate limit of the Hub is reached. Wait a few minutes, or log in"];
     default:
       return ["PROVIDER_UNAVAILABLE", `The Hub could not answer for ${what}. Try again later`];
   }
@@ -48,7 +48,7 @@ function unreachable(error: unknown): Explained {
   const why = cause?.code ?? cause?.message ?? (error instanceof Error ? error.message : String(error));
   return [
     "PROVIDER_UNAVAILABLE",
-    `The Hub at ${hubEndpoint()} cannot be reached, or the connection broke (${why}). Check the network and HF_ENDPOINT.`,
+    `The Hub at ${hubEndpoint()} cannot be reached, or the connection was lost (${why}). Check the network and HF_ENDPOINT.`,
   ];
 }
 
@@ -58,7 +58,7 @@ function strip(what: string): string {
 
 const MAX_REASON = 200;
 
-/** The Hub's own words in one line. */
+/** The Hub's message on one line. */
 function clean(message: string, token: string | undefined): string {
   const line = message.split(/\. URL:|\n/, 1)[0] ?? "";
   return (token ? line.replaceAll(token, "<token>") : line).slice(0, MAX_REASON);

@@ -5,15 +5,15 @@ const PART = "[A-Za-z0-9][A-Za-z0-9._-]{0,95}";
 const ID = new RegExp(`^${PART}/${PART}$`);
 const PAGE = new RegExp(`^/spaces/(${PART}/${PART}?)(?:\\.git)?/?$`);
 
-/** True for `owner/name`, which may be a folder as well. */
+/** True for `owner/name`, which may also be a folder. */
 export function isSpaceId(text: string): boolean {
   return ID.test(text) && !text.includes("..");
 }
 
-/** @throws ConfigError for what is no `owner/name`. */
+/** @throws ConfigError for anything but `owner/name`. */
 export function parseSpaceId(text: string): string {
   if (isSpaceId(text)) return text;
-  throw new ConfigError(`${JSON.stringify(text)} names no Space; write owner/name, as in its address on the Hub.`);
+  throw new ConfigError(`${JSON.stringify(text)} is not a Space id. Use owner/name, as in the Space's URL.`);
 }
 
 /** The `owner/name` of a Space's page or repository on the Hub; undefined for another URL. */

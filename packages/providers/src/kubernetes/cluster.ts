@@ -9,7 +9,7 @@ import { NAME_LABEL } from "./manifests.js";
 import { pollPause } from "./pod-state.js";
 
 export interface ClusterOptions {
-  /** One file, or several that are merged; default those of `KUBECONFIG`, or what the client library finds. */
+  /** One or several kubeconfig files, merged; default `KUBECONFIG`, or what the client library finds. */
   kubeconfig?: string | readonly string[] | undefined;
   context?: string | undefined;
   namespace?: string | undefined;
@@ -17,7 +17,7 @@ export interface ClusterOptions {
 
 export type KubernetesCluster = Awaited<ReturnType<typeof findKubernetesCluster>>;
 
-/** The cluster that the options, or else the machine's own configuration, name. @throws ProviderError PROVIDER_UNAVAILABLE. */
+/** The cluster of the options, or else of the machine's configuration. @throws ProviderError PROVIDER_UNAVAILABLE. */
 export async function findKubernetesCluster({ kubeconfig, context, namespace }: ClusterOptions) {
   const { AppsV1Api, CoreV1Api, KubeConfig, NetworkingV1Api, PortForward } = await load();
   const config = new KubeConfig();
@@ -33,15 +33,15 @@ export async function findKubernetesCluster({ kubeconfig, context, namespace }: 
       config.mergeConfig(other);
     }
     if (context) config.setCurrentContext(context);
-    if (!config.getCurrentCluster()) throw new Error("it names no cluster");
+    if (!config.getCurrentCluster()) throw new Error("it has no current cluster");
   } catch (error) {
-    throw unavailable(`The configuration of Kubernetes cannot be used: ${(error as Error).message}`, error);
+    throw unavailable(`The Kubernetes configuration is not usable: ${(error as Error).message}`, error);
   }
   const core = config.makeApiClient(CoreV1Api);
   const apps = config.makeApiClient(AppsV1Api);
   const networking = config.makeApiClient(NetworkingV1Api);
   const used = namespace ?? config.getContextObject(config.getCurrentContext())?.namespace ?? "default";
-  /** Options that lead to the same place from any folder, and whatever becomes the current context. */
+  /** Options that select the same cluster from any folder, and after the current context changes. */
   const at: ClusterOptions = {
     kubeconfig: files.length > 0 ? files : undefined,
     context: config.getCurrentContext(),
@@ -50,7 +50,7 @@ export async function findKubernetesCluster({ kubeconfig, context, namespace }: 
   const listPods = async (name: string): Promise<V1Pod[]> =>
     (await ask(core.listNamespacedPod({ namespace: used, labelSelector: `${NAME_LABEL}=${name}` }))).items;
 
-  /** Removes all of one name and waits until its Pods are gone; nothing happens when there is nothing. */
+  /** Removes all resources of one name and waits until its Pods are gone; does nothing when there are none. */
   const removeAll = async (name: string): Promise<void> => {
     const one = { name, namespace: used };
     const deletions = await Promise.allSettled([
@@ -64,16 +64,17 @@ export async function findKubernetesCluster({ kubeconfig, context, namespace }: 
     const grace = Math.max(0, ...pods.map(({ spec }) => spec?.terminationGracePeriodSeconds ?? 0));
     const deadline = Date.now() + grace * 1_000 + GONE_MS;
     for (; pods.length > 0; pods = await listPods(name)) {
-      if (Date.now() > deadline) throw new ProviderError("RELEASE_FAILED", `${pods.length} Pods of ${name} do not end`);
+      if (Date.now() > deadline)
+        throw new ProviderError("RELEASE_FAILED", `${pods.length} Pods of ${name} do not terminate`);
       await sleep(pollPause(pods));
     }
-    // The last, because what is left is found by it.
+    // The Service goes last: it is how leftovers are found.
     await gone(core.deleteNamespacedService(one));
   };
   return { at, namespace: used, core, apps, networking, listPods, removeAll, forward: new PortForward(config) };
 }
 
-/** True where there may be a cluster to ask: a configuration, and the package that asks. */
+/** True when a cluster may be available: there is a configuration, and the client library is installed. */
 export async function canAsk(): Promise<boolean> {
   const { KUBECONFIG, KUBERNETES_SERVICE_HOST } = process.env;
   const isConfigured = Boolean(KUBECONFIG || KUBERNETES_SERVICE_HOST) || existsSync(join(homedir(), ".kube", "config"));
@@ -84,7 +85,9 @@ export async function canAsk(): Promise<boolean> {
   );
 }
 
-/** @throws ProviderError with what the API server said, PROVIDER_UNAVAILABLE when it says nothing in `limitMs`. */
+/**
+ * @throws ProviderError with the API server's message, PROVIDER_UNAVAILABLE when it does not answer within `limitMs`.
+ */
 export async function ask<T>(request: Promise<T>, limitMs = ANSWER_MS): Promise<T> {
   const limit = createDeadline(limitMs, undefined);
   try {
@@ -92,9 +95,9 @@ export async function ask<T>(request: Promise<T>, limitMs = ANSWER_MS): Promise<
   } catch (error) {
     const status = statusOf(error);
     if (status === undefined) {
-      throw unavailable(`The API server of Kubernetes does not answer: ${(error as Error).message}`, error);
+      throw unavailable(`The Kubernetes API server does not answer: ${(error as Error).message}`, error);
     }
-    const text = `The API server of Kubernetes refused (${status}): ${messageOf(error)}`;
+    const text = `The Kubernetes API server rejected the request (${status}): ${messageOf(error)}`;
     if (status === 401 || status === 403) throw unavailable(text, error);
     throw new ProviderError("START_FAILED", text, { cause: error });
   } finally {
@@ -102,16 +105,19 @@ export async function ask<T>(request: Promise<T>, limitMs = ANSWER_MS): Promise<
   }
 }
 
-/** What admits an object may be asked for 30 s by the API server itself. */
+/** The API server itself may wait 30 s for an admission webhook. */
 const ANSWER_MS = 45_000;
-/** That a node may take to end a Pod whose grace period is over. */
+/** Extra time for a node to kill a Pod after its grace period. */
 const GONE_MS = 60_000;
 
 async function load() {
   try {
     return await import("@kubernetes/client-node");
   } catch (error) {
-    throw unavailable("kubernetesProvider() needs the package @kubernetes/client-node: npm install it", error);
+    throw unavailable(
+      "kubernetesProvider() needs the package @kubernetes/client-node. Run `npm install @kubernetes/client-node`",
+      error,
+    );
   }
 }
 
@@ -133,7 +139,7 @@ function messageOf(error: unknown): string {
     const status: unknown = typeof body === "string" ? JSON.parse(body) : body;
     if (isObject(status) && typeof status["message"] === "string") return status["message"];
   } catch {
-    // It is no status of Kubernetes.
+    // Not a Kubernetes Status object.
   }
   return (error as Error).message;
 }

@@ -2,10 +2,10 @@ import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import type { KubernetesCluster } from "./cluster.js";
 
-/** A port of this machine that leads to that of a Pod. */
+/** A port of this machine that is forwarded to a Pod. */
 export interface Forwarder {
   readonly port: number;
-  /** True for a moment after the Pod could not be reached: whoever chooses among several then chooses another one. */
+  /** True for a moment after the Pod was unreachable, so that a balancer picks another Pod. */
   isAway(): boolean;
   close(): Promise<void>;
 }
@@ -42,5 +42,5 @@ export async function createForwarder(cluster: KubernetesCluster, pod: string, t
   };
 }
 
-/** The port stays ours meanwhile, or sessions would be sent to whoever takes it. */
+/** Keeps the port: otherwise sessions would go to another process that takes it. */
 const AWAY_MS = 500;

@@ -22,7 +22,7 @@ import {
 import { createKubernetesOrphanFinder } from "./orphans.js";
 import { isRunning } from "./pod-state.js";
 
-/** Inside a real cluster there may be none. */
+/** Inside a real cluster there may be no configuration file. */
 const REAL_KUBECONFIG = process.env["KUBECONFIG"]?.split(delimiter)[0] || join(homedir(), ".kube", "config");
 const isInside = process.env["KUBERNETES_SERVICE_HOST"] !== undefined;
 const ON_PLAYED = {
@@ -55,7 +55,7 @@ describe.skipIf(isMissing)("the Kubernetes provider", () => {
     expect(report.passed, renderCheckReport(report)).toBe(true);
   }, 300_000);
 
-  test("replicas are a Deployment whose Pods share the sessions; one that goes is replaced", async () => {
+  test("replicas are a Deployment whose Pods share the sessions; a Pod that ends is replaced", async () => {
     await using server = await kubernetesProvider().start({ image: IMAGE, replicas: 3 });
     const sessions = await Promise.all(Array.from({ length: 6 }, () => connect(server.url)));
     for (const env of sessions) await env.reset();
@@ -66,7 +66,7 @@ describe.skipIf(isMissing)("the Kubernetes provider", () => {
     await expect.poll(() => sessions.filter((env) => env.sessionLost).length, { timeout: 30_000 }).toBe(2);
     await expect.poll(running, { timeout: 60_000 }).toHaveLength(3);
     const lost = sessions.filter((env) => env.sessionLost);
-    // What is gone is noticed in a moment; until then a new session may be sent to it.
+    // A removed Pod is noticed after a moment; until then a new session may be sent to it.
     const reset = (env: (typeof lost)[number]) => env.reset().then(({ outcome }) => outcome, String);
     for (const env of lost) await expect.poll(() => reset(env), { timeout: 10_000 }).toBe("ok");
     for (const env of sessions) await env.close();
@@ -91,7 +91,7 @@ describe.skipIf(isMissing)("the Kubernetes provider", () => {
       cpus: "500m",
       gpus: 1,
       nodeSelector: { disk: "ssd" },
-      // A real cluster refuses one that it does not have.
+      // A real cluster rejects a class that it does not have.
       ...(isReal ? {} : { runtimeClass: "gvisor" }),
       imagePullSecrets: ["login"],
       labels: { team: "blue" },
@@ -116,7 +116,7 @@ describe.skipIf(isMissing)("the Kubernetes provider", () => {
     const [ingress] = await (await askCluster()).ingresses();
     const host = "openenv-test.invalid";
     expect(ingress?.spec).toMatchObject({ rules: [{ host }], tls: [{ hosts: [host], secretName: "certificate" }] });
-    // So that the server lets in its own page under that name.
+    // So that the server accepts its own page under that name.
     const [secret] = await (await askCluster()).secrets();
     const stored = Buffer.from(secret?.data?.["ALLOWED_HOSTS"] ?? "", "base64").toString();
     // A real cluster answers with the bytes only.
@@ -125,12 +125,12 @@ describe.skipIf(isMissing)("the Kubernetes provider", () => {
     await failed;
   }, 60_000);
 
-  test("a Pod that gets too little memory is told in the cluster's words", async () => {
+  test("the error for a Pod with too little memory has the cluster's message", async () => {
     const start = kubernetesProvider({ memory: "24Mi" }).start({ image: IMAGE });
     await expect(start).rejects.toMatchObject({ code: "START_FAILED", message: expect.stringMatching(/OOMKilled/) });
   }, 150_000);
 
-  test("a Pod that fits no node is told in the cluster's words", async () => {
+  test("the error for a Pod that fits no node has the cluster's message", async () => {
     const ended = new AbortController();
     const onProgress = (stage: string): void => {
       if (stage.includes("Unschedulable")) ended.abort();
@@ -142,7 +142,7 @@ describe.skipIf(isMissing)("the Kubernetes provider", () => {
   }, 150_000);
 
   test.skipIf(isReal && !isInside)(
-    "inside the cluster its replicas share the sessions, and HTTP sessions stay where they are",
+    "inside the cluster its replicas share the sessions, and HTTP sessions stay with their replica",
     async () => {
       const port = isReal ? {} : { containerPort: await findFreePort() };
       const provider = kubernetesProvider({ reach: "cluster-dns", ...port });
@@ -167,7 +167,7 @@ describe.skipIf(isMissing)("the Kubernetes provider", () => {
     60_000,
   );
 
-  test.skipIf(isReal)("a Pod is reached again after a port could not be forwarded to it", async () => {
+  test.skipIf(isReal)("a Pod is reached again after port forwarding failed", async () => {
     await using server = await kubernetesProvider().start({ image: IMAGE });
     const end = cluster.api?.obstruct(/^GET portforward/, Promise.reject(new Error("the API server restarts")));
     await expect(fetch(`${server.url}/health`).then(({ ok }) => ok)).resolves.toBe(false);
@@ -177,7 +177,7 @@ describe.skipIf(isMissing)("the Kubernetes provider", () => {
   });
 
   test.skipIf(isReal)(
-    "what the API server makes after the deadline is removed, and nothing follows it",
+    "what the API server creates after the deadline is removed, and nothing follows it",
     async () => {
       let answer = (): void => {};
       const late = new Promise<void>((resolve) => {
@@ -197,34 +197,37 @@ describe.skipIf(isMissing)("the Kubernetes provider", () => {
     30_000,
   );
 
-  test.skipIf(isReal)("one deletion that fails does not keep the others from being done", async () => {
+  test.skipIf(isReal)("one deletion that fails does not stop the others", async () => {
     const server = await kubernetesProvider().start({ image: IMAGE, env: { HELLO: "world" } });
     const end = cluster.api?.obstruct(/^DELETE ingresses/, Promise.reject(new Error("etcd is away")));
     const message = expect.stringMatching(/etcd is away.*openenv prune/);
     await expect(server.close()).rejects.toMatchObject({ code: "RELEASE_FAILED", message });
     end?.();
-    // By the Service it is found again.
+    // The Service is how it is found again.
     await expect.poll(() => cluster.api?.names(), { timeout: 10_000 }).toEqual([expect.stringMatching(/^services/)]);
     for (const orphan of await own()) await orphan.remove();
   });
 
-  test.skipIf(isReal)("Pods that the cluster does not admit are told in its words", async () => {
+  test.skipIf(isReal)("the error for Pods that the cluster does not admit has the cluster's message", async () => {
     const ended = new AbortController();
     const onProgress = (stage: string): void => {
-      if (stage.includes("no more are made")) ended.abort();
+      if (stage.includes("no more are created")) ended.abort();
     };
     const start = kubernetesProvider().start({ image: "forbidden", replicas: 2, signal: ended.signal, onProgress });
     const message = expect.stringMatching(/0 of 2 Pods run: no more are made \(FailedCreate: exceeded quota: pods\)/);
     await expect(start).rejects.toMatchObject({ code: "ABORTED", message });
   });
 
-  test.skipIf(isReal)("the log is that of the environment, whatever else the cluster puts into the Pod", async () => {
-    await using server = await kubernetesProvider().start({ image: "meshed", env: { HELLO: "world" } });
-    expect(await server.logs()).toContain("world");
-  });
+  test.skipIf(isReal)(
+    "the log is that of the environment, even when the cluster adds containers to the Pod",
+    async () => {
+      await using server = await kubernetesProvider().start({ image: "meshed", env: { HELLO: "world" } });
+      expect(await server.logs()).toContain("world");
+    },
+  );
 
   test.skipIf(isReal && !existsSync(REAL_KUBECONFIG))(
-    "a script that forgets to close ends and leaves nothing, also when KUBECONFIG is relative",
+    "a script that does not close still ends and leaves nothing, also when KUBECONFIG is relative",
     async () => {
       const kubeconfig = resolve(cluster.api?.kubeconfig ?? REAL_KUBECONFIG);
       const entry = pathToFileURL(join(import.meta.dirname, "../../dist/index.js")).href;

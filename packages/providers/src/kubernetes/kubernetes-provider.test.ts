@@ -9,11 +9,11 @@ test.each([
   { containerPort: 0 },
   { labels: { "openenv.owner": "me" } },
   { reach: { ingressHost: "a host" } },
-])("wrong options are refused: %o", (options) => {
+])("invalid options are rejected: %o", (options) => {
   expect(() => kubernetesProvider(options as object)).toThrow(Object.keys(options)[0]?.slice(0, 5));
 });
 
-test("an API server that takes a request and never answers ends the waiting", async () => {
-  const message = "The API server of Kubernetes does not answer: 50 ms are over.";
+test("a request that the API server never answers ends at its time limit", async () => {
+  const message = "The Kubernetes API server does not answer: timed out after 50 ms.";
   await expect(ask(new Promise(() => {}), 50)).rejects.toMatchObject({ code: "PROVIDER_UNAVAILABLE", message });
 });

@@ -19,10 +19,10 @@ import { readLogs, waitForEnd, waitForPods } from "./pods.js";
 import { reach } from "./reach.js";
 
 /**
- * Starts an image in a Kubernetes cluster: a Pod, or with `replicas` a Deployment, and a Service in front. Needs the
- * package `@kubernetes/client-node`. What was made carries our labels; it is removed by `close()`, and when this process
- * ends, whatever ends that.
- * @throws ConfigError for an option that it does not have or that is wrong.
+ * Starts an image in a Kubernetes cluster: a Pod, or with `replicas` a Deployment, and a Service in front of it. Needs
+ * the package `@kubernetes/client-node`. All resources carry our labels. `close()` removes them, and so does the end of
+ * this process, however it ends.
+ * @throws ConfigError for an unknown option or an invalid value.
  * @example
  * await using server = await kubernetesProvider({ memory: "512Mi" }).start({ image: "registry/echo-env", replicas: 4 });
  * await using env = await connect(server.url, echo);
@@ -46,7 +46,7 @@ async function startWorkload(spec: StartSpec, options: KubernetesProviderOptions
   const { image, replicas } = spec;
   if (replicas !== undefined) checkReplicas(replicas, 1, MAX_REPLICAS);
   const { containerPort: port = DEFAULT_PORT, reach: way } = options;
-  // A page may use the server under the name that the Ingress publishes.
+  // Lets a page use the server under the host name of the Ingress.
   const published = typeof way === "object" ? { ALLOWED_HOSTS: hostOf(way) } : {};
   const env = { ...published, ...spec.env };
   return startEnvironment(NAME, spec, async (start) => {
@@ -68,13 +68,13 @@ async function startWorkload(spec: StartSpec, options: KubernetesProviderOptions
   });
 }
 
-/** A name that a Service may have as well. */
+/** A name that is also valid for a Service. */
 function nameFor(image: string): string {
   const [base = ""] = (image.split("/").at(-1) ?? "").toLowerCase().split(/[:@]/);
   return `openenv-${base.replaceAll(/[^a-z0-9]+/g, "-").slice(0, 40)}-${randomBytes(4).toString("hex")}`;
 }
 
-/** The Service first: by it everything is found again. */
+/** The Service first: it is how everything is found again. */
 async function createAll(cluster: KubernetesCluster, workload: KubernetesWorkload, signal: AbortSignal): Promise<void> {
   const { namespace, core, apps, networking } = cluster;
   const { reach: way } = workload.options;

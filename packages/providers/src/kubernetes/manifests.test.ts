@@ -11,7 +11,7 @@ const WORKLOAD: KubernetesWorkload = {
   options: {},
 };
 
-/** The Pod without replicas, and that of a Deployment. */
+/** The Pod without replicas, and the Pod of a Deployment. */
 function podsOf(workload: Partial<KubernetesWorkload>) {
   const given = { ...WORKLOAD, ...workload };
   const specs = [renderPod(given).spec, renderDeployment({ ...given, replicas: 2 }).spec?.template.spec];
@@ -28,7 +28,7 @@ test("every Pod fits the Pod Security Standard restricted, and runs as the user 
   }
 });
 
-test("an image may need another user, or root with what the cluster allows", () => {
+test("an image may need another user, or root with the rights that the cluster allows", () => {
   for (const pod of podsOf({ options: { runAsUser: 33 } })) {
     expectRestricted(pod);
     expect(pod.securityContext).toMatchObject({ runAsUser: 33, runAsGroup: 33 });
@@ -39,7 +39,7 @@ test("an image may need another user, or root with what the cluster allows", () 
   }
 });
 
-test("the first process of a Pod is its own, which reaps what an environment leaves behind", () => {
+test("the first process of a Pod reaps the processes that an environment leaves behind", () => {
   for (const pod of podsOf({})) expect(pod.shareProcessNamespace).toBe(true);
 });
 

@@ -14,20 +14,20 @@ import { OWNER } from "../orphans/owner.js";
 import type { StartOptions } from "../provider.js";
 import type { IngressOptions, KubernetesProviderOptions } from "./options.js";
 
-/** What is started, under one name. */
+/** The resources of one start, under one name. */
 export interface KubernetesWorkload {
   name: string;
   image: string;
   env: NonNullable<StartOptions["env"]>;
-  /** A Pod without, a Deployment with. */
+  /** Undefined for a Pod, a number for a Deployment. */
   replicas: number | undefined;
   port: number;
   options: KubernetesProviderOptions;
 }
 
-/** Label of everything that belongs to one start. */
+/** Label of all resources of one start. */
 export const NAME_LABEL = "openenv.name";
-/** Others that the cluster may add to a Pod are none of ours. */
+/** Name of our container: the cluster may add others to a Pod. */
 export const CONTAINER = "environment";
 
 export function renderService({ port, ...workload }: KubernetesWorkload): V1Service {
@@ -40,12 +40,12 @@ export function renderService({ port, ...workload }: KubernetesWorkload): V1Serv
   };
 }
 
-/** Variables are no part of the Pod, which more people may read. */
+/** Variables are in a Secret, because more people may read a Pod. */
 export function renderSecret(workload: KubernetesWorkload): V1Secret {
   return { apiVersion: "v1", kind: "Secret", metadata: renderMeta(workload), stringData: { ...workload.env } };
 }
 
-/** One that ends stays, so that it can be read why. */
+/** A Pod that ended stays, so that the reason can be read. */
 export function renderPod(workload: KubernetesWorkload): V1Pod {
   const spec: V1PodSpec = { ...renderPodSpec(workload), restartPolicy: "Never" };
   return { apiVersion: "v1", kind: "Pod", metadata: renderMeta(workload), spec };
@@ -65,7 +65,7 @@ export function renderDeployment(workload: KubernetesWorkload): V1Deployment {
   };
 }
 
-/** WebSockets live as long as episodes do. */
+/** WebSockets stay open as long as an episode. */
 const INGRESS_SECONDS = "3600";
 
 export function renderIngress(workload: KubernetesWorkload, ingress: IngressOptions): V1Ingress {
@@ -93,7 +93,7 @@ export function renderIngress(workload: KubernetesWorkload, ingress: IngressOpti
   };
 }
 
-/** The published name without a port, which is the controller's. */
+/** The host name without the port, which belongs to the controller. */
 export function hostOf({ ingressHost }: IngressOptions): string {
   return ingressHost.replace(/:\d+$/, "");
 }
@@ -102,7 +102,7 @@ function renderMeta({ name, image, options }: Omit<KubernetesWorkload, "port">):
   return {
     name,
     labels: { ...options.labels, [MARK]: OWNER.id, [NAME_LABEL]: name },
-    // Labels may not hold what the name of an image does.
+    // Labels do not allow all characters of an image name.
     annotations: renderLabels("kubernetes", image),
   };
 }
@@ -114,14 +114,14 @@ function renderPodSpec({ name, image, env, port, options }: KubernetesWorkload):
     ...(cpus && { cpu: cpus }),
     ...(gpus !== undefined && { "nvidia.com/gpu": String(gpus) }),
   };
-  // What the image has cannot be looked up from here, so that the Pod says it itself.
+  // The variables of the image cannot be read from here, so the Pod sets them.
   const names = Object.keys(IMAGE_STOP_VARIABLES);
   const stop = Object.entries({ ...IMAGE_STOP_VARIABLES, ...env }).filter(([key]) => names.includes(key));
   return {
     terminationGracePeriodSeconds: stopSeconds(Object.fromEntries(stop)),
     automountServiceAccountToken: false,
     enableServiceLinks: false,
-    // The first process is then the Pod's own, which reaps: not every image has one that does.
+    // The first process is then the Pod's pause process, which reaps zombies; not every image has an init process.
     shareProcessNamespace: true,
     securityContext: user > 0 ? unprivileged(user) : { runAsUser: user },
     ...(nodeSelector && { nodeSelector: { ...nodeSelector } }),

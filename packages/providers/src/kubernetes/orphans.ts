@@ -2,10 +2,10 @@ import { MARK, readLabels } from "../docker/labels.js";
 import type { OrphanFinder } from "../orphans/orphan.js";
 import { ask, type ClusterOptions, canAsk, findKubernetesCluster } from "./cluster.js";
 
-/** Who only looks what is left does not wait for a cluster that is gone. */
+/** Listing orphans must not wait long for an unreachable cluster. */
 const ANSWER_MS = 10_000;
 
-/** Finds what carries our label in one namespace; nothing where no cluster is configured. */
+/** Finds the resources with our label in one namespace; none when no cluster is configured. */
 export function createKubernetesOrphanFinder(options: ClusterOptions = {}): OrphanFinder {
   return {
     async list() {

@@ -4,7 +4,7 @@ import { ProviderError } from "openenv-ts/internal";
 const NO_IMAGE = ["ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"];
 const NO_START = ["CreateContainerConfigError", "CreateContainerError", "RunContainerError", "CrashLoopBackOff"];
 
-/** Why a Pod does not come up, in the cluster's words; nothing while it still may. */
+/** Why a Pod fails to start, with the cluster's message; undefined while it may still start. */
 export function findFailure(pod: V1Pod): ProviderError | undefined {
   const { phase, reason, message, containerStatuses = [] } = pod.status ?? {};
   const name = pod.metadata?.name ?? "";
@@ -13,7 +13,7 @@ export function findFailure(pod: V1Pod): ProviderError | undefined {
     if (end) {
       const advice = end.reason === "OOMKilled" ? " Raise `memory`." : "";
       const why = [end.reason, end.message].filter(Boolean).join(": ");
-      return failed(`The container of Pod ${name} ended with code ${end.exitCode} (${why}).${advice}`);
+      return failed(`The container of Pod ${name} exited with code ${end.exitCode} (${why}).${advice}`);
     }
     const waiting = state?.waiting;
     const text = `Pod ${name} does not start: ${waiting?.reason}: ${waiting?.message ?? ""}`;
@@ -24,7 +24,7 @@ export function findFailure(pod: V1Pod): ProviderError | undefined {
   return failed(`Pod ${name} has ended: ${reason ?? phase}${message ? `: ${message}` : ""}`);
 }
 
-/** Why a Pod that has run does so no more, or not for long: what has failed, or what takes it away. */
+/** Why a Pod that was running has ended or is about to: its failure, or the reason of its removal. */
 export function findEnd(pod: V1Pod): string | undefined {
   const failure = findFailure(pod);
   if (failure) return failure.message;
@@ -34,7 +34,7 @@ export function findEnd(pod: V1Pod): string | undefined {
   return `Pod ${pod.metadata.name} is being removed${why ? `: ${why}` : ""}`;
 }
 
-/** What it waits for: `Pending (Unschedulable: 0/3 nodes are available)`. */
+/** Describes the state: `Pending (Unschedulable: 0/3 nodes are available)`. */
 export function describePod(pod: V1Pod): string {
   const { phase = "Unknown", conditions = [], containerStatuses = [] } = pod.status ?? {};
   const waiting = containerStatuses.find(({ state }) => state?.waiting)?.state?.waiting;
@@ -47,7 +47,7 @@ export function isRunning(pod: V1Pod): boolean {
   return pod.status?.phase === "Running" && pod.metadata?.deletionTimestamp === undefined;
 }
 
-/** A list of many Pods is megabytes of work for the API server: each of them makes the next question come later. */
+/** A list of many Pods costs the API server megabytes, so each Pod lengthens the pause before the next request. */
 export function pollPause(pods: readonly V1Pod[]): number {
   return POLL_MS + POLL_MS_PER_POD * pods.length;
 }
@@ -55,7 +55,7 @@ export function pollPause(pods: readonly V1Pod[]): number {
 const POLL_MS = 500;
 const POLL_MS_PER_POD = 5;
 
-/** As its probe says. */
+/** Whether the readiness probe succeeds. */
 export function isReady(pod: V1Pod): boolean {
   return pod.status?.conditions?.some(({ type, status }) => type === "Ready" && status === "True") ?? false;
 }

@@ -5,7 +5,7 @@ import { ask, type KubernetesCluster } from "./cluster.js";
 import { CONTAINER, type KubernetesWorkload, NAME_LABEL } from "./manifests.js";
 import { describePod, findEnd, findFailure, isRunning, pollPause } from "./pod-state.js";
 
-/** All Pods, once they run. @throws ProviderError with the cluster's own reason when one of them does not come up. */
+/** Returns all Pods once they run. @throws ProviderError with the cluster's reason when one of them fails to start. */
 export async function waitForPods(
   cluster: KubernetesCluster,
   workload: KubernetesWorkload,
@@ -13,7 +13,7 @@ export async function waitForPods(
 ): Promise<V1Pod[]> {
   const { name, replicas } = workload;
   const count = replicas ?? 1;
-  for (let told = ""; ; ) {
+  for (let reported = ""; ; ) {
     const pods = await cluster.listPods(name);
     const failure = pods.map(findFailure).find(Boolean);
     if (failure) throw failure;
@@ -24,14 +24,14 @@ export async function waitForPods(
       ...(waiting ? [`one is ${describePod(waiting)}`] : []),
       ...(replicas !== undefined && pods.length < count ? await findRefusals(cluster, name) : []),
     ];
-    const stage = [`${running.length} of ${count} Pods run`, ...reasons].join(": ");
-    if (stage !== told) start.progress(stage);
-    told = stage;
+    const stage = [`${running.length} of ${count} Pods are running`, ...reasons].join(": ");
+    if (stage !== reported) start.progress(stage);
+    reported = stage;
     await sleep(pollPause(pods), undefined, { signal: start.signal });
   }
 }
 
-/** Resolves with why one of the Pods has ended, or is about to. */
+/** Resolves with the reason when one of the Pods has ended or is about to end. */
 export async function waitForEnd(
   cluster: KubernetesCluster,
   { name, replicas }: KubernetesWorkload,
@@ -41,13 +41,13 @@ export async function waitForEnd(
     const pods = await cluster.listPods(name);
     const end = pods.map(findEnd).find(Boolean);
     if (end) return end;
-    // Nobody replaces one that was made without a Deployment.
-    if (pods.length === 0 && replicas === undefined) return `Pod ${name} was removed by somebody else`;
+    // A Pod without a Deployment is not replaced.
+    if (pods.length === 0 && replicas === undefined) return `Pod ${name} was removed by another client`;
     await sleep(pollPause(pods), undefined, { signal });
   }
 }
 
-/** What the Pods wrote; at the end why those that have ended did. */
+/** The output of the Pods, followed by the reasons of those that ended. */
 export async function readLogs(cluster: KubernetesCluster, name: string): Promise<string> {
   const pods = await cluster.listPods(name);
   const texts = await Promise.all(
@@ -63,10 +63,10 @@ export async function readLogs(cluster: KubernetesCluster, name: string): Promis
 
 const SHOWN_LOG_LINES = 500;
 
-/** Why the cluster makes no more Pods of a Deployment: a quota, or what admits none. */
+/** Why the cluster creates no more Pods of a Deployment: a quota or an admission webhook. */
 async function findRefusals({ apps, namespace }: KubernetesCluster, name: string): Promise<string[]> {
   const { items } = await ask(apps.listNamespacedDeployment({ namespace, labelSelector: `${NAME_LABEL}=${name}` }));
   const conditions = items.flatMap(({ status }) => status?.conditions ?? []);
   const refusals = conditions.filter(({ type, status }) => type === "ReplicaFailure" && status === "True");
-  return refusals.map(({ reason, message }) => `no more are made (${reason}: ${message})`);
+  return refusals.map(({ reason, message }) => `no more are created (${reason}: ${message})`);
 }

@@ -12,7 +12,7 @@ interface Reaching extends Required<Pick<ServerHandle, "logs" | "ended">> {
   start: StartContext;
 }
 
-/** The URL, once every Pod has answered a reset as far as this process can ask it. */
+/** Returns the URL once every Pod that this process can reach has answered a reset. */
 export async function reach(
   cluster: KubernetesCluster,
   workload: KubernetesWorkload,
@@ -35,9 +35,9 @@ export async function reach(
   return balancer.url;
 }
 
-/** How this process gets to Pods. */
+/** How this process reaches Pods. */
 interface Ways {
-  /** Where each of these is reached from now on; ways to others end. */
+  /** Returns the addresses of these Pods; connections to other Pods are closed. */
   to(pods: readonly V1Pod[]): Promise<BalancedServer[]>;
   close(): Promise<void>;
 }
@@ -85,7 +85,7 @@ interface Following {
   use(pods: readonly V1Pod[]): Promise<void>;
 }
 
-/** A Deployment replaces its Pods: new ones get sessions once their probe says that they are ready. */
+/** A Deployment replaces its Pods; new Pods get sessions once their readiness probe succeeds. */
 async function follow(
   cluster: KubernetesCluster,
   name: string,

@@ -4,16 +4,16 @@ import { describe, expect, test } from "vitest";
 import { askCluster, IMAGE, isMissing, isReal, useCluster } from "../../../../test-support/kubernetes/use-cluster.js";
 
 const BLOWS = [
-  ["OOMKilled", /Its server has ended \(kubernetes: The container of Pod \S+ ended with code 137 \(OOMKilled\)/],
+  ["OOMKilled", /Its server has ended \(kubernetes: The container of Pod \S+ exited with code 137 \(OOMKilled\)/],
   ["Evicted", /Its server has ended \(kubernetes: Pod \S+ has ended: Evicted: The node was low on resource: memory\)/],
 ] as const;
 
 // The first of them loads the client library.
-describe.skipIf(isMissing)("a Pod that runs", { timeout: 120_000 }, () => {
+describe.skipIf(isMissing)("a running Pod", { timeout: 120_000 }, () => {
   const cluster = useCluster();
   const start = (replicas?: number) => kubernetesProvider().start({ image: IMAGE, replicas });
 
-  test.skipIf(isReal).each(BLOWS)("%s: its session says so in the cluster's words", async (blow, message) => {
+  test.skipIf(isReal).each(BLOWS)("%s: its session is lost with the cluster's message", async (blow, message) => {
     await using env = await connectStarted(await start(), undefined, {});
     await env.reset();
     await cluster.api?.strike(/^pods/, blow);
@@ -23,7 +23,7 @@ describe.skipIf(isMissing)("a Pod that runs", { timeout: 120_000 }, () => {
   });
 
   test.skipIf(isReal).each(BLOWS)(
-    "%s, of a Deployment: its sessions say so, and go on elsewhere",
+    "%s, of a Deployment: its sessions are lost with the reason, and continue on other Pods",
     async (blow, message) => {
       const options = { size: 4, ownSockets: true, start: { image: IMAGE, replicas: 2 } };
       await using envs = await connectVector(kubernetesProvider(), options);
@@ -39,7 +39,7 @@ describe.skipIf(isMissing)("a Pod that runs", { timeout: 120_000 }, () => {
     },
   );
 
-  test.skipIf(isReal)("one that is connected by its URL has the typed error, and the log has the reason", async () => {
+  test.skipIf(isReal)("a client connected by URL gets the typed error, and the log has the reason", async () => {
     await using server = await start();
     await using env = await connect(server.url);
     await env.reset();
@@ -48,7 +48,7 @@ describe.skipIf(isMissing)("a Pod that runs", { timeout: 120_000 }, () => {
     await expect.poll(() => server.logs(), { timeout: 10_000 }).toContain("OOMKilled");
   });
 
-  test("that somebody removes: its session says so", async () => {
+  test("removed by another client: its session is lost with the reason", async () => {
     await using env = await connectStarted(await start(), undefined, {});
     await env.reset();
     const { pods, removePod } = await askCluster();
@@ -56,11 +56,11 @@ describe.skipIf(isMissing)("a Pod that runs", { timeout: 120_000 }, () => {
     await expect.poll(() => env.sessionLost, { timeout: 60_000 }).toBe(true);
     await expect(env.step({ amount: 1 })).rejects.toMatchObject({
       code: "SESSION_LOST",
-      message: expect.stringMatching(/kubernetes: Pod \S+ (is being removed|was removed by somebody else)/),
+      message: expect.stringMatching(/kubernetes: Pod \S+ (is being removed|was removed by another client)/),
     });
   });
 
-  test.skipIf(isReal)("carries sessions that come by the host of its Ingress", async () => {
+  test.skipIf(isReal)("serves sessions through the host of its Ingress", async () => {
     const ingressHost = `localhost:${cluster.api?.ingressPort}`;
     await using server = await kubernetesProvider({ reach: { ingressHost } }).start({ image: IMAGE, replicas: 2 });
     expect(server.url).toBe(`http://${ingressHost}`);
@@ -82,14 +82,14 @@ describe.skipIf(isMissing)("a Pod that runs", { timeout: 120_000 }, () => {
       const server = await kubernetesProvider().start({ image: IMAGE, replicas: 3, env: { HELLO: "world" } });
       await server.close();
       const seconds = (Date.now() - startedAt) / 1_000;
-      const asked = (cluster.api?.answered ?? []).slice(before).map((one) => one.replace(/\/.*/, ""));
-      const count = (request: string) => asked.filter((one) => one === request).length;
+      const requests = (cluster.api?.answered ?? []).slice(before).map((one) => one.replace(/\/.*/, ""));
+      const count = (request: string) => requests.filter((one) => one === request).length;
       for (const kind of ["services", "secrets", "deployments"])
         expect([kind, count(`POST ${kind}`)]).toEqual([kind, 1]);
       for (const kind of ["services", "secrets", "deployments", "pods", "ingresses"]) {
         expect([kind, count(`DELETE ${kind}`)]).toEqual([kind, 1]);
       }
-      // Until they run, until they are ready, to follow them and until they are gone: twice a second, and at once for each.
+      // Polled twice a second while they start, become ready, run and end, and once at the beginning of each phase.
       expect(count("GET pods")).toBeLessThanOrEqual(2 * seconds + 6);
     },
     30_000,

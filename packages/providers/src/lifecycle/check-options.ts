@@ -2,8 +2,8 @@ import { ConfigError, MAX_TIMER_MS } from "openenv-ts/internal";
 import type { StartOptions, StartSpec } from "../provider.js";
 
 /**
- * Refuses what an options object has beside the names it may have: a misspelt limit must not start without it.
- * @throws ConfigError that names the option and those there are.
+ * Rejects unknown options: a misspelt limit must not start without the limit.
+ * @throws ConfigError with the unknown and the known options.
  */
 export function rejectUnknown(where: string, options: object, known: readonly string[]): void {
   const unknown = Object.keys(options).filter((name) => !known.includes(name));
@@ -15,38 +15,38 @@ export function rejectUnknown(where: string, options: object, known: readonly st
 const SOURCES = ["image", "directory", "git"] as const;
 const OPTIONS = ["env", "timeoutMs", "signal", "replicas", "onProgress"] as const;
 
-/** What any start must be, whatever the provider. @throws ConfigError that says what is allowed. */
+/** Checks a start of any provider. @throws ConfigError with the allowed values. */
 export function checkSpec(provider: string, spec: StartSpec): void {
   const where = `The ${provider} provider`;
   rejectUnknown(`A start with ${where.toLowerCase()}`, spec, [...SOURCES, ...OPTIONS]);
   const given = SOURCES.filter((source) => spec[source as keyof StartSpec] !== undefined);
-  if (given.length !== 1) throw new ConfigError(`${where} starts one thing: give one of ${SOURCES.join(", ")}.`);
+  if (given.length !== 1) throw new ConfigError(`${where} needs exactly one of ${SOURCES.join(", ")}.`);
   const { timeoutMs, env = {} } = spec;
   if (timeoutMs !== undefined && !(timeoutMs > 0 && timeoutMs <= MAX_TIMER_MS)) {
-    throw new ConfigError(`timeoutMs is ${timeoutMs}; give milliseconds from 1 to ${MAX_TIMER_MS}.`);
+    throw new ConfigError(`timeoutMs must be from 1 to ${MAX_TIMER_MS} milliseconds, got ${timeoutMs}.`);
   }
   for (const [name, value] of Object.entries(env)) {
     if (!/^[^=\0]+$/.test(name) || typeof value !== "string" || value.includes("\0")) {
-      throw new ConfigError(`The variable ${JSON.stringify(name)} of env cannot be set; give a name and a text.`);
+      throw new ConfigError(
+        `The variable ${JSON.stringify(name)} in env is not valid. Use a variable name and a string value.`,
+      );
     }
   }
 }
 
-/** For a provider that starts one and no more. @throws ConfigError when the spec asks for replicas. */
+/** For a provider without replicas. @throws ConfigError when the spec has replicas. */
 export function rejectReplicas(provider: string, spec: StartOptions): void {
   if (spec.replicas === undefined) return;
-  throw new ConfigError(
-    `The ${provider} provider starts one environment and has no replicas; leave the option out, or use swarmProvider().`,
-  );
+  throw new ConfigError(`The ${provider} provider has no replicas. Omit the option, or use swarmProvider().`);
 }
 
-/** For a provider that starts several. @throws ConfigError that says how many it starts. */
+/** For a provider with replicas. @throws ConfigError with the allowed range. */
 export function checkReplicas(replicas: number, least: number, most: number): void {
   if (Number.isInteger(replicas) && replicas >= least && replicas <= most) return;
   throw new ConfigError(`replicas must be an integer from ${least} to ${most}, got ${replicas}.`);
 }
 
-/** For a provider that cannot start this. @throws ConfigError that says what it starts, and `instead`. */
+/** For a source that the provider cannot start. @throws ConfigError with what it starts, and `instead`. */
 export function rejectSource(provider: string, takes: string, instead: string): never {
   throw new ConfigError(`The ${provider} provider starts ${takes}; ${instead}.`);
 }

@@ -1,8 +1,8 @@
-/** What has to be undone, in reverse order. */
+/** Cleanup functions, run in reverse order. */
 export interface CleanupStack {
-  /** Remembers one; once `run` was called it is run at once. */
+  /** Adds one; after `run` was called, it is run immediately. */
   add(release: () => Promise<void> | void): void;
-  /** Runs each that was not run yet, also after one has failed, and returns the failures. */
+  /** Runs all that have not run, also after one has failed, and returns the failures. */
   run(): Promise<Error[]>;
 }
 
@@ -25,7 +25,7 @@ export function createCleanupStack(): CleanupStack {
     run,
     add: (release) => {
       waiting.push(release);
-      // A start that was given up may still be on its way: nobody would run this one later.
+      // An abandoned start may still register cleanups, and `run` is not called again.
       if (ended) void run();
     },
   };

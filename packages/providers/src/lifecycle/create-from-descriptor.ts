@@ -1,6 +1,6 @@
 import type { ProviderDescriptor } from "../provider.js";
 
-/** Makes what the descriptor says; its maker knows of which type that is. */
+/** Calls the factory of a descriptor; the caller knows the type of the result. */
 export async function createFromDescriptor({ module, factory, options }: ProviderDescriptor): Promise<unknown> {
   const exported = (await import(module)) as Record<string, (options: unknown) => unknown>;
   const call = exported[factory];

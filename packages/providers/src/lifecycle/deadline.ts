@@ -1,12 +1,12 @@
-/** The one deadline of a start, joined with the caller's signal. */
+/** The deadline of a start, combined with the caller's signal. */
 export interface Deadline {
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
-  /** Which of the two ended it; nothing while it has not ended. */
+  /** Which of the two ended it; undefined until then. */
   readonly reason: "time" | "abort" | undefined;
-  /** The result of the work, or the rejection with which the limit ends first. */
+  /** The result of the work, or a rejection when the deadline or the signal comes first. */
   race<T>(work: Promise<T>): Promise<T>;
-  /** Stops the clock. */
+  /** Stops the timer. */
   end(): void;
 }
 
@@ -18,7 +18,7 @@ export function createDeadline(timeoutMs: number, outer: AbortSignal | undefined
     controller.abort(cause);
   };
   const onAbort = (): void => stop("abort", outer?.reason);
-  const timer = setTimeout(() => stop("time", new Error(`${timeoutMs} ms are over`)), timeoutMs);
+  const timer = setTimeout(() => stop("time", new Error(`timed out after ${timeoutMs} ms`)), timeoutMs);
   outer?.addEventListener("abort", onAbort, { once: true });
   if (outer?.aborted) onAbort();
   const { signal } = controller;

@@ -1,8 +1,8 @@
 import type { StartContext } from "./start-context.js";
 
 /**
- * Makes something that `remove`, with which nothing happens when there is nothing, takes away at the release. `make` gets
- * no signal: what is given up half-way might be made all the same, after its removal.
+ * Creates a resource and registers `remove`, which does nothing when the resource does not exist. `make` gets no
+ * signal: a cancelled request might still create the resource after its removal.
  */
 export async function makeRemovable(
   start: StartContext,
@@ -14,7 +14,7 @@ export async function makeRemovable(
   try {
     await make();
   } finally {
-    // An answer may be so late that everything was released before this was made.
+    // The response may come so late that the cleanup has already run.
     if (start.signal.aborted) start.onCleanup(remove);
   }
   start.signal.throwIfAborted();

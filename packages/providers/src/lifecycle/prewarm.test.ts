@@ -8,7 +8,7 @@ const servers = useServers();
 const SPEC: StartSpec = { directory: "." };
 afterEach(closePrewarmed);
 
-/** A provider whose starts wait for `open` once `isFree` so many were made. */
+/** A provider whose starts wait for `open`, except the first ones. */
 async function createGated(isFree: number) {
   const { url } = await servers.start();
   let open = (): void => {};
@@ -28,12 +28,12 @@ async function createGated(isFree: number) {
   return { provider, counts, open };
 }
 
-test("who waits for a spare keeps deadline and signal, and leaves the spare to the next", async () => {
+test("a call that waits for a spare keeps its deadline and signal, and leaves the spare to the next call", async () => {
   const { provider, counts, open } = await createGated(1);
   await using _ = await startPrewarmed(provider, SPEC, 1);
   await expect(startPrewarmed(provider, { ...SPEC, timeoutMs: 50 }, 1)).rejects.toMatchObject({
     code: "START_TIMEOUT",
-    message: expect.stringMatching(/longer than 50 ms: it ended while waiting for a spare/),
+    message: expect.stringMatching(/timed out after 50 ms while waiting for a spare/),
   });
   const aborting = startPrewarmed(provider, { ...SPEC, signal: AbortSignal.timeout(50) }, 1);
   await expect(aborting).rejects.toMatchObject({ code: "ABORTED" });
@@ -43,7 +43,7 @@ test("who waits for a spare keeps deadline and signal, and leaves the spare to t
   expect((await fetch(`${second.url}/health`)).ok).toBe(true);
 });
 
-test("a call that closePrewarmed has overtaken makes no spares any more", async () => {
+test("a call that started before closePrewarmed creates no spares after it", async () => {
   const { provider, counts, open } = await createGated(0);
   const starting = startPrewarmed(provider, SPEC, 2);
   await closePrewarmed();
@@ -52,7 +52,7 @@ test("a call that closePrewarmed has overtaken makes no spares any more", async 
   expect(counts).toEqual({ begun: 1, running: 0 });
 });
 
-test("a wrong deadline is refused, also when there is a spare", async () => {
+test("an invalid deadline is rejected, also when there is a spare", async () => {
   const { provider } = await createGated(9);
   await using _ = await startPrewarmed(provider, SPEC, 1);
   await expect(startPrewarmed(provider, { ...SPEC, timeoutMs: -1 }, 1)).rejects.toMatchObject({

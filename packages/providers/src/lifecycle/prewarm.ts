@@ -5,11 +5,11 @@ import { createDeadline } from "./deadline.js";
 import { waitReady } from "./ready.js";
 
 const MAX_PREWARMED = 64;
-/** What a spare that waited may take to answer. */
+/** Time limit for the readiness check of a spare. */
 const PROBE_MS = 5_000;
 
 interface WarmPool {
-  /** Each is ready, or on its way. */
+  /** Started or starting. */
   ready: Promise<StartedServer>[];
   wanted: number;
 }
@@ -18,13 +18,13 @@ let pools = new Map<Provider, Map<string, WarmPool>>();
 let closing = new AbortController();
 
 /**
- * Starts what is asked for, or hands out one that is kept ready, and has `wanted` more made ready for the next call. A spare
- * that fails is forgotten: the call that would have had it starts its own and says what is wrong.
- * @throws ConfigError for a wrong number, and whatever the provider throws.
+ * Returns a spare server, or starts one, and keeps `wanted` spares for the next calls. A spare that fails is dropped;
+ * the call that would have used it starts its own server and reports the error.
+ * @throws ConfigError for an invalid number, and the errors of the provider.
  */
 export async function startPrewarmed(provider: Provider, spec: StartSpec, wanted: number): Promise<StartedServer> {
   if (!Number.isInteger(wanted) || wanted < 0 || wanted > MAX_PREWARMED) {
-    throw new ConfigError(`prewarm is ${wanted}; give a whole number from 0 to ${MAX_PREWARMED}.`);
+    throw new ConfigError(`prewarm must be an integer from 0 to ${MAX_PREWARMED}, got ${wanted}.`);
   }
   if (wanted === 0) return provider.start(spec);
   checkSpec(provider.name, spec);
@@ -36,14 +36,14 @@ export async function startPrewarmed(provider: Provider, spec: StartSpec, wanted
   const started =
     (await takePrewarmed(pool, provider.name, spec)) ??
     (await provider.start({ ...spec, timeoutMs: Math.max(1, deadline - Date.now()) }));
-  // What `closePrewarmed` has overtaken makes no more: nobody would end them.
+  // No spares after `closePrewarmed`: they would never be closed.
   if (!current.aborted) refill(pool, provider, spec);
   if (!spec.signal?.aborted) return started;
   await started.close();
   throw spec.signal.reason;
 }
 
-/** Ends every environment that `prewarm` keeps ready, also those on their way. */
+/** Closes all spares of `prewarm`, including those that are starting. */
 export async function closePrewarmed(): Promise<void> {
   const all = [...pools.values()].flatMap((own) => [...own.values()]).flatMap(({ ready }) => ready);
   pools = new Map();
@@ -52,7 +52,7 @@ export async function closePrewarmed(): Promise<void> {
   await Promise.all(all.map((spare) => spare.then((started) => started.close()).catch(() => {})));
 }
 
-/** Those with the same provider, source and variables. */
+/** The spares with the same provider, source and variables. */
 function findPool(provider: Provider, { signal: _, onProgress: __, timeoutMs: ___, ...same }: StartSpec): WarmPool {
   const own = pools.get(provider) ?? new Map<string, WarmPool>();
   pools.set(provider, own);
@@ -67,8 +67,8 @@ function findPool(provider: Provider, { signal: _, onProgress: __, timeoutMs: __
 }
 
 /**
- * A spare that works, if there is one, within the deadline of the call: the rest of that is for a start of its own.
- * @throws ProviderError when the time is up or the signal aborted; a spare that is on its way is for the next call then.
+ * Returns a working spare, if there is one, within the deadline of the call; a new start gets the remaining time.
+ * @throws ProviderError at the deadline or on abort; a spare that is still starting is then kept for the next call.
  */
 async function takePrewarmed(pool: WarmPool, provider: string, spec: StartSpec): Promise<StartedServer | undefined> {
   const spare = pool.ready.shift();
@@ -80,8 +80,8 @@ async function takePrewarmed(pool: WarmPool, provider: string, spec: StartSpec):
   } catch (error) {
     pool.ready.unshift(spare);
     const isAbort = limit.reason === "abort";
-    const how = isAbort ? "was aborted" : `took longer than ${timeoutMs} ms: it ended`;
-    const message = `The ${provider} start ${how} while waiting for a spare that is on its way.`;
+    const how = isAbort ? "was aborted" : `timed out after ${timeoutMs} ms`;
+    const message = `The ${provider} start ${how} while waiting for a spare that is starting.`;
     throw new ProviderError(isAbort ? "ABORTED" : "START_TIMEOUT", message, { cause: error });
   } finally {
     limit.end();
@@ -89,7 +89,7 @@ async function takePrewarmed(pool: WarmPool, provider: string, spec: StartSpec):
   return usable(spare);
 }
 
-/** Nothing when it did not start, or has ended since. */
+/** Returns undefined when the spare failed to start or has ended. */
 async function usable(spare: Promise<StartedServer>): Promise<StartedServer | undefined> {
   const started = await spare.catch(() => undefined);
   if (!started) return undefined;

@@ -10,10 +10,10 @@ import {
 import type { ServerHandle } from "./start-context.js";
 
 /**
- * Returns the URL at which a reset over the WebSocket was answered: `GET /health` may answer long before, or without,
- * that. An answer that refuses this reset (it wants options, a right or a free place) is one.
- * @throws ProviderError when what was started ends, when its environment cannot be made, or when the signal is aborted:
- * then with what was seen last.
+ * Returns the URL that answered a reset over the WebSocket; `GET /health` may succeed long before that, or without it.
+ * An error response counts as an answer: the reset may need options, a token or free capacity.
+ * @throws ProviderError when the server exits, when it cannot create its environment, or when the signal is aborted;
+ * then with the last error.
  */
 export async function waitReady(acquired: ServerHandle, signal: AbortSignal): Promise<string> {
   const done = new AbortController();
@@ -22,7 +22,7 @@ export async function waitReady(acquired: ServerHandle, signal: AbortSignal): Pr
   const tries = [url].flat().map(async (one) => {
     const seen = await poll(one, headers, both);
     if (seen === undefined) return one;
-    throw signal.aborted ? await notReady(one, seen) : new Error("another was first");
+    throw signal.aborted ? await notReady(one, seen) : new Error("another URL answered first");
   });
   const end = acquired.ended?.(both).then((reason): never => {
     throw new ProviderError("START_FAILED", `${reason} before it answered a reset.`);
@@ -36,7 +36,7 @@ export async function waitReady(acquired: ServerHandle, signal: AbortSignal): Pr
   }
 }
 
-/** {@link waitReady} for each of several servers; how they end is watched once for all of them. */
+/** {@link waitReady} for each of several servers, with one shared watch for their end. */
 export async function waitAllReady(
   urls: readonly string[],
   { logs, ended }: Pick<ServerHandle, "logs"> & Required<Pick<ServerHandle, "ended">>,
@@ -54,11 +54,11 @@ export async function waitAllReady(
 
 const FIRST_PAUSE_MS = 20;
 const LAST_PAUSE_MS = 250;
-/** A port that something listens on may still swallow a connection: a container engine's proxy does. */
+/** A port may accept a connection and never answer; the proxy of a container engine does that. */
 const TRY_MS = 10_000;
 const HEALTH_WAIT_MS = 3_000;
 
-/** The first that is answered; when none is, the most telling of the failures. */
+/** The first URL that answers; when none does, throws the most specific error. */
 async function firstAnswer(tries: readonly Promise<string>[]): Promise<string> {
   try {
     return await Promise.any(tries);
@@ -68,7 +68,7 @@ async function firstAnswer(tries: readonly Promise<string>[]): Promise<string> {
   }
 }
 
-/** Resolves with nothing once there was an answer, and with what was seen last when the signal is aborted. */
+/** Resolves with undefined once there was an answer, and with the last error when the signal is aborted. */
 async function poll(
   url: string,
   headers: Readonly<Record<string, string>>,
@@ -112,11 +112,11 @@ function check({ type, data }: ReceivedMessage): undefined {
   if (type !== "error" || data["code"] !== "FACTORY_ERROR") return;
   throw new ProviderError(
     "START_FAILED",
-    `The server runs, but cannot make its environment: ${String(data["message"])}`,
+    `The server runs, but cannot create its environment: ${String(data["message"])}`,
   );
 }
 
 async function notReady(url: string, seen: string): Promise<ProviderError> {
-  const health = (await isHealthy(url, HEALTH_WAIT_MS)) ? "GET /health is answered, but /ws is not: " : "";
+  const health = (await isHealthy(url, HEALTH_WAIT_MS)) ? "GET /health answers, but /ws does not: " : "";
   return new ProviderError("START_TIMEOUT", health + seen.replace(/\.$/, ""));
 }

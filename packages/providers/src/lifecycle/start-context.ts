@@ -1,28 +1,28 @@
-/** What runs, before it is known to be ready. */
+/** A started server, before it is known to be ready. */
 export interface ServerHandle {
-  /** Where it will answer; of several, the first that answers a reset is taken. */
+  /** Its URL; of several, the first that answers a reset is used. */
   url: string | readonly string[];
-  /** The last lines that it wrote; also asked for once it has ended. */
+  /** Returns the last lines of its output; also called after it has ended. */
   logs(): Promise<string>;
-  /** Resolves with why (`The container exited with code 3`) when it ends by itself; `signal` ends the watching. */
+  /** Resolves with the reason (`The container exited with code 3`) when it ends by itself; `signal` stops the watch. */
   ended?(signal: AbortSignal): Promise<string>;
-  /** Headers of the readiness check, for what answers only to those who carry a token. */
+  /** Headers of the readiness check, for a server that requires a token. */
   headers?: Readonly<Record<string, string>>;
 }
 
-/** One start on its way. */
+/** A start in progress. */
 export interface StartContext {
-  /** Aborted when the time is up or the caller gives up: whatever waits takes it. */
+  /** Aborted at the deadline or by the caller; pass it to everything that waits. */
   readonly signal: AbortSignal;
-  /** True once the start has failed: what is released then need not end in order. */
+  /** True once the start has failed: the cleanup then need not shut down gracefully. */
   readonly failed: boolean;
   /**
-   * Undoes what was just acquired. Run in reverse order, each once: at `close()`, or when the start fails. It takes no
-   * signal: what was begun is undone also when the time is up.
+   * Registers a cleanup for a resource. Cleanups run once, in reverse order, at `close()` or when the start fails. They
+   * get no signal: they also run after the deadline.
    */
   onCleanup(release: () => Promise<void> | void): void;
-  /** Tells the caller how far it is, in words that go on `while …` (`pulling echo-env`). */
+  /** Reports progress to the caller, in words that continue `while …` (`pulling echo-env`). */
   progress(stage: string): void;
-  /** What is running so far, when `acquire` itself fails later: its log goes into the error. */
+  /** Sets the log source for the error, in case `acquire` itself fails later. */
   running(acquired: Pick<ServerHandle, "logs">): void;
 }

@@ -27,7 +27,7 @@ async function failed(starting: Promise<unknown>): Promise<ProviderError> {
   return error as ProviderError;
 }
 
-test("what was acquired is released in reverse order, once, by close", async () => {
+test("close runs the cleanups in reverse order, once", async () => {
   const server = await servers.start();
   const released: string[] = [];
   const started = await startEnvironment("test", SPEC, async (start) => {
@@ -41,13 +41,13 @@ test("what was acquired is released in reverse order, once, by close", async () 
   expect(released).toEqual(["second", "first"]);
 });
 
-test("of several addresses the one that answers a reset is taken", async () => {
+test("of several URLs, the one that answers a reset is used", async () => {
   const server = await servers.start();
   const started = await startEnvironment("test", SPEC, async () => quiet([NOBODY, server.url]));
   expect(started.url).toBe(server.url);
 });
 
-test("how several servers end is watched once for all of them", async () => {
+test("several servers share one watch for their end", async () => {
   const urls = await Promise.all(Array.from({ length: 3 }, async () => (await servers.start()).url));
   const logs = async (): Promise<string> => "";
   const watching: AbortSignal[] = [];
@@ -61,7 +61,7 @@ test("how several servers end is watched once for all of them", async () => {
   await expect(over).rejects.toMatchObject({ code: "START_FAILED", message: "It ended before it answered a reset." });
 });
 
-test("a server with no room left is ready: it answers", async () => {
+test("a full server is ready, because it answers", async () => {
   const server = await servers.start({ maxConcurrentEnvs: 1 });
   const socket = await servers.open(server);
   await socket.ask({ type: "reset" });
@@ -69,7 +69,7 @@ test("a server with no room left is ready: it answers", async () => {
   expect(started.url).toBe(server.url);
 });
 
-test("a failing acquire releases what it had, and its own words are the message", async () => {
+test("a failing acquire runs its cleanups, and the error has its message", async () => {
   const released: string[] = [];
   const starting = startEnvironment("test", SPEC, async (start) => {
     start.onCleanup(() => void released.push("begun"));
@@ -82,14 +82,14 @@ test("a failing acquire releases what it had, and its own words are the message"
   expect(released).toEqual(["begun"]);
 });
 
-test("a wrong option stays a ConfigError, also when it is found late", async () => {
+test("an invalid option stays a ConfigError, also when it is found late", async () => {
   const starting = startEnvironment("test", SPEC, async () => {
     throw new ConfigError("no such thing");
   });
   await expect(starting).rejects.toBeInstanceOf(ConfigError);
 });
 
-test("the deadline covers everything, and says what it waited for", async () => {
+test("the deadline covers the whole start, and the error says what it waited for", async () => {
   const acquiring = startEnvironment("test", { ...SPEC, timeoutMs: 50 }, (start) => {
     start.progress("pulling an image");
     return new Promise((_, reject) => start.signal.addEventListener("abort", () => reject(start.signal.reason)));
@@ -99,12 +99,10 @@ test("the deadline covers everything, and says what it waited for", async () => 
   const waiting = startEnvironment("test", { ...SPEC, timeoutMs: 2_000 }, async () => quiet(NOBODY));
   const second = await failed(waiting);
   expect(second).toMatchObject({ code: "START_TIMEOUT", logs: "line 1\nline 2\n" });
-  expect(second.message).toMatch(
-    /longer than 2000 ms: it ended while waiting for the answer to a reset \(Could not reach/,
-  );
+  expect(second.message).toMatch(/timed out after 2000 ms while waiting for the answer to a reset \(Could not reach/);
 });
 
-test("what an abandoned acquire begins later is undone at once", async () => {
+test("a cleanup that an abandoned acquire registers later runs at once", async () => {
   let undone = false;
   const starting = startEnvironment("test", { ...SPEC, timeoutMs: 20 }, async (start) => {
     await once(start.signal, "abort");
@@ -140,11 +138,11 @@ test("a resource that is created after the cleanup is removed as well", async ()
   });
   expect((await failed(starting)).code).toBe("START_TIMEOUT");
   answer();
-  await expect(making).rejects.toThrow("400 ms are over");
+  await expect(making).rejects.toThrow("timed out after 400 ms");
   expect(isThere).toBe(false);
 });
 
-test("an abort is told from the deadline, before the start and on the way", async () => {
+test("an abort and a timeout are different errors, before the start and during it", async () => {
   let acquired = false;
   const before = startEnvironment("test", { ...SPEC, signal: AbortSignal.abort() }, async () => {
     acquired = true;
@@ -157,22 +155,22 @@ test("an abort is told from the deadline, before the start and on the way", asyn
   expect((await failed(startEnvironment("test", spec, async () => quiet(NOBODY)))).code).toBe("ABORTED");
 });
 
-test("what ends by itself is not waited for", async () => {
+test("a server that exits ends the wait", async () => {
   const ended = async (): Promise<string> => "The process exited with code 3";
   const starting = startEnvironment("test", SPEC, async () => ({ ...quiet(NOBODY), ended }));
   expect((await failed(starting)).message).toMatch(/^The process exited with code 3 before it answered a reset\./);
 });
 
-test("an environment that cannot be made fails the start at once", async () => {
+test("an environment that cannot be created fails the start at once", async () => {
   const environment = defineEnvironment(counterContract, () => {
     throw new Error("no model");
   });
   const server = await servers.start({}, { environment });
   const error = await failed(startEnvironment("test", SPEC, async () => quiet(server.url)));
-  expect(error).toMatchObject({ code: "START_FAILED", message: expect.stringMatching(/cannot make.*no model/) });
+  expect(error).toMatchObject({ code: "START_FAILED", message: expect.stringMatching(/cannot create.*no model/) });
 });
 
-test("what cannot be removed is said, at close and after a failed start", async () => {
+test("a failed cleanup is reported, at close and after a failed start", async () => {
   const server = await servers.start();
   const stuck = (): never => {
     throw new Error("the engine is gone");
@@ -201,14 +199,14 @@ test("values of secret variables are neither in the log nor in the error", async
 });
 
 test.each([
-  [{}, /give one of image, directory, git/],
-  [{ image: "a", directory: "b" }, /give one of/],
-  [{ image: "a", timeoutMs: 0 }, /timeoutMs is 0/],
-  [{ image: "a", timeoutMs: 2 ** 31 }, /timeoutMs is/],
+  [{}, /exactly one of image, directory, git/],
+  [{ image: "a", directory: "b" }, /exactly one of/],
+  [{ image: "a", timeoutMs: 0 }, /timeoutMs must be .*, got 0/],
+  [{ image: "a", timeoutMs: 2 ** 31 }, /timeoutMs must be/],
   [{ image: "a", env: { "A=B": "c" } }, /"A=B"/],
   [{ image: "a", env: { A: 1 } }, /"A"/],
   [{ image: "a", retries: 3 }, /"retries"/],
-])("%j is refused", async (spec, message) => {
+])("%j is rejected", async (spec, message) => {
   const starting = startEnvironment("test", spec as StartSpec, async () => quiet(NOBODY));
   await expect(starting).rejects.toThrow(message);
   await expect(starting).rejects.toBeInstanceOf(ConfigError);

@@ -7,8 +7,9 @@ import { waitReady } from "./ready.js";
 import type { ServerHandle, StartContext } from "./start-context.js";
 
 /**
- * The one way to start anything: acquire, wait until a reset over the WebSocket is answered, release. One deadline covers
- * the whole start; whatever fails, all that was acquired is released before the error is thrown.
+ * Starts an environment for any provider: acquires it, waits until it answers a reset over the WebSocket, and releases
+ * it at `close()`. One deadline covers the whole start. When the start fails, everything is released before the error
+ * is thrown.
  * @throws ProviderError, or the ConfigError that `acquire` throws.
  */
 export async function startEnvironment(
@@ -55,7 +56,7 @@ export async function startEnvironment(
 const SHOWN_LINES = 20;
 const MAX_LOG_BYTES = 64 * 1024;
 const LOG_WAIT_MS = 3_000;
-/** How long an `acquire` may take to notice that it was given up; what it registers later is released at once. */
+/** How long an abandoned `acquire` may take to stop; a cleanup that it registers later runs at once. */
 const GIVE_UP_MS = 5_000;
 
 interface Attempt {
@@ -108,12 +109,12 @@ function explainCleanup(failures: readonly Error[]): Error {
   const reasons = failures.map(({ message }) => message).join("; ");
   return new ProviderError(
     "RELEASE_FAILED",
-    `Not everything could be removed: ${reasons}. \`openenv ps\` shows what is left, \`openenv prune\` removes it.`,
+    `Cleanup failed: ${reasons}. \`openenv ps\` lists what is left, \`openenv prune\` removes it.`,
     { cause: failures[0] },
   );
 }
 
-/** Reads the log before anything is removed, releases, and says what happened. */
+/** Reads the log before anything is removed, releases everything, and returns the error. */
 async function failStart(error: unknown, attempt: Attempt, cleanup: CleanupStack): Promise<Error> {
   attempt.failed = true;
   const logs = await readLogs(attempt);
@@ -143,7 +144,7 @@ function explain(error: unknown, { provider, deadline, stage }: Attempt): Pick<P
   if (deadline.reason === "time") {
     return {
       code: "START_TIMEOUT",
-      message: `The ${provider} start took longer than ${deadline.timeoutMs} ms: it ended while ${stage}${because(error)}. Raise \`timeoutMs\` if it only needs longer.`,
+      message: `The ${provider} start timed out after ${deadline.timeoutMs} ms while ${stage}${because(error)}. Increase \`timeoutMs\` if it needs more time.`,
     };
   }
   if (error instanceof ProviderError) return error;
@@ -151,17 +152,17 @@ function explain(error: unknown, { provider, deadline, stage }: Attempt): Pick<P
   return { code: error instanceof ConfigError ? error.code : "START_FAILED", message };
 }
 
-/** What was last seen of a server that never became ready. */
+/** The last error of a server that never became ready. */
 function because(error: unknown): string {
   return error instanceof ProviderError ? ` (${error.message})` : "";
 }
 
-/** More than is a secret for sure (isSecretName): a word too many that is hidden costs nothing, a key that is shown does. */
+/** Wider than isSecretName: a hidden word too many costs nothing, a leaked key does. */
 const MAY_BE_SECRET = /token|secret|passw|passphrase|credential|key|auth/i;
-/** Shorter values (`1`, `true`) would take ordinary words out of a log. */
+/** Shorter values (`1`, `true`) would remove ordinary words from a log. */
 const LEAST_LENGTH = 6;
 
-/** The text without the values of variables that are secrets by their name. */
+/** The text without the values of variables whose names suggest secrets. */
 function hideSecrets(text: string, env: Readonly<Record<string, string>> = {}): string {
   let hidden = text;
   for (const [name, value] of Object.entries(env)) {

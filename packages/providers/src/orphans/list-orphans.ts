@@ -11,11 +11,11 @@ import type { Orphan, OrphanFinder } from "./orphan.js";
 
 export interface OrphanList {
   found: Orphan[];
-  /** Why somebody could not be asked. */
+  /** The reasons of the sources that could not be searched. */
   unasked: string[];
 }
 
-/** One for each place where providers start something. */
+/** One finder for each place where providers start something. */
 const FINDERS: readonly (() => OrphanFinder)[] = [
   createProcessOrphanFinder,
   () => createCheckoutOrphanFinder(),
@@ -25,16 +25,19 @@ const FINDERS: readonly (() => OrphanFinder)[] = [
   () => createSwarmOrphanFinder(findEngine(process.env)),
 ];
 
-/** All that any provider has started and that still runs, the oldest first: by its label or record, and nothing else. */
+/**
+ * Lists everything that any provider has started and that still runs, oldest first. It is found by its label or record.
+ */
 export async function listOrphans(): Promise<OrphanList> {
   const unasked: string[] = [];
   const ask = async (create: () => OrphanFinder): Promise<Orphan[]> => {
     try {
       return await create().list();
     } catch (error) {
-      // Nobody is there, is named wrongly or answers oddly: the others are asked all the same.
+      // Missing, misconfigured or failing sources do not stop the search of the others.
       if (!(error instanceof OpenEnvError || error instanceof EngineError)) throw error;
-      const message = error instanceof EngineError ? `The container engine refused: ${error.message}` : error.message;
+      const message =
+        error instanceof EngineError ? `The container engine returned an error: ${error.message}` : error.message;
       if (!unasked.includes(message)) unasked.push(message);
       return [];
     }

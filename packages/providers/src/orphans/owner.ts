@@ -3,13 +3,13 @@ import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { hostname } from "node:os";
 
-/** The process that started something: it goes when its owner has gone. */
+/** The process that started something; without its owner it is an orphan. */
 export interface Owner {
-  /** One thread of one process. */
+  /** Unique for one thread of one process. */
   id: string;
   host: string;
   pid: number;
-  /** When the process began: a number that comes back belongs to another process. */
+  /** Start time of the process, because process ids are reused. */
   pidStart: string;
 }
 
@@ -20,16 +20,18 @@ export const OWNER: Owner = {
   pidStart: processStart(process.pid) ?? "",
 };
 
-/** False once the process is gone; what another machine started is taken for alive, as nobody can tell from here. */
+/**
+ * False once the process is gone. An owner on another machine counts as alive, because it cannot be checked from here.
+ */
 export function isAlive({ host, pid, pidStart }: Owner): boolean {
   return host !== OWNER.host || processStart(pid) === pidStart;
 }
 
-/** When a process began, in words of the platform; nothing when there is none, or one that only waits to be reaped. */
+/** The start time of a process as the platform writes it; undefined when there is none, or only a zombie. */
 export function processStart(pid: number): string | undefined {
   try {
     if (process.platform === "linux") {
-      // The name in brackets may hold anything, brackets and spaces too.
+      // The command name in parentheses may itself contain parentheses and spaces.
       const fields = readFileSync(`/proc/${pid}/stat`, "utf8")
         .replace(/^.*\) /s, "")
         .split(" ");

@@ -1,4 +1,4 @@
-/** Waits until its owner is gone, which ends the input, and removes what that has left behind. */
+/** Waits until its owner is gone, which closes the input, and removes what the owner has left behind. */
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createFromDescriptor } from "../lifecycle/create-from-descriptor.js";
@@ -13,7 +13,7 @@ for await (const line of createInterface({ input: process.stdin })) {
   if (line === DONE) process.exit(0);
   tasks.push(JSON.parse(line) as ProviderDescriptor);
 }
-// Again: what was asked for in the last moment may appear later.
+// Repeated: a resource requested in the last moment may appear later.
 for (const pauseMs of [0, 1_000, 4_000]) {
   await sleep(pauseMs);
   await Promise.allSettled(tasks.map(removeOrphans));

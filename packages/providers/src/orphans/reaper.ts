@@ -5,7 +5,7 @@ import type { ProviderDescriptor } from "../provider.js";
 import { OWNER } from "./owner.js";
 import { stateDir } from "./state-dir.js";
 
-/** The line that ends the guard; input that ends without it means that the owner is gone. */
+/** The line that stops the reaper. Input that ends without it means that the owner is gone. */
 export const DONE = "done";
 
 let input: Writable | undefined;
@@ -13,9 +13,9 @@ let watched = 0;
 const sent = new Set<string>();
 
 /**
- * Has a process of its own remove what this one starts, should this one end without doing so: by an exit, a crash,
- * Ctrl-C or `kill -9`. The guard lives as long as something runs. `finder` makes what
- * it looks through then. Returns what says that it is closed.
+ * Starts a separate process that removes what this process starts if it ends without doing so: by an exit, a crash,
+ * Ctrl-C or `kill -9`. The reaper lives as long as something runs. `finder` describes how it searches. Returns a
+ * function to call when the resource is closed.
  */
 export function registerOrphans(finder: ProviderDescriptor): () => void {
   watched++;
@@ -35,10 +35,10 @@ export function registerOrphans(finder: ProviderDescriptor): () => void {
 function startReaper(): Writable {
   const script = fileURLToPath(new URL("./reaper-process.js", import.meta.url));
   const child = spawn(process.execPath, [script, OWNER.id], {
-    // A terminal's Ctrl-C is for its owner only.
+    // Ctrl-C in a terminal must reach only the owner.
     detached: true,
     cwd: "/",
-    // NODE_OPTIONS may name files from where the owner is.
+    // NODE_OPTIONS may have paths relative to the owner's working directory.
     env: { ...process.env, NODE_OPTIONS: undefined, OPENENV_STATE_DIR: stateDir() },
     stdio: ["pipe", "ignore", "ignore"],
   });
@@ -49,7 +49,7 @@ function startReaper(): Writable {
   return child.stdin;
 }
 
-/** Everything was closed in order; what is started from now on has another guard. */
+/** Everything is closed; a later start gets a new reaper. */
 function endReaper(): void {
   input?.end(`${DONE}\n`);
   input = undefined;

@@ -4,8 +4,8 @@ import { processStart } from "../orphans/owner.js";
 const POLL_MS = 25;
 
 /**
- * Ends a process and everything in its group: first asks, then kills. `pidStart` keeps it from another process
- * that has got the number since.
+ * Stops a process and everything in its group: first SIGTERM, then SIGKILL. `pidStart` protects another process that
+ * has reused the id.
  */
 export async function endGroup(pid: number, pidStart: string, graceMs: number): Promise<void> {
   if (processStart(pid) === pidStart) signalGroup(pid, "SIGTERM");
@@ -16,11 +16,11 @@ export async function endGroup(pid: number, pidStart: string, graceMs: number): 
   while (processStart(pid) === pidStart) await sleep(POLL_MS);
 }
 
-/** Nothing happens when there is no such group. A group outlives its leader as long as it has members. */
+/** Does nothing when there is no such group. A group outlives its leader as long as it has members. */
 export function signalGroup(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(process.platform === "win32" ? pid : -pid, signal);
   } catch {
-    // It is gone.
+    // The group is gone.
   }
 }

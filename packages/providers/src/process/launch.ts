@@ -10,30 +10,30 @@ import { createTail } from "./tail.js";
 
 export interface LaunchOptions {
   provider: string;
-  /** What `openenv ps` shows as its source. */
+  /** The source that `openenv ps` shows. */
   source: string;
   command: string;
   args: readonly string[];
   cwd: string;
   env: Readonly<Record<string, string | undefined>>;
-  /** A channel for messages beside the three streams; when it closes, its end asks the process to finish. */
+  /** Adds a message channel to the three streams; closing it asks the process to exit. */
   channel?: boolean;
 }
 
 export interface LaunchedProcess extends Omit<Required<ServerHandle>, "url" | "headers"> {
   readonly pid: number;
-  /** The first message of the process on its channel. @throws ProviderError when it ends before. */
+  /** The first message of the process on its channel. @throws ProviderError when the process exits before. */
   message(signal: AbortSignal): Promise<unknown>;
-  /** For `openenv ps`. */
+  /** The URL that `openenv ps` shows. */
   noteUrl(url: string): void;
 }
 
-/** What a process gets to end in order, before its whole group is killed. */
+/** Time for a process to exit before its whole group is killed. */
 const GRACE_MS = 5_000;
 
 /**
- * Starts a process in a group of its own. The group ends with the release of the start, and with this process whatever
- * ends that.
+ * Starts a process in its own process group. The group ends when the start is released, and when this process ends,
+ * however it ends.
  * @throws ProviderError PROVIDER_UNAVAILABLE when the command cannot be run.
  */
 export async function launch(start: StartContext, task: LaunchOptions): Promise<LaunchedProcess> {
@@ -51,7 +51,7 @@ export async function launch(start: StartContext, task: LaunchOptions): Promise<
   const record = createRecord(pid, task);
   const { pidStart } = record;
   const exited = once(child, "exit").then(([code, signal]) =>
-    code === null ? `The process was ended by ${signal}` : `The process exited with code ${code}`,
+    code === null ? `The process was killed by ${signal}` : `The process exited with code ${code}`,
   );
   const drained = Promise.all([tail.follow(child.stdout as Readable), tail.follow(child.stderr as Readable)]);
   start.onCleanup(async () => {
@@ -61,7 +61,7 @@ export async function launch(start: StartContext, task: LaunchOptions): Promise<
   writeRecord(record);
   letGo(child);
   const logs = async (): Promise<string> => {
-    // What a process wrote before its end may still be in the pipe.
+    // The last output of a process may still be in the pipe.
     if (child.exitCode !== null || child.signalCode !== null) await Promise.race([drained, pause(DRAIN_MS)]);
     return tail.text;
   };
@@ -75,7 +75,7 @@ export async function launch(start: StartContext, task: LaunchOptions): Promise<
   };
 }
 
-/** Finds what was written down. */
+/** Finds the process by its record. */
 export const PROCESS_ORPHANS = {
   module: new URL("./orphans.js", import.meta.url).href,
   factory: "createProcessOrphanFinder" satisfies keyof typeof import("./orphans.js"),
@@ -84,10 +84,10 @@ export const PROCESS_ORPHANS = {
 const DRAIN_MS = 500;
 
 function cannotRun({ command }: LaunchOptions, error: Error): ProviderError {
-  return new ProviderError("PROVIDER_UNAVAILABLE", `${command} cannot be run: ${error.message}.`, { cause: error });
+  return new ProviderError("PROVIDER_UNAVAILABLE", `Cannot run ${command}: ${error.message}.`, { cause: error });
 }
 
-/** A script that forgets to close ends all the same; its process ends with it. */
+/** The child does not keep a script alive that forgets to close it. */
 function letGo(child: ChildProcess): void {
   child.unref();
   child.channel?.unref();

@@ -5,7 +5,7 @@ import { type ProcessRecord, readRecords, removeRecord } from "./records.js";
 
 const GRACE_MS = 2_000;
 
-/** Finds the processes that records of this user and machine name and that still run; forgets the others. */
+/** Finds the running processes in the records of this user and machine, and deletes the records of the others. */
 export function createProcessOrphanFinder(): OrphanFinder {
   return {
     async list() {
@@ -16,7 +16,7 @@ export function createProcessOrphanFinder(): OrphanFinder {
   };
 }
 
-/** The group may have members left when its leader is gone; one of another process is not touched. */
+/** A group may have members after its leader has exited. The group of another process is not touched. */
 function isRunning({ pid, pidStart }: ProcessRecord): boolean {
   const current = processStart(pid);
   return current === pidStart || (current === undefined && groupExists(pid));

@@ -11,7 +11,7 @@ import { counterModule, createProject } from "../../../../test-support/commands/
 import { startHub } from "../../../../test-support/hub/hub-server.js";
 import { until } from "../../../../test-support/servers/cluster.js";
 
-/** Each starts several processes, one after the other. */
+/** Each test starts several processes, one after the other. */
 vi.setConfig({ testTimeout: 90_000 });
 
 test("it keeps the promises of every provider", async () => {
@@ -38,7 +38,7 @@ test("it keeps the promises of every provider", async () => {
       },
       "does not compile": { spec: at("broken"), code: "START_FAILED", message: /environment\.ts:1/ },
       "exits at once": { spec: at("throws"), code: "START_FAILED", message: /no model file/ },
-      "cannot make its environment": { spec: at("factory"), code: "START_FAILED", message: /cannot make/ },
+      "cannot make its environment": { spec: at("factory"), code: "START_FAILED", message: /cannot create/ },
       "never ready": { spec: { ...at("hangs"), timeoutMs: 3_000 }, code: "START_TIMEOUT" },
     },
   });
@@ -62,7 +62,7 @@ test("a git repository is cloned, its packages are installed, and it is started"
 
 const FAILING_FACTORY = counterModule().replace("let count", 'throw new Error("no key");\n let count');
 
-test("a module is started as well as a folder, with variables of its own", async () => {
+test("a module is started like a folder, with its own variables", async () => {
   await using project = await createProject({ "mine.mjs": WITH_VARIABLE });
   const provider = processProvider();
   await using started = await provider.start({ directory: `${project.dir}/mine.mjs`, env: { GREETING: "hello" } });
@@ -82,7 +82,7 @@ const WITH_VARIABLE = `
   export default defineEnvironment(contract, () => ({ reset: look, step: look }));
 `;
 
-test("a server of the caller's own does not place the one that is started", async () => {
+test("HOST, PORT and WORKERS of the caller do not apply to the started server", async () => {
   await using project = await createProject({ "environment.mjs": WITH_VARIABLE });
   process.env["WORKERS"] = "3";
   process.env["HOST"] = "203.0.113.1";
@@ -96,7 +96,7 @@ test("a server of the caller's own does not place the one that is started", asyn
   }
 });
 
-test("a port that is taken is named, and nothing is left", async () => {
+test("the error for a port in use names it, and nothing is left", async () => {
   await using project = await createProject({ "environment.ts": counterModule() });
   const holder = createServer().listen(0, "127.0.0.1");
   await once(holder, "listening");
@@ -109,7 +109,7 @@ test("a port that is taken is named, and nothing is left", async () => {
   }
 });
 
-test("what the environment has started ends with it", async () => {
+test("the processes that the environment has started end with it", async () => {
   await using project = await createProject({
     "environment.mjs": `
       import { spawn } from "node:child_process";
@@ -139,9 +139,9 @@ function isRunning(pid: number): boolean {
 }
 
 test.each([
-  ["an exception that nobody catches", 'setTimeout(() => { throw new Error("crash"); }, 10);', 1],
+  ["an uncaught exception", 'setTimeout(() => { throw new Error("crash"); }, 10);', 1],
   ["an exit", "process.exit(7);", 7],
-  ["its end without close()", "", 0],
+  ["a return without close()", "", 0],
 ])("%s of the caller leaves nothing", async (_how, ending, code) => {
   await using project = await createProject({ "environment.mjs": WITH_VARIABLE });
   const script = `
@@ -163,7 +163,7 @@ test.each([
   );
 });
 
-test("what it cannot start is refused with the provider that can", async () => {
+test("a source that it cannot start is rejected, and the error names the right provider", async () => {
   await expect(processProvider().start({ image: "echo" })).rejects.toThrow(/dockerProvider/);
-  expect(() => processProvider({ port: -1 })).toThrow(/port is -1/);
+  expect(() => processProvider({ port: -1 })).toThrow("port must be an integer from 0 (a free port) to 65535, got -1");
 });

@@ -11,15 +11,15 @@ import { findServeScript } from "./find-serve-script.js";
 import { launch } from "./launch.js";
 
 export interface ProcessProviderOptions {
-  /** The port to listen on, of 127.0.0.1; default a free one. */
+  /** Port on 127.0.0.1; default a free one. */
   port?: number | undefined;
 }
 
 /**
- * Starts the environment of a folder, module or git repository with Node, as `openenv serve` does, in a process of its own on
- * 127.0.0.1. It has the variables of this process, without those that place a server (`HOST`, `PORT`, `WORKERS`), and
- * those of `env`. The process and all that it starts end with `close()` and with this process, whatever ends that.
- * @throws ConfigError for an option it does not have.
+ * Starts the environment of a folder, module or git repository with Node, as `openenv serve` does, in a separate
+ * process on 127.0.0.1. The process gets the variables of this process, except `HOST`, `PORT` and `WORKERS`, and those
+ * of `env`. It ends with everything that it started at `close()`, and when this process ends, however it ends.
+ * @throws ConfigError for an unknown option or an invalid port.
  * @example
  * await using server = await processProvider().start({ directory: "envs/echo" });
  * await using env = await connect(server.url, echo);
@@ -28,14 +28,14 @@ export function processProvider(options: ProcessProviderOptions = {}): Provider 
   rejectUnknown("processProvider()", options, ["port"]);
   const { port = 0 } = options;
   if (!Number.isInteger(port) || port < 0 || port > 65_535) {
-    throw new ConfigError(`port is ${port}; give a whole number from 0 (a free one) to 65535.`);
+    throw new ConfigError(`port must be an integer from 0 (a free port) to 65535, got ${port}.`);
   }
   const descriptor = { module: import.meta.url, factory: "processProvider", options };
   return { name: NAME, descriptor, start: (spec) => startProcess(spec, port) };
 }
 
 const NAME = "process";
-/** Where a server of the caller's own is placed, which is not where this one goes. */
+/** Settings of the caller's own server, which do not apply to this one. */
 const OF_CALLER = ["HOST", "PORT", "WORKERS", "OPENENV_WORKER_NUMBER", "npm_command"];
 
 async function startProcess(spec: StartSpec, port: number): Promise<StartedServer> {
@@ -46,7 +46,7 @@ async function startProcess(spec: StartSpec, port: number): Promise<StartedServe
   return startEnvironment(NAME, spec, async (start) => {
     const target = git ? await fetchNode(git, start) : resolve((spec as { directory: string }).directory);
     const found = await stat(target).catch(() => undefined);
-    if (!found) throw new ProviderError("SOURCE_NOT_FOUND", `There is no file or folder ${target}; check the path.`);
+    if (!found) throw new ProviderError("SOURCE_NOT_FOUND", `There is no file or folder ${target}. Check the path.`);
     start.progress(`starting ${target}`);
     const task = { target, options: { host: "127.0.0.1", port }, announce: false };
     const child = await launch(start, {
@@ -68,5 +68,5 @@ async function startProcess(spec: StartSpec, port: number): Promise<StartedServe
 async function fetchNode(git: GitSource, start: StartContext): Promise<string> {
   const { dir, runtime } = await checkOut({ git }, start);
   if (runtime === "node") return dir;
-  throw new ProviderError("SOURCE_NOT_FOUND", `${git.url} is an environment of Python: use uvProvider().`);
+  throw new ProviderError("SOURCE_NOT_FOUND", `${git.url} is a Python environment: use uvProvider().`);
 }

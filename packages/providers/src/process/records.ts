@@ -6,7 +6,7 @@ import { isObject, ProviderError } from "openenv-ts/internal";
 import { OWNER, type Owner, processStart } from "../orphans/owner.js";
 import { stateDir } from "../orphans/state-dir.js";
 
-/** A process group that was started, written down where a later process finds it. */
+/** The record of a started process group, for a later process to find. */
 export interface ProcessRecord {
   id: string;
   provider: string;
@@ -19,7 +19,7 @@ export interface ProcessRecord {
   owner: Owner;
 }
 
-/** What is written down of a process group that was just started by this process. */
+/** The record of a process group that this process has just started. */
 export function createRecord(pid: number, { provider, source }: { provider: string; source: string }): ProcessRecord {
   return {
     id: randomUUID(),
@@ -33,12 +33,12 @@ export function createRecord(pid: number, { provider, source }: { provider: stri
   };
 }
 
-/** Of one user on one machine. */
+/** The records of one user on one machine. */
 function recordsDir(): string {
   return join(stateDir(), "processes");
 }
 
-/** Blocks, so that nothing runs that is not written down. @throws ProviderError when the folder cannot be written. */
+/** Synchronous, so that no process runs without a record. @throws ProviderError when the folder cannot be written. */
 export function writeRecord(record: ProcessRecord): void {
   const dir = recordsDir();
   const file = join(dir, `${record.id}.json`);
@@ -49,7 +49,7 @@ export function writeRecord(record: ProcessRecord): void {
   } catch (error) {
     throw new ProviderError(
       "PROVIDER_UNAVAILABLE",
-      `Cannot write down what is started: ${(error as Error).message}. Set OPENENV_STATE_DIR to a folder of your own.`,
+      `Cannot record the started process: ${(error as Error).message}. Set OPENENV_STATE_DIR to a writable folder.`,
       { cause: error },
     );
   }
@@ -59,7 +59,7 @@ export function removeRecord(id: string): Promise<void> {
   return rm(join(recordsDir(), `${id}.json`), { force: true });
 }
 
-/** Every record that can be read; what else lies in the folder is left alone. */
+/** All readable records; other files in the folder are ignored. */
 export async function readRecords(): Promise<ProcessRecord[]> {
   const dir = recordsDir();
   const files = await readdir(dir).catch(() => []);
@@ -80,6 +80,6 @@ async function read(file: string): Promise<ProcessRecord | undefined> {
 
 function isRecord(value: unknown): value is ProcessRecord {
   if (!isObject(value) || !isObject(value["owner"])) return false;
-  // Never a number that kill() reads as "everybody".
+  // kill() treats 0, 1 and negative numbers as many processes.
   return typeof value["pidStart"] === "string" && Number.isInteger(value["pid"]) && Number(value["pid"]) > 1;
 }

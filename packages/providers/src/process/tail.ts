@@ -3,7 +3,7 @@ import type { Readable } from "node:stream";
 
 const MAX_CHARACTERS = 64 * 1024;
 
-/** The end of what comes from streams. */
+/** The last output of several streams. */
 export interface Tail {
   readonly text: string;
   /** Resolves when the stream has ended. */
@@ -19,7 +19,7 @@ export function createTail(): Tail {
     follow(stream) {
       stream.setEncoding("utf8").on("data", (chunk: string) => {
         text += chunk;
-        // Not at every chunk: that would copy the whole of it each time.
+        // Not for every chunk: that would copy the whole text each time.
         if (text.length > 2 * MAX_CHARACTERS) text = text.slice(-MAX_CHARACTERS);
       });
       return once(stream, "close").catch(() => {});

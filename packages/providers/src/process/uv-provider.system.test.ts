@@ -15,7 +15,7 @@ import { requirePython, requireUv } from "../../../../test-support/requirement.j
 
 const python = await requirePython();
 const uv = await requireUv();
-/** The packages may have to be fetched first. */
+/** The packages may have to be downloaded first. */
 const timeoutMs = 300_000;
 
 let scratch: string;
@@ -37,14 +37,14 @@ async function writeProject(files: Readonly<Record<string, string>>): Promise<st
 
 const records = () => readdir(join(scratch, "state", "processes")).catch(() => []);
 
-describe.skipIf(!python.available || !uv.available)("an environment of the Python package's init", () => {
+describe.skipIf(!python.available || !uv.available)("an environment that the Python package's init created", () => {
   let project: PythonProject;
   beforeAll(async () => {
     project = await createPythonProject(python.path);
   }, timeoutMs);
   afterAll(() => project[Symbol.asyncDispose]());
 
-  test("is started by its folder, played, and ended with everything it started", { timeout: timeoutMs }, async () => {
+  test("is started by its folder, played, and stopped with everything it started", { timeout: timeoutMs }, async () => {
     const server = await uvProvider().start({ directory: project.dir, timeoutMs });
     const env = await connect(server.url);
     await env.reset();
@@ -89,7 +89,7 @@ describe.skipIf(!uv.available)("a git repository", () => {
 });
 
 describe.skipIf(!uv.available)("an environment that does not start", () => {
-  test("shows the end of its log and leaves nothing", { timeout: timeoutMs }, async () => {
+  test("reports the end of its log and leaves nothing", { timeout: timeoutMs }, async () => {
     const pyproject = '[project]\nname = "a"\nversion = "1"\ndependencies = ["uvicorn"]\n';
     const directory = await writeProject({ "pyproject.toml": pyproject, "app.py": 'raise RuntimeError("no luck")\n' });
     await expect(uvProvider({ app: "app:app" }).start({ directory, timeoutMs })).rejects.toMatchObject({
@@ -99,7 +99,7 @@ describe.skipIf(!uv.available)("an environment that does not start", () => {
     expect(await records()).toEqual([]);
   });
 
-  test("because its packages do not exist names them", { timeout: timeoutMs }, async () => {
+  test("names packages that do not exist", { timeout: timeoutMs }, async () => {
     const text = '[project]\nname = "a"\nversion = "1"\ndependencies = ["openenv-no-such-package-at-all"]\n';
     const directory = await writeProject({ "pyproject.toml": text });
     await expect(uvProvider().start({ directory, timeoutMs })).rejects.toMatchObject({

@@ -34,12 +34,12 @@ describe("what cannot be started", () => {
     });
   });
 
-  test("at a port where another environment answers is not taken for that one", async () => {
+  test("is not mistaken for another environment that answers at the port", async () => {
     const { port } = await servers.start();
     const directory = await writeProject({ "pyproject.toml": "" });
     await expect(uvProvider({ port }).start({ directory })).rejects.toMatchObject({
       code: "START_FAILED",
-      message: expect.stringContaining(`Port ${port} of 127.0.0.1 is taken`),
+      message: expect.stringContaining(`Port ${port} of 127.0.0.1 is in use`),
     });
     expect(await records()).toEqual([]);
   });
@@ -55,12 +55,12 @@ describe("what cannot be started", () => {
     await expect(uvProvider().start({ image: "a" })).rejects.toThrow("use dockerProvider()");
     await expect(uvProvider().start({ directory: ".", replicas: 2 })).rejects.toThrow("has no replicas");
     expect(() => uvProvider({ reload: true } as object)).toThrow('uvProvider() has no option "reload"');
-    expect(() => uvProvider({ port: -1 })).toThrow("port is -1");
+    expect(() => uvProvider({ port: -1 })).toThrow("port must be an integer from 0 (a free port) to 65535, got -1");
   });
 
   test.each(["--reload", "a b", "module"])("is the application %j, also from a manifest", async (app) => {
-    expect(() => uvProvider({ app })).toThrow("write module:name");
+    expect(() => uvProvider({ app })).toThrow("Use module:name");
     const directory = await writeProject({ "pyproject.toml": "", "openenv.yaml": `name: a\napp: ${app}\n` });
-    await expect(uvProvider().start({ directory })).rejects.toThrow("write module:name");
+    await expect(uvProvider().start({ directory })).rejects.toThrow("Use module:name");
   });
 });

@@ -9,17 +9,17 @@ import { parseGitUrl } from "../repository/git-source.js";
 import { launch } from "./launch.js";
 
 export interface UvProviderOptions {
-  /** The port to listen on, of 127.0.0.1; default a free one. */
+  /** Port on 127.0.0.1; default a free one. */
   port?: number | undefined;
-  /** The application for uvicorn; default `app` of the manifest, else `server.app:app`. */
+  /** Application for uvicorn; default `app` of the manifest, else `server.app:app`. */
   app?: string | undefined;
 }
 
 /**
- * Starts a Python environment by folder or git URL with `uv run`, its packages in an environment of their own that uv
- * makes, on 127.0.0.1. It has the variables of this process and those of `env`. The process and all that it starts end with
- * `close()` and with this process, whatever ends that.
- * @throws ConfigError for an option it does not have.
+ * Starts a Python environment by folder or git URL with `uv run` on 127.0.0.1; uv creates a virtual environment for its
+ * packages. The process gets the variables of this process and those of `env`. It ends with everything that it started
+ * at `close()`, and when this process ends, however it ends.
+ * @throws ConfigError for an unknown option or an invalid value.
  * @example
  * await using server = await uvProvider().start({ directory: "envs/echo_env" });
  * await using env = await connect(server.url);
@@ -28,7 +28,7 @@ export function uvProvider(options: UvProviderOptions = {}): Provider {
   rejectUnknown("uvProvider()", options, ["port", "app"]);
   const { port = 0, app } = options;
   if (!Number.isInteger(port) || port < 0 || port > 65_535) {
-    throw new ConfigError(`port is ${port}; give a whole number from 0 (a free one) to 65535.`);
+    throw new ConfigError(`port must be an integer from 0 (a free port) to 65535, got ${port}.`);
   }
   if (app !== undefined) checkApp(app);
   const descriptor = { module: import.meta.url, factory: "uvProvider", options };
@@ -47,7 +47,7 @@ async function startWithUv(spec: StartSpec, options: Required<UvProviderOptions>
     mustBePython(dir);
     const app = options.app ?? checkApp(await readApp(dir));
     const port = await choosePort(options.port);
-    start.progress(`uv prepares and starts ${dir}`);
+    start.progress(`preparing and starting ${dir} with uv`);
     const child = await launch(start, {
       provider: NAME,
       source: git?.url ?? dir,
@@ -62,40 +62,40 @@ async function startWithUv(spec: StartSpec, options: Required<UvProviderOptions>
   });
 }
 
-/** What listens there already would be taken for the environment: it may well answer a reset. */
+/** Another server on this port could answer the reset and be mistaken for the environment. */
 async function choosePort(port = 0): Promise<string> {
   if (port === 0) return String(await findFreePort());
   if (!(await isTaken(port))) return String(port);
   throw new ProviderError(
     "START_FAILED",
-    `Port ${port} of 127.0.0.1 is taken; name another with \`port\`, or leave it out to get a free one.`,
+    `Port ${port} of 127.0.0.1 is in use. Set \`port\` to another port, or omit it to use a free one.`,
   );
 }
 
-/** The folder is not written to, beside what the build of the package itself leaves there. */
+/** Writes nothing to the folder; only the build of the package may leave files there. */
 const RUN = ["run", "--isolated", "--no-progress"];
 
 function mustBePython(dir: string): void {
   if (existsSync(join(dir, "pyproject.toml"))) return;
   const what = existsSync(dir) ? `no pyproject.toml in ${dir}` : `no folder ${dir}`;
-  const node = existsSync(join(dir, "package.json")) ? " It is an environment of Node: use processProvider()." : "";
-  throw new ProviderError("SOURCE_NOT_FOUND", `There is ${what}; name the folder of a Python environment.${node}`);
+  const node = existsSync(join(dir, "package.json")) ? " It is a Node environment: use processProvider()." : "";
+  throw new ProviderError("SOURCE_NOT_FOUND", `There is ${what}. Use the folder of a Python environment.${node}`);
 }
 
 async function readApp(dir: string): Promise<string> {
-  // Loaded here: what only connects needs neither YAML nor zod.
+  // Loaded lazily: code that only connects needs neither YAML nor zod.
   const { findManifest } = await import("../manifest/read-manifest.js");
   return (await findManifest(dir))?.app ?? DEFAULT_APP;
 }
 
-/** It becomes an argument of uvicorn, and may come from somebody else's manifest. */
+/** Checked because it becomes an argument of uvicorn and may come from an untrusted manifest. */
 function checkApp(app: string): string {
   if (/^[A-Za-z_][\w.]*:[A-Za-z_][\w.]*$/.test(app)) return app;
-  throw new ConfigError(`app is ${JSON.stringify(app)}; write module:name, as in ${DEFAULT_APP}.`);
+  throw new ConfigError(`app ${JSON.stringify(app)} is not valid. Use module:name, for example ${DEFAULT_APP}.`);
 }
 
 function withAdvice(error: unknown): never {
   if (!(error instanceof ProviderError) || error.code !== "PROVIDER_UNAVAILABLE") throw error;
-  const message = `${error.message} Install uv (https://docs.astral.sh/uv) and see that it is on the PATH.`;
+  const message = `${error.message} Install uv (https://docs.astral.sh/uv) and make sure that it is on the PATH.`;
   throw new ProviderError(error.code, message, { cause: error });
 }

@@ -2,8 +2,8 @@ import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 
 /**
- * Where checkouts are kept: `OPENENV_CACHE`, else `openenv` in the user's cache folder. Absolute. What is finished there
- * can be deleted whenever nothing runs from it.
+ * The folder for checkouts: `OPENENV_CACHE`, else `openenv` in the user's cache folder. Absolute. A finished checkout
+ * can be deleted when nothing runs from it.
  */
 export function repositoryCache(): string {
   const cache = process.env["XDG_CACHE_HOME"] || join(homedir(), ".cache");

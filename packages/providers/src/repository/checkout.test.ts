@@ -32,20 +32,20 @@ const fromSpace = async (id: string, token?: string) =>
   checkOut({ space: await findSpace(id, { token }), token }, patience());
 const fromGit = (path: string) => checkOut({ git: parseGitUrl(`${hub.url}/spaces/${path}`) }, patience());
 
-/** What is in the cache besides finished checkouts. */
+/** The content of the cache besides finished checkouts. */
 async function leftOver(): Promise<string[]> {
   try {
     const all = await readdir(cache, { recursive: true });
     return all.filter((path) => path.includes("new-"));
   } catch (error) {
-    // A folder was removed while it was read.
+    // The folder was removed during the read.
     return [String(error)];
   }
 }
 
 const run = promisify(execFile);
 
-/** What npm packs of a package that has nothing but its package.json. */
+/** The tarball of a package with only a package.json. */
 async function pack(manifest: object): Promise<Buffer> {
   const dir = await mkdtemp(join(cache, "package-"));
   await writeFile(join(dir, "package.json"), JSON.stringify(manifest));
@@ -53,7 +53,7 @@ async function pack(manifest: object): Promise<Buffer> {
   return readFile(join(dir, stdout.trim()));
 }
 
-/** The same as a git repository, as a dependency names it. */
+/** The same package as a git repository, as a dependency specifier. */
 async function gitPackage(manifest: object): Promise<string> {
   const dir = await mkdtemp(join(cache, "git-"));
   await writeFile(join(dir, "package.json"), JSON.stringify(manifest));
@@ -106,7 +106,7 @@ describe("a Space's repository", () => {
       await hub.addSpace("author/bad", PYTHON);
       const entry = { type: "file", oid: "0".repeat(40), size: 1, path };
       hub.answer(/\/tree\//, [entry]);
-      await expect(fromSpace("author/bad")).rejects.toThrow("leads out of its folder");
+      await expect(fromSpace("author/bad")).rejects.toThrow("leads outside its folder");
       expect(await leftOver()).toEqual([]);
       expect(existsSync("/escape.txt")).toBe(false);
     },
@@ -128,7 +128,7 @@ describe("a Space's repository", () => {
   });
 
   test("is installed without running a script of it, of its packages, or a program that it names as git", async () => {
-    // npm passes its own setting on to a test that it starts.
+    // npm passes its own settings to a test that it starts.
     vi.stubEnv("npm_config_ignore_scripts", "false");
     const mark = join(cache, "ran");
     const touch = (name: string): string => `node -e "require('fs').appendFileSync('${mark}','${name} ')"`;
@@ -153,7 +153,7 @@ describe("a Space's repository", () => {
     expect(existsSync(join(dir, "node_modules/packed/package.json"))).toBe(true);
     expect(existsSync(join(dir, "node_modules/from-git/package.json"))).toBe(true);
     expect(existsSync(mark) ? await readFile(mark, "utf8") : "").toBe("");
-    expect(notes.at(-1)).toMatch(/^install scripts of .*packed.* did not run; .* npm rebuild .*packed.*, in \//);
+    expect(notes.at(-1)).toMatch(/^install scripts of .*packed.* did not run\. .* npm rebuild .*packed.* in \//);
     await run("npm", ["rebuild", "packed"], { cwd: dir });
     expect(await readFile(mark, "utf8")).toMatch(/packed-install/);
     expect(await readFile(mark, "utf8")).not.toMatch(/root|git/);
@@ -189,7 +189,7 @@ describe("a git repository", () => {
 
   test.each(["../../outside", "/etc/passwd", "nowhere"])("with a link to %s is refused", async (link) => {
     await hub.addSpace("author/bad", { ...PYTHON, "server/data": { link } });
-    await expect(fromGit("author/bad")).rejects.toThrow('"server/data", which leads out of its folder');
+    await expect(fromGit("author/bad")).rejects.toThrow('"server/data", which leads outside its folder');
     expect(await leftOver()).toEqual([]);
   });
 
@@ -240,14 +240,14 @@ describe("a git repository", () => {
   });
 
   test.each([
-    ["file:///etc", "is no repository to clone"],
-    ["ssh://host/repo", "is no repository to clone"],
-    ["ext::sh -c id", "is no repository to clone"],
-    ["git@host:repo.git", "is no repository to clone"],
-    ["http://example.com/repo.git", "is no repository to clone"],
-    ["https://user:secret@example.com/repo.git", "Leave the name and password out of https://example.com"],
-    ["https://example.com/repo.git#--upload-pack=id", "is no branch, tag or commit"],
-    ["https://example.com/repo.git#a/../b", "is no branch, tag or commit"],
+    ["file:///etc", "is not a repository URL"],
+    ["ssh://host/repo", "is not a repository URL"],
+    ["ext::sh -c id", "is not a repository URL"],
+    ["git@host:repo.git", "is not a repository URL"],
+    ["http://example.com/repo.git", "is not a repository URL"],
+    ["https://user:secret@example.com/repo.git", "Remove the name and password from https://example.com"],
+    ["https://example.com/repo.git#--upload-pack=id", "is not a branch, tag or commit"],
+    ["https://example.com/repo.git#a/../b", "is not a branch, tag or commit"],
   ])("%s is refused", (url, reason) => {
     expect(() => parseGitUrl(url)).toThrow(reason);
   });

@@ -13,7 +13,7 @@ import { createUnfinished } from "./unfinished.js";
 
 export type RepositorySource = { space: Space; token: string | undefined } | { git: GitSource };
 
-/** An environment's repository on this machine, with its packages when it is one of Node. */
+/** The checkout of an environment's repository, with its packages installed for Node. */
 export interface Checkout {
   dir: string;
   runtime: "node" | "python";
@@ -25,10 +25,10 @@ export interface CheckoutOptions {
 }
 
 /**
- * Brings one commit of a repository into the cache folder, installs the packages of a Node environment and returns where
- * it is. A commit that is there already is used as it is; one that is not finished is never seen by others.
- * @throws ProviderError when it is not to be had, leads out of its folder, is no environment, or cannot be installed;
- * ConfigError for its manifest.
+ * Downloads one commit of a repository into the cache folder, installs the packages of a Node environment and returns
+ * the folder. A commit in the cache is reused; an unfinished checkout is not visible to other processes.
+ * @throws ProviderError when the repository is not available, has a path outside its folder, is not an environment, or
+ * cannot be installed; ConfigError for an invalid manifest.
  */
 export async function checkOut(source: RepositorySource, options: CheckoutOptions): Promise<Checkout> {
   const name = "space" in source ? source.space.id : source.git.url;
@@ -49,8 +49,8 @@ export async function checkOut(source: RepositorySource, options: CheckoutOption
       await moveTo(place, work.dir);
       if (skipped.length > 0) {
         options.progress?.(
-          `install scripts of ${skipped.join(", ")} did not run; if the environment needs them and you trust them: ` +
-            `npm rebuild ${skipped.join(" ")}, in ${place}`,
+          `install scripts of ${skipped.join(", ")} did not run. If the environment needs them and you trust them, run ` +
+            `npm rebuild ${skipped.join(" ")} in ${place}`,
         );
       }
     }
@@ -79,11 +79,11 @@ async function bring(source: RepositorySource, work: string, { signal, progress 
 }
 
 /**
- * No script runs, neither of the folder nor of its dependencies. The options come before what an `.npmrc` of the folder
- * says: it could name a program of the folder as git, or install outside of it.
+ * Runs no script of the folder or of its dependencies. The options override an `.npmrc` of the folder, which could set
+ * a program of the folder as git or install outside of it.
  */
 async function install(dir: string, source: string, { signal, progress }: CheckoutOptions): Promise<void> {
-  progress?.("installing its packages");
+  progress?.("installing packages");
   const command = existsSync(join(dir, "package-lock.json")) ? "ci" : "install";
   const safe = ["--ignore-scripts", "--git=git", "--no-global", "--location=project"];
   await runTool("npm", [command, "--omit=dev", ...safe, "--no-audit", "--no-fund", "--loglevel=error"], {
@@ -94,7 +94,10 @@ async function install(dir: string, source: string, { signal, progress }: Checko
   });
 }
 
-/** The packages in `dir` whose install scripts did not run. Their names go into a command, so odd ones are left out. */
+/**
+ * The packages in `dir` whose install scripts did not run. Their names become part of a command, so unusual names are
+ * skipped.
+ */
 async function findSkippedScripts(dir: string): Promise<string[]> {
   const text = await readFile(join(dir, "node_modules/.package-lock.json"), "utf8").catch(() => '{ "packages": {} }');
   const { packages } = JSON.parse(text) as { packages: Record<string, { hasInstallScript?: boolean }> };
@@ -106,18 +109,18 @@ async function findSkippedScripts(dir: string): Promise<string[]> {
 
 async function describe(dir: string, name: string): Promise<Checkout> {
   const has = (file: string): boolean => existsSync(join(dir, file));
-  // Loaded here: what only connects needs neither YAML nor zod.
+  // Loaded lazily: code that only connects needs neither YAML nor zod.
   const { findManifest } = await import("../manifest/read-manifest.js");
   const manifest = await findManifest(dir);
   const python = has("pyproject.toml") && (!has("package.json") || manifest?.runtime === "fastapi");
   if (python || has("package.json")) return { dir, runtime: python ? "python" : "node" };
   throw new ProviderError(
     "SOURCE_NOT_FOUND",
-    `${name} is no environment: it has neither a package.json nor a pyproject.toml at its top.`,
+    `${name} is not an environment: it has neither a package.json nor a pyproject.toml at its root.`,
   );
 }
 
-/** Another process may have brought the same commit in the meantime. */
+/** Another process may have finished the same commit in the meantime. */
 async function moveTo(place: string, work: string): Promise<void> {
   try {
     await rename(work, place);

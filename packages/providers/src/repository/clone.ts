@@ -5,7 +5,7 @@ import type { GitSource } from "./git-source.js";
 import { rejectEscapingLinks } from "./place-inside.js";
 import { runTool } from "./run-tool.js";
 
-/** Nothing but the transport that is asked for, no program of a repository's, no question on the terminal. */
+/** Allows only the given transport, no program of a repository and no prompt on the terminal. */
 const SAFE = [
   ...["-c", "protocol.allow=never", "-c", "protocol.https.allow=always"],
   ...["-c", "core.hooksPath=/dev/null", "-c", "fetch.fsckObjects=true", "-c", "advice.detachedHead=false"],
@@ -14,19 +14,20 @@ const OF_CALLER = [
   ...["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_NAMESPACE", "GIT_PREFIX"],
   ...["GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_SHALLOW_FILE"],
 ];
-/** Not for the others: an answer over https could lead there. */
+/** Only for local addresses: a redirect from https could lead there. */
 const PLAIN = ["-c", "protocol.http.allow=always"];
 const ENV = {
   GIT_TERMINAL_PROMPT: "0",
   GIT_LFS_SKIP_SMUDGE: "0",
-  // A git that has started us, for a hook say, names its own repository by these: it is not to be written to.
+  // A git that has started this process, for example for a hook, sets these to its own repository, which must not be
+  // written to.
   ...Object.fromEntries(OF_CALLER.map((name) => [name, undefined])),
 };
 
 /**
  * Puts one commit of a repository into an empty folder, without its history, and returns the commit's hash.
- * @throws ProviderError SOURCE_NOT_FOUND when it is not to be had or leads out of the folder, PROVIDER_UNAVAILABLE when
- * git is missing.
+ * @throws ProviderError SOURCE_NOT_FOUND when it is not available or has a path outside the folder,
+ * PROVIDER_UNAVAILABLE when git is missing.
  */
 export async function cloneInto(dir: string, { url, ref }: GitSource, signal: AbortSignal): Promise<string> {
   const git = (...args: string[]): Promise<string> =>
@@ -45,7 +46,7 @@ export async function cloneInto(dir: string, { url, ref }: GitSource, signal: Ab
     if (!(error instanceof ProviderError) || error.code !== "START_FAILED") throw error;
     const what = ref === undefined ? url : `${ref} of ${url}`;
     const reason = error.logs.trim().split("\n").at(-1) ?? "";
-    const message = `git cannot clone ${what} (${reason}). Check the address and that you may read it.`;
+    const message = `git cannot clone ${what} (${reason}). Check the URL and your permission to read it.`;
     throw new ProviderError("SOURCE_NOT_FOUND", message, { logs: error.logs, cause: error });
   }
   const commit = (await git("rev-parse", "HEAD")).trim();
@@ -57,7 +58,7 @@ export async function cloneInto(dir: string, { url, ref }: GitSource, signal: Ab
 
 const POINTER_BYTES = 200;
 
-/** Without Git LFS a large file is a note of where it is, and what needs it fails in a way that nobody understands. */
+/** Without Git LFS a large file is only a pointer, and programs that read it fail with confusing errors. */
 async function rejectPointers(dir: string): Promise<void> {
   for (const entry of await readdir(dir, { recursive: true, withFileTypes: true })) {
     if (!entry.isFile()) continue;

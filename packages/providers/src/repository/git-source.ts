@@ -10,25 +10,26 @@ export interface GitSource {
 const REF = /^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$/;
 
 /**
- * Reads `https://host/path.git#ref`. Without encryption only this machine and `HF_ENDPOINT` may be asked: what comes is run.
- * @throws ConfigError for another kind of URL, also one with a password in it.
+ * Parses `https://host/path.git#ref`. Plain http is allowed only for this machine and `HF_ENDPOINT`, because the code
+ * will be run.
+ * @throws ConfigError for another kind of URL, or one with credentials.
  */
 export function parseGitUrl(text: string): GitSource {
   const [address = "", ref] = text.replace(/^git\+/, "").split(/#(.*)/s);
   const url = URL.canParse(address) ? new URL(address) : undefined;
   if (!url || !isAllowed(url)) {
-    throw new ConfigError(`${JSON.stringify(hide(text))} is no repository to clone; give an https:// URL.`);
+    throw new ConfigError(`${JSON.stringify(hide(text))} is not a repository URL. Use an https:// URL.`);
   }
   if (url.username || url.password) {
-    throw new ConfigError(`Leave the name and password out of ${hide(text)}; give them to git's credential helper.`);
+    throw new ConfigError(`Remove the name and password from ${hide(text)}. Store them in git's credential helper.`);
   }
   if (ref !== undefined && (!REF.test(ref) || ref.includes(".."))) {
-    throw new ConfigError(`${JSON.stringify(ref)} after the # is no branch, tag or commit.`);
+    throw new ConfigError(`${JSON.stringify(ref)} after the # is not a branch, tag or commit.`);
   }
   return { url: url.href, ref };
 }
 
-/** True for what a person would call the address of a repository. */
+/** True for text that looks like the URL of a repository. */
 export function isGitUrl(text: string): boolean {
   return /^(git\+)?[a-z][a-z0-9+.-]*:\/\//i.test(text) || /^git@/.test(text);
 }

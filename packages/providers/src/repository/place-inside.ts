@@ -2,7 +2,7 @@ import { readdir, realpath } from "node:fs/promises";
 import { isAbsolute, join, relative, resolve, sep } from "node:path";
 import { ProviderError } from "openenv-ts/internal";
 
-/** The absolute path of a repository's file below the folder. @throws ProviderError when it would be elsewhere. */
+/** The absolute path of a repository's file below the folder. @throws ProviderError when it would be outside. */
 export function placeInside(dir: string, path: string): string {
   const place = resolve(dir, path);
   const parts = path.split(/[\\/]/);
@@ -10,14 +10,14 @@ export function placeInside(dir: string, path: string): string {
   throw escaped(path);
 }
 
-/** @throws ProviderError when a link in the folder leads out of it. */
+/** @throws ProviderError when a link in the folder leads outside. */
 export async function rejectEscapingLinks(dir: string): Promise<void> {
   const root = await realpath(dir);
   for (const entry of await readdir(root, { recursive: true, withFileTypes: true })) {
     if (!entry.isSymbolicLink()) continue;
     const link = join(entry.parentPath, entry.name);
     const target = await realpath(link).catch(() => undefined);
-    // A link to nothing leads nowhere now, and anywhere once something is there.
+    // The target of a dangling link may be created later.
     if (target === undefined || !isBelow(root, target)) throw escaped(relative(root, link));
   }
 }
@@ -30,6 +30,6 @@ function isBelow(dir: string, place: string): boolean {
 function escaped(path: string): ProviderError {
   return new ProviderError(
     "SOURCE_NOT_FOUND",
-    `The repository has ${JSON.stringify(path)}, which leads out of its folder; it is not used. Tell its author.`,
+    `The repository has ${JSON.stringify(path)}, which leads outside its folder. It is not used; report this to its author.`,
   );
 }

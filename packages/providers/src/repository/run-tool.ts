@@ -7,22 +7,22 @@ import { createRecord, removeRecord, writeRecord } from "../process/records.js";
 
 interface ToolOptions {
   cwd: string;
-  /** What `openenv ps` shows as its source. */
+  /** The source that `openenv ps` shows. */
   source: string;
-  /** Beside the variables of this process, or over them. */
+  /** Added to the variables of this process; they override them. */
   env?: Readonly<Record<string, string | undefined>>;
   signal: AbortSignal;
-  /** What to do when the tool is not installed. */
+  /** Advice when the tool is not installed. */
   missing: string;
 }
 
 const KEPT_BYTES = 16 * 1024;
 
 /**
- * Runs a program to its end, in a process group of its own that the signal ends as a whole, and so does the guard when
- * this process is gone; returns what it printed.
+ * Runs a program in its own process group and returns its output. The signal kills the whole group, and so does the
+ * reaper when this process is gone.
  * @throws ProviderError PROVIDER_UNAVAILABLE when it is not installed, START_FAILED with the end of its output when it
- * fails; the signal's reason when that ended it.
+ * fails; the signal's reason when the signal ended it.
  */
 export async function runTool(command: string, args: readonly string[], options: ToolOptions): Promise<string> {
   const { cwd, source, env, signal, missing } = options;
@@ -60,10 +60,10 @@ export async function runTool(command: string, args: readonly string[], options:
     throw new ProviderError("START_FAILED", `${command} ${args[0]} failed:\n${lastLines(all)}`, { logs: all });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
-    throw new ProviderError("PROVIDER_UNAVAILABLE", `There is no ${command} on this machine. ${missing}`);
+    throw new ProviderError("PROVIDER_UNAVAILABLE", `${command} is not installed. ${missing}`);
   } finally {
     signal.removeEventListener("abort", kill);
-    // It still runs when it could not be written down.
+    // The process still runs when its record could not be written.
     if (child.exitCode === null && child.signalCode === null) kill();
     if (record) await removeRecord(record.id);
     release();

@@ -9,18 +9,18 @@ import { repositoryCache } from "./cache.js";
 const PREFIX = "new-";
 const NOTE = ".json";
 
-/** A folder for a checkout that is on its way, with a note beside it of whose it is. `remove` takes both away. */
+/** A folder for an unfinished checkout, and next to it a note with its owner. `remove` deletes both. */
 export async function createUnfinished(folder: string, source: string) {
   const dir = join(folder, PREFIX + randomUUID());
   const note: Note = { source, startedAt: new Date().toISOString(), owner: OWNER };
   await mkdir(folder, { recursive: true, mode: 0o700 });
-  // First: there is no folder that nobody finds.
+  // The note comes first, so that every folder can be found.
   await writeFile(dir + NOTE, JSON.stringify(note), { mode: 0o600 });
   await mkdir(dir, { mode: 0o700 });
   return { dir, remove: () => removeUnfinished(dir) };
 }
 
-/** Finds the checkouts in a cache folder that are on their way, or were when their owner ended. */
+/** Finds the unfinished checkouts in a cache folder, also those whose owner has ended. */
 export function createCheckoutOrphanFinder(cache: string = repositoryCache()): OrphanFinder {
   return {
     async list() {
@@ -52,7 +52,7 @@ async function describe(file: string): Promise<Orphan | undefined> {
     const id = dir.slice(dir.lastIndexOf(PREFIX) + PREFIX.length).slice(0, 8);
     return { id, provider: "checkout", source, url: undefined, startedAt, owner, remove: () => removeUnfinished(dir) };
   } catch {
-    // It was finished in this moment.
+    // The checkout was finished in this moment.
     return undefined;
   }
 }

@@ -4,18 +4,18 @@ import { ProviderError } from "openenv-ts/internal";
 
 interface CommandOptions {
   signal?: AbortSignal | undefined;
-  /** Variables beside those of this process. */
+  /** Variables added to those of this process. */
   env?: Readonly<Record<string, string>> | undefined;
-  /** Told what the command says while it waits: `sbatch` tries again when the queue is full. */
+  /** Called with the messages of a command that waits: `sbatch` retries when the queue is full. */
   onMessage?: (line: string) => void;
 }
 
 const KEPT_CHARACTERS = 64 * 1024;
 
 /**
- * Runs a command of Slurm to its end and returns what it printed.
- * @throws ProviderError PROVIDER_UNAVAILABLE when it is not there or reaches no controller, else START_FAILED with what
- * it said.
+ * Runs a Slurm command and returns its output.
+ * @throws ProviderError PROVIDER_UNAVAILABLE when it is not installed or reaches no controller, else START_FAILED with
+ * its message.
  */
 export async function runSlurm(
   command: string,
@@ -27,9 +27,9 @@ export async function runSlurm(
   const all = Object.entries({ ...process.env, ...env });
   const variables = Object.fromEntries(all.filter(([name]) => !misleads(command, name)));
   const configuration = variables["SLURM_CONF"];
-  // The command itself would look for it for a minute.
+  // The command itself would retry for a minute.
   if (configuration && !existsSync(configuration)) {
-    const message = `SLURM_CONF names ${configuration}, which is not there: name the slurm.conf of the cluster, or unset it.`;
+    const message = `SLURM_CONF is ${configuration}, which does not exist. Set it to the slurm.conf of the cluster, or unset it.`;
     throw new ProviderError("PROVIDER_UNAVAILABLE", message);
   }
   const child = spawn(command, args, { env: variables, stdio: ["ignore", "pipe", "pipe"] });
@@ -52,22 +52,25 @@ export async function runSlurm(
     if (code === 0) return output;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
-    const message = `There is no ${command} on this machine: run this on a login node of the cluster.`;
+    const message = `${command} is not installed. Run this on a login node of the cluster.`;
     throw new ProviderError("PROVIDER_UNAVAILABLE", message, { cause: error });
   } finally {
     signal?.removeEventListener("abort", kill);
   }
   const reason = said.trim().replaceAll(/^(sbatch|scancel|squeue|scontrol)?:? ?(error|fatal): /gm, "");
   if (UNREACHABLE.test(reason)) {
-    // What it tried before is noise; the last line is what came of it.
+    // Earlier lines are retries; the last line is the result.
     const outcome = reason.split("\n").at(-1)?.trim();
-    const message = `The controller of Slurm does not answer ${command}: ${outcome}. Check SLURM_CONF and \`scontrol ping\`.`;
+    const message = `The Slurm controller does not answer ${command}: ${outcome}. Check SLURM_CONF and \`scontrol ping\`.`;
     throw new ProviderError("PROVIDER_UNAVAILABLE", message);
   }
-  throw new ProviderError("START_FAILED", `${command} refused: ${reason}`);
+  throw new ProviderError("START_FAILED", `${command} failed: ${reason}`);
 }
 
-/** Habits of the user: what `squeue` shows and `scancel` spares, and what makes an array of a job or waits for its end. */
+/**
+ * Variables with the user's defaults: filters of `squeue` and `scancel`, and those that make `sbatch` submit an array
+ * or wait for the end.
+ */
 function misleads(command: string, variable: string): boolean {
   if (command === "sbatch") return variable === "SBATCH_ARRAY_INX" || variable === "SBATCH_WAIT";
   return variable.startsWith(`${command.toUpperCase()}_`);

@@ -6,12 +6,12 @@ import { cancelJobs } from "./job.js";
 
 const PREFIX = "openenv:";
 
-/** The labels as the comment of a job, in letters that no command reads as anything else. */
+/** The labels as the comment of a job, encoded so that no command interprets them. */
 export function renderComment(labels: Readonly<Record<string, string>>): string {
   return PREFIX + Buffer.from(JSON.stringify(labels)).toString("base64url");
 }
 
-/** Finds the jobs that carry our labels; none where there is no Slurm. */
+/** Finds the jobs that carry our labels; none without Slurm. */
 export function createSlurmOrphanFinder(): OrphanFinder {
   return {
     async list() {

@@ -78,7 +78,7 @@ describe.skipIf(!slurm.available)("the Slurm provider", () => {
     expect((await envs.reset()).map((result) => result?.outcome)).toEqual(["ok", "ok", "ok"]);
   }, 120_000);
 
-  test("a job that pends for ever is told with the scheduler's reason, and taken back", async () => {
+  test("a job that stays pending is cancelled, and the error has the scheduler's reason", async () => {
     const start = onLoopback({ nodes: 50 }).start({ ...at(), timeoutMs: 5_000 });
     await expect(start).rejects.toMatchObject({
       code: "START_TIMEOUT",
@@ -86,7 +86,7 @@ describe.skipIf(!slurm.available)("the Slurm provider", () => {
     });
   }, 60_000);
 
-  test("a queue whose nodes are all taken is told with the scheduler's reason", async () => {
+  test("the error for a queue without free nodes has the scheduler's reason", async () => {
     const taken = ["--nodes=2", "--ntasks-per-node=2", "--output=/dev/null", "--wrap=sleep 300"];
     const isFull = async (): Promise<boolean> =>
       /PENDING (Resources|Priority)/.test(await run("sbatch", ...taken).then(jobs));
@@ -104,12 +104,12 @@ describe.skipIf(!slurm.available)("the Slurm provider", () => {
     }
   }, 90_000);
 
-  test("what the scheduler refuses is told in its words", async () => {
+  test("the error for a rejected job has the scheduler's message", async () => {
     const start = onLoopback({ partition: "nonesuch" }).start(at());
     await expect(start).rejects.toMatchObject({ code: "START_FAILED", message: expect.stringMatching(/partition/i) });
   }, 60_000);
 
-  test("a queue that is full is told in the scheduler's words when the time is up", async () => {
+  test("the timeout error for a full queue has the scheduler's message", async () => {
     await using queue = await startSlurmQueue(slurm.path, 2);
     vi.stubEnv("SLURM_CONF", queue.config);
     try {
@@ -125,7 +125,7 @@ describe.skipIf(!slurm.available)("the Slurm provider", () => {
     }
   }, 60_000);
 
-  test("a submission that was accepted although its answer was lost is cancelled", async () => {
+  test("a submission that was accepted but whose response was lost is cancelled", async () => {
     const real = await run("sh", "-c", "command -v sbatch");
     const lost = "sbatch: error: Batch job submission failed: Socket timed out on send/recv operation";
     await using tools = await createProject({ sbatch: `#!/bin/sh\n${real} "$@"\necho "${lost}" >&2\nexit 1\n` });
@@ -143,7 +143,7 @@ describe.skipIf(!slurm.available)("the Slurm provider", () => {
     }
   }, 60_000);
 
-  test("what the user's squeue hides and scancel spares is cancelled all the same", async () => {
+  test("jobs that the user's settings of squeue and scancel exclude are still cancelled", async () => {
     const server = await onLoopback().start(at());
     vi.stubEnv("SQUEUE_STATES", "COMPLETED");
     vi.stubEnv("SCANCEL_STATE", "PENDING");
@@ -155,7 +155,7 @@ describe.skipIf(!slurm.available)("the Slurm provider", () => {
     }
   }, 60_000);
 
-  test("a server has the cores that it was given", async () => {
+  test("a server gets the configured cores", async () => {
     await using server = await onLoopback({ cpus: 2, sharedDir: `${project.dir}/shared` }).start(at());
     const [job = ""] = await readdir(`${project.dir}/shared`);
     expect(await readFile(`${project.dir}/shared/${job}/job.sh`, "utf8")).toMatch(/srun .*--cpus-per-task=2 /);
@@ -170,12 +170,12 @@ describe.skipIf(!slurm.available)("the Slurm provider", () => {
       await run("scontrol", "update", `nodename=${node}`, "state=down", "reason=test");
     };
     afterEach(async () => {
-      // One that answers again may have come back by itself, which is refused.
+      // A node that responds again may have resumed by itself, and then the command fails.
       await run("scontrol", "update", `nodename=${node}`, "state=resume").catch(() => {});
       await expect.poll(() => run("sinfo", "--noheader", "--format=%T"), { timeout: 20_000 }).toBe("idle");
     });
 
-    test("while its server starts: the start fails at once with the scheduler's word", async () => {
+    test("while its server starts: the start fails at once with the scheduler's reason", async () => {
       const start = onLoopback().start({ ...at("hangs"), timeoutMs: 60_000 });
       const failed = expect(start).rejects.toMatchObject({
         code: "START_FAILED",
@@ -186,7 +186,7 @@ describe.skipIf(!slurm.available)("the Slurm provider", () => {
       await failed;
     }, 90_000);
 
-    test("while it serves: its session says so with the scheduler's word, and close() leaves nothing", async () => {
+    test("while it serves: its session is lost with the scheduler's reason, and close() leaves nothing", async () => {
       await using env = await connectStarted(await onLoopback().start(at()), undefined, {});
       await using other = await connect(env.url);
       await env.reset();
@@ -199,11 +199,11 @@ describe.skipIf(!slurm.available)("the Slurm provider", () => {
       await expect.poll(() => env.logs(), { timeout: 20_000 }).toContain("is NODE_FAIL");
     }, 120_000);
 
-    test("one of several: the sessions that it had say so, and the others go on", async () => {
+    test("one of several: its sessions are lost with the reason, and the others continue", async () => {
       const options = { size: 2, ownSockets: true, start: { ...at(), replicas: 2 } };
       await using envs = await connectVector(onLoopback({ nodes: 2 }), options);
       await envs.reset();
-      // The other one runs the script of the job.
+      // The other node runs the script of the job.
       await lose("n2");
       const outcomes = async () => {
         const results = await envs.step(Array(2).fill({ amount: 1 }));
@@ -211,12 +211,12 @@ describe.skipIf(!slurm.available)("the Slurm provider", () => {
       };
       await expect.poll(async () => (await outcomes()).length, { timeout: 60_000 }).toBe(1);
       expect(await outcomes()).toMatchObject([
-        lostWith(/slurm: Job \d+ has lost 1 of its 2 nodes and goes on with n1/),
+        lostWith(/slurm: Job \d+ has lost 1 of its 2 nodes and continues on n1/),
       ]);
     }, 120_000);
   });
 
-  test("a job that is cancelled while it runs: its session says so with the scheduler's word", async () => {
+  test("a job that is cancelled while it runs: its session is lost with the scheduler's reason", async () => {
     await using env = await connectStarted(await onLoopback().start(at()), undefined, {});
     await using other = await connect(env.url);
     await env.reset();
@@ -250,13 +250,13 @@ describe.skipIf(!slurm.available)("the Slurm provider", () => {
     const count = (name: string) => calls.filter((one) => one === name).length;
     expect([count("sbatch"), count("sinfo")]).toEqual([1, 0]);
     expect(count("scancel")).toBeLessThanOrEqual(1 + seconds / 10);
-    // Once a second until the servers listen, and at once until one has answered.
+    // Polled once a second until the servers listen, and once until one has answered.
     expect(count("scontrol")).toBeLessThanOrEqual(seconds + 2);
-    // The pause grows: eight in the first three seconds, then one in two.
+    // The pause grows: eight requests in the first three seconds, then one every two seconds.
     expect(count("squeue")).toBeLessThanOrEqual(8 + seconds / 2);
   }, 60_000);
 });
 
-test.each([{ nodes: 0 }, { cpus: 1.5 }, { partition: "a b" }])("wrong options are refused: %o", (options) => {
+test.each([{ nodes: 0 }, { cpus: 1.5 }, { partition: "a b" }])("invalid options are rejected: %o", (options) => {
   expect(() => slurmProvider(options)).toThrow(Object.keys(options)[0]);
 });

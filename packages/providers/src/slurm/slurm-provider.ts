@@ -19,11 +19,11 @@ import { renderComment } from "./orphans.js";
 import type { TaskAddress } from "./task-process.js";
 
 /**
- * Starts the environment of a folder as a job of Slurm: `replicas` servers (default one on each of `nodes`), all ready,
- * several of them behind one URL on 127.0.0.1 of this process. The folder, this package and Node must be where the nodes
- * see them. The job has the variables of this process and those of `env`; it is cancelled by `close()`, and when this
- * process ends, whatever ends that.
- * @throws ConfigError for an option that it does not have or that is wrong.
+ * Starts the environment of a folder as a Slurm job with `replicas` servers (default one on each of `nodes`), and
+ * resolves when all are ready. Several servers are behind one URL on 127.0.0.1 of this process. The folder, this
+ * package and Node must be on a file system that the nodes share. The job gets the variables of this process and those
+ * of `env`. `close()` cancels it, and so does the end of this process, however it ends.
+ * @throws ConfigError for an unknown option or an invalid value.
  * @example
  * await using server = await slurmProvider({ partition: "cpu", nodes: 2 }).start({ directory: "envs/echo" });
  * await using env = await connect(server.url, echo);
@@ -47,16 +47,16 @@ const ORPHANS = {
 
 async function startJob(spec: StartSpec, options: SlurmProviderOptions): Promise<StartedServer> {
   if (!("directory" in spec)) {
-    rejectSource(NAME, "a folder that the nodes share", "clone a repository first; for an image use another provider");
+    rejectSource(NAME, "a folder that the nodes share", "clone a repository first; use another provider for an image");
   }
   const { nodes = 1, host = "0.0.0.0", cpus, sharedDir = join(stateDir(), "slurm") } = options;
   const { replicas: count = nodes } = spec;
-  // At least one on each node.
+  // At least one server on each node.
   checkReplicas(count, nodes, MAX_SERVERS);
   return startEnvironment(NAME, spec, async (start) => {
     const target = resolve(spec.directory);
     if (!(await stat(target).catch(() => undefined))) {
-      throw new ProviderError("SOURCE_NOT_FOUND", `There is no file or folder ${target}; check the path.`);
+      throw new ProviderError("SOURCE_NOT_FOUND", `There is no file or folder ${target}. Check the path.`);
     }
     const name = `openenv-${randomUUID()}`;
     const dir = resolve(sharedDir, name);
@@ -83,7 +83,7 @@ async function makeDir(dir: string): Promise<void> {
   try {
     await mkdir(dir, { recursive: true, mode: 0o700 });
   } catch (error) {
-    const message = `Cannot make ${dir}: ${(error as Error).message}. Give sharedDir a folder that the nodes share.`;
+    const message = `Cannot create ${dir}: ${(error as Error).message}. Set sharedDir to a folder that the nodes share.`;
     throw new ProviderError("PROVIDER_UNAVAILABLE", message, { cause: error });
   }
 }
@@ -96,10 +96,10 @@ interface Script {
   cpus: number | undefined;
 }
 
-/** A server that ends does not take the others with it. */
+/** A server that exits does not end the others. */
 function renderScript({ dir, target, host, count, cpus }: Script): string {
   const command = [process.execPath, TASK, dir, target, host].map(quote).join(" ");
-  // It does not take this from the job.
+  // srun does not take this from the job.
   const each = cpus === undefined ? "" : ` --cpus-per-task=${cpus}`;
   const flags = `--ntasks=${count}${each} --no-kill --kill-on-bad-exit=0 --output=${quote(join(dir, "%t.log"))}`;
   const own = ["HOST", "PORT", "WORKERS", "OPENENV_WORKER_NUMBER", "npm_command"].join(" ");
@@ -117,7 +117,7 @@ interface Job {
   count: number;
 }
 
-/** Returns the id. What was submitted is cancelled by its name, as its id may never come. */
+/** Submits the job and returns its id. The job is cancelled by name, because the id may never arrive. */
 async function submit(
   start: StartContext,
   { name, script, source, count }: Job,
@@ -138,7 +138,7 @@ async function submit(
   const args = [...own, ...renderArguments(options, count), script];
   const submitting = runSlurm("sbatch", args, { signal: start.signal, env: spec.env, onMessage });
   start.onCleanup(async () => {
-    // A submission that was given up half-way, or whose answer was lost, may still have reached the controller.
+    // A submission that was cancelled, or whose response was lost, may still have reached the controller.
     const reached = await submitting.then(
       () => true,
       (error: unknown) => !(error instanceof ProviderError && error.code === "PROVIDER_UNAVAILABLE"),
@@ -148,12 +148,15 @@ async function submit(
   return (await submitting).trim().split(";")[0] ?? "";
 }
 
-/** Where the servers listen, once all do. @throws ProviderError with what the scheduler says when the job ends before. */
+/**
+ * Returns the addresses of the servers once all listen.
+ * @throws ProviderError with the scheduler's reason when the job ends before.
+ */
 async function waitForServers(
   start: StartContext,
   { id, dir, count }: { id: string; dir: string; count: number },
 ): Promise<TaskAddress[]> {
-  let told = "";
+  let reported = "";
   const known = new Map<string, TaskAddress>();
   for (let askAt = 0; ; ) {
     await readAddresses(dir, known);
@@ -161,17 +164,17 @@ async function waitForServers(
     if (Date.now() >= askAt) {
       const job = await readJob(id, start.signal);
       if (isOver(job)) throw new ProviderError("START_FAILED", `${describeJob(id, job)} before its servers listened.`);
-      const stage = `${count === 1 ? "its server does" : `${known.size} of ${count} servers`} not listen`;
+      const stage = `${count === 1 ? "its server does" : `${count - known.size} of ${count} servers do`} not listen`;
       const now = `waiting: ${describeJob(id, job)}${job?.state === "RUNNING" ? `, ${stage} yet` : ""}`;
-      if (now !== told) start.progress(now);
-      told = now;
+      if (now !== reported) start.progress(now);
+      reported = now;
       askAt = Date.now() + ASK_EVERY_MS;
     }
     await sleep(POLL_MS, undefined, { signal: start.signal });
   }
 }
 
-/** Adds those that are new: a file is written once, and each reading asks the machine that has the folder. */
+/** Adds new addresses. A file is written once, and each read is a request to the file server. */
 async function readAddresses(dir: string, known: Map<string, TaskAddress>): Promise<void> {
   const names = (await readdir(dir)).filter((name) => /^\d+\.json$/.test(name) && !known.has(name));
   const read = async (name: string): Promise<void> => {
@@ -180,7 +183,7 @@ async function readAddresses(dir: string, known: Map<string, TaskAddress>): Prom
   await Promise.all(names.map(read));
 }
 
-/** What the servers and the job wrote; at the end, when it does not run, what the scheduler says of it. */
+/** The output of the servers and the job, followed by the job's state when it is not running. */
 async function readLogs(dir: string, id: string | undefined): Promise<string> {
   const names = (await readdir(dir).catch(() => [])).filter((name) => name.endsWith(".log")).sort();
   const texts = await Promise.all(names.map((name) => readFile(join(dir, name), "utf8").catch(() => "")));

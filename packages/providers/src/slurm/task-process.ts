@@ -1,15 +1,15 @@
-/** On a node: serves the environment, tells the one that waits for it where, and ends with the job. */
+/** Runs on a node: serves the environment, writes its address for the provider, and ends with the job. */
 import { fork } from "node:child_process";
 import { rename, writeFile } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { findServeScript } from "../process/find-serve-script.js";
 
-/** Where a server of a job answers. */
+/** The address of a server of a job. */
 export interface TaskAddress {
   host: string;
   port: number;
-  /** The name that Slurm has for the node. */
+  /** Slurm's name of the node. */
   node: string;
 }
 

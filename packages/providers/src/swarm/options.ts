@@ -2,12 +2,12 @@ import type { DockerProviderOptions } from "../docker/options.js";
 import { type ContainerSettings, parseOptions as parseDockerOptions } from "../docker/options.js";
 import { rejectUnknown } from "../lifecycle/check-options.js";
 
-/** How a service is started; memory and cores are those of one replica. */
+/** How to start a service. Memory and cores apply to each replica. */
 export interface SwarmProviderOptions
   extends Pick<DockerProviderOptions, "containerPort" | "memory" | "cpus" | "labels" | "pull"> {
-  /** The port on 127.0.0.1 at which this process stands in front of the replicas; default a free one. */
+  /** Port on 127.0.0.1 of the balancer in this process; default a free one. */
   port?: number | undefined;
-  /** Names of overlay networks that the replicas join. */
+  /** Overlay networks that the replicas join. */
   networks?: readonly string[] | undefined;
 }
 
@@ -26,7 +26,7 @@ export interface ServiceSettings
   networks: readonly string[];
 }
 
-/** @throws ConfigError that names the option and what is allowed. */
+/** @throws ConfigError with the option and its allowed values. */
 export function parseOptions(options: SwarmProviderOptions): ServiceSettings {
   rejectUnknown("swarmProvider()", options, KNOWN);
   const { networks = [], ...ofContainer } = options;

@@ -5,7 +5,7 @@ import { MARK, readLabels } from "../docker/labels.js";
 import { LOOK_MS, removeContainer } from "../docker/orphans.js";
 import type { Orphan, OrphanFinder } from "../orphans/orphan.js";
 
-/** Finds the services of a swarm that carry our label, whoever started them; none where there is no swarm. */
+/** Finds the services of a swarm that carry our label, from any process; none without a swarm. */
 export function createSwarmOrphanFinder(address: EngineAddress): OrphanFinder {
   const engine = createEngine(address);
   return {
@@ -17,7 +17,7 @@ export function createSwarmOrphanFinder(address: EngineAddress): OrphanFinder {
   };
 }
 
-/** Removes a service and waits until its containers are gone; nothing happens when it is. */
+/** Removes a service and waits until its containers are gone; does nothing when it is gone. */
 export async function removeService(engine: Engine, name: string): Promise<void> {
   const graceMs = await readGrace(engine, name);
   await engine.ask("DELETE", `/services/${name}`).catch(gone);
@@ -25,14 +25,14 @@ export async function removeService(engine: Engine, name: string): Promise<void>
   for (;;) {
     const containers = await listContainers(engine, name);
     if (containers.length === 0) return;
-    // What does not end by itself, and of this node what was still being made.
+    // Containers that did not stop, and on this node those that were still being created.
     if (Date.now() > deadline) await Promise.all(containers.map(({ Id }) => removeContainer(engine, Id)));
     await sleep(POLL_MS);
   }
 }
 
 const POLL_MS = 100;
-/** That the engine itself may take to end what has no time left. */
+/** Extra time for the engine to kill containers whose grace period is over. */
 const END_MS = 7_000;
 
 function gone(error: unknown): undefined {
@@ -40,7 +40,7 @@ function gone(error: unknown): undefined {
   throw error;
 }
 
-/** Milliseconds in which its replicas may stop; after that the engine kills them. */
+/** Milliseconds for its replicas to stop before the engine kills them. */
 async function readGrace(engine: Engine, name: string): Promise<number> {
   const service = await engine.ask<Inspected>("GET", `/services/${name}`).catch(gone);
   return (service?.Spec.TaskTemplate.ContainerSpec.StopGracePeriod ?? 0) / 1e6;

@@ -13,7 +13,7 @@ const servers = useServers();
 const NODE = "node";
 const PORT = 8000;
 
-/** The answers of an engine with one node, at which a service has these replicas: names, and the ports they have there. */
+/** The responses of an engine with one node and a service with these replicas: their names and published ports. */
 async function startService(ports: Map<string, number>) {
   const shown = { ports, breaksOff: 0 };
   const taskOf = (name: string) => {
@@ -52,7 +52,7 @@ async function startService(ports: Map<string, number>) {
   return { shown, replicas, used: () => used.map(({ id }) => id) };
 }
 
-test("an engine that breaks off an answer is asked again", async () => {
+test("a request is repeated when the engine breaks off a response", async () => {
   const { port } = await servers.start();
   const { shown, replicas, used } = await startService(new Map([["first", port]]));
   shown.breaksOff = 2;
@@ -60,7 +60,7 @@ test("an engine that breaks off an answer is asked again", async () => {
   expect([used(), shown.breaksOff]).toEqual([["first"], -1]);
 });
 
-test("what was wrong with replicas that are gone is not what is wrong with those that came for them", async () => {
+test("the error of replaced replicas is not reported for the new ones", async () => {
   const environment = defineEnvironment(counterContract, () => {
     throw new Error("no model");
   });

@@ -6,21 +6,21 @@ import { waitReady } from "../lifecycle/ready.js";
 
 export interface ReplicasOptions {
   engine: Engine;
-  /** Of the service. */
+  /** Id of the service. */
   name: string;
-  /** The node that the engine is. */
+  /** Id of the engine's node. */
   node: string;
-  /** Ports inside at which the server may listen, at this moment. */
+  /** Ports inside the container that the server may listen on now. */
   ports(): readonly number[];
-  /** Told which replicas take sessions, whenever that changes. */
+  /** Called with the replicas that take sessions whenever they change. */
   use(backends: readonly BalancedServer[]): void;
 }
 
-/** The running replicas of a service that have answered a reset, followed until `close()`. */
+/** The running replicas of a service that have answered a reset, watched until `close()`. */
 export interface Replicas {
   /**
-   * Resolves when so many are ready, and no others run.
-   * @throws ProviderError START_FAILED when one has ended meanwhile, START_TIMEOUT when the signal ends it.
+   * Resolves when this many are ready and no others run.
+   * @throws ProviderError START_FAILED when a replica has ended meanwhile, START_TIMEOUT when the signal is aborted.
    */
   waitFor(count: number, signal: AbortSignal, progress?: (stage: string) => void): Promise<void>;
   close(): Promise<void>;
@@ -32,13 +32,13 @@ const IDLE_POLL_MS = 1_000;
 export function createReplicas({ engine, name, node, ports, use }: ReplicasOptions): Replicas {
   const ready = new Map<string, BalancedServer>();
   const trying = new Map<string, Promise<void>>();
-  /** Why those that run cannot make their environment. */
+  /** Errors of running replicas that cannot create their environment. */
   const broken = new Map<string, ProviderError>();
   const stop = new AbortController();
   let hosts: ReadonlyMap<string, string> = new Map();
   let shown = "";
 
-  /** Looks once: forgets what is gone and begins to try what is new. */
+  /** Reads the replicas once: forgets those that are gone and starts to check new ones. */
   async function look(): Promise<Task[]> {
     const tasks = await listTasks(engine, name, stop.signal);
     const running = tasks.filter(isRunning);
@@ -51,12 +51,12 @@ export function createReplicas({ engine, name, node, ports, use }: ReplicasOptio
       const attempt = tryTask(task).finally(() => trying.delete(task.ID));
       trying.set(task.ID, attempt);
     }
-    tell();
+    notify();
     return tasks;
   }
 
   async function tryTask(task: Task): Promise<void> {
-    // Not longer than until it is looked again: it may have ended, or be replaced.
+    // No longer than until the next poll: the replica may have ended or been replaced.
     const limit = AbortSignal.any([stop.signal, AbortSignal.timeout(TRY_MS)]);
     try {
       const host = hosts.get(task.NodeID);
@@ -67,14 +67,14 @@ export function createReplicas({ engine, name, node, ports, use }: ReplicasOptio
       const answered = new URL(await waitReady({ url, logs: async () => "" }, limit));
       ready.set(task.ID, { id: task.ID, host, port: Number(answered.port) });
       broken.delete(task.ID);
-      tell();
+      notify();
     } catch (error) {
-      // Of anything else, as of an engine that is away, the next look is told.
+      // Other errors, such as an unreachable engine, are left to the next poll.
       if (error instanceof ProviderError && error.code === "START_FAILED") broken.set(task.ID, error);
     }
   }
 
-  function tell(): void {
+  function notify(): void {
     const now = [...ready.keys()].sort().join();
     if (now !== shown) use([...ready.values()]);
     shown = now;
@@ -83,7 +83,7 @@ export function createReplicas({ engine, name, node, ports, use }: ReplicasOptio
   async function follow(): Promise<void> {
     while (!stop.signal.aborted) {
       await sleep(IDLE_POLL_MS, undefined, { signal: stop.signal, ref: false }).catch(() => {});
-      // The engine may be away for a while; the replicas that are known go on.
+      // The engine may be unreachable for a while; known replicas stay in use.
       if (!stop.signal.aborted) await look().catch(() => {});
     }
   }
@@ -93,7 +93,7 @@ export function createReplicas({ engine, name, node, ports, use }: ReplicasOptio
     async waitFor(count, signal, progress) {
       const before = new Set((await listTasks(engine, name, signal)).filter(hasEnded).map(({ ID }) => ID));
       if (!following) before.clear();
-      let told = "";
+      let reported = "";
       for (;;) {
         const tasks = await look();
         const running = tasks.filter(isRunning);
@@ -104,9 +104,9 @@ export function createReplicas({ engine, name, node, ports, use }: ReplicasOptio
         const failure = running.map(({ ID }) => broken.get(ID)).find(Boolean);
         if (failure) throw failure;
         const stage = describeWait(ready.size, count, tasks);
-        if (signal.aborted) throw new ProviderError("START_TIMEOUT", `It ended while ${stage}.`);
-        if (stage !== told) progress?.(stage);
-        told = stage;
+        if (signal.aborted) throw new ProviderError("START_TIMEOUT", `Timed out while ${stage}.`);
+        if (stage !== reported) progress?.(stage);
+        reported = stage;
         await sleep(POLL_MS, undefined, { signal }).catch(() => {});
       }
       following ??= follow();
@@ -156,7 +156,7 @@ function listTasks(engine: Engine, service: string, signal: AbortSignal): Promis
   return engine.ask<Task[]>("GET", "/tasks", { query: { filters: JSON.stringify({ service: [service] }) }, signal });
 }
 
-/** Where the ports of each node are reached; those of the engine's own node where the engine is. */
+/** The host of each node's published ports; for the engine's own node, the engine's host. */
 async function findHosts(engine: Engine, own: string, signal: AbortSignal): Promise<Map<string, string>> {
   const nodes = await engine.ask<{ ID: string; Status: { Addr: string } }[]>("GET", "/nodes", { signal });
   const here = engine.address.host ?? "127.0.0.1";
@@ -169,7 +169,7 @@ interface Where {
   signal: AbortSignal;
 }
 
-/** The likeliest first. IPv4 and IPv6 have different ones, and only the container says which is which. */
+/** Likeliest first. IPv4 and IPv6 have different published ports, and only the container says which is which. */
 async function publishedPorts(engine: Engine, { Status }: Task, { own, ports, signal }: Where): Promise<number[]> {
   const container = Status.ContainerStatus?.ContainerID;
   if (own && container) {

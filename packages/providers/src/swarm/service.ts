@@ -8,16 +8,16 @@ export interface ServiceSpec {
   name: string;
   image: string;
   env: StartOptions["env"];
-  /** Ports inside at which the server may listen. */
+  /** Ports inside the container that the server may listen on. */
   ports: readonly number[];
   count: number;
   settings: ServiceSettings;
-  /** What {@link renderLife} made of the image's. */
+  /** The result of {@link renderLife} for the image. */
   life: object;
 }
 
 const SECOND = 1e9;
-/** How long a new replica of an update must stand before the next one is exchanged. */
+/** How long a new replica of an update must run before the next one is replaced. */
 const MONITOR_SECONDS = 5;
 
 /** The body of `POST /services/create`. */
@@ -31,7 +31,7 @@ export function renderService(spec: ServiceSpec): Record<string, unknown> {
       ContainerSpec: {
         Image: image,
         Env: Object.entries(env).map(([key, value]) => `${key}=${value}`),
-        // A first process that reaps: not every image has one.
+        // Runs an init process that reaps zombies; not every image has one.
         Init: true,
         ...life,
       },
@@ -39,7 +39,7 @@ export function renderService(spec: ServiceSpec): Record<string, unknown> {
         Limits: { ...(memory !== undefined && { MemoryBytes: memory }), ...(cpus !== undefined && { NanoCPUs: cpus }) },
       },
       RestartPolicy: { Condition: "any", Delay: SECOND },
-      // It can be read back whatever the engine's default is, and does not fill the disk.
+      // Limits the log on disk, and makes it readable whatever the engine's default driver is.
       LogDriver: { Name: "json-file", Options: { "max-size": "10m", "max-file": "2" } },
       ...(settings.networks.length > 0 && { Networks: settings.networks.map((Target) => ({ Target })) }),
     },
@@ -55,7 +55,7 @@ export function renderService(spec: ServiceSpec): Record<string, unknown> {
   };
 }
 
-/** What depends on the image and its variables: when a swarm kills a replica that is to stop, and one that hangs. */
+/** The settings that depend on the image and its variables: when a swarm kills a stopping replica and a hanging one. */
 export function renderLife(image: ImageConfig, env: StartOptions["env"], apiVersion: string): object {
   const variables = { ...image.env, ...env };
   return {
@@ -65,9 +65,9 @@ export function renderLife(image: ImageConfig, env: StartOptions["env"], apiVers
 }
 
 /**
- * How often a swarm checks a replica; undefined for an image without a HEALTHCHECK. A replica counts as running from its
- * first success on, and the default is 30 s to the first check. The command stays the image's own. A replica that is
- * checked more often than its image says is not restarted sooner.
+ * How often a swarm checks a replica; undefined for an image without a HEALTHCHECK. A replica counts as running after
+ * its first success, and by default the first check comes after 30 s. The command stays that of the image. A replica
+ * that is checked more often than its image says is not restarted sooner.
  */
 function renderHealthcheck(
   healthcheck: ImageConfig["healthcheck"],
@@ -92,14 +92,14 @@ function renderHealthcheck(
   };
 }
 
-/** Where an image does not say it. */
+/** The engine's default for an image that sets none. */
 const ENGINE = { intervalSeconds: 30, retries: 3 };
 const CHECK_SECONDS = 5;
 const START_PERIOD_SECONDS = 30;
-/** The API of the engine knows `StartInterval` from 1.44 on. */
+/** The engine's API supports `StartInterval` since version 1.44. */
 const START_INTERVAL_MINOR = 44;
 
-/** Each replica has a port of its own: through the swarm's common one, each connection may land on another replica. */
+/** Each replica has its own port: through the swarm's shared port, each connection may reach another replica. */
 export function renderEndpoint(ports: readonly number[]): Record<string, unknown> {
   return { Ports: ports.map((TargetPort) => ({ Protocol: "tcp", TargetPort, PublishMode: "host" })) };
 }

@@ -14,7 +14,7 @@ import { openTestSocket } from "../../../../test-support/sockets/socket.js";
 const swarm = await requireSwarm();
 const run = promisify(execFile);
 const OWN = `openenv.pid=${process.pid}`;
-/** Says who it is in each observation: every replica has a name of its own. */
+/** Returns its name in each observation; every replica has a different name. */
 const NAMED = SERVERS.counter.replace('process.env.HELLO ?? ""', "process.env.HOSTNAME + (process.env.HELLO ?? '')");
 
 async function docker(...args: string[]): Promise<string[]> {
@@ -49,7 +49,7 @@ describe.skipIf(!swarm.available)("services", () => {
     expect(await services()).toEqual([]);
   });
 
-  /** Who answers, over a session of its own that stays open. */
+  /** The name of the replica that answers a new session, which stays open. */
   async function ask(url: string) {
     const env = await connect(url);
     const { observation } = await env.reset();
@@ -74,7 +74,7 @@ describe.skipIf(!swarm.available)("services", () => {
     expect(report.passed, renderCheckReport(report)).toBe(true);
   }, 300_000);
 
-  test("all replicas are ready, share the sessions, and keep those that they opened", async () => {
+  test("all replicas are ready, share the sessions, and keep the sessions that they opened", async () => {
     const replicas = 3;
     await using server = await swarmProvider().start({ image: image.named, replicas });
     const sessions = await Promise.all(Array.from({ length: 9 }, () => ask(server.url)));
@@ -103,7 +103,7 @@ describe.skipIf(!swarm.available)("services", () => {
     await waitFor(() => first.env.sessionLost);
     expect((await second.env.step({ amount: 4 })).observation).toMatchObject({ count: 4 });
     const seen = new Set([first.name]);
-    // Its successor takes sessions once it has answered a reset.
+    // The new replica takes sessions once it has answered a reset.
     const meet = async (): Promise<number> => {
       const { env, name } = await ask(server.url);
       await env.close();
@@ -113,7 +113,7 @@ describe.skipIf(!swarm.available)("services", () => {
     await second.env.close();
   }, 300_000);
 
-  test("an update gives the sessions of a replica the time that the image says, and then closes them in order", async () => {
+  test("an update gives the sessions of a replica the time that the image sets, and then closes them", async () => {
     await using server = await swarmProvider().start({ image: image.drains, replicas: 1 });
     await using idle = await openTestSocket(`${server.url}/ws`);
     await idle.ask({ type: "reset" });
@@ -121,7 +121,7 @@ describe.skipIf(!swarm.available)("services", () => {
     expect((await idle.closed).code).toBe(1012);
   }, 300_000);
 
-  test("a rolling update exchanges every replica, and one that does not run is taken back", async () => {
+  test("a rolling update replaces every replica, and one that fails is rolled back", async () => {
     await using server = await swarmProvider().start({ image: image.named, replicas: 2 });
     await server.update(image.second);
     for (let times = 0; times < 4; times++) {
@@ -131,7 +131,7 @@ describe.skipIf(!swarm.available)("services", () => {
     }
     await expect(server.update(image.ends)).rejects.toMatchObject({
       code: "START_FAILED",
-      message: expect.stringContaining("have the old image again"),
+      message: expect.stringContaining("were rolled back to the old image"),
     });
     const { env, name } = await ask(server.url);
     expect(name).toMatch(/second$/);
@@ -156,10 +156,10 @@ describe.skipIf(!swarm.available)("services", () => {
     const late = server.update(image.second);
     late.catch(() => {});
     await held;
-    await expect(late).rejects.toMatchObject({ code: "START_TIMEOUT", message: /not done after 25000 ms/ });
+    await expect(late).rejects.toMatchObject({ code: "START_TIMEOUT", message: /timed out after 25000 ms/ });
   }, 300_000);
 
-  test("an update that is not made in time, or of a service that is gone, is an error of a provider", async () => {
+  test("an update that times out, or of a service that is gone, is a ProviderError", async () => {
     await using proxy = await startEngineProxy();
     await using server = await swarmProvider().start({ image: image.named, replicas: 1 });
     const held = proxy.hold(/^GET \/images\//);
@@ -172,7 +172,7 @@ describe.skipIf(!swarm.available)("services", () => {
     await expect(update).rejects.toMatchObject({ code: "START_FAILED" });
   }, 120_000);
 
-  test("a service that the engine makes after an aborted start was released is removed", async () => {
+  test("a service that the engine creates after an aborted start is removed", async () => {
     await using proxy = await startEngineProxy();
     const held = proxy.hold(/^POST \/services\/create/);
     const controller = new AbortController();

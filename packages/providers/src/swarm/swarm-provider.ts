@@ -17,12 +17,13 @@ import { createReplicas } from "./replicas.js";
 import { renderLife, renderService } from "./service.js";
 import { updateService } from "./update.js";
 
-/** A service, which can be given another version of its image while it runs. */
+/** A running service, which can be updated to another image. */
 export interface StartedService extends StartedServer {
   /**
-   * Exchanges the replicas one after the other for those of another image; a new one answers a reset before it gets
-   * sessions. Sessions of an old one end with it. When the new image does not run, the old one is restored.
-   * @throws ProviderError START_FAILED when it was restored, START_TIMEOUT after `timeoutMs` (default that of the start).
+   * Replaces the replicas one by one with those of another image. A new replica gets sessions after it has answered a
+   * reset; the sessions of an old replica end with it. When the new image does not run, the old one is restored.
+   * @throws ProviderError START_FAILED when the old image was restored, START_TIMEOUT after `timeoutMs` (default: that
+   * of the start).
    */
   update(image: string, options?: { timeoutMs?: number }): Promise<void>;
 }
@@ -32,10 +33,10 @@ export interface SwarmProvider extends Provider {
 }
 
 /**
- * Starts an image as a service of a Docker swarm: `replicas` of it (default 2), all ready, behind one URL on 127.0.0.1 of
- * this process. A session stays where it was opened. A replica that ends is replaced. The service is removed by
- * `close()`, and when this process ends, whatever ends that.
- * @throws ConfigError for an option that it does not have or that is wrong.
+ * Starts an image as a Docker Swarm service with `replicas` (default 2) behind one URL on 127.0.0.1 of this process,
+ * and resolves when all are ready. A session stays with its replica. A replica that ends is replaced. `close()` removes
+ * the service, and so does the end of this process, however it ends.
+ * @throws ConfigError for an unknown option or an invalid value.
  * @example
  * await using server = await swarmProvider().start({ image: "echo-env", replicas: 4 });
  * await using env = await connect(server.url, echo);
@@ -88,12 +89,12 @@ async function startService(spec: StartSpec, settings: ServiceSettings): Promise
         platform: undefined,
         start: { ...start, signal },
       });
-      // Those of the old image too: it may be restored.
+      // Includes the ports of the old image, which may be restored.
       ports = [...new Set([...portCandidates({ containerPort }, found, env), ...ports])];
       try {
         await updateService({ engine, name, image: next, ports, life: renderLife(found, env, api), signal });
       } catch (error) {
-        // Those that were restored answer before the caller goes on.
+        // Restored replicas must answer before the call returns.
         await replicas.waitFor(count, signal).catch(() => {});
         throw error;
       }
@@ -123,23 +124,23 @@ const ORPHANS = {
 const DEFAULT_REPLICAS = 2;
 const MAX_REPLICAS = 1_000;
 
-/** The node of the swarm that the engine is. @throws ProviderError PROVIDER_UNAVAILABLE when it manages none. */
+/** The engine's node in the swarm. @throws ProviderError PROVIDER_UNAVAILABLE when the engine is not a manager. */
 async function findNode(engine: Engine, signal: AbortSignal): Promise<string> {
   const { Swarm: swarm } = await engine.ask<EngineInfo>("GET", "/info", { signal });
   if (swarm?.LocalNodeState === "active" && swarm.ControlAvailable) return swarm.NodeID;
-  const what = swarm?.LocalNodeState === "active" ? "is a worker of a swarm, not a manager" : "is in no swarm";
+  const what = swarm?.LocalNodeState === "active" ? "is a worker of a swarm, not a manager" : "is not in a swarm";
   throw new ProviderError(
     "PROVIDER_UNAVAILABLE",
-    `The engine ${engine.address.name} ${what}. \`docker swarm init\` makes it the manager of a new one; or name a manager with DOCKER_HOST.`,
+    `The engine ${engine.address.name} ${what}. Run \`docker swarm init\`, or set DOCKER_HOST to a manager.`,
   );
 }
 
-/** Wherever the time ended, and whatever the engine said. */
+/** Converts a timeout or an error of the engine. */
 function explainUpdate(error: unknown, update: { image: string; timeoutMs: number }, signal: AbortSignal): unknown {
   const { image, timeoutMs } = update;
   if (error instanceof OpenEnvError) return error;
   if (signal.aborted) {
-    const message = `The update to ${image} is not done after ${timeoutMs} ms; raise \`timeoutMs\` if it only needs longer.`;
+    const message = `The update to ${image} timed out after ${timeoutMs} ms. Increase \`timeoutMs\` if it needs more time.`;
     return new ProviderError("START_TIMEOUT", message, { cause: error });
   }
   if (!(error instanceof EngineError)) return error;
@@ -156,6 +157,6 @@ async function create(engine: Engine, body: unknown, auth: string | undefined): 
     await engine.ask("POST", "/services/create", { body, headers });
   } catch (error) {
     if (!(error instanceof EngineError)) throw error;
-    throw new ProviderError("START_FAILED", `The service cannot be made: ${error.message}.`, { cause: error });
+    throw new ProviderError("START_FAILED", `The service cannot be created: ${error.message}.`, { cause: error });
   }
 }

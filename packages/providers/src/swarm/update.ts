@@ -6,12 +6,12 @@ import { renderEndpoint } from "./service.js";
 
 interface Update {
   engine: Engine;
-  /** Of the service. */
+  /** Id of the service. */
   name: string;
   image: string;
-  /** Ports inside at which its server, or the one before, may listen. */
+  /** Ports inside the container that the new or the old server may listen on. */
   ports: readonly number[];
-  /** Of the new image, as `renderLife` has it. */
+  /** The result of `renderLife` for the new image. */
   life: object;
   signal: AbortSignal;
 }
@@ -19,8 +19,8 @@ interface Update {
 const POLL_MS = 250;
 
 /**
- * Gives a service another image and resolves when every replica was exchanged.
- * @throws ProviderError START_FAILED when the engine restored the old one, START_TIMEOUT when the signal ends the waiting.
+ * Updates a service to another image and resolves when every replica was replaced.
+ * @throws ProviderError START_FAILED when the engine restored the old image, START_TIMEOUT when the signal is aborted.
  */
 export async function updateService(update: Update): Promise<void> {
   const { engine, name, image, ports, life, signal } = update;
@@ -31,7 +31,7 @@ export async function updateService(update: Update): Promise<void> {
     TaskTemplate: {
       ...template,
       ContainerSpec: { ...template.ContainerSpec, Image: image, ...life },
-      // The same image again is an update too: its tag may name another one now.
+      // Forces an update for the same name, because its tag may point to another image now.
       ForceUpdate: (template.ForceUpdate ?? 0) + 1,
     },
     EndpointSpec: renderEndpoint(ports),
@@ -45,7 +45,7 @@ export async function updateService(update: Update): Promise<void> {
     });
   } catch (error) {
     if (!(error instanceof EngineError)) throw error;
-    throw new ProviderError("START_FAILED", `The update to ${image} was refused: ${error.message}.`, { cause: error });
+    throw new ProviderError("START_FAILED", `The update to ${image} was rejected: ${error.message}.`, { cause: error });
   }
   await waitForEnd({ engine, name, image, signal });
 }
@@ -56,12 +56,12 @@ async function waitForEnd({ engine, name, image, signal }: Omit<Update, "ports" 
     if (status?.State === "completed") return;
     if (status?.State.startsWith("rollback") || status?.State === "paused") {
       if (status.State !== "rollback_started") {
-        const message = `${image} does not run (${status.Message}); the replicas have the old image again.`;
+        const message = `${image} does not run (${status.Message}); the replicas were rolled back to the old image.`;
         throw new ProviderError("START_FAILED", message);
       }
     }
     if (signal.aborted) {
-      const message = `The update to ${image} is not done (${status?.Message ?? "not begun"}); it goes on.`;
+      const message = `The update to ${image} is not finished (${status?.Message ?? "not started"}); it continues.`;
       throw new ProviderError("START_TIMEOUT", message);
     }
     await sleep(POLL_MS, undefined, { signal }).catch(() => {});

@@ -11,12 +11,12 @@ import { switchTheme } from "./theme.js";
 
 interface AppBarProps {
   info: WebInfo | undefined;
-  /** Path of the view that is shown. */
+  /** Path of the current view. */
   current: string;
   play: Play;
 }
 
-/** Name and version, the views, how the connection stands, the theme. */
+/** Name and version, the views, the connection status, the theme. */
 export function AppBar({ info, current, play }: AppBarProps) {
   const { connection, timeline } = useSyncExternalStore(play.subscribe, play.snapshot);
   const last = timeline.steps.at(-1);

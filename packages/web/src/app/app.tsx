@@ -12,7 +12,7 @@ import { AppBar } from "./app-bar.js";
 import { focusContent } from "./focus-content.js";
 import { ShortcutsDialog } from "./shortcuts-dialog.js";
 
-/** The page: the application bar, and the view that the address names. */
+/** The page: the application bar, and the view of the URL. */
 export function App() {
   const [play] = useState(() => new Play());
   const { sessions } = useSyncExternalStore(play.subscribe, () => play.snapshot().connection);
@@ -23,7 +23,7 @@ export function App() {
   useEffect(() => {
     document.title = `${view.label} · ${info?.name ?? "OpenEnv"}`;
   }, [view, info]);
-  // No page can play here: the place is for those who can.
+  // This page cannot play here, so it leaves the session to clients that can.
   useEffect(() => {
     if (info?.guarded) play.leave(false);
   }, [info?.guarded, play]);
@@ -57,7 +57,7 @@ export function App() {
         {info || problem ? null : <Loading what="the page" />}
         {info
           ? VIEWS.map(({ path: name, label, Component }) =>
-              // Play stays, with what is typed and open in it.
+              // Play stays mounted, with its input and state.
               name === view.path || name === "play" ? (
                 <div key={name} className="view" hidden={name !== view.path}>
                   <Boundary what={label}>
@@ -73,7 +73,7 @@ export function App() {
   );
 }
 
-/** A server with a client token returns nothing about itself without one. */
+/** A server with a client token returns no information without it. */
 function ClientAccess({ onToken }: { onToken(token: string): void }) {
   const problem = tabToken() === undefined ? null : "The server rejected this token.";
   return (
@@ -82,8 +82,8 @@ function ClientAccess({ onToken }: { onToken(token: string): void }) {
         <div className="empty">
           <h2 className="empty__title">This server requires a token</h2>
           <p>
-            Paste the value of <code>OPENENV_CLIENT_TOKEN</code>, with which the server was started; it is kept in this
-            tab only, and a cookie opens the documentation of the server. The operator's token opens the page as well.
+            Paste the value of <code>OPENENV_CLIENT_TOKEN</code> of the server. It is stored in this tab only; a cookie
+            gives access to the documentation of the server. The operator token works, too.
           </p>
           <TokenForm label="Token" problem={problem} onToken={onToken} />
         </div>

@@ -1,4 +1,4 @@
-/** Goes to the content of the view that is shown: Play stays in the page, hidden, while another one is. */
+/** Focuses the content of the current view. Play stays in the page, hidden, while another view is shown. */
 export function focusContent(): void {
   document.querySelector<HTMLElement>(".view:not([hidden]) main")?.focus();
 }

@@ -4,30 +4,30 @@ import { isField, SHORTCUTS_EVENT, setSingleKeys, singleKeysOn } from "../views/
 
 const SHORTCUTS: readonly (readonly [what: string, ...keys: string[]])[] = [
   ["Send the action", "↵"],
-  ["Add a line to a text", "Shift ↵"],
-  ["Send from code and JSON, where Enter adds a line", "Ctrl ↵"],
+  ["New line in a text field", "Shift ↵"],
+  ["Send from code and JSON fields", "Ctrl ↵"],
   ["Next step, previous step", "J", "K"],
-  ["The same, also inside a field", "Alt ↓", "Alt ↑"],
+  ["Next step, previous step, also in a field", "Alt ↓", "Alt ↑"],
   ["First step, last step", "G", "Shift G"],
   ["Reset", "R"],
   ["Reset with options", "Shift R"],
   ["Refresh state", "S"],
   ["Step, diff, raw", "1", "2", "3"],
-  ["Diff with the step before", "D"],
+  ["Diff with the previous step", "D"],
   ["Copy the selected step", "C"],
   ["Find a tool, or go to the first field", "/"],
-  ["Leave a field, close what is open", "Esc"],
+  ["Leave a field, close a dialog", "Esc"],
   ["Export the timeline", "E"],
-  ["This list", "?"],
+  ["Show this list", "?"],
 ];
 
-/** The list of keys; those without Ctrl or Alt can be switched off. */
+/** The list of shortcuts; those without Ctrl or Alt can be switched off. */
 export function ShortcutsDialog() {
   const dialog = useRef<HTMLDialogElement>(null);
   const [on, setOn] = useState(singleKeysOn);
   useEffect(() => {
     const show = (): void => dialog.current?.showModal();
-    // In every view, as the button in the bar.
+    // Available in every view, like the button in the bar.
     const onKey = (event: KeyboardEvent): void => {
       if (event.key !== "?" || event.ctrlKey || event.metaKey || event.altKey || !singleKeysOn()) return;
       if (isField(event.target) || document.querySelector("dialog[open]")) return;

@@ -2,13 +2,13 @@ import { recall, remember } from "../remember.js";
 
 const KEY = "theme";
 
-/** Puts on the theme that the visitor has chosen; without a choice the system's holds. */
+/** Applies the theme that the visitor has chosen; without a choice the system's theme applies. */
 export function applyTheme(): void {
   const chosen = recall(KEY);
   if (chosen === "light" || chosen === "dark") document.documentElement.dataset["theme"] = chosen;
 }
 
-/** Changes between light and dark, for this visit and the next ones. */
+/** Switches between light and dark, for this visit and later ones. */
 export function switchTheme(): void {
   const dark = getComputedStyle(document.documentElement).colorScheme === "dark";
   const next = dark ? "light" : "dark";

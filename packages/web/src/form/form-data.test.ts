@@ -8,7 +8,7 @@ import { objectCase } from "../../test/generated-schemas.js";
 import { DEFAULTS, prepareSchema } from "./prepare-schema.js";
 import { createValidator, toJson } from "./validator.js";
 
-test("a form sends what its JSON shows, and the server takes it: any schema, any value that fits", () => {
+test("a form sends what its JSON shows, and the server accepts it: any schema, any valid value", () => {
   fc.assert(
     fc.property(objectCase, ({ schema, value }) => {
       const action = schema as z.ZodObject;
@@ -23,7 +23,7 @@ test("a form sends what its JSON shows, and the server takes it: any schema, any
   );
 });
 
-/** What the form makes of a value, without the page. */
+/** The value as the form changes it, without the page. */
 function openForm(schema: JsonObject) {
   const validator = createValidator(schema);
   const shown = prepareSchema(schema);

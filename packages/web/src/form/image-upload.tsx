@@ -8,7 +8,7 @@ export function isImageField({ contentMediaType }: WidgetProps["schema"]): boole
   return contentMediaType?.startsWith("image/") === true;
 }
 
-/** A picture from a file, or as the text that is its child. */
+/** A picture from a file, or its text, which is the child element. */
 export function ImageUpload({ children, ...props }: WidgetProps & { children: ReactNode }) {
   const { id, label, value, disabled, readonly, onChange, options } = props;
   const picture = typeof value === "string" ? pictureOf(value) : undefined;

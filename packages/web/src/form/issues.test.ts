@@ -13,19 +13,19 @@ const shape = {
   ],
 } as const;
 
-describe("what is wrong with a value", () => {
+describe("the issues of a value", () => {
   test.each([
     [{ type: "integer", maximum: 10 }, 12, "Must be at most 10."],
     [{ type: "integer" }, "many", "Must be an integer."],
     [{ type: ["string", "null"], minLength: 3 }, "ab", "Must have at least 3 characters."],
     [{ enum: ["a", "b"] }, "c", 'Must be one of "a", "b".'],
     [{ type: "string", format: "email" }, "nobody", "Must be a valid email."],
-    [{ type: "array", uniqueItems: true }, [1, 1], "Must not have the same item twice."],
-  ])("is a sentence: %j", (rule, value, sentence) => {
+    [{ type: "array", uniqueItems: true }, [1, 1], "Must not contain duplicate items."],
+  ])("are sentences: %j", (rule, value, sentence) => {
     expect(messages({ type: "object", properties: { field: rule } }, { field: value })).toEqual([[".field", sentence]]);
   });
 
-  test("stands at the field, also in lists and behind references", () => {
+  test("belong to their field, also in lists and behind references", () => {
     const schema = {
       type: "object",
       properties: { points: { type: "array", items: { $ref: "#/$defs/point" } } },
@@ -38,13 +38,13 @@ describe("what is wrong with a value", () => {
   });
 
   test.each([{ pattern: "(?P<name>x)" }, { $ref: "#/$defs/nowhere" }])(
-    "is left to the server where the rule cannot be read: %j",
+    "are left to the server when the rule cannot be checked: %j",
     (rule) => {
       expect(messages({ type: "object", properties: { field: rule } }, { field: "x" })).toEqual([]);
     },
   );
 
-  test("of a union is that of the choice that was meant", () => {
+  test("of a union are those of the best matching choice", () => {
     const schema = { type: "object", properties: { shape } };
     expect(messages(schema, { shape: { kind: "circle", radius: 0 } })).toEqual([
       [".shape.radius", "Must be at least 1."],

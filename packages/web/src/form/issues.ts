@@ -2,7 +2,7 @@ import type { OutputUnit } from "@cfworker/json-schema";
 import type { RJSFSchema, RJSFValidationError } from "@rjsf/utils";
 import { isObject } from "openenv-ts/internal";
 
-/** Keywords that only pass on what a deeper one has found. */
+/** Keywords that only repeat the error of a deeper one. */
 const WRAPPERS = [
   "properties",
   "items",
@@ -15,16 +15,20 @@ const WRAPPERS = [
 ];
 const UNION = /^(.*?\/(?:anyOf|oneOf))\/(\d+)(?:\/|$)/;
 
-/** Said of what is missing. */
+/** Message for a missing field. */
 export const REQUIRED = "Required.";
 
-/** What a validator has found, as sentences at the fields they are about: of a union, the choice that fits best. */
+/**
+ * Converts the errors of a validator into sentences for their fields; for a union, those of the best matching choice.
+ */
 export function explainIssues(root: RJSFSchema, units: readonly OutputUnit[], value: unknown): RJSFValidationError[] {
   const leaves = units.filter(({ keyword }) => !WRAPPERS.includes(keyword));
   return pickBranches(leaves).map((unit) => explain(root, unit, value));
 }
 
-/** For each union only the errors of the branch that has the fewest; the union's own error when nothing is deeper. */
+/**
+ * Keeps for each union only the errors of the branch with the fewest; the union's own error if there is nothing deeper.
+ */
 function pickBranches(units: OutputUnit[]): OutputUnit[] {
   const unions = new Map<string, Map<string, OutputUnit[]>>();
   const rest: OutputUnit[] = [];
@@ -45,7 +49,7 @@ function pickBranches(units: OutputUnit[]): OutputUnit[] {
   return [...rest.filter((unit) => !own(unit) || !deeper), ...picked.flatMap((branch) => pickDeeper(branch))];
 }
 
-/** How many keys of a value lie above a union: each of these keywords goes one down. */
+/** The number of value keys above a union: each of these keywords descends one level. */
 function depthOf(union: string): number {
   const steps = union.match(/\/(?:properties\/[^/]+|items|prefixItems\/\d+|additionalProperties)(?=\/)/g);
   return 1 + (steps?.length ?? 0);
@@ -60,7 +64,7 @@ function pickDeeper(branch: OutputUnit[]): OutputUnit[] {
   }));
 }
 
-/** A branch whose fixed value is another one was not meant. */
+/** A branch with a different constant is not the intended one. */
 function best(branches: OutputUnit[][]): OutputUnit[] {
   const cost = (units: OutputUnit[]): number =>
     units.reduce((sum, { keyword }) => sum + (keyword === "const" || keyword === "type" ? 100 : 1), 0);
@@ -108,7 +112,7 @@ function sentenceFor(keyword: string, rule: unknown, value: unknown): string | u
     case "maxItems":
       return `Must have at most ${rule} items.`;
     case "uniqueItems":
-      return "Must not have the same item twice.";
+      return "Must not contain duplicate items.";
     case "const":
       return `Must be ${JSON.stringify(rule)}.`;
     case "enum":
@@ -138,7 +142,7 @@ function nounFor(type: unknown): string {
   return nouns[String(type)] ?? String(type);
 }
 
-/** The value of the keyword that failed; references on the way are followed. */
+/** The value of the failed keyword; follows references. */
 function ruleAt(root: RJSFSchema, location: string): unknown {
   let at: unknown = root;
   for (const key of pointerKeys(location)) {

@@ -2,25 +2,25 @@ import type { RJSFSchema } from "@rjsf/utils";
 import { isObject } from "openenv-ts/internal";
 import type { JsonObject } from "openenv-ts/protocol";
 
-/** Every action takes it; whoever needs it writes JSON. */
+/** Every action has it; it can be edited as JSON. */
 const HIDDEN_FIELDS = ["metadata"];
 const SIMPLE = ["string", "number", "integer", "boolean"];
 
-/** Values, not schemas. */
+/** Keywords that hold values, not schemas. */
 const KEPT = ["default", "const", "enum", "examples", "required", "type"];
-/** Schemas by a name of their author's choice, which may be that of a keyword. */
+/** Keywords that hold schemas by arbitrary names, which may equal keywords. */
 const NAMED = ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
-/** How the form library fills in what such a schema presets. */
+/** How the form library applies the defaults of such a schema. */
 export const DEFAULTS = {
   emptyObjectFields: "populateAllDefaults",
   arrayMinItems: { populate: "requiredOnly" },
 } as const;
-/** Schemas that refer to one another could grow without end when the references are replaced. */
+/** Limits the growth when references between schemas are replaced. */
 const MOST_REPLACED = 500;
 
 /**
- * The schema of an action as a form wants it: without the free-form fields, every field and choice with a title,
- * `X or null` as an X that may be empty, a union that may be left out with a choice that says so.
+ * Prepares the schema of an action for a form: removes the free-form fields, gives every field and choice a title,
+ * turns `X or null` into an X that may be empty, and gives an optional union a choice to leave it out.
  */
 export function prepareSchema(schema: JsonObject): RJSFSchema {
   const { title: _title, description: _description, ...own } = replaceReferences(schema);
@@ -30,7 +30,7 @@ export function prepareSchema(schema: JsonObject): RJSFSchema {
   return simplify({ ...own, properties: Object.fromEntries(shown) }) as RJSFSchema;
 }
 
-/** Puts each definition where it is referred to, but for one that contains itself. */
+/** Replaces references by their definitions, except recursive ones. */
 function replaceReferences(root: JsonObject): JsonObject {
   let replaced = 0;
   const replace = (schema: unknown, seen: readonly string[]): unknown => {
@@ -58,7 +58,7 @@ function simplify(schema: unknown): unknown {
   const copy = mapSchemas(schema, simplify);
   const required = Array.isArray(copy["required"]) ? copy["required"] : [];
   if (isObject(copy["properties"])) copy["properties"] = prepareFields(copy["properties"], required);
-  // The form library knows lists of fixed items by the older keyword.
+  // The form library supports tuples only with the older keyword.
   if (Array.isArray(copy["prefixItems"]))
     copy["items"] = copy["prefixItems"].map((item, at) => withTitle(item, `Item ${at}`));
   for (const key of ["anyOf", "oneOf"]) {
@@ -68,7 +68,7 @@ function simplify(schema: unknown): unknown {
   return mergeNull(mergeFixed(copy));
 }
 
-/** The schema with every schema in it replaced. */
+/** The schema with every subschema mapped. */
 function mapSchemas(schema: JsonObject, replace: (inner: unknown) => unknown): JsonObject {
   const entries = Object.entries(schema).map(([key, value]): [string, unknown] => {
     if (KEPT.includes(key)) return [key, value];
@@ -84,7 +84,7 @@ function prepareFields(fields: JsonObject, required: readonly unknown[]): JsonOb
       const titled = withTitle(field, titleOf(name));
       if (!isObject(titled)) return [name, titled];
       const { default: preset, ...plain } = titled;
-      // The form library would mix one with parts with the defaults of its parts: it is left to the server.
+      // The form library would mix a default object with the defaults of its fields, so the server applies it.
       if (typeof preset === "object" && preset !== null) return [name, makeOptional(plain)];
       if (preset !== undefined) return [name, titled];
       return [name, required.includes(name) ? withExample(titled) : makeOptional(titled)];
@@ -92,7 +92,7 @@ function prepareFields(fields: JsonObject, required: readonly unknown[]): JsonOb
   );
 }
 
-/** What has to be filled in begins with the author's example, else with null where that fits. */
+/** A required field starts with the author's example, else with null if that is valid. */
 function withExample(field: JsonObject): JsonObject {
   const examples = field["examples"];
   if (Array.isArray(examples) && examples.length > 0) return { ...field, default: examples[0] };
@@ -109,7 +109,9 @@ function choicesOf({ anyOf, oneOf }: JsonObject): unknown[] {
   return [anyOf, oneOf].flatMap((choices): unknown[] => (Array.isArray(choices) ? choices : []));
 }
 
-/** What has parts is left out as a whole, or filled in: the form library would fill in some of them. */
+/**
+ * An optional object is left out as a whole or filled in; otherwise the form library would fill in some of its fields.
+ */
 function makeOptional(field: JsonObject): JsonObject {
   if ("const" in field) {
     const { const: only, ...rest } = field;
@@ -125,13 +127,13 @@ function makeOptional(field: JsonObject): JsonObject {
   return { title, ...(description ? { description } : {}), anyOf: [LEFT_OUT, { ...whole, title: "Fill in" }] };
 }
 
-/** The first choice is that of a field that is not there. It fits nothing, also not null. */
+/** The first choice means that the field is absent. It matches nothing, not even null. */
 const LEFT_OUT = { type: "null", title: "Leave out", not: {} };
 
-/** What zod calls a schema that contains itself and that its author gave no name. */
+/** zod's generated name of a recursive schema without a name. */
 const UNNAMED = /^__schema\d+$/;
 
-/** Without a title of its own a field is called by its name. */
+/** A field without a title gets its name as title. */
 function withTitle(schema: unknown, title: string): unknown {
   if (!isObject(schema)) return schema;
   const own = schema["title"];
@@ -143,7 +145,7 @@ function titleOf(name: string): string {
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
-/** A choice that is nothing but a union again is as many choices. */
+/** Flattens a choice that is itself a union. */
 function withoutNesting(choice: unknown): unknown[] {
   if (!isObject(choice)) return [choice];
   const inner = choicesOf(choice);
@@ -155,7 +157,7 @@ function unique(choices: unknown[]): unknown[] {
   return [...new Map(choices.map((choice) => [JSON.stringify(choice), choice])).values()];
 }
 
-/** A union of fixed values is an enum. */
+/** A union of constants is an enum. */
 function mergeFixed(schema: JsonObject): JsonObject {
   const { anyOf: _anyOf, oneOf: _oneOf, ...rest } = schema;
   const values = choicesOf(schema).map((choice): unknown[] | undefined => {
@@ -168,13 +170,13 @@ function mergeFixed(schema: JsonObject): JsonObject {
   return { ...rest, enum: [...new Set(values.flat())] };
 }
 
-/** One that is null has to be filled in when it is chosen. */
+/** A null choice gets null as its default. */
 function prepareChoice(choice: unknown): unknown {
   const titled = withTitle(choice, choiceTitle(choice));
   return isObject(titled) && titled["type"] === "null" ? { ...titled, default: null } : titled;
 }
 
-/** A choice is called by the value that only it has, else by its type. */
+/** A choice is named by its constant, else by its type. */
 function choiceTitle(choice: unknown): string {
   if (!isObject(choice)) return "Choice";
   const fields = isObject(choice["properties"]) ? Object.values(choice["properties"]) : [];

@@ -10,28 +10,28 @@ import { createValidator, toJson } from "./validator.js";
 import { Input, widgets } from "./widgets.js";
 
 export interface SchemaFormProps {
-  /** So that a button elsewhere can send it. */
+  /** Id of the form, so that a button outside of it can submit it. */
   id: string;
   schema: JsonObject;
   value: JsonObject;
-  /** What the server said about the value that was sent. */
+  /** Issues that the server reported for the sent value. */
   issues: readonly ValidationIssue[];
   onChange(value: JsonObject): void;
   onSend(value: JsonObject): void;
-  /** How many fields have to be corrected before it can be sent. */
+  /** Called with the number of fields to correct before it can be sent. */
   onInvalid(problems: number): void;
-  /** Its fields are there; the same function each time. */
+  /** Called when the fields are rendered; must be a stable function. */
   onReady?(): void;
   children?: ReactNode;
 }
 
-/** Without children the form would add a button of its own. */
+/** Without children the form would add its own button. */
 const NOTHING = <span hidden />;
 const UI = {
   "ui:submitButtonOptions": { norender: true },
 };
 
-/** A form made from a JSON Schema. It is told what is wrong on leaving a field and on sending, never while typing. */
+/** A form for a JSON Schema. It shows errors when a field is left and on submit, never while typing. */
 export default function SchemaForm({
   id,
   schema,
@@ -47,7 +47,7 @@ export default function SchemaForm({
   const shown = useMemo(() => prepareSchema(schema), [schema]);
   const validator = useMemo(() => createValidator(schema), [schema]);
   const errors = useMemo(() => toErrors(issues), [issues]);
-  /** Only what was typed and left is judged before the first sending. */
+  /** Before the first submit only fields that were edited and left are validated. */
   const left = useRef(new Set<string>());
   const sending = useRef(false);
   const judge = (found: RJSFValidationError[]): RJSFValidationError[] =>
@@ -100,13 +100,13 @@ export default function SchemaForm({
   );
 }
 
-/** Such a form has its button beside the field where there is little room. */
+/** On a small screen such a form has its button next to the field. */
 function hasOneField({ properties = {} }: RJSFSchema): boolean {
   const [only, ...more] = Object.values(properties);
   return more.length === 0 && typeof only === "object" && ["string", "number", "integer"].includes(String(only.type));
 }
 
-/** `.points[0].x` is the field `action_points_0_x`. */
+/** Maps `.points[0].x` to the field id `action_points_0_x`. */
 function idOf(form: string, property: string): string {
   return form + property.replaceAll(/[.[]/g, "_").replaceAll("]", "");
 }

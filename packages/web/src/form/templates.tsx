@@ -14,7 +14,7 @@ import { IconButton } from "../parts/icon-button.js";
 import { MessageSlot } from "../parts/message-slot.js";
 import { typeHint } from "./type-hint.js";
 
-/** How the parts of a form look; one label, its type, the input, its description, its errors. */
+/** The templates of a form field: label, type, input, description, errors. */
 export const templates = {
   FieldTemplate: Field,
   ObjectFieldTemplate: ObjectGroup,
@@ -56,7 +56,7 @@ function Field(props: FieldTemplateProps) {
   );
 }
 
-/** Nothing to choose: it is filled in by itself, and not shown. */
+/** A constant is filled in automatically and not shown. */
 function Fixed({ schema, formData, onChange, fieldPathId, children }: FieldTemplateProps) {
   const missing = formData === undefined;
   const value: unknown = schema.const;
@@ -126,7 +126,7 @@ function Union({ selector, optionSchemaField, schema }: MultiSchemaFieldTemplate
   );
 }
 
-/** A field that the visitor has named. */
+/** A field that the visitor has added and named. */
 function Additional({ id, label, schema, children, onKeyRenameBlur, onRemoveProperty }: WrapIfAdditionalTemplateProps) {
   if (!(ADDITIONAL_PROPERTY_FLAG in schema)) return <>{children}</>;
   return (

@@ -1,6 +1,6 @@
 import type { RJSFSchema } from "@rjsf/utils";
 
-/** What a field takes, in the words of its schema: `integer, 1–10`, `array of string, 1–20`. */
+/** Describes the type of a field: `integer, 1–10`, `array of string, 1–20`. */
 export function typeHint(schema: RJSFSchema): string {
   if (schema.const !== undefined) return "fixed";
   if (schema.enum) return "enum";
@@ -15,7 +15,7 @@ export function typeHint(schema: RJSFSchema): string {
   return named.length > 0 ? `${named.join(" or ")}${span(schema.minimum, schema.maximum)}${optional}` : "";
 }
 
-/** Of one that is only left out or filled in, what is filled in. */
+/** For an optional object, the schema of the object. */
 function unionHint(choices: RJSFSchema["anyOf"] & object): string {
   const [only, ...others] = choices.filter((choice) => typeof choice === "object" && choice.type !== "null");
   return typeof only === "object" && others.length === 0 ? typeHint(only) : "union";
@@ -26,7 +26,7 @@ function itemHint({ items }: RJSFSchema): string {
   return ` of ${[items.type].flat().join(" or ")}`;
 }
 
-/** Limits nobody reaches by hand are left out. */
+/** Omits limits that nobody reaches by hand. */
 function span(least: number | undefined, most: number | undefined): string {
   const low = least !== undefined && Math.abs(least) < BIG ? least : undefined;
   const high = most !== undefined && Math.abs(most) < BIG ? most : undefined;

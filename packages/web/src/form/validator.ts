@@ -15,8 +15,8 @@ import type { JsonObject } from "openenv-ts/protocol";
 import { explainIssues } from "./issues.js";
 
 /**
- * Checks what a form would send by the schema of the server, and not by the one that the form shows.
- * It walks the schema: unlike validators that compile one, it needs no `eval`, which the page forbids.
+ * Validates the data of a form with the schema of the server, not with the one that the form shows. It interprets the
+ * schema: validators that compile it need `eval`, which the content policy forbids.
  */
 export function createValidator(whole: JsonObject): ValidatorType {
   return {
@@ -47,12 +47,12 @@ export function createValidator(whole: JsonObject): ValidatorType {
   };
 }
 
-/** What is sent of a form's data: a field that is empty is not there, an item that is empty is null. */
+/** The data that a form sends: an empty field is omitted, an empty item is null. */
 export function toJson(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value ?? null));
 }
 
-/** A schema that cannot be checked here, as for a pattern of another language, is checked by the server alone. */
+/** A schema that cannot be checked here, for example with a Python pattern, is checked only by the server. */
 function findIssues(schema: RJSFSchema, value: unknown): ReturnType<typeof check> {
   try {
     return check(schema, value, schema);
@@ -62,7 +62,7 @@ function findIssues(schema: RJSFSchema, value: unknown): ReturnType<typeof check
 }
 
 const DRAFT = "2020-12";
-/** By schema, and the root that its references point into. */
+/** Cached by schema and by the root of its references. */
 const made = new WeakMap<object, WeakMap<object, Validator>>();
 
 function check(schema: RJSFSchema, value: unknown, root: RJSFSchema): ReturnType<Validator["validate"]>["errors"] {
@@ -74,13 +74,13 @@ function check(schema: RJSFSchema, value: unknown, root: RJSFSchema): ReturnType
   return validator.validate(value).errors;
 }
 
-/** A part of a schema keeps the definitions of the whole. */
+/** A subschema keeps the definitions of the root. */
 function create(schema: RJSFSchema, root: RJSFSchema): Validator {
   const whole = schema === root ? schema : { $defs: root.$defs, definitions: root.definitions, ...schema };
   return new Validator(JSON.parse(JSON.stringify(whole, withoutOldTuples)) as Schema, DRAFT, false);
 }
 
-/** The form needs `items` for lists of fixed items, where this draft has `prefixItems`. */
+/** The form needs `items` for tuples, where this draft has `prefixItems`. */
 function withoutOldTuples(_key: string, value: unknown): unknown {
   if (!isObject(value) || !Array.isArray(value["items"])) return value;
   const { items: _, ...rest } = value;

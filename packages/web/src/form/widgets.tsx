@@ -4,13 +4,13 @@ import { EnterHint, isTouch } from "../parts/enter-hint.js";
 import { Icon } from "../parts/icon.js";
 import { ImageUpload, isImageField } from "./image-upload.js";
 
-/** Fields that are written line by line: there Enter adds a line. */
+/** Names of fields with code or long text, in which Enter adds a line. */
 const PROGRAM = /code|program|script|prompt|source/i;
 const LONG_TEXT = 200;
-/** Formats whose text has no second line. */
+/** Formats with text on a single line. */
 const ONE_LINE = /^(uuid|ipv4|ipv6|hostname|duration|uri-reference|json-pointer|regex)$|^idn-|^iri/;
 
-/** Numbers, dates, addresses and whatever else a browser has an input for. */
+/** Numbers, dates, URLs and other types with an input element. */
 export function Input(props: BaseInputTemplateProps) {
   const {
     id,
@@ -32,7 +32,7 @@ export function Input(props: BaseInputTemplateProps) {
   return (
     <input
       {...input}
-      // A number input hides what is no number, so that nobody could say what is wrong with it.
+      // A number input hides invalid text, so no message could explain it.
       type={isNumber ? "text" : input.type}
       inputMode={isNumber ? (step === 1 ? "numeric" : "decimal") : undefined}
       className={`input ${isNumber ? "" : "input--text"}`}
@@ -44,7 +44,7 @@ export function Input(props: BaseInputTemplateProps) {
       aria-label={props.hideLabel ? props.label : undefined}
       disabled={disabled}
       readOnly={readonly}
-      // biome-ignore lint/a11y/noAutofocus: the form asks for it where the visitor has opened it
+      // biome-ignore lint/a11y/noAutofocus: the form requests it for a dialog that the visitor has opened
       autoFocus={autofocus}
       autoComplete="off"
       spellCheck={false}
@@ -64,12 +64,12 @@ function placeholderOf(preset: unknown, examples: unknown): string | undefined {
   return typeof example === "string" || typeof example === "number" ? `e.g. ${example}` : undefined;
 }
 
-/** What a field without text is sent as: null where it has to be sent and may be null, else not at all. */
+/** The value of an empty field: null if it is required and nullable, else undefined. */
 function emptyValue({ schema, required, options }: Pick<WidgetProps, "schema" | "required" | "options">): unknown {
   return required && [schema.type].flat().includes("null") ? null : options.emptyValue;
 }
 
-/** The form library has this widget for numbers too. */
+/** The form library uses this widget for numbers, too. */
 function Text(props: WidgetProps) {
   const { format = "", type } = props.schema;
   const isNumber = [type].flat().some((one) => one === "number" || one === "integer");
@@ -77,7 +77,7 @@ function Text(props: WidgetProps) {
   return <Area {...props} />;
 }
 
-/** Text of any number of lines: one line high, and growing with what is in it. */
+/** Multiline text, one line high, growing with its content. */
 function Area(props: WidgetProps) {
   const { id, name, label, hideLabel, value, required, disabled, readonly, onChange, onBlur, onFocus, schema } = props;
   const isProgram = PROGRAM.test(name) && schema.pattern === undefined && (schema.maxLength ?? LONG_TEXT) >= LONG_TEXT;

@@ -1,13 +1,13 @@
-/** The keyboard of a touch screen has no Shift+Enter and no Ctrl+Enter. Read once: a form has many fields. */
+/** A touch keyboard has no Shift+Enter and no Ctrl+Enter. Read once, because a form has many fields. */
 export const isTouch = matchMedia("(pointer: coarse)").matches;
 
 interface EnterHintProps {
   id: string;
-  /** Enter alone sends, where there is a key for a line; otherwise it adds a line. */
+  /** Enter sends if the keyboard has another key for a new line; otherwise it adds a line. */
   sends?: boolean;
 }
 
-/** What Enter does in a text, shown while it is written. */
+/** A hint about Enter, shown while a text field is edited. */
 export function EnterHint({ id, sends = false }: EnterHintProps) {
   return (
     <span className={`hint keys--typing ${isTouch ? "" : "keys"}`} id={id}>

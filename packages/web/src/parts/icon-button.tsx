@@ -3,7 +3,7 @@ import { Icon, type IconName } from "./icon.js";
 
 interface IconButtonProps extends ButtonHTMLAttributes<HTMLButtonElement> {
   icon: IconName;
-  /** What it does, for those who see no drawing and for those who wonder. */
+  /** Accessible name and tooltip. */
   label: string;
 }
 

@@ -61,7 +61,7 @@ const PATHS = {
 
 export type IconName = keyof typeof PATHS;
 
-/** A drawing beside a word, or in a button that has a label of its own. */
+/** A decorative icon, next to text or in a button with a label. */
 export function Icon({ name }: { name: IconName }) {
   return (
     <svg className="i" viewBox="0 0 16 16" aria-hidden="true">

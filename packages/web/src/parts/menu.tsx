@@ -1,7 +1,7 @@
 import { type ReactNode, useEffect, useRef, useState } from "react";
 import { IconButton } from "./icon-button.js";
 
-/** A few buttons behind one; a click elsewhere and Esc close it. */
+/** A menu button; a click elsewhere or Esc closes the menu. */
 export function Menu({ label, className, children }: { label: string; className?: string; children: ReactNode }) {
   const [open, setOpen] = useState(false);
   const place = useRef<HTMLDivElement>(null);

@@ -4,18 +4,18 @@ import { Icon, type IconName } from "./icon.js";
 interface NoticeProps {
   tone: "bad" | "wait" | "ok" | "info";
   title: ReactNode;
-  /** What stays true and what to do. */
+  /** Details and advice. */
   children?: ReactNode;
   /** Buttons. */
   actions?: ReactNode;
-  /** Across the page, under the episode bar. */
+  /** Spans the page, under the episode bar. */
   bar?: boolean;
   icon?: IconName;
 }
 
 const ICONS: Record<NoticeProps["tone"], IconName> = { bad: "alert", wait: "clock", ok: "check", info: "alert" };
 
-/** What happened, at the place where it happened. */
+/** A message next to the part of the page that it concerns. */
 export function Notice({ tone, title, children, actions, bar = false, icon }: NoticeProps) {
   const look = tone === "info" ? "" : `note--${tone}`;
   return (

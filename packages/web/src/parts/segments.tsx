@@ -7,7 +7,7 @@ interface SegmentsProps<Name extends string> {
   onSelect(name: NoInfer<Name>): void;
 }
 
-/** A switch between a few ways to see the same thing. */
+/** A switch between a few views of the same content. */
 export function Segments<Name extends string>({ label, options, selected, onSelect }: SegmentsProps<Name>) {
   const id = useId();
   return (

@@ -10,11 +10,11 @@ interface TabsProps<Name extends string> {
   tabs: readonly Tab<Name>[];
   selected: Name;
   onSelect(name: Name): void;
-  /** Id of the panel that all of them fill. */
+  /** Id of the panel that all tabs share. */
   panel: string;
 }
 
-/** One tab stop; arrows, Home and End move and select. */
+/** A tab list with one tab stop; arrows, Home and End move and select. */
 export function Tabs<Name extends string>({ label, tabs, selected, onSelect, panel }: TabsProps<Name>) {
   const move = (event: KeyboardEvent<HTMLDivElement>): void => {
     const at = tabs.findIndex(({ name }) => name === selected);

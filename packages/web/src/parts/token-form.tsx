@@ -1,14 +1,14 @@
 import { type FormEvent, type ReactNode, useId, useRef } from "react";
 
 interface TokenFormProps {
-  /** What is asked for, like `Operator token`. */
+  /** Label of the field, such as `Operator token`. */
   label: string;
-  /** Why the last one was not taken. */
+  /** Why the last token was rejected. */
   problem: ReactNode;
   onToken(token: string): void;
 }
 
-/** Takes a token that is pasted into it. */
+/** A form for pasting a token. */
 export function TokenForm({ label, problem, onToken }: TokenFormProps) {
   const field = useRef<HTMLInputElement>(null);
   const id = useId();

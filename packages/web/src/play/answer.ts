@@ -4,7 +4,7 @@ import { inWords } from "../parts/text/format.js";
 import type { RoundTrip } from "../server/server-socket.js";
 import type { NewStep, StepFailure } from "./timeline.js";
 
-/** Reads the answer to a reset or a step. */
+/** Reads the response to a reset or a step. */
 export function readAnswer(kind: "reset" | "step", action: JsonObject, exchange: RoundTrip): NewStep {
   const { received, ms } = exchange;
   const { observation, reward, done, metadata } = received.data;
@@ -25,7 +25,7 @@ export function readAnswer(kind: "reset" | "step", action: JsonObject, exchange:
   };
 }
 
-/** What an error frame tells; the places it names below `root` are told from there on. */
+/** The content of an error frame; the paths of its issues are relative to `root`. */
 export function readFailure(data: JsonObject, root?: string): StepFailure {
   const { code, message, errors } = data;
   const issues = Array.isArray(errors) ? (errors as ValidationIssue[]) : [];
@@ -36,7 +36,7 @@ export function readFailure(data: JsonObject, root?: string): StepFailure {
   };
 }
 
-/** A request that was sent and never answered. */
+/** A request without a response. */
 export function unanswered(kind: "reset" | "step", action: JsonObject, { code, message, ms }: NoAnswer): NewStep {
   return {
     kind,
@@ -60,7 +60,7 @@ interface NoAnswer {
   ms: number;
 }
 
-/** What a tool's step says went wrong with the call; undefined when the call worked, or when it was none. */
+/** The error of a tool call in a step; undefined for a successful call or another action. */
 export function toolErrorOf(observation: JsonObject | null): { type: string; message: string } | undefined {
   if (observation === null || !("tool_name" in observation)) return undefined;
   const error = observation["error"];
@@ -71,7 +71,7 @@ export function toolErrorOf(observation: JsonObject | null): { type: string; mes
   return undefined;
 }
 
-/** JSON has no NaN and no infinities: `metadata.openenv.reward` names them. */
+/** JSON has no NaN and no infinities; `metadata.openenv.reward` has them as strings. */
 export function readReward(reward: unknown, metadata: unknown): number | null {
   const extension = isObject(metadata) ? metadata["openenv"] : undefined;
   const named = isObject(extension) ? extension["reward"] : undefined;

@@ -1,26 +1,26 @@
 import { openServerSocket, type ServerSocket, type ServerSocketEnd } from "../server/server-socket.js";
 
-/** How the page stands with its server. Times are Unix milliseconds. */
+/** The state of the connection to the server. Times are Unix milliseconds. */
 export interface ConnectionState {
-  /** `queued`: the server has no free place yet. `idle`: the page closed it and waits to be told. */
+  /** `queued`: the server is full. `idle`: the page closed the connection and does not reconnect by itself. */
   status: "connecting" | "queued" | "connected" | "lost" | "idle";
-  /** In the queue of the server, from 1 on; 0 outside of it. */
+  /** Position in the queue of the server, starting at 1; 0 outside of it. */
   place: number;
-  /** How the last connection ended, or why none could be made. */
+  /** How the last connection ended, or why connecting failed. */
   end: ServerSocketEnd | undefined;
   endedAt: number;
-  /** When the next try is made; undefined while one is under way. */
+  /** Time of the next attempt; undefined during an attempt. */
   nextTryAt: number | undefined;
   /** True once a connection was open. */
   wasOpen: boolean;
-  /** How many sessions there were, this one included. */
+  /** Number of sessions so far, including this one. */
   sessions: number;
 }
 
-/** Seconds before each new try; the last one again and again. */
+/** Seconds before each new attempt; the last value repeats. */
 const BACKOFF_S = [1, 2, 4, 8, 15];
 
-/** A server without a free place says so right after the handshake; until then it would seem to be there. */
+/** A full server reports this right after the handshake; wait for it before the connection counts as open. */
 const REFUSAL_MS = 100;
 
 const START: ConnectionState = {
@@ -33,17 +33,17 @@ const START: ConnectionState = {
   sessions: 0,
 };
 
-/** Keeps a session open: a connection that is lost is made again, as a new session. */
+/** Keeps a session open: reconnects with a new session after a lost connection. */
 export class PlayConnection {
   state: ConnectionState = START;
   socket: ServerSocket | undefined;
   readonly #changed: (lost: ServerSocketEnd | undefined) => void;
   #tries = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
-  /** Counts the attempts, so that one that was given up changes nothing when it comes to an end. */
+  /** Number of the attempt, so that the result of a cancelled attempt is ignored. */
   #attempt = 0;
 
-  /** `changed` is told when the state is another one, and why when a session was lost. */
+  /** `changed` is called when the state changes, with the reason when a session was lost. */
   constructor(changed: (lost: ServerSocketEnd | undefined) => void) {
     this.#changed = changed;
   }
@@ -68,12 +68,12 @@ export class PlayConnection {
     }
   }
 
-  /** The server answered: the next loss is tried again soon. */
+  /** The server responded, so the next reconnect starts with a short delay. */
   answered(): void {
     this.#tries = 0;
   }
 
-  /** Ends the session, and with `again` opens another one. */
+  /** Closes the session, and with `again` opens another one. */
   leave(again: boolean): void {
     this.#attempt++;
     this.socket?.close();
@@ -92,16 +92,16 @@ export class PlayConnection {
 
   #lose(attempt: number, end: ServerSocketEnd): void {
     if (attempt !== this.#attempt) return;
-    // One that was refused has no close code.
+    // A rejected connection has no close code.
     const hadSession = this.socket !== undefined && this.state.status === "connected" && end.code !== 0;
     this.#attempt++;
     this.socket = undefined;
     const wait = (BACKOFF_S[Math.min(this.#tries++, BACKOFF_S.length - 1)] as number) * 1000;
     this.#timer = setTimeout(() => void this.open(), wait);
     const isNews = hadSession || this.state.end === undefined || end.places !== undefined;
-    // A try that fails tells less than how the session was lost.
-    const told = isNews ? { end, endedAt: Date.now() } : {};
-    this.state = { ...this.state, status: "lost", ...told, nextTryAt: Date.now() + wait };
+    // The reason of the lost session is more useful than that of a failed attempt.
+    const lost = isNews ? { end, endedAt: Date.now() } : {};
+    this.state = { ...this.state, status: "lost", ...lost, nextTryAt: Date.now() + wait };
     this.#changed(hadSession ? end : undefined);
   }
 

@@ -1,7 +1,7 @@
 import { isObject } from "openenv-ts/internal";
 import type { TimelineStep } from "./timeline.js";
 
-/** A place where two values differ; undefined where one of them has nothing. */
+/** A path at which two values differ; undefined where one value has no such path. */
 export interface ValueChange {
   path: string;
   before: unknown;
@@ -10,19 +10,19 @@ export interface ValueChange {
 
 export interface Diff {
   changes: ValueChange[];
-  /** Places that were compared. */
+  /** Number of compared paths. */
   fields: number;
 }
 
-/** More are not listed. */
+/** Maximum number of listed changes. */
 const MOST_CHANGES = 500;
 
-/** What a step has that the one before had not, and the other way round. */
+/** The changes between a step and the previous one. */
 export function diffSteps(before: TimelineStep, after: TimelineStep): Diff {
   return diffValues(comparable(before), comparable(after));
 }
 
-/** The places where two JSON values differ, in the order of the second. */
+/** The paths at which two JSON values differ, in the order of the second value. */
 export function diffValues(before: unknown, after: unknown): Diff {
   const diff: Diff = { changes: [], fields: 0 };
   compare(before, after, "", diff);
@@ -43,7 +43,7 @@ function compare(before: unknown, after: unknown, path: string, diff: Diff): voi
   if (diff.changes.length >= MOST_CHANGES) return;
   if (Array.isArray(before) && Array.isArray(after)) {
     for (let at = 0; at < Math.max(before.length, after.length); at++) {
-      // Most are equal, and a list may have a million.
+      // Fast path: most items are equal, and a list may have a million.
       if (isSame(before[at], after[at])) diff.fields++;
       else compare(before[at], after[at], `${path}[${at}]`, diff);
     }
@@ -64,7 +64,7 @@ function own(value: Record<string, unknown>, key: string): unknown {
   return Object.hasOwn(value, key) ? value[key] : undefined;
 }
 
-/** Of values that are not both lists or both objects. */
+/** For values that are not both lists or both objects. */
 function isSame(before: unknown, after: unknown): boolean {
   return Object.is(before, after) || (before === 0 && after === 0);
 }

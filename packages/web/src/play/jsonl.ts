@@ -4,16 +4,16 @@ import { readReward, unanswered } from "./answer.js";
 import type { Imported } from "./play.js";
 import { type NewStep, type PlayedEpisode, type Timeline, type TimelineStep, timelineOf } from "./timeline.js";
 
-/** Where a timeline was played. */
+/** The environment and server of a timeline. */
 export interface Source {
   environment: string;
   url: string;
 }
 
-/** More would be a list too high for a browser to scroll. */
+/** More steps would exceed the height that a browser can scroll. */
 const MOST_STEPS = 200_000;
 
-/** The timeline as `openenv collect` writes it: one episode a line. What failed is no step: it has a list of its own. */
+/** The timeline in the format of `openenv collect`: one episode per line. Failed requests are in a separate list. */
 export function renderJsonl({ episodes, steps }: Timeline, { environment, url }: Source): string {
   const byEpisode: TimelineStep[][] = episodes.map(() => []);
   for (const step of steps) byEpisode[step.episode]?.push(step);
@@ -41,7 +41,7 @@ export function renderJsonl({ episodes, steps }: Timeline, { environment, url }:
   return lines.map((line) => `${JSON.stringify(line)}\n`).join("");
 }
 
-/** @throws TypeError that names the line and what is wrong with it. */
+/** @throws TypeError with the line number and the problem. */
 export function parseJsonl(text: string): Omit<Imported, "name"> {
   const played: PlayedEpisode[] = [];
   const environments = new Set<string>();

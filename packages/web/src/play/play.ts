@@ -17,54 +17,54 @@ import {
   type TimelineStep,
 } from "./timeline.js";
 
-/** What `state` answered, and after which step it was asked. */
+/** The last response to `state`, and the step after which it was requested. */
 export interface StateView {
   value: JsonObject | null;
   failure: StepFailure | undefined;
-  /** How many steps the timeline had. */
+  /** Length of the timeline at that time. */
   afterSteps: number;
   stepNumber: number;
 }
 
-/** Timeline that was read from a file. */
+/** A timeline from a file. */
 export interface Imported {
   name: string;
   timeline: Timeline;
-  /** Names of the environments that it was played in. */
+  /** Names of its environments. */
   environments: readonly string[];
 }
 
-/** All that the Play view shows. A value: every change makes another one. */
+/** All data of the Play view. Immutable: every change creates a new object. */
 export interface PlaySnapshot {
   connection: ConnectionState;
   timeline: Timeline;
-  /** Index of the selected step in the timeline that is shown; -1 for none. */
+  /** Index of the selected step in the shown timeline; -1 for none. */
   selected: number;
-  /** What is on its way. */
+  /** The pending request. */
   pending: { kind: "reset" | "step" | "state"; since: number } | undefined;
-  /** Steps that came while another one than the last was selected. */
+  /** Steps that arrived while an older one was selected. */
   unseen: number;
   state: StateView | undefined;
   imported: Imported | undefined;
-  /** The timeline has steps that no file has. */
+  /** The timeline has steps that were not exported. */
   unsaved: boolean;
 }
 
-/** An answer that comes sooner is drawn at once, without a frame in which every button is disabled. */
+/** A faster response is rendered at once, without a frame with disabled buttons. */
 const PENDING_SHOWN_MS = 100;
 
-/** Whether a reset or a step may be sent: one that comes while the state is read waits its turn. */
+/** Whether a reset or a step may be sent; during a state request it is queued. */
 export function isFree({ connection, pending }: PlaySnapshot): boolean {
   return connection.status === "connected" && (pending === undefined || pending.kind === "state");
 }
 
-/** One visitor's game: a session of their own, and all that happened in it. */
+/** The session of one visitor, and everything that happened in it. */
 export class Play {
   #snapshot: PlaySnapshot;
   readonly #listeners = new Set<() => void>();
   readonly #connection: PlayConnection;
-  /** The reset or step whose answer is due. */
-  #asked: { kind: "reset" | "step"; action: JsonObject } | undefined;
+  /** The pending reset or step. */
+  #sent: { kind: "reset" | "step"; action: JsonObject } | undefined;
 
   constructor() {
     this.#connection = new PlayConnection((lost) => this.#connectionChanged(lost));
@@ -88,7 +88,7 @@ export class Play {
 
   readonly snapshot = (): PlaySnapshot => this.#snapshot;
 
-  /** Starts an episode. Resolves with its step, undefined when no answer came. */
+  /** Starts an episode. Resolves with its step, undefined without a response. */
   async reset(data: JsonObject): Promise<TimelineStep | undefined> {
     const message = { type: "reset", data };
     const step = await this.#ask("reset", data, message);
@@ -96,10 +96,10 @@ export class Play {
     return step;
   }
 
-  /** Sends an action. Resolves with its step, undefined when no answer came. */
+  /** Sends an action. Resolves with its step, undefined without a response. */
   async send(action: JsonObject): Promise<TimelineStep | undefined> {
     const step = await this.#ask("step", action, { type: "step", data: action });
-    // Of the steps without a result the server counts some; its state says which.
+    // The server counts some failed steps; its state tells which.
     if (step?.failure && step.failure.code !== "VALIDATION_ERROR") await this.refreshState();
     return step;
   }
@@ -123,12 +123,12 @@ export class Play {
     this.#set({ selected, unseen: selected === steps.length - 1 ? 0 : this.#snapshot.unseen });
   }
 
-  /** The timeline on the screen: the one that was imported, else that of this session. */
+  /** The shown timeline: the imported one, else that of this session. */
   shown(): Timeline {
     return this.#snapshot.imported?.timeline ?? this.#snapshot.timeline;
   }
 
-  /** Shows a timeline of a file; undefined goes back to that of this session. */
+  /** Shows a timeline from a file; undefined returns to that of this session. */
   show(imported: Imported | undefined): void {
     const steps = (imported?.timeline ?? this.#snapshot.timeline).steps.length;
     this.#set({ imported, selected: imported ? Math.min(0, steps - 1) : steps - 1, unseen: 0 });
@@ -142,7 +142,7 @@ export class Play {
     void this.#connection.open();
   }
 
-  /** Gives up what is under way: the session ends, and a new one is opened unless `again` is false. */
+  /** Cancels the pending request: closes the session, and opens a new one unless `again` is false. */
   leave(again = true): void {
     const { pending } = this.#snapshot;
     const hadSession = this.#connection.state.status === "connected";
@@ -153,21 +153,21 @@ export class Play {
   }
 
   async #ask(kind: "reset" | "step", action: JsonObject, message: JsonObject): Promise<TimelineStep | undefined> {
-    const asked = this.#connection.socket && isFree(this.#snapshot) ? { kind, action } : undefined;
-    if (asked) this.#asked = asked;
+    const sent = this.#connection.socket && isFree(this.#snapshot) ? { kind, action } : undefined;
+    if (sent) this.#sent = sent;
     const isAnswered = await this.#exchange(kind, message, (exchange) => {
-      this.#asked = undefined;
+      this.#sent = undefined;
       return this.#withStep(kind, readAnswer(kind, action, exchange));
     });
     return isAnswered ? this.#snapshot.timeline.steps.at(-1) : undefined;
   }
 
-  /** What was sent stays in the timeline, also when the session is gone before the answer. */
+  /** Keeps the request in the timeline when the session is lost before the response. */
   #addUnanswered(code: string, message: string): void {
     const { pending } = this.#snapshot;
-    if (!this.#asked) return;
-    const { kind, action } = this.#asked;
-    this.#asked = undefined;
+    if (!this.#sent) return;
+    const { kind, action } = this.#sent;
+    this.#sent = undefined;
     const ms = pending ? Date.now() - pending.since : 0;
     this.#set(this.#withStep(kind, unanswered(kind, action, { code, message, ms })));
   }
@@ -176,7 +176,7 @@ export class Play {
     const before = this.#snapshot;
     const timeline = (kind === "reset" ? addReset : addStep)(before.timeline, added);
     const last = timeline.steps.length - 1;
-    // Whoever looks at an older step goes on looking at it; whoever looks at a file comes back to the session.
+    // Keeps an older selected step; leaves an imported timeline for the session.
     const follows = before.imported !== undefined || before.selected >= last - 1;
     return {
       timeline,
@@ -186,7 +186,9 @@ export class Play {
     };
   }
 
-  /** Makes the change that `read` returns for the answer. False when nothing was sent or the session was lost. */
+  /**
+   * Sends a request and applies the change that `read` returns. False when nothing was sent or the session was lost.
+   */
   async #exchange(
     kind: "reset" | "step" | "state",
     message: JsonObject,
@@ -198,7 +200,7 @@ export class Play {
     const pending = { kind, since: before?.since ?? Date.now() };
     this.#snapshot = { ...this.#snapshot, pending };
     const showPending = setTimeout(() => this.#set({}), PENDING_SHOWN_MS);
-    // A step may have been sent while the state was read.
+    // A step may have been queued during the state request.
     const end = () => (this.#snapshot.pending === pending ? { pending: undefined } : {});
     try {
       const exchange = await socket.ask(message);
@@ -215,7 +217,7 @@ export class Play {
   }
 
   #connectionChanged(lost: ServerSocketEnd | undefined): void {
-    if (lost) this.#addUnanswered("SESSION_LOST", `The session ended before the answer: ${lost.reason}`);
+    if (lost) this.#addUnanswered("SESSION_LOST", `The session ended before the response: ${lost.reason}`);
     if (lost && this.#snapshot.timeline.steps.length > 0) {
       this.#note("Connection lost", lost.code > 0 ? `close code ${lost.code}` : "");
     }

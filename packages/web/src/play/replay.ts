@@ -4,11 +4,11 @@ import { readAnswer } from "./answer.js";
 import { type Diff, diffValues } from "./diff.js";
 import { type NewStep, type PlayedEpisode, type Timeline, type TimelineStep, timelineOf } from "./timeline.js";
 
-/** A recorded step and what came of it now; `now` is undefined until it was played. */
+/** A recorded step and its replay; `now` is undefined until it was replayed. */
 export interface ReplayRow {
   recorded: TimelineStep;
   now: NewStep | undefined;
-  /** Where the two differ; empty when they are equal. */
+  /** The paths that differ; empty when both are equal. */
   diff: Diff;
 }
 
@@ -19,39 +19,39 @@ export interface ReplayState {
   firstDifference: number;
   /** Why it failed. */
   problem: string | undefined;
-  /** In the queue of the server, from 1 on; 0 outside of it. */
+  /** Position in the queue of the server, starting at 1; 0 outside of it. */
   place: number;
 }
 
 interface ReplayOptions {
-  /** True goes on after the first difference. */
+  /** True continues after the first difference. */
   goOn: boolean;
   signal: AbortSignal;
   onChange(state: ReplayState): void;
 }
 
-/** A long replay is told a few times a second, not with every step. */
+/** Progress of a long replay is reported a few times a second, not for every step. */
 const REPORT_MS = 100;
-/** Said where the server has no place for it. */
-export const OWN_PLACE = "A replay uses a separate session, and the session of this tab may hold the only place.";
+/** Added to the error when the server is full. */
+export const OWN_PLACE = "A replay needs a separate session, and this tab may use the only one.";
 const NO_DIFF: Diff = { changes: [], fields: 0 };
 
 /**
- * Plays a recorded timeline in a session of its own, up to the first step that differs; aborted, it tells no more. What
- * failed has no result to compare and is not played.
+ * Replays a recorded timeline in a separate session, up to the first step that differs. Reports nothing after an abort.
+ * Skips failed requests, which have no result to compare.
  */
 export async function replay(timeline: Timeline, { goOn, signal, onChange }: ReplayOptions): Promise<void> {
   const rows: ReplayRow[] = timeline.steps
     .filter(({ failure }) => !failure)
     .map((recorded, index) => ({ recorded: { ...recorded, index }, now: undefined, diff: NO_DIFF }));
   let firstDifference = -1;
-  let toldAt = 0;
+  let reportedAt = 0;
   let place = 0;
-  const tell = (status: ReplayState["status"], problem?: string): void => {
-    toldAt = Date.now();
+  const report = (status: ReplayState["status"], problem?: string): void => {
+    reportedAt = Date.now();
     if (!signal.aborted) onChange({ status, rows: [...rows], firstDifference, problem, place });
   };
-  tell("playing");
+  report("playing");
   let socket: ServerSocket | undefined;
   const onAbort = (): void => socket?.close();
   signal.addEventListener("abort", onAbort);
@@ -60,7 +60,7 @@ export async function replay(timeline: Timeline, { goOn, signal, onChange }: Rep
       ended: () => {},
       queued: (number) => {
         place = number;
-        tell(place > 0 ? "queued" : "playing");
+        report(place > 0 ? "queued" : "playing");
       },
     });
     for (const [at, { recorded }] of rows.entries()) {
@@ -70,19 +70,19 @@ export async function replay(timeline: Timeline, { goOn, signal, onChange }: Rep
       rows[at] = { recorded, now, diff };
       if (diff.changes.length > 0 && firstDifference < 0) firstDifference = at;
       if (firstDifference >= 0 && !goOn) break;
-      if (Date.now() - toldAt >= REPORT_MS) tell("playing");
+      if (Date.now() - reportedAt >= REPORT_MS) report("playing");
     }
-    tell(firstDifference < 0 ? "equal" : "differs");
+    report(firstDifference < 0 ? "equal" : "differs");
   } catch (error) {
     const isFull = error instanceof ServerSocketClosedError && error.end.places !== undefined;
-    tell("failed", `${(error as Error).message}${isFull ? `. ${OWN_PLACE}` : ""}`);
+    report("failed", `${(error as Error).message}${isFull ? `. ${OWN_PLACE}` : ""}`);
   } finally {
     signal.removeEventListener("abort", onAbort);
     socket?.close();
   }
 }
 
-/** What was played now, as a timeline of its own; its episodes are called as those of the recorded one. */
+/** The replayed steps as a timeline, with the episode numbers of the recorded one. */
 export function replayedTimeline(rows: readonly ReplayRow[], { episodes }: Timeline): Timeline {
   const played: PlayedEpisode[] = [];
   for (const { now, recorded } of rows) {
@@ -94,13 +94,13 @@ export function replayedTimeline(rows: readonly ReplayRow[], { episodes }: Timel
 }
 
 async function play(socket: ServerSocket, { kind, action }: TimelineStep): Promise<NewStep> {
-  // An episode id names one episode; the one that is played now is another.
+  // An episode id is unique, and the replay is a new episode.
   const { episode_id: _, ...again } = action;
   const data: JsonObject = kind === "reset" ? again : action;
   return readAnswer(kind, data, await socket.ask({ type: kind, data }));
 }
 
-/** Metadata tells how a step was served, which is never the same twice. */
+/** Metadata describes how a step was served, which differs each time. */
 function comparable({
   observation,
   reward,

@@ -9,7 +9,7 @@ import type { TimelineStep } from "./timeline.js";
 const LENGTH = 120;
 const MOST_FIELDS = 20;
 
-/** The action in a few characters: the tool that is called, the only text of it, or the whole of it as JSON. */
+/** A short summary of the action: the called tool, its only text, or its JSON. */
 export function summarizeAction({ kind, action }: TimelineStep): string {
   if (kind === "reset") return "reset";
   if (isToolAction(action)) return clip(inWords(action["tool_name"] ?? action["type"]));
@@ -19,7 +19,7 @@ export function summarizeAction({ kind, action }: TimelineStep): string {
   return listFields(values);
 }
 
-/** What came back in a few characters: what went wrong, or the first text, if there is one that the step before had not. */
+/** A short summary of the result: the error, or the first text that the previous step did not have. */
 export function summarizeObservation(step: TimelineStep, before: TimelineStep | undefined): string {
   if (step.failure) return `${step.failure.code}: ${firstLine(step.failure.message)}`;
   const toolError = toolErrorOf(step.observation);
@@ -34,7 +34,7 @@ export function summarizeObservation(step: TimelineStep, before: TimelineStep | 
   );
 }
 
-/** True when the step has no result to be glad of. */
+/** True when the step or its tool call failed. */
 export function isFailed(step: TimelineStep): boolean {
   return step.failure !== undefined || toolErrorOf(step.observation) !== undefined;
 }
@@ -48,10 +48,10 @@ function summarizeResult(result: unknown): string {
   return isObject(first) && typeof first["text"] === "string" ? firstLine(first["text"]) : "";
 }
 
-/** The first text that is new; the same place is looked at in both. */
+/** The first new text, comparing the same paths in both. */
 function findText(now: unknown, before: unknown, depth: number): string | undefined {
   if (typeof now === "string") {
-    // What only grows is told by what was added.
+    // For text that only grows, shows the addition.
     const added = typeof before === "string" && now.startsWith(before) ? now.slice(before.length) : now;
     return added.trim() === "" || pictureOf(now) ? undefined : firstLine(added);
   }
@@ -65,15 +65,15 @@ function findText(now: unknown, before: unknown, depth: number): string | undefi
   return undefined;
 }
 
-/** Every observation has them, and they are shown elsewhere. */
+/** Standard fields, which are shown elsewhere. */
 const STANDARD: readonly string[] = ["done", "reward", "metadata"];
 
-/** The fields of this environment. */
+/** The fields that the environment defines. */
 export function withoutStandard(observation: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(observation).filter(([key]) => !STANDARD.includes(key)));
 }
 
-/** `code: print(1), language: python`; what is empty is left out. */
+/** `code: print(1), language: python`, without empty fields. */
 function listFields(fields: [string, unknown][]): string {
   const parts = fields
     .slice(0, MOST_FIELDS)
@@ -82,7 +82,7 @@ function listFields(fields: [string, unknown][]): string {
   return clip(parts.join(", "));
 }
 
-/** The beginning of the JSON of a value; of a large one no more is looked at. */
+/** The beginning of the JSON of a value; does not read the rest of a large value. */
 function beginOf(value: unknown, room = LENGTH): string {
   if (typeof value === "string") return pictureOf(value)?.type ?? clip(JSON.stringify(value.slice(0, room + 1)));
   if (typeof value !== "object" || value === null) return String(JSON.stringify(value));

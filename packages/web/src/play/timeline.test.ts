@@ -29,7 +29,7 @@ describe("a timeline", () => {
     expect(episodes).toMatchObject([{ steps: 4, total: 0.25, status: "in progress" }]);
   });
 
-  test("a reset stops the episode before, a lost connection cuts it off, done stays done", () => {
+  test("a reset stops the previous episode, a lost connection cuts it off, done stays done", () => {
     const stopped = addReset(play([1]), step("reset", null));
     const lost = addEvent(stopped, "Connection lost", "");
     expect(lost.episodes.map(({ status }) => status)).toEqual(["stopped", "cut off"]);
@@ -38,7 +38,7 @@ describe("a timeline", () => {
     expect(done.rows.map(({ kind }) => kind)).toEqual(["episode", "step", "step", "step", "event"]);
   });
 
-  test("a reset that failed begins no episode", () => {
+  test("a failed reset starts no episode", () => {
     const failed = { ...step("reset", null), observation: null, failure: FAILURE };
     const { episodes, steps } = addReset(play([1]), failed);
     expect(episodes).toHaveLength(1);
@@ -52,7 +52,7 @@ describe("a timeline", () => {
     });
   });
 
-  test("options that do not fit leave the episode alone, an environment that failed in its reset has none", () => {
+  test("invalid options do not affect the episode, an environment that failed in its reset has none", () => {
     const failed = (code: string) => ({ ...step("reset", null), observation: null, failure: { ...FAILURE, code } });
     const unfit = addReset(play([1]), failed("VALIDATION_ERROR"));
     expect([unfit.episodes[0]?.status, goesOn(unfit)]).toEqual(["in progress", true]);
@@ -61,7 +61,7 @@ describe("a timeline", () => {
     expect(needsReset(broken, { step_before_reset: true })).toBe(false);
   });
 
-  test("a step that is sent after the end belongs to no count and no total", () => {
+  test("a step after the end is not counted and not in the total", () => {
     const done = { ...step("step", 1), done: true };
     const { episodes, steps } = [done, done, step("step", 5)].reduce(addStep, play([0.5]));
     expect(episodes).toMatchObject([{ status: "done", steps: 2, total: 1.5 }]);
@@ -74,19 +74,22 @@ describe("a timeline", () => {
     ]);
   });
 
-  test.each([false, true])("nothing of a new session belongs to an episode of the one before (done: %s)", (done) => {
-    const lost = addEvent(addStep(play([1]), { ...step("step", 1), done }), "Connection lost", "");
-    expect(goesOn(lost)).toBe(false);
-    expect(nameEpisode(lost, "other").episodes).toEqual(lost.episodes);
-    const { episodes, steps } = addStep(lost, step("step", 5));
-    expect(episodes).toMatchObject([
-      { steps: 2, total: 2 },
-      { steps: 1, total: 5, reset: {} },
-    ]);
-    expect(steps.at(-1)).toMatchObject({ episode: 1, number: 1, total: 5 });
-  });
+  test.each([false, true])(
+    "steps of a new session do not belong to an episode of the previous one (done: %s)",
+    (done) => {
+      const lost = addEvent(addStep(play([1]), { ...step("step", 1), done }), "Connection lost", "");
+      expect(goesOn(lost)).toBe(false);
+      expect(nameEpisode(lost, "other").episodes).toEqual(lost.episodes);
+      const { episodes, steps } = addStep(lost, step("step", 5));
+      expect(episodes).toMatchObject([
+        { steps: 2, total: 2 },
+        { steps: 1, total: 5, reset: {} },
+      ]);
+      expect(steps.at(-1)).toMatchObject({ episode: 1, number: 1, total: 5 });
+    },
+  );
 
-  test("of a file is the one that was played", () => {
+  test("from a file equals the one that was played", () => {
     const steps = [0.5, null, -1].map((reward) => step("step", reward));
     const played = addReset(play([0.5, null, -1]), step("reset", null));
     const last = { ...played.episodes[1], status: "stopped" };
@@ -101,14 +104,14 @@ describe("a timeline", () => {
     });
   });
 
-  test("does not count a step that failed, as the server does not", () => {
+  test("does not count a failed step, like the server", () => {
     const failed = { ...step("step", null), observation: null, failure: FAILURE, counted: false };
     const { episodes, steps } = [failed, failed, step("step", 1)].reduce(addStep, play([1]));
     expect(episodes).toMatchObject([{ steps: 2, total: 2 }]);
     expect(steps.map(({ number }) => number)).toEqual([0, 1, 2, 2, 2]);
   });
 
-  test("keeps a NaN as reward of its step, and adds nothing for it", () => {
+  test("keeps a NaN reward of a step, and does not add it to the total", () => {
     const played = addStep(play([1]), { ...step("step", Number.NaN), metadata: { openenv: { reward: "NaN" } } });
     expect(played.episodes).toMatchObject([{ steps: 2, total: 1 }]);
     const text = renderJsonl(played, SOURCE);
@@ -116,7 +119,7 @@ describe("a timeline", () => {
     expect(parseJsonl(text).timeline.steps.at(-1)?.reward).toBeNaN();
   });
 
-  test("comes back from its file as it was, with the steps that failed", () => {
+  test("survives export and import, including failed steps", () => {
     const failed = { ...step("step", null), observation: null, failure: FAILURE, counted: false };
     const played = addStep([failed, step("step", null)].reduce(addStep, play([1])), failed);
     const text = renderJsonl(played, SOURCE);
@@ -128,7 +131,7 @@ describe("a timeline", () => {
     expect(read.episodes).toMatchObject([{ status: "stopped", steps: 2, total: 1 }]);
   });
 
-  test("calls the episodes of a file as the file does, wherever they stand in it", () => {
+  test("uses the episode numbers of a file, whatever their order", () => {
     const [line = ""] = renderJsonl(play([1]), SOURCE).split("\n");
     expect(JSON.parse(line)).toMatchObject({ episode: 1 });
     const { timeline } = parseJsonl(
@@ -137,7 +140,7 @@ describe("a timeline", () => {
     expect(timeline.episodes.map(({ number }) => number)).toEqual([7, 0]);
   });
 
-  test("a file that is none is refused with its line", () => {
+  test("an invalid file is rejected with its line", () => {
     expect(() => parseJsonl("\n{}\n")).toThrow("Line 2 is not a valid episode");
     expect(() => parseJsonl("")).toThrow("The file contains no episode");
     const [line = ""] = renderJsonl(play([1]), SOURCE).split("\n");
@@ -154,7 +157,7 @@ describe("a timeline", () => {
   });
 });
 
-test("what came back is told by its text, also when that is the same again", () => {
+test("a result is summarized by its text, also when the text repeats", () => {
   const higher = { ...play([1]).steps[1], observation: { low: 76, hint: "higher", high: 100 } } as TimelineStep;
   expect(summarizeObservation(higher, undefined)).toBe("higher");
   expect(summarizeObservation(higher, { ...higher, observation: { ...higher.observation, low: 50 } })).toBe("higher");
@@ -168,11 +171,11 @@ test("what came back is told by its text, also when that is the same again", () 
 });
 
 describe("a diff", () => {
-  test("knows fields that every object of JavaScript seems to have", () => {
+  test("handles fields that every JavaScript object inherits", () => {
     expect(diffValues({}, { constructor: 1 }).changes).toEqual([{ path: "constructor", before: undefined, after: 1 }]);
   });
 
-  test("names the places that differ, also those that only one side has", () => {
+  test("lists the paths that differ, also those that only one side has", () => {
     const before = { a: { b: [1, 2] }, gone: true };
     const after = { a: { b: [1, 3, 4] }, fresh: null };
     expect(diffValues(before, after).changes).toEqual([

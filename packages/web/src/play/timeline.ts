@@ -9,60 +9,60 @@ export interface StepFailure {
   issues: ValidationIssue[];
 }
 
-/** One request and what came of it; number 0 of an episode is its reset. */
+/** One request and its result; number 0 of an episode is its reset. */
 export interface TimelineStep {
-  /** Its place in the timeline, from 0 on. */
+  /** Index in the timeline. */
   index: number;
   /** Index of its episode. */
   episode: number;
-  /** A step that is not counted has the number of the next one. */
+  /** A step that does not count has the number of the next one. */
   number: number;
   kind: "reset" | "step";
   /** The action, or the data of the reset. */
   action: JsonObject;
   /** Null when it failed. */
   observation: JsonObject | null;
-  /** Null for none, which is not 0; NaN and infinities as the environment gave them. */
+  /** Null for no reward, which is not 0; may be NaN or infinite. */
   reward: number | null;
-  /** Sum of the rewards of its episode so far; null while there was none, and after the end. */
+  /** Sum of the rewards of its episode so far; null before the first reward, and after the end. */
   total: number | null;
   done: boolean;
   metadata: JsonObject | undefined;
   view: View | undefined;
   failure: StepFailure | undefined;
-  /** It has a result, or the server counts it without one. */
+  /** Whether the server counts it: it has a result, or counts without one. */
   counted: boolean;
   /** Milliseconds. */
   ms: number;
-  /** Unix milliseconds of the answer; 0 when it is not known. */
+  /** Time of the response in Unix milliseconds; 0 when unknown. */
   at: number;
-  /** The frames; absent for a step that was imported. */
+  /** The frames; absent for an imported step. */
   exchange: RoundTrip | undefined;
 }
 
 export interface TimelineEpisode {
   index: number;
-  /** What it is called: from 1 on, or what its file says. */
+  /** Shown number, starting at 1; an imported episode keeps that of its file. */
   number: number;
   reset: JsonObject;
   id: string | null;
   startedAt: number;
   /** `stopped`: a reset came before its end. `cut off`: the connection was lost. */
   status: "in progress" | "done" | "stopped" | "cut off";
-  /** Up to its end, as the total is. */
+  /** Steps up to its end, like the total. */
   steps: number;
   total: number | null;
-  /** Steps that were sent when it was over. */
+  /** Steps that were sent after its end. */
   stepsAfter: number;
 }
 
-/** A line in the list of steps that is no step: an episode's head, or what happened to the connection. */
+/** A row in the list of steps: a step, the head of an episode, or a connection event. */
 export type TimelineRow =
   | { kind: "episode"; episode: number }
   | { kind: "step"; step: number }
   | { kind: "event"; text: string; detail: string; at: number };
 
-/** Everything that happened in this tab, oldest first. A value: every change makes another one. */
+/** Everything that happened in this tab, oldest first. Immutable: every change creates a new object. */
 export interface Timeline {
   readonly episodes: readonly TimelineEpisode[];
   readonly steps: readonly TimelineStep[];
@@ -73,28 +73,28 @@ export const EMPTY_TIMELINE: Timeline = { episodes: [], steps: [], rows: [] };
 
 export type NewStep = Omit<TimelineStep, "index" | "episode" | "number" | "total">;
 
-/** Begins an episode with the reset that was answered; one in progress is stopped. One that failed begins none. */
+/** Starts an episode with a successful reset and stops the one in progress. A failed reset starts none. */
 export function addReset(timeline: Timeline, reset: NewStep): Timeline {
   if (!reset.failure) return appendStep(startEpisode(timeline, reset.action, reset.at), reset);
-  // Options that do not fit leave the present episode alone; an environment that has failed has none any more.
+  // Invalid options do not affect the current episode; after a failure of the environment there is none.
   if (goesOn(timeline) && reset.failure.code === "VALIDATION_ERROR") return appendStep(timeline, reset);
   if (goesOn(timeline)) return withLatest(appendStep(timeline, reset), (episode) => end(episode, "stopped"));
   return withLatest(appendStep(startEpisode(timeline, {}, reset.at), reset), (episode) => end(episode, "stopped"));
 }
 
-/** Adds to the latest episode; after a lost session and before any reset, to one without a reset. */
+/** Adds to the latest episode; after a lost session or before any reset, to a new one without a reset. */
 export function addStep(timeline: Timeline, step: NewStep): Timeline {
   return appendStep(goesOn(timeline) ? timeline : startEpisode(timeline, {}, step.at), step);
 }
 
-/** An episode that was played elsewhere. */
+/** Adds an episode from a file. */
 export interface PlayedEpisode {
   number: number;
   reset: NewStep;
   steps: NewStep[];
 }
 
-/** The same for whole episodes at once: step by step, each would copy all that came before it. */
+/** Adds several episodes at once: adding step by step would copy the whole timeline each time. */
 export function timelineOf(played: readonly PlayedEpisode[]): Timeline {
   const episodes: TimelineEpisode[] = [];
   const steps: TimelineStep[] = [];
@@ -113,13 +113,13 @@ export function timelineOf(played: readonly PlayedEpisode[]): Timeline {
   return { episodes, steps, rows };
 }
 
-/** Adds a line about the connection, and ends the latest episode when it was in progress. */
+/** Adds a row about the connection, and ends the latest episode if it was in progress. */
 export function addEvent(timeline: Timeline, text: string, detail: string): Timeline {
   const rows: TimelineRow[] = [...timeline.rows, { kind: "event", text, detail, at: Date.now() }];
   return { ...withLatest(timeline, (episode) => end(episode, "cut off")), rows };
 }
 
-/** Counts the last step when the server does: one that failed because its result was invalid, and not its environment. */
+/** Counts the last step if the server does: it failed because of an invalid result, not because of an exception. */
 export function countAsServer(timeline: Timeline, stepCount: unknown): Timeline {
   const last = timeline.steps.at(-1);
   if (!last?.failure || last.kind === "reset" || !goesOn(timeline) || stepCount !== stepsTaken(timeline) + 1) {
@@ -131,7 +131,7 @@ export function countAsServer(timeline: Timeline, stepCount: unknown): Timeline 
   );
 }
 
-/** Names the latest episode, unless it belongs to a session that is gone. */
+/** Sets the id of the latest episode, unless its session is gone. */
 export function nameEpisode(timeline: Timeline, id: string): Timeline {
   return goesOn(timeline) ? withLatest(timeline, (episode) => ({ ...episode, id })) : timeline;
 }
@@ -140,25 +140,25 @@ export function latestEpisode(timeline: Timeline): TimelineEpisode | undefined {
   return timeline.episodes.at(-1);
 }
 
-/** Whether what comes next belongs to the latest episode: it was reset, and its session is still there. */
+/** Whether the next step belongs to the latest episode: it was reset, and its session is still open. */
 export function goesOn(timeline: Timeline): boolean {
   const status = latestEpisode(timeline)?.status;
   return (status === "in progress" || status === "done") && timeline.rows.at(-1)?.kind !== "event";
 }
 
-/** How many steps the session has counted since its latest reset. */
+/** The number of steps that the session has counted since its latest reset. */
 export function stepsTaken(timeline: Timeline): number {
   const { steps = 0, stepsAfter = 0 } = latestEpisode(timeline) ?? {};
   return steps + stepsAfter;
 }
 
-/** Whether the session has ended with this step: its connection was lost next. */
+/** Whether the session ended with this step: the next row is a lost connection. */
 export function wasLastOfSession({ rows }: Timeline, { index }: TimelineStep): boolean {
   const at = rows.findLastIndex((row) => row.kind === "step" && row.step === index);
   return rows[at + 1]?.kind === "event";
 }
 
-/** Whether only a reset is answered: no episode goes on, and the environment wants one. */
+/** Whether the environment accepts only a reset: there is no current episode, and it requires one. */
 export function needsReset(timeline: Timeline, { step_before_reset }: Pick<WebInfo, "step_before_reset">): boolean {
   return !step_before_reset && !goesOn(timeline);
 }

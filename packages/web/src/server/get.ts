@@ -1,7 +1,7 @@
 import { BASE } from "./base.js";
 import { tokenHeaders } from "./token.js";
 
-/** An answer that was none: `status` is 0 when the server could not be reached. */
+/** A failed request: `status` is 0 when the server could not be reached. */
 export class RequestError extends Error {
   readonly status: number;
 
@@ -16,7 +16,10 @@ export interface AskOptions {
   signal?: AbortSignal;
 }
 
-/** Asks a route of the server for JSON, with the tab's token. @throws RequestError in words that can be shown. */
+/**
+ * Fetches JSON from a route of the server with the tab's token.
+ * @throws RequestError with a message that can be shown.
+ */
 export async function ask<T>(path: string, { body, signal }: AskOptions = {}): Promise<T> {
   const headers: Record<string, string> = { accept: "application/json", ...tokenHeaders() };
   if (body !== undefined) headers["content-type"] = "application/json";
@@ -41,8 +44,8 @@ export async function ask<T>(path: string, { body, signal }: AskOptions = {}): P
 function describe(status: number, text: string): string {
   try {
     const { detail, message } = JSON.parse(text) as Record<string, unknown>;
-    const said = detail ?? message;
-    if (typeof said === "string") return `${said} (${status})`;
+    const reason = detail ?? message;
+    if (typeof reason === "string") return `${reason} (${status})`;
   } catch {}
   return `The server answered ${status}.`;
 }

@@ -1,2 +1,2 @@
-/** Stands in for `ws`, which the client loads outside of browsers only. */
+/** Replaces `ws`, which the client loads only outside of browsers. */
 export const WebSocket = undefined;

@@ -3,35 +3,35 @@ import type { JsonObject, View } from "openenv-ts/protocol";
 import { socketUrl } from "./base.js";
 import { tokenHeaders } from "./token.js";
 
-/** An answer, with what the view extension puts beside it. */
+/** A response, with the data of the view extension. */
 export interface AnswerMessage extends ReceivedMessage {
   view?: View;
 }
 
-/** What crossed the wire for one request. */
+/** The frames of one request. */
 export interface RoundTrip {
   sent: JsonObject;
   received: AnswerMessage;
-  /** Number of the frame that was sent; the one received is the next. */
+  /** Number of the sent frame; the received one is the next. */
   frame: number;
   sentBytes: number;
   receivedBytes: number;
   ms: number;
 }
 
-/** What is told of a session without being asked for. */
+/** Events of a session. */
 export interface ServerSocketEvents {
-  /** It ended by itself, also between requests. Called once, and not after `close()`. */
+  /** The session ended, also between requests. Called once, and not after `close()`. */
   ended(end: ServerSocketEnd): void;
-  /** The server keeps a queue: the place in it, 0 when the turn has come. */
+  /** The position in the queue of the server, 0 when the session starts. */
   queued(place: number): void;
 }
 
-/** Why a connection ended: in words, and the close code of the socket, 0 when there was none. */
+/** Why a connection ended: the reason, and the close code of the socket, 0 without one. */
 export interface ServerSocketEnd {
   code: number;
   reason: string;
-  /** Of a server that is full: how many places it has. */
+  /** The capacity of a full server. */
   places?: number;
 }
 
@@ -46,7 +46,7 @@ export class ServerSocketClosedError extends Error {
 
 /** One session on `/ws`: requests are answered in order, one at a time. */
 export interface ServerSocket {
-  /** @throws LinkLostError when the session ends before the answer. */
+  /** @throws LinkLostError when the session ends before the response. */
   ask(message: JsonObject): Promise<RoundTrip>;
   close(): void;
 }
@@ -58,7 +58,7 @@ export async function openServerSocket(events: ServerSocketEvents): Promise<Serv
   let socket: Socket | undefined;
   let frames = 0;
   let waiting: { resolve(text: string): void; reject(error: Error): void } | undefined;
-  /** Why the server gives no session. */
+  /** Why the server rejected the session. */
   let refused: ServerSocketEnd | undefined;
   let ended: ServerSocketEnd | undefined;
   let last: Promise<unknown> = Promise.resolve();
@@ -73,10 +73,10 @@ export async function openServerSocket(events: ServerSocketEvents): Promise<Serv
     frames++;
     const text = String(data);
     if (text.startsWith(QUEUED)) return events.queued(Number((parseJson(text) as AnswerMessage).data["place"]));
-    const told = text.startsWith(ERROR) ? (parseJson(text) as AnswerMessage).data : undefined;
-    // A refusal is no answer, also for those who have asked already; the end follows.
-    if (told && (!waiting || REFUSALS.includes(told["code"]))) {
-      refused = refusalOf(told);
+    const error = text.startsWith(ERROR) ? (parseJson(text) as AnswerMessage).data : undefined;
+    // A rejection is not a response to a request; the end of the session follows.
+    if (error && (!waiting || REFUSALS.includes(error["code"]))) {
+      refused = refusalOf(error);
       return;
     }
     waiting?.resolve(text);
@@ -117,12 +117,12 @@ export async function openServerSocket(events: ServerSocketEvents): Promise<Serv
   };
 }
 
-/** How the frames begin that tell the place in the queue. */
+/** The first bytes of frames with the position in the queue. */
 const QUEUED = '{"type":"queued"';
 
-/** The same of those that tell what went wrong. */
+/** The first bytes of error frames. */
 const ERROR = '{"type":"error"';
-/** The codes of those that are told instead of a session. */
+/** The error codes that the server sends instead of a session. */
 const REFUSALS: readonly unknown[] = ["CAPACITY_REACHED", "FACTORY_ERROR"];
 
 function refusalOf({ code, message, max_sessions: places }: JsonObject): ServerSocketEnd {

@@ -1,13 +1,13 @@
 const KEY = "openenv-web.token";
 
-/** The token that every request of this tab carries. It is kept for the tab, and never in an address. */
+/** The token that every request of this tab carries. It is stored for the tab, and never in a URL. */
 let current = read();
 
 export function tabToken(): string | undefined {
   return current;
 }
 
-/** The header that carries the tab's token, if there is one. */
+/** The header with the tab's token, if there is one. */
 export function tokenHeaders(): Record<string, string> {
   return current === undefined ? {} : { authorization: `Bearer ${current}` };
 }
@@ -19,11 +19,11 @@ export function keepToken(token: string | undefined): void {
     if (token === undefined) sessionStorage.removeItem(KEY);
     else sessionStorage.setItem(KEY, token);
   } catch {
-    // A browser that keeps nothing forgets it with the page.
+    // Without storage the token lasts as long as the page.
   }
 }
 
-/** Moves the token out of an address such as `/web/#token=…`, so that it is not shared or kept with the address. */
+/** Removes the token from a URL such as `/web/#token=…`, so that it is not shared or stored with the URL. */
 export function takeTokenFromAddress(): void {
   const token = new URLSearchParams(location.hash.slice(1)).get("token");
   if (token === null) return;

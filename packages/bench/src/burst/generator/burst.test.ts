@@ -38,15 +38,15 @@ describe("a burst", () => {
       },
     ],
     ["EXECUTION_ERROR", (peer) => peer.answer().then(() => peer.send(error("EXECUTION_ERROR")))],
-    ["PROTOCOL_ERROR", (peer) => peer.answer().then(() => peer.send("no JSON"))],
+    ["PROTOCOL_ERROR", (peer) => peer.answer().then(() => peer.send("not JSON"))],
     ["PROTOCOL_ERROR", (peer) => peer.answer().then(() => peer.send({ type: "state", data: {} }))],
   ];
-  it.each(failures)("counts %s and goes on", async (type, script) => {
+  it.each(failures)("counts %s and continues", async (type, script) => {
     await using server = await startScriptedServer(script);
     expect(await typesOf(job(server.url))).toEqual(new Set([type]));
   });
 
-  it.each(["ws", "http"] as const)("over %s sends the token that the server asks for", async (mode) => {
+  it.each(["ws", "http"] as const)("over %s sends the token that the server requires", async (mode) => {
     const { environment } = defineCounter();
     await using server = await serve(environment, { port: 0, logLevel: "silent", clientToken: "letmein" });
     const changes = { mode, action: { amount: 1 } };
@@ -55,7 +55,7 @@ describe("a burst", () => {
     await expect.poll(() => server.capacity().active_sessions).toBe(0);
   });
 
-  it("tells how far a request came that timed out", async () => {
+  it("reports the last stage of a request that timed out", async () => {
     await using server = await startScriptedServer(async (peer) => {
       await peer.answer();
       await never;
@@ -67,7 +67,7 @@ describe("a burst", () => {
     }
   });
 
-  it("counts addresses where nobody is, and answers that are no WebSocket", async () => {
+  it("counts refused connections, and responses that are not WebSocket", async () => {
     const server = await startScriptedServer(idle);
     expect(await typesOf(job(`${server.url}/elsewhere`, { mode: "http" }))).toEqual(new Set(["HTTP_404"]));
     await server[Symbol.asyncDispose]();
@@ -81,7 +81,7 @@ describe("a burst", () => {
     talker.close();
   });
 
-  it("ends what is on its way when it is interrupted, and keeps what is done", async () => {
+  it("ends open requests when it is interrupted, and keeps the finished ones", async () => {
     await using server = await startScriptedServer(async (peer, nth) => {
       await peer.answer();
       if (nth > 2) await never;

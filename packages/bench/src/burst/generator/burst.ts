@@ -3,20 +3,20 @@ import { createPlay, type Playing } from "../play/play.js";
 import type { BurstJob, BurstProgress, BurstResult, RequestRow } from "../types.js";
 import { watchClient } from "./client-use.js";
 
-/** Connections started in one turn of the event loop; between turns answers are read. */
+/** Connections started in one turn of the event loop; responses are read between turns. */
 const STARTED_PER_TURN = 128;
 
 export interface BurstOptions {
   /** The source address of the next connection. */
   source: () => string | undefined;
-  /** Ends every request that is still on its way as INTERRUPTED. */
+  /** Ends every open request as INTERRUPTED. */
   signal: AbortSignal;
   onProgress?: (progress: BurstProgress) => void;
 }
 
 /**
- * Starts all requests at once and resolves when each has its row and its connection is gone.
- * @throws ConnectionError when the URL is none of a server; what a request meets is in its row.
+ * Starts all requests at once and resolves when each has its row and its connection is closed.
+ * @throws ConnectionError for an invalid URL. Failures of a request are in its row.
  */
 export async function runBurst(job: BurstJob, { source, signal, onProgress }: BurstOptions): Promise<BurstResult> {
   const start = createPlay(job);
@@ -54,7 +54,7 @@ export async function runBurst(job: BurstJob, { source, signal, onProgress }: Bu
   }
 }
 
-/** From the start of the burst to the last answer. */
+/** From the start of the burst to the last response. */
 function wallSeconds(rows: readonly RequestRow[]): number {
   return rows.reduce((last, { total_ms }) => Math.max(last, total_ms), 0) / 1000;
 }

@@ -1,10 +1,10 @@
 import { monitorEventLoopDelay, performance } from "node:perf_hooks";
 import type { ClientUse } from "../types.js";
 
-/** The timer that samples the delay; what it measures without any load is this. */
+/** Resolution of the timer that samples the delay, and the value that it measures without load. */
 const RESOLUTION_MS = 10;
 
-/** Watches what this process spends on a load, so that it can say when it was the limit itself. */
+/** Measures the load of this process, to detect when the client itself was the limit. */
 export function watchClient(): () => ClientUse {
   const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
   delay.enable();
@@ -22,7 +22,7 @@ export function watchClient(): () => ClientUse {
   };
 }
 
-/** The use of several generators as one. */
+/** Combines the use of several generators. */
 export function joinUse(uses: readonly ClientUse[]): ClientUse {
   return {
     lagMs: Math.max(0, ...uses.map(({ lagMs }) => lagMs)),
@@ -31,20 +31,20 @@ export function joinUse(uses: readonly ClientUse[]): ClientUse {
   };
 }
 
-/** A client that is late by this much tells its own times, not the server's. */
+/** With more delay than this, the results are the client's times and not the server's. */
 const LATE_MS = 20;
 const LATE_PART = 0.1;
 const FULLY_BUSY = 0.95;
 
 /**
- * Whether what a burst measured is the client's own slowness: it was late to read answers, or to start requests.
- * `startsMs` is how long it took to start all, `typicalMs` the median of a whole request.
+ * Whether the client limited a burst: it was late to read responses or to start requests. `startsMs` is the time to
+ * start all requests, `typicalMs` the median of a whole request.
  */
 export function limitsBurst({ lagMs }: ClientUse, startsMs: number, typicalMs: number | null): boolean {
   return Math.max(lagMs, startsMs) > Math.max(LATE_MS, LATE_PART * (typicalMs ?? 0));
 }
 
-/** Whether more steps could have been had with more generators. */
+/** Whether more generators could have done more steps. */
 export function limitsSteps({ busy }: ClientUse): boolean {
   return busy > FULLY_BUSY;
 }

@@ -8,7 +8,7 @@ import type { GeneratorCommand, GeneratorReply } from "./generator-process.js";
 
 const STOP_TIMEOUT_MS = 5_000;
 
-/** A generator in a process of its own, which ends with this one. */
+/** A generator in a separate process, which ends with this one. */
 export function forkGenerator(number: number): LoadGenerator {
   const script = fileURLToPath(new URL("./generator-process.js", import.meta.url));
   const child = fork(script, [String(number)], { serialization: "advanced", execArgv: [] });
@@ -25,7 +25,7 @@ export function forkGenerator(number: number): LoadGenerator {
 
 function createAsk(child: ChildProcess) {
   let settle: ((reply: GeneratorReply) => void) | undefined;
-  const lost = (): void => settle?.({ failed: "GENERATOR_LOST", message: "a generator process ended" });
+  const lost = (): void => settle?.({ failed: "GENERATOR_LOST", message: "a generator process exited" });
   child.on("message", (reply: GeneratorReply) => settle?.(reply));
   child.on("error", lost).on("exit", lost);
   return (command: GeneratorCommand, onProgress?: (progress: BurstProgress) => void): Promise<unknown> =>

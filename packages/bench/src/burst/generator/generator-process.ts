@@ -2,7 +2,7 @@ import { toLoadFailure } from "../../failure.js";
 import type { BurstJob, BurstProgress } from "../types.js";
 import { createGenerator, type LoadJob } from "./generator.js";
 
-/** The process that `fork.ts` starts: does what it is told, one thing at a time, and ends with its parent. */
+/** The process that `fork.ts` starts: runs one command at a time, and ends with its parent. */
 
 export type GeneratorCommand =
   | { do: "burst"; job: BurstJob }
@@ -13,7 +13,7 @@ export type GeneratorCommand =
 
 export type GeneratorReply = { progress: BurstProgress } | { value: unknown } | { failed: string; message: string };
 
-/** Milliseconds between two messages about progress. */
+/** Milliseconds between progress messages. */
 const PROGRESS_MS = 200;
 
 const generator = createGenerator(Number(process.argv[2] ?? 0));
@@ -32,7 +32,7 @@ process.on("message", (command: GeneratorCommand) => {
   );
 });
 process.on("disconnect", () => process.exit());
-// A terminal interrupts the whole group: what to do then is for the parent to say.
+// Ctrl-C reaches the whole group; the parent decides what to do.
 process.on("SIGINT", () => {});
 
 function obey(command: Exclude<GeneratorCommand, { do: "interrupt" }>): Promise<unknown> {
@@ -49,11 +49,11 @@ function obey(command: Exclude<GeneratorCommand, { do: "interrupt" }>): Promise<
 }
 
 function createProgress(): (progress: BurstProgress) => void {
-  let told = 0;
+  let reportedAt = 0;
   return (progress) => {
     const now = performance.now();
-    if (now - told < PROGRESS_MS) return;
-    told = now;
+    if (now - reportedAt < PROGRESS_MS) return;
+    reportedAt = now;
     reply({ progress });
   };
 }

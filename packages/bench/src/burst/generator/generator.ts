@@ -5,7 +5,7 @@ import type { BurstJob, BurstProgress, BurstResult, ClientUse } from "../types.j
 import { runBurst } from "./burst.js";
 import { watchClient } from "./client-use.js";
 
-/** Sessions that step as fast as they are answered. */
+/** Sessions in a closed loop: each sends the next step when the last one is answered. */
 export interface LoadJob {
   url: string;
   address: string;
@@ -17,27 +17,27 @@ export interface LoadJob {
 export interface StepsResult {
   done: number;
   seconds: number;
-  /** Milliseconds of each step. */
+  /** Duration of each step in milliseconds. */
   latencies: Float64Array;
   client: ClientUse;
 }
 
-/** Produces load, in this process or in one of its own; does one thing at a time. */
+/** Generates load, in this process or a separate one; runs one command at a time. */
 export interface LoadGenerator {
-  /** @throws LoadFailure when the URL is none of a server. */
+  /** @throws LoadFailure for an invalid URL. */
   burst(job: BurstJob, onProgress: (progress: BurstProgress) => void): Promise<BurstResult>;
-  /** Opens and resets sessions. @throws LoadFailure with the first that failed. */
+  /** Opens and resets sessions. @throws LoadFailure of the first failed session. */
   open(job: LoadJob): Promise<void>;
-  /** Steps the open sessions. @throws LoadFailure with the first answer that was wrong or missing. */
+  /** Steps the open sessions. @throws LoadFailure of the first wrong or missing response. */
   step(seconds: number): Promise<StepsResult>;
   /** Closes the open sessions. */
   closeSessions(): Promise<void>;
-  /** Gives up the burst that runs; its requests end as INTERRUPTED. */
+  /** Cancels the running burst; its requests end as INTERRUPTED. */
   interrupt(): void;
   close(): Promise<void>;
 }
 
-/** A generator in this process; `number` tells its source addresses from those of others. */
+/** A generator in this process; `number` separates its source addresses from those of others. */
 export function createGenerator(number = 0): LoadGenerator {
   let sources: { address: string; next: () => string | undefined } | undefined;
   let stop = new AbortController();
@@ -49,7 +49,7 @@ export function createGenerator(number = 0): LoadGenerator {
   };
   return {
     burst(job, onProgress) {
-      // One ring for all bursts: the ports of the last one are still taken.
+      // Shared by all bursts, because the ports of the last burst are still in use.
       if (sources?.address !== job.address) {
         sources = { address: job.address, next: createSources(job.address, number) };
       }
@@ -80,12 +80,12 @@ function judge(observation: unknown): string | undefined {
   return typeof observation === "object" && observation !== null ? undefined : "no observation";
 }
 
-/** Addresses of this machine that one generator connects from in turn. */
+/** Local addresses that one generator connects from in turn. */
 const ADDRESSES = 16;
 
 /**
- * Gives the source address of one connection after the other. The ports of one address run out near 28,000, ended
- * connections included, so a load on this machine comes from many; elsewhere the system chooses.
+ * Returns the source address of each connection in turn. One address has about 28,000 ports, including those of closed
+ * connections, so a load on this machine uses many addresses. For other machines the system chooses.
  */
 function createSources(address: string, generator: number): () => string | undefined {
   if (process.platform !== "linux" || !address.startsWith("127.")) return () => undefined;

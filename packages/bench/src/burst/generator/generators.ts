@@ -3,7 +3,7 @@ import { joinUse } from "./client-use.js";
 import { forkGenerator } from "./fork.js";
 import { createGenerator, type LoadGenerator, type LoadJob, type StepsResult } from "./generator.js";
 
-/** Several generators as one; a single one works in this process. */
+/** Combines several generators; a single one runs in this process. */
 export function createGenerators(count: number): LoadGenerator {
   if (count === 1) return createGenerator();
   const all = Array.from({ length: count }, (_, number) => forkGenerator(number));
@@ -36,13 +36,13 @@ export function createGenerators(count: number): LoadGenerator {
   };
 }
 
-/** Nobody is still at work when the first failure is thrown. */
+/** Waits for all generators before it throws the first failure. */
 async function settle<T>(work: Promise<T>[]): Promise<T[]> {
   await Promise.allSettled(work);
   return Promise.all(work);
 }
 
-/** As even as can be; no part is empty. */
+/** Splits as evenly as possible; no part is empty. */
 function share(total: number, parts: number): number[] {
   const used = Math.min(total, parts);
   return Array.from({ length: used }, (_, index) => Math.floor(total / used) + (index < total % used ? 1 : 0));

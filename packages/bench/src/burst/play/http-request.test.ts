@@ -7,7 +7,7 @@ const CHUNKED = 'HTTP/1.1 503 No\r\nTransfer-Encoding: chunked\r\n\r\n3;x=y\r\n{
 it.each([
   [SIZED, { status: 200, body: '{"é":1}' }],
   [CHUNKED, { status: 503, body: '{"a":1}' }],
-])("reads an answer once its last byte is there", (text, expected) => {
+])("reads a response once its last byte has arrived", (text, expected) => {
   const bytes = Buffer.from(text);
   for (let length = 0; length < bytes.length; length++) {
     expect(readHttpResponse(bytes.subarray(0, length)), `after ${length} bytes`).toBeUndefined();
@@ -15,15 +15,15 @@ it.each([
   expect(readHttpResponse(bytes)).toMatchObject(expected);
 });
 
-it("finds headers in whatever case they are written", () => {
+it("finds headers in any case", () => {
   const { head } = readHttpResponse(Buffer.from(SIZED)) ?? { head: "" };
   expect([headerOf(head, "x-name"), headerOf(head, "name")]).toEqual(["a b", undefined]);
 });
 
 it.each([
-  ["SSH-2.0-x\r\n\r\n", /no HTTP/],
+  ["SSH-2.0-x\r\n\r\n", /not an HTTP response/],
   ["HTTP/1.1 200 OK\r\n\r\nwithout end", /without a length/],
   ["HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n", /chunk/],
-])("refuses %j", (text, message) => {
+])("rejects %j", (text, message) => {
   expect(() => readHttpResponse(Buffer.from(text))).toThrow(message);
 });

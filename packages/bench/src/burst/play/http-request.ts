@@ -3,7 +3,7 @@ import { LoadFailure } from "../../failure.js";
 
 export interface HttpResponse {
   status: number;
-  /** The head as it came, header names in whatever case the server writes them. */
+  /** The head as received, with header names in the server's case. */
   head: string;
   body: string;
 }
@@ -12,8 +12,8 @@ const END_OF_HEAD = "\r\n\r\n";
 const MAX_ANSWER = 16 * 1024 * 1024;
 
 /**
- * Sends one request on an open connection and reads its answer.
- * @throws LoadFailure for an answer that is no HTTP, and when the connection ends before it is complete.
+ * Sends one request on an open connection and reads its response.
+ * @throws LoadFailure for a response that is not HTTP, and when the connection ends before it is complete.
  */
 export function requestHttp(socket: Socket, request: string): Promise<HttpResponse> {
   return new Promise((resolve, reject) => {
@@ -43,23 +43,23 @@ export function requestHttp(socket: Socket, request: string): Promise<HttpRespon
 }
 
 /**
- * The answer in these bytes; undefined while it is incomplete.
- * @throws LoadFailure PROTOCOL_ERROR for what is no HTTP answer with a length.
+ * The response in these bytes; undefined while it is incomplete.
+ * @throws LoadFailure PROTOCOL_ERROR for anything but an HTTP response with a length.
  */
 export function readHttpResponse(received: Buffer): HttpResponse | undefined {
-  if (received.length > MAX_ANSWER) throw broken("an answer over 16 MiB");
+  if (received.length > MAX_ANSWER) throw broken("a response over 16 MiB");
   const end = received.indexOf(END_OF_HEAD);
   if (end < 0) return undefined;
   const head = received.toString("latin1", 0, end);
   const status = Number(/^HTTP\/1\.[01] (\d{3})/.exec(head)?.[1]);
-  if (!Number.isInteger(status)) throw broken("no HTTP");
+  if (!Number.isInteger(status)) throw broken("something that is not an HTTP response");
   const body = received.subarray(end + END_OF_HEAD.length);
   if (/^chunked$/i.test(headerOf(head, "transfer-encoding") ?? "")) {
     const text = readChunks(body);
     return text === undefined ? undefined : { status, head, body: text };
   }
   const length = Number(headerOf(head, "content-length") ?? Number.NaN);
-  if (!Number.isInteger(length)) throw broken("an answer without a length");
+  if (!Number.isInteger(length)) throw broken("a response without a length");
   return body.length < length ? undefined : { status, head, body: body.toString("utf8", 0, length) };
 }
 

@@ -7,8 +7,9 @@ import type { PlayJob, PlayOn } from "../types.js";
 import { type HttpResponse, headerOf, requestHttp } from "./http-request.js";
 
 /**
- * Plays over HTTP on one kept-alive connection. A server that opens a session at the reset gets its id back and is
- * told to close it; a stateless one, as the Python package, answers the step from an environment of its own.
+ * Plays over HTTP on one keep-alive connection. When the reset opens a session, its id is sent with the step and the
+ * session is closed at the end. A stateless server, such as the Python package, answers the step from a new
+ * environment.
  */
 export function createHttpPlay(target: ConnectTarget, { action }: PlayJob): PlayOn {
   const address = parseAddress(target.url);

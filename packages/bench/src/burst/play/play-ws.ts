@@ -4,7 +4,7 @@ import { type ConnectTarget, openRawSession, type PendingRequest, type RawSessio
 import { encodeFrame, OPCODE } from "../../ws-codec.js";
 import type { PlayJob, PlayOn } from "../types.js";
 
-/** Plays on `/ws`: the frames are made once for all requests of a burst. */
+/** Plays on `/ws`. The frames are encoded once for all requests of a burst. */
 export function createWsPlay(target: ConnectTarget, { action }: PlayJob): PlayOn {
   const reset = encode({ type: "reset", data: {} });
   const step = encode({ type: "step", data: action });

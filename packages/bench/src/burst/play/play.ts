@@ -4,20 +4,20 @@ import type { Ending, Played, PlayJob, RequestRow } from "../types.js";
 import { createHttpPlay } from "./play-http.js";
 import { createWsPlay } from "./play-ws.js";
 
-/** A request on its way. */
+/** A running request. */
 export interface Playing {
-  /** Its row, when the answer to the step is there or it has failed; never rejects. */
+  /** Resolves with its row after the response to the step or a failure; never rejects. */
   readonly row: Promise<RequestRow>;
-  /** Resolves once its connection is gone. */
+  /** Resolves once its connection is closed. */
   readonly closed: Promise<void>;
-  /** Ends it as a failure of this type; no effect on one that is over. */
+  /** Ends it as a failure of this type; does nothing after its end. */
   abort(type: string): void;
 }
 
 /**
- * Returns what starts one request: a connection from that source address, reset, one step, close. `epoch` is when the
- * burst started: a request that the client starts late is as late for who waits for it.
- * @throws ConnectionError when the URL is none of a server.
+ * Returns a function that starts one request from a source address: connect, reset, one step, close. `epoch` is the
+ * start of the burst: a delay of the client counts, because a trainer would wait for it, too.
+ * @throws ConnectionError for an invalid URL.
  */
 export function createPlay(play: PlayJob): (epoch: number, localAddress?: string) => Playing {
   const target = readTarget(play.url, play.address, play.token);
@@ -25,7 +25,7 @@ export function createPlay(play: PlayJob): (epoch: number, localAddress?: string
   return (epoch, localAddress) => {
     const watch = new StopWatch(epoch);
     const socket = connectSocket(target, localAddress);
-    // Whoever waits for the socket hears of its failure; nobody may be waiting.
+    // Failures are reported to the code that waits for the socket; there may be none.
     socket.on("error", () => {});
     const abort = (type: string): void => {
       socket.destroy(new LoadFailure(type, `${type.toLowerCase()} after ${Math.round(watch.elapsed())} ms`));

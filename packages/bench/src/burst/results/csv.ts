@@ -1,6 +1,6 @@
 export type Cell = string | number | boolean | null;
 
-/** A head with the keys of the first row, then one line a row; null is empty. */
+/** A header with the keys of the first row, then one line per row; null is empty. */
 export function renderTable(rows: readonly object[]): string {
   const [first] = rows;
   if (first === undefined) return "";
@@ -9,7 +9,7 @@ export function renderTable(rows: readonly object[]): string {
   return `${[columns.join(","), ...lines].join("\n")}\n`;
 }
 
-/** The rows of what `renderTable` wrote: what reads as a number is one, `true` and `false` are booleans, empty is null. */
+/** Parses the output of `renderTable`: numeric text becomes a number, `true` and `false` booleans, empty null. */
 export function parseTable(text: string, texts: readonly string[] = []): Record<string, Cell>[] {
   const [head, ...lines] = text.split(/\r?\n/).filter((line) => line !== "");
   const columns = splitLine(head ?? "");

@@ -5,7 +5,7 @@ import { summarise } from "./summary.js";
 
 const STEP_MS = 1000;
 
-/** A burst of which `good` requests succeed and take `totalMs`. */
+/** A burst with `good` successful requests that take `totalMs`. */
 function made(requests: number, good: number, totalMs: number): { rows: RequestRow[] } {
   const rows = Array.from({ length: requests }, (_, index): RequestRow => {
     const success = index < good;
@@ -34,10 +34,10 @@ function all(requests: number, bursts: { rows: RequestRow[] }[], cores: number |
 }
 
 describe("the largest batch", () => {
-  it("has 95 % success over all repetitions, and on its own account a p99 of twice the step", () => {
+  it("has 95 % success over all repetitions, and separately a p99 of at most twice the step", () => {
     const rows = [
       all(100, [made(100, 100, 1100), made(100, 100, 1900)]),
-      // One repetition under 95 % is made up for by the other.
+      // One repetition under 95 % is compensated by the other.
       all(200, [made(200, 200, 1500), made(200, 180, 2001)]),
       all(400, [made(400, 379, 1500), made(400, 380, 1500)]),
     ];
@@ -46,25 +46,25 @@ describe("the largest batch", () => {
     ]);
   });
 
-  it("takes 95 % and twice the step themselves as reached, and needs no order of the rows", () => {
+  it("includes the limits of 95 % and twice the step, and accepts rows in any order", () => {
     const rows = [all(40, [made(40, 38, 2000)], null), all(20, [made(20, 19, 2000)], null)];
     expect(findMaxBatches(rows)).toMatchObject([{ bySuccess: 40, byLatency: 40, perCore: null }]);
   });
 
-  it("is a lower bound where no larger one was tried, and else names what failed at the next larger one", () => {
+  it("is a lower bound when no larger one was tried, and otherwise has the failures of the next larger one", () => {
     const good = all(20, [made(20, 20, 1100)]);
     expect(findMaxBatches([good])).toMatchObject([{ bySuccess: 20, stop: null }]);
     const worse = [all(80, [made(80, 0, 1100)]), all(40, [made(40, 10, 1100)])];
     expect(findMaxBatches([good, ...worse])).toMatchObject([
       { bySuccess: 20, stop: { requests: 40, success_rate: 0.25, errors: "TIMEOUT:30" } },
     ]);
-    // A batch that fails below one that succeeds does not bound it.
+    // A failing batch below a successful one does not limit it.
     expect(findMaxBatches([...worse.slice(1), all(80, [made(80, 80, 1100)])])).toMatchObject([
       { bySuccess: 80, stop: null },
     ]);
   });
 
-  it("has the smallest and the largest of the single repetitions, and says how many there were", () => {
+  it("has the smallest and the largest repetition, and their number", () => {
     const rep = (nth: number, requests: number, good: number) => ({
       ...all(requests, [made(requests, good, 1100)]),
       rep: nth,
@@ -79,14 +79,14 @@ describe("the largest batch", () => {
     ]);
   });
 
-  it("is none where no batch succeeds, and looks at single repetitions not at all", () => {
+  it("is null when no batch succeeds, and then ignores single repetitions", () => {
     const single = { ...all(10, [made(10, 10, 1100)]), rep: 1 };
     expect(findMaxBatches([single, all(10, [made(10, 5, 1100)])])).toMatchObject([{ bySuccess: null, perCore: null }]);
   });
 });
 
 describe("the summary of a burst", () => {
-  it("has percentiles of what succeeded, rates of the wall time and failures by type", () => {
+  it("has percentiles of successful requests, rates of the wall time and failures by type", () => {
     const rows = made(100, 90, 1100).rows.map((row, index) => ({ ...row, step_ms: row.success ? index + 1 : null }));
     expect(all(100, [{ rows }])).toMatchObject({
       made: 100,
@@ -103,7 +103,7 @@ describe("the summary of a burst", () => {
     });
   });
 
-  it("has no latency where nothing succeeded", () => {
+  it("has no latency when no request succeeded", () => {
     expect(all(2, [made(2, 0, 5)])).toMatchObject({ succeeded: 0, total_p99_ms: null, requests_per_second: 0 });
   });
 });

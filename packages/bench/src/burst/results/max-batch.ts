@@ -1,9 +1,9 @@
 import { groupBy, spreadOf } from "./repetitions.js";
 import type { SummaryRow } from "./summary.js";
 
-/** The part of the requests that has to succeed. */
+/** The required share of successful requests. */
 export const ENOUGH_SUCCESS = 0.95;
-/** How many times the step's own time the 99th percentile of a request may take. */
+/** The limit of a request's 99th percentile as a multiple of the step time. */
 const STRETCH = 2;
 
 /** The largest batches of one subject at one wait; null when no batch reached it. */
@@ -15,24 +15,24 @@ export interface MaxBatch {
   bySuccess: number | null;
   /** The largest of these whose total p99 is at most twice the step time. */
   byLatency: number | null;
-  /** `bySuccess` for each core. */
+  /** `bySuccess` per core. */
   perCore: number | null;
-  /** The largest batch of each repetition alone: the smallest of them, 0 when a repetition reached none. */
+  /** The smallest of the repetitions' largest batches; 0 when a repetition reached none. */
   least: number | null;
-  /** The largest of them. */
+  /** The largest of the repetitions' largest batches. */
   most: number | null;
-  /** How often the batch `bySuccess` was measured. */
+  /** The number of repetitions of the batch `bySuccess`. */
   repetitions: number;
   /** The next larger batch, which failed; null when no larger one was tried, so that the limit is unknown. */
   stop: { requests: number; success_rate: number; errors: string } | null;
 }
 
-/** Rows with the name of what they measured. */
+/** Rows with the name of their subject. */
 export type NamedRow = SummaryRow & { subject: string };
 
 /**
- * Judges the rows with `rep` "all", which hold every repetition, and takes the spread from the other rows; in the order
- * in which subjects come.
+ * Judges the rows with `rep` "all", which include every repetition, and takes the spread from the other rows. Keeps the
+ * order of the subjects.
  */
 export function findMaxBatches(rows: readonly NamedRow[]): MaxBatch[] {
   const groups = groupBy(rows, ({ subject, wait_seconds }) => JSON.stringify([subject, wait_seconds]));

@@ -1,4 +1,4 @@
-/** The value that the part `p` (0 to 1) of the values does not exceed; null when there are none. */
+/** The percentile `p` (0 to 1) of the values; null without values. */
 export function percentile(sorted: ArrayLike<number>, p: number): number | null {
   if (sorted.length === 0) return null;
   return sorted[Math.min(sorted.length - 1, Math.max(0, Math.ceil(p * sorted.length) - 1))] ?? null;

@@ -2,13 +2,13 @@ import type { SummaryRow } from "./summary.js";
 
 type NamedRow = SummaryRow & { subject: string };
 
-/** The smallest and the largest value of the single repetitions. */
+/** The smallest and the largest value of the repetitions. */
 export interface Spread {
   least: number;
   most: number;
 }
 
-/** The single repetitions of the burst that a row with `rep` "all" sums up. */
+/** The repetitions of the burst that a row with `rep` "all" summarizes. */
 export function repetitionsOf(row: NamedRow, rows: readonly NamedRow[]): NamedRow[] {
   const { subject, wait_seconds, requests } = row;
   return rows.filter(
@@ -20,13 +20,13 @@ export function repetitionsOf(row: NamedRow, rows: readonly NamedRow[]): NamedRo
   );
 }
 
-/** Null where no repetition has the value. */
+/** Null when no repetition has the value. */
 export function spreadOf<T>(rows: readonly T[], value: (row: T) => number | null): Spread | null {
   const values = rows.map(value).filter((one) => one !== null);
   return values.length === 0 ? null : { least: Math.min(...values), most: Math.max(...values) };
 }
 
-/** In the order in which the keys come. */
+/** Groups in the order of the first occurrence of their keys. */
 export function groupBy<T>(rows: readonly T[], key: (row: T) => string): T[][] {
   const groups = new Map<string, T[]>();
   for (const row of rows) {

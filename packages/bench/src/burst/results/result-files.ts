@@ -10,7 +10,7 @@ export const SUMMARY_FILE = "summary.csv";
 export const THROUGHPUT_FILE = "throughput.csv";
 const RAW_FILE = "raw.jsonl";
 
-/** The folder of one run. It is made with the first result; all is on disk as soon as it is known. */
+/** The folder of one run. It is created with the first result; each result is written at once. */
 export interface ResultFiles {
   readonly dir: string;
   addRequests(subject: Subject, burst: Burst, rows: readonly RequestRow[]): void;
@@ -22,7 +22,7 @@ export interface ResultFiles {
 export function openResultFiles(dir: string, kind: "bursts" | "throughput"): ResultFiles {
   for (const name of kind === "bursts" ? [SUMMARY_FILE, RAW_FILE] : [THROUGHPUT_FILE]) {
     if (existsSync(join(dir, name))) {
-      throw new ConfigError(`${join(dir, name)} is there already: name another folder with --output-dir.`);
+      throw new ConfigError(`${join(dir, name)} exists already. Choose another folder with --output-dir.`);
     }
   }
   const place = (name: string): string => {

@@ -2,12 +2,12 @@ import { joinUse, limitsBurst } from "../generator/client-use.js";
 import type { BurstMode, BurstResult, RequestRow } from "../types.js";
 import { PERCENTILES, percentile } from "./percentile.js";
 
-/** The parts of a request that are timed; `start` is the client's own, from the start of the burst. */
+/** The timed stages of a request; `start` is the delay of the client, from the start of the burst. */
 const PARTS = ["start", "connect", "reset", "step", "total"] as const;
 type Part = (typeof PARTS)[number];
 type Latencies = { [Key in `${Part}_p${(typeof PERCENTILES)[number]}_ms`]: number | null };
 
-/** What was measured, as every row of summary.csv names it. */
+/** The subject of a measurement, in every row of summary.csv. */
 export interface Subject {
   url: string;
   mode: BurstMode;
@@ -17,20 +17,20 @@ export interface Subject {
 
 /** One row of summary.csv. */
 export interface SummaryRow extends Subject, Burst, Latencies {
-  /** Requests that were made: `requests`, times the repetitions for "all". */
+  /** The number of requests: `requests`, times the repetitions for "all". */
   made: number;
   succeeded: number;
   success_rate: number;
-  /** How long the client took to start all requests of a burst; with `rep` "all" the longest of them. */
+  /** The time that the client took to start all requests of a burst; with `rep` "all" the longest. */
   start_spread_ms: number;
   wall_seconds: number;
   requests_per_second: number;
-  /** How many requests were on their way at a time, on average. */
+  /** The average number of concurrent requests. */
   effective_concurrency: number;
   distinct_pids: number;
   distinct_hosts: number;
   distinct_sessions: number;
-  /** Successes whose step met the environment of their reset: over HTTP a stateless server has none. */
+  /** Successes whose step reached the environment of their reset; zero for a stateless HTTP server. */
   same_sessions: number;
   /** Failures by type, the most frequent first: `TIMEOUT:3 CLOSED_1012:1`. */
   errors: string;
@@ -39,18 +39,20 @@ export interface SummaryRow extends Subject, Burst, Latencies {
   client_limited: boolean;
 }
 
-/** Which burst, or which bursts together. */
+/** Which burst or bursts the row describes. */
 export interface Burst {
   requests: number;
   wait_seconds: number;
   /**
    * "first" is the first burst of a run at a server over a transport. It comes before the repetitions 1, 2, 3 … and is
-   * in none of their percentiles: "all" is every repetition together, without it.
+   * not part of their percentiles. "all" is all repetitions together, without "first".
    */
   rep: number | "first" | "all";
 }
 
-/** Counts and percentiles of one burst, or of several that are alike. Latencies are those of what succeeded. */
+/**
+ * Counts and percentiles of one burst, or of several with equal settings. Latencies are those of successful requests.
+ */
 export function summarise(subject: Subject, burst: Burst, results: readonly BurstResult[]): SummaryRow {
   const rows = results.flatMap((result) => result.rows);
   const good = rows.filter(({ success }) => success);

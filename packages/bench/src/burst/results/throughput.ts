@@ -7,10 +7,10 @@ import type { LoadGenerator } from "../generator/generator.js";
 import { readServerUse } from "../local-server.js";
 import { percentile } from "./percentile.js";
 
-/** What a server does once after its first sessions. */
+/** Time for a server to settle after its first sessions, before memory is measured. */
 const SETTLE_MS = 300;
 const WARM_UP_SECONDS = 0.5;
-/** The growth of fewer sessions is lost in the noise of a heap. */
+/** With fewer sessions, the growth is within the noise of the heap. */
 const LEAST_SESSIONS_FOR_MEMORY = 256;
 
 export interface ThroughputJob {
@@ -22,7 +22,9 @@ export interface ThroughputJob {
   action: JsonObject;
 }
 
-/** One row of throughput.csv: a closed loop of so many sessions. What could not be measured is null. */
+/**
+ * One row of throughput.csv: a closed loop with this number of sessions. Values that could not be measured are null.
+ */
 export interface ThroughputRow {
   url: string;
   hardware: string;
@@ -46,7 +48,7 @@ export interface ThroughputRow {
   error: string | null;
 }
 
-/** Steps sessions as fast as they are answered; what goes wrong is in the row. */
+/** Steps sessions in a closed loop; failures are in the row. */
 export async function measureThroughput(generator: LoadGenerator, job: ThroughputJob): Promise<ThroughputRow> {
   const { server, hardware, cores, connections, seconds, action } = job;
   const { url, address, token, port, local } = server;
@@ -74,7 +76,7 @@ export async function measureThroughput(generator: LoadGenerator, job: Throughpu
       if (row.server_cpu_seconds > 0) row.steps_per_cpu_second = Math.round(done / row.server_cpu_seconds);
     }
     if (empty && opened && opened.processes > 0 && connections >= LEAST_SESSIONS_FOR_MEMORY) {
-      // A heap that has room left from earlier sessions does not grow, which says nothing.
+      // A heap with free space from earlier sessions does not grow, so the value says nothing.
       const growth = Math.round((opened.bytes - empty.bytes) / connections);
       row.bytes_per_session = growth > 0 ? growth : null;
     }

@@ -1,7 +1,7 @@
 import type { Setting } from "./figure.js";
 import { colourOf, drawPanels, widthOf } from "./figure.js";
 
-/** One bar: what it shows, the spread of its repetitions, and the text behind it. */
+/** One bar: its value, the spread of its repetitions, and its label. */
 export interface Bar {
   subject: string;
   wait_seconds: number;
@@ -17,7 +17,7 @@ const WIDTH = 420;
 const ARROW = 16;
 const LABEL_GAP = 6;
 
-/** Horizontal bars, a line a subject and a panel a wait; with `parts` each bar is a stack of these rows. */
+/** Horizontal bars, one row per subject and one panel per wait; with `parts` each bar is a stack of these rows. */
 export function drawBars(
   rows: readonly Bar[],
   setting: Setting,

@@ -7,7 +7,7 @@ import { createFigure, type Figure, type Omitted, type Setting } from "./figure.
 const PARTS = ["start", "connect", "reset", "step"] as const;
 const STEP = "step beyond its wait";
 
-/** Where the time goes at the largest batch of each subject; the wait itself is left out, as it is the same for all. */
+/** The time of each stage at the largest batch of each subject, without the wait, which is the same for all. */
 export function drawBreakdown(rows: readonly NamedRow[], setting: Setting): Figure | Omitted {
   const title = "Where the time goes beyond the wait, at the largest batch";
   const largest = findMaxBatches(rows).flatMap(({ subject, wait_seconds, bySuccess }) =>
@@ -32,7 +32,7 @@ export function drawBreakdown(rows: readonly NamedRow[], setting: Setting): Figu
     })),
   );
   const says =
-    "Medians of start (the client's own), connect, reset and step. Black line: the smallest and the largest sum of the single repetitions.";
+    "Medians of start (delay of the client), connect, reset and step. Black line: the smallest and the largest sum of a repetition.";
   const names = PARTS.map((part) => (part === "step" ? STEP : part));
   return createFigure(
     { name: "breakdown", title, says },
@@ -53,7 +53,7 @@ function sumOf(row: NamedRow): number {
   return PARTS.reduce((sum, part) => sum + partOf(row, part), 0);
 }
 
-/** In seconds. */
+/** Value in seconds. */
 function partOf(row: NamedRow, part: (typeof PARTS)[number]): number {
   const took = (row[`${part}_p50_ms`] ?? 0) / 1000;
   return part === "step" ? Math.max(0, took - row.wait_seconds) : took;

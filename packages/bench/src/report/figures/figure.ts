@@ -1,38 +1,38 @@
 import { ENOUGH_SUCCESS, type NamedRow } from "../../burst/results/max-batch.js";
 
-/** A picture as a Vega-Lite specification with its data inside. */
+/** A picture as a Vega-Lite specification that includes its data. */
 export interface Figure {
   name: string;
   title: string;
   spec: Record<string, unknown>;
 }
 
-/** A picture that is not drawn, as its data say nothing. */
+/** A picture that is not drawn, because its data show nothing. */
 export interface Omitted {
   name: string;
   title: string;
   reason: string;
 }
 
-/** What all pictures of a comparison share. */
+/** The settings that all pictures of a comparison share. */
 export interface Setting {
   /** Every subject, in the order of the tables: the same colour in each picture. */
   subjects: readonly string[];
-  /** The machine and the repetitions, for the lines below the title. */
+  /** The machine and the repetitions, shown below the title. */
   caption: string;
 }
 
-/** Latencies of a burst that failed are those of the few that got through: they are not compared. */
+/** Latencies of a failed burst are not compared, because only few requests succeeded. */
 export function hasSucceeded({ success_rate }: NamedRow): boolean {
   return success_rate >= ENOUGH_SUCCESS;
 }
 
-/** The width that a text has at most. The plotting library cannot measure fonts. */
+/** An upper bound of the width of a text. The plotting library cannot measure fonts. */
 export function widthOf(text: string, fontSize = 11): number {
   return text.length * fontSize * 0.66;
 }
 
-/** A panel for each wait, the shortest first. */
+/** A panel for each wait, shortest first. */
 export function drawPanels(
   rows: readonly { wait_seconds: number }[],
   { columns, panel }: { columns: number; panel: Record<string, unknown> },
@@ -46,7 +46,7 @@ export function drawPanels(
   return { concat, columns };
 }
 
-/** The colour of a subject. Without a legend where each is named beside what is drawn. */
+/** The colour of a subject, without a legend when the labels name the subjects. */
 export function colourOf({ subjects }: Setting, legend: object | null): object {
   const scale = { domain: subjects, range: coloursOf(subjects) };
   return { field: "subject", type: "nominal", title: null, scale, legend };
@@ -105,7 +105,7 @@ function wrap(text: string): string[] {
   return lines;
 }
 
-/** Kelly's colours of greatest contrast, those that are easy to see on white first. */
+/** Kelly's colours of maximum contrast, those with a good contrast on white first. */
 const COLOURS = [
   ...["#0067a5", "#f38400", "#be0032", "#008856", "#875692", "#a1caf1", "#654522", "#e68fac", "#8db600", "#848482"],
   ...["#2b3d26", "#f3c300", "#b3446c", "#c2b280", "#604e97", "#f99379", "#e25822", "#882d17", "#f6a600", "#dcd300"],
@@ -113,18 +113,18 @@ const COLOURS = [
 const SHAPES = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down"];
 const GOLDEN_ANGLE = 137.508;
 
-/** One colour for each name, in every picture the same; no two names share one. */
+/** One colour for each name, the same in every picture; no two names share one. */
 function coloursOf(names: readonly string[]): string[] {
   return names.map((_, index) => COLOURS[index] ?? generate(index - COLOURS.length));
 }
 
-/** Colours alone do not tell lines apart that are close together. */
+/** Colours alone do not distinguish lines that are close together. */
 function shapesOf(names: readonly string[]): string[] {
   return names.map((_, index) => SHAPES[index % SHAPES.length] as string);
 }
 
 function generate(index: number): string {
   const hue = (index * GOLDEN_ANGLE) % 360;
-  // Fractions keep two hues from becoming one.
+  // Fractions keep the hues distinct.
   return `hsl(${hue.toFixed(3)}, ${index % 2 === 0 ? 55 : 80}%, ${35 + 10 * (index % 3)}%)`;
 }

@@ -2,11 +2,11 @@ import type { NamedRow } from "../../burst/results/max-batch.js";
 import { repetitionsOf, spreadOf } from "../../burst/results/repetitions.js";
 import { createFigure, drawPanels, type Figure, hasSucceeded, type Omitted, type Setting } from "./figure.js";
 
-/** The part of the logarithmic scale from which black is hard to read. */
+/** The fraction of the logarithmic scale above which black text is hard to read. */
 const DARK_FROM = 0.6;
 const CELL = { width: { step: 84 }, height: { step: 36 } };
 
-/** A cell a burst, with the spread of its repetitions. */
+/** One cell per burst, with the spread of its repetitions. */
 export function drawLatencies(rows: readonly NamedRow[], setting: Setting): Figure | Omitted {
   const title = "Total p99 of a request";
   const all = rows.filter(({ rep }) => rep === "all");
@@ -39,8 +39,7 @@ export function drawLatencies(rows: readonly NamedRow[], setting: Setting): Figu
     { mark: { type: "text", fontSize: 11, dy: -6 }, encoding: { text: { field: "label" }, color: ink } },
     { mark: { type: "text", fontSize: 9, dy: 9 }, encoding: { text: { field: "spread" }, color: ink } },
   ];
-  const says =
-    "Below it the smallest and the largest of the single repetitions. Grey: fewer than 95 % succeeded. White: not tried.";
+  const says = "Below it the smallest and the largest repetition. Grey: fewer than 95 % succeeded. White: not tried.";
   return createFigure({ name: "latency-p99", title, says }, setting, {
     data: { values: cells },
     ...drawPanels(all, { columns: 1, panel: { ...CELL, encoding: { x, y }, layer } }),
@@ -57,7 +56,7 @@ function toCell(row: NamedRow, { rows, stretched }: { rows: readonly NamedRow[];
   };
   const repetitions = repetitionsOf(row, rows);
   const spread = repetitions.length < 2 ? null : spreadOf(repetitions, value);
-  // A logarithm has no zero.
+  // A logarithmic scale has no zero.
   const p99 = Math.max(row.total_p99_ms ?? 0, 1) / 1000;
   return {
     subject,

@@ -7,18 +7,20 @@ interface Lines {
   title: string;
   says: string;
   value: (row: NamedRow) => number;
-  /** Of the values: the title, how they are written, and the greatest, which every panel has. */
+  /** The axis of the values: title, number format, and the maximum, which all panels share. */
   axis: { title: string; format: string; most: number };
 }
 
 const WIDTH = 440;
 const HEIGHT = 260;
 const COLUMNS = 2;
-/** The part of the distance between a batch and its double over which the subjects are spread. */
+/** The fraction of the distance between a batch and its double over which the subjects are spread. */
 const DODGE = 0.4;
 const TICK_GAP = 10;
 
-/** A line a subject against the batch, a panel a wait. `all` are the rows to draw, `rows` has their repetitions. */
+/**
+ * One line per subject over the batch, one panel per wait. `all` are the rows to draw, `rows` has their repetitions.
+ */
 export function drawLines(
   { name, title, says, value, axis }: Lines,
   { all, rows }: { all: readonly NamedRow[]; rows: readonly NamedRow[] },
@@ -31,7 +33,7 @@ export function drawLines(
     ...row,
     value: value(row),
     ...(spreadOf(repetitionsOf(row, rows), value) ?? { least: value(row), most: value(row) }),
-    // Side by side: lines that lie on each other hide each other.
+    // Offset horizontally, because overlapping lines hide each other.
     at: row.requests * 2 ** (DODGE * ((drawn.indexOf(row.subject) + 0.5) / drawn.length - 0.5)),
   }));
   const x = {
@@ -63,7 +65,7 @@ export function drawLines(
   });
 }
 
-/** As many batches as have room for their number, the largest first. */
+/** As many batch labels as fit, largest first. */
 function chooseTicks(batches: readonly number[], [first, last]: readonly [number, number]): number[] {
   const position = (batch: number): number => (WIDTH * Math.log(batch / first)) / Math.log(last / first);
   let free = Number.POSITIVE_INFINITY;

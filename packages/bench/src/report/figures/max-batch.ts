@@ -3,7 +3,7 @@ import { renderLargest } from "../stops.js";
 import { type Bar, drawBars } from "./bars.js";
 import { createFigure, type Figure, type Omitted, type Setting } from "./figure.js";
 
-const SPREAD = "Black line: the smallest and the largest of the single repetitions, where they differ.";
+const SPREAD = "Black line: the smallest and the largest repetition, if they differ.";
 const OPEN = "≥ and an arrow: no larger batch was tried.";
 
 export function drawMaxBatches(batches: readonly MaxBatch[], setting: Setting): Figure | Omitted {
@@ -21,7 +21,7 @@ export function drawBatchPerCore(batches: readonly MaxBatch[], setting: Setting)
   const title = "Largest batch per core";
   const known = batches.filter(({ cores }) => cores !== null);
   const cores = new Set(known.map((batch) => batch.cores));
-  if (cores.size === 0) return { name, title, reason: "the number of cores is not known." };
+  if (cores.size === 0) return { name, title, reason: "the number of cores is unknown." };
   if (cores.size === 1) {
     return {
       name,

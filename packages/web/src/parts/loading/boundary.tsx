@@ -2,9 +2,9 @@ import { Component, type ReactNode } from "react";
 import { Notice } from "../notice.js";
 
 interface BoundaryProps {
-  /** What is missing when it fails: "The form". */
+  /** Name of the failed part in the message: "The form". */
   what: string;
-  /** Names what is drawn: another name is tried anew after a failure. */
+  /** Identifies the content: a change retries after a failure. */
   subject?: string;
   children: ReactNode;
 }
@@ -14,7 +14,10 @@ interface BoundaryState {
   subject: string | undefined;
 }
 
-/** Keeps a failure inside: a part that could not be loaded or drawn says so, the rest of the page goes on. */
+/**
+ * An error boundary: shows a message for a part that could not be loaded or rendered, and the rest of the page
+ * continues.
+ */
 export class Boundary extends Component<BoundaryProps, BoundaryState> {
   override state: BoundaryState = { problem: undefined, subject: this.props.subject };
 

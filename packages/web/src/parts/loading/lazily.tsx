@@ -2,7 +2,7 @@ import { type ComponentType, useEffect, useState } from "react";
 import { Boundary } from "./boundary.js";
 import { Loading } from "./loading.js";
 
-/** Where a component comes from, and the component once it has come. */
+/** The loader of a component, and the component once it is loaded. */
 interface Source<Props> {
   what: string;
   load(): Promise<{ default: ComponentType<Props> }>;
@@ -10,8 +10,8 @@ interface Source<Props> {
 }
 
 /**
- * A component that is loaded when it is first shown; when that fails, its place says so. Without `Suspense`, which
- * holds back what has come for a third of a second.
+ * A component that is loaded when it is first shown; a failure is shown in its place. Does not use `Suspense`, which
+ * delays loaded content by a third of a second.
  */
 export function lazily<Props extends object>(what: string, load: Source<Props>["load"]): ComponentType<Props> {
   const source: Source<Props> = { what, load, Component: undefined };

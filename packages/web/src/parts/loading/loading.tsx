@@ -1,4 +1,4 @@
-/** Something is on its way: shown only after a moment, so that a local server never flashes. */
+/** A loading placeholder, shown only after a moment, so that it does not flash with a local server. */
 export function Loading({ what }: { what: string }) {
   return (
     <div className="loading" role="status">

@@ -2,13 +2,13 @@ import { useState } from "react";
 import { IconButton } from "../icon-button.js";
 import { copyText } from "./copy-text.js";
 
-/** How long the button says that it worked, milliseconds. */
+/** How long the button shows its success, in milliseconds. */
 const SHOWN_MS = 2000;
 
 interface CopyButtonProps {
-  /** What is copied, in a word or two: "action". */
+  /** A short name of the copied content: "action". */
   what: string;
-  /** Asked when it is clicked. */
+  /** Called on click. */
   text(): string;
 }
 

@@ -1,4 +1,4 @@
-/** Puts a text on the clipboard, also on pages without TLS; false when the browser forbids it. */
+/** Copies text to the clipboard, also on pages without TLS; returns false when the browser forbids it. */
 export async function copyText(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);
@@ -8,7 +8,7 @@ export async function copyText(text: string): Promise<boolean> {
   }
 }
 
-/** `navigator.clipboard` is there on secure pages only. */
+/** `navigator.clipboard` exists only on secure pages. */
 function copyBySelection(text: string): boolean {
   const before = document.activeElement;
   const area = document.createElement("textarea");

@@ -4,7 +4,7 @@ export function formatMs(ms: number): string {
   return `${ms < 10 ? ms.toFixed(1) : Math.round(ms).toLocaleString("en")} ms`;
 }
 
-/** Two digits for a number that has some, `none` for null: never the one for the other. */
+/** Formats a reward with two digits, and null as `none`, so that null never looks like 0. */
 export function formatReward(reward: number | null, none = "none"): string {
   if (reward === null) return none;
   if (!Number.isFinite(reward)) return String(reward);
@@ -13,7 +13,7 @@ export function formatReward(reward: number | null, none = "none"): string {
   return reward.toFixed(2).replace("-", "−");
 }
 
-/** `44 bytes`, `1.9 kB`, `3.2 MB`; `digits` after the point. */
+/** `44 bytes`, `1.9 kB`, `3.2 MB`, with `digits` decimals. */
 export function formatBytes(bytes: number, digits = 1): string {
   if (bytes < 1000) return `${bytes} bytes`;
   if (bytes < 1_000_000) return `${(bytes / 1000).toFixed(digits)} kB`;
@@ -29,7 +29,7 @@ export function formatDuration(seconds: number): string {
   return `${Math.floor(hours / 24)} d ${hours % 24} h`;
 }
 
-/** `0`, `0.2`, `41.2`, `1,284`: how often a second. */
+/** A rate per second: `0`, `0.2`, `41.2`, `1,284`. */
 export function formatRate(rate: number): string {
   return rate > 0 && rate < 100 ? rate.toFixed(1) : Math.round(rate).toLocaleString("en");
 }
@@ -41,7 +41,7 @@ export function formatCount(number: number): string {
   return number < 10_000 ? number.toLocaleString("en") : COMPACT.format(number);
 }
 
-/** A value of any kind inside a sentence. An object may have no text of its own. */
+/** Formats any value for a sentence. An object may have no string form. */
 export function inWords(value: unknown): string {
   return typeof value === "object" ? JSON.stringify(value) : String(value);
 }

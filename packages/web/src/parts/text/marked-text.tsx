@@ -2,7 +2,7 @@ import type { TextSpan, ViewPart } from "openenv-ts/protocol";
 import { pictureOf } from "../value/picture.js";
 import { Picture } from "../value/picture-view.js";
 
-/** What the author's `render` made: text nodes and pictures, nothing else. */
+/** The result of the author's `render`: text nodes and pictures, nothing else. */
 export function ViewParts({ parts }: { parts: readonly ViewPart[] }) {
   return (
     <div className="view-parts">
@@ -20,7 +20,7 @@ function ViewPartShown({ part }: { part: ViewPart }) {
   return picture ? <Picture key={picture.src} {...picture} alt={part.alt} /> : <p className="hint">{part.alt}</p>;
 }
 
-/** A piece of text in the tone that the author gave it. */
+/** A span of text in the author's tone. */
 export function renderRun({ text, tone, mono }: TextSpan, at: number) {
   if (tone === undefined) {
     return (
@@ -36,7 +36,7 @@ export function renderRun({ text, tone, mono }: TextSpan, at: number) {
   );
 }
 
-/** A letter or a word is a mark; a sentence only has the colour. */
+/** Short text gets a background; longer text gets only a colour. */
 function isMark(text: string): boolean {
   return text.length <= LONGEST_MARK && !text.includes("\n");
 }

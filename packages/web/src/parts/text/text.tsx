@@ -2,13 +2,13 @@ import { useState } from "react";
 import { Icon } from "../icon.js";
 import { count } from "./format.js";
 
-/** Longer texts are folded. */
+/** Longer texts are collapsed. */
 const FOLD_LENGTH = 480;
 const FOLD_LINES = 12;
-/** Longer ones are never shown whole: a file is read better elsewhere. */
+/** Longer texts are never shown in full. */
 const MOST_LENGTH = 200_000;
 
-/** What an environment said, as text: markup in it is text too. */
+/** Text of an environment. Markup in it is shown as text. */
 export function Text({ text }: { text: string }) {
   const [open, setOpen] = useState(false);
   if (text === "") return <span className="muted">empty text</span>;

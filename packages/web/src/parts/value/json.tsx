@@ -1,14 +1,14 @@
 import type { ReactNode } from "react";
 import { firstEntries, sizeOf } from "./entries.js";
 
-/** Fits on one line. */
+/** Maximum length of a value on one line. */
 const INLINE_LENGTH = 72;
-/** More of an array or a text is not written. */
+/** Longer arrays and strings are truncated. */
 const MAX_ITEMS = 100;
 const MAX_TEXT = 4000;
 const MAX_DEPTH = 40;
 
-/** A value as JSON, in one colour a kind; text nodes only. Long arrays and texts are cut, and say so. */
+/** A value as JSON, colored by type; text nodes only. Long arrays and strings are truncated with a note. */
 export function Json({ value, bare = false }: { value: unknown; bare?: boolean }) {
   return <pre className={`code ${bare ? "code--bare" : ""}`}>{render(value, "", 0)}</pre>;
 }

@@ -1,7 +1,7 @@
 import { useState } from "react";
 import type { PictureSource } from "./picture.js";
 
-/** A picture at its own size, never wider than its place. */
+/** A picture at its natural size, never wider than its container. */
 export function Picture({ src, type, alt }: PictureSource & { alt: string }) {
   const [size, setSize] = useState<string>();
   const [broken, setBroken] = useState(false);

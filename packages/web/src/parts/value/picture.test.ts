@@ -13,11 +13,11 @@ describe("a text", () => {
     expect(pictureOf(src)).toEqual({ src, type: `image/${name}` });
   });
 
-  test.each(Object.entries(NO_PICTURES))("is no picture: %s", (_name, text) => {
+  test.each(Object.entries(NO_PICTURES))("is not a picture: %s", (_name, text) => {
     expect(pictureOf(text)).toBeUndefined();
   });
 
-  test.each(["data:text/html,<b>", "data:image", "data:image/", "image/png", ""])("is no picture: %j", (text) => {
+  test.each(["data:text/html,<b>", "data:image", "data:image/", "image/png", ""])("is not a picture: %j", (text) => {
     expect(pictureOf(text)).toBeUndefined();
   });
 });

@@ -1,21 +1,21 @@
-/** A picture in a text: where an `img` finds it, and its type. */
+/** A picture in a string: the URL for an `img`, and its type. */
 export interface PictureSource {
   src: string;
   type: string;
 }
 
-/** How the pictures begin that environments send as base64 without a word about them. */
+/** The first base64 characters of pictures that environments send without a type. */
 const BEGINNINGS: Record<string, RegExp> = {
   "image/png": /^iVBORw0KGgo/,
   "image/jpeg": /^\/9j\//,
   "image/gif": /^R0lGOD/,
-  // Sounds and films are RIFF too: what it holds is told after its size.
+  // Audio and video are RIFF, too; the format follows the size.
   "image/webp": /^UklGR.{6}XRUJQ/,
 };
-/** Shorter ones are words; a picture of one pixel has more. */
+/** Shorter strings are words; even a picture of one pixel is longer. */
 const LEAST_LENGTH = 40;
 
-/** The picture that a text holds: a data URL, or base64 that begins as a picture does. Undefined for any other text. */
+/** The picture in a string: a data URL, or base64 with the signature of a picture. Undefined for any other string. */
 export function pictureOf(text: string): PictureSource | undefined {
   if (text.startsWith("data:image/")) {
     const type = /^data:(image\/[\w.+-]+)[;,]/.exec(text)?.[1];

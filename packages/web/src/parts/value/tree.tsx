@@ -4,11 +4,11 @@ import { firstEntries, sizeOf } from "./entries.js";
 import { describeValue, Value } from "./value.js";
 
 const MOST_ENTRIES = 100;
-/** So few are opened at once, and no deeper than this. */
+/** Opened automatically up to this size, and up to this depth. */
 const FEW_ENTRIES = 2;
 const OPEN_DEPTH = 4;
 
-/** An object or a list, one line an entry; what is inside an entry is made when it is opened. */
+/** An object or a list, one line per entry. The content of an entry is rendered when it is opened. */
 export function Tree({ value, label, depth = 0 }: { value: object; label: string; depth?: number }) {
   const [shown, setShown] = useState(MOST_ENTRIES);
   const size = sizeOf(value);

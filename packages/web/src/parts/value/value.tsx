@@ -8,7 +8,7 @@ import { pictureOf } from "./picture.js";
 import { Picture } from "./picture-view.js";
 import { Tree } from "./tree.js";
 
-/** Objects and lists that are written out at once, in characters of JSON. */
+/** Objects and lists up to this size, in characters of JSON, are shown in full. */
 const WRITTEN_OUT = 600;
 const LONG_TEXT = 160;
 const FIRST_ITEMS = 20;
@@ -16,13 +16,13 @@ const MORE_ITEMS = 100;
 
 interface ValueProps {
   value: unknown;
-  /** Names it where it has no words of its own: a picture. */
+  /** Accessible name of a picture. */
   label: string;
-  /** How many trees it stands in. */
+  /** Nesting depth. */
   depth?: number;
 }
 
-/** A value as what it is: text as text, a picture as a picture, the rest as a tree. */
+/** Renders a value by type: text, a picture, or a tree. */
 export function Value({ value, label, depth = 0 }: ValueProps) {
   if (typeof value === "string") {
     const picture = pictureOf(value);
@@ -34,7 +34,7 @@ export function Value({ value, label, depth = 0 }: ValueProps) {
   return <Tree value={value} label={label} depth={depth} />;
 }
 
-/** What stands beside the name of a value: its kind and size, where they are worth telling. */
+/** The type and size next to the name of a value, if useful. */
 export function describeValue(value: unknown): string {
   if (typeof value === "string") {
     const picture = pictureOf(value);
@@ -77,12 +77,12 @@ function isShort(item: unknown): boolean {
   return typeof item === "string" ? item.length <= 40 && !pictureOf(item) : typeof item !== "object" || item === null;
 }
 
-/** Looks at no more than it must: a value may be of any size. */
+/** Stops early, because a value may have any size. */
 function isSmall(value: object): boolean {
   let budget = WRITTEN_OUT;
   const visit = (item: unknown, depth: number): void => {
     budget -= typeof item === "string" ? item.length + 2 : 6;
-    // Text of several lines is read as text, not between quotes, and a picture is looked at.
+    // Multiline text and pictures are rendered, not shown as JSON strings.
     if (typeof item === "string" && (item.length > LONG_TEXT || item.trim().includes("\n") || pictureOf(item)))
       budget = -1;
     if (budget < 0 || typeof item !== "object" || item === null) return;

@@ -8,7 +8,7 @@ import { SnippetCard } from "./snippet-card.js";
 
 const Readme = lazily("The README", () => import("./readme.js"));
 
-/** What the environment is, and how to use it from elsewhere. */
+/** Describes the environment, and how to use it from code. */
 export default function AboutView({ info, play, schema: { value: schema, problem, load } }: ViewProps) {
   const { timeline } = useSyncExternalStore(play.subscribe, play.snapshot);
   return (

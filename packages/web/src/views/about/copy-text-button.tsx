@@ -2,7 +2,7 @@ import { useState } from "react";
 import { Icon } from "../../parts/icon.js";
 import { copyText } from "../../parts/text/copy-text.js";
 
-/** How long the button says what came of it, milliseconds. */
+/** How long the button shows the outcome, in milliseconds. */
 const SHOWN_MS = 2000;
 
 interface CopyTextProps {
@@ -11,7 +11,7 @@ interface CopyTextProps {
   quiet?: boolean;
 }
 
-/** A button with words that copies, and says that it did. */
+/** A copy button with a text label that shows the outcome. */
 export function CopyText({ text, label, quiet = false }: CopyTextProps) {
   const [outcome, setOutcome] = useState<"copied" | "refused">();
   const copy = async (): Promise<void> => {

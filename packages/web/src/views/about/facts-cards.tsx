@@ -1,7 +1,7 @@
 import type { WebInfo } from "openenv-ts/protocol";
 import { BASE } from "../../server/base.js";
 
-/** What there is to know at a glance. */
+/** The main facts. */
 export function FactsCard({ info }: { info: WebInfo }) {
   const { version, author, mode, capacity, documentation_url: docs, server_version } = info;
   return (
@@ -35,7 +35,7 @@ const PAGES = [
   ["Metadata", "/metadata"],
 ] as const;
 
-/** Where the server describes itself. */
+/** Links to the documentation of the server. */
 export function ReferenceCard() {
   return (
     <section className="card" aria-labelledby="reference-h">
@@ -62,7 +62,7 @@ function Fact({ name, children }: { name: string; children: React.ReactNode }) {
   );
 }
 
-/** In a tab of its own: this one has a session. */
+/** Opens a new tab, because this one has a session. */
 export function Outside({ href, children }: { href: string; children: React.ReactNode }) {
   return (
     <a href={href} target="_blank" rel="noreferrer">

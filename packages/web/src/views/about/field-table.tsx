@@ -3,7 +3,7 @@ import { count } from "../../parts/text/format.js";
 import { fieldsOf } from "./schema-rows.js";
 
 /** The fields of one schema. */
-export function FieldTable({ schema, empty = "It has no fields." }: { schema: JsonObject; empty?: string }) {
+export function FieldTable({ schema, empty = "No fields." }: { schema: JsonObject; empty?: string }) {
   const rows = fieldsOf(schema);
   if (rows.length === 0) return <p className="pad muted">{empty}</p>;
   return (

@@ -7,7 +7,7 @@ describe("the text of a README", () => {
     ["---\r\ntitle: A\r\n---\r\n# A", "# A"],
     ["# A\n\n---\n\nb\n\n---\n", "# A\n\n---\n\nb\n\n---\n"],
     ["---\nnever closed", "---\nnever closed"],
-  ])("%j has lost the settings of a Space", (text, expected) => {
+  ])("%j is shown without the settings of a Space", (text, expected) => {
     expect(withoutFrontMatter(text)).toBe(expected);
   });
 

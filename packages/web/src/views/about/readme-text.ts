@@ -1,11 +1,11 @@
 import { isValidElement, type ReactNode } from "react";
 
-/** A Space's README begins with its settings. */
+/** The front matter with the settings of a Space. */
 export function withoutFrontMatter(text: string): string {
   return text.replace(/^\uFEFF?---\r?\n[\s\S]*?\r?\n---[ \t]*(\r?\n|$)/, "");
 }
 
-/** The id of a heading, as links in a README name it. */
+/** The id of a heading, as links in a README use it. */
 export function anchorId(heading: string): string {
   const words = heading
     .toLowerCase()
@@ -27,7 +27,7 @@ interface Node {
   children?: Node[];
 }
 
-/** A plugin of remark: comments of HTML are not for readers. */
+/** A remark plugin that removes HTML comments. */
 export function dropComments() {
   return (tree: Node): void => drop(tree);
 }

@@ -5,7 +5,7 @@ import { pictureOf } from "../../parts/value/picture.js";
 import { Outside } from "./facts-cards.js";
 import { anchorId, dropComments, textOf, withoutFrontMatter } from "./readme-text.js";
 
-/** A README as a page: what is HTML in it stays text, pictures of other hosts are links. */
+/** Renders a README. HTML in it stays text; pictures of other hosts become links. */
 export default function Readme({ text }: { text: string }) {
   return (
     <article className="prose">
@@ -19,7 +19,7 @@ export default function Readme({ text }: { text: string }) {
   );
 }
 
-/** A longer one would hold up the page. */
+/** A longer README would block the page. */
 const MOST_LENGTH = 200_000;
 const PLUGINS = [remarkGfm, dropComments];
 
@@ -27,7 +27,7 @@ function keepPictures(url: string, key: string): string {
   return key === "src" && pictureOf(url) ? url : defaultUrlTransform(url);
 }
 
-/** Below the headings of the page. */
+/** Heading levels below those of the page. */
 const TAGS = ["h3", "h4", "h5"] as const;
 
 function Heading({ node, children }: ComponentProps<"h1"> & ExtraProps) {
@@ -61,7 +61,7 @@ const COMPONENTS: Components = {
   ),
 };
 
-/** The part behind `#` is the view of the page, so a place in the README is gone to by hand. */
+/** The URL fragment selects the view, so links inside the README scroll by script. */
 function Link({ href = "", children }: ComponentProps<"a">) {
   if (/^https?:\/\//.test(href)) return <Outside href={href}>{children}</Outside>;
   if (!href.startsWith("#")) return <span>{children}</span>;

@@ -3,10 +3,10 @@ import { isToolAction, type JsonObject, type SchemaBody, type WebInfo } from "op
 import { createValidator } from "../../form/validator.js";
 import type { Timeline } from "../../play/timeline.js";
 
-/** Longer ones make a snippet that nobody reads, characters of JSON. */
+/** Longer actions would make the snippet unreadable; in characters of JSON. */
 const MOST_LENGTH = 600;
 
-/** An action to show: the last one that went well in this tab, else the plainest that the schema allows. */
+/** An example action: the last successful one of this tab, else the simplest that the schema allows. */
 export function sampleAction(info: WebInfo, schema: SchemaBody, timeline: Timeline): JsonObject {
   const sent = timeline.steps.findLast(
     ({ kind, failure, action }) =>
@@ -18,7 +18,7 @@ export function sampleAction(info: WebInfo, schema: SchemaBody, timeline: Timeli
   return { type: "call_tool", tool_name: tool.name, arguments: sampleObject(tool.input_schema) };
 }
 
-/** Whether the schema of this server takes it: of what only the server checks, it says nothing. */
+/** Whether the schema of this server accepts it. Rules that only the server checks are not included. */
 export function fitsSchema({ action: own, tools = [] }: SchemaBody, action: JsonObject): boolean {
   const tool = isToolAction(action) ? tools.find(({ name }) => name === action["tool_name"]) : undefined;
   const { errors } = createValidator(tool?.input_schema ?? own).validateFormData(
@@ -28,7 +28,7 @@ export function fitsSchema({ action: own, tools = [] }: SchemaBody, action: Json
   return errors.length === 0;
 }
 
-/** The options without which a reset is refused. */
+/** The required reset options. */
 export function sampleReset({ reset_options }: WebInfo): JsonObject {
   return reset_options === null ? {} : sampleObject(reset_options);
 }

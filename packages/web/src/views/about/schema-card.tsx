@@ -7,7 +7,7 @@ import { FieldTable } from "./field-table.js";
 
 type Part = "action" | "observation" | "state" | "tools" | "json";
 
-/** The schemas of the server as tables, and as they are. */
+/** The schemas of the server as tables, and as JSON Schema. */
 export function SchemaCard({ schema }: { schema: SchemaBody }) {
   const [selected, setSelected] = useState<Part>("action");
   const panel = useId();
@@ -43,7 +43,7 @@ export function SchemaCard({ schema }: { schema: SchemaBody }) {
   );
 }
 
-/** The tools that the environment declares, and what each takes. */
+/** The tools of the environment, and their arguments. */
 function ToolTable({ tools }: { tools: NonNullable<SchemaBody["tools"]> }) {
   return (
     <ul className="tool-list">

@@ -3,7 +3,7 @@ import { counterContract } from "../../../../../test-support/environments/counte
 import { fieldsOf, typeOf } from "./schema-rows.js";
 
 describe("the fields of a schema", () => {
-  test("have their type, default and description, and those that everything has come last", () => {
+  test("have their type, default and description, and standard fields come last", () => {
     const { action, observation } = counterContract.schemas();
     expect(fieldsOf(action)).toEqual([
       { path: "amount", type: "integer -100–100", preset: "required", description: "How much to add" },
@@ -12,7 +12,7 @@ describe("the fields of a schema", () => {
     expect(fieldsOf(observation).map(({ path }) => path)).toEqual(["count", "done", "reward", "metadata"]);
   });
 
-  test("what is inside of a field, a list or an optional object is listed below it", () => {
+  test("nested fields of an object, a list or an optional object are listed below it", () => {
     const point = {
       type: "object",
       title: "Point",
@@ -36,7 +36,7 @@ describe("the fields of a schema", () => {
     ]);
   });
 
-  test("a schema that contains itself, or a reference that leads nowhere, comes to an end", () => {
+  test("a recursive schema or a dangling reference does not loop", () => {
     const node = { type: "object", properties: { next: { $ref: "#/$defs/Node" }, lost: { $ref: "#/$defs/Lost" } } };
     const rows = fieldsOf({ type: "object", properties: { first: { $ref: "#/$defs/Node" } }, $defs: { Node: node } });
     expect(rows.map(({ path }) => path)).toEqual(["first", "first.next", "first.lost"]);

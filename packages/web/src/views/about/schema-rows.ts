@@ -3,10 +3,10 @@ import type { JsonObject } from "openenv-ts/protocol";
 
 /** One field of a schema, as the table shows it. */
 export interface FieldRow {
-  /** With the names of what it is inside of: `home.x`, `points[].y`. */
+  /** Path with the names of the parents: `home.x`, `points[].y`. */
   path: string;
   type: string;
-  /** As JSON; `required` without one, `optional` when it may be left out. */
+  /** The default as JSON; else `required` or `optional`. */
   preset: string;
   description: string;
 }
@@ -14,10 +14,10 @@ export interface FieldRow {
 const MAX_DEPTH = 4;
 const MAX_ROWS = 200;
 
-/** Fields that every action or observation has: the environment's own ones are read first. */
+/** Standard fields of every action or observation, listed after those of the environment. */
 const COMMON = ["done", "reward", "metadata"];
 
-/** The fields of an object schema, those inside of them below; nothing of a schema that has no fields. */
+/** The fields of an object schema, with nested fields below; empty for a schema without fields. */
 export function fieldsOf(schema: JsonObject): FieldRow[] {
   const rows: FieldRow[] = [];
   addFields(schema, { root: schema, rows, prefix: "", depth: 0, seen: [] });
@@ -30,7 +30,7 @@ interface Context {
   rows: FieldRow[];
   prefix: string;
   depth: number;
-  /** References on the way here: a schema may contain itself. */
+  /** References on the path: a schema may be recursive. */
   seen: readonly string[];
 }
 
@@ -55,7 +55,7 @@ function addFields(schema: JsonObject, context: Context): void {
   }
 }
 
-/** The object schemas in a field, with what goes behind the field's name to reach them. */
+/** The object schemas in a field, with the path suffix to reach them. */
 function insideOf(field: JsonObject, root: JsonObject, suffix = ""): [string, JsonObject, string | undefined][] {
   const { $ref } = field;
   const own = resolve(field, root);
@@ -88,7 +88,7 @@ function choicesOf({ anyOf, oneOf }: JsonObject): JsonObject[] {
   return choices.filter(isObject);
 }
 
-/** Beyond it a limit is one of the computer. */
+/** Larger limits are technical and not shown. */
 const BIG = 2 ** 31;
 
 function limitsOf({ minimum, maximum, minLength, maxLength }: JsonObject): string {
@@ -114,7 +114,7 @@ function describe(field: JsonObject, root: JsonObject): string {
   return typeof text === "string" ? text : "";
 }
 
-/** `#/$defs/Name`; a reference that leads nowhere is a schema that says nothing. */
+/** Resolves `#/$defs/Name`; a dangling reference is an empty schema. */
 function resolve(schema: JsonObject, root: JsonObject): JsonObject {
   const { $ref } = schema;
   if (typeof $ref !== "string") return schema;

@@ -13,7 +13,7 @@ interface SnippetCardProps {
   timeline: Timeline;
 }
 
-/** Code to take along: it plays with this very server. */
+/** Code to copy, which plays on this server. */
 export function SnippetCard({ info, schema, timeline }: SnippetCardProps) {
   const [selected, setSelected] = useState<Snippet["name"]>("typescript");
   const panel = useId();

@@ -2,19 +2,19 @@ import { imageName, isObject, renderPython } from "openenv-ts/internal";
 import { isToolAction, type JsonObject } from "openenv-ts/protocol";
 
 export interface SnippetOptions {
-  /** Of the server, without a trailing slash. */
+  /** URL of the server, without a trailing slash. */
   url: string;
-  /** Of the environment. */
+  /** Name of the environment. */
   name: string;
-  /** What `step` is shown with, as on the wire. */
+  /** The action of `step`, in wire format. */
   action: JsonObject;
-  /** Whether the schema takes that action. */
+  /** Whether the schema accepts that action. */
   fits: boolean;
-  /** What `reset` needs beside a seed. */
+  /** Required reset options besides a seed. */
   reset: JsonObject;
-  /** In production the server has no routes that reset and step. */
+  /** In production the server has no HTTP routes for reset and step. */
   mode: "simulation" | "production";
-  /** Reset and step need the orchestrator's token. */
+  /** Reset and step require the orchestrator token. */
   guarded: boolean;
   /** `owner/name` of a Space, else null. */
   spaceId: string | null;
@@ -23,18 +23,18 @@ export interface SnippetOptions {
 export interface Snippet {
   name: "typescript" | "python" | "curl" | "docker";
   label: string;
-  /** What it does, in a few words. */
+  /** A short description. */
   note: string;
   code: string;
 }
 
-/** The same short episode from elsewhere, in each language, against this server. */
+/** The same short episode against this server, in each language. */
 export function renderSnippets(options: SnippetOptions): Snippet[] {
   return [
     {
       name: "typescript",
       label: "TypeScript",
-      note: options.fits ? "Checked against this server's schema" : "An example: this server requires other values",
+      note: options.fits ? "Checked against this server's schema" : "Example only: this server requires other values",
       code: typescript(options),
     },
     { name: "python", label: "Python", note: "The released Python client", code: python(options) },
@@ -78,7 +78,7 @@ with GenericEnvClient(base_url=${quote(url)}).sync() as env:
 
 function curl({ url, action, reset, mode }: SnippetOptions): string {
   if (mode === "production") {
-    return `# In production reset and step go over the WebSocket only.
+    return `# In production reset and step are available only over the WebSocket.
 URL=${quoteShell(url)}
 
 curl -sf "$URL/health"
@@ -106,23 +106,23 @@ function docker({ url, name, spaceId }: SnippetOptions): string {
   }
   const image = imageName(name);
   return `# In the folder of the environment, where openenv-ts is installed.
-# It takes server/Dockerfile, as openenv init writes it, or Dockerfile.
+# It uses server/Dockerfile, as openenv init writes it, or Dockerfile.
 npx openenv build -t ${image}
 ${run(image)}
 ${end}`;
 }
 
-/** Where the Hub keeps the images of Spaces. */
+/** The registry of Space images. */
 const SPACE_IMAGES = "registry.hf.space";
 
-/** Not the one that this server has, when it is on the reader's own machine. */
+/** A port other than that of this server, which may be on the same machine. */
 function freePort({ hostname, port }: URL): number {
   return /^(localhost|127\.|\[::1\])/.test(hostname) && Number(port) >= 1024 && Number(port) < 65_535
     ? Number(port) + 1
     : 8000;
 }
 
-/** As the Hub calls a Space where a name has no slash. */
+/** The Space's name in image and host names, which have no slash. */
 function spaceName(id: string): string {
   return id.toLowerCase().replaceAll(/[^a-z0-9]+/g, "-");
 }
@@ -143,13 +143,13 @@ function renderTypeScript(value: unknown): string {
   return fields.length === 0 ? "{}" : `{ ${fields.join(", ")} }`;
 }
 
-/** `__proto__` would not be a field. */
+/** A `__proto__` key would not create a field. */
 function renderName(name: string): string {
   if (name === "__proto__") return '["__proto__"]';
   return /^[A-Za-z_$][\w$]*$/.test(name) ? name : quote(name);
 }
 
-/** A text of TypeScript and of Python. */
+/** A string literal of TypeScript and Python. */
 function quote(text: string): string {
   return JSON.stringify(text);
 }

@@ -19,14 +19,14 @@ import { TimelinePane } from "./timeline-pane.js";
 
 type Part = "step" | "timeline" | "state";
 
-/** Act on the left, what came back in the middle, what happened so far on the right. */
+/** The action on the left, the selected step in the middle, the timeline on the right. */
 export function PlayView({ info, play, schema }: ViewProps) {
   const shown = useSyncExternalStore(play.subscribe, play.snapshot);
   const tools = schema.value?.tools ?? [];
   const draft = useDraft(info, schema.value);
   const [part, setPart] = useState<Part>("step");
   const [replayed, setReplayed] = useState<Imported>();
-  // Another file is only shown.
+  // Another file is only shown, not replayed.
   const replaying = replayed !== undefined && replayed === shown.imported;
   const files = useFiles(info, play, shown);
   useShortcuts(play, files, () => !document.getElementById("main")?.closest("[hidden]"));
@@ -54,7 +54,7 @@ export function PlayView({ info, play, schema }: ViewProps) {
         <ActionPane info={info} play={play} shown={shown} schema={schema} draft={draft} />
         <div className="switch">
           <Segments
-            label="What is shown below"
+            label="Visible part"
             options={[
               { name: "step", label: nameOf(step, replaying) },
               { name: "timeline", label: "Timeline" },
@@ -76,37 +76,37 @@ export function PlayView({ info, play, schema }: ViewProps) {
   );
 }
 
-/** What the pane of the step shows. */
+/** The name of the step pane. */
 function nameOf(step: TimelineStep | undefined, replaying: boolean): string {
   if (replaying) return "Replay";
   if (!step) return "Step";
   return step.kind === "reset" ? "Reset" : `Step ${step.number}`;
 }
 
-/** On a small screen the answer is brought into view once it is there. */
+/** On a small screen, scrolls the response into view when it arrives. */
 function useScrollToAnswer(last: TimelineStep | undefined, show: (part: Part) => void): void {
   useEffect(() => {
     if (!last || !matchMedia("(max-width: 47.49em)").matches) return;
     show("step");
-    // The form is filled in next: one that is longer than the window is not scrolled past.
+    // After a reset the form comes next, so a form that is longer than the viewport stays in view.
     const form = document.querySelector(".pane--act");
     if (last.kind === "reset" && form && form.clientHeight > innerHeight) return;
     requestAnimationFrame(() => void showAnswer());
   }, [last, show]);
 }
 
-/** Scrolls as little as shows what the author drew, what failed, or the observation. */
+/** Scrolls just enough to show the author's view, the failure, or the observation. */
 async function showAnswer(): Promise<void> {
   const pane = document.querySelector(".pane--step");
   const answer =
     pane?.querySelector(".view-parts") ?? pane?.querySelector(".note") ?? pane?.querySelectorAll(".block")[1] ?? pane;
   if (!answer) return;
-  // A picture has no height before.
+  // A picture has no height until it has loaded.
   await Promise.allSettled([...answer.querySelectorAll("img")].map((picture) => picture.decode()));
   answer.scrollIntoView({ block: "nearest" });
 }
 
-/** Tells a screen reader what came back; errors are told where they are shown. */
+/** Announces the result to screen readers; errors are announced where they are shown. */
 function Announcer({ shown }: { shown: PlaySnapshot }) {
   const last = shown.timeline.steps.at(-1);
   const words = !last

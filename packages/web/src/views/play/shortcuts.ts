@@ -7,9 +7,9 @@ import type { TimelineFiles } from "./episode/use-files.js";
 
 export type StepTab = "step" | "diff" | "raw";
 
-/** Told to the document: which tab of the step is wanted. */
+/** Event on the document with the requested tab of the step. */
 export const STEP_TAB_EVENT = "openenv:step-tab";
-/** Told to the document: the list of shortcuts is wanted. */
+/** Event on the document that opens the list of shortcuts. */
 export const SHORTCUTS_EVENT = "openenv:shortcuts";
 const KEY = "single-keys";
 
@@ -21,13 +21,13 @@ export function setSingleKeys(on: boolean): void {
   remember(KEY, on ? "on" : "off");
 }
 
-/** Whether keys are text there. */
+/** Whether the element accepts text input. */
 export function isField(target: EventTarget | null): boolean {
   if (!(target instanceof HTMLElement)) return false;
   return target.matches("textarea, select, input:not([type=radio]):not([type=checkbox])") || target.isContentEditable;
 }
 
-/** Keys of the Play view, outside of fields. Alt and an arrow move in the timeline from anywhere. */
+/** Shortcuts of the Play view, outside of fields. Alt with an arrow moves in the timeline from anywhere. */
 export function useShortcuts(play: Play, files: TimelineFiles, active: () => boolean): void {
   const latest = useRef({ play, files, active });
   latest.current = { play, files, active };

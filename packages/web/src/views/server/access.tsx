@@ -3,16 +3,16 @@ import { focusContent } from "../../app/focus-content.js";
 import { TokenForm } from "../../parts/token-form.js";
 
 interface AccessProps {
-  /** The server has no operator's token. */
+  /** The server has no operator token. */
   hopeless: boolean;
   problem: string | undefined;
   onToken(token: string): void;
 }
 
-/** Says who may see the view, and takes the operator's token. */
+/** Explains who may see the view, and asks for the operator token. */
 export function Access({ hopeless, problem, onToken }: AccessProps) {
   const id = useId();
-  // What was asked for takes the place of the form, and the focus with it.
+  // The view replaces the form, and gets its focus.
   useEffect(
     () => () => {
       if (document.activeElement === document.body) focusContent();
@@ -33,8 +33,8 @@ export function Access({ hopeless, problem, onToken }: AccessProps) {
         ) : (
           <>
             <p>
-              It shows the sessions of other people. Paste the operator token of this server to open it; it is kept in
-              this tab only.
+              It shows the sessions of other people. Paste the operator token of this server to open it. The token is
+              stored in this tab only.
             </p>
             <TokenForm
               label="Operator token"

@@ -4,12 +4,12 @@ import { count, formatCount } from "../../parts/text/format.js";
 const MINUTES = 60;
 const HOUR_S = 3600;
 
-/** Errors of the last hour, a bar a minute. */
+/** Errors of the last hour, one bar per minute. */
 export function ErrorBars({ view: { at, recent_errors: recent, steps } }: { view: ServerView }) {
   const recently = recent.filter((error) => error.at > at - HOUR_S);
   const perMinute = countByMinute(recently.map((error) => at - error.at));
   const most = Math.max(...perMinute.values(), 1);
-  // A full list may have lost older ones.
+  // A full list may have dropped older errors.
   const isCut = recently.length >= MAX_REPORTED_ERRORS;
   const shown = `${recently.length}${isCut ? "+" : ""}`;
   return (
@@ -50,7 +50,7 @@ export function ErrorBars({ view: { at, recent_errors: recent, steps } }: { view
   );
 }
 
-/** Minutes ago, and the errors in that minute. */
+/** The number of errors by minutes ago. */
 function countByMinute(ages: readonly number[]): Map<number, number> {
   const counts = new Map<number, number>();
   for (const age of ages) {

@@ -11,7 +11,7 @@ const error = (message: string): ServerViewError => ({
   step: null,
 });
 
-test("equal errors have keys of their own, which stay when another one comes", () => {
+test("equal errors have different keys, which stay when another one arrives", () => {
   const before = errorKeys([error("b"), error("a"), error("a")]);
   expect(new Set(before).size).toBe(3);
   expect(errorKeys([error("a"), error("b"), error("a"), error("a")]).slice(1)).toEqual(before);

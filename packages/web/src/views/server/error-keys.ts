@@ -1,6 +1,9 @@
 import type { ServerViewError } from "openenv-ts/protocol";
 
-/** A key for each error, newest first. Equal ones are counted from the oldest on: its key stays when another one comes. */
+/**
+ * A key for each error, newest first. Equal errors are numbered from the oldest, so that a key stays when another one
+ * arrives.
+ */
 export function errorKeys(errors: readonly ServerViewError[]): string[] {
   const seen = new Map<string, number>();
   return errors

@@ -4,7 +4,7 @@ import { count, formatTime } from "../../parts/text/format.js";
 import { errorKeys } from "./error-keys.js";
 import { shortId } from "./session-rows.js";
 
-/** What went wrong lately, newest first. */
+/** The latest errors, newest first. */
 export function ErrorsCard({ view }: { view: ServerView }) {
   const { errors, recent_errors: recent } = view;
   const counted = Object.entries(errors).sort(([, a], [, b]) => b - a);

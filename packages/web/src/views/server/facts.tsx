@@ -5,18 +5,18 @@ import { BASE } from "../../server/base.js";
 
 interface FactsProps {
   view: ServerView | undefined;
-  /** The server does not answer at the moment. */
+  /** The server does not respond at the moment. */
   stale: boolean;
   paused: boolean;
   onPause(on: boolean): void;
 }
 
-/** Which server it is, and whether the numbers move. */
+/** The URL of the server, and whether the numbers are live. */
 export function Facts({ view, stale, paused, onPause }: FactsProps) {
   const [look, words] = paused
     ? ["", "Paused"]
     : stale
-      ? ["dot--wait", "No answer"]
+      ? ["dot--wait", "No response"]
       : ["dot--ok", "Live, every second"];
   return (
     <div className="meta">

@@ -10,7 +10,7 @@ interface KeyNumbersProps {
   samples: readonly Sample[];
 }
 
-/** The four numbers that tell how a server is, and the recent past of three. */
+/** The four key numbers of a server, and the recent history of three. */
 export function KeyNumbers({ view, samples }: KeyNumbersProps) {
   return (
     <div className="kpis">
@@ -35,7 +35,7 @@ function Sessions({ view }: { view: ServerView }) {
       <div className="big">
         {active.toLocaleString("en")} <small>of {max.toLocaleString("en")}</small>
       </div>
-      <div className="capacity" role="img" aria-label={`${active} of ${max} places taken: ${words.join(", ")}`}>
+      <div className="capacity" role="img" aria-label={`${active} of ${max} sessions in use: ${words.join(", ")}`}>
         <i style={{ width: share(stepping) }} />
         <i className="idle" style={{ width: share(idle + unknown) }} />
       </div>
@@ -120,7 +120,7 @@ function Latency({ view: { at, latency_ms: now }, samples }: KeyNumbersProps) {
   );
 }
 
-/** `0.42` and `ms`: below 1 ms a digit more. */
+/** `0.42` and `ms`, with one more digit below 1 ms. */
 function splitMs(ms: number): [string, string] {
   const [number = "", unit = ""] = ms < 1 ? [ms.toFixed(2), "ms"] : formatMs(ms).split(" ");
   return [number, unit];

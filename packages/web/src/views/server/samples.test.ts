@@ -5,8 +5,8 @@ import { addSample, Rates, type Sample, windowOf } from "./samples.js";
 const view = (at: number): ServerView => ({ at, steps_per_second: at, latency_ms: null }) as ServerView;
 const session = (id: string, steps: number) => ({ session_id: id, steps }) as ServerViewSession;
 
-describe("the recent past", () => {
-  test("goes back five minutes and no further", () => {
+describe("the recent history", () => {
+  test("is limited to five minutes", () => {
     let samples: readonly Sample[] = [];
     for (let at = 1000; at < 2000; at++) samples = addSample(samples, view(at));
     expect(samples).toHaveLength(301);
@@ -15,13 +15,13 @@ describe("the recent past", () => {
     expect(windowOf(samples.slice(0, 10))).toBe(60);
   });
 
-  test("begins anew when the clock of the server went back", () => {
+  test("restarts when the clock of the server was set back", () => {
     expect(addSample(addSample([], view(2000)), view(1000))).toHaveLength(1);
   });
 });
 
 describe("the rate of a session", () => {
-  test("is what it took over the last seconds, and nothing when it was seen once", () => {
+  test("is computed over the last seconds, and undefined after one response", () => {
     const rates = new Rates();
     rates.add(100, [session("a", 10)]);
     expect(rates.of("a")).toBeUndefined();
@@ -32,7 +32,7 @@ describe("the rate of a session", () => {
     expect(rates.of("a")).toBe(0);
   });
 
-  test("of one that is gone is forgotten, and one that began anew has none below 0", () => {
+  test("of a closed session is dropped, and is never negative for one that restarted", () => {
     const rates = new Rates();
     rates.add(1, [session("a", 10)]);
     rates.add(2, [session("a", 2)]);

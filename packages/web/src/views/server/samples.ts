@@ -1,6 +1,6 @@
 import type { ServerView, ServerViewSession } from "openenv-ts/protocol";
 
-/** What the sparklines are drawn from, one for each answer. `at` is in Unix seconds of the server. */
+/** The data of the sparklines, one sample per response. `at` is in Unix seconds of the server. */
 export interface Sample {
   at: number;
   stepsPerSecond: number;
@@ -8,20 +8,20 @@ export interface Sample {
   p99: number | null;
 }
 
-/** How far back the sparklines go, seconds: a short way until there is more to show. */
+/** Time spans of the sparklines in seconds: short until there is more history. */
 const WINDOW_S = 300;
 const SHORT_WINDOW_S = 60;
-/** Answers further apart are not joined by a line. */
+/** Samples further apart are not connected. */
 export const GAP_S = 5;
 
-/** The samples with that of a new answer; those before the window are dropped, all of them when the clock went back. */
+/** The samples with a new one. Drops those before the window, or all when the clock was set back. */
 export function addSample(samples: readonly Sample[], view: ServerView): readonly Sample[] {
   const { at, steps_per_second: stepsPerSecond, latency_ms: latency } = view;
   const kept = samples.filter((sample) => sample.at < at && sample.at >= at - WINDOW_S);
   return [...kept, { at, stepsPerSecond, p50: latency?.p50 ?? null, p99: latency?.p99 ?? null }];
 }
 
-/** Seconds that a sparkline of these samples covers. */
+/** Time span in seconds of a sparkline with these samples. */
 export function windowOf(samples: readonly Sample[]): number {
   const past = (samples.at(-1)?.at ?? 0) - (samples[0]?.at ?? 0);
   return past > SHORT_WINDOW_S ? WINDOW_S : SHORT_WINDOW_S;
@@ -32,14 +32,14 @@ interface Mark {
   steps: number;
 }
 
-/** The rate of a session is that of so many seconds. */
+/** Seconds over which the rate of a session is computed. */
 const RATE_S = 5;
 
-/** How many steps each session takes a second, from what the last few answers counted. */
+/** Steps per second of each session, from the step counts of the last responses. */
 export class Rates {
   #marks = new Map<string, Mark[]>();
 
-  /** Sessions that an answer leaves out are forgotten. */
+  /** Sessions that are missing in a response are dropped. */
   add(at: number, sessions: readonly ServerViewSession[]): void {
     this.#marks = new Map(
       sessions.map(({ session_id, steps }) => {
@@ -49,7 +49,7 @@ export class Rates {
     );
   }
 
-  /** Undefined for a session that was seen once. */
+  /** Undefined for a session that was seen only once. */
   of(session: string): number | undefined {
     const marks = this.#marks.get(session);
     const [first, last] = [marks?.[0], marks?.at(-1)];

@@ -13,7 +13,7 @@ import { WorkersCard } from "./workers-card.js";
 
 const watch = new ServerWatch();
 
-/** What the server is doing, for its operator: live, and frozen on demand. */
+/** The activity of the server for its operator: live, or paused. */
 export default function ServerView({ info, play }: ViewProps) {
   const state = useSyncExternalStore(watch.subscribe, watch.snapshot);
   const mayAsk = tabToken() !== undefined;
@@ -34,7 +34,7 @@ export default function ServerView({ info, play }: ViewProps) {
       <Facts view={view} stale={problem !== undefined} paused={paused} onPause={(on) => watch.setPaused(on)} />
       {problem ? (
         <Notice tone="wait" title="The numbers are out of date.">
-          {problem} {view ? "The numbers are from the last response. " : ""}The page asks again every second.
+          {problem} {view ? "The numbers are from the last response. " : ""}The page retries every second.
         </Notice>
       ) : null}
       {view ? (

@@ -3,30 +3,30 @@ import { ask, RequestError } from "../../server/get.js";
 import { keepToken, tabToken } from "../../server/token.js";
 import { addSample, Rates, type Sample } from "./samples.js";
 
-/** All that the Server view shows. A value: every answer makes another one. */
+/** All data of the Server view. Immutable: every response creates a new object. */
 export interface WatchState {
-  /** The latest answer; undefined before the first one. */
+  /** The latest response; undefined before the first one. */
   view: ServerView | undefined;
   samples: readonly Sample[];
-  /** Steps a second of each session, by its id. */
+  /** Steps per second by session id. */
   rates: ReadonlyMap<string, number>;
-  /** Why there is no newer answer, in words. */
+  /** Why there is no newer response, as a message. */
   problem: string | undefined;
-  /** The server asked for a token, or for another one. */
+  /** The token is missing or wrong. */
   refused: boolean;
-  /** A token was sent, and the server has not said yet what it thinks of it. */
+  /** A token was sent and not confirmed yet. */
   checking: boolean;
   paused: boolean;
-  /** The sessions that are listed. */
+  /** The query of the listed sessions. */
   query: SessionQuery;
-  /** What the sessions of `view` were searched for. */
+  /** The search term of the sessions in `view`. */
   foundBy: string;
 }
 
 const EVERY_MS = 1000;
-/** A server that takes longer is stuck. */
+/** Time limit of a request, after which the server counts as stuck. */
 const DEADLINE_MS = 5000;
-/** Sessions that are shown at first. */
+/** Number of sessions that are listed initially. */
 const FEW_SESSIONS = 50;
 
 const START: WatchState = {
@@ -42,8 +42,8 @@ const START: WatchState = {
 };
 
 /**
- * Asks the server once a second while somebody looks on. Outlives the view, so that its numbers are still there when
- * the visitor comes back.
+ * Polls the server once a second while the view is visible. Outlives the view, so that its history is kept when the
+ * visitor returns.
  */
 export class ServerWatch {
   #state = START;
@@ -66,7 +66,7 @@ export class ServerWatch {
 
   readonly snapshot = (): WatchState => this.#state;
 
-  /** Asks at once and then every second. A token replaces the one of before. */
+  /** Polls immediately and then every second. A token replaces the previous one. */
   start(token = tabToken()): void {
     const checking = token !== tabToken() || this.#state.checking;
     keepToken(token);
@@ -87,7 +87,7 @@ export class ServerWatch {
     else this.#restart();
   }
 
-  /** Lists other sessions, at once; while paused this is the only request. */
+  /** Changes the listed sessions immediately; while paused this is the only request. */
   list(change: Partial<SessionQuery>): void {
     this.#set({ query: { ...this.#state.query, ...change } });
     this.#restart();
@@ -98,7 +98,7 @@ export class ServerWatch {
     void this.#ask();
   }
 
-  /** A tab that nobody sees asks for nothing. */
+  /** A hidden tab does not poll. */
   readonly #visible = (): void => {
     if (!this.#isStarted || this.#state.paused || this.#state.refused) return;
     if (document.hidden) this.stop();
@@ -119,7 +119,7 @@ export class ServerWatch {
       if (asking.signal.aborted) return;
       if (error instanceof RequestError && (error.status === 401 || error.status === 403)) return this.#refuse();
       const problem = signal.aborted
-        ? `The server has not answered for ${DEADLINE_MS / 1000} s.`
+        ? `The server has not responded for ${DEADLINE_MS / 1000} s.`
         : (error as Error).message;
       this.#set({ problem, checking: false });
     }
@@ -138,7 +138,7 @@ export class ServerWatch {
     this.#set({ view, foundBy, rates, samples, problem: undefined, checking: false });
   }
 
-  /** What was shown belongs to those who have the right. */
+  /** Removes the data, which only operators may see. */
   #refuse(): void {
     const problem = tabToken() === undefined ? undefined : "The server rejected this token.";
     keepToken(undefined);

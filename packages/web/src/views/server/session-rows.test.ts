@@ -18,7 +18,7 @@ const SESSION: ServerViewSession = {
 };
 
 describe("a row of the table of sessions", () => {
-  test("shows what a session is doing, and which one is this page's own", () => {
+  test("shows the activity of a session, and marks the one of this page", () => {
     const options = { at: 1000, rates: new Map([[SESSION.session_id, 4]]), own: new Set<string>() };
     expect(rowOf(SESSION, options)).toMatchObject({ client: "MCP", state: "idle", openFor: 100, idleFor: 10, rate: 4 });
     expect(rowOf({ ...SESSION, busy_s: 9 }, options).state).toBe("slow");

@@ -1,6 +1,6 @@
 import { type ServerView, type ServerViewSession, type SessionColumn, sessionState } from "openenv-ts/protocol";
 
-/** One line of the table of sessions. Times are seconds. */
+/** A row of the table of sessions. Times are in seconds. */
 export interface SessionTableRow {
   session: ServerViewSession;
   client: string;
@@ -10,7 +10,7 @@ export interface SessionTableRow {
   rate: number | undefined;
 }
 
-/** The server sorts; it does not know the rates, which the page computes for the sessions that it shows. */
+/** The server sorts. It does not know the rates, which the page computes for the listed sessions. */
 export const COLUMNS: readonly { name: SessionColumn | "rate"; label: string; look: string }[] = [
   { name: "session", label: "Session", look: "" },
   { name: "client", label: "Client", look: "lo" },
@@ -24,7 +24,7 @@ export const COLUMNS: readonly { name: SessionColumn | "rate"; label: string; lo
 ];
 
 interface RowOptions {
-  /** Unix seconds of the answer. */
+  /** Time of the response in Unix seconds. */
   at: number;
   rates: ReadonlyMap<string, number>;
   /** Episode ids of this page. */
@@ -46,17 +46,17 @@ export function rowOf(session: ServerViewSession, { at, rates, own }: RowOptions
   };
 }
 
-/** Sessions that cannot be listed: their workers do not answer. */
+/** The number of sessions that cannot be listed because their workers do not respond. */
 export function countUnlisted({ silent_workers }: ServerView): number {
   return silent_workers.reduce((all, { sessions }) => all + sessions, 0);
 }
 
-/** The search that the server makes: it knows the page's session by its episode only. */
+/** The search term for the server, which knows the page's session only by its episode. */
 export function searchFor(find: string, ownEpisode: string | null): string {
   return ownEpisode === null ? find : find.replace(new RegExp(THIS_PAGE, "i"), ownEpisode);
 }
 
-/** The start of an id, without the worker that a cluster puts before it. */
+/** The beginning of an id, without the worker prefix of a cluster. */
 export function shortId(id: string): string {
   return id.replace(/^w\d+-/, "").slice(0, 8);
 }

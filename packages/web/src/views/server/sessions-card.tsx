@@ -16,11 +16,11 @@ interface SessionsCardProps {
   view: ServerView;
   shown: WatchState;
   play: Play;
-  /** Asks the server for other sessions. */
+  /** Changes the query of the listed sessions. */
   onList(change: Partial<SessionQuery>): void;
 }
 
-/** The sessions that the server has sorted by a column and found by words. */
+/** The sessions, sorted and searched by the server. */
 export function SessionsCard({ view, shown, play, onList }: SessionsCardProps) {
   const [find, setFind] = useState(shown.query.find);
   const { query, rates, foundBy } = shown;

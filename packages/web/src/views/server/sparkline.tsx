@@ -7,17 +7,17 @@ interface Point {
 }
 
 interface SparklineProps {
-  /** One line each, in this order; the first one may be filled. */
+  /** The lines, in this order; the first one may be filled. */
   lines: readonly { points: readonly Point[]; look: "main" | "side" }[];
   filled?: boolean;
-  /** Seconds from the left edge to the right one, which is `until`. */
+  /** Time span in seconds; the right edge is `until`. */
   span: number;
   until: number;
-  /** What it shows, for those who do not see it. */
+  /** Accessible label. */
   label: string;
 }
 
-/** A number's recent past. The number itself and its peak stand beside it. */
+/** The recent history of a number. The number and its peak are next to it. */
 export function Sparkline({ lines, filled = false, span, until, label }: SparklineProps) {
   const values = lines.flatMap(({ points }) => points.map(({ value }) => value ?? 0));
   const top = Math.max(...values, Number.MIN_VALUE) * 1.1;
@@ -46,7 +46,7 @@ export function Sparkline({ lines, filled = false, span, until, label }: Sparkli
   );
 }
 
-/** Neighbours that a line may join. */
+/** Splits the samples into connected runs. */
 function runsOf(points: readonly Point[]): { at: number; value: number }[][] {
   const runs: { at: number; value: number }[][] = [];
   let last: number | undefined;

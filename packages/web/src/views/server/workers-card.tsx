@@ -1,7 +1,7 @@
 import type { ServerView } from "openenv-ts/protocol";
 import { count, formatBytes, formatDuration, formatMs, formatRate } from "../../parts/text/format.js";
 
-/** What each process does; one that does not answer has the number of its sessions and the time. */
+/** The state of each worker. A worker that does not respond is listed with its sessions and the time. */
 export function WorkersCard({ view: { workers, silent_workers: silent } }: { view: ServerView }) {
   return (
     <section className="card" aria-labelledby="workers-h">
@@ -60,7 +60,8 @@ export function WorkersCard({ view: { workers, silent_workers: silent } }: { vie
       {silent.length > 0 ? (
         <p className="pad muted">
           {count(silent.length, "worker")} {silent.length === 1 ? "does" : "do"} not answer: a call blocks the process,
-          so its sessions cannot be listed. It is replaced, and they are lost, when it stays silent for WORKER_TIMEOUT.
+          so its sessions cannot be listed. After WORKER_TIMEOUT without a response it is replaced, and its sessions are
+          lost.
         </p>
       ) : null}
     </section>

@@ -15,7 +15,7 @@ import type { ActionDraft } from "./use-draft.js";
 const loadForm = () => import("../../../form/schema-form.js");
 const SchemaForm = lazily("The form", loadForm);
 const FORM_ID = "action";
-// It need not wait for the schema; when it cannot be loaded, its place says so.
+// Loads the form in parallel with the schema; a failure is shown in its place.
 loadForm().catch(() => {});
 
 interface ActionPaneProps {
@@ -26,7 +26,7 @@ interface ActionPaneProps {
   draft: ActionDraft;
 }
 
-/** The next action, as a form or as JSON: both keep one value. */
+/** The next action, as a form or as JSON; both edit the same value. */
 export function ActionPane({ info, play, shown, schema, draft }: ActionPaneProps) {
   const [mode, setMode] = useState<"form" | "json">("form");
   const [invalid, setInvalid] = useState(0);
@@ -40,10 +40,10 @@ export function ActionPane({ info, play, shown, schema, draft }: ActionPaneProps
     setInvalid(0);
     void play.send(draft.toAction(value));
   };
-  // What was found is of no account for what is written now.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: with each change of them
+  // Issues of an earlier value do not apply to the new one.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: on each change of these
   useLayoutEffect(() => setInvalid(0), [draft.tool, draft.value, mode]);
-  // Where there is a keyboard, the first field is ready to be typed in; by then somebody may be typing elsewhere.
+  // With a keyboard, focuses the first field, unless the visitor is typing elsewhere by then.
   const takeFocus = useCallback(() => {
     if (focused.current || isTouch) return;
     focused.current = true;
@@ -67,7 +67,7 @@ export function ActionPane({ info, play, shown, schema, draft }: ActionPaneProps
         </h2>
         <span className="grow" />
         <Segments
-          label="How the action is written"
+          label="Input of the action"
           options={[
             { name: "form", label: "Form" },
             { name: "json", label: "JSON" },
@@ -126,7 +126,7 @@ export function ActionPane({ info, play, shown, schema, draft }: ActionPaneProps
 
 const NO_ISSUES: never[] = [];
 
-/** The places that the server names are those of the action; the form of a tool shows its arguments. */
+/** The server reports paths in the action; the form of a tool shows only its arguments. */
 function issuesFor(
   issues: readonly { type: string; loc: (string | number)[]; msg: string }[] | undefined,
   tool: string | null,
@@ -136,7 +136,7 @@ function issuesFor(
   return issues.filter(({ loc }) => loc[0] === "arguments").map((issue) => ({ ...issue, loc: issue.loc.slice(1) }));
 }
 
-/** Ready for the next action. */
+/** Focuses the form for the next action. */
 export function focusFirstField(): void {
   const form = document.getElementById(FORM_ID);
   form?.querySelector<HTMLElement>("input:not([type=radio]), textarea, select")?.focus();

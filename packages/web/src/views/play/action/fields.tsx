@@ -4,12 +4,12 @@ import type { TimelineStep } from "../../../play/timeline.js";
 
 interface FieldsProps {
   values: JsonObject;
-  /** Said when there is nothing. */
+  /** Text for no fields. */
   none: string;
   step: TimelineStep;
 }
 
-/** One line a field: its name, and its value as what it is. */
+/** One row per field: its name and its value. */
 export function Fields({ values, none, step }: FieldsProps) {
   const entries = Object.entries(values);
   if (entries.length === 0) return none === "" ? null : <p className="hint rows__none">{none}</p>;

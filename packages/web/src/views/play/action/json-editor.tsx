@@ -13,12 +13,12 @@ interface JsonEditorProps {
   children: ReactNode;
 }
 
-/** The action as the text that is sent. */
+/** The action as JSON text. */
 export function JsonEditor({ id, value, onChange, onSend, onInvalid, children }: JsonEditorProps) {
   const [text, setText] = useState(() => JSON.stringify(value, null, 2));
   const [seen, setSeen] = useState(value);
   const [problem, setProblem] = useState<string>();
-  // Another value came from elsewhere, such as "Use again".
+  // The value was set elsewhere, for example by "Use again".
   if (seen !== value) {
     setSeen(value);
     setText(JSON.stringify(value, null, 2));
@@ -82,7 +82,7 @@ function describe(parsed: JsonObject | string): string | undefined {
   return typeof parsed === "string" ? parsed : undefined;
 }
 
-/** The object, or what is wrong with the text. */
+/** The object, or an error message. */
 function parse(text: string): JsonObject | string {
   try {
     const value: unknown = JSON.parse(text);

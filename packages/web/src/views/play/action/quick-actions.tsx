@@ -3,11 +3,11 @@ import { isFree, type Play, type PlaySnapshot } from "../../../play/play.js";
 interface QuickActionsProps {
   play: Play;
   shown: PlaySnapshot;
-  /** The environment answers no step before a reset, and there was none. */
+  /** The environment requires a reset before the first step, and there was none. */
   needsReset: boolean;
 }
 
-/** The author's own buttons: an action at one click. */
+/** The author's action buttons. */
 export function QuickActions({ play, shown, needsReset }: QuickActionsProps) {
   const actions = shown.timeline.steps.at(-1)?.view?.actions ?? [];
   if (actions.length === 0) return null;
@@ -17,7 +17,7 @@ export function QuickActions({ play, shown, needsReset }: QuickActionsProps) {
       {actions.map(({ label, action }, at) => (
         <button
           type="button"
-          // biome-ignore lint/suspicious/noArrayIndexKey: two may be the same
+          // biome-ignore lint/suspicious/noArrayIndexKey: two actions may be equal
           key={at}
           className="btn btn--sm"
           aria-disabled={free ? undefined : true}

@@ -1,7 +1,7 @@
 import { useEffect, useState } from "react";
 import { isFree, type Play, type PlaySnapshot } from "../../../play/play.js";
 
-/** Nothing is shown before; a local server never flashes. */
+/** Delay before a step counts as long, so that a local server does not flash. */
 const COUNT_AFTER_MS = 400;
 const OFFER_AFTER_MS = 5000;
 
@@ -10,13 +10,13 @@ interface SendButtonProps {
   verb: string;
   play: Play;
   shown: PlaySnapshot;
-  /** Fields to correct. */
+  /** Number of fields to correct. */
   invalid: number;
-  /** The environment answers no step before a reset, and there was none. */
+  /** The environment requires a reset before the first step, and there was none. */
   needsReset: boolean;
 }
 
-/** Sends the form; counts the seconds of a long step, and then offers a way out. */
+/** Sends the form. Counts the seconds of a long step, and offers to cancel it. */
 export function SendButton({ form, verb, play, shown, invalid, needsReset }: SendButtonProps) {
   const { pending, connection, timeline } = shown;
   const waited = useElapsed(pending?.since);
@@ -62,7 +62,7 @@ export function SendButton({ form, verb, play, shown, invalid, needsReset }: Sen
   );
 }
 
-/** Milliseconds since then, told ten times a second; 0 without a start. */
+/** Milliseconds since the start, updated ten times a second; 0 without a start. */
 function useElapsed(since: number | undefined): number {
   const [now, setNow] = useState(0);
   useEffect(() => {

@@ -4,25 +4,25 @@ import { Icon } from "../../../parts/icon.js";
 import { focusFirstField } from "./action-pane.js";
 import type { ActionDraft } from "./use-draft.js";
 
-/** From this many tools on there is a search. */
+/** Number of tools from which there is a search field. */
 const SEARCH_FROM = 8;
 
 interface ToolListProps {
   tools: readonly ToolSummary[];
   info: WebInfo;
   draft: ActionDraft;
-  /** Asks the server for its tools again. */
+  /** Loads the tools again. */
   again(): void;
 }
 
 interface Choice {
-  /** Null for the action of the environment. */
+  /** Null for the environment's own action. */
   tool: string | null;
   name: string;
   description: string;
 }
 
-/** The tools, and the environment's own action where it has one. One tab stop; arrows choose, Enter goes to the form. */
+/** The tools, and the environment's own action if it has one. One tab stop; arrows select, Enter moves to the form. */
 export function ToolList({ tools, info, draft, again }: ToolListProps) {
   const [search, setSearch] = useState("");
   const own: Choice[] = info.tools_only

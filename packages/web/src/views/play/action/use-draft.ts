@@ -2,20 +2,22 @@ import { isObject } from "openenv-ts/internal";
 import { isToolAction, type JsonObject, type SchemaBody, type WebInfo } from "openenv-ts/protocol";
 import { useState } from "react";
 
-/** The action that is being written: that of the environment, or the arguments of a tool. Each keeps its own text. */
+/**
+ * The action that is being edited: the environment's own action, or the arguments of a tool. Each keeps its own text.
+ */
 export interface ActionDraft {
-  /** Name of the tool; null for the action of the environment. */
+  /** Name of the tool; null for the environment's own action. */
   tool: string | null;
-  /** The JSON Schema of `value`; undefined while it is not known. */
+  /** The JSON Schema of `value`; undefined until it has loaded. */
   schema: JsonObject | undefined;
   value: JsonObject;
   setTool(tool: string | null): void;
   setValue(value: JsonObject): void;
-  /** Whether this server takes such an action: one of a file may be of another environment. */
+  /** Whether this server accepts the action: one from a file may be of another environment. */
   takes(action: JsonObject): boolean;
-  /** Takes over an action of the wire. */
+  /** Loads an action in wire format. */
   use(action: JsonObject): void;
-  /** `value` as an action of the wire. */
+  /** `value` as an action in wire format. */
   toAction(value: JsonObject): JsonObject;
 }
 
@@ -26,7 +28,7 @@ export function useDraft(info: WebInfo, schema: SchemaBody | undefined): ActionD
   const first = info.tools_only ? (tools[0]?.name ?? null) : null;
   const isThere = (name: string | null): boolean =>
     name === null ? !info.tools_only : tools.some((declared) => declared.name === name);
-  // The server may have come back without it.
+  // The server may have restarted without this tool.
   const tool = chosen !== undefined && isThere(chosen) ? chosen : first;
   const write = (name: string | null, value: JsonObject): void =>
     setValues((before) => ({ ...before, [keyOf(name)]: value }));
@@ -53,7 +55,7 @@ function toolOf(action: JsonObject): string | null {
   return isToolAction(action) && typeof action["tool_name"] === "string" ? action["tool_name"] : null;
 }
 
-/** No tool has an empty name. */
+/** A tool name is never empty. */
 function keyOf(tool: string | null): string {
   return tool ?? "";
 }

@@ -10,13 +10,13 @@ interface ConnectionNoticeProps {
   shown: PlaySnapshot;
 }
 
-/** What happened to the connection, and what can be done. */
+/** The state of the connection, and what the visitor can do. */
 export function ConnectionNotice({ info, play, shown }: ConnectionNoticeProps) {
   const { status, place, end, endedAt, nextTryAt, wasOpen } = shown.connection;
   const left = useSecondsLeft(nextTryAt);
   if (info.guarded) {
     return (
-      <Notice tone="wait" bar title="This server keeps reset, step and state for its orchestrator.">
+      <Notice tone="wait" bar title="This server allows reset, step and state only for its orchestrator.">
         A page cannot send its token. What the server is, and how to use it, is in About.
       </Notice>
     );
@@ -40,13 +40,15 @@ export function ConnectionNotice({ info, play, shown }: ConnectionNoticeProps) {
           </button>
         }
       >
-        You are number {place.toLocaleString("en")} in the queue. Your session starts by itself.
+        You are number {place.toLocaleString("en")} in the queue. Your session starts automatically.
       </Notice>
     );
   }
   if (status !== "lost" || !end) return null;
-  // The notice is read aloud when it changes, and this changes every second.
-  const next = <span aria-hidden="true">{nextTryAt === undefined ? "Trying now." : `Next try in ${left} s.`}</span>;
+  // Screen readers announce changes of the notice, and this changes every second.
+  const next = (
+    <span aria-hidden="true">{nextTryAt === undefined ? "Reconnecting now." : `Next attempt in ${left} s.`}</span>
+  );
   if (end.places !== undefined) {
     return (
       <Notice
@@ -87,7 +89,7 @@ export function ConnectionNotice({ info, play, shown }: ConnectionNoticeProps) {
 }
 
 function wordsForFull(places: number): string {
-  return places === 1 ? "The only place is taken." : `All ${places.toLocaleString("en")} places are taken.`;
+  return places === 1 ? "The only session is in use." : `All ${places.toLocaleString("en")} sessions are in use.`;
 }
 
 function Reconnect({ play, label }: { play: Play; label: string }) {

@@ -16,7 +16,7 @@ interface EpisodeBarProps {
   files: TimelineFiles;
 }
 
-/** Reset, and the facts of the episode. */
+/** The reset button, and the facts of the episode. */
 export function EpisodeBar({ info, play, shown, files }: EpisodeBarProps) {
   const [options, setOptions] = useState(false);
   const timeline = play.shown();
@@ -136,7 +136,7 @@ function Facts({ episode, hasTasks }: { episode: TimelineEpisode; hasTasks: bool
   );
 }
 
-/** The status of an episode as a word. */
+/** The status of an episode as a badge. */
 export function StatusBadge({ episode }: { episode: TimelineEpisode | undefined }) {
   switch (episode?.status) {
     case undefined:

@@ -13,10 +13,10 @@ interface ImportedNoticeProps {
   onReplay(): void;
 }
 
-/** Of the names of other environments, characters. */
+/** Maximum length of the names of other environments, in characters. */
 const LENGTH = 200;
 
-/** The timeline on the screen is that of a file, or a file could not be read. */
+/** Shown for an imported timeline, or for a file that could not be read. */
 export function ImportedNotice({ info, play, shown, files, replaying, onReplay }: ImportedNoticeProps) {
   const { imported } = shown;
   const others = imported?.environments.filter((name) => name !== info.name) ?? [];

@@ -15,10 +15,10 @@ interface ReplayPaneProps {
   onClose(): void;
 }
 
-/** Rows that are shown around the last one that was played; the rest is in the timeline. */
+/** Number of rows around the last replayed one; the others are in the timeline. */
 const MOST_ROWS = 200;
 
-/** Recorded beside replayed, one line a step; the first that differs is marked, later ones are not judged. */
+/** Recorded and replayed steps side by side. The first difference is marked; later steps are not compared. */
 export function ReplayPane({ info, imported, onClose }: ReplayPaneProps) {
   const [state, setState] = useState<ReplayState>();
   const [run, setRun] = useState({ goOn: false, number: 0 });
@@ -30,7 +30,7 @@ export function ReplayPane({ info, imported, onClose }: ReplayPaneProps) {
   }, [imported, run]);
   const all = state?.rows ?? [];
   const played = all.findLastIndex(({ now }) => now !== undefined);
-  // Once it has stopped at a difference, what comes after is of no account.
+  // After it has stopped at a difference, later rows are not shown.
   const rows = state?.status === "differs" ? all.slice(0, played + 1) : all;
   const from = Math.max(0, Math.min(played - MOST_ROWS / 2, rows.length - MOST_ROWS));
   const first = state && state.firstDifference >= 0 ? rows[state.firstDifference] : undefined;
@@ -147,7 +147,7 @@ function ReplayBadge({ state, place }: { state: ReplayState | undefined; place: 
 interface VerdictProps {
   state: ReplayState | undefined;
   first: ReplayRow | undefined;
-  /** In words, where that is. */
+  /** Describes the position of a step. */
   place: string;
   showDiff: boolean;
   onShowDiff(): void;

@@ -10,7 +10,7 @@ import { useTasks } from "./use-tasks.js";
 
 const OwnOptions = lazily("The form", () => import("../../../form/schema-form.js"));
 const OWN_FORM = "reset-own";
-/** Seeds that Python's and JavaScript's numbers both hold. */
+/** Seeds that are exact in Python and in JavaScript. */
 const SEEDS = 2 ** 31;
 
 interface ResetOptionsProps {
@@ -25,7 +25,7 @@ export function ResetOptions({ info, play, free, onClose }: ResetOptionsProps) {
   const last = play.snapshot().timeline.steps.findLast(({ kind }) => kind === "reset");
   const latest = last?.action ?? {};
   const [seed, setSeed] = useState(latest["seed"] === undefined ? "" : inWords(latest["seed"]));
-  // One that was taken names its episode alone.
+  // An episode id is used only once.
   const [episodeId, setEpisodeId] = useState(last?.failure ? inWords(latest["episode_id"] ?? "") : "");
   const [split, setSplit] = useState(inWords(latest["split"] ?? ""));
   const [index, setIndex] = useState(latest["index"] === undefined ? "" : inWords(latest["index"]));
@@ -52,7 +52,7 @@ export function ResetOptions({ info, play, free, onClose }: ResetOptionsProps) {
       ...(episodeId === "" ? {} : { episode_id: episodeId }),
     });
   };
-  /** The form of the own options checks its fields, and sends them on. */
+  /** The form of the environment's options validates its fields and submits them. */
   const submit = (): void => {
     const form = document.getElementById(OWN_FORM);
     if (form instanceof HTMLFormElement) form.requestSubmit();
@@ -95,7 +95,7 @@ export function ResetOptions({ info, play, free, onClose }: ResetOptionsProps) {
               Random
             </button>
           </div>
-          <p className="hint">The same seed starts the same episode again, where the environment uses it.</p>
+          <p className="hint">The same seed starts the same episode again if the environment uses it.</p>
           <MessageSlot id="f-seed" announced>
             {problems.seed}
           </MessageSlot>

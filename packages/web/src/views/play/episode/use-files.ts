@@ -5,7 +5,7 @@ import type { Play, PlaySnapshot } from "../../../play/play.js";
 import type { Timeline } from "../../../play/timeline.js";
 import { BASE } from "../../../server/base.js";
 
-/** The timeline as a file, and a file as a timeline. */
+/** Exports the timeline to a file, and imports one. */
 export interface TimelineFiles {
   /** Why the last file could not be read. */
   problem: string | undefined;
@@ -14,18 +14,18 @@ export interface TimelineFiles {
   forget(): void;
 }
 
-/** Hands a timeline to the browser as a file of today. */
+/** Downloads a timeline as a file with the date of today. */
 export function saveTimeline(name: string, timeline: Timeline, info: WebInfo): void {
   const day = new Date().toISOString().slice(0, 10);
   saveFile(`${name}-${day}.jsonl`, renderJsonl(timeline, { environment: info.name, url: BASE }));
 }
 
-/** Larger ones would stop the page for seconds. */
+/** Larger files would block the page for seconds. */
 const MOST_BYTES = 200_000_000;
 
 export function useFiles(info: WebInfo, play: Play, shown: PlaySnapshot): TimelineFiles {
   const [problem, setProblem] = useState<string>();
-  // Closing the tab with steps that no file has is asked about.
+  // Asks before the tab is closed with steps that were not exported.
   useEffect(() => {
     if (!shown.unsaved) return;
     const warn = (event: BeforeUnloadEvent): void => event.preventDefault();
@@ -64,7 +64,7 @@ export function useFiles(info: WebInfo, play: Play, shown: PlaySnapshot): Timeli
   };
 }
 
-/** Hands a text to the browser as a file. */
+/** Downloads text as a file. */
 function saveFile(name: string, text: string): void {
   const url = URL.createObjectURL(new Blob([text], { type: "application/jsonl" }));
   const link = document.createElement("a");

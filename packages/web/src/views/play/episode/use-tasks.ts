@@ -8,7 +8,7 @@ interface Tasks {
 
 const NONE: Tasks = { splits: [], problem: undefined };
 
-/** The splits of the server's tasks and how many tasks each has, asked for once. */
+/** The splits of the server and their number of tasks, loaded once. */
 export function useTasks(there: boolean): Tasks {
   const [tasks, setTasks] = useState(NONE);
   useEffect(() => {

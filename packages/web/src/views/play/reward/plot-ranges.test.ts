@@ -4,7 +4,7 @@ import { rangesOf } from "./plot-ranges.js";
 const ranges = (rewards: (number | null)[], totals: (number | null)[]) => rangesOf([[], rewards, totals]);
 
 describe("the scales of rewards and totals", () => {
-  test("are apart: a reward is seen however large the total is", () => {
+  test("are separate: a reward is visible however large the total is", () => {
     const [reward, total] = ranges([null, 1, 0.5], [null, 4_999, 5_000]);
     expect(reward).toEqual([0, 1.08]);
     expect(total).toEqual([0, 5_400]);
@@ -26,7 +26,7 @@ describe("the scales of rewards and totals", () => {
     [[1], [-50]],
     [[0], [0]],
     [[null], [null]],
-  ])("have zero at one height, and cut nothing: %j %j", (rewards, totals) => {
+  ])("have zero at the same height, and clip nothing: %j %j", (rewards, totals) => {
     const both = ranges(rewards, totals);
     const [reward, total] = both.map(([low, high]) => -low / (high - low));
     expect(reward).toBeCloseTo(total as number);

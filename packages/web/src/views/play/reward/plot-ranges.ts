@@ -1,8 +1,8 @@
-/** By place; null for none. */
+/** One value per step; null for none. */
 type Values = ArrayLike<number | null | undefined>;
 type Range = [low: number, high: number];
 
-/** The ranges of rewards and totals: zero is always seen, at one height in both, and no point is cut. */
+/** The ranges of rewards and totals. Zero is always visible, at the same height in both, and no point is clipped. */
 export function rangesOf([, rewards = [], totals = []]: readonly Values[]): [Range, Range] {
   const reward = extent(rewards);
   const total = extent(totals);
@@ -10,7 +10,7 @@ export function rangesOf([, rewards = [], totals = []]: readonly Values[]): [Ran
   return [around(reward, below), around(total, below)];
 }
 
-/** With zero. */
+/** The range including zero. */
 function extent(values: Values): Range {
   let [low, high] = [0, 0];
   for (let at = 0; at < values.length; at++) {
@@ -21,7 +21,7 @@ function extent(values: Values): Range {
   return [low, high];
 }
 
-/** How much of the height is below zero: nothing without a negative value, all of it with nothing else. */
+/** The fraction of the height below zero: 0 without negative values, 1 with only negative values. */
 function shareBelowZero(...extents: Range[]): number {
   const shares = extents.filter(([low, high]) => low < high).map(([low, high]) => -low / (high - low));
   if (shares.every((share) => share === 0)) return 0;

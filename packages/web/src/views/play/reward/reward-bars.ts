@@ -1,6 +1,6 @@
 import uPlot from "uplot";
 
-/** Below this many pixels a step, bars of two pixels overlap. */
+/** Below this number of pixels per step, bars of two pixels overlap. */
 const DENSE_PX = 3;
 const MIN_PX = 2;
 
@@ -29,7 +29,7 @@ export function barColumns(
   return columns;
 }
 
-/** Bars of steps; of a long episode no more than one for each pixel, so that drawing it again takes no longer. */
+/** The bars of steps; for a long episode at most one per pixel, so that redrawing stays fast. */
 export function rewardBars(): uPlot.Series.PathBuilder {
   const wide = uPlot.paths.bars?.({ size: [0.4, 10, MIN_PX] });
   return (plot, series, from, to) => {

@@ -5,7 +5,7 @@ import { Block } from "../step/block.js";
 
 const MOST_SIGNALS = 50;
 
-/** The parts that a reward is made of, where the environment tells them. */
+/** The components of a reward, if the environment reports them. */
 export function RewardParts({ step }: { step: TimelineStep }) {
   const [where, signals] = findSignals(step);
   if (signals.length === 0) return null;

@@ -11,7 +11,7 @@ interface Latest {
   onSelect(step: number): void;
 }
 
-/** By step of the timeline, from 0 on: its reward and the total of its episode; nothing for a reset and a failure. */
+/** For each step of the timeline, its reward and the total of its episode; null for a reset and a failure. */
 export function plotData({ steps }: Timeline): uPlot.AlignedData {
   return [
     steps.map(({ index }) => index),
@@ -20,7 +20,7 @@ export function plotData({ steps }: Timeline): uPlot.AlignedData {
   ];
 }
 
-/** A plot without a legend or a tooltip: its numbers are in the list of steps. */
+/** A plot without legend and tooltip, because its numbers are in the list of steps. */
 export function plotOptions(latest: RefObject<Latest>, size: { width: number; height: number }): uPlot.Options {
   const style = getComputedStyle(document.documentElement);
   const color = (name: string): string => style.getPropertyValue(name).trim();
@@ -34,9 +34,9 @@ export function plotOptions(latest: RefObject<Latest>, size: { width: number; he
     legend: { show: false },
     cursor: { drag: { x: false, y: false }, points: { show: false }, y: false, x: false },
     scales: {
-      // Not from the range that it has: it would grow with every drawing.
+      // Not from the current range, which would grow with every redraw.
       x: { time: false, range: () => [-0.6, Math.max(latest.current.timeline.steps.length - 1, 4) + 0.6] },
-      // Each has a scale of its own, so that the reward of a step is seen however large the total has become.
+      // Each has its own scale, so that the reward of a step is visible however large the total is.
       reward: { range: () => rangesOf(latest.current.data)[0] },
       total: { range: () => rangesOf(latest.current.data)[1] },
     },
@@ -68,7 +68,7 @@ export function plotOptions(latest: RefObject<Latest>, size: { width: number; he
         fill: color("--chart-bar"),
         width: 0,
         points: { show: false },
-        // A reward of 0 is seen as a thin bar, no reward is a gap.
+        // A reward of 0 is a thin bar, no reward is a gap.
         paths: rewardBars(),
       },
       {

@@ -10,7 +10,7 @@ interface RewardPlotProps {
   onSelect(step: number): void;
 }
 
-/** Reward of each step as a bar, the total of each episode as a line. The list of steps is its table. */
+/** The reward of each step as a bar, the total of each episode as a line. The list of steps is its table. */
 export default function RewardPlot({ timeline, selected, onSelect }: RewardPlotProps) {
   const place = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot>(undefined);
@@ -28,7 +28,7 @@ export default function RewardPlot({ timeline, selected, onSelect }: RewardPlotP
     };
     const resize = new ResizeObserver(draw);
     resize.observe(host);
-    // Colours are those of the style sheet at the time of drawing.
+    // Colours are read from the style sheet when the plot is drawn.
     const theme = new MutationObserver(draw);
     theme.observe(document.documentElement, { attributeFilter: ["data-theme"] });
     const scheme = matchMedia("(prefers-color-scheme: dark)");
@@ -41,11 +41,11 @@ export default function RewardPlot({ timeline, selected, onSelect }: RewardPlotP
       plot.current = undefined;
     };
   }, []);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the drawing reads what is selected
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the plot reads the selection
   useEffect(() => {
     const changed = plot.current !== undefined && plot.current.data !== data;
     if (changed) plot.current?.setData(data);
-    // With new data the numbers at the axis are other ones although its range may be the same.
+    // New data changes the labels of the axis although its range may be the same.
     plot.current?.redraw(changed, changed);
   }, [data, selected]);
   const last = timeline.episodes.at(-1);

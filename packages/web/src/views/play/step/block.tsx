@@ -4,12 +4,12 @@ interface BlockProps {
   title: string;
   badge?: ReactNode;
   hint?: string;
-  /** Buttons at the right. */
+  /** Buttons on the right. */
   end?: ReactNode;
   children: ReactNode;
 }
 
-/** A part of a step. */
+/** A section of a step. */
 export function Block({ title, badge, hint, end, children }: BlockProps) {
   return (
     <section className="block">

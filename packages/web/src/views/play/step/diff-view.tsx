@@ -5,7 +5,7 @@ import { Block } from "./block.js";
 
 const MOST_LENGTH = 2000;
 
-/** The places where a step differs from the one before, the old value above the new. */
+/** The paths at which a step differs from the previous one, with the old value above the new one. */
 export function DiffView({ diff, before }: { diff: Diff | undefined; before: TimelineStep | undefined }) {
   if (!diff || !before) {
     return (
@@ -19,12 +19,12 @@ export function DiffView({ diff, before }: { diff: Diff | undefined; before: Tim
       title={`Changed since ${before.kind === "reset" ? "the reset" : `step ${before.number}`}`}
       hint={`${diff.changes.length} of ${diff.fields} fields`}
     >
-      {diff.changes.length === 0 ? <p className="hint">Nothing: both are equal.</p> : <ChangeList diff={diff} />}
+      {diff.changes.length === 0 ? <p className="hint">No changes.</p> : <ChangeList diff={diff} />}
     </Block>
   );
 }
 
-/** One entry a place. */
+/** One entry per path. */
 export function ChangeList({ diff }: { diff: Diff }) {
   return (
     <div className="diff">
@@ -61,7 +61,7 @@ function Side({ sign, word, value, other }: SideProps) {
   );
 }
 
-/** Of two long texts that begin alike, what comes after, and a little before it. */
+/** For two long texts with a common prefix, the rest with a little context. */
 function withoutCommon(text: string, other: unknown): string {
   if (typeof other !== "string") return text;
   let same = 0;

@@ -1,7 +1,7 @@
 import type { WebInfo } from "openenv-ts/protocol";
 import { isFree, type Play, type PlaySnapshot } from "../../../play/play.js";
 
-/** Nothing has happened yet: what this is, and the one next thing. */
+/** The empty state: explains the page and offers the first action. */
 export function EmptyStep({ info, play, shown }: { info: WebInfo; play: Play; shown: PlaySnapshot }) {
   const free = isFree(shown);
   return (
@@ -11,7 +11,7 @@ export function EmptyStep({ info, play, shown }: { info: WebInfo; play: Play; sh
           {info.description.replace(/\.$/, "") || info.name}
         </h2>
         <p>
-          You get a separate session. Reset starts an episode; then send actions and watch what comes back, the reward
+          You have a separate session. Reset starts an episode. Then send actions and watch the observations, the reward
           and the state.
         </p>
         <div className="acts">

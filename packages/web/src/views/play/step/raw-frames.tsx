@@ -3,7 +3,7 @@ import { formatBytes } from "../../../parts/text/format.js";
 import { Json } from "../../../parts/value/json.js";
 import type { TimelineStep } from "../../../play/timeline.js";
 
-/** The two frames of a step, as they crossed the wire. */
+/** The two frames of a step, as sent and received. */
 export function RawFrames({ step }: { step: TimelineStep }) {
   const { exchange } = step;
   if (!exchange) {

@@ -25,7 +25,7 @@ interface StepBodyProps {
   tools: readonly ToolSummary[];
 }
 
-/** The action, what it was answered, and what it earned. */
+/** The action, the result and the reward. */
 export function StepBody({ info, play, shown, step, draft, tools }: StepBodyProps) {
   const { action, kind, observation, view, metadata } = step;
   const isCall = action["type"] === "call_tool";
@@ -128,7 +128,9 @@ function CallBadge({ error }: { error: boolean }) {
 
 const WRAPPED = '{"fastmcp":{"wrap_result":true}}';
 
-/** Once: the text and the structured content of a tool are mostly its data again. The frames have all of them. */
+/**
+ * Shows the data once: the text and the structured content of a tool mostly repeat it. The raw frames have everything.
+ */
 function resultOf(observation: JsonObject): JsonObject {
   const { result } = observation;
   if (!isObject(result)) return {};
@@ -142,14 +144,14 @@ function resultOf(observation: JsonObject): JsonObject {
     ...(isText ? { content: text } : {}),
     ...(isText && text === data ? {} : { data }),
     ...(isAgain ? {} : { structured_content: structured }),
-    // That a client of MCP finds the data one level deeper.
+    // Key under which an MCP client finds the data one level deeper.
     ...(JSON.stringify(meta) === WRAPPED ? {} : { meta }),
     ...others,
   };
   return Object.fromEntries(Object.entries(shown).filter(([, value]) => value !== null && value !== undefined));
 }
 
-/** Shown as the parts of the reward. */
+/** Shown as components of the reward. */
 function rest(metadata: JsonObject): JsonObject {
   const { reward_signals: _, ...others } = metadata;
   return others;

@@ -8,18 +8,18 @@ interface StepListProps {
   play: Play;
   timeline: Timeline;
   selected: number;
-  /** Steps that came while another one was looked at. */
+  /** Steps that arrived while an older one was selected. */
   unseen: number;
   hasTools: boolean;
 }
 
-/** Rem, as in the style sheet: a reader's larger text has higher rows. */
+/** In rem, as in the style sheet, so that rows grow with the text size. */
 const STEP_REM = 2.5;
 const STEP_TOUCH_REM = 3;
 const HEAD_REM = 2;
 const TOUCH = "(pointer: coarse), (max-width: 47.49em)";
 
-/** The steps, one row each; only those on the screen are made. One tab stop, arrows move inside. */
+/** The steps, one row each; only visible rows are rendered. One tab stop, arrows move inside. */
 export function StepList({ play, timeline, selected, unseen, hasTools }: StepListProps) {
   const scroll = useRef<HTMLDivElement>(null);
   const { rows } = timeline;
@@ -31,13 +31,13 @@ export function StepList({ play, timeline, selected, unseen, hasTools }: StepLis
     overscan: 12,
   });
   const { imported } = play.snapshot();
-  // Heights are remembered by the place of a row.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another timeline has other rows there
+  // Heights are cached by row index.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another timeline has different rows
   useLayoutEffect(() => {
     virtual.measure();
   }, [virtual, heights, imported]);
   useEffect(() => {
-    // Styles are read when they may have changed, never once a row.
+    // Styles are read only when they may have changed, not for each row.
     const read = (): void => setHeights(rowHeights());
     const touch = matchMedia(TOUCH);
     touch.addEventListener("change", read);
@@ -48,11 +48,11 @@ export function StepList({ play, timeline, selected, unseen, hasTools }: StepLis
     };
   }, []);
   const at = rowOf(timeline, selected);
-  // A row that is selected is seen; a row that comes while another one is looked at moves nothing.
+  // Scrolls to the selected row. A row that arrives while an older one is selected does not scroll.
   useLayoutEffect(() => {
     const { scrollOffset, scrollRect, measurementsCache } = virtual;
     const place = measurementsCache[at];
-    // All heights are known: the place of a row is not read from the document, which would lay it out once more.
+    // All heights are known, so row positions need no extra layout of the document.
     if (!place || !scroll.current || scrollOffset === null || !scrollRect) return;
     const { start, end } = place;
     if (start < scrollOffset) scroll.current.scrollTop = start;
@@ -122,11 +122,11 @@ function rowHeights(): { step: number; head: number } {
   return { step: (matchMedia(TOUCH).matches ? STEP_TOUCH_REM : STEP_REM) * rem, head: HEAD_REM * rem };
 }
 
-/** Rows are in the order of steps, so that the row of a step is at or behind its number. */
+/** Rows are in the order of steps, so the row of a step is at or after its index. */
 function rowOf({ rows }: Timeline, step: number): number {
   let low = Math.max(0, step);
   let high = rows.length - 1;
-  // Rows that are no step take the number of the next step.
+  // Other rows use the index of the next step.
   while (low <= high) {
     const middle = (low + high) >> 1;
     const row = rows[middle];

@@ -15,10 +15,10 @@ interface DoneNoticeProps {
   step: TimelineStep;
 }
 
-/** Codes after which the server has no session; a `TIMEOUT` may leave it. */
+/** Codes after which the session is gone; a `TIMEOUT` may keep it. */
 const ENDED: readonly string[] = ["ISOLATE_LOST", "SESSION_ERROR", "SESSION_LOST", "ABORTED"];
 
-/** What failed, what stays true, and what can be done. A failure is never shown as a reward of 0. */
+/** Describes the failure, its effect, and what the visitor can do. A failure is never shown as a reward of 0. */
 export function FailureNotice({ info, play, shown, step }: FailureNoticeProps) {
   const { failure, kind, action, exchange } = step;
   if (!failure) return null;
@@ -28,8 +28,8 @@ export function FailureNotice({ info, play, shown, step }: FailureNoticeProps) {
   const issues = failure.issues.map(
     ({ loc, msg }) => `${loc.join(".") || (kind === "reset" ? "options" : "action")}: ${msg}`,
   );
-  // The message is the first of them again.
-  const told = issues.length > 0 ? issues.join("; ") : failure.message;
+  // The message repeats the first issue.
+  const text = issues.length > 0 ? issues.join("; ") : failure.message;
   return (
     <div className="block">
       <Notice
@@ -64,7 +64,7 @@ export function FailureNotice({ info, play, shown, step }: FailureNoticeProps) {
           </>
         }
       >
-        <bdi>{told.replace(/\.$/, "")}</bdi>.{" "}
+        <bdi>{text.replace(/\.$/, "")}</bdi>.{" "}
         {ended ? "The session has ended. " : kind === "step" ? "The session continues. " : ""}
         {kind === "step" ? "The step has no reward." : "No new episode was started."}
       </Notice>
@@ -73,16 +73,17 @@ export function FailureNotice({ info, play, shown, step }: FailureNoticeProps) {
 }
 
 function titleOf(code: string, kind: "reset" | "step"): string {
-  if (code === "VALIDATION_ERROR") return kind === "reset" ? "The reset options do not fit" : "The action does not fit";
+  if (code === "VALIDATION_ERROR")
+    return kind === "reset" ? "The reset options are not valid" : "The action is not valid";
   if (code === "TIMEOUT") return "The environment took too long";
   if (code === "ABORTED") return `This ${kind} was canceled`;
   if (code === "SESSION_LOST") return `The connection was lost during this ${kind}`;
-  if (code === "ISOLATE_LOST") return `The environment's process ended in this ${kind}`;
-  if (code === "FORBIDDEN") return "This server keeps reset, step and state for its orchestrator";
-  return kind === "reset" ? "The environment failed in this reset" : "The environment failed in this step";
+  if (code === "ISOLATE_LOST") return `The environment's process ended during this ${kind}`;
+  if (code === "FORBIDDEN") return "This server allows reset, step and state only for its orchestrator";
+  return kind === "reset" ? "The environment failed during this reset" : "The environment failed during this step";
 }
 
-/** The episode is over: what comes next. */
+/** The episode is done: offers the next one. */
 export function DoneNotice({ play, shown, step }: DoneNoticeProps) {
   const episode = shown.timeline.episodes[step.episode];
   if (!episode || episode.index !== shown.timeline.episodes.length - 1) return null;

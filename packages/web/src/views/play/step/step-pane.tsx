@@ -24,7 +24,7 @@ interface StepPaneProps {
   tools: readonly ToolSummary[];
 }
 
-/** All of the selected step: what it is, what changed, what crossed the wire. */
+/** The selected step: its content, its changes, and its raw frames. */
 export function StepPane({ info, play, shown, draft, tools }: StepPaneProps) {
   const [tab, setTab] = useState<StepTab>("step");
   useEffect(() => {
@@ -66,7 +66,7 @@ export function StepPane({ info, play, shown, draft, tools }: StepPaneProps) {
         </div>
       </header>
       <Tabs<StepTab>
-        label="Ways to see the step"
+        label="Views of the step"
         tabs={[
           { name: "step", label: "Step" },
           { name: "diff", label: <>Diff {diff ? <span className="count">{diff.changes.length}</span> : null}</> },

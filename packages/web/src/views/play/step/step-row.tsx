@@ -6,17 +6,17 @@ import { isFailed, summarizeAction, summarizeObservation } from "../../../play/s
 import type { Timeline, TimelineEpisode, TimelineRow, TimelineStep } from "../../../play/timeline.js";
 import { StatusBadge } from "../episode/episode-bar.js";
 
-/** Marks that a row has place for. */
+/** Maximum number of marks in a row. */
 const MOST_MARKS = 8;
 const LONGEST_MARK = 3;
 
 interface Selection {
   isSelected: boolean;
-  /** The same function each time. */
+  /** Must be a stable function. */
   onSelect(step: number): void;
 }
 
-/** The head of an episode, a step in two lines, or what happened to the connection. */
+/** The head of an episode, a step in two lines, or a connection event. */
 export function renderRow(row: TimelineRow, { episodes, steps }: Timeline, selection: Selection): ReactNode {
   if (row.kind === "event") return <EventRow {...row} />;
   if (row.kind === "episode") {
@@ -42,7 +42,7 @@ function EventRow({ text, detail, at }: { text: string; detail: string; at: numb
 interface StepRowProps extends Selection {
   step: TimelineStep;
   before: TimelineStep | undefined;
-  /** Of the timeline. */
+  /** Number of steps in the timeline. */
   count: number;
 }
 
@@ -62,7 +62,7 @@ const StepRow = memo(function StepRow({ step, before, count, isSelected, onSelec
   );
 });
 
-/** A step never changes, other than which one is selected and how many there are. */
+/** A step never changes; only the selection and the number of steps do. */
 const StepCells = memo(function StepCells({ step, before }: Pick<StepRowProps, "step" | "before">) {
   return (
     <>
@@ -110,7 +110,7 @@ function Summary({ step, before }: { step: TimelineStep; before: TimelineStep | 
   const parts = textsOf(step);
   const at = parts.findLastIndex((runs) => runs.some(isMark));
   if (at < 0 || step.failure) return <>{summarizeObservation(step, before)}</>;
-  // Marks that were there before are not those of this step.
+  // Marks of earlier steps do not belong to this step.
   const isNew = JSON.stringify(parts.slice(0, at + 1)) !== JSON.stringify(textsOf(before).slice(0, at + 1));
   if (!isNew && at === parts.length - 1) return <>{summarizeObservation(step, before)}</>;
   const marks = isNew ? (parts[at]?.filter(isMark).slice(0, MOST_MARKS) ?? []) : [];
