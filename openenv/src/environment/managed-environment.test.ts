@@ -214,7 +214,7 @@ describe("an environment with a rubric", () => {
   test("leaves what is no result to the check that names it", async () => {
     await using env = await connect(scored(new Short(), { step: () => undefined as never }));
     await env.reset();
-    await expect(env.step({ text: "a" })).rejects.toThrow("reset and step return { observation");
+    await expect(env.step({ text: "a" })).rejects.toThrow("reset and step must return { observation");
   });
 });
 

@@ -49,7 +49,7 @@ describe("the client names the fields that break it:", () => {
       { action: z.object({ to: z.string().optional() }) },
       { action: z.object({ to: z.string() }) },
       ["action.to"],
-      'action: "to" is required now',
+      'action: "to" is now required',
     ],
     [
       "one of another type, once for steps and resets",
@@ -63,21 +63,21 @@ describe("the client names the fields that break it:", () => {
       { action: z.object({ steps: z.int().max(9) }) },
       { action: z.object({ steps: z.int().max(8) }) },
       ["action.steps"],
-      'action: "steps" (integer) has other limits, values or members',
+      'action: "steps" (integer) has different limits, values or members',
     ],
     [
       "one that differs inside, by its own name",
       { state: z.object({ rooms: z.array(z.object({ doors: z.object({ open: z.int() }) })) }) },
       { state: z.object({ rooms: z.array(z.object({ doors: z.object({ open: z.string() }) })) }) },
       ["state.rooms"],
-      'state: "rooms" (array) has other limits, values or members',
+      'state: "rooms" (array) has different limits, values or members',
     ],
     [
       "several",
       { action: z.object({ to: z.string(), speed: z.int() }), state: z.object({ room: z.int() }) },
       { action: z.object({ to: z.enum(["north"]) }), state: z.object({ room: z.string() }) },
       ["action.to", "action.speed", "state.room"],
-      'action: "to" (string) has other limits, values or members; action: "speed" was removed; ' +
+      'action: "to" (string) has different limits, values or members; action: "speed" was removed; ' +
         'state: "room" changed from integer to string',
     ],
   ])("%s", (_what, ours, theirs, fields, problems) => {
@@ -100,7 +100,10 @@ describe("the client names the fields that break it:", () => {
     const [closed, theirs] = [maze().schemas(), maze().schemas()];
     open.action = { ...closed.action, additionalProperties: true };
     const contract = { ...maze(), schemas: () => open };
-    expect(refusal(contract, theirs)).toEqual([["action"], "action: the whole has other limits, values or members"]);
+    expect(refusal(contract, theirs)).toEqual([
+      ["action"],
+      "action: the schema has different limits, values or members",
+    ]);
   });
 });
 

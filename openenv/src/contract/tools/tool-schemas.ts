@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { TOOL_ERROR_TYPES } from "../../errors.js";
 
-/** The action of an environment that has tools and no action of its own. */
+/** The action of a contract that declares tools and no action. */
 export const CALL_TOOL_ACTION = z
   .object({
     type: z.literal("call_tool").default("call_tool").describe("What kind of action this is"),
@@ -13,7 +13,7 @@ export const CALL_TOOL_ACTION = z
   })
   .meta({ title: "CallToolAction", description: "Calls a tool." });
 
-/** The other action of an environment with tools. */
+/** The action that lists the tools of an environment. */
 export const LIST_TOOLS_ACTION = z.object({ type: z.literal("list_tools") });
 
 const errorType = z.enum(TOOL_ERROR_TYPES).meta({ id: "ToolErrorType", description: "What went wrong" });
@@ -26,22 +26,22 @@ const summary = z.object({
   input_schema: z.record(z.string(), z.unknown()),
 });
 
-/** What a step of an environment without an action of its own shows: of a call the first three, of a list the last. */
+/** Fields of a tools-only environment's step: the first three for a tool call, the last for a list of tools. */
 const TOOL_FIELDS = {
   tool_name: z.string().optional().describe("The tool that was called"),
-  // Not filled in where they are missing: a reset has neither.
+  // Optional without a default value: the observation of a reset has neither.
   result: z.unknown().optional().meta({ default: null, description: "What it gave" }),
   error: error.nullable().optional().meta({ default: null, description: "Why it gave nothing" }),
   tools: z.array(summary).optional().describe("What list_tools found"),
 };
 
 export type CallToolAction = typeof CALL_TOOL_ACTION;
-/** What reset and steps of an environment without an action of its own show. */
+/** The observation of resets and steps of a tools-only environment. */
 export type ToolObservation<O extends z.ZodObject> = z.ZodObject<
   { [K in keyof O["shape"]]: z.ZodOptional<O["shape"][K]> } & typeof TOOL_FIELDS
 >;
 
-/** The fields of steps, and those of the author's reset, which a step does not have. */
+/** The fields of a step and, as optional fields, those of the author's reset observation. */
 export function toolObservation<O extends z.ZodObject>(own: O): ToolObservation<O> {
   const fields = Object.entries(own.shape as z.core.$ZodShape).map(([name, field]) => [name, z.optional(field)]);
   const shape = { ...TOOL_FIELDS, ...Object.fromEntries(fields) };

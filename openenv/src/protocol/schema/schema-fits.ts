@@ -11,17 +11,17 @@ import {
   variantsOf,
 } from "./schema-variants.js";
 
-/** `sent`: clients send such values. `received`: they receive them. */
+/** `sent`: clients send the values of the schema. `received`: clients receive them. */
 export type Direction = "sent" | "received";
 
-/** A field of two versions of a schema that breaks clients of the first. */
+/** A field whose new schema breaks clients of the old schema. */
 export interface BrokenField {
   /** Its name; empty for the whole schema. */
   path: string;
   message: string;
 }
 
-/** Lists the fields of a schema that break clients of its first version; what is inside of a field is not listed. */
+/** Lists the top-level fields that break clients of the old schema. */
 export function brokenFields(before: unknown, after: unknown, direction: Direction): BrokenField[] {
   const all: Comparison = { roots: [asNode(before), asNode(after)], direction, open: new Map() };
   if (fits(all, all.roots)) return [];
@@ -31,17 +31,17 @@ export function brokenFields(before: unknown, after: unknown, direction: Directi
     const problem = fieldProblem(all, path, [old, next]);
     return problem === undefined ? [] : [{ path, message: `"${path}" ${problem}` }];
   });
-  return fields.length > 0 ? fields : [{ path: "", message: "the whole has other limits, values or members" }];
+  return fields.length > 0 ? fields : [{ path: "", message: "the schema has different limits, values or members" }];
 }
 
 interface Comparison {
   roots: [Node, Node];
   direction: Direction;
-  /** Pairs that are being compared: a recursive schema meets itself. */
+  /** Pairs being compared: a recursive schema refers to itself. */
   open: Map<Node, Set<Node>>;
 }
 
-/** Whether nothing between the old and the new schema breaks a client of the old one. */
+/** Whether clients of the old schema work with the new schema. */
 function fits(all: Comparison, nodes: [unknown, unknown]): boolean {
   const [old, next] = [dereference(nodes[0], all.roots[0]), dereference(nodes[1], all.roots[1])];
   const pairs = all.open.get(old) ?? new Set();
@@ -76,19 +76,19 @@ function fieldNames(old: Node, next: Node): string[] {
   return [...new Set([...Object.keys(asNode(old["properties"])), ...Object.keys(asNode(next["properties"]))])];
 }
 
-/** What about a field breaks clients of the old object; undefined when nothing does. */
+/** How a field breaks clients of the old schema; undefined when it does not. */
 function fieldProblem(all: Comparison, name: string, [old, next]: [Node, Node]): string | undefined {
   const [olds, news] = [asNode(old["properties"]), asNode(next["properties"])];
   const [wasRequired, isRequired] = [asList(old["required"]).includes(name), asList(next["required"]).includes(name)];
   const isSent = all.direction === "sent";
   if (!Object.hasOwn(news, name)) return "was removed";
   if (!Object.hasOwn(olds, name)) return isSent && isRequired ? "was added and is required" : undefined;
-  if (isSent && isRequired && !wasRequired) return "is required now";
-  // What has a default is always sent.
-  if (!isSent && wasRequired && !isRequired && !("default" in asNode(news[name]))) return "may be missing now";
+  if (isSent && isRequired && !wasRequired) return "is now required";
+  // Fields with a default are always sent.
+  if (!isSent && wasRequired && !isRequired && !("default" in asNode(news[name]))) return "may now be missing";
   if (fits(all, [olds[name], news[name]])) return undefined;
   const [was, is] = [typesOf(olds[name], all.roots[0]), typesOf(news[name], all.roots[1])];
-  return was === is ? `(${is}) has other limits, values or members` : `changed from ${was} to ${is}`;
+  return was === is ? `(${is}) has different limits, values or members` : `changed from ${was} to ${is}`;
 }
 
 function typesOf(schema: unknown, root: Node): string {

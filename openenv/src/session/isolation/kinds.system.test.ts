@@ -82,7 +82,7 @@ for (const [kind, options] of Object.entries(KINDS)) {
     await using isolated = await startIsolated(options);
     const { socket } = await isolated.play();
     expect(await socket.ask(step("cycle"))).toMatchObject({
-      data: { code: "EXECUTION_ERROR", message: expect.stringMatching(/nested deeper .* or it contains itself/) },
+      data: { code: "EXECUTION_ERROR", message: expect.stringMatching(/nested deeper .* or contains itself/) },
     });
     expect(await socket.ask(step("add"))).toMatchObject({ type: "observation" });
   });

@@ -33,7 +33,7 @@ test.each([
   [
     "that serves by itself",
     `import { serve } from "openenv-ts/server"; ${environmentModule("one_env")} await serve(environment, { port: 0 });`,
-    /must not serve/,
+    /must not call serve\(\)/,
   ],
   ["that ends its process", "process.exit(3);", /ended with exit code 3/],
 ])("a module %s stops the start", async (_, text, message) => {

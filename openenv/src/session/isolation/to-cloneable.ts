@@ -8,7 +8,7 @@ import { InvalidOutputError } from "../../validation/json-safe.js";
  */
 export function toCloneable(value: unknown, depth = 0): unknown {
   if (typeof value !== "object" || value === null) return value;
-  if (depth > DEEPEST) throw new InvalidOutputError(`nested deeper than ${DEEPEST} levels, or it contains itself`);
+  if (depth > DEEPEST) throw new InvalidOutputError(`nested deeper than ${DEEPEST} levels or contains itself`);
   if (Array.isArray(value)) {
     let copy: unknown[] | undefined;
     for (let i = 0; i < value.length; i++) {
