@@ -78,12 +78,14 @@ for (const [kind, options] of Object.entries(KINDS)) {
       await using env = await connect(isolated.server.url);
       const told = (message: string) => ({ code: "EXECUTION_ERROR", message });
       await expect(env.reset({ split: "dev", index: 0 })).rejects.toMatchObject(
-        told('there is no split "dev"; there are: "train", "test"'),
+        told('unknown split "dev"; available splits: "train", "test"'),
       );
       await expect(env.reset({ split: "train", index: 2 })).rejects.toMatchObject(
-        told('there is no task 2 in the split "train": it has 2, 0 to 1'),
+        told('no task 2 in split "train", which has tasks 0 to 1'),
       );
-      await expect(env.reset({ split: "test", index: 1 })).rejects.toMatchObject(told("./test.jsonl, line 2: no JSON"));
+      await expect(env.reset({ split: "test", index: 1 })).rejects.toMatchObject(
+        told("./test.jsonl, line 2: not valid JSON"),
+      );
       await env.reset({ split: "test", index: 0 });
       expect((await env.step({ answer: 3 })).reward).toBe(0);
     });
@@ -115,11 +117,11 @@ for (const [kind, options] of Object.entries(KINDS)) {
       await expect(env.tasks.get("train", 2)).rejects.toThrow('no task 2 in the split "train": it has 2, 0 to 1');
       await expect(env.tasks.count("dev")).rejects.toMatchObject({
         details: { status: 400 },
-        message: expect.stringContaining('there is no split "dev"; there are: "train", "test"'),
+        message: expect.stringContaining('unknown split "dev"; available splits: "train", "test"'),
       });
       await expect(env.tasks.list("test")).rejects.toMatchObject({
         details: { status: 500 },
-        message: expect.stringContaining("./test.jsonl, line 2: no JSON"),
+        message: expect.stringContaining("./test.jsonl, line 2: not valid JSON"),
       });
     });
   });
@@ -134,7 +136,7 @@ test("workers in production serve tasks of files; the log has what broke a rubri
   const [, url = ""] = await command.printed(/at (http:\/\/[\w.:]+)/);
   await Promise.all([play(url), play(url), play(url), play(url)]);
   await using env = await connect(url);
-  await expect(env.reset({ split: "test", index: 1 })).rejects.toThrow("test.jsonl, line 2: no JSON");
+  await expect(env.reset({ split: "test", index: 1 })).rejects.toThrow("test.jsonl, line 2: not valid JSON");
   await env.reset();
   await expect(env.step({ answer: 666 })).rejects.toMatchObject({ message: "the rubric rubric_0.rubric failed" });
   await command.printed(/the secret of the judge/);

@@ -18,7 +18,7 @@ function outcome(observe: ReturnType<typeof check>, list: unknown) {
 
 const KINDS: Record<string, z.ZodType> = {
   ints: z.array(z.int()),
-  "ints, said otherwise": z.array(z.int().describe("a pixel")).meta({ title: "Screen" }),
+  "ints, declared differently": z.array(z.int().describe("a pixel")).meta({ title: "Screen" }),
   floats: z.array(z.number()),
   "lists of ints": z.array(z.array(z.int())),
   "lists of lists of floats": z.array(z.array(z.array(z.number()))),

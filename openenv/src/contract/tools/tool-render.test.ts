@@ -65,7 +65,7 @@ describe("the schemas of tools", () => {
     expect(() => defineContract({ name: "a", tools: { go: { description: "x", input } } }).schemas()).toThrow(/go\.at/);
   });
 
-  test("of a contract include its tools", async () => {
+  test("are part of the contract's schemas", async () => {
     const base = { name: "a", action: z.object({}), observation: z.object({}) };
     const [bare, tooled] = [defineContract(base), defineContract({ ...base, tools })];
     expect(bare.schemas()).not.toHaveProperty("tools");
