@@ -231,7 +231,7 @@ describe("the time of a call", () => {
     leaving.abort();
     await left;
     await waitFor(() => log.aborted.length === 2);
-    expect(log.aborted).toEqual([expect.stringContaining("within 0.02 s"), "the client has left"]);
+    expect(log.aborted).toEqual([expect.stringContaining("within 0.02 s"), "the client disconnected"]);
   });
 
   test("of a caller who leaves is not for ever: the session goes on though the handler never ends", async () => {

@@ -6,9 +6,9 @@ import { Statistics } from "./statistics/statistics.js";
 
 export type Mode = "simulation" | "production";
 
-/** What all sessions of one server share. */
+/** The objects and settings that all sessions of one server share. */
 export interface Runtime {
-  /** Different from that of every other one of this process. */
+  /** Unique in this process. */
   readonly number: number;
   readonly definition: EnvironmentDefinition;
   readonly validator: Validator;
@@ -17,17 +17,17 @@ export interface Runtime {
   readonly mode: Mode;
   readonly log: Log;
   readonly statistics: Statistics;
-  /** Stands before session ids: says which server of a cluster has the session. */
+  /** Prefix of session ids: identifies the worker of a cluster that owns the session. */
   readonly idPrefix: string;
-  /** Values and keys that one frame or body may hold. */
+  /** Maximum number of values and keys in one frame or body. */
   readonly maxMessageItems: number;
-  /** Largest answer that is sent, bytes. */
+  /** Maximum size of an answer in bytes. */
   readonly maxAnswerBytes: number;
-  /** Only the orchestrator may reset, step and ask for the state. */
+  /** Only the orchestrator may call reset, step and state. */
   readonly guarded: boolean;
 }
 
-/** Default of {@link Runtime.maxMessageItems}: parsing that many takes well under a second. */
+/** Default of {@link Runtime.maxMessageItems}: parsing this many takes well under a second. */
 export const MAX_MESSAGE_ITEMS = 1_000_000;
 const MAX_ANSWER_BYTES = 100 * 1024 * 1024;
 let runtimes = 0;

@@ -112,7 +112,7 @@ describe("a failing endpoint", () => {
   test("is an error after the given number of retries", async () => {
     await using server = await startChatServer((response) => sayStatus(response, 503, KEY, { "retry-after": "0" }));
     const error = await failureOf(judgeAt(server.url, { retries: 2 }));
-    expect(error.message).toBe("the rubric LLMJudge failed: the model answered status 503 (3 tries)");
+    expect(error.message).toBe("the rubric LLMJudge failed: the model returned status 503 (3 attempts)");
     expect(server.requests).toHaveLength(3);
     expect(everything(error)).not.toContain(KEY);
   });
@@ -138,7 +138,7 @@ describe("a failing endpoint", () => {
     await waitFor(() => server.givenUp === 1);
     await using busy = await startChatServer((response) => sayStatus(response, 429, {}, { "retry-after": "3600" }));
     const late = await failureOf(judgeAt(busy.url, { timeoutMs: 4000 }));
-    expect(late.message).toMatch(/within 4 s; before, it answered status 429$/);
+    expect(late.message).toMatch(/within 4 s; before that, it returned status 429$/);
   });
 
   test("is an error when nothing listens on its port", async () => {
