@@ -25,9 +25,9 @@ const MAX_FIND = 200;
 /** Reads `limit`, `sort`, `order` and `find`; missing and invalid values become the default. */
 export function parseSessionQuery(parameters: URLSearchParams): SessionQuery {
   const { limit, sort } = DEFAULT_SESSION_QUERY;
-  const asked = Number(parameters.get("limit") ?? limit);
+  const requested = Number(parameters.get("limit") ?? limit);
   return {
-    limit: Number.isInteger(asked) ? Math.min(Math.max(asked, 0), MAX_LISTED_SESSIONS) : limit,
+    limit: Number.isInteger(requested) ? Math.min(Math.max(requested, 0), MAX_LISTED_SESSIONS) : limit,
     sort: SESSION_COLUMNS.find((column) => column === parameters.get("sort")) ?? sort,
     down: parameters.get("order") !== "asc",
     find: (parameters.get("find") ?? "").slice(0, MAX_FIND),

@@ -114,7 +114,7 @@ for (const [kind, options] of Object.entries(KINDS)) {
       expect(await env.tasks.list("train")).toEqual([{ answer: 1 }, { answer: 2 }]);
       expect(await env.tasks.get("train", 1)).toEqual({ answer: 2 });
       expect(await env.tasks.range("train", -1)).toEqual([{ answer: 2 }]);
-      await expect(env.tasks.get("train", 2)).rejects.toThrow('no task 2 in the split "train": it has 2, 0 to 1');
+      await expect(env.tasks.get("train", 2)).rejects.toThrow('no task 2 in split "train", which has tasks 0 to 1');
       await expect(env.tasks.count("dev")).rejects.toMatchObject({
         details: { status: 400 },
         message: expect.stringContaining('unknown split "dev"; available splits: "train", "test"'),

@@ -57,7 +57,7 @@ const BASE_FIELDS: Record<Part, JsonObject> = {
     reward: {
       anyOf: [{ type: "boolean" }, { type: "integer" }, { type: "number" }, { type: "null" }],
       default: null,
-      description: "What the last action earned",
+      description: "Reward of the last action",
       title: "Reward",
     },
     metadata: METADATA,
@@ -66,7 +66,7 @@ const BASE_FIELDS: Record<Part, JsonObject> = {
     episode_id: {
       anyOf: [{ type: "string" }, { type: "null" }],
       default: null,
-      description: "Which episode this is",
+      description: "Id of the episode",
       title: "Episode Id",
     },
     step_count: {

@@ -4,22 +4,22 @@ import { TOOL_ERROR_TYPES } from "../../errors.js";
 /** The action of a contract that declares tools and no action. */
 export const CALL_TOOL_ACTION = z
   .object({
-    type: z.literal("call_tool").default("call_tool").describe("What kind of action this is"),
+    type: z.literal("call_tool").default("call_tool").describe("Kind of action"),
     tool_name: z.string().describe("The tool to call"),
     arguments: z
       .record(z.string(), z.unknown())
       .default(() => ({}))
-      .describe("What it is called with"),
+      .describe("Arguments of the call"),
   })
   .meta({ title: "CallToolAction", description: "Calls a tool." });
 
 /** The action that lists the tools of an environment. */
 export const LIST_TOOLS_ACTION = z.object({ type: z.literal("list_tools") });
 
-const errorType = z.enum(TOOL_ERROR_TYPES).meta({ id: "ToolErrorType", description: "What went wrong" });
+const errorType = z.enum(TOOL_ERROR_TYPES).meta({ id: "ToolErrorType", description: "Kind of failure" });
 const error = z
-  .strictObject({ error_type: errorType, message: z.string().describe("What to do about it") })
-  .meta({ id: "ToolError", description: "Why a tool gave no result." });
+  .strictObject({ error_type: errorType, message: z.string().describe("Error message") })
+  .meta({ id: "ToolError", description: "Why a tool call failed." });
 const summary = z.object({
   name: z.string(),
   description: z.string(),
@@ -30,9 +30,9 @@ const summary = z.object({
 const TOOL_FIELDS = {
   tool_name: z.string().optional().describe("The tool that was called"),
   // Optional without a default value: the observation of a reset has neither.
-  result: z.unknown().optional().meta({ default: null, description: "What it gave" }),
-  error: error.nullable().optional().meta({ default: null, description: "Why it gave nothing" }),
-  tools: z.array(summary).optional().describe("What list_tools found"),
+  result: z.unknown().optional().meta({ default: null, description: "Result of the tool" }),
+  error: error.nullable().optional().meta({ default: null, description: "Error of the tool" }),
+  tools: z.array(summary).optional().describe("Available tools, for list_tools"),
 };
 
 export type CallToolAction = typeof CALL_TOOL_ACTION;
@@ -45,6 +45,6 @@ export type ToolObservation<O extends z.ZodObject> = z.ZodObject<
 export function toolObservation<O extends z.ZodObject>(own: O): ToolObservation<O> {
   const fields = Object.entries(own.shape as z.core.$ZodShape).map(([name, field]) => [name, z.optional(field)]);
   const shape = { ...TOOL_FIELDS, ...Object.fromEntries(fields) };
-  const described = z.object(shape).meta({ title: "CallToolObservation", description: "What came of an action." });
+  const described = z.object(shape).meta({ title: "CallToolObservation", description: "Result of an action." });
   return described as unknown as ToolObservation<O>;
 }

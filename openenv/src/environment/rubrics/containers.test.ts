@@ -57,7 +57,7 @@ describe("a gate", () => {
 });
 
 describe("a weighted sum", () => {
-  // What openenv 0.10.0 (PyPI) gives: WeightedSum([...], weights)(action, observation).
+  // Results of openenv 0.10.0 (PyPI): WeightedSum([...], weights)(action, observation).
   test.each([
     [[1, 0.5], [0.7, 0.3], 0.85],
     [[0.1, 0.2, 0.3], [0.2, 0.3, 0.5], 0.22999999999999998],

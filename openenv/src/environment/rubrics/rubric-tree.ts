@@ -62,8 +62,8 @@ export function readState<T>(all: readonly Named<T>[], state: unknown): [item: T
   const missing = [...paths].filter((path) => !isObject(Object.hasOwn(state, path) ? state[path] : undefined));
   const unknown = Object.keys(state).filter((path) => !paths.has(path));
   if (missing.length + unknown.length > 0) {
-    const told = [...missing.map((path) => `missing "${path}"`), ...unknown.map((path) => `unknown "${path}"`)];
-    throw new RubricError(ROOT, `cannot load the state of a different tree: ${told.slice(0, SHOWN).join(", ")}`);
+    const problems = [...missing.map((path) => `missing "${path}"`), ...unknown.map((path) => `unknown "${path}"`)];
+    throw new RubricError(ROOT, `cannot load the state of a different tree: ${problems.slice(0, SHOWN).join(", ")}`);
   }
   return all.map(([path, item]) => [item, JSON.parse(JSON.stringify(state[path]))]);
 }

@@ -125,7 +125,7 @@ class Picky extends Rubric {
 }
 
 describe("exponential discounting", () => {
-  // What openenv 0.10.0 (PyPI) gives: ExponentialDiscountingTrajectoryRubric(gamma).compute_step_rewards().
+  // Results of openenv 0.10.0 (PyPI): ExponentialDiscountingTrajectoryRubric(gamma).compute_step_rewards().
   test.each([
     [0.99, 1, [0.96059601, 0.970299, 0.9801, 0.99, 1]],
     [0.9, -0.5, [-0.36450000000000005, -0.405, -0.45, -0.5]],

@@ -29,13 +29,13 @@ async function serveWith(text: string, options: ServeOptions = {}): Promise<Runn
 test.each([
   ["without an environment", "export const other = 1;", /exports no environment/],
   ["that throws", 'throw new Error("no licence");', /no licence/],
-  ["with another environment", environmentModule("two_env"), /"two_env", but "one_env" is served/],
+  ["with another environment", environmentModule("two_env"), /"two_env", but the server serves "one_env"/],
   [
     "that serves by itself",
     `import { serve } from "openenv-ts/server"; ${environmentModule("one_env")} await serve(environment, { port: 0 });`,
     /must not call serve\(\)/,
   ],
-  ["that ends its process", "process.exit(3);", /ended with exit code 3/],
+  ["that ends its process", "process.exit(3);", /exited with code 3/],
 ])("a module %s stops the start", async (_, text, message) => {
   for (const options of [{ isolation: "thread" }, { isolation: "process", isolatePoolSize: 2 }] as const) {
     await expect(serveWith(text, options)).rejects.toMatchObject({

@@ -10,8 +10,8 @@ const INPUT: CoercionRules = { scalars: true, nonFinite: "free" };
 function lenient(schema: z.ZodType, value: unknown, rules = INPUT): unknown {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
-  const mended = coerce(schema, value, { issues: parsed.error.issues, rules });
-  return mended && schema.safeParse(mended.value).data;
+  const coerced = coerce(schema, value, { issues: parsed.error.issues, rules });
+  return coerced && schema.safeParse(coerced.value).data;
 }
 
 test.each<[z.ZodType, unknown, unknown]>([
@@ -96,9 +96,9 @@ describe("the value itself", () => {
     const schema = z.object({ a: z.object({ n: z.int() }), b: z.object({ m: z.int() }) });
     const value = { a: { n: "1" }, b: { m: 1 } };
     const issues = schema.safeParse(value).error?.issues ?? [];
-    const mended = coerce(schema, value, { issues, rules: INPUT })?.value as typeof value;
-    expect(mended).toEqual({ a: { n: 1 }, b: { m: 1 } });
-    expect(mended.b).toBe(value.b);
+    const coerced = coerce(schema, value, { issues, rules: INPUT })?.value as typeof value;
+    expect(coerced).toEqual({ a: { n: 1 }, b: { m: 1 } });
+    expect(coerced.b).toBe(value.b);
     expect(value.a.n).toBe("1");
   });
 
@@ -106,9 +106,9 @@ describe("the value itself", () => {
     const schema = z.object({ n: z.int() });
     const value = JSON.parse('{"n":"1","__proto__":{"polluted":true}}') as object;
     const issues = schema.safeParse(value).error?.issues ?? [];
-    const mended = coerce(schema, value, { issues, rules: INPUT })?.value as object;
-    expect(Object.getPrototypeOf(mended)).toBe(Object.prototype);
-    expect(Object.hasOwn(mended, "__proto__")).toBe(true);
+    const coerced = coerce(schema, value, { issues, rules: INPUT })?.value as object;
+    expect(Object.getPrototypeOf(coerced)).toBe(Object.prototype);
+    expect(Object.hasOwn(coerced, "__proto__")).toBe(true);
   });
 
   test("is not coerced where a declared field is only inherited", () => {
@@ -134,9 +134,9 @@ describe("NaN and infinities", () => {
     const schema = z.object({ list: z.array(z.number().min(3).max(4)), more: z.union([z.string(), z.number().gt(0)]) });
     const value = { list: [3, Number.NaN], more: Infinity };
     const rules: CoercionRules = { scalars: false, nonFinite: "any" };
-    const mended = coerce(schema, value, { issues: issuesOf(schema, value), rules });
-    expect(mended?.nonFinite.map(({ path }) => path)).toEqual([["list", 1], ["more"]]);
-    expect(schema.safeParse(mended?.value).success).toBe(true);
+    const coerced = coerce(schema, value, { issues: issuesOf(schema, value), rules });
+    expect(coerced?.nonFinite.map(({ path }) => path)).toEqual([["list", 1], ["more"]]);
+    expect(schema.safeParse(coerced?.value).success).toBe(true);
   });
 
   test("are the only values of an environment that are coerced", () => {
