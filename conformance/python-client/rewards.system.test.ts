@@ -30,7 +30,7 @@ test.skipIf(!python.available)(
     });
     expect(JSON.parse(stdout)).toEqual([
       expect.stringMatching(/no task 2 in split "train", which has tasks 0 to 1.*EXECUTION_ERROR/),
-      expect.stringMatching(/no split "dev"; there are: "train", "test".*EXECUTION_ERROR/),
+      expect.stringMatching(/unknown split "dev"; available splits: "train", "test".*EXECUTION_ERROR/),
       [observed("2 + 3", false), null, false],
       [observed("", true, scores(1, 0.5, 1, 0)), 0.5, false],
       [observed("", false, scores(0, null, null, null)), 0, false],
