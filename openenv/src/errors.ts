@@ -263,8 +263,8 @@ export const TOOL_ERROR_TYPES = [
 export type ToolErrorType = (typeof TOOL_ERROR_TYPES)[number];
 
 /**
- * A tool call failed. A handler throws it to name the kind of the failure; its message is sent unchanged, in every mode.
- * Return an ordinary result instead when the agent can act on it.
+ * A tool call failed. A handler throws it to name the kind of the failure; its message is sent unchanged, in every
+ * mode. Return an ordinary result instead when the agent can act on it.
  */
 export class ToolError extends OpenEnvError {
   readonly errorType: ToolErrorType;

@@ -43,7 +43,10 @@ export function image() {
   }).meta({ type: "string", contentEncoding: "base64", contentMediaType: "image/*" });
 }
 
-/** A field of date and time: accepts a Date or an ISO 8601 string with an offset or Z, returns a Date; ISO 8601 on the wire. */
+/**
+ * A field of date and time: accepts a Date or an ISO 8601 string with an offset or Z, returns a Date; ISO 8601 on the
+ * wire.
+ */
 export function datetime() {
   return field<string | Date, Date>((value, fail) => {
     if (value instanceof Date) {

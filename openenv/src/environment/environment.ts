@@ -85,8 +85,8 @@ interface Episodes<C extends Contract> {
   /** Called once, however the session ends. */
   close?(): MaybePromise<void>;
   /**
-   * Renders an observation as formatted text and images, for people who play in the web interface. Called only for them,
-   * and after the step has its result: an error is shown in the view and does not affect the step.
+   * Renders an observation as formatted text and images, for people who play in the web interface. Called only for
+   * them, and after the step has its result: an error is shown in the view and does not affect the step.
    */
   render?(observation: ObservationInput<C>): MaybePromise<ViewPart[]>;
   /** Actions that the web interface offers as buttons. Called like `render`. */
@@ -111,7 +111,10 @@ export interface Environment<C extends Contract = Contract> extends Episodes<C>,
   tools?: ToolHandlers<C["tools"]>;
 }
 
-/** What a factory creates: `step` is not needed for a tools-only contract, `tools` is required if the contract has tools. */
+/**
+ * What a factory creates: `step` is not needed for a tools-only contract, `tools` is required if the contract has
+ * tools.
+ */
 type Made<C extends Contract> = Episodes<C> &
   (C["action"] extends CallToolAction ? unknown : Steps<C>) &
   Tooled<C["tools"]>;
@@ -163,7 +166,9 @@ type Undeclared<C extends Contract, E extends Made<C>> = Exclude<
   ObservationKeys<E extends { step: infer F } ? F : never> | ObservationKeys<E["reset"]>,
   keyof ObservationInput<C>
 >;
-/** TypeScript allows functions to return undeclared fields; this type turns such a field into an error that names it. */
+/**
+ * TypeScript allows functions to return undeclared fields; this type turns such a field into an error that names it.
+ */
 type OnlyDeclared<C extends Contract, E extends Made<C>> = [Undeclared<C, E>] extends [never]
   ? unknown
   : { step: `the observation has a field that the contract does not declare: ${Undeclared<C, E> & string}` };

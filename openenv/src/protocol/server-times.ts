@@ -1,4 +1,6 @@
-/** Environment variables of a server. Whatever runs the server (a container engine, systemd) must respect their times. */
+/**
+ * Environment variables of a server. Whatever runs the server (a container engine, systemd) must respect their times.
+ */
 type Variables = Readonly<Record<string, string | undefined>>;
 
 /** Time in which a server replaces a worker. */
@@ -10,7 +12,8 @@ export const IMAGE_STOP_VARIABLES = { SHUTDOWN_DRAIN: "7", SHUTDOWN_GRACE: "1" }
 
 /**
  * The number of consecutive failed checks of `/livez` after which to restart a server. `interval` times this number is
- * longer than `WORKER_TIMEOUT` and `STEP_TIMEOUT` plus the start of a new worker, so that these cheaper limits act first.
+ * longer than `WORKER_TIMEOUT` and `STEP_TIMEOUT` plus the start of a new worker, so that these cheaper limits act
+ * first.
  */
 export function countSilentChecks(interval: number, variables: Variables): number {
   const longest = Math.max(read(variables, "WORKER_TIMEOUT", 30), read(variables, "STEP_TIMEOUT", 0));

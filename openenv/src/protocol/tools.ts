@@ -14,7 +14,10 @@ export interface ToolErrorBody {
   message: string;
 }
 
-/** The result of a successful call. `data` is the tool's value; a value that is not an object is wrapped for `structured_content`. */
+/**
+ * The result of a successful call. `data` is the tool's value; a value that is not an object is wrapped for
+ * `structured_content`.
+ */
 export interface ToolResult {
   content: { type: "text"; text: string; annotations: null; meta: null }[];
   structured_content: JsonObject;

@@ -43,8 +43,8 @@ interface Waiting {
 }
 
 /**
- * One isolated instance of an environment: `created → ready → closing → closed`. It performs resets, steps, state requests
- * and tool calls one at a time, in the order of arrival. It is independent of transports.
+ * One isolated instance of an environment: `created → ready → closing → closed`. It performs resets, steps, state
+ * requests and tool calls one at a time, in the order of arrival. It is independent of transports.
  */
 export class Session extends HeldSession {
   readonly runtime: Runtime;
@@ -76,7 +76,9 @@ export class Session extends HeldSession {
     return (this.#id ??= this.runtime.idPrefix + crypto.randomUUID());
   }
 
-  /** The first eight characters of the id, without its prefix, as a number: identifies the session but grants no access. */
+  /**
+   * The first eight characters of the id, without its prefix, as a number: identifies the session but grants no access.
+   */
   get tag(): number {
     return (this.#tag ??= Number.parseInt(this.id.slice(this.runtime.idPrefix.length).slice(0, 8), 16) | 0);
   }
@@ -119,8 +121,8 @@ export class Session extends HeldSession {
   }
 
   /**
-   * Performs the request immediately when the session is idle, otherwise queues it. Never throws or rejects: failures are
-   * answers. With an idle session and a sync environment the answer is sync.
+   * Performs the request immediately when the session is idle, otherwise queues it. Never throws or rejects: failures
+   * are answers. With an idle session and a sync environment the answer is sync.
    */
   call(request: EnvironmentMessage, options?: SessionCallOptions): Reply;
   call(request: PreparedCall, options?: SessionCallOptions): Eventual<ToolOutcome>;

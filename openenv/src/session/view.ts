@@ -31,7 +31,9 @@ const actions = z
   .array(z.strictObject({ label: z.string().min(1).max(MAX_LABEL), action: z.record(z.string(), z.unknown()) }))
   .max(MAX_ACTIONS);
 
-/** Calls the author's `render` and `actions` with an observation. Never rejects: a failure is a `problem` of the view. */
+/**
+ * Calls the author's `render` and `actions` with an observation. Never rejects: a failure is a `problem` of the view.
+ */
 export async function makeView(
   observation: Record<string, unknown>,
   { environment, session }: CallPlace,

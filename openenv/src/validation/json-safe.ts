@@ -19,8 +19,8 @@ export interface JsonSafe<T = unknown> {
 }
 
 /**
- * Converts a value to plain JSON. NaN and infinities become null in a copy; objects with `toJSON` become its result. The
- * caller's value is never changed.
+ * Converts a value to plain JSON. NaN and infinities become null in a copy; objects with `toJSON` become its result.
+ * The caller's value is never changed.
  * @throws InvalidOutputError naming the path of a value without a JSON form.
  */
 export function toJsonSafe(value: unknown, path: string): JsonSafe {

@@ -2,8 +2,8 @@ import type { ObjectSchema } from "../contract/contract.js";
 import type { AnySchema, KnownSchema } from "../contract/zod-tree.js";
 
 /**
- * Names the fields whose parsed value can contain values without a JSON form (functions, cycles, NaN), because the schema
- * does not check it or creates it. All other fields are plain JSON after parsing.
+ * Names the fields whose parsed value can contain values without a JSON form (functions, cycles, NaN), because the
+ * schema does not check it or creates it. All other fields are plain JSON after parsing.
  */
 export function uncheckedFields(schema: ObjectSchema): string[] {
   return Object.keys(schema.shape).filter((key) => {

@@ -16,7 +16,9 @@ export interface Validator {
   action(value: unknown): Checked<CheckedAction>;
   /** Checks the data of a reset. */
   reset(data: JsonObject): Checked<ResetInput>;
-  /** Checks a state and keeps undeclared members. @throws InvalidOutputError naming the paths, as the methods below do. */
+  /**
+   * Checks a state and keeps undeclared members. @throws InvalidOutputError naming the paths, as the methods below do.
+   */
   state(value: unknown): JsonSafe<JsonObject>;
   /** Checks the result of step. `truncated` implies `done`. */
   transition(value: unknown): CheckedTransition;

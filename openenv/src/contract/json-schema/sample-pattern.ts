@@ -3,8 +3,8 @@ const MOST_MORE = 8;
 
 /**
  * A string that matches a regular expression and has a length in the given range; undefined when none was found. It
- * takes the first alternative of a group and the first character of a class. Lookaheads and lookbehinds are only checked
- * at the end.
+ * takes the first alternative of a group and the first character of a class. Lookaheads and lookbehinds are only
+ * checked at the end.
  */
 export function samplePattern(pattern: string, minLength: number, maxLength: number): string | undefined {
   const expression = compile(pattern);

@@ -7,7 +7,8 @@ const MAX_DEPTH = 8;
 const SPREAD = 3;
 
 /**
- * A small value that fits a JSON Schema of `GET /schema`: the schema's example or the simplest value; with `random` a random one.
+ * A small value that fits a JSON Schema of `GET /schema`: the schema's example or the simplest value; with `random` a
+ * random one.
  */
 export function sampleValue(schema: JsonObject, random?: Rng): unknown {
   return sample(schema, { root: schema, random, depth: MAX_DEPTH });

@@ -53,7 +53,9 @@ function mark(json: JsonObject, type: string): void {
   json[UNREPRESENTABLE] = type;
 }
 
-/** Fields with a default are optional, also in an observation; unknown members are allowed unless the schema is strict. */
+/**
+ * Fields with a default are optional, also in an observation; unknown members are allowed unless the schema is strict.
+ */
 function correctObject(def: z.core.$ZodObjectDef, json: JsonObject): void {
   const required = Object.keys(def.shape).filter((key) => (def.shape[key] as AnySchema)._zod.optin === undefined);
   if (required.length > 0) json["required"] = required;

@@ -10,7 +10,9 @@ export interface ToolDeclaration {
   description: string;
   /** A name for people. */
   title?: string;
-  /** The arguments; default none. Unknown arguments are rejected; scalars that do not fit are coerced, such as `"5"`. */
+  /**
+   * The arguments; default none. Unknown arguments are rejected; scalars that do not fit are coerced, such as `"5"`.
+   */
   input?: z.ZodObject;
   /** What the handler returns; default any JSON. */
   output?: z.ZodType;
@@ -43,7 +45,9 @@ export type ToolOutput<D extends ToolDeclaration> = D extends { output: infer O 
 export type ToolHandlers<T extends Tools = Tools> = {
   [K in keyof T]: Handler<ToolInput<T[K]>, ToolOutput<T[K]>>;
 };
-/** Declared as a method: parameters of methods are bivariant, so handlers of specific tools fit `ToolHandlers<Tools>`. */
+/**
+ * Declared as a method: parameters of methods are bivariant, so handlers of specific tools fit `ToolHandlers<Tools>`.
+ */
 type Handler<I, O> = { call(input: I, context: ToolContext): MaybePromise<O> }["call"];
 
 /** A finished tool call of a step, with its result. */

@@ -7,7 +7,9 @@ export interface DiscountingOptions extends TrajectoryOptions {
   gamma?: number;
 }
 
-/** Rewards each step with the score of the episode, discounted by its distance from the end: `gamma^(T-1-t) * score`. */
+/**
+ * Rewards each step with the score of the episode, discounted by its distance from the end: `gamma^(T-1-t) * score`.
+ */
 export abstract class ExponentialDiscounting<A = unknown, O = unknown> extends TrajectoryRubric<A, O> {
   #gamma: number;
 

@@ -13,8 +13,8 @@ export interface LLMJudgeOptions<A = unknown, O = unknown> extends ChatEndpointO
   /** The system message; default none. */
   system?: string;
   /**
-   * Parses the score of a reply; undefined when there is none. By default it accepts `0.7`, `7/10` and `70%`: the number
-   * labelled as score, or the only number.
+   * Parses the score of a reply; undefined when there is none. By default it accepts `0.7`, `7/10` and `70%`: the
+   * number labelled as score, or the only number.
    */
   parse?: (reply: string) => number | undefined;
 }

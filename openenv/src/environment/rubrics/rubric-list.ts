@@ -1,7 +1,10 @@
 import { numbered } from "./numbered.js";
 import { type NamedRubric, Rubric } from "./rubric.js";
 
-/** A list of children, named `rubric_0`, `rubric_1`, …. It has no score itself: the parent calls the child that it needs. */
+/**
+ * A list of children, named `rubric_0`, `rubric_1`, …. It has no score itself: the parent calls the child that it
+ * needs.
+ */
 export class RubricList<R extends Rubric = Rubric> extends Rubric implements Iterable<R> {
   readonly #items: R[];
 

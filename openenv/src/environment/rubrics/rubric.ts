@@ -11,8 +11,8 @@ export interface ScoreContext {
   readonly signal?: AbortSignal;
 }
 
-// The member `name` makes TypeScript compare hooks bivariantly, as it does methods: a rubric for any observation is then
-// assignable to a rubric for a specific observation.
+// The member `name` makes TypeScript compare hooks bivariantly, as it does methods: a rubric for any observation is
+// then assignable to a rubric for a specific observation.
 /** Runs before a rubric scores. If it fails, the rubric fails. */
 export interface PreHook<A = unknown, O = unknown> {
   (rubric: Rubric, action: A, observation: O): MaybePromise<void>;
@@ -29,8 +29,8 @@ export type NamedRubric = Named<Rubric>;
 type Hook = (...args: unknown[]) => unknown;
 
 /**
- * Computes a reward from an action and the resulting observation. A rubric in a property of another rubric is its child,
- * named by the property. An instance belongs to one session. Scoring is sync unless a rubric or hook is async.
+ * Computes a reward from an action and the resulting observation. A rubric in a property of another rubric is its
+ * child, named by the property. An instance belongs to one session. Scoring is sync unless a rubric or hook is async.
  */
 export abstract class Rubric<A = unknown, O = unknown> {
   #lastScore: number | null = null;
@@ -52,7 +52,9 @@ export abstract class Rubric<A = unknown, O = unknown> {
       : this.#perform(action, observation, context);
   }
 
-  /** The score of the last step; null before the first step and after a step in which the rubric did not run or failed. */
+  /**
+   * The score of the last step; null before the first step and after a step in which the rubric did not run or failed.
+   */
   get lastScore(): number | null {
     return this.#lastScore;
   }
@@ -129,7 +131,9 @@ export abstract class Rubric<A = unknown, O = unknown> {
   /** Called on reset. Override it to clear the state of an episode; children are called separately. */
   protected clear(): void {}
 
-  /** Called instead of `forward` for a step in which this rubric did not run, such as after a `Sequential` that stopped. */
+  /**
+   * Called instead of `forward` for a step in which this rubric did not run, such as after a `Sequential` that stopped.
+   */
   protected skipped(_action: A, _observation: O): void {}
 
   /** The state of this rubric as JSON. Children are called separately. */

@@ -15,13 +15,15 @@ export interface TrajectoryStep<A = unknown, O = unknown> {
 export interface TrajectoryOptions {
   /** The score of every step before the last; default 0. */
   intermediateReward?: number;
-  /** Maximum number of recorded steps of an episode; default 10,000. Above it scoring fails, which limits the memory. */
+  /**
+   * Maximum number of recorded steps of an episode; default 10,000. Above it scoring fails, which limits the memory.
+   */
   maxSteps?: number;
 }
 
 /**
- * Scores an episode as a whole when it is done. It keeps a copy of every step since the last reset, also of steps in which
- * it did not run because a rubric before it scored 0.
+ * Scores an episode as a whole when it is done. It keeps a copy of every step since the last reset, also of steps in
+ * which it did not run because a rubric before it scored 0.
  */
 export abstract class TrajectoryRubric<A = unknown, O = unknown> extends Rubric<A, O> {
   #steps: TrajectoryStep<A, O>[] = [];

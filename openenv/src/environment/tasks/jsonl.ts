@@ -6,8 +6,8 @@ import type { Task } from "./tasks.js";
 
 /**
  * Tasks from JSON Lines: one object per line; blank lines are ignored. The source is read on first use, and a task is
- * parsed on each access: memory holds only the bytes and the offsets of the lines. A line that is not a JSON object is an
- * EnvironmentError with the line number. `name` is the name of the source in errors.
+ * parsed on each access: memory holds only the bytes and the offsets of the lines. A line that is not a JSON object is
+ * an EnvironmentError with the line number. `name` is the name of the source in errors.
  */
 export function parseJsonl(source: string | Uint8Array | (() => Uint8Array), name = "the tasks"): TaskList {
   return new JsonlTasks(source, name);

@@ -6,8 +6,8 @@ import { parseJsonl } from "./jsonl.js";
 import type { TaskList } from "./task-lists.js";
 
 /**
- * Tasks from a JSON Lines file, for {@link createTasks}. A path is relative to the working directory. The file is read on
- * first use, its tasks are parsed on access.
+ * Tasks from a JSON Lines file, for {@link createTasks}. A path is relative to the working directory. The file is read
+ * on first use, its tasks are parsed on access.
  * @throws ConfigError at once when the file does not exist.
  */
 export function readJsonl(file: string | URL): TaskList {

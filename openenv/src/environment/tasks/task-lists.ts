@@ -17,8 +17,8 @@ export interface TaskLists extends TaskProvider {
 }
 
 /**
- * Creates a task provider from one list for each split. A split named `train` or `test` has that type; all others have the
- * type `validation`.
+ * Creates a task provider from one list for each split. A split named `train` or `test` has that type; all others have
+ * the type `validation`.
  * @throws TypeError without a split.
  * @example createTasks({ train: [{ question: "1+1", answer: 2 }], test: parseJsonl(text) })
  */

@@ -33,7 +33,9 @@ export interface Tool {
   readonly timeoutMs: number | undefined;
   /** Validates the arguments for the handler. */
   parse(given: JsonObject): Checked<JsonObject>;
-  /** Renders the handler's return value for the client. @throws InvalidOutputError when it does not fit the declaration. */
+  /**
+   * Renders the handler's return value for the client. @throws InvalidOutputError when it does not fit the declaration.
+   */
   render(returned: unknown): JsonSafe<ToolResult>;
 }
 

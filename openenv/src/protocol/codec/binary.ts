@@ -11,7 +11,8 @@ export interface BinaryCodec {
   /**
    * 64-bit integers become the nearest number, as with JSON. Byte arrays are views of `bytes`.
    * @param maxItems as in `parseJson`.
-   * @throws SyntaxError when it is not MessagePack or holds values without a JSON form; TooDeepError; TooManyItemsError.
+   * @throws SyntaxError when it is not MessagePack or holds values without a JSON form; TooDeepError;
+   * TooManyItemsError.
    */
   decode(bytes: Uint8Array, maxItems?: number): Decoded;
 }

@@ -37,7 +37,10 @@ export function parseJson(text: string, maxItems = Number.POSITIVE_INFINITY): un
   }
 }
 
-/** Whether there are enough opening brackets, also in strings, to nest too deeply. The native search is fast for lists of numbers. */
+/**
+ * Whether there are enough opening brackets, also in strings, to nest too deeply. The native search is fast for lists
+ * of numbers.
+ */
 function hasManyBrackets(text: string): boolean {
   return hasMoreThan(text, "[", MAX_INPUT_DEPTH / 2) || hasMoreThan(text, "{", MAX_INPUT_DEPTH / 2);
 }
@@ -68,9 +71,9 @@ for (const [kind, characters] of [
 }
 
 /**
- * Counts the structural characters of a text, which may be invalid JSON: n for a list of n values, 2n for an object with
- * n keys, 1 for an empty list or object. New keys count more. Parsing allocates memory for each item, so a text with too
- * many is rejected first.
+ * Counts the structural characters of a text, which may be invalid JSON: n for a list of n values, 2n for an object
+ * with n keys, 1 for an empty list or object. New keys count more. Parsing allocates memory for each item, so a text
+ * with too many is rejected first.
  */
 function countItems(text: string, maxItems: number): number {
   const keys = new KeySet();
@@ -121,8 +124,8 @@ function hasLoneSurrogate(text: string): boolean {
 
 /** Parses a text with bare NaN and Infinity. Its depth has been checked. */
 function parseWithNonFinite(text: string, items: number): unknown {
-  // A random placeholder for NaN while the text is parsed. It is a number, so that it stays a syntax error in place of a
-  // key. It has 15 digits and this exponent because V8 parses such numbers much faster than others.
+  // A random placeholder for NaN while the text is parsed. It is a number, so that it stays a syntax error in place of
+  // a key. It has 15 digits and this exponent because V8 parses such numbers much faster than others.
   const mark = `${Math.floor((1 + 9 * Math.random()) * 1e14)}e22`;
   try {
     return restoreNaN(JSON.parse(replaceNonFinite(text, mark, items)), Number(mark));
@@ -201,7 +204,10 @@ const UPPER_I = 0x49;
 const UPPER_N = 0x4e;
 const BACKSLASH = 0x5c;
 
-/** V8 quotes part of the text and may cut a surrogate pair. There is no `cause`, because its message would be logged twice. */
+/**
+ * V8 quotes part of the text and may cut a surrogate pair. There is no `cause`, because its message would be logged
+ * twice.
+ */
 function asSyntaxError(error: unknown): SyntaxError {
   return new SyntaxError(clip((error as Error).message, MAX_MESSAGE));
 }

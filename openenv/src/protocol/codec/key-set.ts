@@ -1,7 +1,7 @@
 /**
- * How much the first occurrence of a key counts in addition. A parser interns each distinct key and gives an object with
- * many keys a hash table, so a key costs several times as much as a value. A key and its value still count no more than
- * their minimum length in characters (`"":0,`).
+ * How much the first occurrence of a key counts in addition. A parser interns each distinct key and gives an object
+ * with many keys a hash table, so a key costs several times as much as a value. A key and its value still count no more
+ * than their minimum length in characters (`"":0,`).
  */
 export const NEW_KEY_ITEMS = 3;
 

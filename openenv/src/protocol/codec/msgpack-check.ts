@@ -1,7 +1,9 @@
 import { TooDeepError, TooManyItemsError } from "./json.js";
 import { KeySet, NEW_KEY_ITEMS } from "./key-set.js";
 
-/** Number of bytes after the first, for values of a fixed size; -1 for strings, bytes, arrays, maps and rejected types. */
+/**
+ * Number of bytes after the first, for values of a fixed size; -1 for strings, bytes, arrays, maps and rejected types.
+ */
 const SIZES = new Int8Array(256).fill(-1);
 SIZES.fill(0, 0x00, 0x80).fill(0, 0xe0);
 for (const token of [0xc0, 0xc2, 0xc3]) SIZES[token] = 0;
@@ -17,8 +19,9 @@ const SHORT_KEY = "__proto__".length;
 
 /**
  * Checks that bytes are exactly one MessagePack value of JSON types and byte arrays: no extension types, only string
- * keys, strings in UTF-8, no length beyond the end, at most `maxDepth` levels and `maxItems` values and keys, counted as
- * in `parseJson`. A decoder can trust bytes that pass. The memory that the check uses is bounded by the number of bytes.
+ * keys, strings in UTF-8, no length beyond the end, at most `maxDepth` levels and `maxItems` values and keys, counted
+ * as in `parseJson`. A decoder can trust bytes that pass. The memory that the check uses is bounded by the number of
+ * bytes.
  * @returns whether the value contains byte arrays.
  * @throws SyntaxError, TooDeepError or TooManyItemsError.
  */

@@ -74,7 +74,9 @@ export class Call implements StepContext {
     return part;
   }
 
-  /** Resolves with the answer, or with the result of `late` when the caller's time limit passes; the call may still run. */
+  /**
+   * Resolves with the answer, or with the result of `late` when the caller's time limit passes; the call may still run.
+   */
   inTime<T>(answer: Promise<T>, late: (message: string) => T): Promise<T> {
     const { timeoutMs } = this;
     if (timeoutMs === undefined || timeoutMs > MAX_TIMER_MS) return answer;

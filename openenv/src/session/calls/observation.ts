@@ -31,7 +31,8 @@ export function observe(
   { environment, session }: CallPlace,
 ): ServerMessage | Promise<ServerMessage> {
   const { validator, definition } = session.runtime;
-  // Transforms and views apply to declared observations. A tool's observation is declared only by a tools-only contract.
+  // Transforms and views apply to declared observations. A tool's observation is declared only by a tools-only
+  // contract.
   const isDeclared = call.kind !== "tool" || definition.contract.toolsOnly;
   const transforms = isDeclared ? definition.transforms : undefined;
   const transition = transforms === undefined ? returned : transforms.reduce((value, apply) => apply(value), returned);

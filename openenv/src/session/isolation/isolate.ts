@@ -33,7 +33,10 @@ interface Pending {
 
 /** Time limit for loading the module, and for creating one environment, in milliseconds. */
 export const START_LIMIT_MS = 60_000;
-/** Time between a call's time limit and the kill of its isolate, in which the call is aborted and the environment closed. */
+/**
+ * Time between a call's time limit and the kill of its isolate, in which the call is aborted and the environment
+ * closed.
+ */
 const TIMEOUT_GRACE_MS = 1_000;
 /** Time limit for a suspect isolate to answer a ping. */
 const PING_LIMIT_MS = 1_000;
@@ -202,8 +205,9 @@ export class Isolate {
 }
 
 /**
- * Like setTimeout, but handles messages that have arrived first. After this process was blocked, timers run before pending
- * messages, so an answer that arrived in time would be missed. May call after clearTimeout: callbacks check for that.
+ * Like setTimeout, but handles messages that have arrived first. After this process was blocked, timers run before
+ * pending messages, so an answer that arrived in time would be missed. May call after clearTimeout: callbacks check for
+ * that.
  */
 function afterReading(ms: number, call: () => void): NodeJS.Timeout {
   return setTimeout(() => setImmediate(call), ms);

@@ -78,8 +78,8 @@ export function packError(error: unknown, causes = MAX_CAUSES): PackedError {
 }
 
 /**
- * The value thrown in the isolate: an Error with the same name, message, stack, code, type and cause, or the text of a value
- * that is not an Error. InvalidOutputError keeps its class, because its message is sent to clients.
+ * The value thrown in the isolate: an Error with the same name, message, stack, code, type and cause, or the text of a
+ * value that is not an Error. InvalidOutputError keeps its class, because its message is sent to clients.
  */
 export function unpackError(packed: PackedError): unknown {
   if ("thrown" in packed) return packed.thrown;

@@ -15,7 +15,8 @@ export interface InProcessOptions {
 }
 
 /**
- * Creates a session without a socket. Messages are parsed, dispatched and serialised as on a socket, with the same result.
+ * Creates a session without a socket. Messages are parsed, dispatched and serialised as on a socket, with the same
+ * result.
  * @throws RemoteError FACTORY_ERROR, with the factory's error as cause.
  */
 export async function createInProcessTransport(

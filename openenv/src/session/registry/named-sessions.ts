@@ -45,7 +45,10 @@ export class NamedSessions {
     return session;
   }
 
-  /** The session that a socket names. @throws SessionRejectedError (SESSION_ERROR) when it is not open or already attached. */
+  /**
+   * The session that a socket names. @throws SessionRejectedError (SESSION_ERROR) when it is not open or already
+   * attached.
+   */
   findUnattached(id: string): Session {
     const session = this.find(id);
     if (session === undefined) throw reject(this.describeMissing(id));
@@ -54,7 +57,9 @@ export class NamedSessions {
     return session;
   }
 
-  /** Sessions without a socket that have timed out. Sessions with a call in flight or a connected peer never time out. */
+  /**
+   * Sessions without a socket that have timed out. Sessions with a call in flight or a connected peer never time out.
+   */
   overdue(now: number, timeoutMs: number): Session[] {
     return [...this.#byId.values()].filter(({ attached, peer, busy, lastActivityAt }) => {
       const limit = peer?.silent ? Math.min(timeoutMs, FIRST_USE_MS) : timeoutMs;

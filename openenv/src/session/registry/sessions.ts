@@ -296,7 +296,9 @@ export class Sessions {
     await settled(Promise.all(this.#closing), limitMs);
   }
 
-  /** Creates the environment of a session; ends the session if that fails. @throws SessionRejectedError (FACTORY_ERROR). */
+  /**
+   * Creates the environment of a session; ends the session if that fails. @throws SessionRejectedError (FACTORY_ERROR).
+   */
   #fill(session: Session): Session | Promise<Session> {
     const adopt = (instance: Environment): Session => {
       session.adopt(instance);

@@ -9,8 +9,8 @@ export const FIRST_USE_MS = 10_000;
 const IDLE_MS = 300_000;
 
 /**
- * Sessions that end when another client needs a slot: first those that their clients have not used yet, oldest first, then
- * sessions of `POST /reset` that have been idle for a long time.
+ * Sessions that end when another client needs a slot: first those that their clients have not used yet, oldest first,
+ * then sessions of `POST /reset` that have been idle for a long time.
  */
 export class Unclaimed {
   readonly #isWatched: (session: Session) => boolean;
@@ -49,7 +49,9 @@ export class Unclaimed {
     this.#used.delete(session);
   }
 
-  /** Number of sessions that may end now. Called on every change of the load, so it stops at the first recent session. */
+  /**
+   * Number of sessions that may end now. Called on every change of the load, so it stops at the first recent session.
+   */
   get evictable(): number {
     const now = performance.now();
     let count = this.#sessions.size - this.#ofSockets.size;
@@ -65,8 +67,8 @@ export class Unclaimed {
   }
 
   /**
-   * The oldest session that may end now: an unused HTTP session at any time, an unused socket after {@link FIRST_USE_MS},
-   * a used HTTP session after a longer time, unless a socket, a page or an MCP client holds it.
+   * The oldest session that may end now: an unused HTTP session at any time, an unused socket after {@link
+   * FIRST_USE_MS}, a used HTTP session after a longer time, unless a socket, a page or an MCP client holds it.
    */
   oldest(): Session | undefined {
     const now = performance.now();

@@ -5,8 +5,8 @@ const MAX_TEXT = 500;
 const MAX_DEPTH = 50;
 
 /**
- * The input as an error shows it: small plain JSON unchanged, anything else as a short description. The result is always
- * small and has a JSON form.
+ * The input as an error shows it: small plain JSON unchanged, anything else as a short description. The result is
+ * always small and has a JSON form.
  */
 export function briefInput(value: unknown): unknown {
   switch (typeof value) {

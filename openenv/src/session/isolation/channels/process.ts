@@ -4,7 +4,10 @@ import { fileURLToPath } from "node:url";
 import type { ChannelOptions, IsolateChannel } from "../channel.js";
 import { isolateVariables } from "../isolate-variables.js";
 
-/** Starts a child process. It ends with this process, even if this process is killed. The limit applies to all its memory. */
+/**
+ * Starts a child process. It ends with this process, even if this process is killed. The limit applies to all its
+ * memory.
+ */
 export function startProcess({ module, memoryMb }: ChannelOptions): IsolateChannel {
   const script = fileURLToPath(new URL("../isolate-entry.js", import.meta.url));
   const child = fork(script, [module, String(process.pid), String(memoryMb ?? 0)], {
