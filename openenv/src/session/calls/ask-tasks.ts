@@ -19,7 +19,7 @@ export async function askTasks<K extends keyof TaskProvider>(
 ): Promise<TaskAnswer> {
   const call = definition.tasks?.[method] as ((...args: unknown[]) => unknown) | undefined;
   if (call === undefined) {
-    const message = `'${definition.contract.name}' does not support this: its task provider has no ${method}()`;
+    const message = `'${definition.contract.name}' does not support this request: it has no task provider with ${method}()`;
     return { status: 501, message };
   }
   const fail = (error: unknown): TaskAnswer => {

@@ -66,10 +66,10 @@ export function renderRpc(response: RpcResponse, maxBytes: number): string {
 }
 
 /** The JSON-RPC error for a rejected session. */
-export function rejectionToRpc(refusal: SessionRejectedError): RpcError {
-  const { active_sessions, max_sessions, factory_name, code } = refusal.data;
+export function rejectionToRpc(rejection: SessionRejectedError): RpcError {
+  const { active_sessions, max_sessions, factory_name, code } = rejection.data;
   const data = code === "FACTORY_ERROR" ? { factory_name } : { active_sessions, max_sessions };
-  return new RpcError(RPC_ERRORS.server, refusal.message, data);
+  return new RpcError(RPC_ERRORS.server, rejection.message, data);
 }
 
 type Method = (params: JsonObject, context: RpcContext) => unknown;
