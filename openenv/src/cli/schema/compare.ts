@@ -1,13 +1,10 @@
-import type { Direction } from "../../protocol/schema/schema-fits.js";
+import type { Direction } from "../../protocol/schema/broken-fields.js";
 import {
   asList,
   asNode,
   covers,
   dereference,
-  isComparable,
   type Node,
-  openness,
-  othersOf,
   type Variant,
   variantsOf,
 } from "../../protocol/schema/schema-variants.js";
@@ -148,4 +145,24 @@ function list(variants: Variant[]): string {
 
 function add(all: Comparison, path: string, { breaking, what }: { breaking: boolean; what: string }): void {
   all.changes.push({ path, breaking, message: `${path === "" ? "the whole" : `"${path}"`} ${what}` });
+}
+
+/** Whether limits and members of two shapes can be compared. */
+function isComparable(one: Variant, other: Variant): boolean {
+  return one.kind === other.kind || (isNumber(one) && isNumber(other));
+}
+
+/** What an object may have besides its properties: nothing (false), anything (true), or what a schema allows. */
+function othersOf({ additionalProperties: others }: Node): boolean | Node {
+  if (others === false) return false;
+  return Object.keys(asNode(others)).length === 0 ? true : asNode(others);
+}
+
+/** Orders the answers of {@link othersOf}: more is allowed with a larger number. */
+function openness(others: boolean | object): number {
+  return others === false ? 0 : others === true ? 2 : 1;
+}
+
+function isNumber({ kind }: Variant): boolean {
+  return kind === "number" || kind === "integer";
 }

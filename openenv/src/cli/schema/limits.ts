@@ -1,5 +1,11 @@
-import { BOUNDS, boundOf, EXACT } from "../../protocol/schema/schema-limits.js";
 import { asList, type Node } from "../../protocol/schema/schema-variants.js";
+
+const LOWER = ["minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties"];
+const UPPER = ["maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties"];
+/** Keywords that bound numbers, lengths and counts. */
+const BOUNDS: readonly string[] = [...LOWER, ...UPPER];
+/** Keywords whose values cannot be ordered: another value allows other things. */
+const EXACT: readonly string[] = ["multipleOf", "pattern", "format", "uniqueItems"];
 
 /** `narrowed`: fewer values fit than before (true), more (false), or others (`both`). */
 export interface LimitChange {
@@ -37,4 +43,12 @@ function said(keyword: string, old: Node, next: Node): string {
   return is === undefined
     ? `has no ${keyword} any more`
     : `has ${keyword} ${JSON.stringify(is)} instead of ${JSON.stringify(was)}`;
+}
+
+/** The value of a bound, or its negative for an upper one: a larger result allows less. */
+function boundOf(node: Node, keyword: string): number {
+  const value = node[keyword];
+  if (typeof value === "number") return UPPER.includes(keyword) ? -value : value;
+  // A length is never below zero, which some renderers write out.
+  return /^min[LIP]/.test(keyword) ? 0 : Number.NEGATIVE_INFINITY;
 }

@@ -59,25 +59,18 @@ describe("the client names the fields that break it:", () => {
       'observation: "at" changed from string to integer or null',
     ],
     [
-      "one with another limit",
-      { action: z.object({ steps: z.int().max(9) }) },
-      { action: z.object({ steps: z.int().max(8) }) },
-      ["action.steps"],
-      'action: "steps" (integer) has different limits, values or members',
-    ],
-    [
-      "one that differs inside, by its own name",
+      "a nested one, by its path",
       { state: z.object({ rooms: z.array(z.object({ doors: z.object({ open: z.int() }) })) }) },
       { state: z.object({ rooms: z.array(z.object({ doors: z.object({ open: z.string() }) })) }) },
-      ["state.rooms"],
-      'state: "rooms" (array) has different limits, values or members',
+      ["state.rooms[].doors.open"],
+      'state: "rooms[].doors.open" changed from integer to string',
     ],
     [
       "several",
       { action: z.object({ to: z.string(), speed: z.int() }), state: z.object({ room: z.int() }) },
       { action: z.object({ to: z.enum(["north"]) }), state: z.object({ room: z.string() }) },
       ["action.to", "action.speed", "state.room"],
-      'action: "to" (string) has different limits, values or members; action: "speed" was removed; ' +
+      'action: "to" changed from string to "north"; action: "speed" was removed; ' +
         'state: "room" changed from integer to string',
     ],
   ])("%s", (_what, ours, theirs, fields, problems) => {
@@ -92,17 +85,6 @@ describe("the client names the fields that break it:", () => {
       ["tools.look.at", "tools.look.seen", "tools.go"],
       'tools.look: "at" was added and is required; tools.look: "seen" changed from string to integer; ' +
         'tools: "go" was removed',
-    ]);
-  });
-
-  test("the part, when no field of it differs", () => {
-    const open = maze().schemas();
-    const [closed, theirs] = [maze().schemas(), maze().schemas()];
-    open.action = { ...closed.action, additionalProperties: true };
-    const contract = { ...maze(), schemas: () => open };
-    expect(refusal(contract, theirs)).toEqual([
-      ["action"],
-      "action: the schema has different limits, values or members",
     ]);
   });
 });
@@ -120,6 +102,11 @@ describe("the client accepts", () => {
       "an observation that is always less",
       { observation: z.object({ at: z.int().nullable(), way: z.enum(["a", "b"]) }) },
       { observation: z.object({ at: z.int(), way: z.literal("a") }) },
+    ],
+    [
+      "another limit, which the server checks",
+      { action: z.object({ steps: z.int().max(9) }) },
+      { action: z.object({ steps: z.int().max(8) }) },
     ],
     ["a new tool", {}, { tools: { look: { description: "Looks." } } }],
   ])("%s", (_what, ours, theirs) => {

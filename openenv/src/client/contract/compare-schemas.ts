@@ -1,6 +1,6 @@
 import { ContractMismatchError } from "../../errors.js";
 import type { SchemaBody } from "../../protocol/http.js";
-import { type BrokenField, brokenFields } from "../../protocol/schema/schema-fits.js";
+import { type BrokenField, brokenFields } from "../../protocol/schema/broken-fields.js";
 import type { ClientContract } from "./contract.js";
 
 /** A server, as it answered. */

@@ -43,26 +43,6 @@ export function covers(wide: Variant, narrow: Variant): boolean {
   return wide.kind === narrow.type || (wide.kind === "number" && narrow.type === "integer");
 }
 
-/** Whether limits and members of two shapes can be compared. */
-export function isComparable(one: Variant, other: Variant): boolean {
-  return one.kind === other.kind || (isNumber(one) && isNumber(other));
-}
-
-/** Additional properties that an object allows: none (false), any (true), or those of a schema. */
-export function othersOf({ additionalProperties: others }: Node): boolean | Node {
-  if (others === false) return false;
-  return Object.keys(asNode(others)).length === 0 ? true : asNode(others);
-}
-
-/** Orders the results of {@link othersOf}: a larger number allows more. */
-export function openness(others: boolean | object): number {
-  return others === false ? 0 : others === true ? 2 : 1;
-}
-
-function isNumber({ kind }: Variant): boolean {
-  return kind === "number" || kind === "integer";
-}
-
 function collect(schema: Node, at: { root: Node; found: Variant[]; seen: Set<Node> }): void {
   if (at.seen.has(schema)) return;
   at.seen.add(schema);
